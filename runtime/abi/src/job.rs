@@ -1,0 +1,22 @@
+//! What the launcher tells the processes of a job, and the page they share with it.
+//!
+//! The environment variable [`JOB_VARIABLE`] is `1:<rank>:<size>:<threads>:<jobfd>:<segfd0>,<segfd1>,...`: `jobfd` is a memory file of
+//! [`JOB_PAGE_BYTES`] zero bytes, `segfd<r>` the empty memory file that rank r sizes and the others map. All are inherited.
+
+/// Name of the environment variable.
+pub const JOB_VARIABLE: &str = "DSM_JOB";
+/// First field of [`JOB_VARIABLE`].
+pub const JOB_VERSION: u32 = 1;
+/// Most processes of a job over one launcher.
+pub const MAX_PROCESSES: u32 = 1024;
+/// Size of the job's page, bytes.
+pub const JOB_PAGE_BYTES: usize = 64 * 1024;
+
+/// Index of a `u32` in the job page: 1 once the program has ended in an orderly way. Set by process 0; a futex.
+pub const FINISHED_WORD: usize = 0;
+/// Index of a `u32`: 1 once the launcher has decided to end the job.
+pub const ABORT_WORD: usize = 1;
+/// Index of a `u32`: number of processes that sized their segments; a futex.
+pub const READY_WORD: usize = 2;
+/// First `u32` that launcher and runtime have not given a meaning.
+pub const FIRST_FREE_WORD: usize = 16;

@@ -1,0 +1,48 @@
+//! Fixed addresses and symbol names.
+//!
+//! ```text
+//! 0x0000_0000_7000_0000  state table (2^47 >> line_shift bytes, at most 2 TiB), reserved without commit
+//! 0x0000_0300_0000_0000  shared region: heap arenas, then shared stacks, of all processes (at most 1 TiB)
+//! 0x0000_0400_0000_0000  views of the peers' segments (shm transport)
+//! ```
+//! The table's base is below 2^31 so that x86-64 code can use it as a displacement. Everything stays
+//! below 8 TiB plus the peers' views because instruction-counting tools relocate programs there.
+
+/// Address of the state byte of address 0.
+pub const STATE_BASE: u64 = 0x7000_0000;
+/// User addresses are below this power of two.
+pub const ADDRESS_BITS: u32 = 47;
+/// First address of the shared region.
+pub const SHARED_BASE: u64 = 0x300_0000_0000;
+/// First address behind the largest shared region.
+pub const SHARED_END: u64 = 0x400_0000_0000;
+/// First address of the peers' views.
+pub const PEER_BASE: u64 = 0x400_0000_0000;
+
+/// Output sections that hold the writable globals of instrumented code, page aligned by the driver's
+/// linker script.
+pub const DATA_SECTION: &str = ".dsm.data";
+/// See [`DATA_SECTION`]; takes common symbols as well.
+pub const BSS_SECTION: &str = ".dsm.bss";
+/// Section with [`constructor records`](CTOR_RECORD_SIZE).
+pub const CTOR_SECTION: &str = ".dsm.ctors";
+/// Size of a constructor record: `{u64 priority, fn()}`; process 0 runs them, smallest priority first.
+pub const CTOR_RECORD_SIZE: usize = 16;
+
+/// Linker script symbols: first byte and first byte behind the shared globals, page aligned.
+pub const GLOBALS_START: &str = "__dsm_globals_start";
+/// See [`GLOBALS_START`].
+pub const GLOBALS_END: &str = "__dsm_globals_end";
+/// Linker script symbols around the constructor records.
+pub const CTORS_START: &str = "__dsm_ctors_start";
+/// See [`CTORS_START`].
+pub const CTORS_END: &str = "__dsm_ctors_end";
+/// Hidden weak constant `u32` in every instrumented object: its line shift.
+pub const LINE_SHIFT_SYMBOL: &str = "__dsm_line_shift";
+/// What the program's `main` is renamed to; always `int (int, char **, char **)`.
+pub const USER_MAIN: &str = "__dsm_user_main";
+/// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.
+pub const SHARED_STACK_POINTER: &str = "__dsm_shared_sp";
+
+/// Alignment of the shared stack pointer between frames, bytes.
+pub const STACK_ALIGN: u64 = 16;

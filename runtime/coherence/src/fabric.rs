@@ -1,0 +1,161 @@
+//! What the protocol needs from the world: one-sided operations on peers, and its own process's memory.
+//!
+//! Every `async` operation is a point where other processes may act. Ordering rules, which the schedule explorer enforces:
+//! - an operation that returns a value (`load`, `cas`, `fetch_or`, `swap`, `fetch`, `snapshot`, `read_notices`) is complete when its
+//!   future is;
+//! - `post_*` operations complete in any order at any later time, up to the next `flush` of that peer;
+//! - only `load`, `cas`, `fetch_or`, `swap` and posted word stores are atomic; data transfers may tear and be interleaved;
+//! - the synchronous operations act on the own process's memory at once.
+
+use std::future::Future;
+
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+
+/// The bit sets over blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MarkKind {
+    /// Set by a reader at the process it reads from, before it reads.
+    Read,
+    /// Set by whoever takes a writable home, at the old home, before it reads.
+    Taken,
+    /// Set by the process itself when it allows its threads to store. Must-publish.
+    Dirty,
+    /// Set by the process itself for blocks it may hold a copy of. Changed with the chunk locked.
+    Cached,
+}
+
+/// Names a 64-bit word that every process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Word {
+    /// [`crate::link::Link`] of a block.
+    Link(Block),
+    /// At a home: greatest lease given, at least the version. At a copy: its lease, with the highest bit set.
+    Rd(Block),
+    /// At a home: version. At a copy: version held, or known from a notice when the state is noticed.
+    Wr(Block),
+    /// Word `index` of level `level` of a bit set; level 0 has one bit a block.
+    Mark {
+        /// Which set.
+        kind: MarkKind,
+        /// 0, 1 or 2.
+        level: u8,
+        /// Word number in the level.
+        index: u64,
+    },
+    /// Where the previous holder tells a queued process that the lock is its own.
+    Grant,
+    /// Sequence number and length of the published signature.
+    LogState,
+    /// `min_wr_ts` of the published signature, in word 0. Never falls.
+    LogMin(u8),
+}
+
+/// Locks among the threads of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// One release or critical section at a time; may be held while waiting for another process.
+    Publish,
+    /// One acquire at a time.
+    Acquire,
+}
+
+/// See the module documentation.
+pub trait Fabric {
+    /// Keeps a chunk or a gate locked.
+    type Guard<'a>
+    where
+        Self: 'a;
+
+    /// This process.
+    fn rank(&self) -> Rank;
+    /// Number of processes.
+    fn size(&self) -> u32;
+    /// Bytes of a block.
+    fn block_bytes(&self) -> usize;
+    /// Where a block's home is until somebody else writes.
+    fn default_home(&self, block: Block) -> Rank;
+    /// Number of words of the highest level of a bit set.
+    fn top_mark_words(&self) -> u64;
+
+    /// Reads a word.
+    fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64>;
+    /// Compare-and-swap; returns the old value.
+    fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64>;
+    /// Sets bits; returns the old value.
+    fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> impl Future<Output = u64>;
+    /// Exchanges an own word that peers change too.
+    fn swap_own(&self, word: Word, new: u64) -> impl Future<Output = u64>;
+    /// Stores a word at a peer, some time before the next flush of it, and wakes those who wait for it there.
+    fn post_store(&self, at: Rank, word: Word, value: u64) -> impl Future<Output = ()>;
+    /// Waits until everything posted to the peer is placed.
+    fn flush(&self, at: Rank) -> impl Future<Output = ()>;
+    /// Waits until a word differs from `seen`; returns the new value. May poll.
+    fn wait_change(&self, at: Rank, word: Word, seen: u64) -> impl Future<Output = u64>;
+
+    /// Copies a peer's blocks over the own ones.
+    fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()>;
+    /// Copies a peer's block to private memory. `into` has [`Fabric::block_bytes`] bytes.
+    fn snapshot(&self, from: Rank, block: Block, into: &mut [u8]) -> impl Future<Output = ()>;
+    /// Makes `contents` the peer's twin of the block.
+    fn post_twin(&self, to: Rank, block: Block, contents: &[u8]) -> impl Future<Output = ()>;
+
+    /// Appends `count` notices from number `start` of a peer's signature buffer to `out`.
+    fn read_notices(
+        &self,
+        from: Rank,
+        buffer: u8,
+        start: u32,
+        count: u32,
+        out: &mut Vec<Notice>,
+    ) -> impl Future<Output = ()>;
+    /// Writes own notices from number `start` on, before the state word tells of them.
+    fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]);
+
+    /// Reads an own word.
+    fn own(&self, word: Word) -> u64;
+    /// Writes an own word that no peer changes at this time.
+    fn set_own(&self, word: Word, value: u64);
+    /// Sets bits in an own word that no peer changes; returns the old value.
+    fn or_own(&self, word: Word, bits: u64) -> u64;
+    /// Clears an own word that no peer changes; returns the old value.
+    fn take_own(&self, word: Word) -> u64;
+
+    /// State of an own block.
+    fn state(&self, block: Block) -> u8;
+    /// Sets the state of own blocks (all their lines).
+    fn set_state(&self, extent: Extent, state: u8);
+    /// Number of blocks from the first on that share its state; `extent` is not empty.
+    fn state_run(&self, extent: Extent) -> u64;
+
+    /// Copies the own blocks to their twins.
+    fn make_twin(&self, extent: Extent);
+    /// The twins' memory is not needed any more.
+    fn drop_twin(&self, extent: Extent);
+    /// Whether the own block differs from its twin.
+    fn differs_from_twin(&self, block: Block) -> bool;
+    /// Writes the bytes in which `incoming` differs from the twin into the own block, with stores no wider than the change, and makes
+    /// `incoming` the twin. Reports bytes that both sides changed to different values.
+    fn merge(&self, block: Block, incoming: &[u8], from: Rank);
+    /// Replaces the own block.
+    fn overwrite(&self, block: Block, contents: &[u8]);
+
+    /// Locks a chunk's records and states among the threads of the process. Never held while waiting for another process.
+    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Self::Guard<'_>>;
+    /// Locks a gate among the threads of the process.
+    fn lock_gate(&self, gate: Gate) -> impl Future<Output = Self::Guard<'_>>;
+
+    /// Tries to keep all other threads of the process inside the runtime, where none is between a passed check and its store. True
+    /// if they are; then they stay there until [`Fabric::end_exclusive`].
+    fn begin_exclusive(&self) -> bool;
+    /// See [`Fabric::begin_exclusive`].
+    fn end_exclusive(&self);
+
+    /// Whether to break a rule, for tests of the tests.
+    #[inline]
+    fn fault(&self, _fault: crate::Fault) -> bool {
+        false
+    }
+
+    /// Tells an observer (statistics, an oracle) that the own version of a block was published.
+    fn published(&self, _block: Block, _wr_ts: Timestamp) {}
+}

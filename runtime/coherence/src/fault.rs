@@ -1,0 +1,74 @@
+//! Known ways to get the protocol wrong. The schedule explorer asks for one at a time and has to find it; in production
+//! [`crate::Fabric::fault`] is constantly false and the branches disappear.
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A seeded fault; each names the rule that is broken.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Fault { $($(#[$doc])* $name,)* }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Fault] = &[$(Fault::$name,)*];
+        }
+    };
+}
+
+faults! {
+    /// A reader of a home's live data sets no read mark.
+    NoReadMark,
+    /// A reader of a notice's writer sets no read mark.
+    NoReadMarkAtWriter,
+    /// The read mark is set after the data was read.
+    MarkAfterRead,
+    /// The reader does not look whether its mark still stood when it had its lease.
+    NoMarkRecheck,
+    /// The reader does not look whether the home was still home when it had its lease.
+    NoLinkRecheck,
+    /// The taker of a writable home sets no taken mark.
+    NoTakenMark,
+    /// The taker of a writable home leaves no twin.
+    NoTwin,
+    /// The taker of a writable home does not wait for its twin to arrive.
+    NoTwinFlush,
+    /// The taker settles the old home's link before its own contents are merged.
+    SettleLinkEarly,
+    /// The taker does not close the old home's lease.
+    OpenLease,
+    /// The taker ignores the bound that the old home has checked its copies against.
+    IgnoreOldBound,
+    /// The taker overwrites own unpublished bytes.
+    NoMerge,
+    /// A home publishes its new lease before its new version.
+    LeaseBeforeVersion,
+    /// A new version equals the longest lease on the old one.
+    EqualTimestamps,
+    /// A taken block without changes owes no notice.
+    DirtyNotSticky,
+    /// A release passes over read marks.
+    IgnoreReadMarks,
+    /// A release believes that no other thread is about to store.
+    AlwaysExclusive,
+    /// A block cleaned by a release keeps the version of the contents that it lacks.
+    CleanKeepsVersion,
+    /// Overflow drops notices without raising the bound.
+    SilentOverflow,
+    /// The bound taken in from a peer is not passed on.
+    BoundNotPassedOn,
+    /// The bound taken in from a peer is not applied to the own copies.
+    BoundNotApplied,
+    /// Notices taken in are not passed on.
+    NoticesNotPassedOn,
+    /// A settlement forgets what came since the last one but one.
+    SettleEarly,
+    /// A notice that is older than the copy's lease turns the link back.
+    LinkBackwards,
+    /// A copy is renewed though its version is not the home's.
+    RenewBlindly,
+    /// A bound expires cached copies, but not those left behind by a taken home.
+    ExpireOnlyCached,
+    /// A miss marks its copies after it read the bound.
+    CachedLate,
+    /// A home that queued processes wait for is unlocked without handing over.
+    NoHandOver,
+}

@@ -1,0 +1,104 @@
+//! The link word: probable owner and distributed queue lock in one word, changed by compare-and-swap only.
+//!
+//! ```text
+//!   Home                contents here are current; free
+//!   Home locked         contents here are current; the process publishes (or works in a critical section)
+//!   Wait                the process queues for the lock or merges; contents here are not valid yet
+//!   Link(p)             p took the home from here, or (not yet home ever) p is where to ask
+//! ```
+//! A word of 0 stands for the state at the start: home at the default home, elsewhere a link to it.
+//! `writable` on a home means that its state byte allows stores, so whoever takes it leaves a twin behind. `pending` on a
+//! link means that the taker has not finished doing so.
+
+use crate::types::Rank;
+
+const TAG_HOME: u64 = 1;
+const TAG_WAIT: u64 = 2;
+const TAG_LINK: u64 = 3;
+const TAG_MASK: u64 = 7;
+const WRITABLE: u64 = 1 << 3;
+const LOCKED: u64 = 1 << 4;
+const PENDING: u64 = 1 << 5;
+const RANK_SHIFT: u32 = 16;
+
+/// A decoded link word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The home is here.
+    Home {
+        /// Stores pass their check here.
+        writable: bool,
+        /// The lock is held here.
+        locked: bool,
+    },
+    /// Queued for the lock, or holding it with contents not merged yet.
+    Wait,
+    /// The home is probably there.
+    Link {
+        /// Whom to ask next.
+        to: Rank,
+        /// `to` has taken the home from here and may still read the data and write the twin here.
+        pending: bool,
+    },
+}
+
+impl Link {
+    /// A link without obligations.
+    pub fn to(to: Rank) -> Link {
+        Link::Link { to, pending: false }
+    }
+
+    /// The word.
+    pub fn encode(self) -> u64 {
+        match self {
+            Link::Home { writable, locked } => {
+                TAG_HOME | if writable { WRITABLE } else { 0 } | if locked { LOCKED } else { 0 }
+            }
+            Link::Wait => TAG_WAIT,
+            Link::Link { to, pending } => {
+                TAG_LINK | u64::from(to.0) << RANK_SHIFT | if pending { PENDING } else { 0 }
+            }
+        }
+    }
+
+    /// Reads the word of process `at` for a block whose default home is `default_home`.
+    pub fn decode(word: u64, at: Rank, default_home: Rank) -> Link {
+        match word & TAG_MASK {
+            TAG_HOME => Link::Home { writable: word & WRITABLE != 0, locked: word & LOCKED != 0 },
+            TAG_WAIT => Link::Wait,
+            TAG_LINK => Link::Link { to: Rank((word >> RANK_SHIFT) as u32), pending: word & PENDING != 0 },
+            _ => {
+                assert_eq!(word, 0, "link word {word:#x} has no meaning");
+                if at == default_home {
+                    Link::Home { writable: true, locked: false }
+                } else {
+                    Link::to(default_home)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_round_trip() {
+        for link in [
+            Link::Home { writable: true, locked: false },
+            Link::Home { writable: false, locked: true },
+            Link::Wait,
+            Link::to(Rank(7)),
+            Link::Link { to: Rank(1023), pending: true },
+        ] {
+            assert_eq!(Link::decode(link.encode(), Rank(3), Rank(0)), link);
+        }
+    }
+
+    #[test]
+    fn zero_is_the_start() {
+        assert_eq!(Link::decode(0, Rank(2), Rank(2)), Link::Home { writable: true, locked: false });
+        assert_eq!(Link::decode(0, Rank(1), Rank(2)), Link::to(Rank(2)));
+    }
+}

@@ -1,0 +1,238 @@
+//! The signature: the bounded list of write notices that travels with every release -> acquire edge.
+//!
+//! It is published, not sent: each process keeps its own as an append-only list in one of two buffers that peers read one-sidedly;
+//! an acquirer reads what it has not read yet. `LogState` = sequence number << 32 | length; a new sequence number means that the
+//! other buffer is in use (after an overflow, or after a global synchronisation dropped what everybody knows). A reader checks
+//! after reading that the sequence number still stands.
+//!
+//! Overflow drops notices that a later one of the same writer and extent supersedes, then those with the smallest `wr_ts`, raising `min_wr_ts`:
+//! every copy that a dropped notice would have invalidated has a lease below it.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::fabric::{Fabric, Word};
+use crate::fault::Fault;
+use crate::types::{Extent, Notice, Rank, Timestamp};
+
+/// Settlements after which no process's list can hold a notice any more (each list drops it after three).
+const FORGET_AFTER: u32 = 6;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(crate) struct Signature {
+    notices: Vec<(Notice, u32)>,
+    /// Everything ever listed in the last [`FORGET_AFTER`] generations.
+    seen: HashMap<Notice, u32>,
+    generation: u32,
+    sequence: u32,
+    capacity: usize,
+    /// Covers the notices this list has dropped or never had: goes out with it.
+    min_out: Timestamp,
+    /// Greatest `min_wr_ts` that the own copies have been checked against.
+    min_applied: Timestamp,
+    /// Greatest version seen or published.
+    clock: Timestamp,
+    /// For each peer, what has been read: sequence number and length.
+    cursors: Vec<(u32, u32)>,
+    /// Notices appended to the list and not yet told of.
+    unpublished: usize,
+}
+
+impl Signature {
+    /// An empty signature for a job of `size` processes, of at most `capacity` notices.
+    pub(crate) fn new(size: u32, capacity: usize) -> Self {
+        assert!(capacity >= 2, "a signature needs room for two notices");
+        Signature {
+            notices: Vec::new(),
+            seen: HashMap::new(),
+            generation: 0,
+            sequence: 0,
+            capacity,
+            min_out: 0,
+            min_applied: 0,
+            clock: 0,
+            cursors: vec![(0, 0); size as usize],
+            unpublished: 0,
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.clock
+    }
+
+    pub(crate) fn min_applied(&self) -> Timestamp {
+        self.min_applied
+    }
+
+    pub(crate) fn cursor(&self, rank: Rank) -> (u32, u32) {
+        self.cursors[rank.0 as usize]
+    }
+
+    pub(crate) fn set_cursor(&mut self, rank: Rank, cursor: (u32, u32)) {
+        self.cursors[rank.0 as usize] = cursor;
+    }
+
+    /// Takes in a peer's `min_wr_ts` and publishes; true if own copies have to be checked against it. The bound goes on to whoever acquires
+    /// from here, and must be there for takers of homes before the check of the own copies begins.
+    pub(crate) fn raise_min<F: Fabric>(&mut self, min: Timestamp, fabric: &F) -> bool {
+        self.clock = self.clock.max(min);
+        if min > self.min_out && !fabric.fault(Fault::BoundNotPassedOn) {
+            self.min_out = min;
+            self.republish(fabric);
+        } else {
+            self.publish(fabric);
+        }
+        let raised = min > self.min_applied;
+        self.min_applied = self.min_applied.max(min);
+        raised
+    }
+
+    /// Whether the notice is news.
+    pub(crate) fn is_new(&self, notice: &Notice) -> bool {
+        !self.seen.contains_key(notice)
+    }
+
+    /// Lists a notice; joins it to the last one where that is the same version of the neighbouring blocks.
+    pub(crate) fn add(&mut self, notice: Notice) {
+        self.clock = self.clock.max(notice.wr_ts);
+        if self.unpublished > 0
+            && let Some((last, _)) = self.notices.last_mut()
+            && (last.writer, last.wr_ts, last.extent.end())
+                == (notice.writer, notice.wr_ts, notice.extent.first)
+            && self.seen.contains_key(last)
+        {
+            let joined = Notice {
+                extent: Extent::new(last.extent.first, last.extent.count + notice.extent.count),
+                ..*last
+            };
+            self.seen.remove(last);
+            *last = joined;
+            self.seen.insert(joined, self.generation);
+            return;
+        }
+        // What the own bound covers need not be listed: whoever would read the notice here gets the bound.
+        if self.seen.insert(notice, self.generation).is_none() && notice.wr_ts > self.min_out {
+            self.notices.push((notice, self.generation));
+            self.unpublished += 1;
+        }
+        if self.seen.len() > self.remembered_bound() {
+            // Forgetting costs applying a notice twice at most.
+            self.seen = self.notices.iter().copied().collect();
+        }
+    }
+
+    /// Lists a peer's version that this process has to tell of without having taken it in.
+    pub(crate) fn add_owed(&mut self, notice: Notice) {
+        if !self.seen.contains_key(&notice) && notice.wr_ts > self.min_out {
+            self.notices.push((notice, self.generation));
+            self.unpublished += 1;
+        }
+    }
+
+    /// Makes what was added visible to acquirers.
+    pub(crate) fn publish<F: Fabric>(&mut self, fabric: &F) {
+        if self.unpublished == 0 {
+            return;
+        }
+        if self.notices.len() > self.capacity {
+            self.republish(fabric);
+            return;
+        }
+        let start = self.notices.len() - self.unpublished;
+        let fresh: Vec<Notice> = self.notices[start..].iter().map(|(n, _)| *n).collect();
+        fabric.write_notices(self.buffer(), start as u32, &fresh);
+        self.tell(fabric);
+    }
+
+    /// All processes have taken in what every process had published before they met. Keeps what came since the last meeting but one: a notice
+    /// of this interval may have been taken in while this process, slower than its writer, was still in the last meeting, and a process
+    /// slower still has to find it here in this one.
+    pub(crate) fn settle<F: Fabric>(&mut self, fabric: &F) {
+        let generation = self.generation;
+        let before = self.notices.len();
+        let kept = u32::from(!fabric.fault(Fault::SettleEarly));
+        self.notices.retain(|(_, g)| *g + kept >= generation);
+        self.generation += 1;
+        let forget = self.generation.saturating_sub(FORGET_AFTER);
+        if self.seen.values().any(|g| *g < forget) {
+            self.seen.retain(|_, g| *g >= forget);
+        }
+        if self.notices.len() != before {
+            self.republish(fabric);
+        }
+    }
+
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        (self.notices.len(), self.seen.len())
+    }
+
+    pub(crate) fn remembered_bound(&self) -> usize {
+        8 * self.capacity + 64
+    }
+
+    pub(crate) fn digest(&self) -> u64 {
+        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            value(&mut hasher);
+            hasher.finish()
+        };
+        let seen = self.seen.iter().map(|entry| hash(&|h| entry.hash(h))).fold(0u64, u64::wrapping_add);
+        hash(&|h| {
+            self.notices.hash(h);
+            self.cursors.hash(h);
+            (seen, self.generation, self.sequence, self.unpublished).hash(h);
+            (self.min_out, self.min_applied, self.clock).hash(h);
+        })
+    }
+
+    fn buffer(&self) -> u8 {
+        (self.sequence % 2) as u8
+    }
+
+    fn tell<F: Fabric>(&mut self, fabric: &F) {
+        self.unpublished = 0;
+        fabric.set_own(Word::LogState, u64::from(self.sequence) << 32 | self.notices.len() as u64);
+    }
+
+    fn republish<F: Fabric>(&mut self, fabric: &F) {
+        let min = self.min_out;
+        self.notices.retain(|(n, _)| n.wr_ts > min);
+        if self.notices.len() > self.capacity {
+            let bound = self.shrink();
+            if !fabric.fault(Fault::SilentOverflow) {
+                self.min_out = bound;
+            }
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        let all: Vec<Notice> = self.notices.iter().map(|(n, _)| *n).collect();
+        fabric.write_notices(self.buffer(), 0, &all);
+        fabric.set_own(Word::LogMin(0), self.min_out);
+        self.tell(fabric);
+    }
+
+    /// Drops notices until some room is free; returns the bound that covers them.
+    fn shrink(&mut self) -> Timestamp {
+        let mut newest: HashMap<(Rank, Extent), Timestamp> = HashMap::new();
+        for (n, _) in &self.notices {
+            let ts = newest.entry((n.writer, n.extent)).or_default();
+            *ts = (*ts).max(n.wr_ts);
+        }
+        self.notices.retain(|(n, _)| newest[&(n.writer, n.extent)] == n.wr_ts);
+        let keep = self.capacity - self.capacity / 4;
+        if self.notices.len() <= keep {
+            return self.min_out;
+        }
+        let mut versions: Vec<Timestamp> = self.notices.iter().map(|(n, _)| n.wr_ts).collect();
+        versions.sort_unstable();
+        // Versions equal to the last dropped one go too: the bound would cover them anyway.
+        let bound = versions[versions.len() - keep - 1];
+        self.notices.retain(|(n, _)| n.wr_ts > bound);
+        self.min_out.max(bound)
+    }
+}
+
+/// Splits a state word into sequence number and length.
+pub(crate) fn split_state(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}

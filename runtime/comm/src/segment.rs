@@ -1,0 +1,137 @@
+//! Memory files and their mappings.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Why memory could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SegmentError {
+    /// `memfd_create` failed.
+    #[error("cannot create a memory file: {0}")]
+    Create(io::Error),
+    /// `ftruncate` failed.
+    #[error("cannot size a memory file to {bytes} bytes: {source}")]
+    Size {
+        /// Size wanted.
+        bytes: u64,
+        /// Cause.
+        source: io::Error,
+    },
+    /// `mmap` failed.
+    #[error("cannot map {bytes} bytes at {address:#x}: {source}")]
+    Map {
+        /// Address wanted.
+        address: usize,
+        /// Size wanted.
+        bytes: usize,
+        /// Cause.
+        source: io::Error,
+    },
+}
+
+/// An anonymous file that can be mapped by several processes. It disappears with the last of them.
+#[derive(Debug)]
+pub struct MemoryFile(OwnedFd);
+
+impl MemoryFile {
+    /// A new file of size 0. It is closed on exec.
+    pub fn create(name: &str) -> Result<Self, SegmentError> {
+        let name = CString::new(name).map_err(|e| SegmentError::Create(e.into()))?;
+        // SAFETY: the name is a NUL-terminated string that lives for the call.
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(SegmentError::Create(io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor is new and ours.
+        Ok(MemoryFile(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// A file that another process created.
+    pub fn from_fd(fd: OwnedFd) -> Self {
+        MemoryFile(fd)
+    }
+
+    /// Sets the size; new bytes are zero and take no memory until touched.
+    pub fn set_size(&self, bytes: u64) -> Result<(), SegmentError> {
+        // SAFETY: plain system call on an own descriptor.
+        if unsafe { libc::ftruncate(self.0.as_raw_fd(), bytes as libc::off_t) } != 0 {
+            return Err(SegmentError::Size { bytes, source: io::Error::last_os_error() });
+        }
+        Ok(())
+    }
+
+    /// Bytes that take memory now.
+    pub fn resident_bytes(&self) -> u64 {
+        // SAFETY: `stat` is plain data, filled in by the kernel.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: own descriptor and a valid place for the result.
+        if unsafe { libc::fstat(self.0.as_raw_fd(), &mut stat) } != 0 {
+            return 0;
+        }
+        stat.st_blocks as u64 * 512
+    }
+
+    /// Maps `bytes` of the file from `offset` at `address`, shared, in place of whatever is mapped there.
+    ///
+    /// # Safety
+    /// Nothing in use lies in the address range, or the caller wants it replaced.
+    pub unsafe fn map_at(&self, address: usize, bytes: usize, offset: u64) -> Result<*mut u8, SegmentError> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            map_fixed(
+                address,
+                bytes,
+                libc::MAP_SHARED | libc::MAP_FIXED,
+                Some((self, offset)),
+                libc::PROT_READ | libc::PROT_WRITE,
+            )
+        }
+    }
+
+    /// As [`MemoryFile::map_at`], but private: stores stay in this process.
+    ///
+    /// # Safety
+    /// As for [`MemoryFile::map_at`].
+    pub unsafe fn map_private_at(
+        &self,
+        address: usize,
+        bytes: usize,
+        offset: u64,
+    ) -> Result<*mut u8, SegmentError> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: the caller's promise.
+        unsafe { map_fixed(address, bytes, flags, Some((self, offset)), libc::PROT_READ | libc::PROT_WRITE) }
+    }
+
+    /// The descriptor.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        use std::os::fd::AsFd;
+        self.0.as_fd()
+    }
+}
+
+/// Reserves zero memory at an address that must be free, without commitment.
+pub fn reserve_at(address: usize, bytes: usize) -> Result<*mut u8, SegmentError> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: MAP_FIXED_NOREPLACE fails where something is mapped.
+    unsafe { map_fixed(address, bytes, flags, None, libc::PROT_READ | libc::PROT_WRITE) }
+}
+
+unsafe fn map_fixed(
+    address: usize,
+    bytes: usize,
+    flags: i32,
+    file: Option<(&MemoryFile, u64)>,
+    protection: i32,
+) -> Result<*mut u8, SegmentError> {
+    let (fd, offset) = file.map_or((-1, 0), |(f, offset)| (f.0.as_raw_fd(), offset));
+    // SAFETY: the caller vouches for the range; the kernel checks the rest.
+    let got = unsafe {
+        libc::mmap(address as *mut libc::c_void, bytes, protection, flags, fd, offset as libc::off_t)
+    };
+    if got == libc::MAP_FAILED || got as usize != address {
+        return Err(SegmentError::Map { address, bytes, source: io::Error::last_os_error() });
+    }
+    Ok(got.cast())
+}

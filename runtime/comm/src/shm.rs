@@ -1,0 +1,66 @@
+//! The shared-memory transport: every process's segment is mapped here, side by side.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::segment::{MemoryFile, SegmentError};
+
+/// The segments of all processes. `Copy`, because it is only addresses; the mappings last as long as the process.
+#[derive(Clone, Copy, Debug)]
+pub struct Views {
+    base: *mut u8,
+    stride: usize,
+    bytes: usize,
+    count: u32,
+}
+
+// SAFETY: the addresses are the same for all threads, and the mappings are never removed.
+unsafe impl Send for Views {}
+// SAFETY: as above; all access is by atomics or by `unsafe` functions whose callers answer for races.
+unsafe impl Sync for Views {}
+
+impl Views {
+    /// Maps the segments of `bytes` bytes, rank order, from address `base` on.
+    ///
+    /// # Safety
+    /// The address range belongs to the caller; every file has at least `bytes` bytes and keeps them.
+    pub unsafe fn map(files: &[MemoryFile], base: usize, bytes: usize) -> Result<Views, SegmentError> {
+        let stride = bytes.next_multiple_of(1 << 21);
+        for (rank, file) in files.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { file.map_at(base + rank * stride, bytes, 0)? };
+        }
+        Ok(Views { base: base as *mut u8, stride, bytes, count: files.len() as u32 })
+    }
+
+    /// Address of a byte of a process's segment.
+    #[inline]
+    pub fn address(&self, rank: u32, offset: usize) -> *mut u8 {
+        assert!(rank < self.count && offset < self.bytes, "no byte {offset:#x} in segment {rank}");
+        // SAFETY: inside the mapping by the assertion.
+        unsafe { self.base.add(rank as usize * self.stride + offset) }
+    }
+
+    /// A 64-bit word of a process's segment.
+    #[inline]
+    pub fn word(&self, rank: u32, offset: usize) -> &'static AtomicU64 {
+        assert!(offset.is_multiple_of(8));
+        // SAFETY: mapped for the life of the process, aligned, and only ever accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.address(rank, offset).cast()) }
+    }
+
+    /// A 32-bit word of a process's segment: for futexes.
+    #[inline]
+    pub fn half(&self, rank: u32, offset: usize) -> &'static AtomicU32 {
+        assert!(offset.is_multiple_of(4));
+        // SAFETY: as for `word`.
+        unsafe { AtomicU32::from_ptr(self.address(rank, offset).cast()) }
+    }
+
+    /// Compare-and-swap; returns the old value.
+    #[inline]
+    pub fn cas(&self, rank: u32, offset: usize, expected: u64, new: u64) -> u64 {
+        match self.word(rank, offset).compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(old) | Err(old) => old,
+        }
+    }
+}
