@@ -1,0 +1,318 @@
+// What LLVM's C API lacks: pass registration, function analyses, a few edits. Opaque handles, {pointer,
+// length} strings, no exceptions, no C++ types across the boundary. Nothing is decided here.
+#include "llvm-c/Core.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/ScalarEvolutionExpressions.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CBindingWrapping.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
+
+using namespace llvm;
+
+// Implemented in Rust: 1 if the module changed.
+extern "C" int dsm_pass_run(LLVMModuleRef module, void *analyses);
+
+namespace {
+
+struct DsmPass : PassInfoMixin<DsmPass> {
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    return dsm_pass_run(wrap(&M), &MAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+  // Also under optnone: code without checks is wrong code.
+  static bool isRequired() { return true; }
+};
+
+// Loops get preheaders, which checks are hoisted to. (Optional passes do not run at -O0.)
+void addPasses(ModulePassManager &MPM) {
+  MPM.addPass(createModuleToFunctionPassAdaptor(LoopSimplifyPass()));
+  MPM.addPass(DsmPass());
+}
+
+struct Analyses {
+  DominatorTree &DT;
+  LoopInfo &LI;
+  ScalarEvolution &SE;
+  const DataLayout &DL;
+};
+
+const SCEV *expr(const void *S) { return static_cast<const SCEV *>(S); }
+Loop *loop(void *L) { return static_cast<Loop *>(L); }
+
+// The constant part of an expression, found through sums and the starts of recurrences.
+const SCEV *withoutConstant(ScalarEvolution &SE, const SCEV *S, APInt &Offset) {
+  if (auto *Rec = dyn_cast<SCEVAddRecExpr>(S)) {
+    const SCEV *Start = withoutConstant(SE, Rec->getStart(), Offset);
+    if (Start == Rec->getStart())
+      return S;
+    SmallVector<const SCEV *, 4> Ops(Rec->operands());
+    Ops[0] = Start;
+    return SE.getAddRecExpr(Ops, Rec->getLoop(), SCEV::FlagAnyWrap);
+  }
+  if (auto *Add = dyn_cast<SCEVAddExpr>(S)) {
+    SmallVector<const SCEV *, 8> Ops;
+    for (const SCEV *Op : Add->operands()) {
+      if (auto *C = dyn_cast<SCEVConstant>(Op)) {
+        Offset += C->getAPInt().sextOrTrunc(64);
+        continue;
+      }
+      Ops.push_back(isa<SCEVAddRecExpr>(Op) ? withoutConstant(SE, Op, Offset) : Op);
+    }
+    return SE.getAddExpr(Ops);
+  }
+  if (auto *C = dyn_cast<SCEVConstant>(S)) {
+    Offset += C->getAPInt().sextOrTrunc(64);
+    return SE.getZero(C->getType());
+  }
+  return S;
+}
+
+} // namespace
+
+extern "C" {
+
+void dsm_shim_register(void *PassBuilderPtr) {
+  auto &PB = *static_cast<PassBuilder *>(PassBuilderPtr);
+  PB.registerOptimizerEarlyEPCallback(
+      [](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase) { addPasses(MPM); });
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name != "dsm")
+          return false;
+        addPasses(MPM);
+        return true;
+      });
+}
+
+// ---- function analyses ----
+
+void *dsm_shim_analyses(void *ManagerPtr, LLVMValueRef FunctionRef) {
+  auto &MAM = *static_cast<ModuleAnalysisManager *>(ManagerPtr);
+  auto &F = *cast<Function>(unwrap(FunctionRef));
+  auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(*F.getParent()).getManager();
+  return new Analyses{FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
+                      FAM.getResult<ScalarEvolutionAnalysis>(F), F.getDataLayout()};
+}
+
+void dsm_shim_analyses_free(void *A) { delete static_cast<Analyses *>(A); }
+
+void dsm_shim_invalidate(void *ManagerPtr, LLVMValueRef FunctionRef) {
+  auto &MAM = *static_cast<ModuleAnalysisManager *>(ManagerPtr);
+  auto &F = *cast<Function>(unwrap(FunctionRef));
+  auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(*F.getParent()).getManager();
+  FAM.invalidate(F, PreservedAnalyses::none());
+}
+
+// A key that is equal for addresses with a constant distance, and the offset from it.
+const void *dsm_shim_address_key(void *A, LLVMValueRef Pointer, int64_t *Offset) {
+  auto &SE = static_cast<Analyses *>(A)->SE;
+  Value *P = unwrap(Pointer);
+  if (!SE.isSCEVable(P->getType()))
+    return nullptr;
+  APInt Sum(64, 0);
+  const SCEV *Key = withoutConstant(SE, SE.getSCEV(P), Sum);
+  *Offset = Sum.getSExtValue();
+  return Key;
+}
+
+// The same for an expression.
+const void *dsm_shim_split_constant(void *A, const void *S, int64_t *Offset) {
+  APInt Sum(64, 0);
+  const SCEV *Key = withoutConstant(static_cast<Analyses *>(A)->SE, expr(S), Sum);
+  *Offset = Sum.getSExtValue();
+  return Key;
+}
+
+// ---- loops ----
+
+void *dsm_shim_loop_of(void *A, LLVMBasicBlockRef B) {
+  return static_cast<Analyses *>(A)->LI.getLoopFor(unwrap(B));
+}
+void *dsm_shim_loop_parent(void *L) { return loop(L)->getParentLoop(); }
+LLVMBasicBlockRef dsm_shim_loop_header(void *L) { return wrap(loop(L)->getHeader()); }
+LLVMBasicBlockRef dsm_shim_loop_preheader(void *L) { return wrap(loop(L)->getLoopPreheader()); }
+LLVMBasicBlockRef dsm_shim_loop_latch(void *L) { return wrap(loop(L)->getLoopLatch()); }
+LLVMBasicBlockRef dsm_shim_loop_exiting(void *L) { return wrap(loop(L)->getExitingBlock()); }
+int dsm_shim_loop_contains(void *L, LLVMBasicBlockRef B) { return loop(L)->contains(unwrap(B)); }
+int dsm_shim_dominates(void *A, LLVMBasicBlockRef X, LLVMBasicBlockRef Y) {
+  return static_cast<Analyses *>(A)->DT.dominates(unwrap(X), unwrap(Y));
+}
+
+// ---- scalar evolution: expressions are opaque and uniqued ----
+
+const void *dsm_shim_scev(void *A, LLVMValueRef V) {
+  auto &SE = static_cast<Analyses *>(A)->SE;
+  return SE.isSCEVable(unwrap(V)->getType()) ? SE.getSCEV(unwrap(V)) : nullptr;
+}
+// The exact number of times the back edge is taken, or null.
+const void *dsm_shim_backedge_count(void *A, void *L) {
+  const SCEV *S = static_cast<Analyses *>(A)->SE.getBackedgeTakenCount(loop(L));
+  return isa<SCEVCouldNotCompute>(S) ? nullptr : S;
+}
+// 1 and {start, step} if S is an affine recurrence of exactly this loop.
+int dsm_shim_recurrence(void *A, const void *S, void *L, const void **Start, const void **Step) {
+  auto *Rec = dyn_cast<SCEVAddRecExpr>(expr(S));
+  if (!Rec || Rec->getLoop() != loop(L) || !Rec->isAffine())
+    return 0;
+  *Start = Rec->getStart();
+  *Step = Rec->getStepRecurrence(static_cast<Analyses *>(A)->SE);
+  return 1;
+}
+// 1 if the recurrence's last value Start + Step * Count is that of the exact integers.
+int dsm_shim_no_wrap(const void *S) {
+  auto *Rec = dyn_cast<SCEVAddRecExpr>(expr(S));
+  return Rec && Rec->hasNoSelfWrap();
+}
+int dsm_shim_invariant(void *A, const void *S, void *L) {
+  return static_cast<Analyses *>(A)->SE.isLoopInvariant(expr(S), loop(L));
+}
+int dsm_shim_constant(const void *S, int64_t *Out) {
+  auto *C = dyn_cast<SCEVConstant>(expr(S));
+  if (!C || C->getAPInt().getSignificantBits() > 64)
+    return 0;
+  *Out = C->getAPInt().getSExtValue();
+  return 1;
+}
+const void *dsm_shim_scev_constant(void *A, LLVMContextRef C, int64_t V) {
+  return static_cast<Analyses *>(A)->SE.getConstant(Type::getInt64Ty(*unwrap(C)), V, true);
+}
+const void *dsm_shim_scev_add(void *A, const void *X, const void *Y) {
+  return static_cast<Analyses *>(A)->SE.getAddExpr(expr(X), expr(Y));
+}
+const void *dsm_shim_scev_mul(void *A, const void *X, const void *Y) {
+  return static_cast<Analyses *>(A)->SE.getMulExpr(expr(X), expr(Y));
+}
+// An unsigned count as i64; null if it is wider.
+const void *dsm_shim_scev_zext64(void *A, const void *S) {
+  auto &SE = static_cast<Analyses *>(A)->SE;
+  if (!S || SE.getTypeSizeInBits(expr(S)->getType()) > 64)
+    return nullptr;
+  return SE.getNoopOrZeroExtend(expr(S), Type::getInt64Ty(SE.getContext()));
+}
+// A new expander for one function; values it makes are reused by later expansions.
+void *dsm_shim_expander(void *A) {
+  auto *An = static_cast<Analyses *>(A);
+  auto *E = new SCEVExpander(An->SE, "dsm", false);
+  return E;
+}
+void dsm_shim_expander_free(void *E) { delete static_cast<SCEVExpander *>(E); }
+int dsm_shim_safe_to_expand(void *E, const void *S, LLVMValueRef At) {
+  return static_cast<SCEVExpander *>(E)->isSafeToExpandAt(expr(S), cast<Instruction>(unwrap(At)));
+}
+LLVMValueRef dsm_shim_expand(void *E, const void *S, LLVMValueRef At) {
+  return wrap(static_cast<SCEVExpander *>(E)->expandCodeFor(
+      expr(S), expr(S)->getType(), cast<Instruction>(unwrap(At))->getIterator()));
+}
+size_t dsm_shim_scev_text(const void *S, char *Out, size_t Size) {
+  std::string Text;
+  raw_string_ostream Stream(Text);
+  Stream << *expr(S);
+  size_t N = std::min(Size, Text.size());
+  memcpy(Out, Text.data(), N);
+  return N;
+}
+
+// ---- edits ----
+
+LLVMBasicBlockRef dsm_shim_split_before(LLVMValueRef InstRef) {
+  auto *I = cast<Instruction>(unwrap(InstRef));
+  return wrap(SplitBlock(I->getParent(), I->getIterator()));
+}
+LLVMBasicBlockRef dsm_shim_split_edge(LLVMBasicBlockRef From, LLVMBasicBlockRef To) {
+  return wrap(SplitEdge(unwrap(From), unwrap(To)));
+}
+void dsm_shim_global_attribute(LLVMValueRef Global, const char *Key, size_t KeyLen, const char *Val,
+                               size_t ValLen) {
+  cast<GlobalVariable>(unwrap(Global))->addAttribute(StringRef(Key, KeyLen), StringRef(Val, ValLen));
+}
+
+void dsm_shim_move_before(LLVMValueRef InstRef, LLVMValueRef OtherRef) {
+  cast<Instruction>(unwrap(InstRef))->moveBefore(cast<Instruction>(unwrap(OtherRef))->getIterator());
+}
+// Keeps the compiler from dropping a global.
+void dsm_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {
+  appendToCompilerUsed(*unwrap(M), cast<GlobalValue>(unwrap(Global)));
+}
+
+// ---- questions about instructions ----
+
+int dsm_shim_may_write(LLVMValueRef I) { return cast<Instruction>(unwrap(I))->mayWriteToMemory(); }
+int dsm_shim_call_touches_memory(LLVMValueRef I) {
+  return !cast<CallBase>(unwrap(I))->getMemoryEffects().doesNotAccessMemory();
+}
+int dsm_shim_call_no_sync(LLVMValueRef I) { return cast<CallBase>(unwrap(I))->hasFnAttr(Attribute::NoSync); }
+int dsm_shim_call_no_capture(LLVMValueRef I, unsigned Arg) {
+  return cast<CallBase>(unwrap(I))->doesNotCapture(Arg);
+}
+int dsm_shim_call_returns_twice(LLVMValueRef I) {
+  return cast<CallBase>(unwrap(I))->hasFnAttr(Attribute::ReturnsTwice);
+}
+int dsm_shim_call_must_tail(LLVMValueRef I) {
+  auto *C = dyn_cast<CallInst>(unwrap(I));
+  return C && C->isMustTailCall();
+}
+int dsm_shim_static_alloca(LLVMValueRef I) { return cast<AllocaInst>(unwrap(I))->isStaticAlloca(); }
+int dsm_shim_alloca_special(LLVMValueRef I) {
+  auto *A = cast<AllocaInst>(unwrap(I));
+  return A->isUsedWithInAlloca() ? 1 : A->isSwiftError() ? 2 : 0;
+}
+int dsm_shim_single_thread_scope(LLVMValueRef I) {
+  auto SSID = getAtomicSyncScopeID(cast<Instruction>(unwrap(I)));
+  return SSID && *SSID == SyncScope::SingleThread;
+}
+int dsm_shim_asm_touches_memory(LLVMValueRef I) {
+  auto *C = cast<CallBase>(unwrap(I));
+  auto *Asm = dyn_cast<InlineAsm>(C->getCalledOperand());
+  if (!Asm)
+    return 0;
+  for (const auto &Info : Asm->ParseConstraints())
+    if (Info.isIndirect)
+      return 1;
+  return 0;
+}
+// Known alignment of the pointer value itself (argument attributes, globals, allocas).
+uint64_t dsm_shim_pointer_align(LLVMValueRef V, LLVMModuleRef M) {
+  return unwrap(V)->getPointerAlignment(unwrap(M)->getDataLayout()).value();
+}
+
+// ---- messages in the compiler's own form ----
+
+void dsm_shim_diagnose(LLVMValueRef FunctionRef, LLVMValueRef InstRef, int Severity, const char *Text,
+                       size_t Len) {
+  auto &F = *cast<Function>(unwrap(FunctionRef));
+  DebugLoc Loc;
+  if (InstRef)
+    Loc = cast<Instruction>(unwrap(InstRef))->getDebugLoc();
+  std::string Message(Text, Len);
+  auto Kind = Severity == 0 ? DS_Error : Severity == 1 ? DS_Warning : DS_Remark;
+  F.getContext().diagnose(DiagnosticInfoGenericWithLoc(Message, F, Loc, Kind));
+}
+void dsm_shim_module_diagnose(LLVMModuleRef M, int Severity, const char *Text, size_t Len) {
+  std::string Message(Text, Len);
+  auto Kind = Severity == 0 ? DS_Error : Severity == 1 ? DS_Warning : DS_Remark;
+  unwrap(M)->getContext().diagnose(DiagnosticInfoGeneric(Message, Kind));
+}
+void dsm_shim_remark(LLVMValueRef InstRef, int Missed, const char *Name, size_t NameLen, const char *Text,
+                     size_t Len) {
+  auto *I = cast<Instruction>(unwrap(InstRef));
+  std::string Title(Name, NameLen);
+  OptimizationRemarkEmitter ORE(I->getFunction());
+  if (Missed)
+    ORE.emit([&] { return OptimizationRemarkMissed("dsm", Title, I) << StringRef(Text, Len); });
+  else
+    ORE.emit([&] { return OptimizationRemark("dsm", Title, I) << StringRef(Text, Len); });
+}
+}

@@ -1,0 +1,280 @@
+//! What the analysis hands to the planner: plain data about one function, without LLVM.
+//!
+//! Instructions are named by [`Site`], their number in layout order; addresses by a [`Key`] (equal keys have a
+//! constant distance) and an offset; loop-invariant expressions by [`ExprId`]. Blocks are in reverse postorder, the
+//! entry first; unreachable blocks are absent. The order of events in a block is the order of execution.
+
+/// Number of an instruction in its function.
+pub type Site = u32;
+/// Index into [`FunctionFacts::blocks`].
+pub type BlockId = usize;
+/// Index into [`FunctionFacts::loops`].
+pub type LoopId = usize;
+/// Number of an address up to a constant distance.
+pub type Key = u32;
+/// Number of an expression that the rewriter can expand.
+pub type ExprId = u32;
+/// Number of a value that the rewriter can use.
+pub type ValueId = u32;
+
+/// What an access wants to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Read: any state below `READ_LIMIT` will do.
+    Load,
+    /// Write: needs `WRITABLE`, which also allows reading.
+    Store,
+}
+
+/// Why an access needs no check.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Private {
+    /// A local variable whose address nobody else can learn.
+    Local,
+    /// Read-only data.
+    Constant,
+    /// A thread-local variable.
+    ThreadLocal,
+    /// The callee's own copy of an argument passed in memory.
+    ByvalCopy,
+    /// Thread numbers that the OpenMP runtime passes by address.
+    ThreadNumber,
+    /// Null or undefined: executing it is an error of the program.
+    Undefined,
+    /// Not in the default address space (segment-relative).
+    OtherAddressSpace,
+}
+
+/// A load or store of a fixed number of bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Read or write.
+    pub kind: Kind,
+    /// Number of the operand that is the address.
+    pub operand: u32,
+    /// Address up to a constant.
+    pub key: Key,
+    /// Distance from the key, bytes.
+    pub offset: i64,
+    /// Bytes touched, at least 1.
+    pub size: u64,
+    /// Guaranteed alignment of the address, a power of two.
+    pub align: u64,
+    /// Set if it needs no check.
+    pub private: Option<Private>,
+    /// Extents over enclosing loops, innermost first.
+    pub hulls: Vec<Hull>,
+}
+
+/// All bytes that an access touches while a loop runs: `[start, start + length)`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hull {
+    /// The loop; start and length can be computed in its preheader.
+    pub over: LoopId,
+    /// Key of the first byte's address.
+    pub start_key: Key,
+    /// Its distance from the key.
+    pub start_offset: i64,
+    /// Expression of the first byte's address.
+    pub start: ExprId,
+    /// Expression of the length in bytes minus the size of the access.
+    pub extent: ExprId,
+    /// What must hold when the loop is entered for the hull to be exact; grows from loop to enclosing loop.
+    pub conditions: Vec<Condition>,
+}
+
+/// Something that is known only at run time, but does not change in the loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Condition {
+    /// The branch around an inner loop goes into it.
+    Guard {
+        /// The branch's condition.
+        value: ValueId,
+        /// The value that leads into the loop.
+        holds: bool,
+    },
+    /// No line lies between the bytes of one iteration and the next: `step <= extent + slack`, unsigned.
+    Dense {
+        /// Distance between the iterations' first bytes.
+        step: ExprId,
+        /// Length expression of the bytes of one iteration.
+        extent: ExprId,
+        /// Size of the access, and of a gap that cannot hold a line.
+        slack: u64,
+    },
+}
+
+/// Length of a range.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// Constant.
+    Bytes(u64),
+    /// Value of an argument of the call.
+    Arg(u32),
+    /// Product of two arguments.
+    Product(u32, u32),
+    /// The NUL-terminated string at the address.
+    Str,
+    /// One more than the summed lengths of the strings at these arguments.
+    StrLen(Vec<u32>),
+    /// One more than the characters that this `sprintf` call will write.
+    Formatted {
+        /// Argument with the format.
+        format: u32,
+    },
+}
+
+/// Memory that a call touches behind the pass's back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Read or write.
+    pub kind: Kind,
+    /// Argument with the address.
+    pub argument: u32,
+    /// How long.
+    pub length: Length,
+    /// Set if it needs no check.
+    pub private: Option<Private>,
+}
+
+/// Shape of an access under a mask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lanes {
+    /// Lane `i` at `address + i * element`, if its mask bit is set.
+    Contiguous,
+    /// Lane `i` at its own address, if its mask bit is set.
+    Scattered,
+    /// As many elements from the address on as mask bits are set.
+    Packed,
+}
+
+/// A masked access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Masked {
+    /// Read or write.
+    pub kind: Kind,
+    /// Placement of the lanes.
+    pub lanes: Lanes,
+    /// Number of lanes.
+    pub count: u32,
+    /// Bytes of a lane.
+    pub element: u64,
+    /// Operand with the address or the vector of addresses.
+    pub address: u32,
+    /// Operand with the mask.
+    pub mask: u32,
+    /// Set if it needs no check.
+    pub private: Option<Private>,
+}
+
+/// Something that the planner must know about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A fixed access.
+    Access(Access),
+    /// An access under a mask.
+    Masked(Masked),
+    /// An atomic operation; set if its address is private.
+    Atomic(Option<Private>),
+    /// Memory touched by a call.
+    Ranges(Vec<Range>),
+    /// A point after which earlier checks no longer hold.
+    Sync,
+    /// An instruction that the pass cannot make safe; the text says why.
+    Unsupported(String),
+    /// Something that the user should know; the text says what.
+    Remark(String),
+}
+
+/// An event at an instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The instruction.
+    pub site: Site,
+    /// What it does.
+    pub what: What,
+}
+
+/// A basic block.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BlockFacts {
+    /// Name for printing.
+    pub name: String,
+    /// Predecessors.
+    pub preds: Vec<BlockId>,
+    /// Innermost loop.
+    pub inner: Option<LoopId>,
+    /// Events in order.
+    pub events: Vec<Event>,
+}
+
+/// A loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopFacts {
+    /// Enclosing loop.
+    pub parent: Option<LoopId>,
+    /// The header.
+    pub header: BlockId,
+    /// Block that alone enters the loop, if there is one.
+    pub preheader: Option<BlockId>,
+    /// True if the loop (or a loop in it) holds a sync point.
+    pub syncs: bool,
+}
+
+/// Locals that move to the shared stack.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StackFacts {
+    /// Escaping allocas of the entry block with constant size.
+    pub fixed: Vec<StackSlot>,
+    /// Allocas of run-time size, and whether they escape.
+    pub dynamic: Vec<(Site, bool)>,
+    /// Parameters passed in memory whose copy escapes: (index, bytes, alignment).
+    pub byval: Vec<(u32, u64, u64)>,
+    /// `llvm.stacksave` and `llvm.stackrestore` calls.
+    pub saves: Vec<Site>,
+    /// See `saves`.
+    pub restores: Vec<Site>,
+    /// Calls that may return twice, and landing pads.
+    pub reentries: Vec<Site>,
+}
+
+/// An alloca that moves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StackSlot {
+    /// The alloca.
+    pub site: Site,
+    /// Its name for printing.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Alignment.
+    pub align: u64,
+}
+
+/// Everything about a function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FunctionFacts {
+    /// Name.
+    pub name: String,
+    /// Reachable blocks in reverse postorder.
+    pub blocks: Vec<BlockFacts>,
+    /// Loops, outer ones before inner ones.
+    pub loops: Vec<LoopFacts>,
+    /// Stack.
+    pub stack: StackFacts,
+}
+
+impl FunctionFacts {
+    /// True if loop `inner` is `outer` or lies in it.
+    pub fn within(&self, mut inner: LoopId, outer: LoopId) -> bool {
+        loop {
+            if inner == outer {
+                return true;
+            }
+            match self.loops[inner].parent {
+                Some(parent) => inner = parent,
+                None => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Loops, and the extents that accesses cover while a loop runs.
+//!
+//! A hull is recorded only where it is exact if its conditions hold: the loop leaves only from its latch after a count
+//! that is known before it starts, and the access is executed in every iteration (given the guards), so each address
+//! of the recurrence is really accessed (count + 1 times in all). Overflow cannot make the hull wrong: every point of `start + i * step` is the address of an
+//! executed access, hence a user address, and with |step| below 2^31 two such points cannot lie on both sides of
+//! the address space's unusable upper half; so the exact sum equals the one modulo 2^64.
+
+use std::collections::HashMap;
+
+use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Opcode, Value};
+
+use super::facts::{Access, BlockId, Condition, ExprId, Hull, LoopFacts, LoopId, What};
+use super::{Collector, Function};
+
+/// Largest step, bytes.
+const MAX_STEP: u64 = 1 << 31;
+
+/// Deepest nest that is followed outwards.
+const MAX_LEVELS: usize = 6;
+
+/// Most blocks that are followed up from a loop to the block that its enclosing loop always executes.
+const MAX_GUARDS: usize = 8;
+
+struct Walker<'a> {
+    analyses: &'a Analyses,
+    context: Context,
+    expander: Expander,
+    loops: Vec<Loop>,
+    line_bytes: u64,
+    /// By loop: the number of times its back edge is taken, if hulls over it are exact.
+    counts: Vec<Option<Expr>>,
+}
+
+/// Adds loops and hulls to the facts.
+pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collector: &mut Collector<'_>) {
+    let ids: HashMap<Block, BlockId> = out.blocks.iter().copied().zip(0..).collect();
+    let mut loops: Vec<Loop> = Vec::new();
+    for (id, &block) in out.blocks.iter().enumerate() {
+        let Some(inner) = analyses.loop_of(block) else { continue };
+        // Reverse postorder meets an outer loop's header first, so parents are already there.
+        if !loops.contains(&inner) {
+            loops.push(inner);
+            out.facts.loops.push(LoopFacts {
+                parent: inner.parent().and_then(|p| loops.iter().position(|l| *l == p)),
+                header: ids[&inner.header()],
+                preheader: inner.preheader().map(|b| ids[&b]),
+                syncs: false,
+            });
+        }
+        out.facts.blocks[id].inner = loops.iter().position(|l| *l == inner);
+    }
+    mark_syncs(out);
+    let expander = analyses.expander();
+    let mut walker =
+        Walker { analyses, context, expander, loops, line_bytes: collector.line_bytes(), counts: vec![] };
+    walker.counts = walker.loops.iter().map(|&l| walker.exact_count(l)).collect();
+    for id in 0..out.blocks.len() {
+        let Some(inner) = out.facts.blocks[id].inner else { continue };
+        let mut events = std::mem::take(&mut out.facts.blocks[id].events);
+        for event in &mut events {
+            if let What::Access(access) = &mut event.what
+                && access.private.is_none()
+            {
+                let pointer = out.sites[event.site as usize].operand(access.operand);
+                access.hulls = walker.hulls(out, collector, id, inner, pointer, access);
+            }
+        }
+        out.facts.blocks[id].events = events;
+    }
+}
+
+fn mark_syncs(out: &mut Function) {
+    for id in 0..out.facts.blocks.len() {
+        if out.facts.blocks[id].events.iter().any(|e| e.what == What::Sync || matches!(e.what, What::Atomic(_))) {
+            let mut at = out.facts.blocks[id].inner;
+            while let Some(l) = at {
+                out.facts.loops[l].syncs = true;
+                at = out.facts.loops[l].parent;
+            }
+        }
+    }
+}
+
+/// Bounds of one level while walking outwards.
+struct Bounds {
+    start: Expr,
+    extent: Expr,
+    conditions: Vec<Condition>,
+    /// Block that is executed once in each iteration of the next loop for which the guards hold.
+    executed: Block,
+}
+
+impl Walker<'_> {
+    fn exact_count(&self, l: Loop) -> Option<Expr> {
+        l.preheader()?;
+        if l.latch()? != l.exiting()? {
+            return None;
+        }
+        self.analyses.zext64(self.analyses.backedge_count(l)?)
+    }
+
+    fn hulls(
+        &self,
+        out: &mut Function,
+        collector: &mut Collector<'_>,
+        block: BlockId,
+        inner: LoopId,
+        pointer: Value,
+        access: &Access,
+    ) -> Vec<Hull> {
+        let mut hulls = Vec::new();
+        let Some(start) = self.analyses.expr(pointer) else { return hulls };
+        let extent = self.analyses.int(self.context, 0);
+        let mut bounds = Bounds { start, extent, conditions: vec![], executed: out.blocks[block] };
+        let mut at = Some(inner);
+        while let Some(level) = at
+            && hulls.len() < MAX_LEVELS
+        {
+            let Some(next) = self.widen(out, level, bounds, access.size) else { break };
+            bounds = next;
+            if !self.expandable(out, &bounds) {
+                break;
+            }
+            let (start_key, start_offset) = self.start_key(collector, bounds.start);
+            hulls.push(Hull {
+                over: level,
+                start_key,
+                start_offset,
+                start: number(&mut out.exprs, bounds.start),
+                extent: number(&mut out.exprs, bounds.extent),
+                conditions: bounds.conditions.clone(),
+            });
+            at = out.facts.loops[level].parent;
+        }
+        hulls
+    }
+
+    fn start_key(&self, collector: &mut Collector<'_>, start: Expr) -> (u32, i64) {
+        let (key, offset) = self.analyses.split_constant(start);
+        (collector.expr_key(key), offset)
+    }
+
+    /// True if everything can be computed at the end of the preheader, where `executed` has arrived.
+    fn expandable(&self, out: &Function, bounds: &Bounds) -> bool {
+        let end = bounds.executed.terminator();
+        let safe = |id: ExprId| self.expander.is_safe(out.exprs[id as usize], end);
+        self.expander.is_safe(bounds.start, end)
+            && self.expander.is_safe(bounds.extent, end)
+            && bounds.conditions.iter().all(|c| match *c {
+                Condition::Guard { .. } => true,
+                Condition::Dense { step, extent, .. } => safe(step) && safe(extent),
+            })
+    }
+
+    /// The bounds over one more loop; afterwards `executed` is its preheader.
+    fn widen(&self, out: &mut Function, level: LoopId, bounds: Bounds, size: u64) -> Option<Bounds> {
+        let (l, count) = (self.loops[level], self.counts[level]?);
+        let Bounds { start, extent, mut conditions, executed } = bounds;
+        if !self.analyses.invariant(extent, l) || !self.invariant_conditions(out, &conditions, l) {
+            return None;
+        }
+        self.guards(out, &mut conditions, executed, l)?;
+        let executed = l.preheader()?;
+        if self.analyses.invariant(start, l) {
+            return Some(Bounds { start, extent, conditions, executed });
+        }
+        let (first, step) = self.analyses.recurrence(start, l)?;
+        let slack = size + self.line_bytes - 1;
+        let Some(constant) = self.analyses.constant(step) else {
+            // Upwards only: a negative step fails the unsigned comparison.
+            if !self.analyses.invariant(step, l) {
+                return None;
+            }
+            let (step_id, extent_id) = (number(&mut out.exprs, step), number(&mut out.exprs, extent));
+            conditions.push(Condition::Dense { step: step_id, extent: extent_id, slack });
+            let extent = self.analyses.add(extent, self.analyses.mul(count, step));
+            return Some(Bounds { start: first, extent, conditions, executed });
+        };
+        let width = constant.unsigned_abs();
+        if width >= MAX_STEP {
+            return None;
+        }
+        let magnitude = self.analyses.int(self.context, width as i64);
+        match self.analyses.constant(extent) {
+            Some(known) if width <= slack.saturating_add(known.max(0) as u64) => {}
+            _ if width <= slack => {}
+            Some(_) => return None,
+            None => {
+                let (step, extent) = (number(&mut out.exprs, magnitude), number(&mut out.exprs, extent));
+                conditions.push(Condition::Dense { step, extent, slack });
+            }
+        }
+        let start = if constant >= 0 {
+            first
+        } else {
+            let back = self.analyses.int(self.context, constant);
+            self.analyses.add(first, self.analyses.mul(count, back))
+        };
+        let extent = self.analyses.add(extent, self.analyses.mul(count, magnitude));
+        Some(Bounds { start, extent, conditions, executed })
+    }
+
+    fn invariant_conditions(&self, out: &Function, conditions: &[Condition], l: Loop) -> bool {
+        let fixed = |id: ExprId| self.analyses.invariant(out.exprs[id as usize], l);
+        conditions.iter().all(|c| match *c {
+            Condition::Guard { value, .. } => self.outside(out.values[value as usize], l),
+            Condition::Dense { step, extent, .. } => fixed(step) && fixed(extent),
+        })
+    }
+
+    /// True if the value is computed before the loop.
+    fn outside(&self, value: Value, l: Loop) -> bool {
+        !value.is_instruction() || !l.contains(value.block())
+    }
+
+    /// Follows the branches around inner loops from `executed` up to a block of every iteration of the loop.
+    fn guards(
+        &self,
+        out: &mut Function,
+        conditions: &mut Vec<Condition>,
+        mut executed: Block,
+        l: Loop,
+    ) -> Option<()> {
+        let latch = l.latch()?;
+        for _ in 0..MAX_GUARDS {
+            if self.analyses.dominates(executed, latch) {
+                return Some(());
+            }
+            let id = out.blocks.iter().position(|b| *b == executed)?;
+            let [pred] = out.facts.blocks[id].preds[..] else { return None };
+            let branch = out.blocks[pred].terminator();
+            let successors = out.blocks[pred].successors();
+            if branch.opcode() != Opcode::LLVMBr || !l.contains(out.blocks[pred]) {
+                return None;
+            }
+            if successors.len() == 2 && successors[0] != successors[1] {
+                let value = branch.operand(0);
+                if !self.outside(value, l) {
+                    return None;
+                }
+                let value = number(&mut out.values, value);
+                let condition = Condition::Guard { value, holds: successors[0] == executed };
+                if !conditions.contains(&condition) {
+                    conditions.push(condition);
+                }
+            }
+            executed = out.blocks[pred];
+        }
+        None
+    }
+}
+
+/// Number of an element, which is added if it is new.
+fn number<T: PartialEq>(list: &mut Vec<T>, element: T) -> u32 {
+    let at = list.iter().position(|e| *e == element).unwrap_or_else(|| {
+        list.push(element);
+        list.len() - 1
+    });
+    at as u32
+}

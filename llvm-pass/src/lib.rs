@@ -1,0 +1,100 @@
+//! The pass plugin: turns loads and stores into cache-state checks.
+//!
+//! LLVM loads the library, asks `llvmGetPassPluginInfo` for its description, and runs the module pass "dsm" at the
+//! early end of its optimisation pipeline (at `-O0` too). The pass works in three stages with three types:
+//! [`analysis`] makes facts, [`plan`] decides, [`rewrite`] edits. [`llvm`] holds all unsafe code.
+
+pub mod analysis;
+pub mod llvm;
+pub mod options;
+pub mod plan;
+pub mod rewrite;
+
+use std::io::Write as _;
+
+use analysis::{Collector, ModuleFacts};
+use llvm::{Builder, Manager, Module, Severity};
+use options::Options;
+use plan::{Counters, Note};
+use rewrite::check::Emitter;
+use rewrite::entries::Entries;
+
+/// Runs the pass; true if the module changed.
+fn run(module: Module, manager: Manager) -> bool {
+    let options = match Options::from_env() {
+        Ok(options) => options,
+        Err(error) => {
+            module.diagnose(Severity::Error, &error.to_string());
+            return false;
+        }
+    };
+    // A second run would check the checks.
+    if module.global(dsm_abi::layout::LINE_SHIFT_SYMBOL).is_some() {
+        return false;
+    }
+    if module.pointer_size() != 8 {
+        module.diagnose(Severity::Error, "dsm needs a target with 64-bit pointers");
+        return false;
+    }
+    let facts = ModuleFacts::new(module);
+    let builder = Builder::new(module);
+    let entries = Entries::new(module);
+    let emitter = Emitter { builder: &builder, entries: &entries, line_shift: options.line_shift };
+    let mut totals = Counters::default();
+    let mut printed = String::new();
+    let definitions = module.functions().into_iter().filter(|f| !f.is_declaration());
+    for function in definitions.filter(|f| !f.has_function_attribute("naked")) {
+        if function.linkage() == llvm::Linkage::LLVMAvailableExternallyLinkage {
+            continue;
+        }
+        let analyses = manager.analyses(function);
+        let found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
+        let plan = plan::plan(&found.facts, &options);
+        plan.count(&found.facts, &mut totals);
+        if options.plan.is_some() {
+            printed.push_str(&plan.to_string());
+        }
+        report(&found, &plan, &options);
+        if !plan.is_empty() {
+            rewrite::function(module, &emitter, analyses, &found, &plan);
+            manager.invalidate(function);
+        }
+    }
+    rewrite::module::heap(module, &builder, &entries);
+    rewrite::module::main_function(module, &builder);
+    rewrite::module::constructors(module);
+    rewrite::module::globals(module);
+    rewrite::module::note(module, options.line_shift);
+    output(module, &options, &printed, &totals);
+    true
+}
+
+/// Warnings always, remarks on request.
+fn report(found: &analysis::Function, plan: &plan::FunctionPlan, options: &Options) {
+    for (site, note, text) in &plan.notes {
+        let instruction = found.sites[*site as usize];
+        match note {
+            Note::Unsupported => found.value.diagnose(Some(instruction), Severity::Warning, text),
+            Note::Remark if options.remarks => {
+                found.value.diagnose(Some(instruction), Severity::Warning, text);
+            }
+            Note::Remark => instruction.remark(true, "UnknownCall", text),
+        }
+    }
+}
+
+fn output(module: Module, options: &Options, printed: &str, totals: &Counters) {
+    match options.plan.as_deref() {
+        None => {}
+        Some("-") => eprint!("{printed}"),
+        Some(path) => {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            if let Err(error) = file.and_then(|mut f| f.write_all(printed.as_bytes())) {
+                module.diagnose(Severity::Error, &format!("cannot write the plan to {path}: {error}"));
+            }
+        }
+    }
+    if options.stats {
+        eprintln!("dsm: {}: {totals}", module.name());
+    }
+}

@@ -1,0 +1,38 @@
+//! The plugin's two doors: LLVM asks for the plugin's description, and later runs the pass.
+
+use std::os::raw::{c_char, c_int, c_void};
+
+use inkwell::llvm_sys::prelude::LLVMModuleRef;
+
+use super::{Manager, Module, shim};
+
+/// Version of the plugin interface of LLVM 22; LLVM refuses a plugin that says another.
+const PLUGIN_API_VERSION: u32 = 2;
+
+/// LLVM's `PassPluginLibraryInfo`.
+#[repr(C)]
+pub struct PluginInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: unsafe extern "C" fn(*mut c_void),
+    pre_codegen: Option<unsafe extern "C" fn()>,
+}
+
+/// Entry point that LLVM looks up by name.
+#[unsafe(no_mangle)]
+pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
+    PluginInfo {
+        api_version: PLUGIN_API_VERSION,
+        name: c"dsm".as_ptr(),
+        version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
+        register: shim::dsm_shim_register,
+        pre_codegen: None,
+    }
+}
+
+/// Called by the shim's pass object; returns 1 if the module changed.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_run(module: LLVMModuleRef, manager: *mut c_void) -> c_int {
+    crate::run(Module(module), Manager(manager)).into()
+}

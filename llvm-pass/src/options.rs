@@ -1,0 +1,99 @@
+//! `DSM_PASS_OPTIONS`: what the driver tells the plugin.
+
+use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
+
+/// Name of the environment variable.
+pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
+
+/// Names that `disable=` takes.
+pub const SWITCHES: &[&str] = &["merge", "available", "hoist", "nest"];
+
+/// Settings of one compilation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Base-two logarithm of the line size.
+    pub line_shift: u32,
+    /// Where the plan is printed: a path, or `-` for standard error.
+    pub plan: Option<String>,
+    /// Print the counters.
+    pub stats: bool,
+    /// Emit a remark for every call that may touch shared memory unseen.
+    pub remarks: bool,
+    /// Optimisations switched off.
+    pub disabled: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { line_shift: DEFAULT_LINE_SHIFT, plan: None, stats: false, remarks: false, disabled: vec![] }
+    }
+}
+
+/// Why the options make no sense.
+#[derive(thiserror::Error, PartialEq, Eq, Debug)]
+pub enum OptionError {
+    /// Not a known key.
+    #[error("{VARIABLE}: unknown option `{0}`")]
+    Unknown(String),
+    /// Not a known optimisation.
+    #[error("{VARIABLE}: `disable` knows merge, available, hoist, nest; not `{0}`")]
+    UnknownSwitch(String),
+    /// A value that does not fit its key.
+    #[error("{VARIABLE}: `{0}` is not a value of `{1}`")]
+    Value(String, &'static str),
+}
+
+impl Options {
+    /// Reads `key=value;key=value`.
+    pub fn parse(text: &str) -> Result<Options, OptionError> {
+        let mut out = Options::default();
+        for part in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, "1"));
+            match key {
+                "line" => {
+                    let shift = value.parse().ok().filter(|s| (MIN_LINE_SHIFT..=MAX_LINE_SHIFT).contains(s));
+                    out.line_shift = shift.ok_or_else(|| OptionError::Value(value.to_owned(), "line"))?;
+                }
+                "plan" => out.plan = Some(value.to_owned()),
+                "stats" => out.stats = flag(value, "stats")?,
+                "remarks" => out.remarks = flag(value, "remarks")?,
+                "disable" => {
+                    for name in value.split(',').filter(|n| !n.is_empty()) {
+                        if !SWITCHES.contains(&name) {
+                            return Err(OptionError::UnknownSwitch(name.to_owned()));
+                        }
+                        out.disabled.push(name.to_owned());
+                    }
+                }
+                _ => return Err(OptionError::Unknown(key.to_owned())),
+            }
+        }
+        Ok(out)
+    }
+
+    /// From the environment.
+    pub fn from_env() -> Result<Options, OptionError> {
+        match std::env::var(VARIABLE) {
+            Ok(text) => Options::parse(&text),
+            Err(_) => Ok(Options::default()),
+        }
+    }
+
+    /// True unless the optimisation is switched off.
+    pub fn enabled(&self, name: &str) -> bool {
+        !self.disabled.iter().any(|d| d == name)
+    }
+
+    /// Bytes of a line.
+    pub fn line_bytes(&self) -> u64 {
+        1 << self.line_shift
+    }
+}
+
+fn flag(value: &str, key: &'static str) -> Result<bool, OptionError> {
+    match value {
+        "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err(OptionError::Value(value.to_owned(), key)),
+    }
+}

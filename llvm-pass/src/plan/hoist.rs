@@ -1,0 +1,139 @@
+//! One range check in front of a loop for an access that walks through memory. Switches: `hoist`, and `nest` for
+//! going beyond what is known at compile time.
+//!
+//! Soundness. The analysis records a hull only where it is exact under its conditions (see `analysis::loops`): each
+//! of its lines is really accessed if the loop is entered, and the preheader leads into the loop only. A loop with
+//! a sync point gets no check, nor does any loop around it; so nothing can become invalid between the preheader and the
+//! last iteration. A hull without conditions is checked in its preheader, and the access needs nothing else.
+//!
+//! A hull with conditions (the inner loop is not skipped, rows lie next to each other) is checked in the preheader of
+//! the outer loop if they hold there, which a flag remembers; where they do not hold, the flag sends control to
+//! the check in the preheader of the inner loop, whose hull needs no conditions. The flag is computed in a block that
+//! dominates the inner one and its conditions do not change in the outer loop.
+//!
+//! Hulls of one loop with equal extents whose starts are closer than a line are checked together: between them lies no
+//! line that is not touched. A check for stores covers loads inside its bytes.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::facts::{Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId};
+use crate::options::Options;
+
+use super::{Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck};
+
+/// Hulls that can be compared: same loop, same start up to a constant, same extent.
+type Family = (LoopId, Key, ExprId, Vec<Condition>);
+
+struct Member<'a> {
+    lo: i64,
+    hi: i64,
+    kind: Kind,
+    covers: u32,
+    /// Offset of the hulls' own starts.
+    origin: i64,
+    sure: &'a Hull,
+    wide: Option<&'a Hull>,
+}
+
+/// Marks hoisted accesses, takes them out of `items` and adds the loops' checks.
+pub(crate) fn apply(
+    facts: &FunctionFacts,
+    items: &mut Vec<Item<'_>>,
+    plan: &mut FunctionPlan,
+    options: &Options,
+) {
+    let mut families: BTreeMap<(Family, Option<Family>), Vec<Member<'_>>> = BTreeMap::new();
+    items.retain(|item| {
+        let Some((sure, wide)) = choose(facts, &item.access.hulls, options) else { return true };
+        let outermost = wide.unwrap_or(sure);
+        plan.decide(item.site, item.access, Decision::Hoisted(outermost.over));
+        let member = Member {
+            lo: sure.start_offset,
+            hi: sure.start_offset.saturating_add(item.access.size as i64),
+            kind: item.access.kind,
+            covers: 1,
+            origin: sure.start_offset,
+            sure,
+            wide,
+        };
+        families.entry((family(sure), wide.map(family))).or_default().push(member);
+        false
+    });
+    for (_, mut members) in families {
+        members.sort_by_key(|m| (m.lo, m.hi, m.kind));
+        for member in unite(members, options.line_bytes() as i64) {
+            emit(facts, plan, &member);
+        }
+    }
+}
+
+fn family(hull: &Hull) -> Family {
+    (hull.over, hull.start_key, hull.extent, hull.conditions.clone())
+}
+
+/// The outermost hull that needs no conditions, and the outermost one that does.
+fn choose<'h>(
+    facts: &FunctionFacts,
+    hulls: &'h [Hull],
+    options: &Options,
+) -> Option<(&'h Hull, Option<&'h Hull>)> {
+    let quiet = || hulls.iter().take_while(|h| !facts.loops[h.over].syncs);
+    let sure = quiet().take_while(|h| h.conditions.is_empty()).last()?;
+    let wide = quiet().last().filter(|h| h.over != sure.over && options.enabled("nest"));
+    Some((sure, wide))
+}
+
+fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
+    let flag = member.wide.map(|wide| {
+        let flag = Flag { preheader: preheader(facts, wide), conditions: wide.conditions.clone() };
+        let at = plan.flags.iter().position(|f| *f == flag).unwrap_or_else(|| {
+            plan.flags.push(flag);
+            plan.flags.len() - 1
+        });
+        (wide, at)
+    });
+    let check = |hull: &Hull, guarded| LoopCheck {
+        over: hull.over,
+        preheader: preheader(facts, hull),
+        kind: member.kind,
+        start: hull.start,
+        delta: member.lo - member.origin,
+        extent: hull.extent,
+        length: (member.hi - member.lo) as u64,
+        guarded,
+        covers: member.covers,
+    };
+    if let Some((wide, at)) = flag {
+        plan.loop_checks.push(check(wide, Guarded::If(at)));
+    }
+    let guarded = flag.map_or(Guarded::Always, |(_, at)| Guarded::Unless(at));
+    plan.loop_checks.push(check(member.sure, guarded));
+}
+
+fn preheader(facts: &FunctionFacts, hull: &Hull) -> usize {
+    facts.loops[hull.over].preheader.expect("hulls are over loops with a preheader")
+}
+
+/// Unites members by kind, then lets stores absorb the loads inside them.
+fn unite(members: Vec<Member<'_>>, line: i64) -> Vec<Member<'_>> {
+    let (mut stores, mut loads): (Vec<Member<'_>>, Vec<Member<'_>>) = (Vec::new(), Vec::new());
+    for member in members {
+        let list = if member.kind == Kind::Store { &mut stores } else { &mut loads };
+        match list.last_mut() {
+            Some(last) if member.lo <= last.hi.saturating_add(line - 1) => {
+                last.hi = last.hi.max(member.hi);
+                last.covers += member.covers;
+            }
+            _ => list.push(member),
+        }
+    }
+    loads.retain(|load| match stores.iter_mut().find(|s| s.lo <= load.lo && load.hi <= s.hi) {
+        Some(store) => {
+            store.covers += load.covers;
+            false
+        }
+        None => true,
+    });
+    stores.append(&mut loads);
+    stores
+}

@@ -1,0 +1,100 @@
+//! One check for accesses of a block that lie within a line's length of each other. Switch: `merge`.
+//!
+//! Soundness. The members of a group are in one block, have the same address key (so fixed distances) and no sync
+//! point between the first and the last; their hull `[lo, hi)` is at most one line long, so it lies in at most two
+//! lines, and these are the lines of its first and its last byte: both are tested, in front of the first
+//! member. The group's check is a store check if any member stores; a store check covers loads. A check holds until
+//! the thread's next acquire, so it holds at the last member. If control leaves the block between members, a check was
+//! made too much, which harms nothing: the address is within a line of one that is accessed.
+//!
+//! If alignment proves the hull to lie in one line, one state byte is enough: a member at offset `o` with alignment `a`
+//! means that the key plus `o` is a multiple of `a`; a hull inside one `a`-aligned piece (a <= line) is in one line.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::facts::{BlockId, FunctionFacts, Key, Kind, Site, What};
+use crate::options::Options;
+
+use super::{Check, Decision, FunctionPlan, Item, Test};
+
+struct Group<'a> {
+    lo: i64,
+    hi: i64,
+    kind: Kind,
+    members: Vec<&'a Item<'a>>,
+}
+
+/// Turns the remaining accesses into checks.
+pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan, options: &Options) {
+    let line = options.line_bytes() as i64;
+    let mut by_block: BTreeMap<BlockId, Vec<&Item<'_>>> = BTreeMap::new();
+    for item in items {
+        by_block.entry(item.block).or_default().push(item);
+    }
+    for (block, items) in by_block {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut open: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut syncs = sync_sites(facts, block).into_iter().peekable();
+        for item in items {
+            while syncs.next_if(|s| *s < item.site).is_some() {
+                open.clear();
+            }
+            let (lo, hi) = (item.access.offset, item.access.offset.saturating_add(item.access.size as i64));
+            if options.enabled("merge")
+                && let Some(&at) = open.get(&item.access.key)
+            {
+                let group = &mut groups[at];
+                let hull = (group.lo.min(lo), group.hi.max(hi));
+                if hull.1.saturating_sub(hull.0) <= line {
+                    (group.lo, group.hi) = hull;
+                    group.kind = group.kind.max(item.access.kind);
+                    group.members.push(item);
+                    continue;
+                }
+            }
+            open.insert(item.access.key, groups.len());
+            groups.push(Group { lo, hi, kind: item.access.kind, members: vec![item] });
+        }
+        for group in groups {
+            emit(&group, plan, line as u64);
+        }
+    }
+    plan.checks.sort_by_key(|c| c.site);
+}
+
+fn sync_sites(facts: &FunctionFacts, block: BlockId) -> Vec<Site> {
+    let events = facts.blocks[block].events.iter();
+    events.filter(|e| matches!(e.what, What::Sync | What::Atomic(_))).map(|e| e.site).collect()
+}
+
+fn emit(group: &Group<'_>, plan: &mut FunctionPlan, line: u64) {
+    let first = group.members[0];
+    for member in &group.members {
+        let decision =
+            if member.site == first.site { Decision::Checked } else { Decision::Merged(first.site) };
+        plan.decide(member.site, member.access, decision);
+    }
+    let length = (group.hi - group.lo) as u64;
+    plan.checks.push(Check {
+        site: first.site,
+        operand: first.access.operand,
+        delta: group.lo - first.access.offset,
+        length,
+        kind: group.kind,
+        test: test(group, length, line),
+        covers: group.members.len() as u32,
+    });
+}
+
+fn test(group: &Group<'_>, length: u64, line: u64) -> Test {
+    let one_line = group.members.iter().any(|m| {
+        let align = m.access.align.min(line);
+        let into = (group.lo - m.access.offset).rem_euclid(align as i64) as u64;
+        into + length <= align
+    });
+    match (one_line, length <= line) {
+        (true, _) => Test::Line,
+        (false, true) => Test::Ends,
+        (false, false) => Test::Range,
+    }
+}

@@ -1,0 +1,146 @@
+//! The plan as text, one line a decision.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::analysis::facts::{Condition, Kind, Length};
+
+use super::stack::Source;
+use super::{Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Test};
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Load => "load",
+        Kind::Store => "store",
+    }
+}
+
+impl Display for Decision {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::Private(why) => write!(f, "private: {why:?}"),
+            Decision::Checked => write!(f, "checked"),
+            Decision::Merged(site) => write!(f, "merged into #{site}"),
+            Decision::Available => write!(f, "available"),
+            Decision::Hoisted(l) => write!(f, "hoisted before loop {l}"),
+        }
+    }
+}
+
+impl Display for Check {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let test = match self.test {
+            Test::Line => "line",
+            Test::Ends => "ends",
+            Test::Range => "range",
+        };
+        let Check { site, delta, length, covers, .. } = self;
+        write!(f, "check #{site} {} {test} [{delta:+}, {length}) for {covers}", kind(self.kind))
+    }
+}
+
+impl Display for LoopCheck {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let LoopCheck { over, start, delta, extent, length, covers, .. } = self;
+        let what = kind(self.kind);
+        write!(f, "loop {over} {what} range [e{start}{delta:+}, e{extent} + {length}) for {covers}")?;
+        match self.guarded {
+            Guarded::Always => Ok(()),
+            Guarded::If(flag) => write!(f, " if flag {flag}"),
+            Guarded::Unless(flag) => write!(f, " unless flag {flag}"),
+        }
+    }
+}
+
+impl Display for Length {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Length::Bytes(n) => write!(f, "{n} bytes"),
+            Length::Arg(a) => write!(f, "arg{a}"),
+            Length::Product(x, y) => write!(f, "arg{x} * arg{y}"),
+            Length::Str => write!(f, "string"),
+            Length::StrLen(args) => {
+                let args: Vec<String> = args.iter().map(|a| format!("arg{a}")).collect();
+                write!(f, "length of {} + 1", args.join(", "))
+            }
+            Length::Formatted { format } => write!(f, "formatted by arg{format}"),
+        }
+    }
+}
+
+impl Display for FunctionPlan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "function {}", self.name)?;
+        for (site, (access, size, decision)) in &self.decisions {
+            writeln!(f, "  #{site} {} {size}: {decision}", kind(*access))?;
+        }
+        for (number, flag) in self.flags.iter().enumerate() {
+            write!(f, "  flag {number} before block {}:", flag.preheader)?;
+            for condition in &flag.conditions {
+                match condition {
+                    Condition::Guard { value, holds } => write!(f, " v{value} is {holds}")?,
+                    Condition::Dense { step, extent, slack } => write!(f, " e{step} <= e{extent} + {slack}")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        for check in &self.loop_checks {
+            writeln!(f, "  {check}")?;
+        }
+        for check in &self.checks {
+            writeln!(f, "  {check}")?;
+        }
+        for (site, masked) in &self.masked {
+            writeln!(f, "  masked #{site} {} {:?} {} x {}", kind(masked.kind), masked.lanes, masked.count, masked.element)?;
+        }
+        for (site, range) in &self.ranges {
+            writeln!(f, "  range #{site} {} arg{} {}", kind(range.kind), range.argument, range.length)?;
+        }
+        for site in &self.atomics {
+            writeln!(f, "  atomic #{site}")?;
+        }
+        if !self.stack.is_empty() {
+            writeln!(f, "  shared frame of {} bytes, alignment {}", self.stack.size, self.stack.align)?;
+            for slot in &self.stack.slots {
+                let source = match slot.source {
+                    Source::Alloca(site) => format!("#{site}"),
+                    Source::Byval(index) => format!("parameter {index}"),
+                };
+                writeln!(f, "    {source} {} at {}, {} bytes", slot.name, slot.offset, slot.size)?;
+            }
+            for site in &self.stack.dynamic {
+                writeln!(f, "    #{site} dynamic")?;
+            }
+            for site in &self.stack.reentries {
+                writeln!(f, "    restored behind #{site}")?;
+            }
+        }
+        for (site, note, text) in &self.notes {
+            let note = if *note == Note::Unsupported { "unsupported" } else { "remark" };
+            writeln!(f, "  {note} #{site}: {text}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Counters {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "accesses {}", self.accesses)?;
+        for (why, count) in &self.private {
+            write!(f, ", private {why:?} {count}")?;
+        }
+        write!(
+            f,
+            ", hoisted {} (by {} loop checks), available {}, merged {}, checked {} (in loops {}), ranges {}, atomics {}, \
+             shared stack variables {}",
+            self.hoisted,
+            self.loop_checks,
+            self.available,
+            self.merged,
+            self.checked,
+            self.in_loops,
+            self.ranges,
+            self.atomics,
+            self.stack_slots
+        )
+    }
+}

@@ -1,0 +1,169 @@
+//! Emits checks.
+//!
+//! ```text
+//! head:  %a = ptrtoint ptr %p to i64                 one line            two ends              range
+//!        %l = lshr i64 %a, SHIFT                                         + the same for        + more than two lines:
+//!        %s = load atomic i8, STATE_BASE[%l] acquire                     a + length - 1        l' - l > 1
+//!        %bad = icmp uge i8 %s, READ_LIMIT (store: ne 0)                 or                    or
+//!        br i1 %bad, label %miss, label %tail, !prof rare
+//! miss:  call @__dsm_load_miss(%p, length)                               @__dsm_load_range     @__dsm_load_range
+//!        br label %tail
+//! tail:  the access
+//! ```
+//! The state is loaded with acquire order, so no later pass may move the access above its check.
+
+use dsm_abi::layout::STATE_BASE;
+use dsm_abi::state::{READ_LIMIT, WRITABLE};
+
+use crate::analysis::facts::Kind;
+use crate::llvm::{Block, Builder, IntPredicate, Value};
+use crate::plan::Test;
+
+use super::entries::Entries;
+
+/// Emits code into one module.
+pub struct Emitter<'a> {
+    /// The builder.
+    pub builder: &'a Builder,
+    /// The runtime.
+    pub entries: &'a Entries,
+    /// Base-two logarithm of the line size.
+    pub line_shift: u32,
+}
+
+impl Emitter<'_> {
+    /// Checks `[pointer, pointer + length)` before an instruction, for a constant length.
+    pub fn fixed(&self, before: Value, pointer: Value, length: u64, kind: Kind, test: Test) {
+        self.builder.before(before).locate_as(before);
+        let i64_type = self.builder.context.i64();
+        let (bad, entry) = match test {
+            Test::Line => {
+                (self.bad(self.line(self.builder.address(pointer)), kind), Self::miss_entry(kind))
+            }
+            Test::Ends => {
+                let first = self.builder.address(pointer);
+                let last = self.builder.add(first, i64_type.constant(length - 1));
+                let either =
+                    self.builder.or(self.bad(self.line(first), kind), self.bad(self.line(last), kind));
+                (either, Self::range_entry(kind))
+            }
+            Test::Range => {
+                let first = self.builder.address(pointer);
+                let last = self.builder.add(first, i64_type.constant(length - 1));
+                (self.range_bad(first, last, kind), Self::range_entry(kind))
+            }
+        };
+        self.slow_path(before, bad, entry, pointer, i64_type.constant(length));
+    }
+
+    /// Checks `[pointer, pointer + length)` before an instruction, for an i64 length.
+    pub fn range(&self, before: Value, pointer: Value, length: Value, kind: Kind) {
+        if let Some(bytes) = length.int() {
+            match u64::try_from(bytes) {
+                Ok(0) => {}
+                Ok(bytes) if bytes <= 1 << self.line_shift => {
+                    self.fixed(before, pointer, bytes, kind, Test::Ends)
+                }
+                Ok(bytes) => self.fixed(before, pointer, bytes, kind, Test::Range),
+                Err(_) => self.call(before, Self::range_entry(kind), &[pointer, length]),
+            }
+            return;
+        }
+        self.builder.before(before).locate_as(before);
+        let i64_type = self.builder.context.i64();
+        let first = self.builder.address(pointer);
+        // An empty range tests its own address, which is harmless; a pointer before it might not be.
+        let empty = self.builder.icmp(IntPredicate::LLVMIntEQ, length, i64_type.constant(0));
+        let past = self.builder.select(
+            empty,
+            i64_type.constant(0),
+            self.builder.sub(length, i64_type.constant(1)),
+        );
+        let bad = self.range_bad(first, self.builder.add(first, past), kind);
+        self.slow_path(before, bad, Self::range_entry(kind), pointer, length);
+    }
+
+    fn range_bad(&self, first: Value, last: Value, kind: Kind) -> Value {
+        let (first, last) = (self.line(first), self.line(last));
+        let distance = self.builder.sub(last, first);
+        let far =
+            self.builder.icmp(IntPredicate::LLVMIntUGT, distance, self.builder.context.i64().constant(1));
+        // The far end is tested only through the entry if the range is long: it may lie anywhere.
+        let near = self.builder.select(far, first, last);
+        let ends = self.builder.or(self.bad(first, kind), self.bad(near, kind));
+        self.builder.or(ends, far)
+    }
+
+    /// Number of the line with this address.
+    pub fn line(&self, address: Value) -> Value {
+        self.builder.lshr(address, self.builder.context.i64().constant(self.line_shift.into()))
+    }
+
+    fn bad(&self, line: Value, kind: Kind) -> Value {
+        let context = self.builder.context;
+        let state_address = self.builder.offset(context.const_address(STATE_BASE), line);
+        let state = self.builder.load_acquire(context.i8(), state_address, 1);
+        match kind {
+            Kind::Load => self.builder.icmp(
+                IntPredicate::LLVMIntUGE,
+                state,
+                context.i8().constant(READ_LIMIT.into()),
+            ),
+            Kind::Store => {
+                self.builder.icmp(IntPredicate::LLVMIntNE, state, context.i8().constant(WRITABLE.into()))
+            }
+        }
+    }
+
+    fn slow_path(&self, before: Value, bad: Value, entry: &str, pointer: Value, length: Value) {
+        let (miss, tail) = self.branch_rare(before, bad, "dsm.miss");
+        self.builder.at_end(miss).locate_as(before);
+        self.builder.call_fn(self.entries.get(entry), &[pointer, length]);
+        self.builder.br(tail);
+    }
+
+    /// Splits before an instruction; the new block runs only if the condition holds, and must branch to the second.
+    pub fn branch_rare(&self, before: Value, condition: Value, name: &str) -> (Block, Block) {
+        let (head, function) = (before.block(), before.parent_function());
+        let tail = before.split_before();
+        let side = self.builder.new_block(function, name);
+        let old = head.terminator();
+        self.builder.before(old).locate_as(before);
+        self.builder.br_rare(condition, side, tail);
+        old.erase();
+        (side, tail)
+    }
+
+    /// As [`Emitter::branch_rare`] for an even condition.
+    pub fn branch(&self, before: Value, condition: Value, name: &str) -> (Block, Block) {
+        let (head, function) = (before.block(), before.parent_function());
+        let tail = before.split_before();
+        let side = self.builder.new_block(function, name);
+        let old = head.terminator();
+        self.builder.before(old).locate_as(before);
+        self.builder.br_if(condition, side, tail);
+        old.erase();
+        (side, tail)
+    }
+
+    /// Calls an entry before an instruction.
+    pub fn call(&self, before: Value, entry: &str, args: &[Value]) {
+        self.builder.before(before).locate_as(before);
+        self.builder.call_fn(self.entries.get(entry), args);
+    }
+
+    /// The range entry for the kind.
+    pub fn range_entry(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Load => "__dsm_load_range",
+            Kind::Store => "__dsm_store_range",
+        }
+    }
+
+    fn miss_entry(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Load => "__dsm_load_miss",
+            Kind::Store => "__dsm_store_miss",
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Checks in front of loops: all of a preheader's in one test.
+//!
+//! ```text
+//! per range:  first = start >> SHIFT;  more = (start + length - 1) >> SHIFT - first
+//!             w = the 8 state bytes from `first` on, shifted left so that only those of the range remain
+//! together:   bad = (OR of w, loads masked to states >= READ_LIMIT) != 0, or (OR of more) > 7
+//!             br bad, rare -> the range entries, one after the other
+//! unless:     the test is jumped over if all its flags are set
+//! ```
+//! The 8 bytes may end behind the range: they are masked, and the table has a spare page behind its end. They are loaded
+//! with one volatile load, followed by an acquire fence (no instruction on x86-64) for all ranges together.
+
+use std::collections::BTreeMap;
+
+use dsm_abi::layout::STATE_BASE;
+use dsm_abi::state::{READ_LIMIT, WRITABLE};
+
+use crate::analysis::Function;
+use crate::analysis::facts::{Condition, Kind};
+use crate::llvm::{Analyses, Expander, IntPredicate, Ordering, Value};
+use crate::plan::{Flag, FunctionPlan, Guarded, LoopCheck};
+
+use super::check::Emitter;
+
+/// Lines that one word of the state table covers.
+const WORD_LINES: u64 = 8;
+
+// The masks below take these values apart bit by bit.
+const _: () = assert!(READ_LIMIT == 2 && WRITABLE == 0);
+
+/// A range whose bounds have been computed.
+struct Range {
+    start: Value,
+    length: Value,
+    kind: Kind,
+    flag: Option<Value>,
+}
+
+/// Ranges that are tested together, before the terminator of a preheader.
+pub struct Group {
+    before: Value,
+    ranges: Vec<Range>,
+}
+
+/// Computes the bounds in the preheaders, before any block is split.
+pub fn expand(
+    emitter: &Emitter<'_>,
+    analyses: &Analyses,
+    facts: &Function,
+    plan: &FunctionPlan,
+) -> Vec<Group> {
+    if plan.loop_checks.is_empty() {
+        return vec![];
+    }
+    let expander = analyses.expander();
+    let flags: Vec<Value> = plan.flags.iter().map(|f| flag(emitter, &expander, facts, f)).collect();
+    let mut groups: BTreeMap<(usize, bool), Group> = BTreeMap::new();
+    for check in &plan.loop_checks {
+        let before = facts.blocks[check.preheader].terminator();
+        let range = range(emitter, &expander, facts, check, &flags, before);
+        let key = (check.preheader, matches!(check.guarded, Guarded::Unless(_)));
+        groups.entry(key).or_insert_with(|| Group { before, ranges: vec![] }).ranges.push(range);
+    }
+    groups.into_values().collect()
+}
+
+fn range(
+    emitter: &Emitter<'_>,
+    expander: &Expander,
+    facts: &Function,
+    check: &LoopCheck,
+    flags: &[Value],
+    before: Value,
+) -> Range {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    let start = expander.expand(facts.exprs[check.start as usize], before);
+    let extent = expander.expand(facts.exprs[check.extent as usize], before);
+    builder.before(before).locate_as(before);
+    let start = builder.offset(start, i64_type.constant(check.delta as u64));
+    // Where the conditions do not hold the address may be garbage: the test looks at the line of null, which is valid.
+    let (start, extent) = match check.guarded {
+        Guarded::If(at) => (
+            builder.select(flags[at], start, builder.context.ptr().zero()),
+            builder.select(flags[at], extent, i64_type.constant(0)),
+        ),
+        Guarded::Always | Guarded::Unless(_) => (start, extent),
+    };
+    let length = builder.add(extent, i64_type.constant(check.length));
+    let flag = match check.guarded {
+        Guarded::Unless(at) => Some(flags[at]),
+        Guarded::Always | Guarded::If(_) => None,
+    };
+    Range { start, length, kind: check.kind, flag }
+}
+
+fn flag(emitter: &Emitter<'_>, expander: &Expander, facts: &Function, flag: &Flag) -> Value {
+    let before = facts.blocks[flag.preheader].terminator();
+    let builder = emitter.builder;
+    let mut all: Option<Value> = None;
+    for condition in &flag.conditions {
+        let holds = match *condition {
+            Condition::Guard { value, holds } => {
+                let value = facts.values[value as usize];
+                builder.before(before).locate_as(before);
+                let wanted = builder.context.int(1).constant(holds.into());
+                builder.icmp(IntPredicate::LLVMIntEQ, value, wanted)
+            }
+            Condition::Dense { step, extent, slack } => {
+                let step = expander.expand(facts.exprs[step as usize], before);
+                let extent = expander.expand(facts.exprs[extent as usize], before);
+                builder.before(before).locate_as(before);
+                let limit = builder.add(extent, builder.context.i64().constant(slack));
+                builder.icmp(IntPredicate::LLVMIntULE, step, limit)
+            }
+        };
+        // A guard's value may be poison where the branch on it is not reached; `select` keeps that out of later ones.
+        all = Some(match all {
+            Some(so_far) => builder.select(so_far, holds, builder.context.int(1).constant(0)),
+            None => holds,
+        });
+    }
+    let all = all.unwrap_or_else(|| builder.context.int(1).constant(1));
+    builder.before(before).locate_as(before);
+    builder.freeze(all)
+}
+
+/// Emits a group's test and its slow path.
+pub fn emit(emitter: &Emitter<'_>, group: &Group) {
+    let builder = emitter.builder;
+    let mut before = group.before;
+    let flags: Option<Vec<Value>> = group.ranges.iter().map(|r| r.flag).collect();
+    if let Some(mut flags) = flags {
+        flags.dedup();
+        builder.before(before).locate_as(before);
+        let all = flags.into_iter().reduce(|x, y| builder.and(x, y)).expect("groups are not empty");
+        let missing = builder.icmp(IntPredicate::LLVMIntEQ, all, builder.context.int(1).constant(0));
+        let (side, tail) = emitter.branch(before, missing, "dsm.inner");
+        before = builder.at_end(side).locate_as(group.before).br(tail);
+    }
+    let bad = test(emitter, before, &group.ranges);
+    let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
+    builder.at_end(miss).locate_as(before);
+    for range in &group.ranges {
+        let entry = emitter.entries.get(Emitter::range_entry(range.kind));
+        builder.call_fn(entry, &[range.start, range.length]);
+    }
+    builder.br(tail);
+}
+
+fn test(emitter: &Emitter<'_>, before: Value, ranges: &[Range]) -> Value {
+    let builder = emitter.builder;
+    builder.before(before).locate_as(before);
+    let i64_type = builder.context.i64();
+    let (mut states, mut lines): (Option<Value>, Option<Value>) = (None, None);
+    let join = |so_far: Option<Value>, next| Some(so_far.map_or(next, |s| builder.or(s, next)));
+    for range in ranges {
+        let first_address = builder.address(range.start);
+        let past = builder.sub(range.length, i64_type.constant(1));
+        let first = emitter.line(first_address);
+        let more = builder.sub(emitter.line(builder.add(first_address, past)), first);
+        let word_address = builder.offset(builder.context.const_address(STATE_BASE), first);
+        let word = builder.load_volatile(i64_type, word_address, 1);
+        // (7 - more) * 8, for more <= 7; any other value is caught by the number of lines.
+        let unused = builder.xor(more, i64_type.constant(WORD_LINES - 1));
+        let bits = builder.shl(unused, i64_type.constant(3));
+        let bits = builder.and(bits, i64_type.constant(56));
+        let mut state = builder.shl(word, bits);
+        if range.kind == Kind::Load {
+            state = builder.and(state, i64_type.constant(0xfefe_fefe_fefe_fefe));
+        }
+        states = join(states, state);
+        lines = join(lines, more);
+    }
+    builder.fence(Ordering::LLVMAtomicOrderingAcquire);
+    let (states, lines) = (states.expect("groups are not empty"), lines.expect("groups are not empty"));
+    let bad = builder.icmp(IntPredicate::LLVMIntNE, states, i64_type.constant(0));
+    let far = builder.icmp(IntPredicate::LLVMIntUGE, lines, i64_type.constant(WORD_LINES));
+    builder.or(bad, far)
+}

@@ -1,0 +1,61 @@
+//! Applies plans. Decides nothing.
+
+pub mod atomic;
+pub mod calls;
+pub mod check;
+pub mod entries;
+pub mod loops;
+pub mod masked;
+pub mod module;
+pub mod stack;
+
+use crate::analysis::Function;
+use crate::llvm::{Analyses, Module, Opcode, Value};
+use crate::plan::FunctionPlan;
+
+use check::Emitter;
+
+/// Applies a function's plan. The analyses are those that its facts were made from, and are gone afterwards.
+pub fn function(
+    module: Module,
+    emitter: &Emitter<'_>,
+    analyses: Analyses,
+    facts: &Function,
+    plan: &FunctionPlan,
+) {
+    gather_allocas(facts.value);
+    let groups = loops::expand(emitter, &analyses, facts, plan);
+    drop(analyses);
+    for group in &groups {
+        loops::emit(emitter, group);
+    }
+    let site = |number: u32| facts.sites[number as usize];
+    for check in &plan.checks {
+        let before = site(check.site);
+        emitter.builder.before(before).locate_as(before);
+        let delta = emitter.builder.context.i64().constant(check.delta as u64);
+        let pointer = emitter.builder.offset(before.operand(check.operand), delta);
+        emitter.fixed(before, pointer, check.length, check.kind, check.test);
+    }
+    for (number, masked) in &plan.masked {
+        masked::emit(module, emitter, site(*number), masked);
+    }
+    for (number, range) in &plan.ranges {
+        calls::emit(module, emitter, site(*number), range);
+    }
+    for number in &plan.atomics {
+        atomic::emit(module, emitter, site(*number));
+    }
+    stack::apply(module, emitter.builder, facts.value, &plan.stack, &facts.sites);
+}
+
+/// Allocas are static only in the entry block, which checks are about to split: they go to its top.
+fn gather_allocas(function: Value) {
+    let entry = function.entry_block().instructions();
+    let Some(first) = entry.iter().position(|i| i.opcode() != Opcode::LLVMAlloca) else { return };
+    for &instruction in &entry[first..] {
+        if instruction.opcode() == Opcode::LLVMAlloca && instruction.is_static_alloca() {
+            instruction.move_before(entry[first]);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+; Atomics on shared memory become runtime calls; a private one stays.
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+
+define i64 @f(ptr %p, i64 %x) {
+; CHECK-LABEL: define i64 @f
+; CHECK: call void @__dsm_atomic_load(ptr %p, ptr %{{.*}}, i32 8, i32 2)
+; CHECK: call void @__dsm_atomic_store(ptr %p, ptr %{{.*}}, i32 8, i32 3)
+; CHECK: call void @__dsm_atomic_rmw(ptr %p, ptr %{{.*}}, ptr %{{.*}}, i32 8, i32 1, i32 5)
+; CHECK: %[[OK:.*]] = call i32 @__dsm_atomic_cas(ptr %p, ptr %{{.*}}, ptr %{{.*}}, i32 8, i32 4, i32 0)
+; CHECK: insertvalue
+; CHECK: call void @__dsm_atomic_fence(i32 5)
+; CHECK: atomicrmw add ptr %local
+  %local = alloca i64, align 8
+  store i64 0, ptr %local, align 8
+  %a = load atomic i64, ptr %p acquire, align 8
+  store atomic i64 %a, ptr %p release, align 8
+  %b = atomicrmw add ptr %p, i64 %x seq_cst, align 8
+  %c = cmpxchg ptr %p, i64 %a, i64 %b acq_rel monotonic, align 8
+  %d = extractvalue { i64, i1 } %c, 0
+  fence seq_cst
+  %e = atomicrmw add ptr %local, i64 %d monotonic, align 8
+  ret i64 %e
+}

@@ -1,0 +1,81 @@
+//! Runs every `tests/*.ll` through `opt` and `FileCheck`.
+//!
+//! A test names the pass options in `; OPTIONS: <DSM_PASS_OPTIONS>` (optional) and the pipeline in
+//! `; PIPELINE: <passes>` (default `dsm`), and holds `CHECK` lines. Output that does not verify fails. A line
+//! `; STDERR` checks the messages instead of the module.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Tools of the pinned LLVM, under the names that distributions give them.
+fn tool(name: &str) -> PathBuf {
+    let candidates = [format!("/usr/lib/llvm-22/bin/{name}"), format!("{name}-22"), name.to_owned()];
+    for candidate in &candidates {
+        let version = Command::new(candidate).arg("--version").output();
+        if version.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains("version 22.")) {
+            return candidate.into();
+        }
+    }
+    panic!("no {name} of LLVM 22 among {candidates:?}");
+}
+
+/// The plugin that this build made: beside the test program's directory.
+fn plugin() -> PathBuf {
+    let program = std::env::current_exe().expect("a test knows its path");
+    let deps = program.parent().expect("in deps/");
+    let found = [deps.join("libdsm_pass.so"), deps.with_file_name("libdsm_pass.so")];
+    found.into_iter().find(|p| p.exists()).expect("cargo builds the plugin before the tests")
+}
+
+fn setting<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|l| l.strip_prefix("; ")?.strip_prefix(key)?.strip_prefix(": ").map(str::trim))
+}
+
+fn run(path: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let pipeline = setting(&text, "PIPELINE").unwrap_or("dsm");
+    let output = Command::new(tool("opt"))
+        .arg(format!("-load-pass-plugin={}", plugin().display()))
+        .arg(format!("-passes={pipeline}"))
+        .args(["-S", "-verify-each"])
+        .arg(path)
+        .env("DSM_PASS_OPTIONS", setting(&text, "OPTIONS").unwrap_or(""))
+        .output()
+        .map_err(|e| e.to_string())?;
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = text.contains("; STDERR");
+    if !output.status.success() && !stderr {
+        return Err(format!("opt failed:\n{messages}"));
+    }
+    let mut check = Command::new(tool("FileCheck"))
+        .args(["--dump-input=fail", "--allow-unused-prefixes"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let input = if stderr { output.stderr } else { output.stdout };
+    // FileCheck may stop reading at the first mismatch.
+    let _ = check.stdin.take().expect("piped").write_all(&input);
+    let result = check.wait_with_output().map_err(|e| e.to_string())?;
+    if result.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&result.stderr).into_owned()) }
+}
+
+#[test]
+fn all_modules() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut paths: Vec<PathBuf> = fs::read_dir(directory)
+        .expect("the tests' directory")
+        .map(|e| e.expect("readable").path())
+        .filter(|p| p.extension().is_some_and(|e| e == "ll"))
+        .collect();
+    paths.sort();
+    assert!(paths.len() >= 20, "only {} modules found", paths.len());
+    let failures: Vec<String> = paths
+        .iter()
+        .filter_map(|p| run(p).err().map(|e| format!("{}:\n{e}", p.display())))
+        .collect();
+    assert!(failures.is_empty(), "{} of {} failed\n{}", failures.len(), paths.len(), failures.join("\n"));
+}
