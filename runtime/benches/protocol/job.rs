@@ -1,0 +1,51 @@
+//! Starts a job of copies of this program, as the launcher would.
+
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command};
+
+use dsm_abi::job::{JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_comm::segment::MemoryFile;
+use dsm_rt::job::{Job, JobPage};
+use dsm_rt::{memory, sync};
+
+const ROW: &str = "PROTOCOL_BENCH_ROW";
+
+/// In a process of a job: sets up memory and returns the row to measure.
+pub fn from_environment() -> Option<String> {
+    let row = std::env::var(ROW).ok()?;
+    let job = Job::from_environment().expect("the job was described by `start`");
+    JobPage::init(&job).expect("the page can be mapped");
+    memory::init(&job).expect("memory can be set up");
+    sync::init(job.size);
+    sync::user_threads_enter();
+    Some(row)
+}
+
+/// Runs one row on `processes` processes with blocks of `block` bytes; panics if one fails.
+pub fn start(row: &str, processes: u32, block: usize) {
+    let inherit = |file: &MemoryFile| {
+        let fd = file.as_fd().as_raw_fd();
+        // SAFETY: clears the close-on-exec flag of an own descriptor.
+        assert_eq!(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }, 0);
+        fd
+    };
+    let page = MemoryFile::create("dsm-job").expect("a memory file");
+    page.set_size(JOB_PAGE_BYTES as u64).expect("a page");
+    let segments: Vec<MemoryFile> =
+        (0..processes).map(|_| MemoryFile::create("dsm-seg").expect("a memory file")).collect();
+    let files: Vec<String> = segments.iter().map(|f| inherit(f).to_string()).collect();
+    let children: Vec<Child> = (0..processes)
+        .map(|rank| {
+            let job = format!("{JOB_VERSION}:{rank}:{processes}:1:{}:{}", inherit(&page), files.join(","));
+            Command::new(std::env::current_exe().expect("own path"))
+                .env(ROW, row)
+                .env(JOB_VARIABLE, job)
+                .env("DSM_BLOCK", block.to_string())
+                .spawn()
+                .expect("a copy of this program starts")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("a child").success(), "a process of row {row} failed");
+    }
+}

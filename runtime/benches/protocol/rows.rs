@@ -1,0 +1,327 @@
+//! One function per row of the table.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dsm_comm::copy::copy;
+use dsm_rt::{check, memory, sync};
+
+use crate::{barrier, fill, job, load, median, store, time};
+
+const MIB: usize = 1 << 20;
+const ROUNDS: usize = 9;
+
+struct Row {
+    name: &'static str,
+    processes: u32,
+    block: usize,
+    body: fn(),
+}
+
+const fn row(name: &'static str, processes: u32, block: usize, body: fn()) -> Row {
+    Row { name, processes, block, body }
+}
+
+const ROWS: &[Row] = &[
+    row("private-data", 2, 64, private_data),
+    row("read-miss", 2, 4096, read_miss),
+    row("bulk-read", 2, 64, bulk_read),
+    row("release-elsewhere", 2, 64, release_elsewhere),
+    row("release-at-home", 2, 64, release_at_home),
+    row("barrier", 2, 64, empty_barrier),
+    row("lock-hand-off", 2, 64, lock_hand_off),
+    row("busy-home", 2, 4096, busy_home),
+    row("lock-8", 8, 64, lock_contended),
+    row("false-sharing", 2, 64, false_sharing),
+];
+
+/// Measures all rows, or one.
+pub fn start_all(only: Option<&str>) {
+    println!("{:18} {:>14} {:>14} {:>8}  bar", "row", "ns", "reference ns", "ratio");
+    for row in ROWS.iter().filter(|r| only.is_none_or(|name| name == r.name)) {
+        job::start(row.name, row.processes, row.block);
+    }
+}
+
+/// In a process of the job.
+pub fn run(name: &str) {
+    let row = ROWS.iter().find(|r| r.name == name).expect("a known row");
+    (row.body)();
+    barrier();
+}
+
+fn report(name: &str, ns: f64, reference: f64, bar: &str) {
+    if sync::rank() == 0 {
+        println!("{name:18} {ns:14.0} {reference:14.0} {:8.2}  {bar}", ns / reference);
+    }
+}
+
+/// Round trip of a flag between processes 0 and 1, nanoseconds.
+fn ping_pong() -> f64 {
+    const TRIPS: u64 = 2000;
+    // Two control words on different cache lines.
+    let (there, back) = (512, 576);
+    let base = sync::control_load(there);
+    barrier();
+    let ns = time(|| {
+        for i in base + 1..=base + TRIPS {
+            if sync::rank() == 0 {
+                sync::control_store(there, i);
+                while sync::control_load(back) != i {
+                    std::hint::spin_loop();
+                }
+            } else if sync::rank() == 1 {
+                while sync::control_load(there) != i {
+                    std::hint::spin_loop();
+                }
+                sync::control_store(back, i);
+            }
+        }
+    });
+    barrier();
+    ns / TRIPS as f64
+}
+
+/// Copying `bytes` from the peer's memory, nanoseconds.
+fn peer_copy(address: usize, bytes: usize) -> f64 {
+    let shared = memory::shared().expect("several processes");
+    let mut to = vec![0u8; bytes];
+    let from = shared.views.address(1 - sync::rank().min(1), memory::get().geometry().offset(address));
+    median(
+        (0..ROUNDS)
+            .map(|_| {
+                // SAFETY: the peer's view has these bytes, `to` has room; nobody writes meanwhile.
+                time(|| unsafe { copy(from, to.as_mut_ptr(), bytes) })
+            })
+            .collect(),
+    )
+}
+
+fn heap(rank: u32) -> usize {
+    memory::arena(rank).start
+}
+
+fn private_data() {
+    let mut sample = |bytes: usize| {
+        median(
+            (0..ROUNDS as u64)
+                .map(|round| {
+                    fill(heap(sync::rank()), bytes, round);
+                    barrier();
+                    time(barrier)
+                })
+                .collect(),
+        )
+    };
+    let (small, large) = (sample(MIB), sample(256 * MIB));
+    report("private-data", large, small, "<= 2 (256 MB against 1 MB)");
+}
+
+fn read_miss() {
+    const BLOCKS: usize = 1000;
+    let mut samples = Vec::new();
+    for round in 0..ROUNDS as u64 {
+        if sync::rank() == 0 {
+            fill(heap(0), BLOCKS * 4096, round);
+        }
+        barrier();
+        if sync::rank() == 1 {
+            let ns = time(|| (0..BLOCKS).for_each(|i| drop(black_box(load(heap(0) + i * 4096)))));
+            samples.push(ns / BLOCKS as f64);
+        }
+        barrier();
+    }
+    let trip = ping_pong();
+    if sync::rank() == 1 {
+        let miss = median(samples);
+        let reference = peer_copy(heap(0), 4096) + trip;
+        publish(miss, reference);
+    }
+    barrier();
+    report_published("read-miss", "<= 3 (4 KiB copy plus a round trip)");
+}
+
+/// Process 1 hands its figures to process 0, which prints.
+fn publish(ns: f64, reference: f64) {
+    sync::control_store(1024, ns.to_bits());
+    sync::control_store(1025, reference.to_bits());
+}
+
+fn report_published(name: &str, bar: &str) {
+    let [ns, reference] = [1024, 1025].map(|i| f64::from_bits(sync::control_load(i)));
+    report(name, ns, reference, bar);
+}
+
+fn bulk_read() {
+    const BYTES: usize = 64 * MIB;
+    let mut samples = Vec::new();
+    for round in 0..ROUNDS as u64 {
+        if sync::rank() == 0 {
+            fill(heap(0), BYTES, round);
+        }
+        barrier();
+        if sync::rank() == 1 {
+            samples.push(time(|| check::readable(heap(0), BYTES)));
+            assert_eq!(load(heap(0) + BYTES - 8), round);
+        }
+        barrier();
+    }
+    if sync::rank() == 1 {
+        publish(median(samples), peer_copy(heap(0), BYTES));
+    }
+    barrier();
+    report_published("bulk-read", "<= 2 (copy of 64 MB)");
+}
+
+/// Processes take turns in writing 64 MB, so the writer is never the home.
+fn elsewhere_samples() -> Vec<f64> {
+    const BYTES: usize = 64 * MIB;
+    let mut samples = Vec::new();
+    for round in 0..2 * ROUNDS as u64 {
+        let mine = round % 2 == u64::from(sync::rank());
+        if mine {
+            fill(heap(0), BYTES, round + 1);
+            samples.push(time(sync::release));
+        }
+        barrier();
+    }
+    samples
+}
+
+fn release_elsewhere() {
+    let ns = median(elsewhere_samples());
+    let reference = if sync::rank() == 0 { peer_copy(heap(0), 64 * MIB) } else { 0.0 };
+    report("release-elsewhere", ns, reference, "<= 4 (copy of 64 MB)");
+}
+
+fn release_at_home() {
+    const BYTES: usize = 64 * MIB;
+    let elsewhere = median(elsewhere_samples());
+    let mut samples = Vec::new();
+    for round in 0..ROUNDS as u64 {
+        if sync::rank() == 0 {
+            fill(heap(0) + 2 * BYTES, BYTES, round);
+            samples.push(time(sync::release));
+        }
+        barrier();
+        if sync::rank() == 1 {
+            check::readable(heap(0) + 2 * BYTES, BYTES);
+        }
+        barrier();
+    }
+    if sync::rank() == 0 {
+        report("release-at-home", median(samples), elsewhere, "<= 0.2 (release-elsewhere)");
+    }
+}
+
+fn empty_barrier() {
+    const COUNT: usize = 2000;
+    let samples = (0..ROUNDS).map(|_| time(|| (0..COUNT).for_each(|_| barrier())) / COUNT as f64).collect();
+    let ns = median(samples);
+    report("barrier", ns, ping_pong(), "<= 3 (flag ping-pong)");
+}
+
+/// Strict alternation: each takes the lock, stores to one block, gives the lock away and waits for its turn.
+fn lock_hand_off() {
+    const COUNT: u64 = 2000;
+    let turn = 2048;
+    let samples = (0..ROUNDS as u64).map(|round| {
+        barrier();
+        let base = round * 2 * COUNT;
+        time(|| {
+            for i in 0..COUNT {
+                let mine = base + 2 * i + u64::from(sync::rank());
+                while sync::control_load(turn) != mine {
+                    std::hint::spin_loop();
+                }
+                sync::lock(1);
+                store(heap(0), load(heap(0)) + 1);
+                sync::control_store(turn, mine + 1);
+                sync::unlock(1);
+            }
+        }) / (2 * COUNT) as f64
+    });
+    let ns = median(samples.collect());
+    barrier();
+    assert_eq!(load(heap(0)), 2 * COUNT * ROUNDS as u64);
+    report("lock-hand-off", ns, ping_pong(), "<= 5 (flag ping-pong)");
+}
+
+fn busy_home() {
+    const BLOCKS: usize = 500;
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let misses = |busy: bool, round: u64| {
+        if sync::rank() == 0 {
+            fill(heap(0), BLOCKS * 4096, round);
+        }
+        barrier();
+        let mut ns = 0.0;
+        if sync::rank() == 1 {
+            ns = time(|| (0..BLOCKS).for_each(|i| drop(black_box(load(heap(0) + i * 4096))))) / BLOCKS as f64;
+            sync::control_store(3072, 2 * round + u64::from(busy) + 1);
+        } else if busy {
+            // Computes without ever entering the runtime's protocol.
+            let mut x = 1u64;
+            while sync::control_load(3072) != 2 * round + 2 && !STOP.load(Ordering::Relaxed) {
+                x = black_box(x.wrapping_mul(3));
+            }
+        }
+        barrier();
+        ns
+    };
+    let (mut idle, mut busy) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS as u64 {
+        idle.push(misses(false, round));
+        busy.push(misses(true, round));
+    }
+    if sync::rank() == 1 {
+        publish(median(busy), median(idle));
+    }
+    barrier();
+    report_published("busy-home", "<= 2 (miss at an idle home)");
+}
+
+fn lock_contended() {
+    const COUNT: u64 = 500;
+    barrier();
+    let ns = time(|| {
+        for _ in 0..COUNT {
+            sync::lock(2);
+            store(heap(0), load(heap(0)) + 1);
+            sync::unlock(2);
+        }
+    });
+    barrier();
+    let total = COUNT * u64::from(sync::size());
+    assert_eq!(load(heap(0)), total);
+    if sync::rank() == 0 {
+        println!(
+            "{:18} {:14.0} {:>14} {:>8}  {:.0} hand-offs a second, 8 processes",
+            "lock-8",
+            ns / total as f64,
+            "-",
+            "-",
+            1e9 * total as f64 / ns
+        );
+    }
+}
+
+fn false_sharing() {
+    const COUNT: usize = 20_000;
+    let updates = |address: usize| {
+        barrier();
+        let ns = time(|| {
+            for _ in 0..COUNT {
+                sync::lock(3 + u64::from(sync::rank()));
+                store(address, load(address) + 1);
+                sync::unlock(3 + u64::from(sync::rank()));
+            }
+        });
+        barrier();
+        ns / COUNT as f64
+    };
+    let rank = sync::rank() as usize;
+    let (shared, separate) = (updates(heap(0) + 8 * rank), updates(heap(0) + 4096 * (1 + rank)));
+    assert_eq!(load(heap(0) + 8 * rank) as usize, COUNT);
+    report("false-sharing", shared, separate, "report (separate blocks)");
+}

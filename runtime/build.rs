@@ -1,0 +1,14 @@
+//! Compiles the C half: what stable Rust cannot express (variadic entries, thread-local and weak symbols).
+
+fn main() {
+    println!("cargo:rerun-if-changed=c");
+    cc::Build::new()
+        .files(["c/main.c", "c/microtask.c", "c/program.c", "c/tls.c"])
+        .include("c")
+        .opt_level(2)
+        .flag("-fno-strict-aliasing")
+        .flag_if_supported("-Wno-deprecated-non-prototype")
+        .flag_if_supported("-Wno-strict-prototypes")
+        .warnings(true)
+        .compile("dsm_rt_c");
+}

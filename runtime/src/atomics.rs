@@ -1,0 +1,275 @@
+//! Atomic operations of the program on possibly shared memory.
+//!
+//! In a single process they are the processor's. Over several processes an operation runs in the critical section of its block, at its home,
+//! which it takes along. Acquire and release order are the memory model's: the former takes in what all others published,
+//! the latter publishes.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use dsm_abi::atomic::{RmwOp, order};
+use parking_lot::Mutex;
+
+use crate::fabric::run;
+use crate::{memory, sync};
+
+/// Atomics that no processor instruction does, in a single process.
+static WIDE: Mutex<()> = Mutex::new(());
+
+/// Runs `body` on the memory at `address` while nobody else runs an atomic operation there.
+fn critical<R>(address: usize, body: impl FnOnce() -> R) -> R {
+    match memory::shared() {
+        Some(shared) if memory::is_shared(address) => {
+            run(shared.coherence.critical(memory::get().geometry().block(address), body))
+        }
+        _ => {
+            let _wide = WIDE.lock();
+            body()
+        }
+    }
+}
+
+fn is_coherent(address: usize) -> bool {
+    memory::shared().is_some() && memory::is_shared(address)
+}
+
+fn before(order: u32) {
+    if matches!(order, order::RELEASE | order::ACQ_REL | order::SEQ_CST) {
+        sync::release();
+    }
+}
+
+fn after(order: u32) {
+    if matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST) {
+        for rank in 0..sync::size() {
+            sync::acquire_from(rank);
+        }
+    }
+}
+
+/// Reads an operand of `size` bytes.
+unsafe fn get(at: *const u8, size: u32) -> u128 {
+    let mut bytes = [0; 16];
+    // SAFETY: the caller's operand has `size` bytes, at most 16.
+    unsafe { std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), size as usize) };
+    u128::from_le_bytes(bytes)
+}
+
+/// Writes an operand of `size` bytes.
+unsafe fn put(at: *mut u8, size: u32, value: u128) {
+    // SAFETY: the caller's operand has `size` bytes, at most 16.
+    unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize) };
+}
+
+/// Loads from memory that other threads may access, in one access where the processor has one.
+unsafe fn load(at: *mut u8, size: u32) -> u128 {
+    // SAFETY: aligned to its size by the rules for atomics, mapped by the caller's promise.
+    unsafe {
+        match size {
+            1 => AtomicU8::from_ptr(at).load(Ordering::SeqCst).into(),
+            2 => AtomicU16::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
+            4 => AtomicU32::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
+            8 => AtomicU64::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
+            _ => get(at, size),
+        }
+    }
+}
+
+/// Stores if the value is still `old`; returns whether it was. `alone`: nobody else accesses it.
+unsafe fn swap_if(at: *mut u8, size: u32, old: u128, new: u128) -> bool {
+    const S: Ordering = Ordering::SeqCst;
+    // SAFETY: as for `load`.
+    unsafe {
+        match size {
+            1 => AtomicU8::from_ptr(at).compare_exchange(old as u8, new as u8, S, S).is_ok(),
+            2 => AtomicU16::from_ptr(at.cast()).compare_exchange(old as u16, new as u16, S, S).is_ok(),
+            4 => AtomicU32::from_ptr(at.cast()).compare_exchange(old as u32, new as u32, S, S).is_ok(),
+            8 => AtomicU64::from_ptr(at.cast()).compare_exchange(old as u64, new as u64, S, S).is_ok(),
+            _ => {
+                let same = get(at, size) == old;
+                if same {
+                    put(at, size, new);
+                }
+                same
+            }
+        }
+    }
+}
+
+/// Applies `change` atomically; returns the old value.
+fn update(address: *mut u8, size: u32, change: impl Fn(u128) -> Option<u128>) -> u128 {
+    let body = || {
+        loop {
+            // SAFETY: the program's operand.
+            let old = unsafe { load(address, size) };
+            let Some(new) = change(old) else { return old };
+            // SAFETY: as above.
+            if unsafe { swap_if(address, size, old, new) } {
+                return old;
+            }
+        }
+    };
+    if size <= 8 && !is_coherent(address as usize) { body() } else { critical(address as usize, body) }
+}
+
+fn mask(size: u32) -> u128 {
+    if size == 16 { u128::MAX } else { (1 << (8 * size)) - 1 }
+}
+
+/// Sign-extends the low `size` bytes.
+fn signed(value: u128, size: u32) -> i128 {
+    let shift = 128 - 8 * size;
+    ((value << shift) as i128) >> shift
+}
+
+fn float(op: RmwOp, size: u32, a: u128, b: u128) -> u128 {
+    macro_rules! in_type {
+        ($f:ty, $u:ty) => {{
+            let (a, b) = (<$f>::from_bits(a as $u), <$f>::from_bits(b as $u));
+            let nan = a.is_nan() || b.is_nan();
+            let result = match op {
+                RmwOp::FAdd => a + b,
+                RmwOp::FSub => a - b,
+                RmwOp::FMax => a.max(b),
+                RmwOp::FMin => a.min(b),
+                RmwOp::FMaximum if nan => <$f>::NAN,
+                RmwOp::FMaximum => a.max(b),
+                RmwOp::FMinimum if nan => <$f>::NAN,
+                _ => a.min(b),
+            };
+            u128::from(result.to_bits())
+        }};
+    }
+    match size {
+        4 => in_type!(f32, u32),
+        8 => in_type!(f64, u64),
+        _ => crate::start::die(&format!("atomic floating-point operation on {size} bytes is not supported")),
+    }
+}
+
+/// The new value of an operand.
+fn apply(op: RmwOp, size: u32, a: u128, b: u128) -> u128 {
+    let (sa, sb) = (signed(a, size), signed(b, size));
+    let result = match op {
+        RmwOp::Xchg => b,
+        RmwOp::Add => a.wrapping_add(b),
+        RmwOp::Sub => a.wrapping_sub(b),
+        RmwOp::And => a & b,
+        RmwOp::Nand => !(a & b),
+        RmwOp::Or => a | b,
+        RmwOp::Xor => a ^ b,
+        RmwOp::Max => sa.max(sb) as u128,
+        RmwOp::Min => sa.min(sb) as u128,
+        RmwOp::UMax => a.max(b),
+        RmwOp::UMin => a.min(b),
+        RmwOp::UIncWrap if a >= b => 0,
+        RmwOp::UIncWrap => a + 1,
+        RmwOp::UDecWrap if a == 0 || a > b => b,
+        RmwOp::UDecWrap => a - 1,
+        RmwOp::USubCond if a >= b => a - b,
+        RmwOp::USubCond => a,
+        RmwOp::USubSat => a.saturating_sub(b),
+        RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin | RmwOp::FMaximum | RmwOp::FMinimum => {
+            float(op, size, a, b)
+        }
+    };
+    result & mask(size)
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand, `out` private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
+    let value = update(addr, size, |_| None);
+    // SAFETY: the caller's promise.
+    unsafe { put(out, size, value) };
+    after(order);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand, `value` private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size: u32, order: u32) {
+    // SAFETY: the caller's promise.
+    let new = unsafe { get(value, size) };
+    before(order);
+    update(addr, size, |_| Some(new));
+    after(order);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand; `value` and `old` are private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_rmw(
+    addr: *mut u8,
+    value: *mut u8,
+    old: *mut u8,
+    size: u32,
+    op: u32,
+    order: u32,
+) {
+    let Some(op) = RmwOp::from_code(op) else {
+        crate::start::die(&format!("atomic operation {op} is unknown; compiler and runtime do not fit"))
+    };
+    // SAFETY: the caller's promise.
+    let operand = unsafe { get(value, size) };
+    before(order);
+    let before_value = update(addr, size, |now| Some(apply(op, size, now, operand)));
+    // SAFETY: the caller's promise.
+    unsafe { put(old, size, before_value) };
+    after(order);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand; `expected` and `desired` are private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_cas(
+    addr: *mut u8,
+    expected: *mut u8,
+    desired: *mut u8,
+    size: u32,
+    success: u32,
+    failure: u32,
+) -> u32 {
+    // SAFETY: the caller's promise.
+    let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
+    before(success);
+    let old = update(addr, size, |now| (now == wanted).then_some(new));
+    // SAFETY: the caller's promise.
+    unsafe { put(expected, size, old) };
+    let swapped = old == wanted;
+    after(if swapped { success } else { failure });
+    u32::from(swapped)
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_atomic_fence(order: u32) {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    before(order);
+    after(order);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations() {
+        assert_eq!(apply(RmwOp::Add, 1, 250, 10), 4);
+        assert_eq!(apply(RmwOp::Max, 1, 0xff, 1), 1);
+        assert_eq!(apply(RmwOp::UMax, 1, 0xff, 1), 0xff);
+        assert_eq!(apply(RmwOp::Nand, 2, 0xf0f0, 0xff00), 0x0fff);
+        assert_eq!(apply(RmwOp::UIncWrap, 4, 7, 7), 0);
+        assert_eq!(apply(RmwOp::UDecWrap, 4, 0, 7), 7);
+        let sum = apply(RmwOp::FAdd, 8, 1.5f64.to_bits().into(), 2.25f64.to_bits().into());
+        assert_eq!(f64::from_bits(sum as u64), 3.75);
+    }
+}

@@ -1,0 +1,454 @@
+//! Environment variables: one table gives names, parsing, defaults and help.
+//!
+//! Every `DSM_*` and `OMP_*` variable is one line of [`VARIABLES`]. The settings are read once, at start, and
+//! never change; what `omp_set_*` changes lives in the task's own control variables. An unknown `DSM_*` name and
+//! a malformed value give one warning in process 0 and leave the default.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+/// Most threads of one process; the shared stacks' address space is laid out for this many.
+pub const MAX_THREADS: u32 = 256;
+
+/// Loop schedule of `OMP_SCHEDULE` and `omp_set_schedule`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// How iterations are handed out.
+    pub kind: ScheduleKind,
+    /// Chunk size; 0 means the kind's default.
+    pub chunk: u32,
+    /// Whether a thread must see its chunks in increasing order.
+    pub monotonic: bool,
+}
+
+/// The kinds a program can name; the values are `omp_sched_t`'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ScheduleKind {
+    /// Fixed shares.
+    Static = 1,
+    /// Chunks on demand.
+    Dynamic = 2,
+    /// Shrinking chunks on demand.
+    Guided = 3,
+    /// The runtime chooses: fixed shares.
+    Auto = 4,
+}
+
+/// How a waiting thread spends its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Spins briefly, then sleeps.
+    Default,
+    /// Spins long before it sleeps.
+    Active,
+    /// Sleeps at once.
+    Passive,
+}
+
+/// `OMP_DISPLAY_ENV`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisplayEnv {
+    /// Print nothing.
+    No,
+    /// Print the `OMP_*` settings at start.
+    Yes,
+    /// Print the `DSM_*` settings as well.
+    Verbose,
+}
+
+/// All settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// `DSM_BLOCK`: bytes of a coherence block; a power of two.
+    pub block_bytes: usize,
+    /// `DSM_HEAP`: address space of a process's heap arena, bytes.
+    pub heap_bytes: usize,
+    /// `DSM_STACK`: address space of a thread's shared stack, bytes.
+    pub stack_bytes: usize,
+    /// `DSM_STATS`: print the counters at the end.
+    pub stats: bool,
+    /// `DSM_NOTICES`: write notices that a signature holds before it drops old ones.
+    pub notices: usize,
+    /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
+    pub spin_given_us: Option<u32>,
+    /// `OMP_NUM_THREADS`: team sizes by nesting level; empty if not given.
+    pub num_threads: Vec<u32>,
+    /// `OMP_SCHEDULE`.
+    pub schedule: Schedule,
+    /// `OMP_DYNAMIC`.
+    pub dynamic: bool,
+    /// `OMP_STACKSIZE`: native stack of a team thread, bytes.
+    pub native_stack_bytes: usize,
+    /// `OMP_WAIT_POLICY`.
+    pub wait_policy: WaitPolicy,
+    /// `OMP_DISPLAY_ENV`.
+    pub display_env: DisplayEnv,
+    /// `OMP_THREAD_LIMIT`: most threads of a team.
+    pub thread_limit: u32,
+    /// `OMP_MAX_ACTIVE_LEVELS`.
+    pub max_active_levels: u32,
+    /// `OMP_PROC_BIND`, as given.
+    pub proc_bind: String,
+    /// `OMP_PLACES`, as given.
+    pub places: String,
+    /// `OMP_CANCELLATION`.
+    pub cancellation: bool,
+    /// `OMP_MAX_TASK_PRIORITY`.
+    pub max_task_priority: u32,
+    /// `OMP_NUM_TEAMS`: 0 if not given.
+    pub num_teams: u32,
+    /// `OMP_TEAMS_THREAD_LIMIT`: 0 if not given.
+    pub teams_thread_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            block_bytes: 1024,
+            heap_bytes: 16 << 30,
+            stack_bytes: 64 << 20,
+            stats: false,
+            notices: 1024,
+            spin_given_us: None,
+            num_threads: Vec::new(),
+            schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: true },
+            dynamic: false,
+            native_stack_bytes: 8 << 20,
+            wait_policy: WaitPolicy::Default,
+            display_env: DisplayEnv::No,
+            thread_limit: i32::MAX as u32,
+            max_active_levels: 1,
+            proc_bind: "false".into(),
+            places: String::new(),
+            cancellation: false,
+            max_task_priority: 0,
+            num_teams: 0,
+            teams_thread_limit: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Microseconds a waiting thread spins before it sleeps.
+    pub fn spin_us(&self) -> u32 {
+        match (self.wait_policy, self.spin_given_us) {
+            (_, Some(us)) => us,
+            (WaitPolicy::Default, None) => 50,
+            (WaitPolicy::Active, None) => 200_000,
+            (WaitPolicy::Passive, None) => 0,
+        }
+    }
+
+    /// Reads all variables through `lookup`; gives the complaints along.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> (Config, Vec<String>) {
+        let mut config = Config::default();
+        let mut complaints = Vec::new();
+        for variable in VARIABLES {
+            let Some(text) = lookup(variable.name) else { continue };
+            let trimmed = text.trim();
+            if let Err(wanted) = (variable.set)(&mut config, trimmed) {
+                complaints.push(format!(
+                    "{}={trimmed}: expected {wanted}; using {}",
+                    variable.name,
+                    if variable.default.is_empty() { "the default" } else { variable.default }
+                ));
+            }
+        }
+        (config, complaints)
+    }
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// The process's settings; the environment is read at the first call.
+pub fn get() -> &'static Config {
+    CONFIG.get_or_init(|| Config::read(|name| std::env::var(name).ok()).0)
+}
+
+/// Reads the environment and prints what is wrong with it; once, at the start of process 0.
+pub fn warn_about_environment() {
+    let (_, mut complaints) = Config::read(|name| std::env::var(name).ok());
+    complaints.extend(std::env::vars_os().filter_map(|(name, _)| unknown_name(name.to_str()?)));
+    for complaint in complaints {
+        eprintln!("dsm: warning: {complaint}");
+    }
+}
+
+/// Complaint about a `DSM_*` name that is not in the table.
+fn unknown_name(name: &str) -> Option<String> {
+    if !name.starts_with("DSM_") || VARIABLES.iter().any(|v| v.name == name) {
+        return None;
+    }
+    let nearest = VARIABLES
+        .iter()
+        .map(|v| (edit_distance(name, v.name), v.name))
+        .filter(|(distance, known)| known.starts_with("DSM_") && *distance <= 3)
+        .min();
+    Some(match nearest {
+        Some((_, known)) => format!("unknown variable {name}; did you mean {known}?"),
+        None => format!("unknown variable {name}; dsm-run --help-env lists them"),
+    })
+}
+
+/// Levenshtein distance.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The table as text, a paragraph per variable.
+pub fn help() -> String {
+    let mut out = String::new();
+    for v in VARIABLES {
+        let default = if v.default.is_empty() { String::new() } else { format!(" (default {})", v.default) };
+        let _ = writeln!(out, "{}={}{default}\n    {}", v.name, v.values, v.help);
+    }
+    out
+}
+
+/// One environment variable.
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What values look like.
+    pub values: &'static str,
+    /// The default in words; may be empty.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    set: fn(&mut Config, &str) -> Result<(), String>,
+}
+
+macro_rules! variables {
+    ($($name:literal, $values:literal, $default:literal, $help:literal, $set:expr;)*) => {
+        /// Every variable that the runtime knows.
+        pub static VARIABLES: &[Variable] = &[
+            $(Variable { name: $name, values: $values, default: $default, help: $help, set: $set },)*
+        ];
+    };
+}
+
+variables! {
+    "DSM_BLOCK", "BYTES", "1024", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
+        |c, s| set(&mut c.block_bytes, bytes(s).filter(|b| b.is_power_of_two() && (64..=1 << 20).contains(b)),
+            "a power of two from 64 to 1M");
+    "DSM_HEAP", "BYTES", "16G", "Address space of each process's part of the shared heap; only touched pages use memory.",
+        |c, s| set(&mut c.heap_bytes, bytes(s).filter(|b| (1 << 20..=1 << 39).contains(b)), "a size from 1M to 512G");
+    "DSM_STACK", "BYTES", "64M", "Address space of each thread's shared stack; only touched pages use memory.",
+        |c, s| set(&mut c.stack_bytes, bytes(s).filter(|b| (1 << 16..=1 << 34).contains(b)), "a size from 64K to 16G");
+    "DSM_STATS", "0|1", "0", "Print a table of misses, notices and bytes moved when the program ends.",
+        |c, s| set(&mut c.stats, boolean(s), "0 or 1");
+    "DSM_NOTICES", "COUNT", "1024", "Write notices that travel with a synchronisation before old ones are dropped.",
+        |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
+    "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins before it sleeps; overrides OMP_WAIT_POLICY.",
+        |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
+    "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());
+    "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
+    "DSM_DISABLE", "0|1", "0", "dsm-cc acts as the plain compiler; has no effect at run time.", |_, _| Ok(());
+    "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level.",
+        |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas");
+    "OMP_SCHEDULE", "[monotonic:|nonmonotonic:]static|dynamic|guided|auto[,CHUNK]", "static",
+        "What schedule(runtime) means.",
+        |c, s| set(&mut c.schedule, schedule(s), "a schedule such as dynamic,4");
+    "OMP_DYNAMIC", "true|false", "false", "Accepted; teams always have the size asked for.",
+        |c, s| set(&mut c.dynamic, boolean(s), "true or false");
+    "OMP_STACKSIZE", "SIZE[B|K|M|G]", "8M", "Native stack of each team thread; a bare number counts kilobytes.",
+        |c, s| set(&mut c.native_stack_bytes, kilobytes(s).filter(|b| (1 << 14..=1 << 40).contains(b)),
+            "a size from 16K, for example 16M");
+    "OMP_WAIT_POLICY", "active|passive", "spin briefly, then sleep", "How waiting threads spend their time.",
+        |c, s| set(&mut c.wait_policy, wait_policy(s), "active or passive");
+    "OMP_DISPLAY_ENV", "true|false|verbose", "false", "Print the settings at start.",
+        |c, s| set(&mut c.display_env, display_env(s), "true, false or verbose");
+    "OMP_THREAD_LIMIT", "N", "2147483647", "Most threads of a team.",
+        |c, s| set(&mut c.thread_limit, positive(s), "a positive number");
+    "OMP_MAX_ACTIVE_LEVELS", "N", "1", "Nested parallel regions deeper than this run in one thread.",
+        |c, s| set(&mut c.max_active_levels, s.parse().ok().filter(|n| *n <= i32::MAX as u32), "a number");
+    "OMP_NESTED", "true|false", "false", "Deprecated: true stands for OMP_MAX_ACTIVE_LEVELS=2147483647.",
+        |c, s| boolean(s).map(|on| if on { c.max_active_levels = i32::MAX as u32 }).ok_or("true or false".into());
+    "OMP_PROC_BIND", "false|true|primary|close|spread", "false", "Accepted and reported; threads are not bound.",
+        |c, s| set(&mut c.proc_bind, Some(s.to_ascii_lowercase()), "");
+    "OMP_PLACES", "PLACES", "", "Accepted and reported; threads are not bound.",
+        |c, s| set(&mut c.places, Some(s.to_owned()), "");
+    "OMP_CANCELLATION", "true|false", "false", "Whether cancel constructs take effect.",
+        |c, s| set(&mut c.cancellation, boolean(s), "true or false");
+    "OMP_MAX_TASK_PRIORITY", "N", "0", "Largest value of the priority clause that is told apart.",
+        |c, s| set(&mut c.max_task_priority, s.parse().ok(), "a number");
+    "OMP_NUM_TEAMS", "N", "1", "Teams of a league whose construct names no number.",
+        |c, s| set(&mut c.num_teams, positive(s), "a positive number");
+    "OMP_TEAMS_THREAD_LIMIT", "N", "", "Most threads of each team of a league.",
+        |c, s| set(&mut c.teams_thread_limit, positive(s), "a positive number");
+    "OMP_DEFAULT_DEVICE", "N", "", "Accepted; there is no device but the host.", |_, _| Ok(());
+    "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "", "Accepted; there is no device but the host.", |_, _| Ok(());
+}
+
+fn set<T>(slot: &mut T, value: Option<T>, wanted: &str) -> Result<(), String> {
+    *slot = value.ok_or_else(|| wanted.to_owned())?;
+    Ok(())
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.trim().parse().ok().filter(|n| (1..=i32::MAX as u32).contains(n))
+}
+
+fn list(text: &str) -> Option<Vec<u32>> {
+    text.split(',').map(positive).collect()
+}
+
+/// A size with an optional suffix; `unit` is that of a bare number.
+fn size(text: &str, unit: usize) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => unit,
+        "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        "T" | "TB" | "TIB" => 1 << 40,
+        _ => return None,
+    };
+    digits.trim().parse::<usize>().ok()?.checked_mul(factor)
+}
+
+fn bytes(text: &str) -> Option<usize> {
+    size(text, 1)
+}
+
+fn kilobytes(text: &str) -> Option<usize> {
+    size(text, 1 << 10)
+}
+
+fn schedule(text: &str) -> Option<Schedule> {
+    let lower = text.to_ascii_lowercase();
+    let (modifier, rest) = match lower.split_once(':') {
+        Some((modifier, rest)) => (Some(modifier.trim()), rest),
+        None => (None, lower.as_str()),
+    };
+    let (name, chunk) = match rest.split_once(',') {
+        Some((name, chunk)) => (name, positive(chunk)?),
+        None => (rest, 0),
+    };
+    let kind = match name.trim() {
+        "static" => ScheduleKind::Static,
+        "dynamic" => ScheduleKind::Dynamic,
+        "guided" => ScheduleKind::Guided,
+        "auto" => ScheduleKind::Auto,
+        _ => return None,
+    };
+    let monotonic = match modifier {
+        Some("monotonic") => true,
+        Some("nonmonotonic") => false,
+        Some(_) => return None,
+        None => kind == ScheduleKind::Static,
+    };
+    Some(Schedule { kind, chunk, monotonic })
+}
+
+fn wait_policy(text: &str) -> Option<WaitPolicy> {
+    match text.to_ascii_lowercase().as_str() {
+        "active" => Some(WaitPolicy::Active),
+        "passive" => Some(WaitPolicy::Passive),
+        _ => None,
+    }
+}
+
+fn display_env(text: &str) -> Option<DisplayEnv> {
+    if text.eq_ignore_ascii_case("verbose") {
+        return Some(DisplayEnv::Verbose);
+    }
+    boolean(text).map(|on| if on { DisplayEnv::Yes } else { DisplayEnv::No })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> (Config, Vec<String>) {
+        Config::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+    }
+
+    #[test]
+    fn empty_environment_gives_defaults() {
+        assert_eq!(read(&[]), (Config::default(), Vec::new()));
+    }
+
+    #[test]
+    fn reads_sizes_lists_and_schedules() {
+        let (c, complaints) = read(&[
+            ("DSM_BLOCK", "4K"),
+            ("DSM_HEAP", "2G"),
+            ("OMP_STACKSIZE", "512"),
+            ("OMP_NUM_THREADS", "4, 2"),
+            ("OMP_SCHEDULE", "nonmonotonic:Guided, 7"),
+        ]);
+        assert_eq!(complaints, Vec::<String>::new());
+        assert_eq!((c.block_bytes, c.heap_bytes, c.native_stack_bytes), (4096, 2 << 30, 512 << 10));
+        assert_eq!(c.num_threads, [4, 2]);
+        assert_eq!(c.schedule, Schedule { kind: ScheduleKind::Guided, chunk: 7, monotonic: false });
+    }
+
+    #[test]
+    fn malformed_values_complain_and_leave_the_default() {
+        for (name, value) in [
+            ("DSM_BLOCK", "1000"),
+            ("DSM_BLOCK", "32"),
+            ("DSM_HEAP", "12Q"),
+            ("OMP_NUM_THREADS", "0"),
+            ("OMP_NUM_THREADS", "2,,3"),
+            ("OMP_SCHEDULE", "dynamic,0"),
+            ("OMP_SCHEDULE", "fast"),
+            ("OMP_WAIT_POLICY", "lazy"),
+        ] {
+            let (config, complaints) = read(&[(name, value)]);
+            assert_eq!(config, Config::default(), "{name}={value}");
+            assert_eq!(complaints.len(), 1, "{name}={value}");
+            assert!(complaints[0].starts_with(&format!("{name}={value}: expected ")), "{complaints:?}");
+        }
+    }
+
+    #[test]
+    fn wait_policy_sets_the_spin_time_unless_given() {
+        assert_eq!(read(&[("OMP_WAIT_POLICY", "PASSIVE")]).0.spin_us(), 0);
+        assert_eq!(read(&[("OMP_WAIT_POLICY", "passive"), ("DSM_SPIN", "7")]).0.spin_us(), 7);
+        assert!(read(&[("OMP_WAIT_POLICY", "active")]).0.spin_us() > Config::default().spin_us());
+    }
+
+    #[test]
+    fn unknown_names_get_the_nearest_known_one() {
+        assert_eq!(unknown_name("DSM_BLOK").unwrap(), "unknown variable DSM_BLOK; did you mean DSM_BLOCK?");
+        assert!(unknown_name("DSM_COMPLETELY_ELSE").unwrap().contains("--help-env"));
+        assert_eq!(unknown_name("DSM_HEAP"), None);
+        assert_eq!(unknown_name("OMP_WHATEVER"), None);
+    }
+
+    #[test]
+    fn help_names_every_variable_once() {
+        let text = help();
+        for v in VARIABLES {
+            assert_eq!(
+                text.lines().filter(|l| l.starts_with(&format!("{}=", v.name))).count(),
+                1,
+                "{}",
+                v.name
+            );
+        }
+    }
+}

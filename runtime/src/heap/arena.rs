@@ -1,0 +1,234 @@
+//! One process's arena: small objects in slabs, large ones in page extents. All metadata lies outside.
+//!
+//! A slab is 64 KiB of one size class, with a bitmap of free objects. `owners` says for each page which slab or
+//! large object it starts or belongs to. Objects never share a page with an object of the other kind.
+
+use std::collections::HashMap;
+
+use super::extents::Extents;
+
+/// Unit of extents, bytes.
+pub const PAGE: usize = 4096;
+const SLAB_PAGES: usize = 16;
+const SLAB_BYTES: usize = PAGE * SLAB_PAGES;
+/// Largest object that lives in a slab.
+pub const LARGEST_SMALL: usize = 8192;
+
+/// Object sizes of the classes: 16-byte steps to 128, then four per doubling.
+pub fn class_of(size: usize) -> usize {
+    if size <= 128 {
+        return size.max(1).div_ceil(16) - 1;
+    }
+    let log = (size - 1).ilog2() as usize;
+    (log - 7) * 4 + 8 + (((size - 1) >> (log - 2)) & 3)
+}
+
+/// Bytes of an object of the class.
+pub fn class_bytes(class: usize) -> usize {
+    if class < 8 {
+        return (class + 1) * 16;
+    }
+    let (doubling, quarter) = ((class - 8) / 4, (class - 8) % 4);
+    (128 + 32 * (quarter + 1)) << doubling
+}
+
+const CLASSES: usize = 32;
+
+struct Slab {
+    first_page: usize,
+    class: usize,
+    free: Vec<u64>,
+    /// All words of `free` before this one are zero.
+    hint: usize,
+    used: usize,
+    /// Objects at or above this index have never been handed out.
+    untouched: usize,
+    fresh: bool,
+}
+
+impl Slab {
+    fn capacity(&self) -> usize {
+        SLAB_BYTES / class_bytes(self.class)
+    }
+}
+
+/// An allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Object {
+    /// Offset in the arena.
+    pub offset: usize,
+    /// Whether the bytes have never been in use, and so read zero.
+    pub fresh: bool,
+}
+
+/// See the module.
+pub struct Arena {
+    extents: Extents,
+    slabs: Vec<Slab>,
+    unused_slabs: Vec<usize>,
+    partial: [Vec<usize>; CLASSES],
+    slab_at: HashMap<usize, usize>,
+    large: HashMap<usize, usize>,
+}
+
+impl Arena {
+    /// An empty arena of `bytes`.
+    pub fn new(bytes: usize) -> Arena {
+        Arena {
+            extents: Extents::new(bytes / PAGE),
+            slabs: Vec::new(),
+            unused_slabs: Vec::new(),
+            partial: [const { Vec::new() }; CLASSES],
+            slab_at: HashMap::new(),
+            large: HashMap::new(),
+        }
+    }
+
+    /// Allocates `size` bytes at a multiple of `align`, a power of two of at least 16.
+    pub fn allocate(&mut self, size: usize, align: usize) -> Option<Object> {
+        // Sizes that are multiples of a power of two up to a page lie at multiples of it, slabs being aligned.
+        let padded = if align > 16 { size.max(1).checked_next_multiple_of(align)? } else { size };
+        if padded <= LARGEST_SMALL && align <= PAGE {
+            let class = class_of(padded);
+            if class_bytes(class).is_multiple_of(align) {
+                return self.small(class);
+            }
+        }
+        let pages = size.max(1).checked_add(PAGE - 1)? / PAGE;
+        let taken = self.extents.take(pages, (align / PAGE).max(1))?;
+        self.large.insert(taken.start, pages);
+        Some(Object { offset: taken.start * PAGE, fresh: taken.fresh })
+    }
+
+    fn small(&mut self, class: usize) -> Option<Object> {
+        let index = match self.partial[class].last() {
+            Some(&index) => index,
+            None => self.new_slab(class)?,
+        };
+        let slab = &mut self.slabs[index];
+        let ahead = slab.free[slab.hint..].iter().position(|&w| w != 0);
+        let word = slab.hint + ahead.expect("a partial slab has a free object");
+        slab.hint = word;
+        let object = word * 64 + slab.free[word].trailing_zeros() as usize;
+        slab.free[word] &= slab.free[word] - 1;
+        slab.used += 1;
+        let fresh = slab.fresh && object >= slab.untouched;
+        slab.untouched = slab.untouched.max(object + 1);
+        if slab.used == slab.capacity() {
+            self.partial[class].pop();
+        }
+        Some(Object { offset: slab.first_page * PAGE + object * class_bytes(class), fresh })
+    }
+
+    fn new_slab(&mut self, class: usize) -> Option<usize> {
+        let taken = self.extents.take(SLAB_PAGES, SLAB_PAGES)?;
+        let capacity = SLAB_BYTES / class_bytes(class);
+        let mut free = vec![u64::MAX; capacity.div_ceil(64)];
+        if !capacity.is_multiple_of(64) {
+            *free.last_mut().expect("a slab has objects") = (1 << (capacity % 64)) - 1;
+        }
+        let slab =
+            Slab { first_page: taken.start, class, free, hint: 0, used: 0, untouched: 0, fresh: taken.fresh };
+        let index = match self.unused_slabs.pop() {
+            Some(index) => {
+                self.slabs[index] = slab;
+                index
+            }
+            None => {
+                self.slabs.push(slab);
+                self.slabs.len() - 1
+            }
+        };
+        self.slab_at.insert(taken.start / SLAB_PAGES, index);
+        self.partial[class].push(index);
+        Some(index)
+    }
+
+    /// Usable bytes of the object at `offset`; `None` if none starts there.
+    pub fn size(&self, offset: usize) -> Option<usize> {
+        if let Some(pages) = self.large.get(&(offset / PAGE)).filter(|_| offset.is_multiple_of(PAGE)) {
+            return Some(pages * PAGE);
+        }
+        let slab = &self.slabs[*self.slab_at.get(&(offset / SLAB_BYTES))?];
+        let bytes = class_bytes(slab.class);
+        let inside = offset - slab.first_page * PAGE;
+        let object = inside / bytes;
+        let live = object < slab.capacity() && slab.free[object / 64] >> (object % 64) & 1 == 0;
+        (inside.is_multiple_of(bytes) && live).then_some(bytes)
+    }
+
+    /// Frees the object at `offset`; false if none starts there.
+    pub fn free(&mut self, offset: usize) -> bool {
+        if self.size(offset).is_none() {
+            return false;
+        }
+        if let Some(pages) = self.large.remove(&(offset / PAGE)) {
+            self.extents.give(offset / PAGE, pages);
+            return true;
+        }
+        let index = self.slab_at[&(offset / SLAB_BYTES)];
+        let slab = &mut self.slabs[index];
+        let class = slab.class;
+        let object = (offset - slab.first_page * PAGE) / class_bytes(class);
+        slab.free[object / 64] |= 1 << (object % 64);
+        slab.hint = slab.hint.min(object / 64);
+        if slab.used == slab.capacity() {
+            self.partial[class].push(index);
+        }
+        slab.used -= 1;
+        if slab.used == 0 && self.partial[class].len() > 1 {
+            let first_page = slab.first_page;
+            self.partial[class].retain(|&i| i != index);
+            self.slab_at.remove(&(first_page / SLAB_PAGES));
+            self.unused_slabs.push(index);
+            self.extents.give(first_page, SLAB_PAGES);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_cover_sizes_tightly() {
+        for size in 1..=LARGEST_SMALL {
+            let class = class_of(size);
+            assert!(class < CLASSES && class_bytes(class) >= size, "{size}");
+            assert!(class == 0 || class_bytes(class - 1) < size, "{size} fits a smaller class");
+        }
+    }
+
+    #[test]
+    fn objects_are_disjoint_aligned_and_reusable() {
+        let mut arena = Arena::new(64 << 20);
+        let mut live: Vec<(usize, usize)> = Vec::new();
+        for i in 0..4000_usize {
+            let (size, align) = (1 + i * 37 % 9000, 16 << (i % 10));
+            let object = arena.allocate(size, align).unwrap();
+            assert_eq!(object.offset % align, 0, "{size} {align}");
+            assert!(arena.size(object.offset).unwrap() >= size);
+            live.push((object.offset, size));
+            if i % 3 == 0 {
+                assert!(arena.free(live.swap_remove(i % live.len()).0));
+            }
+        }
+        live.sort();
+        assert!(live.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
+        assert!(live.iter().all(|&(offset, _)| arena.free(offset)));
+        assert!(!arena.free(live[0].0), "a second free is noticed");
+    }
+
+    #[test]
+    fn freshness_ends_with_the_first_use() {
+        let mut arena = Arena::new(1 << 20);
+        let first = arena.allocate(100, 16).unwrap();
+        assert!(first.fresh);
+        arena.free(first.offset);
+        let again = arena.allocate(100, 16).unwrap();
+        assert_eq!((again.offset, again.fresh), (first.offset, false));
+        assert!(arena.allocate(100, 16).unwrap().fresh);
+        assert!(arena.allocate(2 << 20, 16).is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! The job as the launcher describes it: rank, size, inherited files, and the page shared with the launcher.
+//!
+//! Owns the parsing of `DSM_JOB` (layout in [`dsm_abi::job`]) and the mapping of the job page. Without the
+//! variable the program is a job of one process with a private page.
+
+use std::ffi::CString;
+use std::os::fd::RawFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dsm_abi::job::{
+    ABORT_WORD, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION, MAX_PROCESSES, READY_WORD,
+};
+use thiserror::Error;
+
+/// Why a job description was refused.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum JobError {
+    /// A field is absent or is not a number.
+    #[error("{JOB_VARIABLE}: field {0} is missing or malformed")]
+    Field(&'static str),
+    /// Launcher and runtime come from different versions.
+    #[error(
+        "{JOB_VARIABLE} has version {0}, this program understands {JOB_VERSION}; use the dsm-run it was built with"
+    )]
+    Version(u32),
+    /// The numbers contradict each other.
+    #[error("{JOB_VARIABLE}: rank {rank} of {size} processes with {files} segment files")]
+    Shape {
+        /// Rank as given.
+        rank: u32,
+        /// Size as given.
+        size: u32,
+        /// Number of segment files.
+        files: usize,
+    },
+    /// The job page cannot be mapped.
+    #[error("cannot map the job page: {0}")]
+    Page(String),
+}
+
+/// What a process knows about its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// This process's number.
+    pub rank: u32,
+    /// Number of processes.
+    pub size: u32,
+    /// Threads per process the user asked the launcher for; 0 if he left it open.
+    pub threads: u32,
+    /// The shared page's file; `None` in a job of one process without a launcher.
+    pub job_fd: Option<RawFd>,
+    /// One empty memory file per rank; empty without a launcher.
+    pub segment_fds: Vec<RawFd>,
+}
+
+impl Job {
+    /// A job of one process.
+    pub fn single() -> Job {
+        Job { rank: 0, size: 1, threads: 0, job_fd: None, segment_fds: Vec::new() }
+    }
+
+    /// Reads the value of `DSM_JOB`.
+    pub fn parse(text: &str) -> Result<Job, JobError> {
+        let mut fields = text.split(':');
+        let mut number = |name: &'static str| -> Result<u32, JobError> {
+            fields.next().and_then(|f| f.parse().ok()).ok_or(JobError::Field(name))
+        };
+        let version = number("version")?;
+        if version != JOB_VERSION {
+            return Err(JobError::Version(version));
+        }
+        let rank = number("rank")?;
+        let size = number("size")?;
+        let threads = number("threads")?;
+        let job_fd = number("job file")? as RawFd;
+        let segment_fds = fields
+            .next()
+            .ok_or(JobError::Field("segment files"))?
+            .split(',')
+            .map(|f| f.parse().map_err(|_| JobError::Field("segment files")))
+            .collect::<Result<Vec<RawFd>, _>>()?;
+        if rank >= size || size > MAX_PROCESSES || segment_fds.len() != size as usize {
+            return Err(JobError::Shape { rank, size, files: segment_fds.len() });
+        }
+        Ok(Job { rank, size, threads, job_fd: Some(job_fd), segment_fds })
+    }
+
+    /// The job of this process. Takes the variable out of the environment and keeps the files from children.
+    pub fn from_environment() -> Result<Job, JobError> {
+        let Ok(text) = std::env::var(JOB_VARIABLE) else { return Ok(Job::single()) };
+        let job = Job::parse(&text)?;
+        let name = CString::new(JOB_VARIABLE).expect("the name has no NUL");
+        // SAFETY: called from `main` before any other thread exists; `name` is NUL-terminated.
+        unsafe { libc::unsetenv(name.as_ptr()) };
+        for &fd in job.segment_fds.iter().chain(&job.job_fd) {
+            // SAFETY: F_SETFD touches no memory; a bad descriptor makes it fail, which mapping reports later.
+            unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+        Ok(job)
+    }
+}
+
+/// The page shared by launcher and processes: words that are plain atomics and futexes.
+pub struct JobPage(&'static [AtomicU32]);
+
+static PAGE: OnceLock<JobPage> = OnceLock::new();
+
+impl JobPage {
+    /// Maps the page of `job`; once per process.
+    pub fn init(job: &Job) -> Result<(), JobError> {
+        let (flags, fd) = match job.job_fd {
+            Some(fd) => (libc::MAP_SHARED, fd),
+            None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
+        };
+        // SAFETY: maps fresh pages at an address of the kernel's choice; no existing mapping changes.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), JOB_PAGE_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(JobError::Page(std::io::Error::last_os_error().to_string()));
+        }
+        // SAFETY: the mapping is JOB_PAGE_BYTES long, page aligned, zeroed, never unmapped, and everyone
+        // (launcher and peers included) accesses it by atomics only.
+        let words = unsafe {
+            std::slice::from_raw_parts(base.cast::<AtomicU32>(), JOB_PAGE_BYTES / size_of::<AtomicU32>())
+        };
+        let _ = PAGE.set(JobPage(words));
+        Ok(())
+    }
+
+    /// The mapped page. Must come after [`JobPage::init`].
+    pub fn get() -> &'static JobPage {
+        PAGE.get().expect("JobPage::init runs first in main")
+    }
+
+    /// Word `index` of the page.
+    pub fn word(&self, index: usize) -> &'static AtomicU32 {
+        &self.0[index]
+    }
+
+    /// Number of processes whose segments have their size.
+    pub fn ready(&self) -> &'static AtomicU32 {
+        self.word(READY_WORD)
+    }
+
+    /// Whether the program or the launcher has ended the job.
+    pub fn ended(&self) -> bool {
+        self.word(FINISHED_WORD).load(Ordering::SeqCst) != 0
+            || self.word(ABORT_WORD).load(Ordering::SeqCst) != 0
+    }
+
+    /// Marks the orderly end of the program (process 0) and wakes whoever sleeps on the mark.
+    pub fn finish(&self) {
+        let word = self.word(FINISHED_WORD);
+        word.store(1, Ordering::SeqCst);
+        // SAFETY: a futex wake on an aligned, mapped word; it reads and writes no memory.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_description() {
+        let job = Job::parse("1:2:3:4:10:11,12,13").unwrap();
+        assert_eq!(
+            job,
+            Job { rank: 2, size: 3, threads: 4, job_fd: Some(10), segment_fds: vec![11, 12, 13] }
+        );
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        assert_eq!(Job::parse("2:0:1:1:3:4"), Err(JobError::Version(2)));
+        assert_eq!(Job::parse("1:0:1:1:3"), Err(JobError::Field("segment files")));
+        assert_eq!(Job::parse("1:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, files: 1 }));
+        assert_eq!(Job::parse("1:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, files: 1 }));
+        assert_eq!(Job::parse("1:x:1:1:3:4"), Err(JobError::Field("rank")));
+    }
+
+    #[test]
+    fn private_page_finishes() {
+        JobPage::init(&Job::single()).unwrap();
+        let page = JobPage::get();
+        assert!(!page.ended());
+        page.finish();
+        assert!(page.ended());
+        page.word(FINISHED_WORD).store(0, Ordering::SeqCst);
+    }
+}

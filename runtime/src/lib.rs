@@ -1,0 +1,38 @@
+//! The runtime library of instrumented programs: coherent memory and OpenMP over several processes.
+//!
+//! Compiled code enters through the `__dsm_*` functions of [`dsm_abi::entries`] (`check`, `atomics`, `heap`) and the
+//! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
+#![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
+
+pub mod atomics;
+pub mod check;
+pub mod config;
+pub mod fabric;
+pub mod heap;
+pub mod job;
+pub mod memory;
+pub mod omp;
+pub mod start;
+pub mod stats;
+pub mod sync;
+
+/// Compares the functions that compiled code calls with the list the pass builds its declarations from.
+mod entry_types {
+    use crate::atomics::*;
+    use crate::check::*;
+    use crate::heap::entries::*;
+
+    macro_rules! ty {
+        (ptr) => { *mut u8 };
+        (i8) => { u8 };
+        (i32) => { u32 };
+        (i64) => { u64 };
+        (void) => { () };
+    }
+    macro_rules! check {
+        ($($(#[$_doc:meta])* fn $name:ident($($_arg:ident: $arg:ident),*) -> $result:ident;)*) => {
+            $(const _: unsafe extern "C" fn($(ty!($arg)),*) -> ty!($result) = $name;)*
+        };
+    }
+    dsm_abi::for_each_entry!(check);
+}

@@ -1,0 +1,218 @@
+//! The memory the program sees: shared globals, heap arenas, shared stacks, and the state table over all of it.
+//!
+//! In a job of several processes each keeps its copy of the shared data in a segment of its own, mapped at the same addresses everywhere
+//! and, as views, into its peers. A single process has plain private memory and no coherence at all.
+
+pub mod geometry;
+pub mod table;
+
+use std::ops::Range;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
+use dsm_coherence::Coherence;
+use dsm_comm::futex;
+use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
+use dsm_comm::shm::Views;
+
+use crate::config;
+use crate::fabric::ShmFabric;
+use crate::job::{Job, JobPage};
+use geometry::{Geometry, Shape};
+use table::StateTable;
+
+unsafe extern "C" {
+    safe fn dsm_rt_globals_start() -> *mut u8;
+    safe fn dsm_rt_globals_end() -> *mut u8;
+    safe fn dsm_rt_line_shift() -> u32;
+}
+
+/// What exists once memory is set up.
+pub struct Memory {
+    geometry: &'static Geometry,
+    table: StateTable,
+    rank: u32,
+    shared: Option<Shared>,
+}
+
+/// What a job of several processes has in addition.
+pub struct Shared {
+    /// All segments.
+    pub views: Views,
+    /// The protocol.
+    pub coherence: Coherence<ShmFabric>,
+    own_file: MemoryFile,
+}
+
+static MEMORY: OnceLock<Memory> = OnceLock::new();
+
+/// Why memory could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// Sizes that do not fit.
+    #[error("{0}")]
+    Layout(String),
+    /// The system refused memory.
+    #[error("{0}; address space may be limited (ulimit -v, vm.overcommit_memory)")]
+    Segment(#[from] SegmentError),
+}
+
+/// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
+pub fn init(job: &Job) -> Result<(), MemoryError> {
+    let line_shift = match dsm_rt_line_shift() {
+        0 => DEFAULT_LINE_SHIFT,
+        shift => shift,
+    };
+    if !(MIN_LINE_SHIFT..=MAX_LINE_SHIFT).contains(&line_shift) {
+        return Err(MemoryError::Layout(format!(
+            "the program was compiled for lines of 2^{line_shift} bytes"
+        )));
+    }
+    let config = config::get();
+    let geometry = Geometry::new(Shape {
+        processes: job.size,
+        line_shift,
+        block_bytes: config.block_bytes,
+        globals: dsm_rt_globals_start() as usize..dsm_rt_globals_end() as usize,
+        arena_bytes: config.heap_bytes,
+        stack_bytes: config.stack_bytes,
+        stacks: config::MAX_THREADS as usize,
+        notices: config.notices,
+    })
+    .map_err(MemoryError::Layout)?;
+    let geometry: &'static Geometry = Box::leak(Box::new(geometry));
+    let table = StateTable::reserve(line_shift)?;
+    let shared = if job.size == 1 {
+        let region = geometry.region();
+        reserve_at(region.start, region.len())?;
+        None
+    } else {
+        Some(share(job, geometry, table)?)
+    };
+    let memory = Memory { geometry, table, rank: job.rank, shared };
+    assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
+    Ok(())
+}
+
+fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Shared, MemoryError> {
+    let mut files: Vec<MemoryFile> = job
+        .segment_fds
+        .iter()
+        // SAFETY: the launcher handed these descriptors to this process, and nothing else in it uses them.
+        .map(|fd| MemoryFile::from_fd(unsafe { OwnedFd::from_raw_fd(*fd) }))
+        .collect();
+    let own = &files[job.rank as usize];
+    own.set_size(geometry.segment_bytes() as u64)?;
+    meet(job);
+    // SAFETY: the views' address range is reserved by the layout, and all files have their size now.
+    let views = unsafe { Views::map(&files, geometry.view_base(), geometry.segment_bytes())? };
+    let own = &files[job.rank as usize];
+    let region = geometry.region();
+    reserve_at(region.start, region.len())?;
+    // SAFETY: replaces the reservation just made.
+    unsafe { own.map_at(region.start, region.len(), geometry.region_offset() as u64)? };
+    share_globals(own, geometry, &views, job.rank)?;
+    let mut cold = Vec::new();
+    if job.rank != 0 {
+        cold.push(geometry.globals());
+    }
+    for rank in (0..job.size).filter(|r| *r != job.rank) {
+        cold.extend([geometry.arena(rank), geometry.stacks(rank)]);
+    }
+    cold.retain(|range| !range.is_empty());
+    table.fill_cold(&cold)?;
+    let own_file = files.swap_remove(job.rank as usize);
+    let fabric = ShmFabric::new(geometry, table, views, job.rank);
+    let coherence = Coherence::new(fabric, config::get().notices);
+    Ok(Shared { views, coherence, own_file })
+}
+
+/// Replaces the program's shared globals by a mapping of the segment with the same contents.
+fn share_globals(own: &MemoryFile, geometry: &Geometry, views: &Views, rank: u32) -> Result<(), MemoryError> {
+    let globals = geometry.globals();
+    if globals.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: both ranges are mapped for `len` bytes and distinct; no other thread runs yet.
+    unsafe {
+        std::ptr::copy_nonoverlapping(globals.start as *const u8, views.address(rank, 0), globals.len());
+    }
+    // SAFETY: the linker script keeps everything else out of these pages, and the contents stay the same.
+    unsafe { own.map_at(globals.start, globals.len(), 0)? };
+    Ok(())
+}
+
+/// Waits until every process has sized its segment.
+fn meet(job: &Job) {
+    let ready = JobPage::get().ready();
+    ready.fetch_add(1, Ordering::SeqCst);
+    futex::wake(ready, futex::ALL);
+    loop {
+        let seen = ready.load(Ordering::SeqCst);
+        if seen >= job.size {
+            return;
+        }
+        futex::wait(ready, seen, futex::ALL);
+    }
+}
+
+/// The memory. Must come after [`init`].
+#[inline]
+pub fn get() -> &'static Memory {
+    MEMORY.get().expect("memory is set up before any user code runs")
+}
+
+/// What a job of several processes has; `None` in a single process.
+#[inline]
+pub fn shared() -> Option<&'static Shared> {
+    get().shared.as_ref()
+}
+
+impl Memory {
+    /// Layout.
+    #[inline]
+    pub fn geometry(&self) -> &'static Geometry {
+        self.geometry
+    }
+
+    /// State table.
+    #[inline]
+    pub fn table(&self) -> StateTable {
+        self.table
+    }
+
+    /// This process's number.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+}
+
+impl Shared {
+    /// Memory that this process's segment takes, metadata and twins included, bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.own_file.resident_bytes()
+    }
+}
+
+/// Heap addresses whose first home is the process.
+pub fn arena(rank: u32) -> Range<usize> {
+    get().geometry.arena(rank)
+}
+
+/// Top of the shared stack of a thread of this process.
+///
+/// # Panics
+/// If the process has [`config::MAX_THREADS`] threads already.
+pub fn stack_top(thread: u32) -> usize {
+    let memory = get();
+    memory.geometry.stack_top(memory.rank, thread).expect("a process has at most MAX_THREADS threads")
+}
+
+/// Whether the address lies in the shared region or the shared globals.
+#[inline]
+pub fn is_shared(address: usize) -> bool {
+    get().geometry.is_shared(address)
+}

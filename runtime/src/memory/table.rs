@@ -1,0 +1,113 @@
+//! The state table: one byte per line, at a fixed address, for the whole user address space.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use dsm_abi::layout::{ADDRESS_BITS, STATE_BASE};
+use dsm_abi::state;
+use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
+
+/// Bytes of the piece that a foreign arena's part of the table is tiled with.
+const TILE: usize = 4 << 20;
+
+/// The table for one line size. `Copy`: it is an address.
+#[derive(Clone, Copy, Debug)]
+pub struct StateTable {
+    line_shift: u32,
+}
+
+impl StateTable {
+    /// Reserves the table; every state is `WRITABLE`.
+    pub fn reserve(line_shift: u32) -> Result<StateTable, SegmentError> {
+        reserve_at(STATE_BASE as usize, 1 << (ADDRESS_BITS - line_shift))?;
+        Ok(StateTable { line_shift })
+    }
+
+    #[inline]
+    fn byte(self, address: usize) -> *mut u8 {
+        (STATE_BASE as usize + (address >> self.line_shift)) as *mut u8
+    }
+
+    /// State of the line that holds `address`.
+    #[inline]
+    pub fn get(self, address: usize) -> u8 {
+        // SAFETY: user addresses are below 2^47, so the byte is in the table, which is mapped for good and accessed atomically.
+        unsafe { AtomicU8::from_ptr(self.byte(address)) }.load(Ordering::Acquire)
+    }
+
+    /// Sets the states of the lines of `[address, address + bytes)`, which are whole lines, after everything that came before.
+    #[inline]
+    pub fn set(self, address: usize, bytes: usize, value: u8) {
+        for line in 0..bytes >> self.line_shift {
+            // SAFETY: as in `get`.
+            unsafe { AtomicU8::from_ptr(self.byte(address).add(line)) }.store(value, Ordering::Release);
+        }
+    }
+
+    /// Address of the first line in `[from, to]` whose state is at or above `limit`.
+    #[inline]
+    pub fn first_at_least(self, from: usize, to: usize, limit: u8) -> Option<usize> {
+        let (first, last) = (from >> self.line_shift, to >> self.line_shift);
+        let mut line = first;
+        while line <= last {
+            if line % 8 == 0 && line + 7 <= last {
+                // SAFETY: eight bytes of the table, aligned (its base is a multiple of 8), read as one word: writers store
+                // single bytes, and any mix of old and new states is a correct answer at some moment.
+                let eight = unsafe { (STATE_BASE as usize as *const u64).add(line / 8).read_volatile() };
+                if eight == 0 {
+                    line += 8;
+                    continue;
+                }
+            }
+            if self.get(line << self.line_shift) >= limit {
+                return Some(line << self.line_shift);
+            }
+            line += 1;
+        }
+        std::sync::atomic::fence(Ordering::Acquire);
+        None
+    }
+
+    /// Makes all lines of the ranges cold. They are whole pages of the table: tiles of one small file, copied when first written.
+    pub fn fill_cold(self, ranges: &[Range<usize>]) -> Result<(), SegmentError> {
+        let tile = MemoryFile::create("dsm-cold")?;
+        let longest = ranges.iter().map(|r| r.len() >> self.line_shift).max().unwrap_or(0);
+        let tile_bytes = TILE.min(longest.next_multiple_of(4096));
+        if tile_bytes == 0 {
+            return Ok(());
+        }
+        Self::fill_tile(&tile, tile_bytes)?;
+        for range in ranges {
+            let mut at = self.byte(range.start) as usize;
+            let end = self.byte(range.end) as usize;
+            // Pages that the range shares with its neighbours are written, whole ones are mapped.
+            let (head, tail) = (at.next_multiple_of(4096).min(end), end & !4095);
+            self.store_cold(at..head);
+            at = head;
+            while at < tail {
+                let bytes = tile_bytes.min(tail - at);
+                // SAFETY: the range is part of the state table, which is ours, and no other thread runs yet.
+                let mapped = unsafe { tile.map_private_at(at, bytes, 0)? };
+                debug_assert_eq!(mapped as usize, at);
+                at += bytes;
+            }
+            self.store_cold(at..end);
+        }
+        Ok(())
+    }
+
+    fn fill_tile(tile: &MemoryFile, bytes: usize) -> Result<(), SegmentError> {
+        use std::io::Write;
+        let copy = tile.as_fd().try_clone_to_owned().map_err(SegmentError::Create)?;
+        std::fs::File::from(copy)
+            .write_all(&vec![state::COLD; bytes])
+            .map_err(|source| SegmentError::Size { bytes: bytes as u64, source })
+    }
+
+    fn store_cold(self, bytes: Range<usize>) {
+        for at in bytes {
+            // SAFETY: in the table.
+            unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(state::COLD, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Query and control routines of `omp.h`, each also under its Fortran name (arguments by reference).
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use super::frame::{self, Frame, Icv};
+use super::icv_words::schedule_kind;
+use super::{get, put};
+use crate::config::{self, Schedule};
+
+macro_rules! queries {
+    ($($name:ident $fortran:ident -> $t:ty = $body:expr;)*) => {$(
+        #[doc = "See the OpenMP specification."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> $t {
+            $body
+        }
+
+        #[doc = "The same for Fortran."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $fortran() -> $t {
+            $name()
+        }
+    )*};
+}
+
+macro_rules! with_int {
+    ($($name:ident $fortran:ident($arg:ident) $(-> $t:ty)? = $body:expr;)*) => {$(
+        #[doc = "See the OpenMP specification."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($arg: i32) $(-> $t)? {
+            let _ = $arg;
+            $body
+        }
+
+        #[doc = "The same for Fortran."]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $fortran($arg: *const i32) $(-> $t)? {
+            // SAFETY: a Fortran argument is the address of an integer.
+            $name(unsafe { get($arg) })
+        }
+    )*};
+}
+
+fn icv() -> Icv {
+    frame::current().icv.get()
+}
+
+fn change(f: impl FnOnce(&mut Icv)) {
+    let frame = frame::current();
+    let mut icv = frame.icv.get();
+    f(&mut icv);
+    frame.icv.set(icv);
+}
+
+fn max_threads(frame: &Frame) -> i32 {
+    super::default_team(frame).min(frame.icv.get().thread_limit) as i32
+}
+
+fn seconds() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+queries! {
+    omp_get_num_threads omp_get_num_threads_ -> i32 = frame::current().team().size as i32;
+    omp_get_thread_num omp_get_thread_num_ -> i32 = frame::current().tid as i32;
+    omp_get_max_threads omp_get_max_threads_ -> i32 = max_threads(frame::current());
+    omp_get_num_procs omp_get_num_procs_ -> i32 = super::processors() as i32;
+    omp_in_parallel omp_in_parallel_ -> i32 = i32::from(frame::current().active_level > 0);
+    omp_in_final omp_in_final_ -> i32 = i32::from(frame::current().tasks.borrow().explicit_and_final().1);
+    omp_in_explicit_task omp_in_explicit_task_ -> i32 = i32::from(frame::current().tasks.borrow().explicit_and_final().0);
+    omp_get_dynamic omp_get_dynamic_ -> i32 = i32::from(icv().dynamic);
+    omp_get_nested omp_get_nested_ -> i32 = i32::from(icv().max_active_levels > 1);
+    omp_get_active_level omp_get_active_level_ -> i32 = frame::current().active_level as i32;
+    omp_get_level omp_get_level_ -> i32 = frame::current().level as i32;
+    omp_get_thread_limit omp_get_thread_limit_ -> i32 = icv().thread_limit as i32;
+    omp_get_max_active_levels omp_get_max_active_levels_ -> i32 = icv().max_active_levels as i32;
+    omp_get_supported_active_levels omp_get_supported_active_levels_ -> i32 = i32::MAX;
+    omp_get_max_task_priority omp_get_max_task_priority_ -> i32 = config::get().max_task_priority as i32;
+    omp_get_wtime omp_get_wtime_ -> f64 = seconds();
+    omp_get_wtick omp_get_wtick_ -> f64 = 1e-9;
+    omp_get_default_device omp_get_default_device_ -> i32 = 0;
+    omp_is_initial_device omp_is_initial_device_ -> i32 = 1;
+    omp_get_num_devices omp_get_num_devices_ -> i32 = 0;
+    omp_get_initial_device omp_get_initial_device_ -> i32 = 0;
+    omp_get_device_num omp_get_device_num_ -> i32 = 0;
+    omp_get_num_teams omp_get_num_teams_ -> i32 = frame::current().league.get().teams as i32;
+    omp_get_team_num omp_get_team_num_ -> i32 = frame::current().league.get().team as i32;
+    omp_get_max_teams omp_get_max_teams_ -> i32 = config::get().num_teams as i32;
+    omp_get_teams_thread_limit omp_get_teams_thread_limit_ -> i32 = config::get().teams_thread_limit as i32;
+    omp_get_cancellation omp_get_cancellation_ -> i32 = i32::from(config::get().cancellation);
+    omp_get_proc_bind omp_get_proc_bind_ -> i32 = 0;
+    omp_get_num_places omp_get_num_places_ -> i32 = 0;
+    omp_get_place_num omp_get_place_num_ -> i32 = -1;
+    omp_get_partition_num_places omp_get_partition_num_places_ -> i32 = 0;
+    kmp_get_stacksize kmp_get_stacksize_ -> i32 = config::get().native_stack_bytes.min(i32::MAX as usize) as i32;
+    kmp_get_stacksize_s kmp_get_stacksize_s_ -> usize = config::get().native_stack_bytes;
+    kmp_get_blocktime kmp_get_blocktime_ -> i32 = (config::get().spin_us() / 1000) as i32;
+    kmp_get_library kmp_get_library_ -> i32 = 3;
+    kmp_set_library_serial kmp_set_library_serial_ -> () = ();
+    kmp_set_library_turnaround kmp_set_library_turnaround_ -> () = ();
+    kmp_set_library_throughput kmp_set_library_throughput_ -> () = ();
+    kmp_set_warnings_on kmp_set_warnings_on_ -> () = ();
+    kmp_set_warnings_off kmp_set_warnings_off_ -> () = ();
+}
+
+with_int! {
+    omp_set_num_threads omp_set_num_threads_(n) = change(|icv| icv.threads = n.max(1) as u32);
+    omp_set_dynamic omp_set_dynamic_(on) = change(|icv| icv.dynamic = on != 0);
+    omp_set_nested omp_set_nested_(on) = change(|icv| icv.max_active_levels = if on != 0 { i32::MAX as u32 } else { 1 });
+    omp_set_max_active_levels omp_set_max_active_levels_(n) = change(|icv| {
+        if n >= 0 {
+            icv.max_active_levels = n as u32;
+        }
+    });
+    omp_set_default_device omp_set_default_device_(device) = ();
+    omp_set_num_teams omp_set_num_teams_(n) = frame::current().requested_teams.set((n.max(0) as u32, 0));
+    omp_set_teams_thread_limit omp_set_teams_thread_limit_(n) = ();
+    kmp_set_blocktime kmp_set_blocktime_(ms) = ();
+    kmp_set_library kmp_set_library_(kind) = ();
+    kmp_set_stacksize kmp_set_stacksize_(bytes) = ();
+    kmp_set_disp_num_buffers kmp_set_disp_num_buffers_(n) = ();
+    omp_get_place_num_procs omp_get_place_num_procs_(place) -> i32 = 0;
+    omp_display_env omp_display_env_(verbose) = super::display_environment(verbose != 0);
+    omp_pause_resource_all omp_pause_resource_all_(kind) -> i32 = 1;
+    omp_get_ancestor_thread_num omp_get_ancestor_thread_num_(level) -> i32 = {
+        let frame = frame::current();
+        match u32::try_from(level) {
+            Ok(level) if level <= frame.level => frame.ancestor(level).map_or(0, |f| f.tid as i32),
+            _ => -1,
+        }
+    };
+    omp_get_team_size omp_get_team_size_(level) -> i32 = {
+        let frame = frame::current();
+        match u32::try_from(level) {
+            Ok(level) if level <= frame.level => frame.ancestor(level).map_or(1, |f| f.team().size as i32),
+            _ => -1,
+        }
+    };
+}
+
+/// Sets what `schedule(runtime)` means.
+#[unsafe(no_mangle)]
+pub extern "C" fn omp_set_schedule(kind: u32, chunk: i32) {
+    let monotonic = kind & 1 << 31 != 0;
+    change(|icv| {
+        icv.schedule =
+            Schedule { kind: schedule_kind(kind & !(1 << 31)), chunk: chunk.max(0) as u32, monotonic }
+    });
+}
+
+/// The same for Fortran.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn omp_set_schedule_(kind: *const u32, chunk: *const i32) {
+    // SAFETY: Fortran arguments are addresses of integers.
+    unsafe { omp_set_schedule(get(kind), get(chunk)) };
+}
+
+/// What `schedule(runtime)` means.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
+    let schedule = icv().schedule;
+    // SAFETY: the program passes valid places.
+    unsafe {
+        put(kind, schedule.kind as u32);
+        put(chunk, schedule.chunk as i32);
+    }
+}
+
+/// The same for Fortran.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
+    // SAFETY: as for the function called.
+    unsafe { omp_get_schedule(kind, chunk) };
+}
+
+/// Pausing a device is not possible.
+#[unsafe(no_mangle)]
+pub extern "C" fn omp_pause_resource(_kind: i32, _device: i32) -> i32 {
+    1
+}
+
+/// No tool is attached.
+#[unsafe(no_mangle)]
+pub extern "C" fn omp_control_tool(_command: i32, _modifier: i32, _argument: *mut u8) -> i32 {
+    -2
+}

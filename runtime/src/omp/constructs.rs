@@ -1,0 +1,256 @@
+//! Barriers, single, masked, flush, cancellation and what else is a call or two.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::Ordering;
+
+use super::frame;
+use super::ring::{control, word};
+use super::staging::Staged;
+use super::{Loc, get};
+use crate::{check, config, heap, sync};
+
+/// Kinds of cancellation.
+const CANCEL_PARALLEL: u32 = 1;
+const CANCEL_TASKGROUP: u32 = 4;
+
+/// Number of the calling thread; only handed back to the runtime.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_global_thread_num(_loc: Loc) -> i32 {
+    frame::current().tid as i32
+}
+
+/// Threads of the program.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_global_num_threads(_loc: Loc) -> i32 {
+    super::threads_in_job() as i32
+}
+
+/// Number of the calling thread in its team.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_bound_thread_num(_loc: Loc) -> i32 {
+    frame::current().tid as i32
+}
+
+/// Threads of the team.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_bound_num_threads(_loc: Loc) -> i32 {
+    frame::current().team().size as i32
+}
+
+/// Whether the thread is in an active region.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_in_parallel(_loc: Loc) -> i32 {
+    i32::from(frame::current().active_level > 0)
+}
+
+/// Start of a program; nothing is left to do.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_begin(_loc: Loc, _flags: i32) {}
+
+/// End of a program; nothing is left to do.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end(_loc: Loc) {}
+
+/// Regions may always start.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_ok_to_fork(_loc: Loc) -> i32 {
+    1
+}
+
+/// Trip count of an offloaded loop: no use for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_target_tripcount_mapper(_loc: Loc, _device: i64, _trip: u64) {}
+
+/// See [`__kmpc_push_target_tripcount_mapper`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_target_tripcount(_device: i64, _trip: u64) {}
+
+/// Barrier.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_barrier(_loc: Loc, _gtid: i32) {
+    let frame = frame::current();
+    frame.tasks.borrow_mut().finish_all();
+    frame.team().barrier();
+}
+
+/// Barrier at which a pending cancellation takes effect: 1 if the construct is to be left.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_cancel_barrier(loc: Loc, gtid: i32) -> i32 {
+    __kmpc_barrier(loc, gtid);
+    let frame = frame::current();
+    let team = frame.team();
+    let request = team.cancel_request();
+    if request == 0 || request == CANCEL_TASKGROUP {
+        return 0;
+    }
+    frame.dispatch.borrow_mut().end(frame);
+    team.barrier();
+    team.set_cancel_request(0);
+    team.barrier();
+    1
+}
+
+/// Requests the cancellation of the innermost construct of the kind: 1 if it is to be left now.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_cancel(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
+    if !config::get().cancellation {
+        return 0;
+    }
+    let frame = frame::current();
+    if kind as u32 == CANCEL_TASKGROUP {
+        frame.tasks.borrow_mut().cancel_group();
+        return 1;
+    }
+    let pending = frame.team().cancel_request();
+    if pending == 0 || kind as u32 == CANCEL_PARALLEL {
+        frame.team().set_cancel_request(kind as u32);
+    }
+    1
+}
+
+/// Whether the innermost construct of the kind has been cancelled.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_cancellationpoint(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
+    if !config::get().cancellation {
+        return 0;
+    }
+    let frame = frame::current();
+    if kind as u32 == CANCEL_TASKGROUP {
+        return i32::from(frame.tasks.borrow().group_cancelled());
+    }
+    let pending = frame.team().cancel_request();
+    i32::from(pending == kind as u32)
+}
+
+/// 1 for the one thread that runs the block.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_single(_loc: Loc, _gtid: i32) -> i32 {
+    let frame = frame::current();
+    let team = frame.team();
+    if team.size == 1 {
+        return 1;
+    }
+    let number = frame.next_construct();
+    let slot = team.ring.enter(number);
+    let first = slot.fetch_add(word::NEXT, 1) == 0;
+    slot.leave(number, team.size, || ());
+    i32::from(first)
+}
+
+/// End of a single block.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_single(_loc: Loc, _gtid: i32) {}
+
+/// Copies the private variables of the thread that ran the single block to all others.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_copyprivate(
+    _loc: Loc,
+    _gtid: i32,
+    bytes: u64,
+    list: *mut c_void,
+    copy: unsafe extern "C" fn(*mut c_void, *mut c_void),
+    source: i32,
+) {
+    let team = frame::current().team();
+    if team.size == 1 {
+        return;
+    }
+    if source == 0 {
+        team.barrier();
+        let from = if team.distributed() {
+            sync::control_load(control::COPYPRIVATE) as *mut c_void
+        } else {
+            team.copyprivate.load(Ordering::SeqCst).cast()
+        };
+        // SAFETY: the compiler's function for these lists; the source's stay in place until the second barrier.
+        unsafe { copy(list, from) };
+        team.barrier();
+        return;
+    }
+    if !team.distributed() {
+        team.copyprivate.store(list.cast(), Ordering::SeqCst);
+        team.barrier();
+        team.barrier();
+        return;
+    }
+    let words = bytes as usize / size_of::<usize>();
+    // SAFETY: clang passes an array of `bytes` bytes of pointers; flang a variable and no size.
+    let pointers: Vec<usize> = (0..words).map(|i| unsafe { get(list.cast::<usize>().add(i)) }).collect();
+    let staged = Staged::for_words(&pointers);
+    let translated = pointers.iter().map(|&p| staged.translate(p)).collect::<Vec<_>>();
+    let published = publish(&translated, list as usize);
+    sync::control_store(control::COPYPRIVATE, published as u64);
+    team.barrier();
+    team.barrier();
+    if published != list as usize {
+        heap::free(published);
+    }
+}
+
+/// A shared array of the pointers; `list` itself if there are none (a variable of flang).
+fn publish(pointers: &[usize], list: usize) -> usize {
+    if pointers.is_empty() {
+        return list;
+    }
+    let bytes = size_of_val(pointers);
+    let Some((address, _)) = heap::allocate(bytes, 16) else {
+        crate::start::die("no shared memory for copyprivate")
+    };
+    check::writable(address, bytes);
+    // SAFETY: a new writable object of `bytes` bytes.
+    unsafe { (address as *mut usize).copy_from_nonoverlapping(pointers.as_ptr(), pointers.len()) };
+    address
+}
+
+/// 1 for the primary thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_master(_loc: Loc, _gtid: i32) -> i32 {
+    i32::from(frame::current().tid == 0)
+}
+
+/// End of a master block.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_master(_loc: Loc, _gtid: i32) {}
+
+/// 1 for the thread with the number `filter`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_masked(_loc: Loc, _gtid: i32, filter: i32) -> i32 {
+    i32::from(frame::current().tid as i32 == filter)
+}
+
+/// End of a masked block.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_masked(_loc: Loc, _gtid: i32) {}
+
+/// Begin of a scope construct.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {}
+
+/// End of a scope construct.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {}
+
+/// Flush: publishes own writes and takes in those of others.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_flush(_loc: Loc) {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    sync::flush();
+}
+
+/// The error directive; severity 2 ends the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_error(_loc: Loc, severity: i32, message: *const c_char) {
+    let text = if message.is_null() {
+        "error directive".into()
+    } else {
+        // SAFETY: the compiler passes a constant string.
+        unsafe { CStr::from_ptr(message) }.to_string_lossy()
+    };
+    if severity == 1 {
+        eprintln!("OMP: Warning: {text}");
+        return;
+    }
+    eprintln!("OMP: Error: {text}");
+    // SAFETY: ends the program as `exit` does in C.
+    unsafe { libc::exit(1) }
+}

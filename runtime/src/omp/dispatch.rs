@@ -1,0 +1,267 @@
+//! Loops whose chunks are asked for one by one, and ordered regions.
+//!
+//! The counter lives in the construct's [`ring`](super::ring) slot: chunk numbers for dynamic schedules, iterations
+//! for guided ones. A thread leaves the slot when it is told that nothing is left.
+
+use super::frame::{self, Frame};
+use super::ring::{Slot, word};
+use super::schedule::{self, Loop, LoopInt, Share, code};
+use super::{Loc, put};
+use crate::config::ScheduleKind;
+use crate::sync;
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Mode {
+    #[default]
+    Whole,
+    Block,
+    BlockRounded,
+    Chunked,
+    Dynamic,
+    Guided {
+        width: u64,
+    },
+}
+
+/// A thread's place in the loop being handed out.
+#[derive(Default)]
+pub struct Dispatch {
+    active: bool,
+    shared: bool,
+    number: u64,
+    mode: Mode,
+    range: Loop,
+    chunk: u64,
+    round: u64,
+    ordered: bool,
+    iteration: u64,
+    bumped: bool,
+}
+
+impl Dispatch {
+    fn begin(&mut self, frame: &Frame, kind: i32, range: Loop, chunk: i128) {
+        self.end(frame);
+        let icv = frame.icv.get().schedule;
+        let mut kind = kind & !code::MODIFIERS;
+        if kind >= code::NO_MERGE + 32 {
+            kind -= code::NO_MERGE;
+        }
+        let ordered = kind > 64 && kind < code::DISTRIBUTE_CHUNKED;
+        if ordered {
+            kind -= code::ORDERED;
+        }
+        let mut chunk = chunk.clamp(0, i128::from(u64::MAX)) as u64;
+        let mode = match kind {
+            code::RUNTIME | code::RUNTIME_SIMD => {
+                let width = chunk.max(1);
+                chunk =
+                    u64::from(icv.chunk).saturating_mul(if kind == code::RUNTIME_SIMD { width } else { 1 });
+                match icv.kind {
+                    ScheduleKind::Dynamic => Mode::Dynamic,
+                    ScheduleKind::Guided => {
+                        Mode::Guided { width: if kind == code::RUNTIME_SIMD { width } else { 1 } }
+                    }
+                    _ if chunk > 0 => Mode::Chunked,
+                    _ => Mode::Block,
+                }
+            }
+            code::DYNAMIC_CHUNKED => Mode::Dynamic,
+            code::GUIDED_CHUNKED | code::TRAPEZOIDAL | 42 | 43 => Mode::Guided { width: 1 },
+            code::GUIDED_SIMD => Mode::Guided { width: chunk.max(1) },
+            code::STATIC_CHUNKED => Mode::Chunked,
+            code::STATIC_BALANCED_CHUNKED => Mode::BlockRounded,
+            44 => Mode::Dynamic,
+            _ => Mode::Block,
+        };
+        let alone = frame.team().size == 1;
+        *self = Dispatch {
+            active: true,
+            shared: !alone && (ordered || matches!(mode, Mode::Dynamic | Mode::Guided { .. })),
+            number: 0,
+            mode: if alone { Mode::Whole } else { mode },
+            range,
+            chunk: chunk.max(1),
+            round: 0,
+            ordered: ordered && !alone,
+            iteration: 0,
+            bumped: false,
+        };
+        if self.shared {
+            self.number = frame.next_construct();
+            frame.team().ring.enter(self.number);
+        }
+    }
+
+    fn slot<'a>(&self, frame: &'a Frame) -> Slot<'a> {
+        frame.team().ring.slot(self.number)
+    }
+
+    fn next(&mut self, frame: &Frame) -> Option<Share> {
+        if !self.active {
+            return None;
+        }
+        let (tid, size) = (frame.tid, frame.team().size);
+        let (trip, chunk) = (self.range.trip, self.chunk);
+        let once = |share: Share, round: u64| Some(share).filter(|s| round == 0 && s.count > 0);
+        let share = match self.mode {
+            Mode::Whole => once(Share { first: 0, count: trip, last: true }, self.round),
+            Mode::Block => once(schedule::block(trip, tid, size), self.round),
+            Mode::BlockRounded => once(schedule::block_rounded(trip, chunk, tid, size), self.round),
+            Mode::Chunked => Some(schedule::chunked(trip, chunk, tid, size, self.round))
+                .filter(|s| s.count > 0)
+                .map(|share| Share { last: share.first + share.count == trip, ..share }),
+            Mode::Dynamic => {
+                let first = self.slot(frame).fetch_add(word::NEXT, 1).saturating_mul(chunk);
+                (first < trip).then(|| Share {
+                    first,
+                    count: chunk.min(trip - first),
+                    last: trip - first <= chunk,
+                })
+            }
+            Mode::Guided { width } => self.next_guided(frame, width),
+        };
+        self.round += 1;
+        match share {
+            Some(share) => self.iteration = share.first,
+            None => self.end(frame),
+        }
+        share
+    }
+
+    fn next_guided(&self, frame: &Frame, width: u64) -> Option<Share> {
+        let slot = self.slot(frame);
+        let trip = self.range.trip;
+        let mut first = slot.load(word::NEXT);
+        while first < trip {
+            let count = schedule::guided_chunk(trip - first, self.chunk, width, frame.team().size);
+            match slot.cas(word::NEXT, first, first + count) {
+                Ok(_) => return Some(Share { first, count, last: first + count == trip }),
+                Err(now) => first = now,
+            }
+        }
+        None
+    }
+
+    /// Leaves the loop, if this thread is in one.
+    pub fn end(&mut self, frame: &Frame) {
+        if self.active && self.shared {
+            self.slot(frame).leave(self.number, frame.team().size, || ());
+        }
+        self.active = false;
+    }
+
+    fn enter_ordered(&self, frame: &Frame) {
+        if !self.ordered {
+            return;
+        }
+        let slot = self.slot(frame);
+        slot.wait(word::ORDERED, |turn| turn == self.iteration);
+        if frame.team().distributed() {
+            let rank = slot.load(word::ORDERED_RANK);
+            if rank != 0 && rank - 1 != u64::from(sync::rank()) {
+                sync::acquire_from(rank as u32 - 1);
+            }
+        }
+    }
+
+    fn leave_ordered(&mut self, frame: &Frame) {
+        if !self.ordered {
+            return;
+        }
+        let slot = self.slot(frame);
+        if frame.team().distributed() {
+            sync::release();
+            slot.store(word::ORDERED_RANK, u64::from(sync::rank()) + 1);
+        }
+        slot.store(word::ORDERED, self.iteration + 1);
+        self.bumped = true;
+    }
+
+    /// End of an iteration of an ordered loop; one that had no ordered region passes its turn on.
+    fn end_iteration(&mut self, frame: &Frame) {
+        if !self.ordered {
+            return;
+        }
+        if !self.bumped {
+            let slot = self.slot(frame);
+            slot.wait(word::ORDERED, |turn| turn == self.iteration);
+            slot.store(word::ORDERED, self.iteration + 1);
+        }
+        self.bumped = false;
+        self.iteration += 1;
+    }
+}
+
+macro_rules! dispatch_loops {
+    ($($init:ident, $dist:ident, $next:ident, $fini:ident, $t:ty, $s:ty;)*) => {$(
+        #[doc = "Begins a loop."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $init(_loc: Loc, _gtid: i32, kind: i32, lower: $t, upper: $t, stride: $s, chunk: $s) {
+            let frame = frame::current();
+            let range = Loop::new(lower, upper, stride.into());
+            frame.dispatch.borrow_mut().begin(frame, kind, range, chunk.into());
+        }
+
+        #[doc = "Begins a loop inside a distribute construct."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $dist(
+            loc: Loc, gtid: i32, kind: i32, _last: *mut i32, lower: $t, upper: $t, stride: $s, chunk: $s,
+        ) {
+            $init(loc, gtid, kind, lower, upper, stride, chunk);
+        }
+
+        #[doc = "The next chunk; 0 when none is left."]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $next(
+            _loc: Loc, _gtid: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
+        ) -> i32 {
+            let frame = frame::current();
+            let mut dispatch = frame.dispatch.borrow_mut();
+            let Some(share) = dispatch.next(frame) else { return 0 };
+            let (first, end) = dispatch.range.bounds(share);
+            // SAFETY: the compiler passes valid places, or null.
+            unsafe {
+                put(last, i32::from(share.last));
+                put(lower, <$t>::narrow(first));
+                put(upper, <$t>::narrow(end));
+                put(stride, <$s>::narrow(dispatch.range.stride));
+            }
+            1
+        }
+
+        #[doc = "End of an iteration of an ordered loop."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $fini(_loc: Loc, _gtid: i32) {
+            let frame = frame::current();
+            frame.dispatch.borrow_mut().end_iteration(frame);
+        }
+    )*};
+}
+
+dispatch_loops! {
+    __kmpc_dispatch_init_4, __kmpc_dist_dispatch_init_4, __kmpc_dispatch_next_4, __kmpc_dispatch_fini_4, i32, i32;
+    __kmpc_dispatch_init_4u, __kmpc_dist_dispatch_init_4u, __kmpc_dispatch_next_4u, __kmpc_dispatch_fini_4u, u32, i32;
+    __kmpc_dispatch_init_8, __kmpc_dist_dispatch_init_8, __kmpc_dispatch_next_8, __kmpc_dispatch_fini_8, i64, i64;
+    __kmpc_dispatch_init_8u, __kmpc_dist_dispatch_init_8u, __kmpc_dispatch_next_8u, __kmpc_dispatch_fini_8u, u64, i64;
+}
+
+/// End of a dispatched loop.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_dispatch_deinit(_loc: Loc, _gtid: i32) {
+    let frame = frame::current();
+    frame.dispatch.borrow_mut().end(frame);
+}
+
+/// Begin of an ordered region: waits for the regions of all earlier iterations.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_ordered(_loc: Loc, _gtid: i32) {
+    let frame = frame::current();
+    frame.dispatch.borrow().enter_ordered(frame);
+}
+
+/// End of an ordered region.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_ordered(_loc: Loc, _gtid: i32) {
+    let frame = frame::current();
+    frame.dispatch.borrow_mut().leave_ordered(frame);
+}

@@ -1,0 +1,275 @@
+//! Parallel regions: who takes part, and how the region reaches the other processes.
+//!
+//! A region that the program's initial thread starts outside other active regions spreads over all processes:
+//! process 0 sends a message {function, arguments, team, control variables}; the others decode it in
+//! [`serve`]. All other regions stay inside their process.
+
+use std::cell::Cell;
+
+use super::frame::{self, Frame, Icv, League};
+use super::ring::{Ring, control};
+use super::schedule::first_thread;
+use super::staging::Staged;
+use super::team::{self, Microtask, Team, Work};
+use super::{Loc, icv_words};
+use crate::{config, sync};
+
+thread_local! {
+    /// Ring of the last in-process team that this thread led, with the number of its next construct.
+    static SPARE: Cell<Option<(Ring, u64)>> = const { Cell::new(None) };
+    static INITIAL: Cell<bool> = const { Cell::new(false) };
+    /// Number of the next construct in the control ring.
+    static NEXT_CONTROL: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Marks the calling thread as the one that ran `main` in process 0.
+pub fn mark_initial_thread() {
+    INITIAL.set(true);
+}
+
+/// Whether the calling thread is the program's initial thread.
+pub fn is_initial_thread() -> bool {
+    INITIAL.get()
+}
+
+/// Starts a region of the team size that the clause, the control variables and the limits give.
+pub fn fork(task: Microtask, args: Vec<usize>) {
+    let frame = frame::current();
+    let icv = frame.icv.get();
+    let clause = frame.requested_threads.replace(0);
+    let mut size = match clause {
+        0 => super::default_team(frame),
+        n => n,
+    };
+    size = size.min(icv.thread_limit).max(1);
+    if frame.active_level >= icv.max_active_levels {
+        size = 1;
+    }
+    if size == 1 {
+        push_serial(frame);
+        // SAFETY: compiler and caller agree on the arguments of the outlined function.
+        unsafe { team::call(task, 0, &args) };
+        pop_serial();
+        return;
+    }
+    let work = Work {
+        task,
+        args,
+        level: frame.level + 1,
+        active_level: frame.active_level + 1,
+        parent: frame,
+        icv: child_icv(icv, frame.level + 1),
+        league: frame.league.get(),
+    };
+    let spread = INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
+    let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
+    if size > most {
+        eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
+        size = most;
+    }
+    sync::user_threads_leave();
+    if spread {
+        fork_processes(size, work);
+    } else {
+        fork_local(size, work);
+    }
+    sync::user_threads_enter();
+}
+
+fn child_icv(mut icv: Icv, level: u32) -> Icv {
+    if let Some(&threads) = config::get().num_threads.get(level as usize) {
+        icv.threads = threads;
+    }
+    icv
+}
+
+fn fork_local(size: u32, work: Work) {
+    let (ring, first) = SPARE.take().unwrap_or_else(|| (team::local_ring(), 0));
+    let mut team = Team::new(size, 1, 0, size, ring, first);
+    let next = team.run(work);
+    SPARE.set(next.map(|next| (team.ring, next)));
+}
+
+fn fork_processes(size: u32, work: Work) {
+    let participants = size.min(sync::size());
+    let first = NEXT_CONTROL.get().unwrap_or_else(|| {
+        Ring::Control.reset();
+        0
+    });
+    let staged = Staged::for_words(&work.args);
+    let mut message = vec![
+        work.task as usize as u64,
+        u64::from(size),
+        u64::from(participants),
+        first,
+        u64::from(work.level),
+        u64::from(work.active_level),
+        u64::from(work.league.team),
+        u64::from(work.league.teams),
+    ];
+    message.extend(icv_words::encode(work.icv));
+    message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
+    sync::fork(&message, participants);
+    let mut team =
+        Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
+    let next = team.run(work);
+    sync::join(participants);
+    let cancelled = next.is_none() || sync::control_load(control::CANCELLED) != 0;
+    if cancelled {
+        sync::control_store(control::CANCEL, 0);
+        sync::control_store(control::CANCELLED, 0);
+    }
+    NEXT_CONTROL.set(next.filter(|_| !cancelled));
+}
+
+/// Processes other than 0: takes part in regions until the job ends.
+pub fn serve() {
+    let mut message = Vec::new();
+    while sync::wait_fork(&mut message).is_some() {
+        let word = |i: usize| message[i] as u32;
+        let (size, participants) = (word(1), word(2));
+        let lower = first_thread(size, sync::rank(), participants);
+        let upper = first_thread(size, sync::rank() + 1, participants);
+        let args = 8 + icv_words::COUNT;
+        let work = Work {
+            // SAFETY: the address of an outlined function in process 0; images lie at equal addresses.
+            task: unsafe { std::mem::transmute::<usize, Microtask>(message[0] as usize) },
+            args: message[args..].iter().map(|&arg| arg as usize).collect(),
+            level: word(4),
+            active_level: word(5),
+            parent: std::ptr::null(),
+            icv: icv_words::decode(&message[8..args]),
+            league: League { team: word(6), teams: word(7) },
+        };
+        let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
+        team.run(work);
+        sync::join(participants);
+    }
+}
+
+/// Enters a region of one thread.
+pub fn push_serial(frame: &Frame) {
+    let team: &Team = Box::leak(Box::new(Team::serial()));
+    let icv = child_icv(frame.icv.get(), frame.level + 1);
+    let inner = Frame::new(team, 0, frame.level + 1, frame.active_level, frame, icv);
+    inner.league.set(frame.league.get());
+    frame.requested_threads.set(0);
+    frame::push(Box::new(inner));
+}
+
+/// Runs a league: its teams one after the other, each of which may start regions of all threads.
+fn fork_teams(task: Microtask, args: &[usize]) {
+    let frame = frame::current();
+    let (clause, limit) = frame.requested_teams.replace((0, 0));
+    let teams = [clause, config::get().num_teams, 1].into_iter().find(|&n| n > 0).unwrap_or(1);
+    let limit = [limit, config::get().teams_thread_limit].into_iter().find(|&n| n > 0);
+    for number in 0..teams {
+        let team = Team::serial();
+        let mut icv = frame.icv.get();
+        icv.thread_limit = limit.unwrap_or(icv.thread_limit);
+        let inner = Frame::new(&team, 0, frame.level, frame.active_level, frame, icv);
+        inner.league.set(League { team: number, teams });
+        // SAFETY: compiler and caller agree on the arguments of the outlined function.
+        frame::with(&inner, || unsafe { team::call(task, 0, args) });
+    }
+}
+
+/// Called by the variadic `__kmpc_fork_call`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_fork(_loc: Loc, task: Microtask, argc: usize, argv: *const usize) {
+    // SAFETY: the caller's array has `argc` words.
+    fork(task, unsafe { words(argc, argv) });
+}
+
+/// Called by the variadic `__kmpc_fork_teams`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_fork_teams(_loc: Loc, task: Microtask, argc: usize, argv: *const usize) {
+    // SAFETY: the caller's array has `argc` words.
+    let args = unsafe { words(argc, argv) };
+    fork_teams(task, &args);
+}
+
+unsafe fn words(argc: usize, argv: *const usize) -> Vec<usize> {
+    // SAFETY: as the caller says.
+    unsafe { std::slice::from_raw_parts(argv, argc) }.to_vec()
+}
+
+/// Region with an `if` clause; flang packs the arguments into one structure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_fork_call_if(
+    _loc: Loc,
+    argc: i32,
+    task: Microtask,
+    condition: i32,
+    args: *mut u8,
+) {
+    let args = if argc > 0 { vec![args as usize] } else { Vec::new() };
+    if condition != 0 {
+        return fork(task, args);
+    }
+    push_serial(frame::current());
+    // SAFETY: compiler and caller agree on the arguments of the outlined function.
+    unsafe { team::call(task, 0, &args) };
+    pop_serial();
+}
+
+/// Begin of a region whose `if` clause is false.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_serialized_parallel(_loc: Loc, _gtid: i32) {
+    push_serial(frame::current());
+}
+
+/// End of such a region.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_serialized_parallel(_loc: Loc, _gtid: i32) {
+    pop_serial();
+}
+
+/// `num_threads` of the next region.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_threads(_loc: Loc, _gtid: i32, threads: i32) {
+    frame::current().requested_threads.set(threads.max(0) as u32);
+}
+
+/// `num_threads(strict: ...)` of the next region; teams always have the size asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_threads_strict(
+    loc: Loc,
+    gtid: i32,
+    threads: i32,
+    _severity: i32,
+    _text: Loc,
+) {
+    __kmpc_push_num_threads(loc, gtid, threads);
+}
+
+/// `proc_bind` of the next region; threads are not bound.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_proc_bind(_loc: Loc, _gtid: i32, _bind: i32) {}
+
+/// `num_teams` and `thread_limit` of the next league.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_teams(_loc: Loc, _gtid: i32, teams: i32, threads: i32) {
+    frame::current().requested_teams.set((teams.max(0) as u32, threads.max(0) as u32));
+}
+
+/// As `__kmpc_push_num_teams`, with a lower bound.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_teams_51(loc: Loc, gtid: i32, _lower: i32, upper: i32, threads: i32) {
+    __kmpc_push_num_teams(loc, gtid, upper, threads);
+}
+
+/// `thread_limit` of a target region on the host.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
+    let frame = frame::current();
+    if limit > 0 {
+        frame.icv.set(Icv { thread_limit: limit as u32, ..frame.icv.get() });
+    }
+}
+
+/// Leaves a region of one thread.
+pub fn pop_serial() {
+    frame::current().tasks.borrow_mut().finish_all();
+    frame::pop();
+}

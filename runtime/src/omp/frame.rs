@@ -1,0 +1,175 @@
+//! A thread's view of the parallel region it is in.
+//!
+//! Frames form a stack per thread, linked by `parent`; the current one is a thread-local pointer. The frame of
+//! an implicit task lives on the native stack of the function that runs the region; a serialised region's frame
+//! is boxed, for its end is another call. A frame is used by its own thread only.
+
+use std::cell::{Cell, RefCell};
+
+use super::dispatch::Dispatch;
+use super::doacross::Doacross;
+use super::task::TaskState;
+use super::team::Team;
+use crate::config::{self, Schedule};
+
+/// Control variables that a task owns and its children inherit.
+#[derive(Clone, Copy)]
+pub struct Icv {
+    /// `nthreads-var`; 0 stands for the default.
+    pub threads: u32,
+    /// `dyn-var`.
+    pub dynamic: bool,
+    /// `max-active-levels-var`.
+    pub max_active_levels: u32,
+    /// `run-sched-var`.
+    pub schedule: Schedule,
+    /// `thread-limit-var`.
+    pub thread_limit: u32,
+}
+
+impl Icv {
+    /// The values of the initial task.
+    pub fn initial() -> Icv {
+        let config = config::get();
+        Icv {
+            threads: config.num_threads.first().copied().unwrap_or(0),
+            dynamic: config.dynamic,
+            max_active_levels: config.max_active_levels,
+            schedule: config.schedule,
+            thread_limit: config.thread_limit,
+        }
+    }
+}
+
+/// Place in a league of teams.
+#[derive(Clone, Copy)]
+pub struct League {
+    /// This team's number.
+    pub team: u32,
+    /// Number of teams.
+    pub teams: u32,
+}
+
+/// See the module.
+pub struct Frame {
+    /// The team; outlives the frame.
+    pub team: *const Team,
+    /// Number of the thread in the team.
+    pub tid: u32,
+    /// Nesting level; 0 outside all regions.
+    pub level: u32,
+    /// Enclosing regions with more than one thread.
+    pub active_level: u32,
+    /// The enclosing frame; null at the bottom.
+    pub parent: *const Frame,
+    /// The league.
+    pub league: Cell<League>,
+    /// Control variables.
+    pub icv: Cell<Icv>,
+    /// Number of the next worksharing construct.
+    pub construct: Cell<u64>,
+    /// Argument of a `num_threads` clause for the next region; 0 if none.
+    pub requested_threads: Cell<u32>,
+    /// Arguments of `num_teams` and `thread_limit` clauses for the next league.
+    pub requested_teams: Cell<(u32, u32)>,
+    /// The loop being handed out to this thread.
+    pub dispatch: RefCell<Dispatch>,
+    /// The doacross loop this thread is in.
+    pub doacross: RefCell<Option<Doacross>>,
+    /// Explicit tasks.
+    pub tasks: RefCell<TaskState>,
+    /// Whether the reduction in progress holds the distributed lock.
+    pub reduction_locked: Cell<bool>,
+}
+
+impl Frame {
+    /// A frame of thread `tid` of `team`, which outlives it, below `parent`.
+    pub fn new(
+        team: &Team,
+        tid: u32,
+        level: u32,
+        active_level: u32,
+        parent: *const Frame,
+        icv: Icv,
+    ) -> Frame {
+        Frame {
+            team,
+            tid,
+            level,
+            active_level,
+            parent,
+            league: Cell::new(League { team: 0, teams: 1 }),
+            icv: Cell::new(icv),
+            construct: Cell::new(team.first_construct),
+            requested_threads: Cell::new(0),
+            requested_teams: Cell::new((0, 0)),
+            dispatch: RefCell::default(),
+            doacross: RefCell::new(None),
+            tasks: RefCell::default(),
+            reduction_locked: Cell::new(false),
+        }
+    }
+
+    /// The team.
+    pub fn team(&self) -> &Team {
+        // SAFETY: whoever makes a frame keeps the team until the frame is gone.
+        unsafe { &*self.team }
+    }
+
+    /// Takes the number of the next worksharing construct.
+    pub fn next_construct(&self) -> u64 {
+        self.construct.replace(self.construct.get() + 1)
+    }
+
+    /// The frame at nesting level `level` of this thread's stack.
+    pub fn ancestor(&self, level: u32) -> Option<&Frame> {
+        let mut frame = self;
+        while frame.level > level {
+            // SAFETY: a parent frame lives as long as the region below it runs; null is handled.
+            frame = unsafe { frame.parent.as_ref() }?;
+        }
+        Some(frame)
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Frame> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The calling thread's frame. A thread the runtime has not started gets one of its own, as an initial thread.
+pub fn current() -> &'static Frame {
+    let frame = CURRENT.get();
+    if frame.is_null() {
+        let team = Box::leak(Box::new(Team::serial()));
+        let frame = Box::leak(Box::new(Frame::new(team, 0, 0, 0, std::ptr::null(), Icv::initial())));
+        CURRENT.set(frame);
+        return frame;
+    }
+    // SAFETY: CURRENT points to a live frame of this thread: `with` and `pop` restore the parent before a frame
+    // goes. The reference is not kept beyond the runtime call, during which the frame cannot go.
+    unsafe { &*frame }
+}
+
+/// Runs `body` with `frame` as the current one.
+pub fn with<T>(frame: &Frame, body: impl FnOnce() -> T) -> T {
+    let outer = CURRENT.replace(frame);
+    let result = body();
+    CURRENT.set(outer);
+    result
+}
+
+/// Makes a boxed frame current until [`pop`].
+pub fn push(frame: Box<Frame>) {
+    CURRENT.set(Box::into_raw(frame));
+}
+
+/// Drops the current frame, which [`push`] made current, with its team of one.
+pub fn pop() {
+    let frame = CURRENT.get().cast_mut();
+    // SAFETY: `push` leaked this frame and `serialized` its team; calls are paired by the compiler.
+    unsafe {
+        let frame = Box::from_raw(frame);
+        CURRENT.set(frame.parent);
+        drop(Box::from_raw(frame.team.cast_mut()));
+    }
+}

@@ -1,0 +1,131 @@
+//! Critical sections, locks and the atomic bracket. A lock's name is the address of its variable, whose contents
+//! are not used; nest locks keep their depth with the thread that owns them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+use super::Loc;
+use crate::sync;
+
+thread_local! {
+    static DEPTH: RefCell<HashMap<u64, u32>> = RefCell::new(HashMap::new());
+}
+
+fn nest_set(name: u64) -> u32 {
+    if let Some(depth) = nest_again(name) {
+        return depth;
+    }
+    sync::lock(name);
+    DEPTH.with_borrow_mut(|held| held.insert(name, 1));
+    1
+}
+
+fn nest_again(name: u64) -> Option<u32> {
+    DEPTH.with_borrow_mut(|held| {
+        let depth = held.get_mut(&name)?;
+        *depth += 1;
+        Some(*depth)
+    })
+}
+
+fn nest_test(name: u64) -> u32 {
+    if let Some(depth) = nest_again(name) {
+        return depth;
+    }
+    if !sync::try_lock(name) {
+        return 0;
+    }
+    DEPTH.with_borrow_mut(|held| held.insert(name, 1));
+    1
+}
+
+fn nest_unset(name: u64) {
+    let free = DEPTH.with_borrow_mut(|held| match held.get_mut(&name) {
+        Some(1) => held.remove(&name).is_some(),
+        Some(depth) => {
+            *depth -= 1;
+            false
+        }
+        None => false,
+    });
+    if free {
+        sync::unlock(name);
+    }
+}
+
+/// Begin of a critical section.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_critical(_loc: Loc, _gtid: i32, name: *const c_void) {
+    sync::lock(name as u64);
+}
+
+/// Begin of a critical section; the hint is not used.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_critical_with_hint(_loc: Loc, _gtid: i32, name: *const c_void, _hint: u32) {
+    sync::lock(name as u64);
+}
+
+/// End of a critical section.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_critical(_loc: Loc, _gtid: i32, name: *const c_void) {
+    sync::unlock(name as u64);
+}
+
+/// Name of the lock around atomic operations that no instruction covers: an address that is no variable's.
+const ATOMIC: u64 = 1;
+
+/// Begin of an atomic operation on an operand of any type.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_atomic_start() {
+    sync::lock(ATOMIC);
+}
+
+/// End of such an operation.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_atomic_end() {
+    sync::unlock(ATOMIC);
+}
+
+macro_rules! lock_functions {
+    ($($omp:ident $fortran:ident $kmpc:ident ($($extra:ident: $t:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
+        #[doc = "Lock routine; see the OpenMP specification."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $omp(lock: *const c_void $(, $extra: $t)*) $(-> $result)? {
+            $(let _ = $extra;)*
+            let body: fn(u64) $(-> $result)? = $body;
+            body(lock as u64)
+        }
+
+        #[doc = "The same for Fortran."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $fortran(lock: *const c_void $(, $extra: *const $t)*) $(-> $result)? {
+            $(let _ = $extra;)*
+            let body: fn(u64) $(-> $result)? = $body;
+            body(lock as u64)
+        }
+
+        #[doc = "The same with a source position."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $kmpc(_loc: Loc, _gtid: i32, lock: *const c_void $(, $extra: $t)*) $(-> $result)? {
+            $(let _ = $extra;)*
+            let body: fn(u64) $(-> $result)? = $body;
+            body(lock as u64)
+        }
+    )*};
+}
+
+lock_functions! {
+    omp_init_lock omp_init_lock_ __kmpc_init_lock() = |_| ();
+    omp_init_lock_with_hint omp_init_lock_with_hint_ __kmpc_init_lock_with_hint(hint: i32) = |_| ();
+    omp_destroy_lock omp_destroy_lock_ __kmpc_destroy_lock() = |_| ();
+    omp_set_lock omp_set_lock_ __kmpc_set_lock() = sync::lock;
+    omp_unset_lock omp_unset_lock_ __kmpc_unset_lock() = sync::unlock;
+    omp_test_lock omp_test_lock_ __kmpc_test_lock() -> i32 = |name| i32::from(sync::try_lock(name));
+    omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = |_| ();
+    omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = |_| ();
+    omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = |_| ();
+    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { nest_set(name); };
+    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = nest_unset;
+    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| nest_test(name) as i32;
+}

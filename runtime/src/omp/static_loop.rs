@@ -1,0 +1,125 @@
+//! Loops with static schedules: every thread computes its share, without meeting the others.
+
+use super::frame;
+use super::schedule::{self, Loop, LoopInt, Share, code};
+use super::{Loc, get, put};
+
+/// Where the compiler wants the results.
+struct Places<T> {
+    last: *mut i32,
+    lower: *mut T,
+    upper: *mut T,
+    stride: *mut T,
+}
+
+/// Shares the loop `*lower..=*upper` among `parts`, of which this is `part`.
+unsafe fn share_out<T: LoopInt>(
+    p: &Places<T>,
+    kind: i32,
+    increment: i128,
+    chunk: i128,
+    part: u32,
+    parts: u32,
+) {
+    // SAFETY: the compiler passes valid places for the bounds and null or valid ones for the rest.
+    unsafe {
+        let range = Loop::new(get(p.lower), get(p.upper), increment);
+        let chunk = chunk.clamp(1, i128::from(u64::MAX)) as u64;
+        let kind = if kind >= code::NO_MERGE { kind - code::NO_MERGE } else { kind };
+        let chunked = matches!(kind, code::STATIC_CHUNKED | code::DISTRIBUTE_CHUNKED)
+            || kind == code::STATIC_CHUNKED + code::ORDERED;
+        let whole = i128::from(range.trip);
+        let (share, stride) = if parts == 1 && !chunked {
+            (Share { first: 0, count: range.trip, last: range.trip > 0 }, whole)
+        } else if chunked {
+            (schedule::chunked(range.trip, chunk, part, parts, 0), i128::from(chunk) * i128::from(parts))
+        } else if kind == code::STATIC_BALANCED_CHUNKED {
+            (schedule::block_rounded(range.trip, chunk, part, parts), whole)
+        } else {
+            (schedule::block(range.trip, part, parts), whole)
+        };
+        if range.trip == 0 {
+            put(p.last, 0);
+            put(p.stride, T::narrow(increment));
+            return;
+        }
+        let (lower, upper) = range.bounds(share);
+        put(p.last, i32::from(share.last));
+        put(p.lower, T::narrow(lower));
+        put(p.upper, T::narrow(upper));
+        put(p.stride, T::narrow(stride * increment));
+    }
+}
+
+macro_rules! static_loops {
+    ($($init:ident, $dist:ident, $team:ident, $t:ty, $s:ty;)*) => {$(
+        #[doc = "Bounds of this thread's (or, for distribute, this team's) first chunk."]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $init(
+            _loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
+            increment: $s, chunk: $s,
+        ) {
+            let frame = frame::current();
+            let kind = kind & !code::MODIFIERS;
+            let league = frame.league.get();
+            let (part, parts) = if matches!(kind, code::DISTRIBUTE | code::DISTRIBUTE_CHUNKED) {
+                (league.team, league.teams)
+            } else {
+                (frame.tid, frame.team().size)
+            };
+            let places = Places { last, lower, upper, stride: stride.cast() };
+            // SAFETY: as this function's caller promises.
+            unsafe { share_out(&places, kind, increment.into(), chunk.into(), part, parts) };
+        }
+
+        #[doc = "Distribute and loop in one: the team's share goes to `upper_of_team`, the thread's to the bounds."]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $dist(
+            _loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t,
+            upper_of_team: *mut $t, stride: *mut $s, increment: $s, chunk: $s,
+        ) {
+            let frame = frame::current();
+            let league = frame.league.get();
+            let (mut team_last, mut thread_last) = (0, 0);
+            let team = Places { last: &raw mut team_last, lower, upper, stride: std::ptr::null_mut() };
+            let thread = Places { last: &raw mut thread_last, lower, upper, stride: stride.cast() };
+            // SAFETY: as this function's caller promises.
+            unsafe {
+                share_out(&team, code::DISTRIBUTE, increment.into(), 1, league.team, league.teams);
+                put(upper_of_team, get(upper));
+                let kind = kind & !code::MODIFIERS;
+                share_out(&thread, kind, increment.into(), chunk.into(), frame.tid, frame.team().size);
+                put(last, team_last & thread_last);
+            }
+        }
+
+        #[doc = "Chunks of a team in a distribute schedule."]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $team(
+            _loc: Loc, _gtid: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
+            increment: $s, chunk: $s,
+        ) {
+            let league = frame::current().league.get();
+            let places = Places { last, lower, upper, stride: stride.cast() };
+            // SAFETY: as this function's caller promises.
+            unsafe {
+                share_out(&places, code::DISTRIBUTE_CHUNKED, increment.into(), chunk.into(), league.team, league.teams);
+            }
+        }
+    )*};
+}
+
+static_loops! {
+    __kmpc_for_static_init_4, __kmpc_dist_for_static_init_4, __kmpc_team_static_init_4, i32, i32;
+    __kmpc_for_static_init_4u, __kmpc_dist_for_static_init_4u, __kmpc_team_static_init_4u, u32, i32;
+    __kmpc_for_static_init_8, __kmpc_dist_for_static_init_8, __kmpc_team_static_init_8, i64, i64;
+    __kmpc_for_static_init_8u, __kmpc_dist_for_static_init_8u, __kmpc_team_static_init_8u, u64, i64;
+}
+
+/// End of a static loop.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_for_static_fini(_loc: Loc, _gtid: i32) {}
+
+/// End of a distribute loop.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_distribute_static_fini(_loc: Loc, _gtid: i32) {}

@@ -1,0 +1,276 @@
+//! Teams, the threads that serve them, and the barrier.
+//!
+//! A `Team` is this process's part of a team: threads `first..first + local` of `size`, where
+//! `participants` processes take part. Its helpers come from a pool that grows on demand; helper `i` of a region
+//! is the same thread in every region (threadprivate data relies on it). The process's own thread runs member
+//! `first` and waits until every helper has gone idle, so nobody touches a team after its region.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::event::{Event, blocked};
+use super::frame::{self, Frame, Icv, League};
+use super::reduce::Gather;
+use super::ring::{LocalRing, Ring, control};
+use crate::{config, memory, sync};
+
+/// An outlined parallel region: `(int *gtid, int *tid, ...)`.
+pub type Microtask = unsafe extern "C" fn();
+
+unsafe extern "C" {
+    fn dsm_rt_call_microtask(
+        task: Microtask,
+        gtid: *mut i32,
+        tid: *mut i32,
+        argc: usize,
+        argv: *const usize,
+    ) -> i32;
+    fn dsm_rt_set_shared_sp(top: *mut u8);
+}
+
+/// What all members of a region run.
+pub struct Work {
+    /// The outlined function.
+    pub task: Microtask,
+    /// Its arguments.
+    pub args: Vec<usize>,
+    /// Nesting level of the region.
+    pub level: u32,
+    /// Active nesting level of the region.
+    pub active_level: u32,
+    /// Frame that encountered the construct; null in other processes.
+    pub parent: *const Frame,
+    /// Control variables the members inherit.
+    pub icv: Icv,
+    /// The league.
+    pub league: League,
+}
+
+/// See the module.
+pub struct Team {
+    /// Threads in all processes.
+    pub size: u32,
+    /// Processes that take part.
+    pub participants: u32,
+    /// Number of this process's first thread.
+    pub first: u32,
+    /// Threads in this process.
+    pub local: u32,
+    /// State of worksharing constructs.
+    pub ring: Ring,
+    /// Number of the region's first construct.
+    pub first_construct: u64,
+    /// In-process part of reductions.
+    pub gather: Gather,
+    /// Copyprivate's address in a team inside one process.
+    pub copyprivate: AtomicPtr<u8>,
+    cancel: AtomicU32,
+    cancelled_region: AtomicU32,
+    arrived: AtomicU32,
+    generation: Event,
+    work: Option<Work>,
+}
+
+// SAFETY: everything that changes is atomic or locked; `work` is written before the helpers see the team, and its
+// `parent` pointer is only followed while the region runs.
+unsafe impl Sync for Team {}
+
+impl Team {
+    /// A team of `size` threads, `local` of them here starting with number `first`.
+    pub fn new(
+        size: u32,
+        participants: u32,
+        first: u32,
+        local: u32,
+        ring: Ring,
+        first_construct: u64,
+    ) -> Team {
+        Team {
+            size,
+            participants,
+            first,
+            local,
+            ring,
+            first_construct,
+            gather: Gather::default(),
+            copyprivate: AtomicPtr::new(std::ptr::null_mut()),
+            cancel: AtomicU32::new(0),
+            cancelled_region: AtomicU32::new(0),
+            arrived: AtomicU32::new(0),
+            generation: Event::new(),
+            work: None,
+        }
+    }
+
+    /// A team of one thread. It never looks at its ring.
+    pub fn serial() -> Team {
+        Team::new(1, 1, 0, 1, Ring::Control, 0)
+    }
+
+    /// Whether threads of other processes belong to it.
+    pub fn distributed(&self) -> bool {
+        self.participants > 1
+    }
+
+    /// Waits for all threads of the team; what any wrote before, all see after it.
+    pub fn barrier(&self) {
+        if self.size == 1 {
+            return;
+        }
+        let generation = self.generation.load();
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < self.local {
+            blocked(|| self.generation.wait(|now| now != generation));
+            return;
+        }
+        self.arrived.store(0, Ordering::SeqCst);
+        if self.distributed() {
+            blocked(|| sync::barrier(self.participants));
+        }
+        self.generation.bump();
+    }
+
+    /// The pending cancellation: 0 or the kind of `__kmpc_cancel`.
+    pub fn cancel_request(&self) -> u32 {
+        if self.distributed() {
+            sync::control_load(control::CANCEL) as u32
+        } else {
+            self.cancel.load(Ordering::SeqCst)
+        }
+    }
+
+    /// Sets or clears the pending cancellation.
+    pub fn set_cancel_request(&self, kind: u32) {
+        if kind == 1 {
+            self.cancelled_region.store(1, Ordering::SeqCst);
+        }
+        if self.distributed() {
+            if kind == 1 {
+                sync::control_store(control::CANCELLED, 1);
+            }
+            sync::control_store(control::CANCEL, u64::from(kind));
+        } else {
+            self.cancel.store(kind, Ordering::SeqCst);
+        }
+    }
+
+    /// Runs `work` on this process's members; returns when all are through, with the number of the first
+    /// construct of the next region that uses the ring; `None` after a cancellation.
+    pub fn run(&mut self, work: Work) -> Option<u64> {
+        self.work = Some(work);
+        let team: &Team = self;
+        let helpers = (1..team.local).map(|_| Helper::take()).collect::<Vec<_>>();
+        for (i, helper) in helpers.iter().enumerate() {
+            helper.start(team, team.first + 1 + i as u32);
+        }
+        let next = team.member(team.first);
+        sync::user_threads_leave();
+        for helper in helpers {
+            helper.wait_idle();
+        }
+        self.work = None;
+        (self.cancelled_region.load(Ordering::SeqCst) == 0).then_some(next)
+    }
+
+    fn member(&self, tid: u32) -> u64 {
+        let work = self.work.as_ref().expect("a running team has work");
+        let frame = Frame::new(self, tid, work.level, work.active_level, work.parent, work.icv);
+        frame.league.set(work.league);
+        frame::with(&frame, || {
+            sync::user_threads_enter();
+            // SAFETY: compiler and caller agree on the arguments of the outlined function.
+            unsafe { call(work.task, tid, &work.args) };
+            frame.tasks.borrow_mut().finish_all();
+            sync::user_threads_leave();
+        });
+        frame.construct.get()
+    }
+}
+
+/// Calls an outlined function.
+///
+/// # Safety
+/// `args` are what `task` takes after the two thread numbers.
+pub unsafe fn call(task: Microtask, tid: u32, args: &[usize]) {
+    let (mut gtid, mut bound) = (tid as i32, tid as i32);
+    // SAFETY: as the caller promises; the two numbers live through the call.
+    if unsafe { dsm_rt_call_microtask(task, &mut gtid, &mut bound, args.len(), args.as_ptr()) } == 0 {
+        crate::start::die(&format!("a parallel region captures {} variables; 256 are supported", args.len()));
+    }
+}
+
+/// Gives the calling thread the shared stack number `index` of this process.
+pub fn adopt_stack(index: u32) {
+    // SAFETY: sets a thread-local word of this thread, before it runs user code.
+    unsafe { dsm_rt_set_shared_sp(memory::stack_top(index) as *mut u8) };
+}
+
+/// A thread of the pool.
+struct Helper {
+    busy: AtomicU32,
+    team: AtomicPtr<Team>,
+    tid: AtomicU32,
+    go: Event,
+}
+
+fn pool() -> &'static Mutex<Vec<&'static Helper>> {
+    static POOL: OnceLock<Mutex<Vec<&'static Helper>>> = OnceLock::new();
+    POOL.get_or_init(Mutex::default)
+}
+
+impl Helper {
+    /// The idle helper with the smallest number; a new one if all are busy.
+    fn take() -> &'static Helper {
+        let mut pool = pool().lock();
+        if let Some(helper) = pool.iter().find(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
+            return helper;
+        }
+        let index = pool.len() as u32 + 1;
+        if index >= config::MAX_THREADS {
+            crate::start::die(&format!("more than {} threads in a process", config::MAX_THREADS));
+        }
+        let helper: &'static Helper = Box::leak(Box::new(Helper {
+            busy: AtomicU32::new(1),
+            team: AtomicPtr::new(std::ptr::null_mut()),
+            tid: AtomicU32::new(0),
+            go: Event::new(),
+        }));
+        let spawned = std::thread::Builder::new()
+            .name(format!("omp-{index}"))
+            .stack_size(config::get().native_stack_bytes)
+            .spawn(move || helper.serve(index));
+        if let Err(error) = spawned {
+            crate::start::die(&format!("cannot start thread {index} of the team: {error}"));
+        }
+        pool.push(helper);
+        helper
+    }
+
+    fn start(&self, team: &Team, tid: u32) {
+        self.team.store(std::ptr::from_ref(team).cast_mut(), Ordering::SeqCst);
+        self.tid.store(tid, Ordering::SeqCst);
+        self.go.store(1);
+    }
+
+    fn wait_idle(&self) {
+        self.go.wait(|go| go == 0);
+        self.busy.store(0, Ordering::SeqCst);
+    }
+
+    fn serve(&self, index: u32) {
+        adopt_stack(index);
+        loop {
+            self.go.wait(|go| go == 1);
+            // SAFETY: set by `start`; the team lives until this helper has gone idle.
+            let team = unsafe { &*self.team.load(Ordering::SeqCst) };
+            team.member(self.tid.load(Ordering::SeqCst));
+            self.go.store(0);
+        }
+    }
+}
+
+/// A ring for a team inside one process that starts at construct 0.
+pub fn local_ring() -> Ring {
+    Ring::Local(LocalRing::default())
+}

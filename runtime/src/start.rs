@@ -1,0 +1,126 @@
+//! Start and end of a process.
+//!
+//! Process 0 runs the program's constructors and its `main`; the others wait for parallel regions. The job ends in
+//! an orderly way when process 0 returns from `main` or calls `exit`: an `atexit` handler that was registered before
+//! all of the program's own, and therefore runs after them, tells the other processes, which then leave without
+//! running handlers or destructors of the program.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use dsm_abi::job::FIRST_FREE_WORD;
+use dsm_abi::layout::CTOR_RECORD_SIZE;
+
+use crate::job::{Job, JobPage};
+use crate::{config, memory, omp, stats, sync};
+
+unsafe extern "C" {
+    fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
+    fn dsm_rt_has_user_main() -> c_int;
+    fn dsm_rt_ctors_start() -> *const c_void;
+    fn dsm_rt_ctors_end() -> *const c_void;
+}
+
+/// Ends this process, and with it the job, with a message.
+pub fn die(message: &str) -> ! {
+    eprintln!("dsm: error: {message}");
+    // SAFETY: ends the process without handlers; other threads may hold any lock.
+    unsafe { libc::_exit(1) }
+}
+
+/// A constructor of instrumented code, as the pass lays it out.
+#[repr(C)]
+struct Constructor {
+    priority: u64,
+    function: extern "C" fn(),
+}
+
+const _: () = assert!(size_of::<Constructor>() == CTOR_RECORD_SIZE);
+
+/// What the C `main` does.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int {
+    let job = Job::from_environment().unwrap_or_else(|error| die(&error.to_string()));
+    if let Err(error) = JobPage::init(&job) {
+        die(&error.to_string());
+    }
+    if job.rank == 0 {
+        config::warn_about_environment();
+    }
+    if let Err(error) = memory::init(&job) {
+        die(&error.to_string());
+    }
+    omp::init(&job);
+    sync::init(omp::threads_in_job());
+    omp::team::adopt_stack(0);
+    // SAFETY: the handler is a plain function that stays loaded.
+    unsafe { libc::atexit(at_exit) };
+    if job.rank != 0 {
+        omp::fork::serve();
+        leave_worker();
+    }
+    // SAFETY: reads the address of a weak symbol.
+    if unsafe { dsm_rt_has_user_main() } == 0 {
+        die("the program has no main function compiled by dsm-cc");
+    }
+    omp::fork::mark_initial_thread();
+    omp::display_environment_at_start();
+    sync::user_threads_enter();
+    run_constructors();
+    // SAFETY: the arguments are those of the C `main`.
+    let code = unsafe { dsm_rt_user_main(argc, argv, envp) };
+    // SAFETY: runs the program's handlers, then ours.
+    unsafe { libc::exit(code) }
+}
+
+fn run_constructors() {
+    // SAFETY: the linker script puts the two symbols around an array of records, or both are absent (null).
+    let records = unsafe {
+        let (start, end) = (dsm_rt_ctors_start().cast::<Constructor>(), dsm_rt_ctors_end());
+        if start.is_null() {
+            return;
+        }
+        std::slice::from_raw_parts(start, (end as usize - start as usize) / CTOR_RECORD_SIZE)
+    };
+    let mut order: Vec<&Constructor> = records.iter().filter(|r| r.function as usize != 0).collect();
+    order.sort_by_key(|record| record.priority);
+    for record in order {
+        (record.function)();
+    }
+}
+
+/// Runs after the program's own handlers, in whichever process calls `exit`.
+extern "C" fn at_exit() {
+    if sync::rank() != 0 {
+        return;
+    }
+    JobPage::get().finish();
+    sync::end_job();
+    if config::get().stats {
+        stats::deposit();
+        wait_for_deposits();
+        eprint!("{}", stats::table());
+    }
+}
+
+/// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
+fn wait_for_deposits() {
+    let left = JobPage::get().word(FIRST_FREE_WORD);
+    let deadline = Instant::now() + Duration::from_millis(500);
+    while left.load(Ordering::SeqCst) + 1 < sync::size() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Orderly end of a process that is not 0.
+fn leave_worker() -> ! {
+    stats::deposit();
+    JobPage::get().word(FIRST_FREE_WORD).fetch_add(1, Ordering::SeqCst);
+    // SAFETY: flushes what regions printed here; then leaves without the program's handlers, which belong to
+    // process 0.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(0)
+    }
+}

@@ -1,0 +1,86 @@
+//! A word to wait on: spin briefly, then sleep. Works across processes.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use dsm_comm::futex;
+
+/// Spins until `until(value of the word)`, for as long as waiting threads spin in this job; `None` when it took too long.
+pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
+    let mut deadline = None;
+    loop {
+        for _ in 0..64 {
+            let value = word.load(Ordering::SeqCst);
+            if until(value) {
+                return Some(value);
+            }
+            std::hint::spin_loop();
+        }
+        // Whoever is waited for may need this core.
+        std::thread::yield_now();
+        let now = Instant::now();
+        if now >= *deadline.get_or_insert_with(|| now + Duration::from_nanos(super::spin_ns())) {
+            return None;
+        }
+    }
+}
+
+/// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
+pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
+    if let Some(value) = spin(word, &until) {
+        return value;
+    }
+    sleepers.fetch_add(1, Ordering::SeqCst);
+    let value = loop {
+        let value = word.load(Ordering::SeqCst);
+        if until(value) {
+            break value;
+        }
+        futex::wait(word, value, mask);
+    };
+    sleepers.fetch_sub(1, Ordering::SeqCst);
+    value
+}
+
+/// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst) before.
+pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
+    if sleepers.load(Ordering::SeqCst) != 0 {
+        futex::wake(word, mask);
+    }
+}
+
+/// A word with its own count of sleepers: two adjacent 32-bit words.
+#[derive(Clone, Copy)]
+pub struct Cell {
+    value: &'static AtomicU32,
+    sleepers: &'static AtomicU32,
+}
+
+impl Cell {
+    /// The cell at a byte offset of a process's control area.
+    pub fn at(rank: u32, offset: usize) -> Cell {
+        Cell { value: super::half(rank, offset), sleepers: super::half(rank, offset + 4) }
+    }
+
+    /// Adds one; returns the old value.
+    pub fn increment(self) -> u32 {
+        let old = self.value.fetch_add(1, Ordering::SeqCst);
+        wake(self.value, self.sleepers, futex::ALL);
+        old
+    }
+
+    /// Current value.
+    pub fn get(self) -> u32 {
+        self.value.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the cell has been incremented to `count` (with wrap-around).
+    pub fn wait_reached(self, count: u32) {
+        wait(self.value, self.sleepers, futex::ALL, |v| v.wrapping_sub(count) < u32::MAX / 2);
+    }
+
+    /// Waits until `until` holds for the value; returns it.
+    pub fn wait_until(self, until: impl Fn(u32) -> bool) -> u32 {
+        wait(self.value, self.sleepers, futex::ALL, until)
+    }
+}
