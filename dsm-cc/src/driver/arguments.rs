@@ -1,0 +1,329 @@
+//! The first walk over the argument vector: what was typed. Nothing is changed or judged here.
+
+use std::path::Path;
+
+use super::error::Error;
+use super::own::{Own, PREFIX};
+
+/// How far the compiler goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// `-E`, `-M`, `-MM`, `-fsyntax-only`: no code.
+    NoCode,
+    /// `-S`.
+    Assembly,
+    /// `-c`.
+    Object,
+    /// Nothing said: a program.
+    Link,
+}
+
+/// What an input file is to the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// Goes through the compiler, and so through the pass.
+    Source,
+    /// Goes through the assembler only.
+    Assembly,
+    /// Goes to the linker.
+    Linked,
+}
+
+/// An input file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// As typed; `-` is standard input.
+    pub path: String,
+    /// See the type.
+    pub kind: InputKind,
+}
+
+/// What was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// How far to go.
+    pub stage: Stage,
+    /// Input files in order.
+    pub inputs: Vec<Input>,
+    /// The driver's own options.
+    pub own: Own,
+    /// A question to the compiler (`--version`, `-print-…`, `-dumpmachine`, `-cc1`): no compilation is wanted.
+    pub query: bool,
+    /// OpenMP is on: the last option about it says so.
+    pub openmp: bool,
+    /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
+    pub front_end: &'static str,
+    /// `-shared`.
+    pub shared: bool,
+    /// `-r`.
+    pub relocatable: bool,
+    /// `-nostdlib`, `-nostartfiles` or `-nodefaultlibs`: the user links by hand.
+    pub by_hand: bool,
+    /// Something that cannot work, as typed, and why.
+    pub refused: Option<(String, &'static str)>,
+}
+
+/// Options whose value is the next argument.
+const WITH_VALUE: &[&str] = &[
+    "-o",
+    "-x",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-B",
+    "-J",
+    "-l",
+    "-u",
+    "-z",
+    "-e",
+    "-T",
+    "-h",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-cxx-isystem",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-MJ",
+    "-Xclang",
+    "-Xflang",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xopenmp-target",
+    "-mllvm",
+    "-mmlir",
+    "-target",
+    "-arch",
+    "--param",
+    "-rpath",
+    "-soname",
+    "-dumpdir",
+    "-gcc-toolchain",
+    "--sysroot",
+    "-wrapper",
+    "-aux-info",
+    "-dependency-file",
+    "-serialize-diagnostics",
+    "--config",
+    "-module-dir",
+    "-Tbss",
+    "-Tdata",
+    "-Ttext",
+];
+
+const NO_LTO: &str = "the pass works on each source by itself; leave link-time optimisation out (-fno-lto)";
+const NO_STATIC: &str = "every process needs the system's dynamic loader and libgcc_s; link dynamically";
+const NO_GNU_OPENMP: &str = "the runtime implements LLVM's OpenMP interface; use -fopenmp";
+const NO_LINKER: &str =
+    "the shared sections need a linker script, which this linker lacks; use -fuse-ld=bfd or lld";
+const NO_32_BIT: &str = "the shared address space needs 64-bit addresses";
+const NO_SANITIZER: &str =
+    "its own shadow memory lies where the state table is; use DSM_DISABLE=1 to check the program by itself";
+const MEMORY_SANITIZERS: [&str; 6] = ["address", "thread", "memory", "dataflow", "safe-stack", "leak"];
+const NO_OFFLOAD: &str = "offloading to devices is not supported";
+
+impl Typed {
+    /// Walks over the arguments (without the program's name; response files replaced by their contents).
+    ///
+    /// # Errors
+    /// A wrong option of the driver's own.
+    pub fn read(arguments: &[String]) -> Result<Typed, Error> {
+        let mut typed = Typed {
+            stage: Stage::Link,
+            inputs: Vec::new(),
+            own: Own::default(),
+            query: false,
+            openmp: false,
+            front_end: "-Xclang",
+            shared: false,
+            relocatable: false,
+            by_hand: false,
+            refused: None,
+        };
+        let mut lto = None;
+        let mut language: Option<String> = None;
+        let mut only_files = false;
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            if only_files || argument == "-" || !argument.starts_with('-') {
+                typed.input(argument, language.as_deref());
+            } else if argument == "--" {
+                only_files = true;
+            } else if argument.starts_with(PREFIX) {
+                typed.own.parse(argument)?;
+            } else if argument == "-x" {
+                language = rest.next().cloned().filter(|l| l != "none");
+            } else if let Some(joined) = argument.strip_prefix("-x") {
+                language = Some(joined.to_owned()).filter(|l| l != "none");
+            } else if takes_value(argument) {
+                rest.next();
+            } else if argument == "-fno-lto" {
+                lto = None;
+            } else if argument.starts_with("-flto") {
+                lto = Some(argument);
+            } else {
+                typed.option(argument);
+            }
+        }
+        if let Some(argument) = lto {
+            typed.refuse(argument, NO_LTO);
+        }
+        Ok(typed)
+    }
+
+    fn option(&mut self, argument: &str) {
+        let mut stop_at = |stage: Stage| self.stage = self.stage.min(stage);
+        match argument {
+            "-E" | "-M" | "-MM" | "-fsyntax-only" | "--precompile" | "--analyze" => stop_at(Stage::NoCode),
+            "-S" => stop_at(Stage::Assembly),
+            "-c" => stop_at(Stage::Object),
+            "-shared" | "--shared" => self.shared = true,
+            "-r" => self.relocatable = true,
+            "-nostdlib" | "-nostartfiles" | "-nodefaultlibs" => self.by_hand = true,
+            "--version" | "-dumpmachine" | "-dumpversion" | "--help" | "--help-hidden" | "-cc1"
+            | "-cc1as" | "-fc1" => {
+                self.query = true;
+            }
+            "-static" | "--static" | "-static-pie" => self.refuse(argument, NO_STATIC),
+            "-fwhole-program-vtables" => self.refuse(argument, NO_LTO),
+            "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => self.openmp = true,
+            "-fno-openmp" => self.openmp = false,
+            "-m32" | "-mx32" => self.refuse(argument, NO_32_BIT),
+            _ if argument.starts_with("-fopenmp=") => self.refuse(argument, NO_GNU_OPENMP),
+            _ if argument.starts_with("-fsanitize=")
+                && MEMORY_SANITIZERS.iter().any(|s| argument.contains(s)) =>
+            {
+                self.refuse(argument, NO_SANITIZER);
+            }
+            _ if argument.starts_with("-fopenmp-targets") || argument.starts_with("--offload-arch") => {
+                self.refuse(argument, NO_OFFLOAD);
+            }
+            _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,
+            _ => {
+                if let Some(linker) = argument.strip_prefix("-fuse-ld=")
+                    && !["bfd", "ld", "lld", "ld.lld", "ld.bfd", ""].contains(&file_name(linker))
+                {
+                    self.refuse(argument, NO_LINKER);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, argument: &str, reason: &'static str) {
+        self.refused.get_or_insert((argument.to_owned(), reason));
+    }
+
+    fn input(&mut self, path: &str, language: Option<&str>) {
+        let kind = match language {
+            Some("assembler" | "assembler-with-cpp") => InputKind::Assembly,
+            Some(_) => InputKind::Source,
+            None => kind_by_name(path),
+        };
+        self.inputs.push(Input { path: path.to_owned(), kind });
+    }
+
+    /// Whether any input goes through the compiler.
+    pub fn compiles(&self) -> bool {
+        self.stage > Stage::NoCode && self.inputs.iter().any(|i| i.kind == InputKind::Source)
+    }
+
+    /// Whether a program or library comes out.
+    pub fn links(&self) -> bool {
+        self.stage == Stage::Link && !self.query && !self.inputs.is_empty()
+    }
+}
+
+/// Whether the next argument belongs to this one.
+pub fn takes_value(argument: &str) -> bool {
+    WITH_VALUE.contains(&argument)
+}
+
+fn file_name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|n| n.to_str()).unwrap_or(path)
+}
+
+fn kind_by_name(path: &str) -> InputKind {
+    const SOURCES: &[&str] = &[
+        "c", "i", "cc", "cp", "cpp", "cxx", "c++", "C", "CC", "CPP", "ii", "iim", "cppm", "ccm", "cxxm",
+        "c++m", "m", "mm", "M", "mi", "mii", "h", "hh", "hpp", "H", "hxx", "ll", "bc", "f", "F", "for",
+        "FOR", "fpp", "FPP", "ftn", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "f18", "F18",
+        "cu", "cui",
+    ];
+    match Path::new(path).extension().and_then(|e| e.to_str()) {
+        _ if path == "-" => InputKind::Source,
+        Some("s" | "S" | "sx" | "asm") => InputKind::Assembly,
+        Some(extension) if SOURCES.contains(&extension) => InputKind::Source,
+        _ => InputKind::Linked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Typed {
+        Typed::read(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn stages() {
+        for (line, stage) in [
+            ("x.c", Stage::Link),
+            ("-c x.c", Stage::Object),
+            ("-S x.c", Stage::Assembly),
+            ("-c -E x.c", Stage::NoCode),
+            ("-MM x.c", Stage::NoCode),
+            ("-c -MMD x.c", Stage::Object),
+        ] {
+            assert_eq!(read(line).stage, stage, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_are_not_inputs() {
+        let typed =
+            read("-o out.c -I dir.c -Xlinker a.c -MF d.c -include pre.c -lm -Lx main.o -D X=y.c y.f90");
+        let paths: Vec<_> = typed.inputs.iter().map(|i| (i.path.as_str(), i.kind)).collect();
+        assert_eq!(paths, [("main.o", InputKind::Linked), ("y.f90", InputKind::Source)]);
+    }
+
+    #[test]
+    fn languages() {
+        let typed = read("-x c - -x none a.o -xassembler b.c");
+        let kinds: Vec<_> = typed.inputs.iter().map(|i| i.kind).collect();
+        assert_eq!(kinds, [InputKind::Source, InputKind::Linked, InputKind::Assembly]);
+    }
+
+    #[test]
+    fn refusals_name_what_was_typed() {
+        for line in [
+            "-flto",
+            "-flto=thin",
+            "-m32",
+            "-fsanitize=undefined,address",
+            "-static",
+            "-fopenmp=libgomp",
+            "-fuse-ld=gold",
+            "-fopenmp-targets=nvptx64",
+        ] {
+            assert_eq!(read(&format!("x.c {line}")).refused.map(|r| r.0).as_deref(), Some(line));
+        }
+        assert_eq!(read("-flto -fno-lto -fuse-ld=lld -fsanitize=undefined x.c").refused, None);
+    }
+
+    #[test]
+    fn queries_do_not_link() {
+        for line in ["--version", "-print-prog-name=ld", "-dumpmachine", "-v"] {
+            assert!(!read(line).links(), "{line}");
+        }
+    }
+}

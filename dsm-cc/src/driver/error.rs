@@ -1,0 +1,37 @@
+//! What the driver refuses, each with its cause and its remedy.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the driver did not hand over to the compiler.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the variants and fields are")]
+pub enum Error {
+    #[error("unknown option '{option}'; the options of dsm-cc are: {valid}")]
+    UnknownOwn { option: String, valid: String },
+    #[error("option '{option}': {reason}")]
+    BadOwn { option: String, reason: String },
+    #[error("{option} is not supported: {reason}")]
+    Refused { option: String, reason: &'static str },
+    #[error("cannot read response file '{}': {source}", path.display())]
+    ResponseFile { path: PathBuf, source: io::Error },
+    #[error("cannot find the compiler {name}: install the package {name}, or set {variable} to its path")]
+    NoCompiler { name: &'static str, variable: &'static str },
+    #[error("{variable} names '{}', which does not exist or is not executable; correct or unset it", path.display())]
+    BadCompiler { variable: &'static str, path: PathBuf },
+    #[error(
+        "cannot find {file} (looked in {}); build it with 'cargo build --release' or install with 'make install'",
+        looked.join(", ")
+    )]
+    NoComponent { file: &'static str, looked: Vec<String> },
+    #[error("{object}: {problem}")]
+    Object { object: String, problem: String },
+    #[error("cannot inspect '{}': {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("--dsm-check needs the names of files to look at")]
+    NothingToCheck,
+    #[error("cannot create a memory file for {purpose}: {source}")]
+    MemoryFile { purpose: &'static str, source: io::Error },
+    #[error("cannot start '{}': {source}", path.display())]
+    Exec { path: PathBuf, source: io::Error },
+}

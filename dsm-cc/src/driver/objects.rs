@@ -1,0 +1,150 @@
+//! What may be linked: every object must have been compiled by this version, for one line size.
+
+use std::path::Path;
+
+use dsm_abi::ABI_VERSION;
+use dsm_abi::note::Note;
+
+use crate::elf::{self, FileKind, Member, Unit};
+
+use super::arguments::{InputKind, Typed};
+use super::error::Error;
+
+const RECOMPILE: &str =
+    "compile it with dsm-cc (or, if it touches no shared memory, link with -fdsm-allow-plain)";
+
+/// The line size a program has so far, and which object said so.
+struct Agreed {
+    shift: Option<(u32, String)>,
+    allow_plain: bool,
+    shared_library: bool,
+}
+
+/// Looks at everything on the command line that goes to the linker. Prints a note for each static library with members that are not
+/// instrumented.
+///
+/// # Errors
+/// The first object that does not fit, with the remedy.
+pub fn check(typed: &Typed) -> Result<(), Error> {
+    let mut agreed = Agreed { shift: None, allow_plain: typed.own.allow_plain, shared_library: typed.shared };
+    if typed.compiles() {
+        agreed.shift = Some((typed.own.compile_shift(), "the sources compiled now".into()));
+    } else if let Some(shift) = typed.own.line_shift {
+        agreed.shift = Some((shift, "-fdsm-line".into()));
+    }
+    for input in typed.inputs.iter().filter(|i| i.kind == InputKind::Linked) {
+        let path = Path::new(&input.path);
+        // A missing file is for the linker to complain about.
+        if !path.exists() {
+            continue;
+        }
+        let kind =
+            elf::inspect(path).map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
+        match kind {
+            FileKind::Object(unit) => agreed.object(&input.path, &unit, false)?,
+            FileKind::Archive(members) => agreed.archive(&input.path, &members)?,
+            FileKind::Bitcode => return Err(bitcode(&input.path)),
+            FileKind::Program(_) | FileKind::SharedLibrary(_) | FileKind::Other => {}
+        }
+    }
+    Ok(())
+}
+
+fn bitcode(object: &str) -> Error {
+    Error::Object { object: object.to_owned(), problem: "is LLVM bitcode; compile it without -flto".into() }
+}
+
+impl Agreed {
+    fn archive(&mut self, path: &str, members: &[(String, Member)]) -> Result<(), Error> {
+        let mut plain = 0;
+        for (name, member) in members {
+            let name = format!("{path}({name})");
+            match member {
+                Member::Object(unit) if unit.notes.is_empty() && !unit.damaged => {
+                    plain += usize::from(unit.has_code_or_data);
+                }
+                Member::Object(unit) => self.object(&name, unit, true)?,
+                Member::Bitcode => return Err(bitcode(&name)),
+                Member::Other => {}
+            }
+        }
+        if plain > 0 {
+            eprintln!(
+                "dsm-cc: note: {path}: {plain} members were not compiled by dsm-cc; they must not touch memory that several \
+                 processes share"
+            );
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, name: &str, unit: &Unit, library: bool) -> Result<(), Error> {
+        let refuse = |problem: String| Err(Error::Object { object: name.to_owned(), problem });
+        if unit.damaged {
+            return refuse("its .note.dsm section is damaged; compile it again".into());
+        }
+        if unit.notes.is_empty() && unit.has_code_or_data && !library && !self.allow_plain {
+            return refuse(format!("was not compiled by dsm-cc; {RECOMPILE}"));
+        }
+        if self.shared_library && unit.shared_bytes > 0 {
+            return refuse(
+                "has writable globals, which processes cannot share from a shared library; link it into the program".into(),
+            );
+        }
+        for Note { abi_version, line_shift } in &unit.notes {
+            if *abi_version != ABI_VERSION {
+                return refuse(format!(
+                    "was compiled by a dsm-cc of ABI version {abi_version}, this one has {ABI_VERSION}; compile it again"
+                ));
+            }
+            let (shift, who) = self.shift.get_or_insert((*line_shift, name.to_owned()));
+            if shift != line_shift {
+                return refuse(format!(
+                    "was compiled for lines of {} bytes, {who} for lines of {}; compile all with the same -fdsm-line",
+                    1u32 << line_shift,
+                    1u32 << *shift
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Describes a file for `--dsm-check`.
+pub fn describe(path: &Path) -> Result<String, Error> {
+    let kind = elf::inspect(path).map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
+    let name = path.display();
+    Ok(match kind {
+        FileKind::Object(unit) => format!("{name}: object, {}", describe_unit(&unit)),
+        FileKind::Program(unit) => format!("{name}: program, {}", describe_unit(&unit)),
+        FileKind::SharedLibrary(unit) => format!("{name}: shared library, {}", describe_unit(&unit)),
+        FileKind::Bitcode => format!("{name}: LLVM bitcode, not instrumented yet"),
+        FileKind::Other => format!("{name}: neither object nor program"),
+        FileKind::Archive(members) => {
+            let mut out = format!("{name}: static library of {} members", members.len());
+            for (member, kind) in members {
+                let what = match kind {
+                    Member::Object(unit) => describe_unit(&unit),
+                    Member::Bitcode => "LLVM bitcode, not instrumented yet".into(),
+                    Member::Other => "no object".into(),
+                };
+                out += &format!("\n{name}({member}): {what}");
+            }
+            out
+        }
+    })
+}
+
+fn describe_unit(unit: &Unit) -> String {
+    if unit.damaged {
+        return "with a damaged dsm note".into();
+    }
+    match unit.notes.first() {
+        None => "not compiled by dsm-cc".into(),
+        Some(note) => format!(
+            "compiled by dsm-cc (ABI version {}, lines of {} bytes, {} bytes of shared globals)",
+            note.abi_version,
+            1u32 << note.line_shift,
+            unit.shared_bytes
+        ),
+    }
+}

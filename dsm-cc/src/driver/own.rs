@@ -1,0 +1,261 @@
+//! The driver's own options: one table gives parsing, the error for unknown ones and `--help`.
+
+use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
+
+use super::error::Error;
+
+/// What the driver's own options said; `None` where they said nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Base-two logarithm of the line size.
+    pub line_shift: Option<u32>,
+    /// Where the plan is printed: a path, or `-` for standard error.
+    pub plan: Option<String>,
+    /// Counters of the pass on standard error.
+    pub stats: bool,
+    /// A remark for every access that the pass could not make sense of.
+    pub remarks: bool,
+    /// Optimisations to leave out.
+    pub disable: Vec<String>,
+    /// Objects without a note may be linked.
+    pub allow_plain: bool,
+}
+
+/// What may follow an option's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Value(&'static str),
+    Maybe(&'static str),
+}
+
+struct Entry {
+    name: &'static str,
+    takes: Takes,
+    help: &'static str,
+    apply: fn(&mut Own, Option<&str>) -> Result<(), String>,
+}
+
+const TABLE: &[Entry] = &[
+    Entry {
+        name: "-fdsm-line",
+        takes: Takes::Value("<bytes>"),
+        help: "Line size, the unit of checks: a power of two from 64 to 65536 (1024 unless told). All objects of a \
+               program must agree.",
+        apply: |own, value| {
+            own.line_shift = Some(line_shift(value.unwrap_or(""))?);
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-plan",
+        takes: Takes::Maybe("<file>"),
+        help: "Print what is done with every access, and why, to standard error or to <file>.",
+        apply: |own, value| {
+            own.plan = Some(plain_value(value.unwrap_or("-"))?);
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-stats",
+        takes: Takes::Nothing,
+        help: "Print the counters of the pass for each source to standard error.",
+        apply: |own, _| {
+            own.stats = true;
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-remarks",
+        takes: Takes::Nothing,
+        help: "Name the calls that may hand shared memory to code without checks.",
+        apply: |own, _| {
+            own.remarks = true;
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-disable",
+        takes: Takes::Value("<name,...>"),
+        help: "Leave out optimisations of the pass (for measurements and for finding errors).",
+        apply: |own, value| {
+            let names = plain_value(value.unwrap_or(""))?;
+            own.disable.extend(names.split(',').filter(|n| !n.is_empty()).map(String::from));
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-allow-plain",
+        takes: Takes::Nothing,
+        help: "Link objects that dsm-cc did not compile. They must not touch memory that several processes share: their \
+               accesses are not checked.",
+        apply: |own, _| {
+            own.allow_plain = true;
+            Ok(())
+        },
+    },
+];
+
+/// Prefix that is ours: an option with it that is not in the table is an error.
+pub const PREFIX: &str = "-fdsm-";
+
+impl Own {
+    /// Takes in one argument that starts with [`PREFIX`].
+    pub fn parse(&mut self, argument: &str) -> Result<(), Error> {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (argument, None),
+        };
+        let entry = TABLE
+            .iter()
+            .find(|e| e.name == name)
+            .ok_or_else(|| Error::UnknownOwn { option: argument.into(), valid: valid_names() })?;
+        let fits = match entry.takes {
+            Takes::Nothing => value.is_none(),
+            Takes::Value(_) => value.is_some_and(|v| !v.is_empty()),
+            Takes::Maybe(_) => value != Some(""),
+        };
+        if !fits {
+            let reason = format!("it is written {}", spelling(entry));
+            return Err(Error::BadOwn { option: argument.into(), reason });
+        }
+        (entry.apply)(self, value).map_err(|reason| Error::BadOwn { option: argument.into(), reason })
+    }
+
+    /// The line size that compilations of this invocation use, as a shift.
+    pub fn compile_shift(&self) -> u32 {
+        self.line_shift.unwrap_or(DEFAULT_LINE_SHIFT)
+    }
+
+    /// Value of the environment variable that the pass reads.
+    pub fn pass_options(&self) -> String {
+        let mut options = format!("line={}", self.compile_shift());
+        if let Some(plan) = &self.plan {
+            options += &format!(";plan={plan}");
+        }
+        if self.stats {
+            options += ";stats=1";
+        }
+        if self.remarks {
+            options += ";remarks=1";
+        }
+        if !self.disable.is_empty() {
+            options += &format!(";disable={}", self.disable.join(","));
+        }
+        options
+    }
+}
+
+fn line_shift(value: &str) -> Result<u32, String> {
+    let allowed = || {
+        format!(
+            "the line size must be a power of two from {} to {}",
+            1 << MIN_LINE_SHIFT,
+            1 << MAX_LINE_SHIFT
+        )
+    };
+    let bytes: u32 = value.parse().map_err(|_| allowed())?;
+    let shift = bytes.checked_ilog2().ok_or_else(allowed)?;
+    let fits = bytes.is_power_of_two() && (MIN_LINE_SHIFT..=MAX_LINE_SHIFT).contains(&shift);
+    fits.then_some(shift).ok_or_else(allowed)
+}
+
+/// `;` separates the pass's options.
+fn plain_value(value: &str) -> Result<String, String> {
+    if value.contains(';') { Err("the value must not contain ';'".into()) } else { Ok(value.into()) }
+}
+
+fn spelling(entry: &Entry) -> String {
+    match entry.takes {
+        Takes::Nothing => entry.name.into(),
+        Takes::Value(value) => format!("{}={value}", entry.name),
+        Takes::Maybe(value) => format!("{}[={value}]", entry.name),
+    }
+}
+
+fn valid_names() -> String {
+    TABLE.iter().map(spelling).collect::<Vec<_>>().join(", ")
+}
+
+/// The options' part of `--help`.
+pub fn help() -> String {
+    let mut text = String::new();
+    for entry in TABLE {
+        text += &format!("  {}\n", spelling(entry));
+        let mut line = String::new();
+        for word in entry.help.split_whitespace() {
+            if line.len() + word.len() > 84 {
+                text += &format!("      {}\n", line.trim_end());
+                line.clear();
+            }
+            line += word;
+            line.push(' ');
+        }
+        text += &format!("      {}\n", line.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Own, String> {
+        let mut own = Own::default();
+        for argument in arguments {
+            own.parse(argument).map_err(|e| e.to_string())?;
+        }
+        Ok(own)
+    }
+
+    #[test]
+    fn line_sizes() {
+        for (bytes, shift) in [("64", 6), ("1024", 10), ("65536", 16)] {
+            assert_eq!(parse(&[&format!("-fdsm-line={bytes}")]).unwrap().line_shift, Some(shift));
+        }
+        for bad in ["0", "1", "32", "63", "96", "131072", "-64", "4k", "99999999999", "x"] {
+            let message = parse(&[&format!("-fdsm-line={bad}")]).unwrap_err();
+            assert!(message.contains("power of two from 64 to 65536"), "{bad}: {message}");
+        }
+        assert!(parse(&["-fdsm-line"]).unwrap_err().contains("-fdsm-line=<bytes>"));
+        assert!(parse(&["-fdsm-line="]).is_err());
+    }
+
+    #[test]
+    fn unknown_options_list_the_valid_ones() {
+        let message = parse(&["-fdsm-lines=64"]).unwrap_err();
+        for entry in TABLE {
+            assert!(message.contains(&spelling(entry)), "{message}");
+        }
+    }
+
+    #[test]
+    fn values_where_none_belong_are_refused() {
+        assert!(parse(&["-fdsm-stats=1"]).is_err());
+        assert!(parse(&["-fdsm-plan="]).is_err());
+        assert!(parse(&["-fdsm-plan=a;b"]).is_err());
+        assert!(parse(&["-fdsm-disable"]).is_err());
+    }
+
+    #[test]
+    fn pass_options() {
+        assert_eq!(Own::default().pass_options(), "line=10");
+        let own = parse(&[
+            "-fdsm-line=64",
+            "-fdsm-plan",
+            "-fdsm-stats",
+            "-fdsm-disable=a,b",
+            "-fdsm-disable=c",
+            "-fdsm-remarks",
+        ]);
+        assert_eq!(own.unwrap().pass_options(), "line=6;plan=-;stats=1;remarks=1;disable=a,b,c");
+        assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");
+    }
+
+    #[test]
+    fn help_names_every_option() {
+        let text = help();
+        assert!(TABLE.iter().all(|e| text.contains(e.name)));
+        assert!(text.lines().all(|l| l.len() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,188 @@
+//! What an ELF file says about itself: the notes of instrumented code, and what else decides whether it may be linked
+//! or launched. Reads files, judges nothing.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use dsm_abi::note::{self, Note};
+use object::read::archive::ArchiveFile;
+use object::read::elf::{ElfFile, FileHeader};
+use object::{Object, ObjectSection, ReadCache, ReadRef, SectionFlags, SectionKind, elf};
+
+/// What a file on a link line, or a program to launch, turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A relocatable object.
+    Object(Unit),
+    /// A linked program.
+    Program(Unit),
+    /// A shared library (a position-independent program has an interpreter and counts as program).
+    SharedLibrary(Unit),
+    /// A static library: member names with what they are.
+    Archive(Vec<(String, Member)>),
+    /// LLVM bitcode, which `-flto` compilers write under the name of an object.
+    Bitcode,
+    /// Anything else: linker scripts, import files, text.
+    Other,
+}
+
+/// A member of a static library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// A relocatable object.
+    Object(Unit),
+    /// LLVM bitcode.
+    Bitcode,
+    /// Something that no linker reads.
+    Other,
+}
+
+/// One ELF file's contents, as far as they matter here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// All notes, in file order; several after a relocatable link.
+    pub notes: Vec<Note>,
+    /// The note section exists and something in it is not a note of ours.
+    pub damaged: bool,
+    /// It has code or writable data; an object with neither is harmless whoever compiled it.
+    pub has_code_or_data: bool,
+    /// Bytes of writable globals that instrumented code put into the shared sections.
+    pub shared_bytes: u64,
+}
+
+/// Reads the file at `path`.
+pub fn inspect(path: &Path) -> io::Result<FileKind> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Ok(FileKind::Other);
+    }
+    let data = &ReadCache::new(file);
+    if let Ok(archive) = ArchiveFile::parse(data) {
+        return members(&archive, data, path);
+    }
+    Ok(inspect_elf(data))
+}
+
+fn members<'data, R: ReadRef<'data>>(
+    archive: &ArchiveFile<'data, R>,
+    data: R,
+    path: &Path,
+) -> io::Result<FileKind> {
+    let mut found = Vec::new();
+    for member in archive.members() {
+        let member = member.map_err(io::Error::other)?;
+        let name = String::from_utf8_lossy(member.name()).into_owned();
+        let kind = if archive.is_thin() {
+            // Members of a thin archive are files; their names are relative to the archive.
+            inspect(&path.with_file_name(&name))?
+        } else {
+            inspect_elf(member.data(data).map_err(io::Error::other)?)
+        };
+        let kind = match kind {
+            FileKind::Object(unit) => Member::Object(unit),
+            FileKind::Bitcode => Member::Bitcode,
+            _ => Member::Other,
+        };
+        found.push((name, kind));
+    }
+    Ok(FileKind::Archive(found))
+}
+
+fn inspect_elf<'data, R: ReadRef<'data>>(data: R) -> FileKind {
+    match data.read_bytes_at(0, 4) {
+        Ok(b"BC\xc0\xde") => return FileKind::Bitcode,
+        Ok(b"\x7fELF") => {}
+        _ => return FileKind::Other,
+    }
+    match data.read_bytes_at(4, 1) {
+        Ok([elf::ELFCLASS64]) => inspect_class::<elf::FileHeader64<object::Endianness>, R>(data),
+        Ok([elf::ELFCLASS32]) => inspect_class::<elf::FileHeader32<object::Endianness>, R>(data),
+        _ => FileKind::Other,
+    }
+}
+
+fn inspect_class<'data, H, R>(data: R) -> FileKind
+where
+    H: FileHeader<Endian = object::Endianness>,
+    R: ReadRef<'data>,
+{
+    let Ok(file) = ElfFile::<H, R>::parse(data) else {
+        return FileKind::Other;
+    };
+    let unit = unit_of(&file);
+    match file.kind() {
+        object::ObjectKind::Relocatable => FileKind::Object(unit),
+        object::ObjectKind::Executable => FileKind::Program(unit),
+        object::ObjectKind::Dynamic if file.section_by_name(".interp").is_some() => FileKind::Program(unit),
+        // A static position-independent program has no interpreter, but an entry point.
+        object::ObjectKind::Dynamic if file.entry() != 0 => FileKind::Program(unit),
+        object::ObjectKind::Dynamic => FileKind::SharedLibrary(unit),
+        _ => FileKind::Other,
+    }
+}
+
+fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
+    let mut unit = Unit { notes: Vec::new(), damaged: false, has_code_or_data: false, shared_bytes: 0 };
+    for section in file.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
+        let allocated = sh_flags & u64::from(elf::SHF_ALLOC) != 0;
+        let active = u64::from(elf::SHF_EXECINSTR | elf::SHF_WRITE);
+        unit.has_code_or_data |= allocated && sh_flags & active != 0 && section.size() > 0;
+        let name = section.name().unwrap_or("");
+        if section.kind() == SectionKind::Note && name == note::SECTION {
+            read_notes(section.data().unwrap_or(&[]), &mut unit);
+        }
+        if name.starts_with(dsm_abi::layout::DATA_SECTION) || name.starts_with(dsm_abi::layout::BSS_SECTION) {
+            unit.shared_bytes += section.size();
+        }
+    }
+    unit
+}
+
+fn read_notes(bytes: &[u8], unit: &mut Unit) {
+    for entry in note::Note::decode_all(bytes) {
+        match entry {
+            Some(note) => unit.notes.push(note),
+            None => unit.damaged = true,
+        }
+    }
+    unit.damaged |= bytes.is_empty();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_program_is_a_program_without_notes() {
+        let FileKind::Program(unit) = inspect(Path::new("/proc/self/exe")).unwrap() else {
+            panic!("not recognised as a program");
+        };
+        assert!(unit.notes.is_empty() && !unit.damaged && unit.has_code_or_data);
+    }
+
+    #[test]
+    fn text_and_bitcode_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = dir.path().join("libx.so");
+        std::fs::write(&text, "INPUT(-lfoo)\n").unwrap();
+        assert_eq!(inspect(&text).unwrap(), FileKind::Other);
+        std::fs::write(&text, b"BC\xc0\xde....").unwrap();
+        assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode);
+        assert!(inspect(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn notes_after_each_other_are_all_read() {
+        let mut unit = Unit { notes: Vec::new(), damaged: false, has_code_or_data: false, shared_bytes: 0 };
+        let mut bytes = Note { abi_version: 1, line_shift: 6 }.encode().to_vec();
+        bytes.extend(Note { abi_version: 1, line_shift: 12 }.encode());
+        read_notes(&bytes, &mut unit);
+        assert_eq!(unit.notes.iter().map(|n| n.line_shift).collect::<Vec<_>>(), [6, 12]);
+        assert!(!unit.damaged);
+        bytes[24] = 9;
+        read_notes(&bytes, &mut unit);
+        assert!(unit.damaged);
+    }
+}

@@ -1,0 +1,10 @@
+//! The runtime's table of environment variables, for `--help-env`.
+//!
+//! It is the runtime's own source file, compiled a second time: the launcher must not link the runtime, which
+//! brings a `main` of its own.
+
+#[path = "../../../runtime/src/config.rs"]
+#[allow(dead_code, reason = "the launcher only prints the table")]
+mod config;
+
+pub use config::{MAX_THREADS, help};

@@ -1,0 +1,157 @@
+//! The launcher's command line.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Arg, CommandFactory, Parser};
+use dsm_abi::job::MAX_PROCESSES;
+
+use super::environment::MAX_THREADS;
+
+/// Starts a program compiled by dsm-cc as several processes with one address space.
+///
+/// The job's exit status is that of process 0, 128 plus the signal's number if a signal ended the job, 127 or 126
+/// if the program could not be found or run, 2 if the command line is wrong.
+#[derive(Debug, Parser)]
+#[command(name = "dsm-run", version, max_term_width = 100)]
+#[command(override_usage = "dsm-run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
+pub struct Options {
+    /// Number of processes
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1,
+          value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_PROCESSES)))]
+    pub processes: u32,
+
+    /// Threads of each process
+    #[arg(short = 't', long, value_name = "T", default_value_t = 1,
+          value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_THREADS)))]
+    pub threads: u32,
+
+    /// Prefix each line of output with the number of its process, and keep lines whole
+    #[arg(short = 'l', long)]
+    pub label: bool,
+
+    /// Print a table of misses, notices and bytes moved at the end (DSM_STATS=1)
+    #[arg(short = 's', long)]
+    pub stats: bool,
+
+    /// Start the program even if it does not look like one compiled by dsm-cc (a script or tool that starts it)
+    #[arg(long)]
+    pub unchecked: bool,
+
+    /// Print the environment variables that programs built by dsm-cc obey
+    #[arg(long, exclusive = true)]
+    pub help_env: bool,
+
+    /// The program, looked up in PATH if it has no slash, and its arguments
+    #[arg(required_unless_present = "help_env", last = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+impl Options {
+    /// From the words of a command line, the first of which is the launcher's name.
+    ///
+    /// # Errors
+    /// clap's, which print themselves and know their exit status; help and version are among them.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
+        Options::try_parse_from(with_separator(line.into_iter().collect()))
+    }
+
+    /// The program as typed.
+    pub fn program(&self) -> &OsStr {
+        self.command.first().map_or(OsStr::new(""), OsString::as_os_str)
+    }
+
+    /// The program's arguments.
+    pub fn arguments(&self) -> &[OsString] {
+        self.command.get(1..).unwrap_or(&[])
+    }
+}
+
+/// Puts `--` in front of the program unless it is there. clap alone would either look for its options among the
+/// program's arguments or take a mistyped option for the program.
+fn with_separator(mut line: Vec<OsString>) -> Vec<OsString> {
+    let known = Options::command();
+    let takes_value = |is_it: &dyn Fn(&Arg) -> bool| {
+        known.get_arguments().any(|argument| is_it(argument) && argument.get_action().takes_values())
+    };
+    let mut at = 1;
+    while let Some(word) = line.get(at).map(|word| word.to_string_lossy()) {
+        if word == "--" {
+            return line;
+        }
+        let value_follows = if let Some(name) = word.strip_prefix("--") {
+            takes_value(&|argument| argument.get_long() == Some(name))
+        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            // The first letter that wants a value takes the rest of the word, or else the next one.
+            let wants =
+                letters.chars().position(|c| takes_value(&|argument| argument.get_short() == Some(c)));
+            wants.is_some_and(|i| i + 1 == letters.chars().count())
+        } else {
+            break;
+        };
+        at += 1 + usize::from(value_follows);
+    }
+    if at < line.len() {
+        line.insert(at, "--".into());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, clap::Error> {
+        Options::read(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_program_ends_the_options() {
+        for own in ["-n 4 -t2 -l", "-n4 -lt 2", "-lt2 --processes 4", "--threads=2 --label -n=4"] {
+            let options = parse(&format!("dsm-run {own} ./x -n 7")).unwrap();
+            assert_eq!((options.processes, options.threads, options.label), (4, 2, true), "{own}");
+            assert_eq!(options.arguments(), ["-n", "7"], "{own}");
+        }
+        let options = parse("dsm-run -n 4 -t2 -l ./x -n 7 --label -- y").unwrap();
+        assert_eq!(options.program(), "./x");
+        assert_eq!(options.arguments(), ["-n", "7", "--label", "--", "y"]);
+    }
+
+    #[test]
+    fn what_follows_the_program_belongs_to_it() {
+        for (line, expected) in [
+            ("dsm-run ./x -n 7 -l --help --help-env", "./x -n 7 -l --help --help-env"),
+            ("dsm-run -n 2 -- ./x -n 7", "./x -n 7"),
+            ("dsm-run -n 2 ./x -- -n 7", "./x -- -n 7"),
+            ("dsm-run ./x a -t 3", "./x a -t 3"),
+            ("dsm-run -- -x y", "-x y"),
+            ("dsm-run --processes 2 ./x 3", "./x 3"),
+            ("dsm-run --processes=2 3 4", "3 4"),
+            ("dsm-run -n2 3 4", "3 4"),
+            ("dsm-run - x", "- x"),
+        ] {
+            let options = parse(line).unwrap();
+            let command: Vec<_> =
+                [options.program()].into_iter().chain(options.arguments().iter().map(|a| &**a)).collect();
+            assert_eq!(command.join(OsStr::new(" ")), expected, "{line}");
+            assert_eq!((options.threads, options.label), (1, false), "{line}");
+        }
+    }
+
+    #[test]
+    fn unknown_options_are_not_programs() {
+        for line in ["-q ./x", "--frob ./x", "-n 2", "", "-n 1 -n 2 ./x", "--help-env ./x"] {
+            assert_eq!(parse(&format!("dsm-run {line}")).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn wrong_numbers_are_refused_with_the_range() {
+        for line in ["-n 0 ./x", "-n -1 ./x", "-n 1025 ./x", "-n two ./x", "-t 0 ./x", "-t 9999 ./x", "-n 2"]
+        {
+            let error = parse(&format!("dsm-run {line}")).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+        assert!(parse("dsm-run -n 1025 ./x").unwrap_err().to_string().contains("1..=1024"));
+    }
+}

@@ -1,0 +1,177 @@
+//! Starting the processes of a job.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use dsm_abi::job::{ABORT_WORD, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::personality::{self, Persona};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::{Pid, getpid, getppid};
+
+use super::Error;
+use super::options::Options;
+
+/// A started job. The launcher keeps the job page; the segments belong to the processes alone.
+pub struct Job {
+    /// Process ids by rank.
+    pub pids: Vec<Pid>,
+    page: File,
+    outputs: Option<Vec<(ChildStdout, ChildStderr)>>,
+}
+
+/// Descriptors besides the segments that launcher and processes need.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Starts all processes.
+///
+/// # Errors
+/// If one cannot be started; those that were started are killed and waited for.
+pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Error> {
+    let system = |what| move |e: nix::Error| Error::System { what, source: e.into() };
+    // Orphans of the job's processes become the launcher's children, so that it can end them.
+    prctl::set_child_subreaper(true).map_err(system("adopt the processes of the job"))?;
+    turn_off_randomisation()?;
+    let per_process = if options.label { 3 } else { 1 };
+    allow_descriptors(u64::from(options.processes) * per_process)?;
+
+    let page = memory_file(c"dsm-job")?;
+    page.set_len(JOB_PAGE_BYTES as u64)
+        .map_err(|source| Error::System { what: "size the job page", source })?;
+    let segments = (0..options.processes).map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
+
+    let mut job = Job { pids: Vec::new(), page, outputs: options.label.then(Vec::new) };
+    for rank in 0..options.processes {
+        let value = describe(options, rank, &job.page, &segments);
+        match command(options, program, rank, &value, mask).spawn() {
+            Ok(child) => job.add(child),
+            Err(source) => {
+                job.abort();
+                super::watch::reap_everything();
+                let hint = match source.raw_os_error() {
+                    Some(code) if code == nix::Error::ENOEXEC as i32 => {
+                        " (a script needs a first line #!...)"
+                    }
+                    _ => "",
+                };
+                return Err(Error::Start { rank, program: program.to_owned(), hint, source });
+            }
+        }
+    }
+    Ok(job)
+}
+
+/// Without it the processes would not have the program's globals at the same addresses.
+fn turn_off_randomisation() -> Result<(), Error> {
+    let set = personality::get().and_then(|p| personality::set(p | Persona::ADDR_NO_RANDOMIZE));
+    let off_everywhere =
+        || std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|v| v.trim() == "0");
+    match set {
+        Err(_) if off_everywhere() => Ok(()),
+        Err(e) => Err(Error::System {
+            what: "turn off address space randomisation (in a container, allow the personality system call: \
+                   --security-opt seccomp=unconfined)",
+            source: e.into(),
+        }),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn allow_descriptors(count: u64) -> Result<(), Error> {
+    let failed = |e: nix::Error| Error::System { what: "open so many files (ulimit -n)", source: e.into() };
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    let needed = count + SPARE_DESCRIPTORS;
+    if soft < needed {
+        setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// A file without a name, inherited by the processes and gone with the last of them.
+fn memory_file(name: &std::ffi::CStr) -> Result<File, Error> {
+    memfd_create(name, MFdFlags::empty())
+        .map(File::from)
+        .map_err(|e| Error::System { what: "create a memory file", source: e.into() })
+}
+
+/// Value of the variable that `dsm_abi::job` describes.
+fn describe(options: &Options, rank: u32, page: &File, segments: &[File]) -> String {
+    let segments: Vec<_> = segments.iter().map(|s| s.as_raw_fd().to_string()).collect();
+    let (size, threads, page) = (options.processes, options.threads, page.as_raw_fd());
+    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}", segments.join(","))
+}
+
+fn command(options: &Options, program: &Path, rank: u32, job: &str, mask: SigSet) -> Command {
+    let mut command = Command::new(program);
+    command.arg0(options.program()).args(options.arguments()).env(JOB_VARIABLE, job);
+    if options.stats {
+        command.env("DSM_STATS", "1");
+    }
+    if rank > 0 {
+        command.stdin(Stdio::null());
+    }
+    if options.label {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    let launcher = getpid();
+    let die_with_launcher = move || {
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // The launcher may have died before the line above.
+        if getppid() != launcher {
+            return Err(io::Error::from(nix::Error::ESRCH));
+        }
+        // The launcher blocks signals for its own purposes, and a process inherits that.
+        mask.thread_set_mask().map_err(io::Error::from)
+    };
+    // SAFETY: between fork and exec the closure only makes system calls: it neither allocates nor takes locks
+    // (`io::Error` from an errno is a plain value).
+    unsafe { command.pre_exec(die_with_launcher) };
+    command
+}
+
+impl Job {
+    fn add(&mut self, mut child: Child) {
+        self.pids.push(Pid::from_raw(child.id().cast_signed()));
+        if let (Some(outputs), Some(out), Some(err)) =
+            (&mut self.outputs, child.stdout.take(), child.stderr.take())
+        {
+            outputs.push((out, err));
+        }
+    }
+
+    /// The pipes of the processes by rank, if output is labelled.
+    pub fn take_outputs(&mut self) -> Option<Vec<(ChildStdout, ChildStderr)>> {
+        self.outputs.take()
+    }
+
+    /// Whether process 0 has said that the program ended in an orderly way.
+    pub fn finished(&self) -> bool {
+        let mut word = [0; 4];
+        self.page.read_exact_at(&mut word, 4 * FINISHED_WORD as u64).is_ok() && word != [0; 4]
+    }
+
+    /// Tells the processes that the job is over, and kills them.
+    pub fn abort(&self) {
+        // Best effort: the signal below does not depend on it.
+        let _ = self.page.write_all_at(&1u32.to_le_bytes(), 4 * ABORT_WORD as u64);
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Sends a signal to every process that has not been waited for.
+    pub fn signal(&self, signal: Signal) {
+        for pid in &self.pids {
+            // A process that was reaped is no child any more; ids are not reused while siblings are being reaped
+            // only if nobody else forks that much meanwhile, so ask the kernel first.
+            if super::watch::is_child(*pid) {
+                let _ = kill(*pid, signal);
+            }
+        }
+    }
+}

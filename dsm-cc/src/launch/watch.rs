@@ -1,0 +1,245 @@
+//! Waiting for the job's end, and cleaning up behind it.
+//!
+//! One thread, one `poll` on a signalfd: the signals are blocked before any process starts, so none is lost.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::WaitPidFlag;
+use nix::unistd::{Pid, getpid};
+
+use super::Error;
+use super::spawn::Job;
+use super::verdict::{self, Ended, Ending, Verdict};
+
+/// Time that processes get to end by themselves: after the program's orderly end, after a signal.
+const ORDERLY_GRACE: Duration = Duration::from_secs(1);
+const SIGNAL_GRACE: Duration = Duration::from_millis(500);
+/// A signal from the terminal reaches processes and launcher one after the other.
+const TERMINAL_LAG: Duration = Duration::from_millis(50);
+/// Longest wait for killed processes to disappear (one may sit in an uninterruptible system call).
+const REAP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Signals that end the job. Passed on to the processes first.
+const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+/// Signals that are passed on.
+const PASSED: [Signal; 2] = [Signal::SIGUSR1, Signal::SIGUSR2];
+/// `si_code` of a signal from the kernel, here: the terminal, which sends it to the processes as well.
+const FROM_KERNEL: i32 = 0x80;
+
+/// The signals that the launcher answers to, as a file descriptor.
+pub struct Signals {
+    events: SignalFd,
+    /// The signal mask the launcher was started with; the processes get it back.
+    pub before: SigSet,
+}
+
+impl Signals {
+    /// Blocks them. Must come before any thread or process is started.
+    pub fn take() -> Result<Signals, Error> {
+        let failed = |e: Errno| Error::System { what: "receive signals", source: e.into() };
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGCHLD);
+        // nohup means what it says. A SIGINT that shells ignore on behalf of background commands does not: whoever
+        // sends one to the launcher wants the job to end.
+        let nohup = ignored_signals() >> (Signal::SIGHUP as u32 - 1) & 1 == 1;
+        for signal in ENDING.into_iter().chain(PASSED).filter(|s| *s != Signal::SIGHUP || !nohup) {
+            set.add(signal);
+        }
+        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let events = SignalFd::with_flags(&set, flags).map_err(failed)?;
+        Ok(Signals { events, before })
+    }
+
+    /// The next signal and whether the terminal sent it; `None` after `timeout`.
+    fn next(&self, timeout: Option<Duration>) -> Option<(Signal, bool)> {
+        let timeout = timeout.map_or(PollTimeout::NONE, |t| {
+            PollTimeout::try_from(t + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
+        });
+        let mut ready = [PollFd::new(self.events.as_fd(), PollFlags::POLLIN)];
+        // An interrupted wait is an early timeout: callers look at the clock again.
+        let _ = poll(&mut ready, timeout);
+        let info = self.events.read_signal().ok().flatten()?;
+        let signal = Signal::try_from(info.ssi_signo.cast_signed()).ok()?;
+        Some((signal, info.ssi_code == FROM_KERNEL))
+    }
+}
+
+/// The mask of ignored signals, bit 0 for signal 1.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Waits until the job has ended, ends what is left of it, and returns the launcher's exit status.
+pub fn until_end(job: &Job, signals: &Signals) -> u8 {
+    let status = match wait_for_cause(job, signals) {
+        Cause::Process(verdict) => {
+            if let Some(message) = &verdict.message {
+                eprintln!("{message}");
+            }
+            if verdict.orderly {
+                let _ = wait_for_all(job, signals, ORDERLY_GRACE);
+            }
+            verdict.status
+        }
+        Cause::Signal(signal, from_terminal) => end_by_signal(job, signals, signal, from_terminal),
+    };
+    job.abort();
+    reap_everything();
+    status
+}
+
+enum Cause {
+    Process(Verdict),
+    Signal(Signal, bool),
+}
+
+fn wait_for_cause(job: &Job, signals: &Signals) -> Cause {
+    loop {
+        match signals.next(None) {
+            Some((signal, from_terminal)) if ENDING.contains(&signal) => {
+                return Cause::Signal(signal, from_terminal);
+            }
+            Some((signal, _)) if PASSED.contains(&signal) => job.signal(signal),
+            _ => {}
+        }
+        let ended = reap(job);
+        let Some(verdict) = verdict::judge(&ended, job.finished()) else { continue };
+        if ended
+            .iter()
+            .any(|e| matches!(e.ending, Ending::Killed(s) if ENDING.iter().any(|e| *e as i32 == s)))
+            && let Some((signal, from_terminal)) = own_signal(signals)
+        {
+            return Cause::Signal(signal, from_terminal);
+        }
+        return Cause::Process(verdict);
+    }
+}
+
+/// A process died of SIGINT or the like: the launcher's own copy may be under way.
+fn own_signal(signals: &Signals) -> Option<(Signal, bool)> {
+    let until = Instant::now() + TERMINAL_LAG;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match signals.next(Some(left)) {
+            Some(found) if ENDING.contains(&found.0) => return Some(found),
+            None if left.is_zero() => return None,
+            _ => {}
+        }
+    }
+}
+
+fn end_by_signal(job: &Job, signals: &Signals, signal: Signal, from_terminal: bool) -> u8 {
+    if !from_terminal {
+        job.signal(signal);
+    }
+    // A second signal means: now.
+    let _ = wait_for_all(job, signals, SIGNAL_GRACE);
+    eprintln!("dsm-run: signal {} ({signal}) ended the job", signal as i32);
+    verdict::status_of(signal as i32)
+}
+
+/// Waits until no process of the job is left; a signal that ends jobs, or `grace`, cuts it short.
+fn wait_for_all(job: &Job, signals: &Signals, grace: Duration) -> bool {
+    let until = Instant::now() + grace;
+    loop {
+        reap(job);
+        if !job.pids.iter().any(|p| is_child(*p)) {
+            return true;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || signals.next(Some(left)).is_some_and(|(s, _)| ENDING.contains(&s)) {
+            return false;
+        }
+    }
+}
+
+/// Collects every child that has ended, adopted ones included; returns the job's own.
+fn reap(job: &Job) -> Vec<Ended> {
+    let mut ended = Vec::new();
+    while let Collected::Ended(pid, ending) = collect() {
+        if let Some(rank) = job.pids.iter().position(|p| *p == pid) {
+            ended.push(Ended { rank: rank as u32, pid: pid.as_raw(), ending });
+        }
+    }
+    ended
+}
+
+/// What a look for an ended child found.
+enum Collected {
+    Ended(Pid, Ending),
+    AllAlive,
+    NoChild,
+}
+
+/// waitpid(2) for any child, without waiting. Not nix's: it knows no real-time signals, and would lose the end of a
+/// process that one of them killed.
+fn collect() -> Collected {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is a valid place for the result.
+        let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+        match pid {
+            0 => return Collected::AllAlive,
+            -1 if Errno::last() == Errno::EINTR => {}
+            -1 => return Collected::NoChild,
+            _ => break Collected::Ended(Pid::from_raw(pid), Ending::of(ExitStatus::from_raw(status))),
+        }
+    }
+}
+
+/// Whether `pid` is a child of this process that was not waited for yet.
+pub fn is_child(pid: Pid) -> bool {
+    use nix::sys::wait::{Id, waitid};
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::Pid(pid), flags).is_ok()
+}
+
+/// Kills and collects all children until none is left. The launcher adopts orphans, so killing a process can bring
+/// new children.
+pub fn reap_everything() {
+    let until = Instant::now() + REAP_LIMIT;
+    loop {
+        for pid in children() {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        loop {
+            match collect() {
+                Collected::NoChild => return,
+                Collected::AllAlive => break,
+                Collected::Ended(..) => {}
+            }
+        }
+        if Instant::now() > until {
+            eprintln!("dsm-run: a killed process does not disappear; giving up on it");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The launcher's children, from the kernel's list or, where it lacks one, from all processes.
+fn children() -> Vec<Pid> {
+    let own = getpid();
+    if let Ok(list) = fs::read_to_string(format!("/proc/self/task/{own}/children")) {
+        return list.split_whitespace().filter_map(|p| p.parse().ok()).map(Pid::from_raw).collect();
+    }
+    let parent_of = |pid: i32| -> Option<i32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|e| e.file_name().to_str()?.parse().ok());
+    pids.filter(|p| parent_of(*p) == Some(own.as_raw())).map(Pid::from_raw).collect()
+}
