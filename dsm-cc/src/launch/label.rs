@@ -97,36 +97,39 @@ impl Stream {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(_) => return false,
             }
-            self.write_lines();
+            if !self.write_lines() {
+                return false;
+            }
             if !everything {
                 return true;
             }
         }
     }
 
-    fn write_lines(&mut self) {
+    /// `false` if nobody reads any more. Closing the pipe then tells the process, as it would be told without labels.
+    fn write_lines(&mut self) -> bool {
         let whole = match self.pending.iter().rposition(|b| *b == b'\n') {
             Some(last) => last + 1,
             None if self.pending.len() > LONGEST => self.pending.len(),
-            None => return,
+            None => return true,
         };
         let rest = self.pending.split_off(whole);
         let lines = std::mem::replace(&mut self.pending, rest);
         let text = prefixed(&self.prefix, &lines);
-        // Nobody reads any more: the processes learn it from the closed pipe only without labels; drop the output.
-        let _ = if self.error {
+        let written = if self.error {
             io::stderr().lock().write_all(&text)
         } else {
             let mut out = io::stdout().lock();
             out.write_all(&text).and_then(|()| out.flush())
         };
+        written.is_ok()
     }
 
     /// Writes an unfinished last line.
     fn flush(&mut self) {
         if !self.pending.is_empty() {
             self.pending.push(b'\n');
-            self.write_lines();
+            let _ = self.write_lines();
         }
     }
 }

@@ -23,6 +23,8 @@ use super::options::Options;
 pub struct Job {
     /// Process ids by rank.
     pub pids: Vec<Pid>,
+    /// Children that the launcher had before (a shell's `cmd & exec dsm-run`); not the job's to end.
+    pub strangers: Vec<Pid>,
     page: File,
     outputs: Option<Vec<(ChildStdout, ChildStderr)>>,
 }
@@ -47,14 +49,15 @@ pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Err
         .map_err(|source| Error::System { what: "size the job page", source })?;
     let segments = (0..options.processes).map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
 
-    let mut job = Job { pids: Vec::new(), page, outputs: options.label.then(Vec::new) };
+    let strangers = super::watch::children();
+    let mut job = Job { pids: Vec::new(), strangers, page, outputs: options.label.then(Vec::new) };
     for rank in 0..options.processes {
         let value = describe(options, rank, &job.page, &segments);
         match command(options, program, rank, &value, mask).spawn() {
             Ok(child) => job.add(child),
             Err(source) => {
                 job.abort();
-                super::watch::reap_everything();
+                super::watch::reap_everything(&job.strangers);
                 let hint = match source.raw_os_error() {
                     Some(code) if code == nix::Error::ENOEXEC as i32 => {
                         " (a script needs a first line #!...)"

@@ -96,7 +96,7 @@ pub fn until_end(job: &Job, signals: &Signals) -> u8 {
         Cause::Signal(signal, from_terminal) => end_by_signal(job, signals, signal, from_terminal),
     };
     job.abort();
-    reap_everything();
+    reap_everything(&job.strangers);
     status
 }
 
@@ -179,8 +179,7 @@ fn reap(job: &Job) -> Vec<Ended> {
 /// What a look for an ended child found.
 enum Collected {
     Ended(Pid, Ending),
-    AllAlive,
-    NoChild,
+    Nothing,
 }
 
 /// waitpid(2) for any child, without waiting. Not nix's: it knows no real-time signals, and would lose the end of a
@@ -191,9 +190,9 @@ fn collect() -> Collected {
         // SAFETY: `status` is a valid place for the result.
         let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
         match pid {
-            0 => return Collected::AllAlive,
             -1 if Errno::last() == Errno::EINTR => {}
-            -1 => return Collected::NoChild,
+            // All alive, or no child at all.
+            0 | -1 => return Collected::Nothing,
             _ => break Collected::Ended(Pid::from_raw(pid), Ending::of(ExitStatus::from_raw(status))),
         }
     }
@@ -206,20 +205,18 @@ pub fn is_child(pid: Pid) -> bool {
     waitid(Id::Pid(pid), flags).is_ok()
 }
 
-/// Kills and collects all children until none is left. The launcher adopts orphans, so killing a process can bring
-/// new children.
-pub fn reap_everything() {
+/// Kills and collects all children but `strangers` until none is left. The launcher adopts orphans, so killing a
+/// process can bring new children.
+pub fn reap_everything(strangers: &[Pid]) {
     let until = Instant::now() + REAP_LIMIT;
     loop {
-        for pid in children() {
-            let _ = kill(pid, Signal::SIGKILL);
+        let ours: Vec<Pid> = children().into_iter().filter(|pid| !strangers.contains(pid)).collect();
+        for pid in &ours {
+            let _ = kill(*pid, Signal::SIGKILL);
         }
-        loop {
-            match collect() {
-                Collected::NoChild => return,
-                Collected::AllAlive => break,
-                Collected::Ended(..) => {}
-            }
+        while let Collected::Ended(..) = collect() {}
+        if ours.is_empty() {
+            return;
         }
         if Instant::now() > until {
             eprintln!("dsm-run: a killed process does not disappear; giving up on it");
@@ -230,7 +227,7 @@ pub fn reap_everything() {
 }
 
 /// The launcher's children, from the kernel's list or, where it lacks one, from all processes.
-fn children() -> Vec<Pid> {
+pub fn children() -> Vec<Pid> {
     let own = getpid();
     if let Ok(list) = fs::read_to_string(format!("/proc/self/task/{own}/children")) {
         return list.split_whitespace().filter_map(|p| p.parse().ok()).map(Pid::from_raw).collect();

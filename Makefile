@@ -1,0 +1,55 @@
+# make demo       installs what is missing (Debian), builds, runs NPB CG on two processes
+# make test       everything that continuous integration runs
+# make install    to PREFIX, after make build
+
+PREFIX  = /usr/local
+DESTDIR =
+CARGO   = cargo
+
+# Where cargo puts things; rustup's directory may not be in PATH yet.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+BIN    := $(TARGET)/release
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+PACKAGES = -p dsm-cc -p dsm-pass -p dsm-runtime
+PROGRAMS = dsm-cc dsm-run
+PARTS    = libdsm_pass.so libdsm_rt.a
+
+.PHONY: help demo test build setup install uninstall clean
+
+help:
+	@echo "usage: make {demo | test | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+
+setup:
+	scripts/setup.sh
+
+build:
+	$(CARGO) build --release --locked $(PACKAGES)
+
+demo: setup
+	$(MAKE) build
+	$(MAKE) -C npb cg CLASS=W CC=$(BIN)/dsm-cc CFLAGS="-O3 -fopenmp" BINDIR=$(TARGET)/demo
+	DSM_STATS=1 $(BIN)/dsm-run -n 2 $(TARGET)/demo/cg.W
+
+# The end-to-end tests take the commands from the release directory, so the build comes before them.
+test:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	scripts/licences.sh
+	$(MAKE) build
+	$(CARGO) test --workspace --release --locked
+
+# Not built here: whoever installs may be root, and cargo need not be.
+install:
+	@for file in $(PROGRAMS) $(PARTS); do \
+	    [ -e $(BIN)/$$file ] || { echo "$(BIN)/$$file is missing: run 'make build' first" >&2; exit 1; }; done
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dsm
+	install -m 755 $(addprefix $(BIN)/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(addprefix $(BIN)/,$(PARTS)) $(DESTDIR)$(PREFIX)/lib/dsm
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS))
+	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,46 @@
+// A job to be killed: it runs for two minutes, with barriers, locks and data that moves all the time.
+// victim run | segv T | abort T | exit T | return: thread T of the team ends the job in that way.
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 4096 };
+static long data[N], counter;
+static omp_lock_t lock;
+
+static void end_it(const char *how) {
+    if (strcmp(how, "segv") == 0) *(volatile int *)8 = 1;
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "exit") == 0) exit(5);
+}
+
+int main(int argc, char **argv) {
+    char how[16] = "run";
+    if (argc > 1) snprintf(how, sizeof how, "%s", argv[1]);
+    int who = argc > 2 ? atoi(argv[2]) : -1;
+    double end = omp_get_wtime() + 120;
+    omp_init_lock(&lock);
+    int more = 1;
+    for (long round = 0; more; round++) {
+#pragma omp parallel
+        {
+            for (int inner = 0; inner < 20; inner++) {
+#pragma omp for schedule(static, 1)
+                for (int i = 0; i < N; i++) data[i] += round + i;
+                omp_set_lock(&lock);
+                counter++;
+                omp_unset_lock(&lock);
+            }
+            if (round == 30 && omp_get_thread_num() == who) end_it(how);
+        }
+        if (round == 2) {
+            puts("running");
+            fflush(stdout);
+        }
+        if (round == 30 && strcmp(how, "return") == 0) return 3;
+        more = omp_get_wtime() < end;
+    }
+    printf("%ld\n", counter);
+    return 0;
+}

@@ -1,0 +1,139 @@
+//! Compiling test programs, each (sources, flags, toolchain) once: within a run by a table, between runs
+//! by the executable's name, a hash of everything that it was made from.
+
+use crate::execute;
+use crate::matrix::Build;
+use crate::program::Program;
+use crate::toolchain::{self, scratch};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// Which compiler, with which flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Plain clang -O2 with its own OpenMP library.
+    Native,
+    /// The driver under test.
+    Dsm(Build),
+}
+
+impl Target {
+    /// The commands that make and run it; `None` for plain clang.
+    pub fn toolchain(self) -> Option<&'static toolchain::Dsm> {
+        if self == Self::Native { None } else { toolchain::dsm() }
+    }
+}
+
+/// A command line as text that can be pasted into a shell.
+pub fn shell_line(command: &Command) -> String {
+    let mut text = String::new();
+    for (key, value) in command.get_envs() {
+        if let Some(value) = value {
+            text.push_str(&format!("{}='{}' ", key.to_string_lossy(), value.to_string_lossy()));
+        }
+    }
+    text.push_str(&command.get_program().to_string_lossy());
+    for argument in command.get_args() {
+        let argument = argument.to_string_lossy();
+        let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./,+:%".contains(c));
+        if plain { text.push_str(&format!(" {argument}")) } else { text.push_str(&format!(" '{argument}'")) }
+    }
+    text
+}
+
+/// An executable, and the command that made it.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// The executable.
+    pub path: PathBuf,
+    /// Shell command.
+    pub command: String,
+}
+
+type Slot = Arc<OnceLock<Result<Built, String>>>;
+
+/// Compiles `program` for `target`, unless that has been done.
+///
+/// # Errors
+/// The command and the compiler's messages.
+pub fn compile(program: &Program, target: Target) -> Result<Built, String> {
+    static TABLE: OnceLock<Mutex<HashMap<(String, Target), Slot>>> = OnceLock::new();
+    let key = (format!("{:?}", program.sources), target);
+    let slot = {
+        let mut table =
+            TABLE.get_or_init(Mutex::default).lock().expect("no test panics while it holds the table");
+        table.entry(key).or_default().clone()
+    };
+    slot.get_or_init(|| build(program, target)).clone()
+}
+
+fn build(program: &Program, target: Target) -> Result<Built, String> {
+    let mut command = match (target, target.toolchain()) {
+        (Target::Dsm(build), Some(dsm)) => {
+            let mut command = Command::new(&dsm.cc);
+            command.arg(format!("-O{}", build.level)).arg(format!("-fdsm-line={}", build.line));
+            command
+        }
+        (Target::Dsm(Build { level, .. }), None) => {
+            let mut command = Command::new(toolchain::clang());
+            command.arg(format!("-O{level}"));
+            command
+        }
+        (Target::Native, _) => {
+            let mut command = Command::new(toolchain::clang());
+            command.arg("-O2");
+            command
+        }
+    };
+    if let Target::Dsm(_) = target {
+        let further = std::env::var("DSM_TEST_CFLAGS").unwrap_or_default();
+        command.args(further.split_whitespace());
+    }
+    command.arg("-fopenmp").arg("-w").args(&program.flags).args(&program.sources);
+    let path = scratch().join(format!("{}-{:016x}", program.name, identity(program, target, &command)));
+    let partial = path.with_extension(format!("{}.part", std::process::id()));
+    command.arg("-o").arg(&path).arg("-lm").args(&program.libraries);
+    let built = Built { command: shell_line(&command), path: path.clone() };
+    if path.is_file() {
+        return Ok(built);
+    }
+    // Written under another name first: an interrupted or concurrent build never leaves half a file.
+    let mut real = Command::new(command.get_program());
+    real.args(command.get_args().map(|a| if a == path.as_os_str() { partial.as_os_str() } else { a }));
+    let outcome = execute::run(&mut real, "", Duration::from_secs(120));
+    if outcome.status != Some(0) {
+        let _ = std::fs::remove_file(&partial);
+        return Err(format!(
+            "compiling failed ({:?})\n  {}\n{}",
+            outcome.status,
+            built.command,
+            outcome.errors()
+        ));
+    }
+    std::fs::rename(&partial, &path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(built)
+}
+
+fn identity(program: &Program, target: Target, command: &Command) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    shell_line(command).hash(&mut hasher);
+    program.libraries.hash(&mut hasher);
+    if let Some(dsm) = target.toolchain() {
+        dsm.fingerprint.hash(&mut hasher);
+    }
+    for source in &program.sources {
+        std::fs::read(source).unwrap_or_default().hash(&mut hasher);
+        // Headers next to a source belong to it.
+        for entry in source.parent().and_then(|d| std::fs::read_dir(d).ok()).into_iter().flatten().flatten() {
+            if entry.path().extension().is_some_and(|e| e == "h") {
+                std::fs::read(entry.path()).unwrap_or_default().hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}

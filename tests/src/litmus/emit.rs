@@ -1,0 +1,226 @@
+//! The shapes as C.
+//!
+//! A variant runs in batches: the threads go through the fresh variables of a batch's rounds with nothing
+//! but the shape's own operations between them, meet, and one thread counts the outcomes and clears the
+//! variables. Every few rounds they pass a gate, to stay side by side. Roles move from thread to thread with every batch, so that each process is home at times.
+
+use super::shapes::{Order, SHAPES, Shape, Step, VARIABLES};
+use std::fmt::Write as _;
+
+/// Where the variables of a round lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Next to each other and to those of the next round.
+    Packed,
+    /// A page apart.
+    Spread,
+}
+
+/// All placements.
+pub const PLACEMENTS: [Placement; 2] = [Placement::Packed, Placement::Spread];
+
+const PROLOGUE: &str = r#"// Generated: see tests/README.md. Litmus shapes; the argument is the number of rounds a variant.
+#include <omp.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 64, REGISTERS = 6, VALUES = 10, OUTCOMES = VALUES * VALUES * VALUES * VALUES * VALUES };
+
+static struct { _Atomic long x, y; long d; } packed[BATCH];
+static struct { _Atomic long x; char a[4088]; _Atomic long y; char b[4088]; long d; char c[4088]; } spread[BATCH];
+static struct { long x, y; long d; } omp_packed[BATCH];
+static struct { long x; char a[4088]; long y; char b[4088]; long d; char c[4088]; } omp_spread[BATCH];
+static long out[BATCH][REGISTERS];
+static omp_lock_t lock;
+static _Atomic long gate;
+
+// Lets the threads start together: a barrier wakes them one after the other.
+static void align(long *passed, int threads) {
+    *passed += threads;
+    atomic_fetch_add(&gate, 1);
+    for (int spin = 0; atomic_load(&gate) < *passed; spin++)
+        if (spin > 200) sched_yield();
+}
+
+static void meet(void) {
+#pragma omp barrier
+}
+
+static void show(const char *name, const long *count, int width) {
+    for (long code = 0; code < OUTCOMES; code++) {
+        if (count[code] == 0) continue;
+        printf("%s:", name);
+        long rest = code;
+        for (int i = 0; i < width; i++, rest /= VALUES) printf(" %ld", rest % VALUES);
+        printf(" = %ld\n", count[code]);
+    }
+    fflush(stdout);
+}
+
+"#;
+
+/// Name of a variant.
+pub fn name(shape: &Shape, order: Order, placement: Placement) -> String {
+    format!("{}_{order:?}_{placement:?}", shape.name)
+}
+
+/// The program.
+pub fn source() -> String {
+    let mut text = String::from(PROLOGUE);
+    let mut calls = String::new();
+    for shape in SHAPES {
+        for order in shape.orders() {
+            for placement in PLACEMENTS {
+                variant(&mut text, shape, order, placement);
+                let _ = writeln!(calls, "    run_{}(rounds);", name(shape, order, placement));
+            }
+        }
+    }
+    let _ = write!(
+        text,
+        "int main(int argc, char **argv) {{\n    long rounds = argc > 1 ? atol(argv[1]) : 1000;\n    \
+         omp_init_lock(&lock);\n{calls}    return 0;\n}}\n"
+    );
+    text
+}
+
+fn is_omp(order: Order) -> bool {
+    matches!(order, Order::OmpSeqCst | Order::OmpAcqRel | Order::Flushed)
+}
+
+fn variant(text: &mut String, shape: &Shape, order: Order, placement: Placement) {
+    let (name, threads, width) =
+        (name(shape, order, placement), shape.threads.len(), shape.registers + shape.finals.len());
+    let array = match (is_omp(order), placement) {
+        (false, Placement::Packed) => "packed",
+        (false, Placement::Spread) => "spread",
+        (true, Placement::Packed) => "omp_packed",
+        (true, Placement::Spread) => "omp_spread",
+    };
+    let _ = write!(
+        text,
+        "static void run_{name}(long rounds) {{\n    long *count = calloc(OUTCOMES, sizeof *count), passed = 0;\n    \
+         gate = 0;\n#pragma omp parallel num_threads({threads}) firstprivate(passed)\n    \
+         for (long batch = 0; batch * BATCH < rounds; batch++) {{\n        \
+         int role = (int)((omp_get_thread_num() + batch) % {threads});\n        \
+         for (int i = 0; i < BATCH; i++) {{\n            if (i % 4 == 0) align(&passed, {threads});\n            \
+         long r[REGISTERS] = {{0}};\n            switch (role) {{\n"
+    );
+    for (role, steps) in shape.threads.iter().enumerate() {
+        let _ = writeln!(text, "            case {role}:");
+        for (number, step) in steps.iter().enumerate() {
+            if number > 0 {
+                text.push_str(match order {
+                    Order::Fenced => "                atomic_thread_fence(memory_order_seq_cst);\n",
+                    Order::Flushed => "#pragma omp flush\n",
+                    _ => "",
+                });
+            }
+            emit_step(text, *step, order, array);
+        }
+        for step in *steps {
+            let (Step::Load(r, _)
+            | Step::FetchAdd(r, _)
+            | Step::Read(r, _)
+            | Step::ReadIf(r, _, _)
+            | Step::Increment(r, _)) = step
+            else {
+                continue;
+            };
+            let _ = writeln!(text, "                out[i][{r}] = r[{r}];");
+        }
+        text.push_str("                break;\n");
+    }
+    let _ = write!(
+        text,
+        "            }}\n        }}\n#pragma omp barrier\n        if (role == 0) {{\n            \
+         for (int i = 0; i < BATCH; i++) {{\n"
+    );
+    for (k, variable) in shape.finals.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "                out[i][{}] = {array}[i].{};",
+            shape.registers + k,
+            VARIABLES[*variable]
+        );
+    }
+    let _ = write!(
+        text,
+        "                long code = 0;\n                \
+         for (int k = {width} - 1; k >= 0; k--) code = code * VALUES + out[i][k];\n                count[code]++;\n                \
+         {array}[i].x = {array}[i].y = {array}[i].d = 0;\n            }}\n        }}\n#pragma omp barrier\n    }}\n    \
+         show(\"{name}\", count, {width});\n    free(count);\n}}\n\n"
+    );
+}
+
+fn emit_step(text: &mut String, step: Step, order: Order, array: &str) {
+    let at = |v: usize| format!("{array}[i].{}", VARIABLES[v]);
+    let pad = "                ";
+    let line = match step {
+        Step::Store(v, value) => store(&at(v), value, order),
+        Step::Load(r, v) => load(&format!("r[{r}]"), &at(v), order),
+        Step::StoreIf(r, v, value) => {
+            format!("{pad}if (r[{r}]) {{\n{}{pad}}}\n", store(&at(v), value, order))
+        }
+        Step::Await(v, value) => format!(
+            "{pad}for (long seen = -1; seen != {value};) {{\n{}{pad}if (seen != {value}) sched_yield();\n{pad}}}\n",
+            load("seen", &at(v), order)
+        ),
+        Step::FetchAdd(r, v) => fetch_add(&format!("r[{r}]"), &at(v), order),
+        Step::Write(v, value) => format!("{pad}{} = {value};\n", at(v)),
+        Step::Read(r, v) => format!("{pad}r[{r}] = {};\n", at(v)),
+        Step::ReadIf(r, condition, v) => format!("{pad}if (r[{condition}]) r[{r}] = {};\n", at(v)),
+        Step::Increment(r, v) => format!(
+            "{pad}omp_set_lock(&lock);\n{pad}r[{r}] = {0};\n{pad}{0} = r[{r}] + 1;\n{pad}omp_unset_lock(&lock);\n",
+            at(v)
+        ),
+        Step::Barrier => format!("{pad}meet();\n"),
+    };
+    text.push_str(&line);
+}
+
+fn store(target: &str, value: i64, order: Order) -> String {
+    let c11 =
+        |o: &str| format!("                atomic_store_explicit(&{target}, {value}, memory_order_{o});\n");
+    let omp = |o: &str| format!("#pragma omp atomic write {o}\n                {target} = {value};\n");
+    match order {
+        Order::SeqCst => c11("seq_cst"),
+        Order::AcqRel => c11("release"),
+        Order::Fenced => c11("relaxed"),
+        Order::OmpSeqCst => omp("seq_cst"),
+        Order::OmpAcqRel => omp("release"),
+        Order::Flushed => omp("relaxed"),
+    }
+}
+
+fn load(into: &str, source: &str, order: Order) -> String {
+    let c11 =
+        |o: &str| format!("                {into} = atomic_load_explicit(&{source}, memory_order_{o});\n");
+    let omp = |o: &str| format!("#pragma omp atomic read {o}\n                {into} = {source};\n");
+    match order {
+        Order::SeqCst => c11("seq_cst"),
+        Order::AcqRel => c11("acquire"),
+        Order::Fenced => c11("relaxed"),
+        Order::OmpSeqCst => omp("seq_cst"),
+        Order::OmpAcqRel => omp("acquire"),
+        Order::Flushed => omp("relaxed"),
+    }
+}
+
+fn fetch_add(into: &str, target: &str, order: Order) -> String {
+    let c11 = |o: &str| {
+        format!("                {into} = atomic_fetch_add_explicit(&{target}, 1, memory_order_{o});\n")
+    };
+    let omp = |o: &str| format!("#pragma omp atomic capture {o}\n                {into} = {target}++;\n");
+    match order {
+        Order::SeqCst => c11("seq_cst"),
+        Order::AcqRel => c11("acq_rel"),
+        Order::Fenced => c11("relaxed"),
+        Order::OmpSeqCst => omp("seq_cst"),
+        Order::OmpAcqRel => omp("acq_rel"),
+        Order::Flushed => omp("relaxed"),
+    }
+}

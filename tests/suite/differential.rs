@@ -1,0 +1,44 @@
+//! Every program of `programs/` gives the output and exit status that it has under plain clang.
+//!
+//! One test a program, in a covering sample of the matrix; `DSM_TEST_MATRIX=full` takes all of it.
+
+use dsm_tests::{differential, matrix, program};
+
+fn check(name: &str) {
+    let number = program::all_names().iter().position(|n| n == name).expect("a listed program exists");
+    let full = std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full");
+    let configs = if full { matrix::full() } else { matrix::sample(number) };
+    let failures = differential::check(&program::Program::load(name), &configs);
+    assert!(
+        failures.is_empty(),
+        "{} of {} configurations failed\n{}",
+        failures.len(),
+        configs.len(),
+        failures.join("\n")
+    );
+}
+
+macro_rules! programs {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { check(stringify!($name)); })*
+
+        #[test]
+        fn every_program_is_listed_here() {
+            let mut listed = vec![$(stringify!($name)),*];
+            listed.sort();
+            assert_eq!(listed, program::all_names());
+        }
+    };
+}
+
+programs! {
+    abort_status arguments atomic_float atomic_int bitfields byte_neighbours c11_atomics
+    captured_locals collapse_nowait complex_numbers constructors critical exit_call exit_status
+    file_io flush_flag for_dynamic for_static function_pointers globals hash_table heap_kinds
+    large_frames linked_list locks long_double many_regions master_masked matrix mem_functions
+    ordered orphaned parallel_clauses plain_c printf_shared private_clauses queries queue_pool
+    recursion reduction_array reduction_float reduction_int reduction_wide sections setjmp
+    several_files short_neighbours simd single_copyprivate small_allocs sort_search stencil
+    string_functions struct_values tasks threadprivate tree unaligned unions varargs vla_alloca
+    volatile writer_rotation
+}

@@ -1,0 +1,131 @@
+//! A job of which any process dies ends as a whole: soon, with one message that names the process, and
+//! without leaving anything behind.
+
+use dsm_tests::compile::Target;
+use dsm_tests::kill::{END_LIMIT, End, Job, send};
+use dsm_tests::matrix::Build;
+use dsm_tests::random::Random;
+use dsm_tests::toolchain::{self, Dsm};
+use std::time::{Duration, Instant};
+
+const TARGET: Target = Target::Dsm(Build { level: 2, line: 64 });
+
+/// The launcher under test; plain clang has none, and `DSM_TEST_NATIVE=1` asked for that.
+fn launcher() -> Option<&'static Dsm> {
+    let dsm = toolchain::dsm();
+    if dsm.is_none() {
+        eprintln!("not tested: there is no launcher with DSM_TEST_NATIVE=1");
+    }
+    dsm
+}
+
+fn one_message(end: &End, expected: &str) {
+    let lines: Vec<&str> = end.message.lines().filter(|l| l.starts_with("dsm-run:")).collect();
+    assert_eq!(lines, [expected], "all of standard error: {}", end.message);
+}
+
+#[test]
+fn killing_any_process_ends_the_job() {
+    let Some(dsm) = launcher() else { return };
+    let shapes = [(2, 1), (3, 1), (2, 2), (4, 1)];
+    let mut random = Random::new(50);
+    let mut slowest = Duration::ZERO;
+    for round in 0..50 {
+        let (processes, threads) = shapes[round % shapes.len()];
+        let job = Job::start(dsm, TARGET, processes, threads, &["run"])
+            .unwrap_or_else(|e| panic!("round {round}: {e}"));
+        std::thread::sleep(Duration::from_millis(random.below(80)));
+        let rank = (round / shapes.len()) % processes as usize;
+        let pid = job.processes[rank];
+        let since = Instant::now();
+        send(pid, libc::SIGKILL);
+        let end = job
+            .finish(since)
+            .unwrap_or_else(|e| panic!("round {round}, {processes}x{threads}, rank {rank}: {e}"));
+        assert_eq!(end.status, 128 + 9, "round {round}");
+        one_message(
+            &end,
+            &format!(
+                "dsm-run: process {rank} (pid {pid}) was killed by signal 9 (SIGKILL); the job was ended"
+            ),
+        );
+        slowest = slowest.max(end.elapsed);
+    }
+    println!("50 jobs, slowest end {slowest:?}");
+    assert!(slowest < END_LIMIT);
+}
+
+/// A job in which thread `who` ends itself; the job's end.
+fn self_inflicted(dsm: &Dsm, how: &str, who: usize) -> (End, u32) {
+    let job = Job::start(dsm, TARGET, 3, 1, &[how, &who.to_string()])
+        .unwrap_or_else(|e| panic!("{how} {who}: {e}"));
+    let pid = job.processes[who];
+    // The program takes a moment to get to the point, which the time limit must not count.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !dead(pid) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (job.finish(Instant::now()).unwrap_or_else(|e| panic!("{how} {who}: {e}")), pid)
+}
+
+/// Whether a process has ended, reaped or not.
+fn dead(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_none_or(|rest| rest.is_empty() || rest.starts_with('Z'))
+}
+
+#[test]
+fn a_crash_in_the_program_is_reported() {
+    let Some(dsm) = launcher() else { return };
+    for (how, status, signal) in [("segv", 139, "signal 11 (SIGSEGV)"), ("abort", 134, "signal 6 (SIGABRT)")]
+    {
+        for who in 0..3 {
+            let (end, pid) = self_inflicted(dsm, how, who);
+            assert_eq!(end.status, status, "{how} {who}: {}", end.message);
+            one_message(
+                &end,
+                &format!("dsm-run: process {who} (pid {pid}) was killed by {signal}; the job was ended"),
+            );
+        }
+    }
+}
+
+#[test]
+fn exit_in_another_process_ends_the_job_with_its_status() {
+    let Some(dsm) = launcher() else { return };
+    let (end, pid) = self_inflicted(dsm, "exit", 1);
+    assert_eq!(end.status, 5, "{}", end.message);
+    let named = format!("process 1 (pid {pid})");
+    assert_eq!(end.message.lines().filter(|l| l.contains(&named)).count(), 1, "{}", end.message);
+}
+
+#[test]
+fn exit_in_process_0_is_the_programs_end() {
+    let Some(dsm) = launcher() else { return };
+    for how in ["exit", "return"] {
+        let (end, _) = self_inflicted(dsm, how, 0);
+        assert_eq!(end.status, if how == "exit" { 5 } else { 3 }, "{}", end.message);
+        assert_eq!(end.message, "", "{how}");
+    }
+}
+
+#[test]
+fn signals_to_the_launcher_end_the_job() {
+    let Some(dsm) = launcher() else { return };
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let job = Job::start(dsm, TARGET, 3, 1, &["run"]).unwrap_or_else(|e| panic!("{e}"));
+        let since = Instant::now();
+        send(job.launcher(), signal);
+        let end = job.finish(since).unwrap_or_else(|e| panic!("signal {signal}: {e}"));
+        assert_eq!(end.status, 128 + signal, "{}", end.message);
+    }
+}
+
+#[test]
+fn nothing_survives_the_launchers_own_death() {
+    let Some(dsm) = launcher() else { return };
+    let job = Job::start(dsm, TARGET, 3, 2, &["run"]).unwrap_or_else(|e| panic!("{e}"));
+    let since = Instant::now();
+    send(job.launcher(), libc::SIGKILL);
+    job.gone(since).unwrap_or_else(|e| panic!("{e}"));
+}

@@ -1,0 +1,8 @@
+//! The end-to-end tests; see README.md.
+
+mod differential;
+mod examples;
+mod generated;
+mod kill;
+mod litmus;
+mod npb;
