@@ -105,7 +105,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            block_bytes: 1024,
+            block_bytes: 4096,
             heap_bytes: 16 << 30,
             stack_bytes: 64 << 20,
             stats: false,
@@ -239,7 +239,7 @@ macro_rules! variables {
 }
 
 variables! {
-    "DSM_BLOCK", "BYTES", "1024", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
+    "DSM_BLOCK", "BYTES", "4096", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
         |c, s| set(&mut c.block_bytes, bytes(s).filter(|b| b.is_power_of_two() && (64..=1 << 20).contains(b)),
             "a power of two from 64 to 1M");
     "DSM_HEAP", "BYTES", "16G", "Address space of each process's part of the shared heap; only touched pages use memory.",

@@ -141,7 +141,7 @@ pub trait Fabric {
 
     /// Locks a chunk's records and states among the threads of the process. Never held while waiting for another process.
     fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Self::Guard<'_>>;
-    /// Locks a gate among the threads of the process.
+    /// Locks a gate among the threads of the process. A full fence: the program's earlier stores are visible before anything is read afterwards.
     fn lock_gate(&self, gate: Gate) -> impl Future<Output = Self::Guard<'_>>;
 
     /// Tries to keep all other threads of the process inside the runtime, where none is between a passed check and its store. True

@@ -15,6 +15,8 @@ macro_rules! faults {
 }
 
 faults! {
+    /// A release looks at the marks before the program's stores are visible. For the fabric to obey.
+    NoReleaseFence,
     /// A reader of a home's live data sets no read mark.
     NoReadMark,
     /// A reader of a notice's writer sets no read mark.

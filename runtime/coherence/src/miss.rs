@@ -142,8 +142,9 @@ impl<F: Fabric> Coherence<F> {
         let mut versions = versions.as_slice();
         while let Some(&(_, wr_ts)) = versions.first() {
             let held = |block, wr_ts| {
-            state == abi::EXPIRED && (fabric.own(Word::Wr(block)) == wr_ts || fabric.fault(Fault::RenewBlindly))
-        };
+                state == abi::EXPIRED
+                    && (fabric.own(Word::Wr(block)) == wr_ts || fabric.fault(Fault::RenewBlindly))
+            };
             let renew = held(at, wr_ts);
             let same =
                 |(i, v): &(usize, &(Timestamp, Timestamp))| held(Block(at.0 + *i as u64), v.1) == renew;

@@ -236,3 +236,82 @@ impl Signature {
 pub(crate) fn split_state(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Block;
+
+    fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
+        Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts }
+    }
+
+    fn with(capacity: usize, notices: &[Notice]) -> Signature {
+        let mut signature = Signature::new(2, capacity);
+        notices.iter().for_each(|n| signature.add(*n));
+        signature
+    }
+
+    fn listed(signature: &Signature) -> Vec<Notice> {
+        signature.notices.iter().map(|(n, _)| *n).collect()
+    }
+
+    #[test]
+    fn neighbours_of_one_version_are_one_notice() {
+        let signature =
+            with(8, &[notice(0, 4, 7), notice(0, 5, 7), notice(0, 6, 7), notice(0, 7, 8), notice(1, 8, 8)]);
+        let joined = Notice { extent: Extent::new(Block(4), 3), ..notice(0, 4, 7) };
+        assert_eq!(listed(&signature), [joined, notice(0, 7, 8), notice(1, 8, 8)]);
+        assert!(!signature.is_new(&joined) && signature.is_new(&notice(0, 4, 7)));
+    }
+
+    #[test]
+    fn a_notice_is_listed_once() {
+        let signature = with(8, &[notice(0, 4, 7), notice(1, 9, 3), notice(0, 4, 7)]);
+        assert_eq!(listed(&signature).len(), 2);
+        assert_eq!(signature.clock(), 7);
+    }
+
+    #[test]
+    fn an_owed_notice_stays_news() {
+        let mut signature = with(8, &[]);
+        signature.add_owed(notice(1, 4, 7));
+        assert!(signature.is_new(&notice(1, 4, 7)));
+        assert_eq!(listed(&signature), [notice(1, 4, 7)]);
+        // It is not joined: what it is joined to would count as taken in.
+        signature.add(notice(1, 5, 7));
+        assert_eq!(listed(&signature), [notice(1, 4, 7), notice(1, 5, 7)]);
+    }
+
+    #[test]
+    fn overflow_drops_what_is_superseded_first() {
+        let mut signature = with(2, &[notice(0, 4, 1), notice(0, 8, 2), notice(0, 4, 3)]);
+        assert_eq!(signature.shrink(), 0);
+        assert_eq!(listed(&signature), [notice(0, 8, 2), notice(0, 4, 3)]);
+    }
+
+    #[test]
+    fn overflow_returns_a_bound_that_covers_what_it_dropped() {
+        let all = [notice(0, 4, 5), notice(0, 8, 2), notice(1, 4, 9), notice(1, 12, 5), notice(0, 16, 7)];
+        let mut signature = with(4, &all);
+        let bound = signature.shrink();
+        assert!(signature.notices.len() <= 4);
+        for dropped in all.iter().filter(|n| !listed(&signature).contains(n)) {
+            assert!(dropped.wr_ts <= bound, "{dropped:?} is above {bound}");
+        }
+        assert!(listed(&signature).iter().all(|n| n.wr_ts > bound));
+    }
+
+    #[test]
+    fn memory_of_notices_is_bounded() {
+        let mut signature = Signature::new(2, 4);
+        for i in 0..10_000 {
+            signature.add(notice(1, 2 * i, i));
+            let listed = signature.notices.len();
+            if listed > 4 {
+                signature.min_out = signature.shrink();
+            }
+            assert!(signature.sizes().1 <= signature.remembered_bound());
+        }
+    }
+}

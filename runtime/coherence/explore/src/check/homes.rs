@@ -1,0 +1,38 @@
+//! When quiet, every block has exactly one home, unlocked, and from everywhere the links lead there in fewer hops than there are processes.
+
+use dsm_coherence::{Link, Rank, Word};
+
+use crate::world::World;
+
+/// Called when all threads have ended.
+pub fn check(world: &World) -> Result<(), String> {
+    for index in 0..world.layout.blocks {
+        let block = world.layout.block(index);
+        let loc = world.layout.word(Word::Link(block)).expect("a used block") as usize;
+        let default_home = Rank(world.default_home(index) as u32);
+        let link = |p: usize| Link::decode(world.processes[p].cells[loc], Rank(p as u32), default_home);
+        let size = world.processes.len();
+        let homes = (0..size).filter(|p| matches!(link(*p), Link::Home { .. })).count();
+        if homes != 1 {
+            return Err(format!("block {index} has {homes} homes"));
+        }
+        for p in 0..size {
+            match link(p) {
+                Link::Home { locked: true, .. } | Link::Wait | Link::Link { pending: true, .. } => {
+                    return Err(format!("block {index} is still {:?} at p{p}", link(p)));
+                }
+                _ => {}
+            }
+            let mut at = p;
+            let mut hops = 0;
+            while let Link::Link { to, .. } = link(at) {
+                at = to.0 as usize;
+                hops += 1;
+                if hops >= size {
+                    return Err(format!("block {index}: the links from p{p} do not lead to the home"));
+                }
+            }
+        }
+    }
+    Ok(())
+}

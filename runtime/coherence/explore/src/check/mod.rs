@@ -1,0 +1,26 @@
+//! What must hold when a run has ended and nothing is under way. One property a file.
+
+mod bounds;
+mod homes;
+mod progress;
+mod stale;
+mod twins;
+
+use std::rc::Rc;
+
+use dsm_coherence::Coherence;
+
+use crate::fabric::ModelFabric;
+use crate::world::World;
+
+/// All properties; returns what is violated. Twins are looked at only if the processes met often enough to drop them (`settled`).
+pub fn all(world: &World, protocols: &[Rc<Coherence<ModelFabric>>], settled: bool) -> Vec<String> {
+    if let Err(stuck) = progress::check(world) {
+        return vec![stuck];
+    }
+    let twins = if settled { twins::check(world) } else { Ok(()) };
+    [homes::check(world), twins, stale::check(world), bounds::check(world, protocols)]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect()
+}

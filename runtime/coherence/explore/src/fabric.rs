@@ -1,0 +1,419 @@
+//! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
+
+use dsm_abi::state as abi;
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Notice, Rank, Word};
+
+use crate::layout::{Loc, pack, unpack};
+use crate::world::{Shared, Wait, pause};
+
+/// One process's view of the world.
+#[derive(Debug)]
+pub struct ModelFabric {
+    world: Shared,
+    process: usize,
+    fault: Option<Fault>,
+    size: u32,
+    block_bytes: usize,
+}
+
+/// Unlocks when dropped, by an ordinary store.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    world: &'a Shared,
+    lock: Loc,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.world.borrow_mut().own_write(self.lock, 0);
+    }
+}
+
+impl ModelFabric {
+    /// The fabric of a process.
+    pub fn new(world: &Shared, process: usize, fault: Option<Fault>) -> Self {
+        let w = world.borrow();
+        ModelFabric {
+            world: world.clone(),
+            process,
+            fault,
+            size: w.processes.len() as u32,
+            block_bytes: w.layout.block_bytes,
+        }
+    }
+
+    fn loc(&self, word: Word) -> Option<Loc> {
+        self.world.borrow().layout.word(word)
+    }
+
+    /// A schedule point before and after each remote act: what the caller looks at next in its own memory may have changed.
+    async fn point(&self) {
+        pause(&self.world, Wait::Ready).await;
+    }
+
+    async fn atomic(&self, at: Rank, word: Word, what: &str, update: impl FnOnce(u64) -> Option<u64>) -> u64 {
+        let Some(loc) = self.loc(word) else { return 0 };
+        self.point().await;
+        let old = {
+            let mut w = self.world.borrow_mut();
+            let current = w.current;
+            w.threads[current].hops.0 = Loc::MAX;
+            let mut new = None;
+            let old = w.atomic(at.0 as usize, loc, |old| {
+                new = update(old);
+                new
+            });
+            w.note_loc(loc, |name| format!("{what} {name} at p{}: {old:#x} -> {new:x?}", at.0));
+            old
+        };
+        self.point().await;
+        old
+    }
+
+    async fn read(&self, at: Rank, loc: Loc) -> u64 {
+        self.point().await;
+        self.world.borrow_mut().remote_read(at.0 as usize, loc)
+    }
+
+    async fn lock_cell(&self, loc: Loc) -> Guard<'_> {
+        let threads = self.world.borrow().processes[self.process].threads;
+        if threads > 1 {
+            pause(&self.world, Wait::Equals(self.process, loc, 0)).await;
+        }
+        let old = if self.fault(Fault::NoReleaseFence) && threads == 1 {
+            std::mem::replace(&mut self.world.borrow_mut().processes[self.process].cells[loc as usize], 1)
+        } else {
+            self.world.borrow_mut().atomic(self.process, loc, |_| Some(1))
+        };
+        assert_eq!(old, 0, "a thread waits for a lock that it holds");
+        if threads > 1 {
+            self.point().await;
+        }
+        Guard { world: &self.world, lock: loc }
+    }
+
+    fn block_addrs(&self, block: Block) -> std::ops::Range<usize> {
+        let addr = self.world.borrow().layout.addr(block);
+        addr..addr + self.block_bytes
+    }
+}
+
+impl Fabric for ModelFabric {
+    type Guard<'a> = Guard<'a>;
+
+    fn rank(&self) -> Rank {
+        Rank(self.process as u32)
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    fn default_home(&self, block: Block) -> Rank {
+        let w = self.world.borrow();
+        Rank(w.default_home(w.layout.index(block)) as u32)
+    }
+
+    fn top_mark_words(&self) -> u64 {
+        self.world.borrow().layout.top_mark_words()
+    }
+
+    async fn load(&self, at: Rank, word: Word) -> u64 {
+        let Some(loc) = self.loc(word) else { return 0 };
+        self.point().await;
+        let value = {
+            let mut w = self.world.borrow_mut();
+            let value = w.remote_read(at.0 as usize, loc);
+            let current = w.current;
+            if matches!(word, Word::Link(_)) {
+                w.count_hop(loc);
+            } else {
+                w.threads[current].hops.0 = Loc::MAX;
+            }
+            w.note_loc(loc, |name| format!("load {name} at p{}: {value:#x}", at.0));
+            value
+        };
+        self.point().await;
+        value
+    }
+
+    async fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> u64 {
+        self.atomic(at, word, "cas", |old| (old == expected).then_some(new)).await
+    }
+
+    async fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> u64 {
+        self.atomic(at, word, "or", |old| Some(old | bits)).await
+    }
+
+    async fn swap_own(&self, word: Word, new: u64) -> u64 {
+        self.atomic(self.rank(), word, "swap", |_| Some(new)).await
+    }
+
+    async fn post_store(&self, at: Rank, word: Word, value: u64) {
+        let Some(loc) = self.loc(word) else { return };
+        self.point().await;
+        let mut w = self.world.borrow_mut();
+        w.note_loc(loc, |name| format!("post {name} at p{}: {value:#x}", at.0));
+        w.post(at.0 as usize, loc, value);
+    }
+
+    async fn flush(&self, at: Rank) {
+        pause(&self.world, Wait::Placed(self.process, at.0 as usize)).await;
+        let mut w = self.world.borrow_mut();
+        let current = w.current;
+        w.drain(current, true);
+    }
+
+    async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
+        let loc = self.loc(word).expect("words of used blocks");
+        pause(&self.world, Wait::Differs(at.0 as usize, loc, seen)).await;
+        let value = {
+            let mut w = self.world.borrow_mut();
+            let value = w.remote_read(at.0 as usize, loc);
+            w.note_loc(loc, |name| {
+                format!("waited for {name} at p{} to differ from {seen:#x}: {value:#x}", at.0)
+            });
+            value
+        };
+        self.point().await;
+        value
+    }
+
+    async fn fetch(&self, from: Rank, extent: Extent) {
+        for block in extent.blocks() {
+            for addr in self.block_addrs(block) {
+                let loc = self.world.borrow().layout.data(addr);
+                let value = self.read(from, loc).await;
+                let mut w = self.world.borrow_mut();
+                w.note(|| format!("fetch byte {addr} from p{}: {value:#04x}", from.0));
+                w.own_write(loc, value);
+            }
+        }
+        self.point().await;
+    }
+
+    async fn snapshot(&self, from: Rank, block: Block, into: &mut [u8]) {
+        for (addr, byte) in self.block_addrs(block).zip(into) {
+            let loc = self.world.borrow().layout.data(addr);
+            *byte = self.read(from, loc).await as u8;
+            let value = *byte;
+            self.world.borrow_mut().note(|| format!("snapshot byte {addr} from p{}: {value:#04x}", from.0));
+        }
+        self.point().await;
+    }
+
+    async fn post_twin(&self, to: Rank, block: Block, contents: &[u8]) {
+        self.point().await;
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("post twin of {} to p{}: {contents:x?}", block.0, to.0));
+        let index = w.layout.index(block);
+        w.processes[to.0 as usize].twin_live[index] = true;
+        for (addr, byte) in self.block_addrs_in(&w, block).zip(contents) {
+            let loc = w.layout.twin(addr);
+            w.post(to.0 as usize, loc, u64::from(*byte));
+        }
+    }
+
+    async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
+        for i in start..start + count {
+            let loc = self.world.borrow().layout.notice(buffer, i);
+            let value = self.read(from, loc).await;
+            // A buffer that is being reused may show anything; the reader finds out afterwards.
+            let notice = unpack(value);
+            self.world.borrow_mut().note(|| format!("read notice {i} of p{}: {notice:?}", from.0));
+            out.push(notice);
+        }
+        self.point().await;
+    }
+
+    fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
+        let mut w = self.world.borrow_mut();
+        w.take_mutex();
+        for (i, notice) in notices.iter().enumerate() {
+            let loc = w.layout.notice(buffer, start + i as u32);
+            w.note(|| format!("write notice {}.{}: {notice:?}", buffer, start + i as u32));
+            w.own_write(loc, pack(*notice));
+        }
+    }
+
+    fn own(&self, word: Word) -> u64 {
+        let mut w = self.world.borrow_mut();
+        match w.layout.word(word) {
+            Some(loc) => w.own_read(loc),
+            None => 0,
+        }
+    }
+
+    fn set_own(&self, word: Word, value: u64) {
+        let mut w = self.world.borrow_mut();
+        let loc = w.layout.word(word).expect("words of used blocks");
+        w.note_loc(loc, |name| format!("own {name} = {value:#x}"));
+        if matches!(word, Word::LogState | Word::LogMin(_)) {
+            w.take_mutex();
+        }
+        w.own_write(loc, value);
+    }
+
+    fn or_own(&self, word: Word, bits: u64) -> u64 {
+        let mut w = self.world.borrow_mut();
+        let loc = w.layout.word(word).expect("words of used blocks");
+        // No stronger than an implementation that spares the atomic operation where the bits are set already.
+        let now = w.own_read(loc);
+        if now & bits == bits {
+            return now;
+        }
+        w.atomic(self.process, loc, |old| Some(old | bits))
+    }
+
+    fn take_own(&self, word: Word) -> u64 {
+        let mut w = self.world.borrow_mut();
+        let Some(loc) = w.layout.word(word) else { return 0 };
+        w.atomic(self.process, loc, |_| Some(0))
+    }
+
+    fn state(&self, block: Block) -> u8 {
+        let mut w = self.world.borrow_mut();
+        let loc = w.layout.state(block);
+        w.own_read(loc) as u8
+    }
+
+    fn set_state(&self, extent: Extent, state: u8) {
+        let mut w = self.world.borrow_mut();
+        for block in extent.blocks() {
+            let loc = w.layout.state(block);
+            let name =
+                ["WRITABLE", "READABLE", "COLD", "EXPIRED", "NOTICED", "INVALID_DIRTY"][usize::from(state)];
+            w.note(|| format!("state of block {} = {name}", block.0));
+            w.own_write(loc, u64::from(state));
+        }
+    }
+
+    fn state_run(&self, extent: Extent) -> u64 {
+        let first = self.state(extent.first);
+        extent.blocks().take_while(|b| self.state(*b) == first).count() as u64
+    }
+
+    fn make_twin(&self, extent: Extent) {
+        for block in extent.blocks() {
+            let mut w = self.world.borrow_mut();
+            w.note(|| format!("make twin of {}", block.0));
+            let index = w.layout.index(block);
+            w.processes[self.process].twin_live[index] = true;
+            for addr in self.block_addrs_in(&w, block) {
+                let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
+                let value = w.own_read(data);
+                w.own_write(twin, value);
+            }
+        }
+    }
+
+    fn drop_twin(&self, extent: Extent) {
+        let mut w = self.world.borrow_mut();
+        for block in extent.blocks() {
+            let index = w.layout.index(block);
+            w.processes[self.process].twin_live[index] = false;
+        }
+    }
+
+    fn differs_from_twin(&self, block: Block) -> bool {
+        let mut w = self.world.borrow_mut();
+        let index = w.layout.index(block);
+        if !w.processes[self.process].twin_live[index] {
+            w.fail(format!("block {} is compared with a twin that does not exist", block.0));
+        }
+        self.block_addrs_in(&w, block).any(|addr| {
+            let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
+            w.own_read(data) != w.own_read(twin)
+        })
+    }
+
+    fn merge(&self, block: Block, incoming: &[u8], from: Rank) {
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("merge block {} with {incoming:x?} from p{}", block.0, from.0));
+        let index = w.layout.index(block);
+        if !w.processes[self.process].twin_live[index] {
+            w.fail(format!("block {} is merged against a twin that does not exist", block.0));
+        }
+        for (addr, byte) in self.block_addrs_in(&w, block).zip(incoming) {
+            let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
+            let byte = u64::from(*byte);
+            if byte != w.own_read(twin) {
+                w.own_write(data, byte);
+                w.own_write(twin, byte);
+            }
+        }
+    }
+
+    fn overwrite(&self, block: Block, contents: &[u8]) {
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("overwrite block {} with {contents:x?}", block.0));
+        for (addr, byte) in self.block_addrs_in(&w, block).zip(contents) {
+            let data = w.layout.data(addr);
+            w.own_write(data, u64::from(*byte));
+        }
+    }
+
+    async fn lock_chunk(&self, chunk: Chunk) -> Guard<'_> {
+        let loc = self.world.borrow().layout.chunk(chunk);
+        self.lock_cell(loc).await
+    }
+
+    async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
+        let loc = self.world.borrow().layout.gate(gate);
+        self.lock_cell(loc).await
+    }
+
+    fn begin_exclusive(&self) -> bool {
+        let mut w = self.world.borrow_mut();
+        let process = &mut w.processes[self.process];
+        if process.threads > 1 {
+            let free = process.in_user == 0;
+            assert!(!process.exclusive, "one release at a time");
+            process.exclusive = free;
+            w.visible = true;
+            let current = w.current;
+            w.drain(current, true);
+            w.observe(u64::from(free));
+            w.note(|| format!("begin exclusive: {free}"));
+            return free;
+        }
+        true
+    }
+
+    fn end_exclusive(&self) {
+        let mut w = self.world.borrow_mut();
+        if w.processes[self.process].threads == 1 {
+            return;
+        }
+        // Who leaves the runtime now sees the states set meanwhile.
+        let current = w.current;
+        w.drain(current, true);
+        let process = &mut w.processes[self.process];
+        process.exclusive = false;
+        w.visible = true;
+    }
+
+    fn fault(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    fn published(&self, block: Block, wr_ts: u64) {
+        self.world.borrow_mut().note(|| format!("published block {} as version {wr_ts}", block.0));
+    }
+}
+
+impl ModelFabric {
+    fn block_addrs_in(&self, w: &crate::world::World, block: Block) -> std::ops::Range<usize> {
+        let addr = w.layout.addr(block);
+        addr..addr + self.block_bytes
+    }
+}
+
+/// Whether a block in this state, at a process that is not its home, has a twin.
+pub fn needs_twin(state: u8) -> bool {
+    matches!(state, abi::WRITABLE | abi::INVALID_DIRTY)
+}

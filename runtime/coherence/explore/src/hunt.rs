@@ -1,0 +1,97 @@
+//! The hunt for seeded faults: shows that the explorer can fail.
+
+use std::rc::Rc;
+
+use dsm_coherence::Fault;
+
+use crate::program::{BarrierKind, Bounds, Program, generate};
+use crate::search::{Failure, random};
+
+/// Names of bounds for generated programs.
+pub const PROGRAMS: [(&str, Bounds); 4] = [
+    ("small", Bounds { processes: 3, threads: 1, blocks: 2, ops: 6 }),
+    ("threads", Bounds { processes: 2, threads: 2, blocks: 2, ops: 8 }),
+    ("single", Bounds { processes: 4, threads: 1, blocks: 8, ops: 30 }),
+    ("large", Bounds { processes: 4, threads: 2, blocks: 8, ops: 30 }),
+];
+
+/// Sizes of generated programs, in turn.
+const SIZES: [Bounds; 4] = [
+    Bounds { processes: 3, threads: 1, blocks: 2, ops: 6 },
+    Bounds { processes: 3, threads: 1, blocks: 3, ops: 12 },
+    Bounds { processes: 2, threads: 2, blocks: 2, ops: 8 },
+    Bounds { processes: 4, threads: 1, blocks: 4, ops: 20 },
+];
+
+/// Looks for a broken rule in at most so many random runs; with no rule broken, for a fault of the protocol. Returns how many runs it took.
+pub fn hunt(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
+    let directed = fault.and_then(shape).map(|p| Program { fault, ..p }).map(Rc::new);
+    (0..most).find_map(|seed| {
+        let program = match &directed {
+            Some(program) => program.clone(),
+            None => Rc::new(Program { fault, ..generate(seed, SIZES[(seed % 4) as usize]) }),
+        };
+        random::run(&program, seed).err().map(|failure| (seed + 1, failure))
+    })
+}
+
+/// A program for faults that need more luck than generated programs bring.
+pub fn shape(fault: Fault) -> Option<Program> {
+    match fault {
+        Fault::NoReleaseFence => Some(store_behind_scan()),
+        Fault::LeaseBeforeVersion => Some(renewal_race()),
+        Fault::IgnoreOldBound => Some(bound_before_taking()),
+        Fault::SettleEarly => Some(slow_meeting()),
+        Fault::CachedLate => Some(notice_during_miss()),
+        Fault::NoLinkRecheck => Some(lease_while_taken()),
+        _ => None,
+    }
+}
+
+/// All directed programs.
+pub fn shapes() -> Vec<Program> {
+    Fault::ALL.iter().filter_map(|fault| shape(*fault)).collect()
+}
+
+/// A home stores and releases while a reader comes: either the release sees the reader's mark, or the reader the store.
+pub fn store_behind_scan() -> Program {
+    Program::parse(2, 1, 2, &["lock0 w0=1 unlock0", "r1 lock0 r0 unlock0"])
+}
+
+/// A copy expires by overflow and is renewed while its home publishes a change of another byte.
+pub fn renewal_race() -> Program {
+    // Blocks at home elsewhere: each write is a notice.
+    let overflow = "w2=1 w6=1 lock0 w10=1 w14=1 unlock0";
+    let home = format!("w0=1 barrier barrier {overflow} lock1 w0=9 unlock1");
+    let reader = "barrier r1 barrier r1 lock0 unlock0 r1 lock1 r0 unlock1";
+    Program::parse(2, 8, 2, &[&home, reader]).notices(2)
+}
+
+/// A home has checked its copies against a high bound when another process, which knows nothing of it, takes a block with a low version.
+pub fn bound_before_taking() -> Program {
+    let round = "lock0 w2=1 unlock0 lock0 w4=1 unlock0 lock0 w6=1 unlock0";
+    let hot = format!("{round} {round} {round}");
+    let taker = "lock1 w1=7 w8=1 w10=1 w12=1 unlock1";
+    Program::parse(3, 7, 2, &["lock0 r2 unlock0 lock1 r1 unlock1", taker, &hot]).notices(2)
+}
+
+/// A process still in one meeting takes in what a faster one wrote after it; a third depends on it in the next meeting.
+pub fn slow_meeting() -> Program {
+    let idle = "barrier barrier";
+    let threads = ["r0 barrier barrier r0", "barrier w0=1 barrier", idle, idle];
+    Program { barrier: BarrierKind::Dissemination, ..Program::parse(4, 1, 2, &threads) }
+}
+
+/// One thread of a process acquires a notice of a block that another one is fetching.
+pub fn notice_during_miss() -> Program {
+    Program::parse(2, 1, 2, &["lock0 w0=1 unlock0", "r1", "r1", "lock0 r0 unlock0"])
+}
+
+/// A reader with a bound asks for a lease while the home moves between two writers of other bytes.
+pub fn lease_while_taken() -> Program {
+    let round = "lock0 w4=1 unlock0 lock0 w6=1 unlock0 lock0 w8=1 unlock0";
+    let reader = format!("{round} r0 lock1 r1 unlock1 lock2 r2 unlock2");
+    let (first, second) =
+        ("lock1 w1=1 unlock1 lock2 r2 unlock2 r1", "lock2 w2=2 unlock2 lock1 r1 unlock1 r2");
+    Program::parse(3, 3, 4, &[first, second, &reader]).notices(2)
+}

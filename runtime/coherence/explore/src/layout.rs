@@ -1,0 +1,232 @@
+//! Where things are in the model: each process has one array of 64-bit cells, and every word, state, data byte, lock and notice is a cell.
+
+use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Gate, MarkKind, Notice, Rank, Word};
+
+/// Number of a cell.
+pub type Loc = u32;
+
+/// Sizes of a run, and the numbering of its cells.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Number of blocks that programs use.
+    pub blocks: usize,
+    /// Bytes of a block.
+    pub block_bytes: usize,
+    /// Distance of the used blocks' numbers: 1 puts them into one extent, 64 into chunks of their own, 4096 into summary words of their own.
+    pub stride: u64,
+    /// Room for notices in a buffer.
+    pub notices: usize,
+    chunks: Vec<u64>,
+    middles: Vec<u64>,
+    tops: Vec<u64>,
+}
+
+/// What a cell is, for rules that depend on who may touch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Written by the process alone, read by peers.
+    Published,
+    /// Written by peers.
+    Remote,
+    /// Touched by the threads of the process alone.
+    Local,
+}
+
+impl Layout {
+    /// The layout for `blocks` blocks of `block_bytes` bytes.
+    pub fn new(blocks: usize, block_bytes: usize, stride: u64, notices: usize) -> Self {
+        let unique = |shift: u64| {
+            let mut v: Vec<u64> = (0..blocks as u64).map(|b| b * stride / shift).collect();
+            v.dedup();
+            v
+        };
+        Layout {
+            blocks,
+            block_bytes,
+            stride,
+            notices,
+            chunks: unique(CHUNK_BLOCKS),
+            middles: unique(CHUNK_BLOCKS * 64),
+            tops: unique(CHUNK_BLOCKS * 64 * 64),
+        }
+    }
+
+    /// Number of data bytes.
+    pub fn bytes(&self) -> usize {
+        self.blocks * self.block_bytes
+    }
+
+    /// Position of a block among the used ones.
+    pub fn index(&self, block: Block) -> usize {
+        assert!(
+            block.0.is_multiple_of(self.stride) && block.0 / self.stride < self.blocks as u64,
+            "{block:?} unused"
+        );
+        (block.0 / self.stride) as usize
+    }
+
+    /// The used block at a position.
+    pub fn block(&self, index: usize) -> Block {
+        Block(index as u64 * self.stride)
+    }
+
+    /// The extents that cover a run of bytes.
+    pub fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
+        let first = addr / self.block_bytes;
+        let last = (addr + len - 1) / self.block_bytes;
+        if self.stride == 1 {
+            return vec![Extent::new(Block(first as u64), (last - first + 1) as u64)];
+        }
+        (first..=last).map(|index| Extent::single(self.block(index))).collect()
+    }
+
+    /// Number of words of the highest level of a bit set.
+    pub fn top_mark_words(&self) -> u64 {
+        self.tops.last().map_or(0, |top| top + 1)
+    }
+
+    fn marks(&self) -> usize {
+        self.chunks.len() + self.middles.len() + self.tops.len()
+    }
+
+    fn base_marks(&self) -> usize {
+        4 * self.blocks + self.bytes()
+    }
+
+    fn base_words(&self) -> usize {
+        self.base_marks() + 4 * self.marks()
+    }
+
+    fn base_notices(&self) -> usize {
+        self.base_words() + 6 + self.chunks.len()
+    }
+
+    fn base_twins(&self) -> usize {
+        self.base_notices() + 2 * self.notices
+    }
+
+    /// Number of cells of a process.
+    pub fn cells(&self) -> usize {
+        self.base_twins() + self.bytes()
+    }
+
+    /// Cell of a word; `None` for words that stay zero because no used block has to do with them.
+    pub fn word(&self, word: Word) -> Option<Loc> {
+        let at = match word {
+            Word::Link(b) => self.index(b),
+            Word::Rd(b) => self.blocks + self.index(b),
+            Word::Wr(b) => 2 * self.blocks + self.index(b),
+            Word::Mark { kind, level, index } => {
+                let (skip, list) = match level {
+                    0 => (0, &self.chunks),
+                    1 => (self.chunks.len(), &self.middles),
+                    _ => (self.chunks.len() + self.middles.len(), &self.tops),
+                };
+                let position = list.iter().position(|i| *i == index)?;
+                self.base_marks() + kind as usize * self.marks() + skip + position
+            }
+            Word::Grant => self.base_words(),
+            Word::LogState => self.base_words() + 1,
+            Word::LogMin(buffer) => self.base_words() + 2 + usize::from(buffer),
+        };
+        Some(at as Loc)
+    }
+
+    /// State of a block.
+    pub fn state(&self, block: Block) -> Loc {
+        (3 * self.blocks + self.index(block)) as Loc
+    }
+
+    /// A data byte.
+    pub fn data(&self, addr: usize) -> Loc {
+        (4 * self.blocks + addr) as Loc
+    }
+
+    /// A twin's byte.
+    pub fn twin(&self, addr: usize) -> Loc {
+        (self.base_twins() + addr) as Loc
+    }
+
+    /// First data byte of a block.
+    pub fn addr(&self, block: Block) -> usize {
+        self.index(block) * self.block_bytes
+    }
+
+    /// A gate's lock.
+    pub fn gate(&self, gate: Gate) -> Loc {
+        (self.base_words() + 4 + gate as usize) as Loc
+    }
+
+    /// A chunk's lock.
+    pub fn chunk(&self, chunk: Chunk) -> Loc {
+        let position = self.chunks.iter().position(|c| *c == chunk.0).expect("a chunk with used blocks");
+        (self.base_words() + 6 + position) as Loc
+    }
+
+    /// A notice in a buffer.
+    pub fn notice(&self, buffer: u8, index: u32) -> Loc {
+        assert!((index as usize) < self.notices, "notice {index} is beyond the buffer");
+        (self.base_notices() + usize::from(buffer) * self.notices + index as usize) as Loc
+    }
+
+    /// Who touches a cell.
+    pub fn class(&self, loc: Loc) -> Class {
+        let at = loc as usize;
+        let marks = self.base_marks();
+        if at < self.blocks || (self.blocks..2 * self.blocks).contains(&at) || at == self.base_words() {
+            return Class::Remote;
+        }
+        if (3 * self.blocks..4 * self.blocks).contains(&at) {
+            return Class::Local;
+        }
+        if (marks..self.base_words()).contains(&at) {
+            let kind = (at - marks) / self.marks();
+            let remote = kind == MarkKind::Read as usize || kind == MarkKind::Taken as usize;
+            return if remote { Class::Remote } else { Class::Local };
+        }
+        if (self.base_words() + 4..self.base_notices()).contains(&at) {
+            return Class::Local;
+        }
+        if at >= self.base_twins() { Class::Remote } else { Class::Published }
+    }
+
+    /// A cell's name in traces.
+    pub fn name(&self, loc: Loc) -> String {
+        let at = loc as usize;
+        let b = self.blocks;
+        match at {
+            _ if at < b => format!("link[{at}]"),
+            _ if at < 2 * b => format!("rd[{}]", at - b),
+            _ if at < 3 * b => format!("wr[{}]", at - 2 * b),
+            _ if at < 4 * b => format!("state[{}]", at - 3 * b),
+            _ if at < self.base_marks() => format!("data[{}]", at - 4 * b),
+            _ if at < self.base_words() => {
+                let at = at - self.base_marks();
+                format!("{}.{}", ["read", "taken", "dirty", "cached"][at / self.marks()], at % self.marks())
+            }
+            _ if at < self.base_notices() => {
+                let at = at - self.base_words();
+                ["grant", "log", "logmin0", "logmin1", "gate publish", "gate acquire"]
+                    .get(at)
+                    .map_or_else(|| format!("chunk lock {}", at - 6), |s| (*s).to_string())
+            }
+            _ if at < self.base_twins() => format!("notice[{}]", at - self.base_notices()),
+            _ => format!("twin[{}]", at - self.base_twins()),
+        }
+    }
+}
+
+/// A notice as a cell's value.
+pub fn pack(notice: Notice) -> u64 {
+    assert!(notice.wr_ts < 1 << 28 && notice.extent.first.0 < 1 << 20 && notice.extent.count < 1 << 8);
+    notice.wr_ts | notice.extent.first.0 << 28 | notice.extent.count << 48 | u64::from(notice.writer.0) << 56
+}
+
+/// The notice in a cell.
+pub fn unpack(value: u64) -> Notice {
+    Notice {
+        writer: Rank((value >> 56) as u32),
+        extent: Extent::new(Block(value >> 28 & 0xf_ffff), value >> 48 & 0xff),
+        wr_ts: value & 0xfff_ffff,
+    }
+}

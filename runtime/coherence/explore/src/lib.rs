@@ -1,0 +1,16 @@
+//! Schedule explorer of the coherence protocol: the protocol's own code over a model of memory and network that is no stronger than what
+//! the fabric promises, run under all schedules of small programs and random schedules of larger ones, judged by happens-before.
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod fabric;
+pub mod hash;
+pub mod hunt;
+pub mod layout;
+pub mod model_sync;
+pub mod oracle;
+pub mod program;
+pub mod run;
+pub mod search;
+pub mod threads;
+pub mod world;

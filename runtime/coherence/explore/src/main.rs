@@ -1,0 +1,104 @@
+//! Command line of the explorer: searches, and replays what a search or a test has found.
+
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Instant;
+
+use dsm_coherence::Fault;
+use dsm_explore::hunt::{PROGRAMS, hunt};
+use dsm_explore::program::{Bounds, generate};
+use dsm_explore::search::{exhaustive, random};
+
+const USAGE: &str = "\
+usage: dsm-explore --seed N [SIZE]                      replay a random run and print what happened
+       dsm-explore --random FROM COUNT [SIZE]           random schedules of generated programs
+       dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules with so many delays ('all': any number)
+       dsm-explore --faults [RUNS]                      look for the seeded faults
+sizes: small (the default for --exhaustive), threads, single, large (the default otherwise)";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |i: usize| args.get(i).and_then(|s| s.parse::<u64>().ok());
+    let named = PROGRAMS.iter().find(|(name, _)| args.last().is_some_and(|a| a == name));
+    let size = named.map_or(PROGRAMS[3].1, |(_, bounds)| *bounds);
+    let small = named.map_or(PROGRAMS[0].1, |(_, bounds)| *bounds);
+    match (args.first().map(String::as_str), number(1), number(2)) {
+        (Some("--seed"), Some(seed), _) => replay(seed, size),
+        (Some("--random"), Some(from), Some(count)) => search(from, count, size),
+        (Some("--exhaustive"), Some(from), Some(count)) => {
+            exhaust(from, count, number(3).and_then(|d| d.try_into().ok()), small)
+        }
+        (Some("--faults"), count, _) => hunt_faults(count.unwrap_or(60_000)),
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn status(ok: bool) -> ExitCode {
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn replay(seed: u64, bounds: Bounds) -> ExitCode {
+    match random::run(&Rc::new(generate(seed, bounds)), seed) {
+        Ok(steps) => {
+            println!("seed {seed}: {steps} steps, nothing wrong");
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            println!("{}", failure.account());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn search(from: u64, count: u64, bounds: Bounds) -> ExitCode {
+    let start = Instant::now();
+    let (mut steps, mut failures) = (0, 0);
+    for seed in from..from + count {
+        match random::run(&Rc::new(generate(seed, bounds)), seed) {
+            Ok(n) => steps += n,
+            Err(failure) => {
+                failures += 1;
+                println!("seed {seed} ({} steps): {}", failure.schedule.len(), failure.why);
+            }
+        }
+    }
+    println!("{count} seeds, {steps} steps, {failures} failures, {:.1} s", start.elapsed().as_secs_f64());
+    status(failures == 0)
+}
+
+fn exhaust(from: u64, count: u64, delays: Option<u8>, bounds: Bounds) -> ExitCode {
+    let mut failures = 0;
+    for seed in from..from + count {
+        let start = Instant::now();
+        let program = Rc::new(generate(seed, bounds).short());
+        match exhaustive::search(&program, exhaustive::Limits { delays, states: 10_000_000 }) {
+            Ok(covered) => println!("seed {seed}: {covered:?}, {:.1} s", start.elapsed().as_secs_f64()),
+            Err(failure) => {
+                failures += 1;
+                println!("seed {seed}: {}", failure.account());
+            }
+        }
+    }
+    status(failures == 0)
+}
+
+fn hunt_faults(count: u64) -> ExitCode {
+    let mut missed = 0;
+    for fault in std::iter::once(None).chain(Fault::ALL.iter().copied().map(Some)) {
+        let start = Instant::now();
+        let name = fault.map_or("no fault".to_string(), |fault| format!("{fault:?}"));
+        match hunt(fault, count) {
+            Some((runs, failure)) => {
+                println!("{name}: run {runs}, {:.1} s: {}", start.elapsed().as_secs_f64(), failure.why);
+            }
+            None => {
+                missed += usize::from(fault.is_some());
+                println!("{name}: nothing in {count} runs, {:.1} s", start.elapsed().as_secs_f64());
+            }
+        }
+    }
+    status(missed == 0)
+}

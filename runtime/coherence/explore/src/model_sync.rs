@@ -1,0 +1,155 @@
+//! The runtime's synchronisation as far as programs see it: who holds which lock, who met whom. Models what the runtime crate builds from the
+//! protocol's release and acquire; the protocol calls themselves are in `threads`.
+
+use crate::hash::Digest;
+use crate::oracle::Clocks;
+
+/// A lock of the program.
+#[derive(Clone, Debug, Default)]
+struct Lock {
+    held: bool,
+    last: Option<usize>,
+    clocks: Clocks,
+}
+
+/// One meeting of all processes.
+#[derive(Clone, Debug, Default)]
+struct Meeting {
+    arrived: u32,
+    signals: Vec<(u32, usize)>,
+    clocks: Clocks,
+}
+
+/// A process's own barrier of its threads.
+#[derive(Clone, Debug, Default)]
+struct Local {
+    arrived: u32,
+    generation: u32,
+}
+
+/// See the module documentation.
+#[derive(Clone, Debug, Default)]
+pub struct SyncState {
+    locks: Vec<Lock>,
+    meetings: Vec<Meeting>,
+    locals: Vec<Local>,
+    /// What each process has published: happens before whoever acquires from it.
+    pub published: Vec<Clocks>,
+    /// Releases completed so far.
+    pub releases: u64,
+}
+
+impl SyncState {
+    /// Nothing held, nobody met.
+    pub fn new(processes: usize, threads: usize, locks: usize) -> Self {
+        SyncState {
+            locks: vec![Lock { clocks: Clocks::new(threads), ..Lock::default() }; locks],
+            meetings: Vec::new(),
+            locals: vec![Local::default(); processes],
+            published: vec![Clocks::new(threads); processes],
+            releases: 0,
+        }
+    }
+
+    /// Whether nobody holds a lock.
+    pub fn lock_free(&self, lock: usize) -> bool {
+        !self.locks[lock].held
+    }
+
+    /// Takes a free lock; returns the process that had it last and what happened before its release.
+    pub fn take_lock(&mut self, lock: usize) -> (Option<usize>, Clocks) {
+        let lock = &mut self.locks[lock];
+        assert!(!lock.held, "the model's lock admits one holder");
+        lock.held = true;
+        (lock.last, lock.clocks.clone())
+    }
+
+    /// Gives a lock back.
+    pub fn give_lock(&mut self, lock: usize, process: usize, clocks: &Clocks) {
+        let lock = &mut self.locks[lock];
+        lock.held = false;
+        lock.last = Some(process);
+        lock.clocks = clocks.clone();
+    }
+
+    fn meeting(&mut self, number: usize) -> &mut Meeting {
+        while self.meetings.len() <= number {
+            let clocks = Clocks::new(self.published[0].len());
+            self.meetings.push(Meeting { clocks, ..Meeting::default() });
+        }
+        &mut self.meetings[number]
+    }
+
+    /// A thread's knowledge goes into a meeting.
+    pub fn bring(&mut self, number: usize, clocks: &Clocks) {
+        self.meeting(number).clocks.join(clocks);
+    }
+
+    /// What all threads brought to a meeting.
+    pub fn brought(&mut self, number: usize) -> Clocks {
+        self.meeting(number).clocks.clone()
+    }
+
+    /// A process has released and arrived.
+    pub fn arrive(&mut self, number: usize) {
+        self.meeting(number).arrived += 1;
+    }
+
+    /// Number of processes that arrived.
+    pub fn arrived(&self, number: usize) -> u32 {
+        self.meetings.get(number).map_or(0, |m| m.arrived)
+    }
+
+    /// A process has finished the rounds before `round` of a dissemination.
+    pub fn signal(&mut self, number: u32, round: u32, process: usize) {
+        self.meeting(number as usize).signals.push((round, process));
+    }
+
+    /// Whether it has.
+    pub fn signalled(&self, number: u32, round: u32, process: usize) -> bool {
+        self.meetings.get(number as usize).is_some_and(|m| m.signals.contains(&(round, process)))
+    }
+
+    /// A thread arrives at its process's barrier; returns how many have, and the generation.
+    pub fn arrive_local(&mut self, process: usize) -> (u32, u32) {
+        let local = &mut self.locals[process];
+        local.arrived += 1;
+        (local.arrived, local.generation)
+    }
+
+    /// Lets the process's threads go.
+    pub fn pass_local(&mut self, process: usize) {
+        let local = &mut self.locals[process];
+        local.arrived = 0;
+        local.generation += 1;
+    }
+
+    /// How often the process's barrier was passed.
+    pub fn local_generation(&self, process: usize) -> u32 {
+        self.locals[process].generation
+    }
+
+    /// Digest of everything here.
+    pub fn digest(&self, d: &mut Digest) {
+        for lock in &self.locks {
+            d.add(lock.last.map_or(0, |p| p as u64 + 1) << 1 | u64::from(lock.held));
+            lock.clocks.digest(d);
+        }
+        for m in &self.meetings {
+            d.add(u64::from(m.arrived));
+            let signals = m
+                .signals
+                .iter()
+                .fold(0u64, |a, (r, p)| a.wrapping_add(crate::hash::mix(u64::from(*r), *p as u64)));
+            d.add(signals);
+            m.clocks.digest(d);
+        }
+        for l in &self.locals {
+            d.add(u64::from(l.arrived) << 32 | u64::from(l.generation));
+        }
+        for p in &self.published {
+            p.digest(d);
+        }
+        d.add(self.releases);
+    }
+}

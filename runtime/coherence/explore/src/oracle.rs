@@ -1,0 +1,185 @@
+//! The judge: vector clocks give the happens-before order of a run, and every read must return the last write that happens before it.
+//!
+//! Programs are free of data races by construction; a race that shows up is a failure of the generator and reported as such.
+
+use crate::hash::Digest;
+
+/// A vector clock: for each thread, up to which of its epochs one knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clocks(Vec<u32>);
+
+impl Clocks {
+    /// Knows nothing.
+    pub fn new(threads: usize) -> Self {
+        Clocks(vec![0; threads])
+    }
+
+    /// Number of threads.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no threads.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Learns what another knows.
+    pub fn join(&mut self, other: &Clocks) {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a = (*a).max(*b);
+        }
+    }
+
+    /// Digest.
+    pub fn digest(&self, d: &mut Digest) {
+        for c in &self.0 {
+            d.add(u64::from(*c));
+        }
+    }
+}
+
+/// How a byte is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Ordinary accesses, ordered by synchronisation.
+    Plain,
+    /// Written once by one thread and polled by another.
+    Flag,
+    /// Changed by atomic additions only, until the final barrier.
+    Atomic,
+}
+
+#[derive(Clone, Debug)]
+struct Byte {
+    role: Use,
+    value: u8,
+    /// Last write: thread and its epoch; epoch 0 is before everything.
+    writer: usize,
+    epoch: u32,
+    /// Epoch of each thread's last read.
+    reads: Vec<u32>,
+    /// Values that atomic additions found.
+    found: Vec<u8>,
+}
+
+/// See the module documentation.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    clocks: Vec<Clocks>,
+    bytes: Vec<Byte>,
+}
+
+impl Oracle {
+    /// All bytes zero.
+    pub fn new(threads: usize, roles: &[Use]) -> Self {
+        let clocks = (0..threads)
+            .map(|t| {
+                let mut c = Clocks::new(threads);
+                c.0[t] = 1;
+                c
+            })
+            .collect();
+        let byte = |role: &Use| Byte {
+            role: *role,
+            value: 0,
+            writer: 0,
+            epoch: 0,
+            reads: vec![0; threads],
+            found: Vec::new(),
+        };
+        Oracle { clocks, bytes: roles.iter().map(byte).collect() }
+    }
+
+    /// What a thread knows.
+    pub fn clocks(&self, thread: usize) -> &Clocks {
+        &self.clocks[thread]
+    }
+
+    /// A thread learns.
+    pub fn join(&mut self, thread: usize, other: &Clocks) {
+        self.clocks[thread].join(other);
+    }
+
+    /// A thread begins an epoch: what it does from now on is not in what it has given away.
+    pub fn tick(&mut self, thread: usize) {
+        self.clocks[thread].0[thread] += 1;
+    }
+
+    fn knows(&self, thread: usize, writer: usize, epoch: u32) -> bool {
+        self.clocks[thread].0[writer] >= epoch
+    }
+
+    /// A thread stores.
+    pub fn write(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
+        let byte = &self.bytes[addr];
+        if byte.role == Use::Plain {
+            let ordered = self.knows(thread, byte.writer, byte.epoch)
+                && byte.reads.iter().enumerate().all(|(r, e)| self.knows(thread, r, *e));
+            if !ordered {
+                return Err(format!("the program has a data race: thread {thread} writes byte {addr}"));
+            }
+        }
+        let epoch = self.clocks[thread].0[thread];
+        let byte = &mut self.bytes[addr];
+        (byte.value, byte.writer, byte.epoch) = (value, thread, epoch);
+        Ok(())
+    }
+
+    /// A thread has read `value`.
+    pub fn read(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
+        let byte = &self.bytes[addr];
+        let known = self.knows(thread, byte.writer, byte.epoch);
+        let epoch = self.clocks[thread].0[thread];
+        match byte.role {
+            Use::Plain | Use::Flag if known && value != byte.value => {
+                return Err(format!(
+                    "thread {thread} read {value:#04x} from byte {addr}; the last write that happens before it \
+                     is {:#04x} by thread {}",
+                    byte.value, byte.writer
+                ));
+            }
+            Use::Plain if !known => {
+                return Err(format!("the program has a data race: thread {thread} reads byte {addr}"));
+            }
+            Use::Flag if value != 0 && value != byte.value => {
+                return Err(format!("thread {thread} read {value:#04x} from flag {addr}, never written"));
+            }
+            _ => {}
+        }
+        self.bytes[addr].reads[thread] = epoch;
+        Ok(())
+    }
+
+    /// A thread's atomic addition found `old`.
+    pub fn add(&mut self, thread: usize, addr: usize, old: u8) -> Result<(), String> {
+        let byte = &mut self.bytes[addr];
+        byte.value = byte.value.wrapping_add(1);
+        if old.wrapping_add(1) != byte.value || byte.found.contains(&old) {
+            return Err(format!(
+                "thread {thread}: atomic addition to byte {addr} found {old}, {} additions were before it",
+                byte.value.wrapping_sub(1)
+            ));
+        }
+        byte.found.push(old);
+        Ok(())
+    }
+
+    /// Value that a byte must have once everybody has met.
+    pub fn last(&self, addr: usize) -> u8 {
+        self.bytes[addr].value
+    }
+
+    /// Digest.
+    pub fn digest(&self, d: &mut Digest) {
+        for c in &self.clocks {
+            c.digest(d);
+        }
+        for b in &self.bytes {
+            d.add(u64::from(b.value) | (b.writer as u64) << 8 | u64::from(b.epoch) << 16);
+            for r in &b.reads {
+                d.add(u64::from(*r));
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One run of a program under a schedule: a tiny deterministic executor and the checks at the end.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+use dsm_coherence::Coherence;
+
+use crate::check;
+use crate::fabric::ModelFabric;
+use crate::hash::Digest;
+use crate::layout::Layout;
+use crate::model_sync::SyncState;
+use crate::oracle::Oracle;
+use crate::program::{Memory, Program};
+use crate::threads::ThreadCode;
+use crate::world::{Choice, Shared, Wait, World};
+
+/// Steps after which a run counts as livelocked.
+pub const STEP_LIMIT: usize = 100_000;
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A program under execution.
+pub struct Run {
+    /// The world; borrow it between steps only.
+    pub world: Shared,
+    /// The protocol of each process.
+    pub protocols: Vec<Rc<Coherence<ModelFabric>>>,
+    tasks: Vec<Option<Task>>,
+    prompt: bool,
+    settle: bool,
+    /// Steps taken.
+    pub steps: usize,
+}
+
+impl Run {
+    /// A program before its first step.
+    pub fn new(program: &Rc<Program>, trace: bool) -> Self {
+        let threads = program.processes * program.threads;
+        let layout = Layout::new(program.blocks, program.block_bytes, program.stride, program.notices);
+        let sync = SyncState::new(program.processes, threads, program.locks);
+        let oracle = Oracle::new(threads, &program.roles);
+        let mut world = World::new(layout, program.processes, program.threads, sync, oracle);
+        world.trace = trace.then(Vec::new);
+        let world: Shared = Rc::new(RefCell::new(world));
+        let protocols: Vec<_> = (0..program.processes)
+            .map(|p| Rc::new(Coherence::new(ModelFabric::new(&world, p, program.fault), program.notices)))
+            .collect();
+        let tasks = (0..threads)
+            .map(|thread| {
+                let code = ThreadCode {
+                    world: world.clone(),
+                    protocol: protocols[thread / program.threads].clone(),
+                    program: program.clone(),
+                    thread,
+                };
+                Some(Box::pin(code.run()) as Task)
+            })
+            .collect();
+        Run {
+            world,
+            protocols,
+            tasks,
+            prompt: program.memory == Memory::Prompt,
+            settle: program.settle,
+            steps: 0,
+        }
+    }
+
+    /// What may happen next.
+    pub fn choices(&self, out: &mut Vec<Choice>) {
+        self.world.borrow().choices(out);
+        if self.prompt && matches!(out.first(), Some(Choice::Run(_))) {
+            out.retain(|c| !matches!(c, Choice::Drain(_)));
+        }
+    }
+
+    /// Does one thing.
+    pub fn step(&mut self, choice: Choice) {
+        self.steps += 1;
+        self.world.borrow_mut().visible = false;
+        let Choice::Run(thread) = choice else {
+            return self.world.borrow_mut().memory_step(choice);
+        };
+        {
+            let mut w = self.world.borrow_mut();
+            w.current = thread;
+            // Steps that observe nothing move on too.
+            w.observe(1);
+            if self.prompt {
+                w.drain(thread, true);
+            }
+        }
+        let task = self.tasks[thread].as_mut().expect("a thread that has not ended");
+        let mut context = Context::from_waker(Waker::noop());
+        match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut context).is_ready())) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.tasks[thread] = None;
+                self.world.borrow_mut().threads[thread].wait = Wait::Done;
+            }
+            Err(payload) => {
+                let why = payload
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_string()))
+                    .unwrap_or_else(|| "panic".to_string());
+                self.world.borrow_mut().fail(format!("assertion: {why}"));
+            }
+        }
+    }
+
+    /// Whether the run is over: failed, or nothing can happen any more. Does the final checks.
+    pub fn finished(&self, choices: &[Choice]) -> bool {
+        if self.world.borrow().failure.is_some() {
+            return true;
+        }
+        if self.steps > STEP_LIMIT {
+            self.world.borrow_mut().fail(format!("livelock: no end after {STEP_LIMIT} steps"));
+            return true;
+        }
+        if !choices.is_empty() {
+            return false;
+        }
+        let failures = check::all(&self.world.borrow(), &self.protocols, self.settle);
+        if let Some(why) = failures.into_iter().next() {
+            self.world.borrow_mut().fail(why);
+        }
+        true
+    }
+
+    /// What went wrong.
+    pub fn failure(&self) -> Option<String> {
+        self.world.borrow().failure.clone()
+    }
+
+    /// Digest of the whole state, threads' local variables included through their histories.
+    pub fn digest(&self) -> u64 {
+        let mut d = Digest::default();
+        let w = self.world.borrow();
+        w.digest(&mut d);
+        for p in &self.protocols {
+            d.add(p.digest());
+        }
+        d.value()
+    }
+}

@@ -1,0 +1,40 @@
+//! Ways through the schedules of a program.
+
+pub mod exhaustive;
+pub mod random;
+
+use std::rc::Rc;
+
+use crate::program::Program;
+use crate::run::Run;
+use crate::world::Choice;
+
+/// A failed run, with what is needed to see it again.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub why: String,
+    /// The program.
+    pub program: Rc<Program>,
+    /// The schedule.
+    pub schedule: Vec<Choice>,
+}
+
+impl Failure {
+    /// Runs the schedule again and gives a readable account.
+    pub fn account(&self) -> String {
+        let mut run = Run::new(&self.program, true);
+        let mut choices = Vec::new();
+        for choice in &self.schedule {
+            run.choices(&mut choices);
+            if run.finished(&choices) || !choices.contains(choice) {
+                break;
+            }
+            run.step(*choice);
+        }
+        run.choices(&mut choices);
+        run.finished(&choices);
+        let trace = run.world.borrow_mut().trace.take().unwrap_or_default();
+        format!("{}{}\n{}", self.program, trace.join("\n"), self.why)
+    }
+}

@@ -1,0 +1,379 @@
+//! What a program's thread does: checks and accesses as compiled code has them, and the runtime's synchronisation around the protocol.
+
+use std::fmt::Display;
+use std::rc::Rc;
+
+use dsm_abi::state as abi;
+use dsm_coherence::{Coherence, Extent, Rank};
+
+use crate::fabric::ModelFabric;
+use crate::oracle::Clocks;
+use crate::program::{BarrierKind, Op, Program};
+use crate::world::{Shared, Wait, World, pause};
+
+/// One thread and what it acts on.
+pub struct ThreadCode {
+    /// The world.
+    pub world: Shared,
+    /// The protocol in this process.
+    pub protocol: Rc<Coherence<ModelFabric>>,
+    /// The program.
+    pub program: Rc<Program>,
+    /// Number of the thread among all.
+    pub thread: usize,
+}
+
+impl ThreadCode {
+    fn process(&self) -> usize {
+        self.thread / self.program.threads
+    }
+
+    fn several(&self) -> bool {
+        self.program.threads > 1
+    }
+
+    /// The whole life of the thread: its operations, then meetings that make everything quiet, with a look at every byte.
+    pub async fn run(self) {
+        let mut meetings = 0;
+        for (number, op) in self.program.ops[self.thread].iter().enumerate() {
+            self.begin(number, op);
+            match *op {
+                Op::Read { addr, len } => self.read(addr, len).await,
+                Op::Write { addr, len, value } => self.write(addr, len, value).await,
+                Op::Lock(l) => self.lock(l).await,
+                Op::Unlock(l) => self.unlock(l).await,
+                Op::Barrier => {
+                    self.barrier(meetings).await;
+                    meetings += 1;
+                }
+                Op::Atomic { addr } => self.atomic(addr).await,
+                Op::SetFlag { addr, value } => {
+                    self.flush().await;
+                    self.write(addr, 1, value).await;
+                    self.flush().await;
+                }
+                Op::WaitFlag { addr, value } => self.wait_flag(addr, value).await,
+            }
+        }
+        let number = self.program.ops[self.thread].len();
+        let extras = if self.program.settle { 3 } else { 1 };
+        for extra in 0..extras {
+            self.begin(number + 2 * extra, &"final barrier");
+            self.barrier(meetings + extra).await;
+            if extra == 0 {
+                self.begin(number + 1, &"final look");
+                self.look_at_everything().await;
+            }
+        }
+        self.begin(number + 7, &"end");
+    }
+
+    fn begin(&self, number: usize, what: &dyn Display) {
+        let mut w = self.world.borrow_mut();
+        let thread = self.thread;
+        w.threads[thread].history = number as u64 + 1;
+        w.note(|| format!("---- {what}"));
+    }
+
+    fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
+        self.world.borrow().layout.extents(addr, len)
+    }
+
+    fn worst_state(&self, extent: Extent) -> u64 {
+        let mut w = self.world.borrow_mut();
+        extent
+            .blocks()
+            .map(|b| {
+                let loc = w.layout.state(b);
+                w.own_read(loc)
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Between a passed check and the access, other threads of the process may do anything.
+    async fn window(&self) {
+        if self.several() {
+            pause(&self.world, Wait::Ready).await;
+        }
+    }
+
+    async fn make_readable(&self, addr: usize, len: usize) {
+        for extent in self.extents(addr, len) {
+            self.window().await;
+            if self.worst_state(extent) >= u64::from(abi::READ_LIMIT) {
+                self.protocol.read_miss(extent).await;
+            }
+        }
+    }
+
+    async fn read(&self, addr: usize, len: usize) {
+        self.make_readable(addr, len).await;
+        for a in addr..addr + len {
+            self.window().await;
+            let mut w = self.world.borrow_mut();
+            let value = load(&mut w, a);
+            w.note(|| format!("read byte {a}: {value:#04x}"));
+            let thread = self.thread;
+            let judged = w.oracle.read(thread, a, value);
+            fail_if(&mut w, judged);
+        }
+    }
+
+    async fn write(&self, addr: usize, len: usize, value: u8) {
+        for extent in self.extents(addr, len) {
+            self.window().await;
+            if self.worst_state(extent) != u64::from(abi::WRITABLE) {
+                self.protocol.write_miss(extent).await;
+            }
+        }
+        for a in addr..addr + len {
+            self.window().await;
+            let mut w = self.world.borrow_mut();
+            w.note(|| format!("write byte {a}: {value:#04x}"));
+            let loc = w.layout.data(a);
+            w.own_write(loc, u64::from(value));
+            let thread = self.thread;
+            let judged = w.oracle.write(thread, a, value);
+            fail_if(&mut w, judged);
+        }
+    }
+
+    async fn atomic(&self, addr: usize) {
+        let block = self.extents(addr, 1)[0].first;
+        self.protocol
+            .critical(block, || {
+                let mut w = self.world.borrow_mut();
+                let old = load(&mut w, addr);
+                let loc = w.layout.data(addr);
+                w.own_write(loc, u64::from(old.wrapping_add(1)));
+                w.note(|| format!("atomic add to byte {addr}: found {old:#04x}"));
+                let thread = self.thread;
+                let judged = w.oracle.add(thread, addr, old);
+                fail_if(&mut w, judged);
+            })
+            .await;
+    }
+
+    /// The thread enters the runtime for a synchronisation: it is between no check and its access now.
+    fn leave_user(&self) {
+        let mut w = self.world.borrow_mut();
+        if self.several() {
+            let current = w.current;
+            w.drain(current, true);
+        }
+        let p = self.process();
+        w.processes[p].in_user -= 1;
+        w.visible |= self.several();
+    }
+
+    async fn enter_user(&self) {
+        if self.several() {
+            pause(&self.world, Wait::NotExclusive(self.process())).await;
+        }
+        let mut w = self.world.borrow_mut();
+        let p = self.process();
+        w.processes[p].in_user += 1;
+        w.visible |= self.several();
+    }
+
+    async fn release(&self) {
+        self.protocol.release().await;
+        pause(&self.world, Wait::Ready).await;
+        let mut w = self.world.borrow_mut();
+        let w = &mut *w;
+        // Whoever is told of the release by a later store or message sees all stores before it.
+        w.drain(w.current, true);
+        w.take_mutex();
+        w.visible = true;
+        w.sync.published[self.process()].join(w.oracle.clocks(self.thread));
+        w.sync.releases += 1;
+    }
+
+    async fn acquire_from(&self, process: usize) {
+        if process == self.process() {
+            // The threads of a process share its memory.
+            let known = self.world.borrow().sync.published[process].clone();
+            self.world.borrow_mut().visible = true;
+            return self.learn(&known);
+        }
+        pause(&self.world, Wait::Ready).await;
+        let known = {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            w.note(|| format!("acquire from p{process}"));
+            w.sync.published[process].clone()
+        };
+        self.protocol.acquire_from(Rank(process as u32)).await;
+        self.learn(&known);
+    }
+
+    fn learn(&self, clocks: &Clocks) {
+        self.world.borrow_mut().oracle.join(self.thread, clocks);
+    }
+
+    fn tick(&self) {
+        self.world.borrow_mut().oracle.tick(self.thread);
+    }
+
+    async fn lock(&self, lock: usize) {
+        self.leave_user();
+        pause(&self.world, Wait::LockFree(lock)).await;
+        let (last, clocks) = {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            w.sync.take_lock(lock)
+        };
+        if let Some(last) = last {
+            self.acquire_from(last).await;
+        }
+        self.learn(&clocks);
+        self.enter_user().await;
+    }
+
+    async fn unlock(&self, lock: usize) {
+        self.leave_user();
+        self.release().await;
+        pause(&self.world, Wait::Ready).await;
+        {
+            let mut w = self.world.borrow_mut();
+            let w = &mut *w;
+            w.visible = true;
+            w.sync.give_lock(lock, self.process(), w.oracle.clocks(self.thread));
+        }
+        self.tick();
+        self.enter_user().await;
+    }
+
+    async fn flush(&self) {
+        self.leave_user();
+        self.release().await;
+        self.tick();
+        for process in 0..self.program.processes {
+            self.acquire_from(process).await;
+        }
+        self.enter_user().await;
+    }
+
+    async fn wait_flag(&self, addr: usize, value: u8) {
+        loop {
+            let releases = self.world.borrow().sync.releases;
+            self.flush().await;
+            self.make_readable(addr, 1).await;
+            self.window().await;
+            let found = {
+                let mut w = self.world.borrow_mut();
+                let found = load(&mut w, addr);
+                w.note(|| format!("poll flag {addr}: {found:#04x}"));
+                let thread = self.thread;
+                let judged = w.oracle.read(thread, addr, found);
+                fail_if(&mut w, judged);
+                found
+            };
+            if found == value {
+                break;
+            }
+            // Polls again once another thread has released something. The own flush counts one.
+            self.leave_user();
+            pause(&self.world, Wait::Released(releases + 1)).await;
+            self.world.borrow_mut().visible = true;
+            self.enter_user().await;
+        }
+        self.flush().await;
+    }
+
+    /// All threads of all processes meet; one thread of each process does the protocol's part while the others wait in the runtime.
+    async fn barrier(&self, meeting: usize) {
+        self.leave_user();
+        let (arrived, generation) = {
+            let mut w = self.world.borrow_mut();
+            let w = &mut *w;
+            w.visible = true;
+            w.sync.bring(meeting, w.oracle.clocks(self.thread));
+            w.sync.arrive_local(self.process())
+        };
+        if arrived == self.program.threads as u32 {
+            match self.program.barrier {
+                BarrierKind::AllToAll => self.meet_all(meeting).await,
+                BarrierKind::Dissemination => self.disseminate(meeting as u32).await,
+            }
+            self.protocol.settle();
+            pause(&self.world, Wait::Ready).await;
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            let current = w.current;
+            w.drain(current, true);
+            w.sync.pass_local(self.process());
+        } else {
+            pause(&self.world, Wait::LocalBarrier(self.process(), generation)).await;
+            self.world.borrow_mut().visible = true;
+        }
+        let clocks = self.world.borrow_mut().sync.brought(meeting);
+        self.learn(&clocks);
+        self.tick();
+        self.enter_user().await;
+    }
+
+    async fn meet_all(&self, meeting: usize) {
+        self.release().await;
+        {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            w.sync.arrive(meeting);
+        }
+        pause(&self.world, Wait::Arrived(meeting, self.program.processes as u32)).await;
+        self.world.borrow_mut().visible = true;
+        for process in 0..self.program.processes {
+            self.acquire_from(process).await;
+        }
+    }
+
+    async fn disseminate(&self, meeting: u32) {
+        self.release().await;
+        let (me, size) = (self.process(), self.program.processes);
+        let mut distance = 1;
+        let mut round = 0;
+        while distance < size {
+            {
+                let mut w = self.world.borrow_mut();
+                let current = w.current;
+                w.drain(current, true);
+                w.visible = true;
+                w.sync.signal(meeting, round, me);
+            }
+            let partner = (me + size - distance) % size;
+            pause(&self.world, Wait::Signal(meeting, round, partner)).await;
+            self.acquire_from(partner).await;
+            pause(&self.world, Wait::Ready).await;
+            distance *= 2;
+            round += 1;
+        }
+        // `arrived` also counts here: the judge wants to know that everybody came.
+        self.world.borrow_mut().sync.arrive(meeting as usize);
+    }
+
+    async fn look_at_everything(&self) {
+        let bytes = self.program.blocks * self.program.block_bytes;
+        self.make_readable(0, bytes).await;
+        let mut w = self.world.borrow_mut();
+        for a in 0..bytes {
+            let value = load(&mut w, a);
+            let last = w.oracle.last(a);
+            if value != last {
+                let thread = self.thread;
+                w.fail(format!("lost byte: at the end thread {thread} reads {value:#04x} from byte {a}, last was {last:#04x}"));
+            }
+        }
+    }
+}
+
+fn load(w: &mut World, addr: usize) -> u8 {
+    let loc = w.layout.data(addr);
+    w.own_read(loc) as u8
+}
+
+fn fail_if(w: &mut World, judged: Result<(), String>) {
+    if let Err(why) = judged {
+        w.fail(why);
+    }
+}
