@@ -73,9 +73,7 @@ fn all_modules() {
         .collect();
     paths.sort();
     assert!(paths.len() >= 20, "only {} modules found", paths.len());
-    let failures: Vec<String> = paths
-        .iter()
-        .filter_map(|p| run(p).err().map(|e| format!("{}:\n{e}", p.display())))
-        .collect();
+    let failures: Vec<String> =
+        paths.iter().filter_map(|p| run(p).err().map(|e| format!("{}:\n{e}", p.display()))).collect();
     assert!(failures.is_empty(), "{} of {} failed\n{}", failures.len(), paths.len(), failures.join("\n"));
 }

@@ -5,9 +5,11 @@ target triple = "x86_64-pc-linux-gnu"
 define double @f(ptr %p, i64 %n) {
 ; CHECK-LABEL: define double @f
 ; CHECK: ph:
-; CHECK: load atomic i8
+; CHECK: load volatile i64
+; CHECK: fence acquire
 ; CHECK: loop:
 ; CHECK-NOT: load atomic
+; CHECK-NOT: load volatile
 ; CHECK: exit:
 ; CHECK: call void @__dsm_load_range(ptr %p, i64
 entry:

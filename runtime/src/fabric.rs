@@ -136,7 +136,10 @@ impl Fabric for ShmFabric {
 
     #[inline]
     async fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> u64 {
-        self.word(at.0, word).fetch_or(bits, Ordering::SeqCst)
+        let old = self.word(at.0, word).fetch_or(bits, Ordering::SeqCst);
+        // A reader reads data after its mark.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        old
     }
 
     #[inline]
@@ -299,10 +302,13 @@ impl Fabric for ShmFabric {
     }
 
     async fn lock_gate(&self, gate: Gate) -> MutexGuard<'_, ()> {
-        match gate {
+        let guard = match gate {
             Gate::Publish => self.gates[0].lock(),
             Gate::Acquire => self.gates[1].lock(),
-        }
+        };
+        // A release looks at the marks after everything the process stored.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        guard
     }
 
     fn begin_exclusive(&self) -> bool {

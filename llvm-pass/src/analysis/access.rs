@@ -53,7 +53,9 @@ impl Reader<'_> {
         if !ty.is_fixed_size() {
             return match private {
                 Some(_) => What::Ranges(vec![]),
-                None => What::Unsupported("access to a vector of run-time length in shared memory".to_owned()),
+                None => {
+                    What::Unsupported("access to a vector of run-time length in shared memory".to_owned())
+                }
             };
         }
         let size = self.module.store_size(ty).max(1);
@@ -146,11 +148,33 @@ impl Reader<'_> {
     /// Intrinsics of the target, such as non-temporal or AVX masked accesses.
     fn other_intrinsic(&self, call: Value, name: &str) -> Vec<What> {
         const SILENT: &[&str] = &[
-            "llvm.lifetime.", "llvm.prefetch", "llvm.invariant.", "llvm.assume", "llvm.dbg.", "llvm.objectsize",
-            "llvm.stack", "llvm.va_end", "llvm.launder", "llvm.strip", "llvm.ptrmask", "llvm.threadlocal",
-            "llvm.experimental.noalias", "llvm.var.annotation", "llvm.ptr.annotation", "llvm.frameaddress",
-            "llvm.returnaddress", "llvm.eh.", "llvm.fake.use", "llvm.annotation", "llvm.preserve.", "llvm.ubsantrap",
-            "llvm.donothing", "llvm.clear_cache", "llvm.type.", "llvm.localescape", "llvm.sponentry",
+            "llvm.lifetime.",
+            "llvm.prefetch",
+            "llvm.invariant.",
+            "llvm.assume",
+            "llvm.dbg.",
+            "llvm.objectsize",
+            "llvm.stack",
+            "llvm.va_end",
+            "llvm.launder",
+            "llvm.strip",
+            "llvm.ptrmask",
+            "llvm.threadlocal",
+            "llvm.experimental.noalias",
+            "llvm.var.annotation",
+            "llvm.ptr.annotation",
+            "llvm.frameaddress",
+            "llvm.returnaddress",
+            "llvm.eh.",
+            "llvm.fake.use",
+            "llvm.annotation",
+            "llvm.preserve.",
+            "llvm.ubsantrap",
+            "llvm.donothing",
+            "llvm.clear_cache",
+            "llvm.type.",
+            "llvm.localescape",
+            "llvm.sponentry",
         ];
         if SILENT.iter().any(|p| name.starts_with(p)) || !call.call_touches_memory() {
             return vec![];
@@ -202,21 +226,26 @@ impl Reader<'_> {
                 Length::StrLen(list) => list.iter().copied().chain([argument]).collect(),
                 _ => vec![argument],
             };
-            if operands.iter().any(|&i| i >= call.arg_count()) || !call.operand(argument).ty().is_plain_pointer() {
+            if operands.iter().any(|&i| i >= call.arg_count())
+                || !call.operand(argument).ty().is_plain_pointer()
+            {
                 return self.external(call, name);
             }
             ranges.push(self.range(call, kind, argument, length));
         }
         let arguments = match function.format {
             Format::None => Some((0, vec![])),
-            Format::Print(format, first) => constant_format(call, format).map(|f| (first, print_arguments(&f))),
+            Format::List => None,
+            Format::Print(format, first) => {
+                constant_format(call, format).map(|f| (first, print_arguments(&f)))
+            }
             Format::Scan(format, first, source) => {
                 constant_format(call, format).map(|f| (first, scan_arguments(&f, source)))
             }
         };
         let Some((first, arguments)) = arguments else {
             notes.push(What::Remark(format!(
-                "the format of {name} is not a constant: strings behind it are not made valid before the call"
+                "the arguments of {name} are not known here: strings among them are not made valid before the call"
             )));
             notes.insert(0, What::Ranges(ranges));
             return notes;
@@ -263,7 +292,8 @@ impl Reader<'_> {
         let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
         if call.asm_touches_memory() && call.args().iter().any(shared) {
             return vec![What::Unsupported(
-                "inline assembly with an operand in memory that may be shared: its accesses are not checked".to_owned(),
+                "inline assembly with an operand in memory that may be shared: its accesses are not checked"
+                    .to_owned(),
             )];
         }
         vec![]

@@ -36,6 +36,8 @@ const W: Kind = Kind::Store;
 pub enum Format {
     /// No format.
     None,
+    /// The arguments are behind a `va_list`.
+    List,
     /// `printf`: the format at this argument, its arguments from that one on.
     Print(u32, u32),
     /// `scanf`, likewise; the third is the source string, which bounds `%s`.
@@ -89,7 +91,7 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         // numbers
         "atoi" | "atol" | "atoll" | "atof" => [(R, 0, S)];
         "strtol" | "strtoul" | "strtoll" | "strtoull" | "strtod" | "strtof" | "strtold" | "strtoimax" | "strtoumax" => [(R, 0, S), (W, 1, N(8))];
-        "modf" | "sincos_" => [(W, 1, N(8))];
+        "modf" => [(W, 1, N(8))];
         "modff" => [(W, 1, N(4))];
         "modfl" => [(W, 1, N(16))];
         "frexp" | "frexpf" | "frexpl" | "lgamma_r" | "lgammaf_r" | "lgammal_r" => [(W, 1, N(4))];
@@ -106,6 +108,10 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sprintf" => [(R, 1, S), (W, 0, F(1))], Format::Print(1, 2);
         "snprintf" => [(R, 2, S), (W, 0, A(1))], Format::Print(2, 3);
         "__sprintf_chk" => [(R, 3, S), (W, 0, F(3))], Format::Print(3, 4);
+        "vprintf" => [(R, 0, S)], Format::List;
+        "vfprintf" | "vdprintf" => [(R, 1, S)], Format::List;
+        "vsnprintf" => [(R, 2, S), (W, 0, A(1))], Format::List;
+        "__vsnprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::List;
         "__snprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::Print(4, 5);
         // formatted input
         "scanf" | "__isoc99_scanf" | "__isoc23_scanf" => [(R, 0, S)], Format::Scan(0, 1, None);
@@ -121,10 +127,22 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "fwrite" | "fwrite_unlocked" => [(R, 0, P(1, 2))];
         "read" | "pread" | "pread64" | "recv" => [(W, 1, A(2))];
         "write" | "pwrite" | "pwrite64" | "send" => [(R, 1, A(2))];
+        "pipe" | "pipe2" => [(W, 0, N(8))];
+        "socketpair" => [(W, 3, N(8))];
+        "fstat" | "fstat64" => [(W, 1, N(144))];
+        "stat" | "stat64" | "lstat" | "lstat64" => [(R, 0, S), (W, 1, N(144))];
+        "fstatat" | "fstatat64" => [(R, 1, S), (W, 2, N(144))];
+        "mkstemp" | "mkstemp64" | "mkdtemp" => [(R, 0, S), (W, 0, L(0))];
+        "getline" => [(W, 0, N(8)), (W, 1, N(8))];
+        "readlink" => [(R, 0, S), (W, 1, A(2))];
+        "realpath" => [(R, 0, S)];
+        "wait" => [(W, 0, N(4))];
+        "waitpid" => [(W, 1, N(4))];
+        "uname" => [(W, 0, N(390))];
         "getcwd" => [(W, 0, A(1))];
         "gethostname" => [(W, 0, A(1))];
         "fgetc" | "getc" | "fclose" | "fflush" | "feof" | "ferror" | "rewind" | "fileno" | "pclose" | "ftell" | "clearerr" | "fseek" => [];
-        "fputc" | "putc" | "ungetc" | "setvbuf_" => [];
+        "fputc" | "putc" | "ungetc" => [];
         // time
         "time" => [(W, 0, N(8))];
         "gettimeofday" => [(W, 0, N(16)), (W, 1, N(8))];
@@ -147,25 +165,114 @@ fn callback_table(name: &str) -> Option<&'static [Effect]> {
         "qsort" | "qsort_r" => Some(&[(W, 0, P(1, 2))]),
         // The key is read by the callback alone.
         "bsearch" => Some(&[(R, 1, P(2, 3))]),
+        // Control comes back from wherever `longjmp` is called, so whatever happened until then lies before the return.
+        "setjmp" | "_setjmp" | "__sigsetjmp" | "sigsetjmp" => Some(&[(W, 0, N(JMP_BUF_BYTES))]),
+        "longjmp" | "_longjmp" | "siglongjmp" | "__longjmp_chk" => Some(&[(R, 0, N(JMP_BUF_BYTES))]),
         _ => None,
     }
 }
 
+/// Size of a `jmp_buf`, the largest of the targets that are supported (AArch64).
+const JMP_BUF_BYTES: u64 = if cfg!(target_arch = "aarch64") { 312 } else { 200 };
+
 /// The functions whose only memory is `errno`, without the suffixes for `float` and `long double`.
 const MATH: &[&str] = &[
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc",
-    "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "ilogb", "j0", "j1",
-    "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "nearbyint",
-    "nextafter", "pow", "remainder", "rint", "round", "scalbln", "scalbn", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma",
-    "trunc", "y0", "y1",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "hypot",
+    "ilogb",
+    "j0",
+    "j1",
+    "ldexp",
+    "lgamma",
+    "llrint",
+    "llround",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "lrint",
+    "lround",
+    "nearbyint",
+    "nextafter",
+    "pow",
+    "remainder",
+    "rint",
+    "round",
+    "scalbln",
+    "scalbn",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+    "y0",
+    "y1",
 ];
 
 /// Functions without pointer arguments that neither touch the program's memory nor synchronise.
 const PLAIN: &[&str] = &[
-    "abs", "labs", "llabs", "div", "ldiv", "rand", "srand", "random", "srandom", "drand48", "lrand48", "mrand48", "srand48",
-    "clock", "putchar", "getchar", "toupper", "tolower", "isalpha", "isdigit", "isspace", "isalnum", "isupper", "islower",
-    "isxdigit", "ispunct", "isprint", "getpid", "__errno_location", "__ctype_b_loc", "__ctype_tolower_loc",
-    "__ctype_toupper_loc", "sysconf", "close", "lseek",
+    "abs",
+    "labs",
+    "llabs",
+    "div",
+    "ldiv",
+    "rand",
+    "srand",
+    "random",
+    "srandom",
+    "drand48",
+    "lrand48",
+    "mrand48",
+    "srand48",
+    "clock",
+    "putchar",
+    "getchar",
+    "toupper",
+    "tolower",
+    "isalpha",
+    "isdigit",
+    "isspace",
+    "isalnum",
+    "isupper",
+    "islower",
+    "isxdigit",
+    "ispunct",
+    "isprint",
+    "getpid",
+    "__errno_location",
+    "__ctype_b_loc",
+    "__ctype_tolower_loc",
+    "__ctype_toupper_loc",
+    "sysconf",
+    "close",
+    "lseek",
 ];
 
 /// The function's description, if it is in the table.

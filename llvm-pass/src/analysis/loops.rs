@@ -72,7 +72,11 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
 
 fn mark_syncs(out: &mut Function) {
     for id in 0..out.facts.blocks.len() {
-        if out.facts.blocks[id].events.iter().any(|e| e.what == What::Sync || matches!(e.what, What::Atomic(_))) {
+        if out.facts.blocks[id]
+            .events
+            .iter()
+            .any(|e| e.what == What::Sync || matches!(e.what, What::Atomic(_)))
+        {
             let mut at = out.facts.blocks[id].inner;
             while let Some(l) = at {
                 out.facts.loops[l].syncs = true;

@@ -230,4 +230,3 @@ fn reverse_postorder(function: Value) -> Vec<Block> {
     out.reverse();
     out
 }
-

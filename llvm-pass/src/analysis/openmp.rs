@@ -18,7 +18,10 @@ pub struct Entry {
 
 /// True of names that this table is responsible for.
 pub fn is_openmp(name: &str) -> bool {
-    name.starts_with("__kmpc_") || name.starts_with("omp_") || name.starts_with("kmp_") || name.starts_with("__tgt_")
+    name.starts_with("__kmpc_")
+        || name.starts_with("omp_")
+        || name.starts_with("kmp_")
+        || name.starts_with("__tgt_")
 }
 
 const ALL: u32 = u32::MAX;
@@ -39,22 +42,53 @@ macro_rules! bounds {
 pub fn entry(name: &str) -> Option<Entry> {
     let known = |uncaptured, touches, syncs| Some(Entry { uncaptured, touches, syncs });
     match name {
-        "__kmpc_global_thread_num" | "__kmpc_bound_thread_num" | "__kmpc_global_num_threads"
-        | "__kmpc_bound_num_threads" | "__kmpc_in_parallel" | "__kmpc_push_num_threads" | "__kmpc_push_proc_bind"
-        | "__kmpc_push_num_teams" | "__kmpc_for_static_fini" | "__kmpc_dispatch_fini_4" | "__kmpc_dispatch_fini_8"
-        | "__kmpc_dispatch_fini_4u" | "__kmpc_dispatch_fini_8u" | "__kmpc_begin" | "__kmpc_end" => known(ALL, &[], false),
+        "__kmpc_global_thread_num"
+        | "__kmpc_bound_thread_num"
+        | "__kmpc_global_num_threads"
+        | "__kmpc_bound_num_threads"
+        | "__kmpc_in_parallel"
+        | "__kmpc_push_num_threads"
+        | "__kmpc_push_proc_bind"
+        | "__kmpc_push_num_teams"
+        | "__kmpc_for_static_fini"
+        | "__kmpc_dispatch_fini_4"
+        | "__kmpc_dispatch_fini_8"
+        | "__kmpc_dispatch_fini_4u"
+        | "__kmpc_dispatch_fini_8u"
+        | "__kmpc_begin"
+        | "__kmpc_end" => known(ALL, &[], false),
         "__kmpc_for_static_init_4" | "__kmpc_for_static_init_4u" => known(ALL, bounds!(3, 4), false),
         "__kmpc_for_static_init_8" | "__kmpc_for_static_init_8u" => known(ALL, bounds!(3, 8), false),
         "__kmpc_dispatch_next_4" | "__kmpc_dispatch_next_4u" => known(ALL, bounds!(2, 4), true),
         "__kmpc_dispatch_next_8" | "__kmpc_dispatch_next_8u" => known(ALL, bounds!(2, 8), true),
-        "__kmpc_dispatch_init_4" | "__kmpc_dispatch_init_4u" | "__kmpc_dispatch_init_8" | "__kmpc_dispatch_init_8u"
+        "__kmpc_dispatch_init_4"
+        | "__kmpc_dispatch_init_4u"
+        | "__kmpc_dispatch_init_8"
+        | "__kmpc_dispatch_init_8u"
         | "__kmpc_dispatch_deinit" => known(ALL, &[], true),
-        "__kmpc_barrier" | "__kmpc_cancel_barrier" | "__kmpc_flush" | "__kmpc_serialized_parallel"
-        | "__kmpc_end_serialized_parallel" | "__kmpc_single" | "__kmpc_end_single" | "__kmpc_master"
-        | "__kmpc_end_master" | "__kmpc_masked" | "__kmpc_end_masked" | "__kmpc_ordered" | "__kmpc_end_ordered"
-        | "__kmpc_critical" | "__kmpc_critical_with_hint" | "__kmpc_end_critical" | "__kmpc_end_reduce"
-        | "__kmpc_end_reduce_nowait" | "__kmpc_omp_taskwait" | "__kmpc_omp_taskyield" | "__kmpc_taskgroup"
-        | "__kmpc_end_taskgroup" | "__kmpc_doacross_fini" => known(ALL, &[], true),
+        "__kmpc_barrier"
+        | "__kmpc_cancel_barrier"
+        | "__kmpc_flush"
+        | "__kmpc_serialized_parallel"
+        | "__kmpc_end_serialized_parallel"
+        | "__kmpc_single"
+        | "__kmpc_end_single"
+        | "__kmpc_master"
+        | "__kmpc_end_master"
+        | "__kmpc_masked"
+        | "__kmpc_end_masked"
+        | "__kmpc_ordered"
+        | "__kmpc_end_ordered"
+        | "__kmpc_critical"
+        | "__kmpc_critical_with_hint"
+        | "__kmpc_end_critical"
+        | "__kmpc_end_reduce"
+        | "__kmpc_end_reduce_nowait"
+        | "__kmpc_omp_taskwait"
+        | "__kmpc_omp_taskyield"
+        | "__kmpc_taskgroup"
+        | "__kmpc_end_taskgroup"
+        | "__kmpc_doacross_fini" => known(ALL, &[], true),
         // Reads the vector of iteration numbers.
         "__kmpc_doacross_post" | "__kmpc_doacross_wait" => known(ALL, &[], true),
         // The variable is a key and the source of the copies, which the runtime makes with checks of its own.

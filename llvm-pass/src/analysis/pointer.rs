@@ -27,7 +27,8 @@ impl Privacy {
     pub fn of(&self, pointer: Value) -> Option<Private> {
         let ty = pointer.ty();
         if !ty.is_plain_pointer() {
-            return (ty.kind() == crate::llvm::TypeKind::LLVMPointerTypeKind).then_some(Private::OtherAddressSpace);
+            return (ty.kind() == crate::llvm::TypeKind::LLVMPointerTypeKind)
+                .then_some(Private::OtherAddressSpace);
         }
         let mut seen = HashSet::new();
         let mut work = vec![pointer];

@@ -161,9 +161,7 @@ impl Context {
     /// A byte array constant.
     pub fn const_bytes(self, bytes: &[u8]) -> Value {
         // SAFETY: {pointer, length} bytes that LLVM copies.
-        Value(unsafe {
-            core::LLVMConstStringInContext2(self.0, bytes.as_ptr().cast(), bytes.len(), 1)
-        })
+        Value(unsafe { core::LLVMConstStringInContext2(self.0, bytes.as_ptr().cast(), bytes.len(), 1) })
     }
 
     /// The pointer with this constant address.

@@ -423,4 +423,3 @@ impl Module {
         unsafe { dsm_shim_module_diagnose(self.0, severity as c_int, text.as_ptr(), text.len()) }
     }
 }
-

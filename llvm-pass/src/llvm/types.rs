@@ -84,7 +84,9 @@ impl Type {
     pub fn function(self, params: &[Type], variadic: bool) -> Type {
         let mut raw: Vec<LLVMTypeRef> = params.iter().map(|t| t.0).collect();
         // SAFETY: the array outlives the call and has the stated length.
-        Type(unsafe { core::LLVMFunctionType(self.0, raw.as_mut_ptr(), raw.len() as c_uint, variadic.into()) })
+        Type(unsafe {
+            core::LLVMFunctionType(self.0, raw.as_mut_ptr(), raw.len() as c_uint, variadic.into())
+        })
     }
 
     /// An array of this type.

@@ -448,6 +448,22 @@ impl Value {
         }
     }
 
+    /// Removes an enum attribute of a function's parameter (0-based).
+    pub fn remove_param_attribute(self, index: u32, name: &str) {
+        // SAFETY: live handle of a function; removing an absent attribute does nothing.
+        unsafe { core::LLVMRemoveEnumAttributeAtIndex(self.0, index + 1, attribute_kind(name)) }
+    }
+
+    /// Removes an instruction's metadata of the kind.
+    pub fn remove_metadata(self, kind: &str) {
+        // SAFETY: live handle of an instruction; a null node removes.
+        unsafe {
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let kind = core::LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as c_uint);
+            core::LLVMSetMetadata(self.0, kind, std::ptr::null_mut());
+        }
+    }
+
     /// True if a function has the enum attribute.
     pub fn has_function_attribute(self, name: &str) -> bool {
         // SAFETY: callers pass functions only.
@@ -480,7 +496,10 @@ impl Value {
         unsafe {
             (0..core::LLVMCountIncoming(self.0))
                 .map(|i| {
-                    (Value(core::LLVMGetIncomingValue(self.0, i)), Block(core::LLVMGetIncomingBlock(self.0, i)))
+                    (
+                        Value(core::LLVMGetIncomingValue(self.0, i)),
+                        Block(core::LLVMGetIncomingBlock(self.0, i)),
+                    )
                 })
                 .collect()
         }

@@ -48,7 +48,13 @@ impl Facts {
 
     fn intersect(&mut self, other: &Facts) {
         for (key, extents) in &mut self.0 {
-            extents.retain(|&e| other.covers(*key, e));
+            extents.retain_mut(|e| {
+                if !other.covers(*key, *e) {
+                    // Written on one path and read on the other: readable on both.
+                    e.2 = Kind::Load;
+                }
+                other.covers(*key, *e)
+            });
         }
         self.0.retain(|_, extents| !extents.is_empty());
     }

@@ -90,7 +90,14 @@ impl Display for FunctionPlan {
             writeln!(f, "  {check}")?;
         }
         for (site, masked) in &self.masked {
-            writeln!(f, "  masked #{site} {} {:?} {} x {}", kind(masked.kind), masked.lanes, masked.count, masked.element)?;
+            writeln!(
+                f,
+                "  masked #{site} {} {:?} {} x {}",
+                kind(masked.kind),
+                masked.lanes,
+                masked.count,
+                masked.element
+            )?;
         }
         for (site, range) in &self.ranges {
             writeln!(f, "  range #{site} {} arg{} {}", kind(range.kind), range.argument, range.length)?;

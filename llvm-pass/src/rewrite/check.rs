@@ -37,9 +37,7 @@ impl Emitter<'_> {
         self.builder.before(before).locate_as(before);
         let i64_type = self.builder.context.i64();
         let (bad, entry) = match test {
-            Test::Line => {
-                (self.bad(self.line(self.builder.address(pointer)), kind), Self::miss_entry(kind))
-            }
+            Test::Line => (self.bad(self.line(self.builder.address(pointer)), kind), Self::miss_entry(kind)),
             Test::Ends => {
                 let first = self.builder.address(pointer);
                 let last = self.builder.add(first, i64_type.constant(length - 1));
@@ -74,11 +72,8 @@ impl Emitter<'_> {
         let first = self.builder.address(pointer);
         // An empty range tests its own address, which is harmless; a pointer before it might not be.
         let empty = self.builder.icmp(IntPredicate::LLVMIntEQ, length, i64_type.constant(0));
-        let past = self.builder.select(
-            empty,
-            i64_type.constant(0),
-            self.builder.sub(length, i64_type.constant(1)),
-        );
+        let past =
+            self.builder.select(empty, i64_type.constant(0), self.builder.sub(length, i64_type.constant(1)));
         let bad = self.range_bad(first, self.builder.add(first, past), kind);
         self.slow_path(before, bad, Self::range_entry(kind), pointer, length);
     }
@@ -104,11 +99,9 @@ impl Emitter<'_> {
         let state_address = self.builder.offset(context.const_address(STATE_BASE), line);
         let state = self.builder.load_acquire(context.i8(), state_address, 1);
         match kind {
-            Kind::Load => self.builder.icmp(
-                IntPredicate::LLVMIntUGE,
-                state,
-                context.i8().constant(READ_LIMIT.into()),
-            ),
+            Kind::Load => {
+                self.builder.icmp(IntPredicate::LLVMIntUGE, state, context.i8().constant(READ_LIMIT.into()))
+            }
             Kind::Store => {
                 self.builder.icmp(IntPredicate::LLVMIntNE, state, context.i8().constant(WRITABLE.into()))
             }

@@ -51,7 +51,8 @@ impl Entries {
             }
             let context = self.module.context();
             let params: Vec<Type> = params.iter().map(|p| type_named(context, p)).collect();
-            let function = self.module.add_function(name, type_named(context, result).function(&params, false));
+            let function =
+                self.module.add_function(name, type_named(context, result).function(&params, false));
             decorate(function, name);
             function
         })
@@ -60,7 +61,8 @@ impl Entries {
 
 fn decorate(function: Value, name: &str) {
     function.add_function_attribute("nounwind");
-    let checks = ["__dsm_load_miss", "__dsm_store_miss", "__dsm_load_range", "__dsm_store_range", "__dsm_load_str"];
+    let checks =
+        ["__dsm_load_miss", "__dsm_store_miss", "__dsm_load_range", "__dsm_store_range", "__dsm_load_str"];
     if checks.contains(&name) {
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");

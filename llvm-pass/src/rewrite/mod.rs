@@ -10,8 +10,9 @@ pub mod module;
 pub mod stack;
 
 use crate::analysis::Function;
+use crate::analysis::facts::Kind;
 use crate::llvm::{Analyses, Module, Opcode, Value};
-use crate::plan::FunctionPlan;
+use crate::plan::{Decision, FunctionPlan};
 
 use check::Emitter;
 
@@ -24,6 +25,7 @@ pub fn function(
     plan: &FunctionPlan,
 ) {
     gather_allocas(facts.value);
+    forget_invariance(facts, plan);
     let groups = loops::expand(emitter, &analyses, facts, plan);
     drop(analyses);
     for group in &groups {
@@ -47,6 +49,24 @@ pub fn function(
         atomic::emit(module, emitter, site(*number));
     }
     stack::apply(module, emitter.builder, facts.value, &plan.stack, &facts.sites);
+}
+
+/// A miss changes memory that the program only reads. Promises that nobody writes it (a `readonly noalias` parameter,
+/// an invariant load) would let later passes move a load above its check.
+fn forget_invariance(facts: &Function, plan: &FunctionPlan) {
+    for index in 0..facts.value.param_count() {
+        for name in ["readonly", "readnone"] {
+            facts.value.remove_param_attribute(index, name);
+        }
+    }
+    for (site, (kind, _, decision)) in &plan.decisions {
+        let load = facts.sites[*site as usize];
+        if *kind == Kind::Load && !matches!(decision, Decision::Private(_)) {
+            for metadata in ["invariant.load", "invariant.group"] {
+                load.remove_metadata(metadata);
+            }
+        }
+    }
 }
 
 /// Allocas are static only in the entry block, which checks are about to split: they go to its top.

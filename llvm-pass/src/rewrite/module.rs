@@ -112,7 +112,8 @@ pub fn main_function(module: Module, builder: &Builder) {
 pub fn constructors(module: Module) {
     let Some(list) = module.global("llvm.global_ctors") else { return };
     let context = module.context();
-    for (number, record) in list.initializer().map_or(vec![], |i| i.operands().collect()).into_iter().enumerate()
+    for (number, record) in
+        list.initializer().map_or(vec![], |i| i.operands().collect()).into_iter().enumerate()
     {
         let (priority, function, data) = (record.operand(0), record.operand(1), record.operand(2));
         if function.is_null_pointer() {

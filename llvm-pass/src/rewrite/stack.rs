@@ -86,7 +86,7 @@ fn enter<'a>(module: Module, builder: &'a Builder, function: Value, plan: &Stack
     let on_entry = builder.load(ptr, pointer, 8);
     let mut fixed_top = on_entry;
     if !plan.slots.is_empty() {
-        fixed_top = lowered(builder, on_entry, builder.context.i64().constant(plan.size), plan.align);
+        fixed_top = lowered(builder, on_entry, builder.context.i64().constant(plan.size), plan.align, true);
         fixed_top.set_name("dsm.frame");
         builder.store(fixed_top, pointer, 8);
     }
@@ -99,12 +99,12 @@ fn enter<'a>(module: Module, builder: &'a Builder, function: Value, plan: &Stack
     Frame { builder, pointer, on_entry, fixed_top, top_slot }
 }
 
-/// `top - bytes`, aligned. The stack pointer is always a multiple of the ABI's alignment.
-fn lowered(builder: &Builder, top: Value, bytes: Value, align: u64) -> Value {
+/// `top - bytes`, aligned to at least the ABI's alignment. `rounded`: the number of bytes is a multiple of that already.
+fn lowered(builder: &Builder, top: Value, bytes: Value, align: u64, rounded: bool) -> Value {
     let i64_type = builder.context.i64();
     let minus = builder.sub(i64_type.constant(0), bytes);
     let lower = builder.offset(top, minus);
-    if align <= STACK_ALIGN && bytes.is_constant() {
+    if align <= STACK_ALIGN && rounded {
         return lower;
     }
     let mask = i64_type.constant(align.max(STACK_ALIGN).wrapping_neg());
@@ -155,14 +155,7 @@ fn dynamic(module: Module, frame: &Frame<'_>, alloca: Value) {
     let count = builder.int_cast(alloca.operand(0), i64_type, false);
     let bytes = builder.mul(count, i64_type.constant(element));
     let current = builder.load(builder.context.ptr(), frame.pointer, 8);
-    let lower = lowered(builder, current, bytes, u64::from(alloca.align().max(1)));
-    let lower = if bytes.is_constant() && element % STACK_ALIGN != 0 {
-        // A constant number outside the entry block: alignment is not in the count.
-        let mask = i64_type.constant(STACK_ALIGN.wrapping_neg());
-        builder.int_to_ptr(builder.and(builder.address(lower), mask))
-    } else {
-        lower
-    };
+    let lower = lowered(builder, current, bytes, u64::from(alloca.align().max(1)), false);
     set_top(frame, lower);
     retire(alloca, lower);
 }

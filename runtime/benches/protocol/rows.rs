@@ -102,7 +102,7 @@ fn heap(rank: u32) -> usize {
 }
 
 fn private_data() {
-    let mut sample = |bytes: usize| {
+    let sample = |bytes: usize| {
         median(
             (0..ROUNDS as u64)
                 .map(|round| {
@@ -126,7 +126,7 @@ fn read_miss() {
         }
         barrier();
         if sync::rank() == 1 {
-            let ns = time(|| (0..BLOCKS).for_each(|i| drop(black_box(load(heap(0) + i * 4096)))));
+            let ns = time(|| (0..BLOCKS).for_each(|i| _ = black_box(load(heap(0) + i * 4096))));
             samples.push(ns / BLOCKS as f64);
         }
         barrier();
@@ -257,7 +257,7 @@ fn busy_home() {
         barrier();
         let mut ns = 0.0;
         if sync::rank() == 1 {
-            ns = time(|| (0..BLOCKS).for_each(|i| drop(black_box(load(heap(0) + i * 4096))))) / BLOCKS as f64;
+            ns = time(|| (0..BLOCKS).for_each(|i| _ = black_box(load(heap(0) + i * 4096)))) / BLOCKS as f64;
             sync::control_store(3072, 2 * round + u64::from(busy) + 1);
         } else if busy {
             // Computes without ever entering the runtime's protocol.

@@ -50,6 +50,7 @@ impl<F: Fabric> Coherence<F> {
         let dirty = marks::take(&self.fabric, MarkKind::Dirty, 0, chunk.0).await;
         let read = marks::take(&self.fabric, MarkKind::Read, 0, chunk.0).await;
         let taken = marks::take(&self.fabric, MarkKind::Taken, 0, chunk.0).await;
+        let mut listed: Option<(Extent, Timestamp)> = None;
         for index in marks::ones(dirty | read | taken) {
             let block = chunk.block(index as u32);
             let mut reasons = Reasons { dirty: dirty & block.bit() != 0, read: read & block.bit() != 0 };
@@ -60,17 +61,27 @@ impl<F: Fabric> Coherence<F> {
             };
             if publish {
                 version = self.publish(block, reasons.read && exclusive, version).await;
-                self.add_notice(block, version);
+                self.fabric.published(block, version);
+                match &mut listed {
+                    Some((run, wr_ts)) if run.end() == block && *wr_ts == version => run.count += 1,
+                    _ => {
+                        if let Some((run, wr_ts)) = listed.replace((Extent::single(block), version)) {
+                            self.add_notice(run, wr_ts);
+                        }
+                    }
+                }
             }
+        }
+        if let Some((run, wr_ts)) = listed {
+            self.add_notice(run, wr_ts);
         }
         version
     }
 
-    pub(crate) fn add_notice(&self, block: Block, wr_ts: Timestamp) {
-        let notice = Notice { writer: self.me(), extent: Extent::single(block), wr_ts };
-        self.fabric.published(block, wr_ts);
-        self.stats.notices_out.add(1);
-        self.signature().add(notice);
+    /// Lists own blocks of one version; acquirers see it when the signature is published.
+    fn add_notice(&self, extent: Extent, wr_ts: Timestamp) {
+        self.stats.notices_out.add(extent.count);
+        self.signature().add(Notice { writer: self.me(), extent, wr_ts });
     }
 
     /// Whether a block whose home is elsewhere was changed here and has to be published. If it was not, the notice that is owed nevertheless is of the
@@ -167,7 +178,8 @@ impl<F: Fabric> Coherence<F> {
         if let Held::Moving { from, writable } = self.lock(block).await {
             let at_least = self.signature().clock() + 1;
             let wr_ts = self.move_home(block, from, writable, at_least).await;
-            self.add_notice(block, wr_ts);
+            fabric.published(block, wr_ts);
+            self.add_notice(Extent::single(block), wr_ts);
             self.signature().publish(fabric);
         }
         let chunk = fabric.lock_chunk(block.chunk()).await;

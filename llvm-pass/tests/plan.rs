@@ -1,0 +1,179 @@
+//! Snapshots of printed plans, made from hand-written facts without LLVM.
+
+use dsm_pass::analysis::facts::{
+    Access, BlockFacts, Condition, Event, FunctionFacts, Hull, Kind, LoopFacts, StackFacts, StackSlot, What,
+};
+use dsm_pass::analysis::format::{print_arguments, scan_arguments};
+use dsm_pass::options::{OptionError, Options};
+use dsm_pass::plan::plan;
+
+fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
+    Access { kind, operand: 0, key, offset, size, align: size, private: None, hulls: vec![] }
+}
+
+fn block(preds: &[usize], events: Vec<(u32, What)>) -> BlockFacts {
+    let events = events.into_iter().map(|(site, what)| Event { site, what }).collect();
+    BlockFacts { preds: preds.to_vec(), events, ..BlockFacts::default() }
+}
+
+fn printed(facts: &FunctionFacts, options: &str) -> String {
+    plan(facts, &Options::parse(options).expect("valid options")).to_string()
+}
+
+fn function(blocks: Vec<BlockFacts>) -> FunctionFacts {
+    FunctionFacts { name: "f".to_owned(), blocks, ..FunctionFacts::default() }
+}
+
+#[test]
+fn merges_up_to_a_line_and_not_across_a_sync_point() {
+    let load = |site, offset| (site, What::Access(access(Kind::Load, 1, offset, 8)));
+    let store = |site, offset| (site, What::Access(access(Kind::Store, 1, offset, 8)));
+    let events = vec![load(0, 0), load(1, 56), store(2, 64), (3, What::Sync), load(4, 8)];
+    let expected = "\
+function f
+  #0 load 8: checked
+  #1 load 8: merged into #0
+  #2 store 8: checked
+  #4 load 8: checked
+  check #0 load ends [+0, 64) for 2
+  check #2 store line [+0, 8) for 1
+  check #4 load line [+0, 8) for 1
+";
+    assert_eq!(printed(&function(vec![block(&[], events)]), "line=6"), expected);
+}
+
+#[test]
+fn a_check_on_one_path_only_is_not_available() {
+    let load = |site| (site, What::Access(access(Kind::Load, 1, 0, 8)));
+    let store = |site| (site, What::Access(access(Kind::Store, 1, 0, 8)));
+    let blocks = vec![
+        block(&[], vec![load(0)]),
+        block(&[0], vec![store(1)]),
+        block(&[0], vec![]),
+        block(&[1, 2], vec![load(2), store(3)]),
+    ];
+    // The load is covered on both paths, the store on one of them.
+    let expected = "\
+function f
+  #0 load 8: checked
+  #1 store 8: checked
+  #2 load 8: available
+  #3 store 8: checked
+  check #0 load line [+0, 8) for 1
+  check #1 store line [+0, 8) for 1
+  check #3 store line [+0, 8) for 1
+";
+    assert_eq!(printed(&function(blocks), ""), expected);
+}
+
+#[test]
+fn a_loop_does_not_reuse_the_previous_iterations_check_of_a_varying_address() {
+    let mut blocks =
+        vec![block(&[], vec![]), block(&[0, 1], vec![(0, What::Access(access(Kind::Load, 1, 0, 8)))])];
+    blocks[1].inner = Some(0);
+    let facts = FunctionFacts {
+        loops: vec![LoopFacts { parent: None, header: 1, preheader: Some(0), syncs: false }],
+        ..function(blocks)
+    };
+    assert!(printed(&facts, "").contains("#0 load 8: checked"));
+}
+
+fn nest(inner_syncs: bool) -> FunctionFacts {
+    let hull = |over, offset, conditions: &[Condition]| Hull {
+        over,
+        start_key: 10 + over as u32,
+        start_offset: offset,
+        start: over as u32,
+        extent: 5 + over as u32,
+        conditions: conditions.to_vec(),
+    };
+    let dense = [Condition::Dense { step: 3, extent: 6, slack: 71 }];
+    let walk = |kind, offset| {
+        let hulls = vec![hull(1, offset, &[]), hull(0, offset, &dense)];
+        What::Access(Access { hulls, ..access(kind, 1, offset, 8) })
+    };
+    let mut blocks = vec![
+        block(&[], vec![]),
+        block(&[0, 2], vec![]),
+        block(&[1, 2], vec![(0, walk(Kind::Load, 0)), (1, walk(Kind::Load, 16)), (2, walk(Kind::Store, 8))]),
+    ];
+    blocks[1].inner = Some(0);
+    blocks[2].inner = Some(1);
+    let outer = LoopFacts { parent: None, header: 1, preheader: Some(0), syncs: inner_syncs };
+    let inner = LoopFacts { parent: Some(0), header: 2, preheader: Some(1), syncs: inner_syncs };
+    FunctionFacts { loops: vec![outer, inner], ..function(blocks) }
+}
+
+#[test]
+fn hoists_to_the_outer_loop_under_a_flag() {
+    let expected = "\
+function f
+  #0 load 8: hoisted before loop 0
+  #1 load 8: hoisted before loop 0
+  #2 store 8: hoisted before loop 0
+  flag 0 before block 0: e3 <= e6 + 71
+  loop 0 store range [e0+0, e5 + 8) for 1 if flag 0
+  loop 1 store range [e1+0, e6 + 8) for 1 unless flag 0
+  loop 0 load range [e0+0, e5 + 24) for 2 if flag 0
+  loop 1 load range [e1+0, e6 + 24) for 2 unless flag 0
+";
+    assert_eq!(printed(&nest(false), "line=6"), expected);
+    let inner_only = printed(&nest(false), "line=6;disable=nest");
+    assert!(inner_only.contains("loop 1 load range [e1+0, e6 + 24) for 2\n") && !inner_only.contains("flag"));
+}
+
+#[test]
+fn does_not_hoist_out_of_a_loop_that_synchronises() {
+    let text = printed(&nest(true), "line=6");
+    assert!(!text.contains("hoisted") && text.contains("#0 load 8: checked"), "{text}");
+}
+
+#[test]
+fn lays_out_the_shared_frame_by_alignment() {
+    let slot = |site, name: &str, size, align| StackSlot { site, name: name.to_owned(), size, align };
+    let stack = StackFacts {
+        fixed: vec![slot(0, "a", 1, 1), slot(1, "b", 40, 32), slot(2, "c", 8, 8)],
+        dynamic: vec![(7, false)],
+        saves: vec![8],
+        ..StackFacts::default()
+    };
+    let facts = FunctionFacts { stack, ..function(vec![]) };
+    let expected = "\
+function f
+  shared frame of 64 bytes, alignment 32
+    #1 b at 0, 40 bytes
+    #2 c at 40, 8 bytes
+    #0 a at 48, 1 bytes
+";
+    assert_eq!(printed(&facts, ""), expected);
+}
+
+#[test]
+fn options_are_checked() {
+    assert_eq!(Options::parse("line=17"), Err(OptionError::Value("17".to_owned(), "line")));
+    assert_eq!(Options::parse("disable=all"), Err(OptionError::UnknownSwitch("all".to_owned())));
+    assert_eq!(Options::parse("x=1"), Err(OptionError::Unknown("x".to_owned())));
+    let options = Options::parse("line=12; disable=hoist,merge;stats=1").expect("valid");
+    assert!(options.line_bytes() == 4096 && options.stats);
+    assert!(!options.enabled("hoist") && !options.enabled("merge") && options.enabled("available"));
+}
+
+#[test]
+fn formats_name_their_memory() {
+    let positions = |list: Vec<dsm_pass::analysis::format::FormatArg>| -> Vec<String> {
+        let text = |a: dsm_pass::analysis::format::FormatArg| {
+            let length = a.length.map_or("unknown".to_owned(), |l| l.to_string());
+            format!("{} {:?} {length}", a.position, a.kind)
+        };
+        list.into_iter().map(text).collect()
+    };
+    let print = positions(print_arguments(b"%d %-*s %% %.3s %hhn %lc"));
+    assert_eq!(print, ["2 Load string", "3 Load string", "4 Store 1 bytes"]);
+    let scan = positions(scan_arguments(b"%d %*s %9s %[^]] %lf %c", None));
+    assert_eq!(
+        scan,
+        ["0 Store 4 bytes", "1 Store 10 bytes", "2 Store unknown", "3 Store 8 bytes", "4 Store 1 bytes"]
+    );
+    let bounded = positions(scan_arguments(b"%s", Some(0)));
+    assert_eq!(bounded, ["0 Store length of arg0 + 1"]);
+}
