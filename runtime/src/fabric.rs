@@ -12,7 +12,7 @@ use dsm_comm::copy::copy;
 use dsm_comm::shm::Views;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::memory::geometry::{Geometry, NOTICE_BYTES};
+use crate::memory::geometry::{Geometry, MARK_LEVELS, NOTICE_BYTES};
 use crate::memory::table::StateTable;
 use crate::sync::{layout, threads};
 
@@ -116,6 +116,11 @@ impl Fabric for ShmFabric {
     #[inline]
     fn default_home(&self, block: Block) -> Rank {
         self.geometry.default_home(block)
+    }
+
+    #[inline]
+    fn mark_levels(&self) -> u8 {
+        MARK_LEVELS as u8
     }
 
     fn top_mark_words(&self) -> u64 {

@@ -37,7 +37,7 @@ pub enum Word {
     Mark {
         /// Which set.
         kind: MarkKind,
-        /// 0, 1 or 2.
+        /// Below [`Fabric::mark_levels`].
         level: u8,
         /// Word number in the level.
         index: u64,
@@ -74,6 +74,10 @@ pub trait Fabric {
     fn block_bytes(&self) -> usize;
     /// Where a block's home is until somebody else writes.
     fn default_home(&self, block: Block) -> Rank;
+    /// Number of levels of the bit sets: each above the first has a bit for a word of the one below.
+    fn mark_levels(&self) -> u8 {
+        3
+    }
     /// Number of words of the highest level of a bit set.
     fn top_mark_words(&self) -> u64;
 

@@ -1,4 +1,4 @@
-//! Bit sets over all blocks, in three levels of 64, so that a scan costs what was set and not what exists.
+//! Bit sets over all blocks, in levels of 64, so that a scan costs what was set and not what exists.
 //!
 //! Setting goes upwards (bit, then summaries); scanning goes downwards and clears a word before it looks below. A bit set during a
 //! scan is therefore seen by this scan or stays, with its summaries, for the next one. Whoever sets a bit may act on it
@@ -7,13 +7,11 @@
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::types::{Chunk, Rank};
 
-const LEVELS: u8 = 3;
-
 /// Sets the bits of `mask` in the set of process `at`.
 pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
     fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask).await;
     let mut index = chunk.0;
-    for level in 1..LEVELS {
+    for level in 1..fabric.mark_levels() {
         let bit = 1 << (index % 64);
         index /= 64;
         let word = Word::Mark { kind, level, index };
@@ -27,7 +25,7 @@ pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: 
 pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask: u64) {
     fabric.or_own(Word::Mark { kind, level: 0, index: chunk.0 }, mask);
     let mut index = chunk.0;
-    for level in 1..LEVELS {
+    for level in 1..fabric.mark_levels() {
         let bit = 1 << (index % 64);
         index /= 64;
         let word = Word::Mark { kind, level, index };
@@ -49,31 +47,32 @@ pub(crate) async fn take<F: Fabric>(fabric: &F, kind: MarkKind, level: u8, index
     }
 }
 
-/// Appends the chunks that have bits in any of the own sets `kinds` to `out`, in order, and clears the summaries that led there.
-pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind], out: &mut Vec<Chunk>) {
-    for top in 0..fabric.top_mark_words() {
-        let mut middle = 0;
-        for &kind in kinds {
-            middle |= take(fabric, kind, 2, top).await;
-        }
-        for index in ones(middle).map(|bit| top * 64 + bit) {
-            let mut chunks = 0;
+/// The chunks that have bits in any of the own sets `kinds`, in order. Clears the summaries that led there.
+pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> Vec<Chunk> {
+    let mut found: Vec<u64> = (0..fabric.top_mark_words()).collect();
+    for level in (1..fabric.mark_levels()).rev() {
+        let mut below = Vec::new();
+        for index in found {
+            let mut bits = 0;
             for &kind in kinds {
-                chunks |= take(fabric, kind, 1, index).await;
+                bits |= take(fabric, kind, level, index).await;
             }
-            out.extend(ones(chunks).map(|bit| Chunk(index * 64 + bit)));
+            below.extend(ones(bits).map(|bit| index * 64 + bit));
         }
+        found = below;
     }
+    found.into_iter().map(Chunk).collect()
 }
 
 /// Appends the chunks that have bits in the own set `kind` to `out`, in order, without clearing anything.
 pub(crate) fn peek<F: Fabric>(fabric: &F, kind: MarkKind, out: &mut Vec<Chunk>) {
-    let bits = |level, index| fabric.own(Word::Mark { kind, level, index });
-    for top in 0..fabric.top_mark_words() {
-        for middle in ones(bits(2, top)).map(|bit| top * 64 + bit) {
-            out.extend(ones(bits(1, middle)).map(|bit| Chunk(middle * 64 + bit)));
-        }
+    let mut found: Vec<u64> = (0..fabric.top_mark_words()).collect();
+    for level in (1..fabric.mark_levels()).rev() {
+        let bits = |index| fabric.own(Word::Mark { kind, level, index });
+        found =
+            found.into_iter().flat_map(|index| ones(bits(index)).map(move |bit| index * 64 + bit)).collect();
     }
+    out.extend(found.into_iter().map(Chunk));
 }
 
 /// Numbers of the bits that are set.

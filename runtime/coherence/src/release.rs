@@ -33,8 +33,7 @@ impl<F: Fabric> Coherence<F> {
         self.stats.releases.add(1);
         let held = fabric.begin_exclusive();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let mut chunks = Vec::new();
-        marks::scan(fabric, &[MarkKind::Dirty, MarkKind::Read, MarkKind::Taken], &mut chunks).await;
+        let chunks = marks::scan(fabric, &[MarkKind::Dirty, MarkKind::Read, MarkKind::Taken]).await;
         let mut version = self.signature().clock() + 1;
         for chunk in chunks {
             version = self.release_chunk(chunk, exclusive, version).await;

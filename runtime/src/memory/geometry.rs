@@ -19,8 +19,10 @@ use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, MarkKind, Rank};
 pub const RECORD_BYTES: usize = 24;
 /// Bytes of a notice in a signature buffer.
 pub const NOTICE_BYTES: usize = 32;
-/// Blocks that one bit of the highest mark level covers, times 64: blocks per top word.
-const TOP_BLOCKS: u64 = 64 * 64 * 64;
+/// Levels of the bit sets over blocks.
+pub const MARK_LEVELS: usize = 4;
+/// Blocks that a word of the highest mark level covers.
+const TOP_BLOCKS: u64 = 64u64.pow(MARK_LEVELS as u32);
 const PAGE: usize = 4096;
 /// Address space for the peers' views, bytes.
 const VIEW_SPACE: usize = 64 << 40;
@@ -59,7 +61,7 @@ pub struct Geometry {
     heap_offset: usize,
     data_bytes: usize,
     records: usize,
-    marks: [[usize; 3]; 4],
+    marks: [[usize; MARK_LEVELS]; 4],
     buffers: [usize; 2],
     control: usize,
     segment_bytes: usize,
@@ -107,8 +109,9 @@ impl Geometry {
         };
         let records = place(blocks as usize * RECORD_BYTES);
         let tops = blocks.div_ceil(TOP_BLOCKS) as usize;
-        let marks =
-            std::array::from_fn(|_| [place(tops * 8 * 64 * 64), place(tops * 8 * 64), place(tops * 8)]);
+        let marks = std::array::from_fn(|_| {
+            std::array::from_fn(|level| place(tops * 8 * 64usize.pow((MARK_LEVELS - 1 - level) as u32)))
+        });
         // Room for one release more than the bound: the list is cut after it was extended.
         let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES));
         let control = place(CONTROL_BYTES);
