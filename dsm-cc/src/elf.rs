@@ -143,8 +143,8 @@ fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
 fn read_notes(bytes: &[u8], unit: &mut Unit) {
     for entry in note::Note::decode_all(bytes) {
         match entry {
-            Some(note) => unit.notes.push(note),
-            None => unit.damaged = true,
+            Some(note) if note.line_shift < u32::BITS => unit.notes.push(note),
+            _ => unit.damaged = true,
         }
     }
     unit.damaged |= bytes.is_empty();

@@ -45,6 +45,10 @@ pub struct Typed {
     pub stage: Stage,
     /// Input files in order.
     pub inputs: Vec<Input>,
+    /// `-L`: where the linker looks for libraries by name.
+    pub library_directories: Vec<String>,
+    /// `-l`: libraries by name.
+    pub libraries: Vec<String>,
     /// The driver's own options.
     pub own: Own,
     /// A question to the compiler (`--version`, `-print-…`, `-dumpmachine`, `-cc1`): no compilation is wanted.
@@ -140,6 +144,8 @@ impl Typed {
         let mut typed = Typed {
             stage: Stage::Link,
             inputs: Vec::new(),
+            library_directories: Vec::new(),
+            libraries: Vec::new(),
             own: Own::default(),
             query: false,
             openmp: false,
@@ -164,8 +170,16 @@ impl Typed {
                 language = rest.next().cloned().filter(|l| l != "none");
             } else if let Some(joined) = argument.strip_prefix("-x") {
                 language = Some(joined.to_owned()).filter(|l| l != "none");
+            } else if argument == "-L" {
+                typed.library_directories.extend(rest.next().cloned());
+            } else if argument == "-l" {
+                typed.libraries.extend(rest.next().cloned());
             } else if takes_value(argument) {
                 rest.next();
+            } else if let Some(directory) = argument.strip_prefix("-L") {
+                typed.library_directories.push(directory.to_owned());
+            } else if let Some(name) = argument.strip_prefix("-l") {
+                typed.libraries.push(name.to_owned());
             } else if argument == "-fno-lto" {
                 lto = None;
             } else if argument.starts_with("-flto") {

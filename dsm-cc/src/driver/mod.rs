@@ -62,9 +62,9 @@ fn run(language: Language, arguments: Vec<String>) -> Result<ExitCode, Error> {
         parts.plugin = Some(components::find(PLUGIN)?);
     }
     let mut script = None;
-    if typed.links() && !typed.relocatable {
+    if typed.links() {
         objects::check(&typed)?;
-        if !typed.shared && !typed.by_hand {
+        if !typed.relocatable && !typed.shared && !typed.by_hand {
             parts.runtime = Some(components::find(RUNTIME)?);
             let file = linker_script()?;
             parts.script = Some(format!("/proc/self/fd/{}", file.as_raw_fd()));

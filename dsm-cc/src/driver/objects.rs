@@ -13,6 +13,11 @@ use super::error::Error;
 const RECOMPILE: &str =
     "compile it with dsm-cc (or, if it touches no shared memory, link with -fdsm-allow-plain)";
 
+const ASSEMBLY: &str = "only an object tells whether assembly came from dsm-cc; assemble it with -c first and link the object \
+                        (or, if it touches no shared memory, link with -fdsm-allow-plain)";
+const SHARED_FROM_SOURCE: &str = "processes cannot share writable globals from a shared library, and only an object tells \
+                                  whether there are any; compile it with -c first, then link the object with -shared";
+
 /// The line size a program has so far, and which object said so.
 struct Agreed {
     shift: Option<(u32, String)>,
@@ -26,14 +31,24 @@ struct Agreed {
 /// # Errors
 /// The first object that does not fit, with the remedy.
 pub fn check(typed: &Typed) -> Result<(), Error> {
+    let source = typed.inputs.iter().find(|i| i.kind != InputKind::Linked);
+    if let Some(source) = source.filter(|_| typed.shared) {
+        return Err(Error::Object { object: source.path.clone(), problem: SHARED_FROM_SOURCE.into() });
+    }
     let mut agreed = Agreed { shift: None, allow_plain: typed.own.allow_plain, shared_library: typed.shared };
     if typed.compiles() {
         agreed.shift = Some((typed.own.compile_shift(), "the sources compiled now".into()));
     } else if let Some(shift) = typed.own.line_shift {
         agreed.shift = Some((shift, "-fdsm-line".into()));
     }
-    for input in typed.inputs.iter().filter(|i| i.kind == InputKind::Linked) {
-        let path = Path::new(&input.path);
+    let assembly = typed.inputs.iter().find(|i| i.kind == InputKind::Assembly);
+    if let Some(assembly) = assembly.filter(|_| !typed.own.allow_plain) {
+        return Err(Error::Object { object: assembly.path.clone(), problem: ASSEMBLY.into() });
+    }
+    let named = typed.libraries.iter().filter_map(|name| static_library(name, &typed.library_directories));
+    let typed_paths = typed.inputs.iter().filter(|i| i.kind == InputKind::Linked).map(|i| i.path.clone());
+    for name in typed_paths.chain(named) {
+        let path = Path::new(&name);
         // A missing file is for the linker to complain about.
         if !path.exists() {
             continue;
@@ -41,13 +56,32 @@ pub fn check(typed: &Typed) -> Result<(), Error> {
         let kind =
             elf::inspect(path).map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
         match kind {
-            FileKind::Object(unit) => agreed.object(&input.path, &unit, false)?,
-            FileKind::Archive(members) => agreed.archive(&input.path, &members)?,
-            FileKind::Bitcode => return Err(bitcode(&input.path)),
+            FileKind::Object(unit) => agreed.object(&name, &unit, false)?,
+            FileKind::Archive(members) => agreed.archive(&name, &members)?,
+            FileKind::Bitcode => return Err(bitcode(&name)),
             FileKind::Program(_) | FileKind::SharedLibrary(_) | FileKind::Other => {}
         }
     }
     Ok(())
+}
+
+/// The static library that the linker takes for `-l<name>`, if it comes from one of `directories`: the system's own are not
+/// looked at.
+fn static_library(name: &str, directories: &[String]) -> Option<String> {
+    let (shared, archive) = match name.strip_prefix(':') {
+        Some(file) => (None, file.to_owned()),
+        None => (Some(format!("lib{name}.so")), format!("lib{name}.a")),
+    };
+    for directory in directories.iter().map(Path::new) {
+        if shared.as_ref().is_some_and(|s| directory.join(s).exists()) {
+            return None;
+        }
+        let path = directory.join(&archive);
+        if path.exists() {
+            return Some(path.display().to_string());
+        }
+    }
+    None
 }
 
 fn bitcode(object: &str) -> Error {

@@ -1,0 +1,532 @@
+//! The compiler driver as build systems use it: what clang accepts works the same, and what must not
+//! become part of a program is refused with its name, its fault and the remedy.
+
+use dsm_tests::compile::shell_line;
+use dsm_tests::execute::{self, Outcome};
+use dsm_tests::toolchain::{self, Dsm};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MAIN: &str = "#include <stdio.h>
+extern int part[1000];
+long sum(void);
+int main(void)
+{
+    long n = 0;
+#pragma omp parallel for reduction(+ : n)
+    for (int i = 0; i < 1000; i++) {
+        part[i] = 3 * i;
+        n += i;
+    }
+    printf(\"%ld %ld\\n\", n, sum());
+    return 3;
+}
+";
+
+const PART: &str = "int part[1000];
+long sum(void)
+{
+    long n = 0;
+    for (int i = 0; i < 1000; i++)
+        n += part[i];
+    return n;
+}
+";
+
+const CALLS_SEVEN: &str = "#include <stdio.h>
+int seven(void);
+int main(void)
+{
+    printf(\"%d\\n\", seven());
+    return 0;
+}
+";
+
+const SEVEN: &str = "int seven(void) { return 7; }\n";
+
+/// A directory of its own: sources in it, what clang makes in `clang/`, what the driver makes in `dsm/`.
+/// Commands run in the latter two, so sources are `../name` to both compilers.
+struct Case {
+    dsm: &'static Dsm,
+    root: PathBuf,
+}
+
+impl Case {
+    /// An empty case with some sources; none with `DSM_TEST_NATIVE=1`, which leaves no driver to test.
+    fn new(name: &str, sources: &[(&str, &str)]) -> Option<Self> {
+        let Some(dsm) = toolchain::dsm() else {
+            eprintln!("not tested: there is no driver with DSM_TEST_NATIVE=1");
+            return None;
+        };
+        let root = toolchain::scratch().join("driver").join(name);
+        let _ = std::fs::remove_dir_all(&root);
+        for directory in ["clang", "dsm"] {
+            std::fs::create_dir_all(root.join(directory)).expect("a directory can be made");
+        }
+        let case = Self { dsm, root };
+        for (name, text) in sources {
+            case.write(name, text);
+        }
+        Some(case)
+    }
+
+    /// The two files of a program that shares an array.
+    fn program(name: &str) -> Option<Self> {
+        Self::new(name, &[("main.c", MAIN), ("part.c", PART)])
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.root.join(name), text).expect("a file can be written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        let path = self.root.join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// Runs a command in a directory of the case.
+    fn run(&self, directory: &str, program: impl AsRef<Path>, arguments: &str) -> Outcome {
+        let mut command = Command::new(program.as_ref());
+        command.args(arguments.split_whitespace()).current_dir(self.root.join(directory));
+        execute::hide_own_variables(&mut command);
+        execute::run(&mut command, "", execute::time_limit())
+    }
+
+    /// Runs a command that must succeed; its standard output.
+    fn must(&self, directory: &str, program: impl AsRef<Path>, arguments: &str) -> String {
+        let outcome = self.run(directory, program.as_ref(), arguments);
+        let place = self.root.join(directory);
+        let line = format!("cd {} && {} {arguments}", place.display(), program.as_ref().display());
+        assert_eq!(outcome.status, Some(0), "{line}\n{}{}", outcome.text(), outcome.errors());
+        assert_eq!(outcome.errors(), "", "{line}");
+        outcome.text()
+    }
+
+    fn cc(&self, arguments: &str) -> Outcome {
+        self.run("dsm", &self.dsm.cc, arguments)
+    }
+
+    /// The driver must succeed without a word.
+    fn compiled(&self, arguments: &str) {
+        self.must("dsm", &self.dsm.cc, arguments);
+    }
+
+    /// Plain clang must succeed without a word.
+    fn native(&self, arguments: &str) {
+        self.must("clang", toolchain::clang(), arguments);
+    }
+
+    /// Both compilers must succeed without a word.
+    fn both(&self, arguments: &str) {
+        self.native(arguments);
+        self.compiled(arguments);
+    }
+
+    /// The driver must refuse with a message that has all of `parts`, and make no `output`.
+    fn refused(&self, arguments: &str, output: &str, parts: &[&str]) {
+        let outcome = self.cc(arguments);
+        let message = outcome.errors();
+        assert_eq!(outcome.status, Some(1), "dsm-cc {arguments}\n{message}");
+        assert!(message.starts_with("dsm-cc: error: "), "dsm-cc {arguments}\n{message}");
+        assert_eq!(message.lines().count(), 1, "dsm-cc {arguments}\n{message}");
+        for part in parts {
+            assert!(message.contains(part), "dsm-cc {arguments}\nnot '{part}' in: {message}");
+        }
+        assert!(!self.root.join("dsm").join(output).exists(), "dsm-cc {arguments} made {output}");
+    }
+
+    /// `dsm/<program>` by itself and as two processes does what `clang/<program>` does.
+    fn agrees(&self, program: &str) {
+        let outcome = |command: &mut Command| {
+            execute::hide_own_variables(command);
+            let outcome = execute::run(command, "", execute::time_limit());
+            (outcome, shell_line(command))
+        };
+        let ours = self.root.join("dsm").join(program);
+        let (expected, line) = outcome(&mut Command::new(self.root.join("clang").join(program)));
+        assert!(expected.status.is_some() && !expected.stdout.is_empty(), "{line}: {expected:?}");
+        let mut launched = Command::new(&self.dsm.run);
+        launched.args(["-n", "2"]).arg(&ours);
+        for mut command in [Command::new(&ours), launched] {
+            let (found, line) = outcome(&mut command);
+            let place = self.root.display();
+            assert_eq!(found.text(), expected.text(), "{place}: {line}\n{}", found.errors());
+            assert_eq!(found.status, expected.status, "{place}: {line}\n{}", found.errors());
+            assert_eq!(found.errors(), "", "{place}: {line}");
+        }
+    }
+
+    /// An object of plain clang in `dsm/`, with the given assembler text for its note section.
+    fn object_with_note(&self, name: &str, note: &str) {
+        let asm = format!(".globl seven\nseven:\n .long 0\n .section .note.dsm,\"a\",@note\n{note}\n");
+        self.write(&format!("{name}.s"), &asm);
+        self.must("dsm", toolchain::clang(), &format!("-c ../{name}.s -o {name}.o"));
+    }
+}
+
+#[test]
+fn several_sources_in_one_command() {
+    let Some(case) = Case::program("sources") else { return };
+    case.both("-O2 -fopenmp ../main.c ../part.c -o x");
+    case.agrees("x");
+}
+
+#[test]
+fn sources_and_objects_mixed() {
+    let Some(case) = Case::program("mixed") else { return };
+    case.both("-O2 -c ../part.c -o part.o");
+    case.both("-O2 -fopenmp part.o ../main.c -o x");
+    case.agrees("x");
+}
+
+#[test]
+fn response_file() {
+    let Some(case) = Case::new(
+        "response",
+        &[
+            ("say.c", "#include <stdio.h>\nint main(void) { puts(TEXT); return 0; }\n"),
+            ("inner.rsp", "'-DTEXT=\"two words\"'\n-o x\n"),
+            ("outer.rsp", "-O2 -fopenmp\n@../inner.rsp \"../say.c\"\n"),
+        ],
+    ) else {
+        return;
+    };
+    case.both("@../outer.rsp");
+    case.agrees("x");
+    assert_eq!(case.must("dsm", "./x", ""), "two words\n");
+}
+
+#[test]
+fn assembler_objects_need_permission() {
+    let Some(case) = Case::new("assembler", &[("main.c", CALLS_SEVEN), ("seven.c", SEVEN)]) else { return };
+    case.native("-O2 -fno-verbose-asm -S ../seven.c -o ../seven.s");
+    // Preprocessed assembler, with a name that only the preprocessor makes right.
+    let text = case.read("seven.s").replace("seven", "NAME");
+    case.write("other.S", &format!("#define NAME seven\n{text}"));
+    case.both("-c ../seven.s -o plain.o");
+    case.both("-c ../other.S -o cpp.o");
+    for object in ["plain.o", "cpp.o"] {
+        let link = format!("-O2 ../main.c {object} -o x");
+        case.refused(&link, "x", &[object, "was not compiled by dsm-cc", "-fdsm-allow-plain"]);
+        case.native(&link);
+        case.compiled(&format!("-fdsm-allow-plain {link}"));
+        case.agrees("x");
+        std::fs::remove_file(case.root.join("dsm/x")).expect("just made");
+    }
+    let link = "-O2 ../main.c ../seven.s -o x";
+    case.refused(link, "x", &["../seven.s", "-c first", "-fdsm-allow-plain"]);
+    case.native(link);
+    case.compiled(&format!("-fdsm-allow-plain {link}"));
+    case.agrees("x");
+}
+
+#[test]
+fn assembler_from_the_driver_is_instrumented() {
+    let Some(case) = Case::program("assembly_output") else { return };
+    case.both("-O2 -fopenmp -S ../main.c -o main.s");
+    case.both("-O2 -fopenmp -S ../part.c -o part.s");
+    case.both("-c main.s part.s");
+    case.both("-fopenmp main.o part.o -o x");
+    case.agrees("x");
+}
+
+#[test]
+fn preprocessed_source() {
+    let Some(case) = Case::program("preprocessed") else { return };
+    case.both("-fopenmp -E ../main.c -o main.i");
+    assert_eq!(case.read("dsm/main.i"), case.read("clang/main.i"));
+    case.both("-O2 -fopenmp main.i ../part.c -o x");
+    case.agrees("x");
+}
+
+#[test]
+fn static_library() {
+    let Some(case) = Case::program("library") else { return };
+    case.both("-O2 -fopenmp -c ../main.c -o main.o");
+    case.both("-O2 -c ../part.c -o part.o");
+    for directory in ["clang", "dsm"] {
+        case.must(directory, "ar", "rcs libpart.a part.o");
+    }
+    case.both("-fopenmp main.o -L. -lpart -o by_name");
+    case.agrees("by_name");
+    case.both("-fopenmp main.o libpart.a -o by_path");
+    case.agrees("by_path");
+
+    // By name, too, it must fit, and its plain members are mentioned.
+    case.compiled("-O2 -fopenmp -fdsm-line=64 -c ../main.c -o narrow.o");
+    case.compiled("-O2 -fdsm-line=4096 -c ../part.c -o wide.o");
+    case.must("dsm", "ar", "rcs libwide.a wide.o");
+    for link in ["-L. -lwide", "-L . -l wide", "-L. -l:libwide.a"] {
+        let link = format!("narrow.o {link} -o x");
+        case.refused(&link, "x", &["libwide.a(wide.o)", "4096", "narrow.o", "64", "-fdsm-line"]);
+    }
+    case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
+    case.must("dsm", "ar", "rcs libplain.a plain.o");
+    let outcome = case.cc("main.o -L. -lplain -o x");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    assert!(outcome.errors().contains("libplain.a: 1 members were not compiled"), "{}", outcome.errors());
+}
+
+#[test]
+fn objects_that_do_not_fit() {
+    let Some(case) = Case::program("unfit") else { return };
+    case.compiled("-O2 -fopenmp -fdsm-line=64 -c ../main.c -o main.o");
+    case.compiled("-O2 -fdsm-line=4096 -c ../part.c -o part.o");
+    let lines = ["part.o", "4096", "main.o", "64", "-fdsm-line"];
+    case.refused("main.o part.o -o x", "x", &lines);
+    case.refused("-fdsm-line=64 ../main.c part.o -o x", "x", &["part.o", "4096", "64", "-fdsm-line"]);
+
+    case.object_with_note("version", ".long 4, 8, 1\n.asciz \"dsm\"\n.long 4711, 6");
+    case.refused("main.o version.o -o x", "x", &["version.o", "ABI version 4711", "compile it again"]);
+
+    let damaged = [
+        ("short", ".long 4, 8, 1"),
+        ("owner", ".long 4, 8, 1\n.asciz \"dsn\"\n.long 1, 6"),
+        ("shift", ".long 4, 8, 1\n.asciz \"dsm\"\n.long 1, 40"),
+        ("longer", ".long 4, 9, 1\n.asciz \"dsm\"\n.long 1, 6"),
+    ];
+    for (name, note) in damaged {
+        case.object_with_note(name, note);
+        let object = format!("{name}.o");
+        case.refused(&format!("main.o {object} -o x"), "x", &[&object, "damaged", "compile it again"]);
+    }
+
+    case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
+    case.refused("main.o plain.o -o x", "x", &["plain.o", "was not compiled by dsm-cc", "-fdsm-allow-plain"]);
+
+    case.must("dsm", toolchain::clang(), "-O2 -flto -c ../part.c -o bitcode.o");
+    case.refused("main.o bitcode.o -o x", "x", &["bitcode.o", "bitcode", "-flto"]);
+}
+
+#[test]
+fn relocatable_links_are_checked() {
+    let Some(case) = Case::program("relocatable") else { return };
+    case.both("-O2 -fopenmp -c ../main.c -o main.o");
+    case.both("-O2 -c ../part.c -o part.o");
+    case.both("-r main.o part.o -o all.o");
+    case.both("-fopenmp all.o -o x");
+    case.agrees("x");
+
+    // Behind the note of an instrumented object, a plain one would not be seen any more.
+    case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
+    case.refused("-r main.o plain.o -o bad.o", "bad.o", &["plain.o", "not compiled by dsm-cc"]);
+    case.compiled("-r -fdsm-allow-plain main.o plain.o -o allowed.o");
+    case.compiled("-O2 -fdsm-line=4096 -c ../part.c -o wide.o");
+    case.compiled("-O2 -fdsm-line=64 -fopenmp -c ../main.c -o narrow.o");
+    case.refused("-r narrow.o wide.o -o bad.o", "bad.o", &["wide.o", "4096", "narrow.o", "64"]);
+}
+
+#[test]
+fn shared_libraries_have_no_writable_globals() {
+    let Some(case) = Case::new("shared", &[("part.c", PART), ("seven.c", SEVEN)]) else { return };
+    case.compiled("-O2 -fPIC -c ../part.c -o part.o");
+    case.refused("-shared part.o -o lib.so", "lib.so", &["part.o", "writable globals", "into the program"]);
+    // What a source defines is known only when it has been compiled.
+    for source in ["../part.c", "../seven.c"] {
+        let parts = [source, "writable globals", "-c first"];
+        case.refused(&format!("-O2 -fPIC -shared {source} -o lib.so"), "lib.so", &parts);
+    }
+    case.compiled("-O2 -fPIC -c ../seven.c -o seven.o");
+    case.compiled("-shared seven.o -o lib.so");
+}
+
+#[test]
+fn check_describes_files() {
+    let Some(case) = Case::program("check") else { return };
+    case.compiled("-O2 -fopenmp -fdsm-line=64 -c ../main.c -o main.o");
+    case.compiled("-O2 -fdsm-line=64 -c ../part.c -o part.o");
+    case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
+    case.must("dsm", "ar", "rcs lib.a part.o plain.o");
+    case.compiled("main.o part.o -o x");
+    let text = case.must("dsm", &case.dsm.cc, "--dsm-check part.o x lib.a plain.o ../part.c");
+    let lines: Vec<&str> = text.lines().collect();
+    let [object, program, archive, first, second, plain, source] = lines[..] else { panic!("{text}") };
+    let made = |line: &str, start: &str| {
+        assert!(line.starts_with(start) && line.contains("lines of 64 bytes"), "{line}");
+    };
+    made(object, "part.o: object, compiled by dsm-cc (ABI version ");
+    made(program, "x: program, compiled by dsm-cc (ABI version ");
+    assert_eq!(archive, "lib.a: static library of 2 members");
+    made(first, "lib.a(part.o): compiled by dsm-cc (ABI version ");
+    assert_eq!(second, "lib.a(plain.o): not compiled by dsm-cc");
+    assert_eq!(plain, "plain.o: object, not compiled by dsm-cc");
+    assert_eq!(source, "../part.c: neither object nor program");
+    case.refused("--dsm-check missing.o", "missing.o", &["missing.o", "No such file"]);
+}
+
+#[test]
+fn missing_parts_of_the_toolchain() {
+    let Some(case) = Case::program("incomplete") else { return };
+    let bin = case.root.join("bin");
+    std::fs::create_dir_all(&bin).expect("a directory can be made");
+    let install = |file: &Path| {
+        let to = bin.join(file.file_name().expect("a file has a name"));
+        std::fs::copy(file, to).expect("a file can be copied");
+    };
+    install(&case.dsm.cc);
+    let driver = bin.join("dsm-cc");
+    let missing = |arguments: &str, file: &str| {
+        let outcome = case.run("dsm", &driver, arguments);
+        assert_eq!(outcome.status, Some(1), "{arguments}\n{}", outcome.errors());
+        let message = outcome.errors();
+        assert!(message.starts_with(&format!("dsm-cc: error: cannot find {file} (looked in ")), "{message}");
+        assert!(message.contains(&*bin.to_string_lossy()), "{message}");
+        assert!(message.contains("cargo build --release"), "{message}");
+    };
+    missing("-c ../part.c", "libdsm_pass.so");
+    let beside = case.dsm.cc.with_file_name("libdsm_pass.so");
+    let plugin =
+        if beside.is_file() { beside } else { case.dsm.cc.with_file_name("../lib/dsm/libdsm_pass.so") };
+    install(&plugin);
+    assert_eq!(case.run("dsm", &driver, "-O2 -fopenmp -c ../main.c ../part.c").errors(), "");
+    missing("main.o part.o -o x", "libdsm_rt.a");
+    missing("-fopenmp ../main.c ../part.c -o x", "libdsm_rt.a");
+}
+
+#[test]
+fn debug_information() {
+    let Some(case) = Case::program("debug") else { return };
+    for level in ["-O0", "-O2"] {
+        case.both(&format!("-g {level} -fopenmp ../main.c ../part.c -o x"));
+        case.agrees("x");
+        let text = case.must("dsm", "readelf", "--wide --sections x");
+        assert!(text.contains(".debug_info") && text.contains(".debug_line"), "{level}\n{text}");
+        // The runtime has its own: the program's must be there too.
+        let text = case.run("dsm", "llvm-dwarfdump-22", "--name=sum x").text();
+        assert!(text.contains("DW_AT_name\t(\"sum\")") && text.contains("part.c"), "{level}\n{text}");
+    }
+}
+
+#[test]
+fn dependency_files() {
+    let header = ("part.h", "extern int part[1000];\n");
+    let main = MAIN.replace("extern int part[1000];", "#include \"part.h\"");
+    let Some(case) = Case::new("dependencies", &[header, ("main.c", &main), ("part.c", PART)]) else {
+        return;
+    };
+    case.both("-MMD -MF given.d -MT goal -fopenmp -c ../main.c -o main.o");
+    case.both("-MMD -MP -c ../part.c -o part.o");
+    case.both("-MD -c ../main.c -o system.o");
+    case.both("-MMD -MF link.d -fopenmp ../main.c -c");
+    case.both("-MM ../main.c -o rules");
+    for file in ["given.d", "part.d", "system.d", "link.d", "rules"] {
+        assert_eq!(case.read(&format!("dsm/{file}")), case.read(&format!("clang/{file}")), "{file}");
+    }
+}
+
+#[test]
+fn compile_errors_are_clangs() {
+    let faulty = "int main(void)\n{\n    int x = y;\n    return z(;\n}\n";
+    let warns = "#warning careful\nint main(int n, char **v) { int unused; return n = 0; }\n";
+    let Some(case) = Case::new("errors", &[("faulty.c", faulty), ("warns.c", warns)]) else { return };
+    for arguments in [
+        "-c ../faulty.c",
+        "../faulty.c -o x",
+        "-fopenmp -O2 ../faulty.c -o x",
+        "-fsyntax-only ../faulty.c",
+        "-Wall -Wextra -c ../warns.c",
+        "-Wall -Werror -c ../warns.c",
+        "-c ../missing.c",
+        "-fno-such-option -c ../warns.c",
+    ] {
+        let expected = case.run("clang", toolchain::clang(), arguments);
+        let found = case.cc(arguments);
+        assert_eq!(found.errors(), expected.errors(), "{arguments}");
+        assert_eq!(found.status, expected.status, "{arguments}");
+        assert!(!expected.stderr.is_empty(), "{arguments} shows nothing");
+    }
+}
+
+#[test]
+fn nothing_is_unused() {
+    let Some(case) = Case::program("unused") else { return };
+    let flags = "-Wall -Wextra -Werror -O2 -fopenmp";
+    case.both(&format!("{flags} -c ../main.c -o main.o"));
+    case.both(&format!("{flags} -c ../part.c -o part.o"));
+    case.both(&format!("{flags} -S ../main.c -o main.s"));
+    case.both(&format!("{flags} -E ../main.c -o main.i"));
+    case.both(&format!("{flags} -fsyntax-only ../main.c"));
+    case.both(&format!("{flags} main.o part.o -o linked"));
+    case.agrees("linked");
+    case.both(&format!("{flags} ../main.c ../part.c -o x"));
+    case.agrees("x");
+}
+
+#[test]
+fn common_and_weak_symbols() {
+    let first = "#include <stdio.h>
+int both[100];
+__attribute__((weak)) int strength = 1;
+__attribute__((weak)) int kind(void) { return 1; }
+__attribute__((weak)) int lonely = 5;
+extern int absent __attribute__((weak));
+void fill(void);
+int main(void)
+{
+    fill();
+    int n = 0;
+#pragma omp parallel for reduction(+ : n)
+    for (int i = 0; i < 100; i++)
+        n += both[i];
+    printf(\"%d %d %d %d %d\\n\", n, strength, kind(), lonely, &absent == 0);
+    return 0;
+}
+";
+    let second = "int both[100];
+int strength = 2;
+int kind(void) { return 2; }
+void fill(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 100; i++)
+        both[i] = i;
+}
+";
+    let Some(case) = Case::new("symbols", &[("first.c", first), ("second.c", second)]) else { return };
+    for level in ["-O0", "-O2"] {
+        case.both(&format!("{level} -fcommon -fopenmp ../first.c ../second.c -o x"));
+        case.agrees("x");
+    }
+}
+
+#[test]
+fn large_globals() {
+    let source = "#include <stdio.h>
+#define SIZE (300u << 20)
+char big[SIZE];
+int behind = 7;
+int main(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 64; i++) {
+        big[i] = (char)i;
+        big[SIZE - 1 - i] = (char)(2 * i);
+    }
+    int n = 0;
+    for (int i = 0; i < 64; i++)
+        n += big[i] + big[SIZE - 1 - i];
+    printf(\"%d %d %d\\n\", n, big[SIZE / 2], behind);
+    return 0;
+}
+";
+    let Some(case) = Case::new("large", &[("big.c", source)]) else { return };
+    case.both("-O2 -fopenmp -fPIE -pie ../big.c -o pie");
+    case.agrees("pie");
+    case.both("-O2 -fopenmp -fno-pie -no-pie ../big.c -o fixed");
+    case.agrees("fixed");
+}
+
+#[test]
+fn make_with_implicit_rules() {
+    let Some(case) = Case::program("make") else { return };
+    case.write("Makefile", "VPATH = ..\nmain: main.o part.o\n");
+    let compilers = [("clang", toolchain::clang()), ("dsm", case.dsm.cc.display().to_string())];
+    for (directory, compiler) in compilers {
+        let mut make = Command::new("make");
+        make.args(["-s", "-f", "../Makefile", "CFLAGS=-O2 -fopenmp", "LDFLAGS=-fopenmp"]);
+        make.arg(format!("CC={compiler}")).current_dir(case.root.join(directory));
+        let outcome = execute::run(&mut make, "", execute::time_limit());
+        assert_eq!(outcome.status, Some(0), "{}\n{}", shell_line(&make), outcome.errors());
+    }
+    case.agrees("main");
+}
