@@ -100,6 +100,9 @@ extern "C" fn at_exit() {
     if config::get().stats {
         stats::deposit();
         wait_for_deposits();
+        // The table goes behind what the program printed.
+        // SAFETY: a null stream means all of them.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
         eprint!("{}", stats::table());
     }
 }
