@@ -1,5 +1,6 @@
 # make demo       installs what is missing (Debian), builds, runs NPB CG on two processes
 # make test       everything that continuous integration runs
+# make loom       the part of it that searches all interleavings of the lock-free parts
 # make install    to PREFIX, after make build
 
 PREFIX  = /usr/local
@@ -13,18 +14,25 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 PACKAGES = -p dsm-cc -p dsm-pass -p dsm-runtime
 PROGRAMS = dsm-cc dsm-run
+# The driver's other names: what it stands in for depends on what it is called.
+NAMES    = dsm-c++ dsm-fc
 PARTS    = libdsm_pass.so libdsm_rt.a
+HEADERS  = dsm-include
 
-.PHONY: help demo test build setup install uninstall clean
+# All interleavings of the lock-free parts that threads share.
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-comm --lib --target-dir $(TARGET)/loom
+
+.PHONY: help demo test loom build setup install uninstall clean
 
 help:
-	@echo "usage: make {demo | test | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+	@echo "usage: make {demo | test | loom | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
 
 setup:
 	scripts/setup.sh
 
 build:
 	$(CARGO) build --release --locked $(PACKAGES)
+	@for name in $(NAMES); do ln -sf dsm-cc $(BIN)/$$name; done
 
 demo: setup
 	$(MAKE) build
@@ -37,18 +45,27 @@ test:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	scripts/licences.sh
 	$(MAKE) build
+	$(MAKE) loom
 	$(CARGO) test --workspace --release --locked
+
+loom:
+	$(LOOM)
 
 # Not built here: whoever installs may be root, and cargo need not be.
 install:
-	@for file in $(PROGRAMS) $(PARTS); do \
+	@for file in $(PROGRAMS) $(PARTS) $(HEADERS); do \
 	    [ -e $(BIN)/$$file ] || { echo "$(BIN)/$$file is missing: run 'make build' first" >&2; exit 1; }; done
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dsm
 	install -m 755 $(addprefix $(BIN)/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	for name in $(NAMES); do ln -sf dsm-cc $(DESTDIR)$(PREFIX)/bin/$$name; done
 	install -m 644 $(addprefix $(BIN)/,$(PARTS)) $(DESTDIR)$(PREFIX)/lib/dsm
+	install -D -m 644 runtime/include/dsm.h $(DESTDIR)$(PREFIX)/lib/dsm/include/dsm.h
+	cp -r $(BIN)/$(HEADERS) $(DESTDIR)$(PREFIX)/lib/dsm
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) include/dsm.h)
+	rm -rf $(DESTDIR)$(PREFIX)/lib/dsm/$(HEADERS)
+	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm/include
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm
 
 clean:

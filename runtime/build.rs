@@ -3,7 +3,18 @@
 fn main() {
     println!("cargo:rerun-if-changed=c");
     cc::Build::new()
-        .files(["c/main.c", "c/microtask.c", "c/program.c", "c/tls.c"])
+        .files([
+            "c/check.c",
+            "c/cxx.c",
+            "c/format.c",
+            "c/fortran.c",
+            "c/fortran_free.c",
+            "c/heap.c",
+            "c/main.c",
+            "c/microtask.c",
+            "c/program.c",
+            "c/tls.c",
+        ])
         .include("c")
         .opt_level(2)
         .flag("-fno-strict-aliasing")

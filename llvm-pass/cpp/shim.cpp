@@ -2,6 +2,7 @@
 // length} strings, no exceptions, no C++ types across the boundary. Nothing is decided here.
 #include "llvm-c/Core.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
@@ -12,11 +13,14 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CBindingWrapping.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
@@ -78,6 +82,11 @@ const SCEV *withoutConstant(ScalarEvolution &SE, const SCEV *S, APInt &Offset) {
     return SE.getZero(C->getType());
   }
   return S;
+}
+
+bool isStackMark(Instruction &I) {
+  auto *Call = dyn_cast<IntrinsicInst>(&I);
+  return Call && (Call->getIntrinsicID() == Intrinsic::stacksave || Call->getIntrinsicID() == Intrinsic::stackrestore);
 }
 
 } // namespace
@@ -225,6 +234,101 @@ size_t dsm_shim_scev_text(const void *S, char *Out, size_t Size) {
   return N;
 }
 
+// ---- versioned loops ----
+
+// Greatest number of times the back edge is taken, or null.
+const void *dsm_shim_max_count(void *A, void *L) {
+  const SCEV *S = static_cast<Analyses *>(A)->SE.getSymbolicMaxBackedgeTakenCount(loop(L));
+  return isa<SCEVCouldNotCompute>(S) ? nullptr : S;
+}
+// The pointer that an address is computed from, or null.
+LLVMValueRef dsm_shim_pointer_base(void *A, LLVMValueRef Pointer) {
+  auto &SE = static_cast<Analyses *>(A)->SE;
+  if (!SE.isSCEVable(unwrap(Pointer)->getType()))
+    return nullptr;
+  auto *Base = dyn_cast<SCEVUnknown>(SE.getPointerBase(SE.getSCEV(unwrap(Pointer))));
+  return Base ? wrap(Base->getValue()) : nullptr;
+}
+// The number of instructions of an innermost loop that can be copied, or 0.
+unsigned dsm_shim_loop_copy_cost(void *L) {
+  unsigned Count = 0;
+  if (!loop(L)->isInnermost() || !loop(L)->isSafeToClone() || !loop(L)->getLoopPreheader())
+    return 0;
+  for (BasicBlock *B : loop(L)->blocks()) {
+    Count += B->sizeWithoutDebug();
+    for (Instruction &I : *B)
+      if (I.getType()->isTokenTy() || isa<AllocaInst>(I) || isStackMark(I))
+        return 0;
+  }
+  for (BasicBlock *B : ArrayRef(loop(L)->getBlocks()))
+    for (BasicBlock *Next : successors(B))
+      if (!loop(L)->contains(Next) && Next->isEHPad())
+        return 0;
+  return Count;
+}
+// A block before an instruction that runs if the condition holds: returns the block's terminator.
+LLVMValueRef dsm_shim_if_then(void *A, LLVMValueRef Condition, LLVMValueRef Before) {
+  auto *An = static_cast<Analyses *>(A);
+  DomTreeUpdater Updater(An->DT, DomTreeUpdater::UpdateStrategy::Eager);
+  return wrap(SplitBlockAndInsertIfThen(unwrap(Condition), cast<Instruction>(unwrap(Before)), false, nullptr,
+                                        &Updater, &An->LI));
+}
+
+// Copies an innermost loop behind its preheader, which afterwards enters the loop itself if Condition holds and the copy
+// if not. The copy is not transformed further. Returns the map from the loop to its copy.
+void *dsm_shim_version_loop(void *A, void *LoopPtr, LLVMValueRef Condition, LLVMValueRef *Branch) {
+  auto *An = static_cast<Analyses *>(A);
+  Loop *L = loop(LoopPtr);
+  formLCSSA(*L, An->DT, &An->LI, &An->SE);
+  BasicBlock *Head = L->getLoopPreheader();
+  BasicBlock *Entry = SplitEdge(Head, L->getHeader(), &An->DT, &An->LI);
+  auto *Map = new ValueToValueMapTy;
+  SmallVector<BasicBlock *, 8> Blocks;
+  Loop *Copy = cloneLoopWithPreheader(Entry, Head, L, *Map, ".dsm", &An->LI, &An->DT, Blocks);
+  remapInstructionsInBlocks(Blocks, *Map);
+  auto copyOf = [&](Value *V) {
+    auto It = Map->find(V);
+    return It == Map->end() ? V : static_cast<Value *>(It->second);
+  };
+  SmallVector<BasicBlock *, 4> Exits;
+  L->getUniqueExitBlocks(Exits);
+  for (BasicBlock *Exit : Exits)
+    for (PHINode &Phi : Exit->phis())
+      for (unsigned I = 0, E = Phi.getNumIncomingValues(); I != E; ++I)
+        if (L->contains(Phi.getIncomingBlock(I)))
+          Phi.addIncoming(copyOf(Phi.getIncomingValue(I)), cast<BasicBlock>(copyOf(Phi.getIncomingBlock(I))));
+  Instruction *Old = Head->getTerminator();
+  auto *New = BranchInst::Create(Entry, cast<BasicBlock>(copyOf(Entry)), unwrap(Condition), Old->getIterator());
+  New->setDebugLoc(Old->getDebugLoc());
+  New->setMetadata(LLVMContext::MD_prof, MDBuilder(New->getContext()).createBranchWeights(1000, 1));
+  Old->eraseFromParent();
+  // What the loop alone dominated is reached through the copy too.
+  SmallVector<DomTreeNode *, 8> Moved;
+  for (BasicBlock *B : L->blocks())
+    for (DomTreeNode *Child : An->DT.getNode(B)->children())
+      if (!L->contains(Child->getBlock()))
+        Moved.push_back(Child);
+  for (DomTreeNode *Child : Moved)
+    An->DT.changeImmediateDominator(Child, An->DT.getNode(Head));
+  formDedicatedExitBlocks(L, &An->DT, &An->LI, nullptr, true);
+  formDedicatedExitBlocks(Copy, &An->DT, &An->LI, nullptr, true);
+  auto &C = New->getContext();
+  auto flag = [&](const char *Name) { return MDNode::get(C, MDString::get(C, Name)); };
+  MDNode *Done = MDNode::get(C, {MDString::get(C, "llvm.loop.isvectorized"),
+                                 ConstantAsMetadata::get(ConstantInt::get(Type::getInt32Ty(C), 1))});
+  Copy->setLoopID(makePostTransformationMetadata(
+      C, Copy->getLoopID(), {"llvm.loop.vectorize.", "llvm.loop.interleave.", "llvm.loop.unroll."},
+      {Done, flag("llvm.loop.unroll.disable")}));
+  *Branch = wrap(New);
+  return Map;
+}
+LLVMValueRef dsm_shim_version_copy(void *Map, LLVMValueRef V) {
+  auto &M = *static_cast<ValueToValueMapTy *>(Map);
+  auto It = M.find(unwrap(V));
+  return It == M.end() ? nullptr : wrap(static_cast<Value *>(It->second));
+}
+void dsm_shim_version_free(void *Map) { delete static_cast<ValueToValueMapTy *>(Map); }
+
 // ---- edits ----
 
 LLVMBasicBlockRef dsm_shim_split_before(LLVMValueRef InstRef) {
@@ -304,6 +408,14 @@ void dsm_shim_module_diagnose(LLVMModuleRef M, int Severity, const char *Text, s
   std::string Message(Text, Len);
   auto Kind = Severity == 0 ? DS_Error : Severity == 1 ? DS_Warning : DS_Remark;
   unwrap(M)->getContext().diagnose(DiagnosticInfoGeneric(Message, Kind));
+}
+void dsm_shim_loop_remark(void *L, const char *Name, size_t NameLen, const char *Text, size_t Len) {
+  std::string Title(Name, NameLen);
+  BasicBlock *Header = loop(L)->getHeader();
+  OptimizationRemarkEmitter ORE(Header->getParent());
+  ORE.emit([&] {
+    return OptimizationRemark("dsm", Title, loop(L)->getStartLoc(), Header) << StringRef(Text, Len);
+  });
 }
 void dsm_shim_remark(LLVMValueRef InstRef, int Missed, const char *Name, size_t NameLen, const char *Text,
                      size_t Len) {

@@ -15,7 +15,7 @@ use std::io::Write as _;
 use analysis::{Collector, ModuleFacts};
 use llvm::{Builder, Manager, Module, Severity};
 use options::Options;
-use plan::{Counters, Note};
+use plan::{Counters, Decision, Note};
 use rewrite::check::Emitter;
 use rewrite::entries::Entries;
 
@@ -36,6 +36,9 @@ fn run(module: Module, manager: Manager) -> bool {
         module.diagnose(Severity::Error, "dsm needs a target with 64-bit pointers");
         return false;
     }
+    if options.enabled("flags") {
+        rewrite::module::order_flags(&analysis::flags::find(module, manager));
+    }
     let facts = ModuleFacts::new(module);
     let builder = Builder::new(module);
     let entries = Entries::new(module);
@@ -55,15 +58,19 @@ fn run(module: Module, manager: Manager) -> bool {
             printed.push_str(&plan.to_string());
         }
         report(&found, &plan, &options);
+        remarks(&found, &plan);
         if !plan.is_empty() {
             rewrite::function(module, &emitter, analyses, &found, &plan);
             manager.invalidate(function);
         }
     }
-    rewrite::module::heap(module, &builder, &entries);
+    rewrite::module::streams(module, &builder, &entries);
+    rewrite::module::library(module, &builder, &entries);
     rewrite::module::main_function(module, &builder);
     rewrite::module::constructors(module);
+    rewrite::module::threadprivates(module);
     rewrite::module::globals(module);
+    rewrite::module::features(module);
     rewrite::module::note(module, options.line_shift);
     output(module, &options, &printed, &totals);
     true
@@ -80,6 +87,26 @@ fn report(found: &analysis::Function, plan: &plan::FunctionPlan, options: &Optio
             }
             Note::Remark => instruction.remark(true, "UnknownCall", text),
         }
+    }
+}
+
+/// What became of the accesses in loops, for `-Rpass=dsm` and `-Rpass-missed=dsm`.
+fn remarks(found: &analysis::Function, plan: &plan::FunctionPlan) {
+    for (id, handle) in found.loops.iter().enumerate() {
+        let count = |wanted| plan.decisions.values().filter(|(_, _, d)| *d == wanted).count();
+        let (hoisted, versioned) = (count(Decision::Hoisted(id)), count(Decision::Versioned(id)));
+        if hoisted > 0 {
+            handle.remark("Hoisted", &format!("checks of {hoisted} accesses moved in front of the loop"));
+        }
+        if versioned > 0 {
+            let text =
+                format!("two versions of the loop, one of them without checks of {versioned} accesses");
+            handle.remark("Versioned", &text);
+        }
+    }
+    for (site, stay) in plan.left_in_loops(&found.facts) {
+        let text = format!("a check stays in the loop: {}", stay.text());
+        found.sites[site as usize].remark(true, "CheckInLoop", &text);
     }
 }
 

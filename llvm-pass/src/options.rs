@@ -6,7 +6,7 @@ use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
 
 /// Names that `disable=` takes.
-pub const SWITCHES: &[&str] = &["merge", "available", "hoist", "nest"];
+pub const SWITCHES: &[&str] = &["merge", "available", "hoist", "nest", "stride", "version", "flags"];
 
 /// Settings of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub enum OptionError {
     #[error("{VARIABLE}: unknown option `{0}`")]
     Unknown(String),
     /// Not a known optimisation.
-    #[error("{VARIABLE}: `disable` knows merge, available, hoist, nest; not `{0}`")]
+    #[error("{VARIABLE}: `disable` knows {known}; not `{0}`", known = SWITCHES.join(", "))]
     UnknownSwitch(String),
     /// A value that does not fit its key.
     #[error("{VARIABLE}: `{0}` is not a value of `{1}`")]

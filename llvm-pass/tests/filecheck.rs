@@ -1,7 +1,7 @@
 //! Runs every `tests/*.ll` through `opt` and `FileCheck`.
 //!
 //! A test names the pass options in `; OPTIONS: <DSM_PASS_OPTIONS>` (optional) and the pipeline in
-//! `; PIPELINE: <passes>` (default `dsm`), and holds `CHECK` lines. Output that does not verify fails. A line
+//! `; PIPELINE: <passes>` (default `dsm`), further options of `opt` in `; OPT:`, and holds `CHECK` lines. Output that does not verify fails. A line
 //! `; STDERR` checks the messages instead of the module.
 
 use std::fs;
@@ -40,6 +40,7 @@ fn run(path: &Path) -> Result<(), String> {
         .arg(format!("-load-pass-plugin={}", plugin().display()))
         .arg(format!("-passes={pipeline}"))
         .args(["-S", "-verify-each"])
+        .args(setting(&text, "OPT").unwrap_or("").split_whitespace())
         .arg(path)
         .env("DSM_PASS_OPTIONS", setting(&text, "OPTIONS").unwrap_or(""))
         .output()
@@ -61,6 +62,24 @@ fn run(path: &Path) -> Result<(), String> {
     let _ = check.stdin.take().expect("piped").write_all(&input);
     let result = check.wait_with_output().map_err(|e| e.to_string())?;
     if result.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&result.stderr).into_owned()) }
+}
+
+/// The pass's output must not depend on addresses or hash seeds.
+#[test]
+fn same_output_twice() {
+    for name in ["hoist-nest.ll", "version-indirect.ll", "hoist-grid.ll", "globals.ll", "escape-fork.ll"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+        let output = || {
+            let mut opt = Command::new(tool("opt"));
+            opt.arg(format!("-load-pass-plugin={}", plugin().display()))
+                .args(["-passes=dsm", "-S"])
+                .arg(&path);
+            opt.output().expect("opt runs").stdout
+        };
+        let first = output();
+        assert!(!first.is_empty(), "{name}");
+        assert!((0..4).all(|_| output() == first), "{name} differs");
+    }
 }
 
 #[test]

@@ -8,7 +8,19 @@ use dsm_pass::options::{OptionError, Options};
 use dsm_pass::plan::plan;
 
 fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
-    Access { kind, operand: 0, key, offset, size, align: size, private: None, hulls: vec![] }
+    Access {
+        kind,
+        operand: 0,
+        key,
+        offset,
+        size,
+        align: size,
+        private: None,
+        hulls: vec![],
+        stay: None,
+        span: None,
+        object: None,
+    }
 }
 
 fn block(preds: &[usize], events: Vec<(u32, What)>) -> BlockFacts {
@@ -72,7 +84,14 @@ fn a_loop_does_not_reuse_the_previous_iterations_check_of_a_varying_address() {
         vec![block(&[], vec![]), block(&[0, 1], vec![(0, What::Access(access(Kind::Load, 1, 0, 8)))])];
     blocks[1].inner = Some(0);
     let facts = FunctionFacts {
-        loops: vec![LoopFacts { parent: None, header: 1, preheader: Some(0), syncs: false }],
+        loops: vec![LoopFacts {
+            parent: None,
+            header: 1,
+            preheader: Some(0),
+            syncs: false,
+            count: None,
+            copy_cost: 0,
+        }],
         ..function(blocks)
     };
     assert!(printed(&facts, "").contains("#0 load 8: checked"));
@@ -85,6 +104,7 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
         start_offset: offset,
         start: over as u32,
         extent: 5 + over as u32,
+        strides: vec![],
         conditions: conditions.to_vec(),
     };
     let dense = [Condition::Dense { step: 3, extent: 6, slack: 71 }];
@@ -99,8 +119,22 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
     ];
     blocks[1].inner = Some(0);
     blocks[2].inner = Some(1);
-    let outer = LoopFacts { parent: None, header: 1, preheader: Some(0), syncs: inner_syncs };
-    let inner = LoopFacts { parent: Some(0), header: 2, preheader: Some(1), syncs: inner_syncs };
+    let outer = LoopFacts {
+        parent: None,
+        header: 1,
+        preheader: Some(0),
+        syncs: inner_syncs,
+        count: None,
+        copy_cost: 0,
+    };
+    let inner = LoopFacts {
+        parent: Some(0),
+        header: 2,
+        preheader: Some(1),
+        syncs: inner_syncs,
+        count: None,
+        copy_cost: 0,
+    };
     FunctionFacts { loops: vec![outer, inner], ..function(blocks) }
 }
 

@@ -9,16 +9,45 @@
 int dsm_rt_start(int argc, char **argv, char **envp);
 void dsm_rt_fork(void *loc, void (*microtask)(), size_t argc, const uintptr_t *argv);
 void dsm_rt_fork_teams(void *loc, void (*microtask)(), size_t argc, const uintptr_t *argv);
+int dsm_rt_free_shared(void *object);
+/* Make valid: a string of at most `bound` bytes, one of wide characters, and memory that is about to be written. `bound` -1: none. */
+void dsm_rt_load_string(const char *string, long bound);
+void dsm_rt_load_wide_string(const char *string, long bound);
+void dsm_rt_store(char *memory, long bytes);
+void *__dsm_malloc(uint64_t bytes);
+void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
+void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);
+void *dsm_rt_malloc(uint64_t size, uintptr_t site);
+void *dsm_rt_calloc(uint64_t count, uint64_t size, uintptr_t site);
+void *dsm_rt_realloc(void *old, uint64_t size, uintptr_t site);
+void *dsm_rt_aligned_alloc(uint64_t align, uint64_t size, uintptr_t site);
+uint32_t dsm_rt_posix_memalign(void *out, uint64_t align, uint64_t size, uintptr_t site);
+void *dsm_rt_strndup(void *s, uint64_t n, uintptr_t site);
+void *dsm_rt_new(uint64_t size, uint64_t align, uintptr_t site);
+void dsm_rt_delete(void *object);
 
 /* Implemented in C. */
 int dsm_rt_call_microtask(void (*microtask)(), int32_t *gtid, int32_t *tid, size_t argc, const uintptr_t *argv);
 int dsm_rt_user_main(int argc, char **argv, char **envp);
 int dsm_rt_has_user_main(void);
 void dsm_rt_set_shared_sp(char *top);
+char *dsm_rt_shared_sp(void);
 const void *dsm_rt_ctors_start(void);
 const void *dsm_rt_ctors_end(void);
+const void *dsm_rt_threadprivate_start(void);
+const void *dsm_rt_threadprivate_end(void);
+const void *dsm_rt_dtors_start(void);
+const void *dsm_rt_dtors_end(void);
+void dsm_rt_cxx_streams(int open);
+void dsm_rt_cxx_threads(void);
 char *dsm_rt_globals_start(void);
 char *dsm_rt_globals_end(void);
 uint32_t dsm_rt_line_shift(void);
+int32_t dsm_rt_uses_tasks(void);
+void dsm_rt_fortran_set_allocator(void *(*allocate)(size_t, int64_t *), void (*deallocate)(void *));
+void dsm_rt_fortran_start(int argc, char **argv, char **envp);
+void dsm_rt_fortran_close(void);
+int32_t dsm_rt_fortran_end_io(void *cookie);
+void dsm_rt_fortran_flush(int32_t unit);
 
 #endif

@@ -4,6 +4,7 @@
 //! which it takes along. Acquire and release order are the memory model's: the former takes in what all others published,
 //! the latter publishes.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use dsm_abi::atomic::{RmwOp, order};
@@ -111,6 +112,39 @@ fn update(address: *mut u8, size: u32, change: impl Fn(u128) -> Option<u128>) ->
     if size <= 8 && !is_coherent(address as usize) { body() } else { critical(address as usize, body) }
 }
 
+/// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
+fn load_value(address: *mut u8, size: u32) -> u128 {
+    let at = address as usize;
+    match memory::shared().filter(|_| memory::is_shared(at)) {
+        Some(shared) if size <= 8 && at.is_multiple_of(size as usize) => {
+            let geometry = memory::get().geometry();
+            let block = geometry.block(at);
+            let offset = at - geometry.address(block);
+            let value = run(shared.coherence.read_atomic(block, offset, size as usize));
+            poll(at, value);
+            value.into()
+        }
+        _ => update(address, size, |_| None),
+    }
+}
+
+/// Gives the core away when a thread reads the same value of the same variable again and again: who is to change it may need it.
+fn poll(address: usize, value: u64) {
+    thread_local! {
+        static LAST: Cell<(usize, u64, u32)> = const { Cell::new((0, 0, 0)) };
+    }
+    let (last, seen, times) = LAST.get();
+    if (last, seen) != (address, value) {
+        LAST.set((address, value, 0));
+        return;
+    }
+    LAST.set((address, value, times.saturating_add(1)));
+    if times >= 16 {
+        let _inside = sync::threads::Inside::begin();
+        std::thread::yield_now();
+    }
+}
+
 fn mask(size: u32) -> u128 {
     if size == 16 { u128::MAX } else { (1 << (8 * size)) - 1 }
 }
@@ -181,7 +215,7 @@ fn apply(op: RmwOp, size: u32, a: u128, b: u128) -> u128 {
 /// `addr` is the program's operand, `out` private memory of `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
-    let value = update(addr, size, |_| None);
+    let value = load_value(addr, size);
     // SAFETY: the caller's promise.
     unsafe { put(out, size, value) };
     after(order);

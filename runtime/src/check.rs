@@ -2,11 +2,12 @@
 //!
 //! In a single process no state byte ever refuses, so nothing here runs but the first test of the range entries.
 
+use dsm_abi::layout::ADDRESS_BITS;
 use dsm_abi::state::{READ_LIMIT, READABLE};
-use dsm_coherence::Extent;
 
 use crate::fabric;
 use crate::memory::{self, Shared};
+use crate::race;
 
 /// What an access needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,16 +47,87 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
     let (table, geometry) = (memory.table(), memory.geometry());
     let mut at = first;
     while let Some(refused) = table.first_at_least(at, last, access.limit()) {
-        let from = geometry.block(refused);
-        let to = geometry.block(last);
-        // The protocol skips what is valid already: one call for the rest of the range is one batch.
-        let extent = Extent::new(from, to.0 - from.0 + 1);
+        // The protocol skips what is valid already: one call for the rest of the range, as far as the block size is the same, is one batch.
+        let extent = geometry.extent(refused, last);
         match access {
             Access::Read => fabric::run(shared.coherence.read_miss(extent)),
             Access::Write => fabric::run(shared.coherence.write_miss(extent)),
         }
         at = refused;
     }
+}
+
+/// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive.
+fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], access: Access) {
+    if memory::shared().is_none() || len == 0 {
+        return;
+    }
+    let [inner, outer] = strides;
+    let mut rest = if inner.0 <= outer.0 { [inner, outer] } else { [outer, inner] };
+    let gap = (1usize << memory::get().geometry().line_shift()) - 1;
+    for (step, count) in &mut rest {
+        // Between two repetitions lies no line that is left out.
+        if *step <= len + gap {
+            len += *step * std::mem::take(count);
+        }
+    }
+    let [(step, count), (outer_step, outer_count)] = rest;
+    for j in 0..=outer_count {
+        for i in 0..=count {
+            ensure(address + i * step + j * outer_step, len, access);
+        }
+    }
+}
+
+/// Lines whose states are looked at for nothing but a chance: eight of them cost about as much as a checked access.
+const FREE_LINES: usize = 4096;
+
+/// Whether the bytes of a grid (see [`ensure_grid`]) are accessible. They are fetched if the `uses` reads that are to come can be expected to touch
+/// most of their blocks anyway.
+fn ready(address: usize, len: usize, mut strides: [(usize, usize); 2], access: Access, uses: usize) -> bool {
+    if memory::shared().is_none() {
+        return true;
+    }
+    let (table, geometry) = (memory::get().table(), memory::get().geometry());
+    let gap = (1usize << geometry.line_shift()) - 1;
+    strides.sort_unstable();
+    let (mut run, mut pieces, mut reach) = (len, 1usize, len);
+    for (step, count) in &mut strides {
+        let Some(far) = step.checked_mul(*count).and_then(|far| reach.checked_add(far)) else { return false };
+        reach = far;
+        if *step <= run.saturating_add(gap) {
+            run = run.saturating_add(*step * std::mem::take(count));
+        }
+        pieces = pieces.saturating_mul(count.saturating_add(1));
+    }
+    if len == 0 || address.checked_add(reach).is_none_or(|end| end >> ADDRESS_BITS != 0) {
+        return false;
+    }
+    let lines = pieces.saturating_mul(run.div_ceil(gap + 1) + 1);
+    if lines > FREE_LINES.saturating_add(uses.saturating_mul(8)) {
+        return false;
+    }
+    let pays = |from: usize| {
+        let blocks = run.div_ceil(geometry.block_bytes(geometry.block(from)));
+        access == Access::Read && uses / 2 >= blocks
+    };
+    let [(step, count), (outer_step, outer_count)] = strides;
+    for j in 0..=outer_count {
+        for i in 0..=count {
+            let first = address + i * step + j * outer_step;
+            for part in [geometry.globals(), geometry.region()] {
+                let (from, to) = (first.max(part.start), (first + run).min(part.end));
+                if from >= to || table.first_at_least(from, to - 1, access.limit()).is_none() {
+                    continue;
+                }
+                if pieces > 1 || !pays(from) {
+                    return false;
+                }
+                ensure(from, to - from, access);
+            }
+        }
+    }
+    true
 }
 
 /// Makes `[address, address + len)` readable for plain accesses until the thread's next acquire.
@@ -73,10 +145,20 @@ pub fn writable(address: usize, len: usize) {
 /// # Safety
 /// A string starts at `address`.
 pub unsafe fn readable_string(address: usize) -> usize {
+    // SAFETY: as the caller says.
+    unsafe { readable_string_within(address, usize::MAX - address) }
+}
+
+/// As [`readable_string`], of at most `bound` bytes.
+///
+/// # Safety
+/// A string or `bound` bytes start at `address`.
+pub unsafe fn readable_string_within(address: usize, bound: usize) -> usize {
     let line = 1usize << memory::get().geometry().line_shift();
+    let last = address + bound;
     let mut end = address;
-    loop {
-        let next = (end / line + 1) * line;
+    while end < last {
+        let next = ((end / line + 1) * line).min(last);
         readable(end, next - end);
         while end < next {
             // SAFETY: no NUL was seen yet, so the string goes on to this byte at least.
@@ -86,6 +168,7 @@ pub unsafe fn readable_string(address: usize) -> usize {
             end += 1;
         }
     }
+    bound
 }
 
 /// Entry point, see `dsm_abi::entries`.
@@ -95,10 +178,19 @@ pub extern "C" fn __dsm_load_miss(addr: *mut u8, len: u64) {
     readable(addr as usize, len as usize);
 }
 
-/// Entry point, see `dsm_abi::entries`.
+unsafe extern "C" {
+    // In C, where a function can ask for its return address: each calls the function below of its name.
+    pub(crate) fn __dsm_store_miss(addr: *mut u8, len: u64);
+    pub(crate) fn __dsm_store_range(addr: *mut u8, len: u64);
+}
+
+/// A store at return address `pc` asks.
 #[unsafe(no_mangle)]
 #[cold]
-pub extern "C" fn __dsm_store_miss(addr: *mut u8, len: u64) {
+extern "C" fn dsm_rt_store_miss(addr: *mut u8, len: u64, pc: usize) {
+    if race::is_on() {
+        race::note_write(addr as usize, len as usize, pc);
+    }
     writable(addr as usize, len as usize);
 }
 
@@ -108,10 +200,71 @@ pub extern "C" fn __dsm_load_range(addr: *mut u8, len: u64) {
     readable(addr as usize, len as usize);
 }
 
+/// As `dsm_rt_store_miss`, for stores that may all be allowed.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_store_range(addr: *mut u8, len: u64, pc: usize) {
+    if race::is_on() {
+        race::note_write(addr as usize, len as usize, pc);
+    }
+    writable(addr as usize, len as usize);
+}
+
 /// Entry point, see `dsm_abi::entries`.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_store_range(addr: *mut u8, len: u64) {
-    writable(addr as usize, len as usize);
+pub extern "C" fn __dsm_load_grid(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    outer_step: u64,
+    outer_count: u64,
+) {
+    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
+    ensure_grid(addr as usize, len as usize, strides, Access::Read);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_store_grid(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    outer_step: u64,
+    outer_count: u64,
+) {
+    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
+    ensure_grid(addr as usize, len as usize, strides, Access::Write);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_load_ready(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    outer_step: u64,
+    outer_count: u64,
+    uses: u64,
+) -> u32 {
+    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
+    ready(addr as usize, len as usize, strides, Access::Read, uses as usize).into()
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_store_ready(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    outer_step: u64,
+    outer_count: u64,
+    uses: u64,
+) -> u32 {
+    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
+    ready(addr as usize, len as usize, strides, Access::Write, uses as usize).into()
 }
 
 /// Entry point, see `dsm_abi::entries`.

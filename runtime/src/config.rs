@@ -46,6 +46,17 @@ pub enum WaitPolicy {
     Passive,
 }
 
+/// What to do about write-write races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RaceMode {
+    /// Do not look for them.
+    Off,
+    /// Print a report.
+    Report,
+    /// Print a report and end the job.
+    Abort,
+}
+
 /// `OMP_DISPLAY_ENV`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisplayEnv {
@@ -62,12 +73,18 @@ pub enum DisplayEnv {
 pub struct Config {
     /// `DSM_BLOCK`: bytes of a coherence block; a power of two.
     pub block_bytes: usize,
+    /// `DSM_BLOCK_FILE`: file with block sizes of single variables and allocations; may be empty.
+    pub block_file: String,
     /// `DSM_HEAP`: address space of a process's heap arena, bytes.
     pub heap_bytes: usize,
     /// `DSM_STACK`: address space of a thread's shared stack, bytes.
     pub stack_bytes: usize,
     /// `DSM_STATS`: print the counters at the end.
     pub stats: bool,
+    /// `DSM_GUARD`: report libraries that touch memory which is not valid.
+    pub guard: bool,
+    /// `DSM_RACE`: look for write-write races.
+    pub race: RaceMode,
     /// `DSM_NOTICES`: write notices that a signature holds before it drops old ones.
     pub notices: usize,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
@@ -106,9 +123,12 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             block_bytes: 4096,
+            block_file: String::new(),
             heap_bytes: 16 << 30,
             stack_bytes: 64 << 20,
             stats: false,
+            guard: false,
+            race: RaceMode::Off,
             notices: 1024,
             spin_given_us: None,
             num_threads: Vec::new(),
@@ -216,6 +236,27 @@ pub fn help() -> String {
     out
 }
 
+/// The table as a page of the book, which a test compares with `book/src/environment.md`.
+pub fn page() -> String {
+    let mut out = String::from(
+        "# Environment variables\n\n\
+         <!-- Made by `cargo run -q -p dsm-cc --example environment > book/src/environment.md` from runtime/src/config.rs. -->\n\n\
+         What programs built by `dsm-cc` obey; `dsm-run --help-env` prints the same. A malformed value or an unknown name that starts with\n\
+         `DSM_` gets one warning, and the default is used. Sizes take the suffixes `K`, `M` and `G`.\n",
+    );
+    for (title, prefix) in [("Of the runtime", "DSM_"), ("Of OpenMP", "OMP_")] {
+        let _ = write!(
+            out,
+            "\n## {title}\n\n| variable | values | default | meaning |\n| --- | --- | --- | --- |\n"
+        );
+        for v in VARIABLES.iter().filter(|v| v.name.starts_with(prefix)) {
+            let values = v.values.replace('|', "\\|");
+            let _ = writeln!(out, "| `{}` | {values} | {} | {} |", v.name, v.default, v.help);
+        }
+    }
+    out
+}
+
 /// One environment variable.
 pub struct Variable {
     /// Its name.
@@ -240,17 +281,24 @@ macro_rules! variables {
 
 variables! {
     "DSM_BLOCK", "BYTES", "4096", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
-        |c, s| set(&mut c.block_bytes, bytes(s).filter(|b| b.is_power_of_two() && (64..=1 << 20).contains(b)),
-            "a power of two from 64 to 1M");
+        |c, s| set(&mut c.block_bytes, bytes(s).filter(|b| b.is_power_of_two() && (64..=1 << 16).contains(b)),
+            "a power of two from 64 to 64K");
+    "DSM_BLOCK_FILE", "PATH", "", "File with block sizes of single variables and allocations, a rule a line: \
+        'symbol NAME BYTES', 'alloc FILE:LINE BYTES', 'size >=SIZE BYTES', 'size <SIZE BYTES'.",
+        |c, s| set(&mut c.block_file, Some(s.to_owned()), "");
     "DSM_HEAP", "BYTES", "16G", "Address space of each process's part of the shared heap; only touched pages use memory.",
         |c, s| set(&mut c.heap_bytes, bytes(s).filter(|b| (1 << 20..=1 << 39).contains(b)), "a size from 1M to 512G");
     "DSM_STACK", "BYTES", "64M", "Address space of each thread's shared stack; only touched pages use memory.",
         |c, s| set(&mut c.stack_bytes, bytes(s).filter(|b| (1 << 16..=1 << 34).contains(b)), "a size from 64K to 16G");
     "DSM_STATS", "0|1", "0", "Print a table of misses, notices and bytes moved when the program ends.",
         |c, s| set(&mut c.stats, boolean(s), "0 or 1");
+    "DSM_GUARD", "0|1", "0", "For debugging: name library functions that touch shared memory which is not valid. Exact if DSM_BLOCK is at least 4096.",
+        |c, s| set(&mut c.guard, boolean(s), "0 or 1");
+    "DSM_RACE", "off|report|abort", "off", "Report variables that two processes wrote different values to without synchronisation; abort ends the job.",
+        |c, s| set(&mut c.race, race_mode(s), "off, report or abort");
     "DSM_NOTICES", "COUNT", "1024", "Write notices that travel with a synchronisation before old ones are dropped.",
         |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
-    "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins before it sleeps; overrides OMP_WAIT_POLICY.",
+    "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; overrides OMP_WAIT_POLICY.",
         |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());
     "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
@@ -328,7 +376,8 @@ fn size(text: &str, unit: usize) -> Option<usize> {
     digits.trim().parse::<usize>().ok()?.checked_mul(factor)
 }
 
-fn bytes(text: &str) -> Option<usize> {
+/// A size in bytes with an optional suffix.
+pub fn bytes(text: &str) -> Option<usize> {
     size(text, 1)
 }
 
@@ -360,6 +409,14 @@ fn schedule(text: &str) -> Option<Schedule> {
         None => kind == ScheduleKind::Static,
     };
     Some(Schedule { kind, chunk, monotonic })
+}
+
+fn race_mode(text: &str) -> Option<RaceMode> {
+    match text.to_ascii_lowercase().as_str() {
+        "report" => Some(RaceMode::Report),
+        "abort" => Some(RaceMode::Abort),
+        other => boolean(other).map(|on| if on { RaceMode::Report } else { RaceMode::Off }),
+    }
 }
 
 fn wait_policy(text: &str) -> Option<WaitPolicy> {
@@ -416,6 +473,7 @@ mod tests {
             ("OMP_SCHEDULE", "dynamic,0"),
             ("OMP_SCHEDULE", "fast"),
             ("OMP_WAIT_POLICY", "lazy"),
+            ("DSM_RACE", "find"),
         ] {
             let (config, complaints) = read(&[(name, value)]);
             assert_eq!(config, Config::default(), "{name}={value}");
@@ -437,6 +495,13 @@ mod tests {
         assert!(unknown_name("DSM_COMPLETELY_ELSE").unwrap().contains("--help-env"));
         assert_eq!(unknown_name("DSM_HEAP"), None);
         assert_eq!(unknown_name("OMP_WHATEVER"), None);
+    }
+
+    #[test]
+    fn the_page_of_the_book_is_current() {
+        let remedy = "run: cargo run -q -p dsm-cc --example environment > book/src/environment.md";
+        assert!(page() == include_str!("../../book/src/environment.md"), "{remedy}");
+        assert!(VARIABLES.iter().all(|v| ["DSM_", "OMP_"].iter().any(|p| v.name.starts_with(p))));
     }
 
     #[test]

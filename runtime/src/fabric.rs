@@ -2,18 +2,24 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::task::{Context, Poll, Waker};
 
 use crossbeam_utils::CachePadded;
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Gate, Notice, Rank, Word};
+use dsm_abi::state;
+use dsm_coherence::{
+    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Notice, Rank, Record, Timestamp, Word,
+};
 use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
+use dsm_comm::diff;
 use dsm_comm::shm::Views;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::memory::geometry::{Geometry, MARK_LEVELS, NOTICE_BYTES};
+use crate::guard;
+use crate::memory::geometry::{Geometry, NOTICE_BYTES};
 use crate::memory::table::StateTable;
+use crate::race;
 use crate::sync::{layout, threads};
 
 /// Locks that the chunks are spread over.
@@ -27,6 +33,16 @@ pub struct ShmFabric {
     rank: u32,
     stripes: Box<[CachePadded<Mutex<()>>]>,
     gates: [CachePadded<Mutex<()>>; 2],
+}
+
+/// Orders everything before an atomic read-modify-write of this thread before everything after it.
+#[inline]
+fn fence_behind_atomic() {
+    // On x86-64 the operation itself does.
+    #[cfg(not(target_arch = "x86_64"))]
+    fence(Ordering::SeqCst);
+    #[cfg(target_arch = "x86_64")]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
 /// Runs a protocol function to its end on this thread.
@@ -52,16 +68,21 @@ impl ShmFabric {
         }
     }
 
-    #[inline]
+    // Which word is known where it is called: nothing but an addition is left.
+    #[inline(always)]
     fn word(&self, at: u32, word: Word) -> &'static AtomicU64 {
         let g = self.geometry;
         let offset = match word {
-            Word::Link(block) => g.record_offset(block),
-            Word::Rd(block) => g.record_offset(block) + 8,
-            Word::Wr(block) => g.record_offset(block) + 16,
+            Word::Link(block) => g.link_offset(block),
+            Word::Rd(block) => g.stamps_offset(block),
+            Word::Wr(block) => g.stamps_offset(block) + 8,
+            Word::Records(chunk) => g.header_offset(chunk),
+            Word::Lease(chunk) => g.header_offset(chunk) + 8,
+            Word::Floor(chunk) => g.header_offset(chunk) + 16,
             Word::Mark { kind, level, index } => g.mark_offset(kind, level, index),
             Word::Grant => g.control_offset() + layout::GRANT,
             Word::LogState => g.control_offset() + layout::LOG_STATE,
+            Word::Cursor(peer) => g.control_offset() + layout::CURSORS + 8 * peer.0 as usize,
             Word::LogMin(buffer) => g.control_offset() + layout::LOG_MIN + 8 * buffer as usize,
         };
         self.views.word(at, offset)
@@ -79,15 +100,58 @@ impl ShmFabric {
 
     #[inline]
     fn bytes(&self, extent: Extent) -> usize {
-        extent.count as usize * self.geometry.block_bytes()
+        extent.count as usize * self.geometry.block_bytes(extent.first)
     }
 
-    /// Word `i` of a block's bytes.
+    /// `count` words from an offset on.
     #[inline]
-    fn eight(base: *mut u8, i: usize) -> &'static AtomicU64 {
-        // SAFETY: callers pass the start of a mapped, 8-byte aligned block (or twin) and stay inside it; the mapping is permanent and
-        // racing accesses of the program are to be tolerated, which an atomic access does.
-        unsafe { AtomicU64::from_ptr(base.cast::<u64>().add(i)) }
+    fn words(&self, at: u32, offset: usize, count: usize) -> impl Iterator<Item = &'static AtomicU64> {
+        assert!(offset.is_multiple_of(8));
+        let first = self.views.address(at, offset).cast::<u64>();
+        // The last one is inside the segment too.
+        self.views.address(at, offset + 8 * (count - 1));
+        // SAFETY: the words from the first to the last lie behind each other in a mapping that lasts, aligned; only atomics access them.
+        (0..count).map(move |i| unsafe { AtomicU64::from_ptr(first.add(i)) })
+    }
+
+    /// The links of an extent in one chunk.
+    #[inline]
+    fn links(&self, at: u32, extent: Extent) -> impl Iterator<Item = &'static AtomicU64> {
+        self.words(at, self.geometry.link_offset(extent.first), extent.count as usize)
+    }
+
+    /// Leases and versions of an extent in one chunk, in turn.
+    #[inline]
+    fn stamps(&self, at: u32, extent: Extent) -> impl Iterator<Item = &'static AtomicU64> {
+        self.words(at, self.geometry.stamps_offset(extent.first), 2 * extent.count as usize)
+    }
+
+    #[inline]
+    fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
+        for (record, link) in into.iter_mut().zip(self.links(at, extent)) {
+            record.link = link.load(Ordering::Acquire);
+        }
+        let mut stamps = self.stamps(at, extent);
+        for record in into {
+            for stamp in [&mut record.rd_ts, &mut record.wr_ts] {
+                *stamp = stamps.next().map_or(0, |word| word.load(Ordering::Acquire));
+            }
+        }
+    }
+
+    #[inline]
+    fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
+        let values = stamps.iter().flat_map(|record| [record.rd_ts, record.wr_ts]);
+        for (word, value) in self.stamps(at, extent).zip(values) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    fn put_links(&self, at: u32, extent: Extent, value: u64) {
+        for link in self.links(at, extent) {
+            link.store(value, Ordering::Release);
+        }
     }
 
     fn notice_words(&self, at: u32, buffer: u8, index: u32) -> [&'static AtomicU64; 4] {
@@ -109,8 +173,8 @@ impl Fabric for ShmFabric {
     }
 
     #[inline]
-    fn block_bytes(&self) -> usize {
-        self.geometry.block_bytes()
+    fn block_bytes(&self, block: Block) -> usize {
+        self.geometry.block_bytes(block)
     }
 
     #[inline]
@@ -120,7 +184,7 @@ impl Fabric for ShmFabric {
 
     #[inline]
     fn mark_levels(&self) -> u8 {
-        MARK_LEVELS as u8
+        self.geometry.mark_levels()
     }
 
     fn top_mark_words(&self) -> u64 {
@@ -143,7 +207,7 @@ impl Fabric for ShmFabric {
     async fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> u64 {
         let old = self.word(at.0, word).fetch_or(bits, Ordering::SeqCst);
         // A reader reads data after its mark.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence_behind_atomic();
         old
     }
 
@@ -154,12 +218,13 @@ impl Fabric for ShmFabric {
 
     #[inline]
     async fn post_store(&self, at: Rank, word: Word, value: u64) {
-        self.word(at.0, word).store(value, Ordering::SeqCst);
+        self.word(at.0, word).store(value, Ordering::Release);
     }
 
     #[inline]
     async fn flush(&self, _at: Rank) {
-        std::sync::atomic::fence(Ordering::SeqCst);
+        // What was posted are stores. What is posted next, and tells of them, comes behind.
+        fence(Ordering::Release);
     }
 
     async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
@@ -183,17 +248,51 @@ impl Fabric for ShmFabric {
     }
 
     #[inline]
-    async fn snapshot(&self, from: Rank, block: Block, into: &mut [u8]) {
-        assert_eq!(into.len(), self.geometry.block_bytes());
-        // SAFETY: the block is mapped; `into` has its length by the assertion and is private.
-        unsafe { copy(self.data(from.0, block), into.as_mut_ptr(), into.len()) }
+    async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
+        let place = self.data(at.0, block).wrapping_add(offset);
+        // SAFETY: inside a mapped block and aligned by the assertion, block starts being aligned; the access is atomic.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(place).load(Ordering::SeqCst).into(),
+                2 => AtomicU16::from_ptr(place.cast()).load(Ordering::SeqCst).into(),
+                4 => AtomicU32::from_ptr(place.cast()).load(Ordering::SeqCst).into(),
+                8 => AtomicU64::from_ptr(place.cast()).load(Ordering::SeqCst),
+                _ => unreachable!("atomics of {bytes} bytes are not read at their home"),
+            }
+        }
     }
 
     #[inline]
-    async fn post_twin(&self, to: Rank, block: Block, contents: &[u8]) {
-        assert_eq!(contents.len(), self.geometry.block_bytes());
-        // SAFETY: the twin is mapped and has the length of `contents`; its owner does not use it while the link is pending.
-        unsafe { copy(contents.as_ptr(), self.twin(to.0, block), contents.len()) }
+    async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {
+        assert_eq!(into.len(), self.bytes(extent));
+        if race::is_on() {
+            race::intervals::remember(&self.views, self.geometry, from, extent);
+        }
+        // SAFETY: the blocks are mapped; `into` has their length by the assertion and is private.
+        unsafe { copy(self.data(from.0, extent.first), into.as_mut_ptr(), into.len()) }
+    }
+
+    #[inline]
+    async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
+        assert_eq!(contents.len(), self.bytes(extent));
+        // SAFETY: the twins are mapped and have the length of `contents`; their owner does not use them while the links are pending.
+        unsafe { copy(contents.as_ptr(), self.twin(to.0, extent.first), contents.len()) }
+    }
+
+    #[inline]
+    async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
+        self.get_records(from.0, extent, into);
+    }
+
+    #[inline]
+    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
+        self.put_stamps(to.0, extent, stamps);
+    }
+
+    #[inline]
+    async fn post_links(&self, to: Rank, extent: Extent, link: u64) {
+        self.put_links(to.0, extent, link);
     }
 
     async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
@@ -207,10 +306,12 @@ impl Fabric for ShmFabric {
             });
         }
         // The state word is read again behind these.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::Acquire);
     }
 
     fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
+        // Whoever still reads the buffer's former contents and sees these finds another sequence number afterwards.
+        std::sync::atomic::fence(Ordering::Release);
         for (index, n) in (start..).zip(notices) {
             let words = self.notice_words(self.rank, buffer, index);
             let values = [u64::from(n.writer.0), n.extent.first.0, n.extent.count, n.wr_ts];
@@ -218,17 +319,39 @@ impl Fabric for ShmFabric {
                 word.store(value, Ordering::Relaxed);
             }
         }
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::Release);
     }
 
     #[inline]
     fn own(&self, word: Word) -> u64 {
-        self.word(self.rank, word).load(Ordering::Acquire)
+        self.word(self.rank, word).load(Ordering::SeqCst)
     }
 
     #[inline]
     fn set_own(&self, word: Word, value: u64) {
         self.word(self.rank, word).store(value, Ordering::Release);
+    }
+
+    #[inline]
+    fn own_records(&self, extent: Extent, into: &mut [Record]) {
+        self.get_records(self.rank, extent, into);
+    }
+
+    #[inline]
+    fn own_links(&self, extent: Extent, into: &mut [Record]) {
+        for (record, link) in into.iter_mut().zip(self.links(self.rank, extent)) {
+            record.link = link.load(Ordering::Acquire);
+        }
+    }
+
+    #[inline]
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+        self.put_stamps(self.rank, extent, stamps);
+    }
+
+    #[inline]
+    fn set_own_links(&self, extent: Extent, link: u64) {
+        self.put_links(self.rank, extent, link);
     }
 
     #[inline]
@@ -244,19 +367,42 @@ impl Fabric for ShmFabric {
     }
 
     #[inline]
+    async fn clear_own(&self, word: Word, bits: u64) -> u64 {
+        self.word(self.rank, word).fetch_and(!bits, Ordering::SeqCst) & !bits
+    }
+
+    #[inline]
     fn state(&self, block: Block) -> u8 {
+        // An old notice may name blocks that are not any more: nothing of them is here.
+        if !self.geometry.blocks().is_current(block) {
+            return state::COLD;
+        }
         self.table.get(self.geometry.address(block))
     }
 
     #[inline]
     fn set_state(&self, extent: Extent, state: u8) {
-        self.table.set(self.geometry.address(extent.first), self.bytes(extent), state);
+        let (address, bytes) = (self.geometry.address(extent.first), self.bytes(extent));
+        if guard::enabled() {
+            guard::states_changed(address, bytes, Some(state));
+        }
+        self.table.set(address, bytes, state);
+        if guard::enabled() {
+            guard::states_changed(address, bytes, None);
+        }
     }
 
     #[inline]
     fn state_run(&self, extent: Extent) -> u64 {
-        let state = self.state(extent.first);
-        extent.blocks().take_while(|b| self.state(*b) == state).count() as u64
+        if self.geometry.blocks().is_changing() {
+            // Blocks that are not any more may be among them.
+            let state = self.state(extent.first);
+            return extent.blocks().take_while(|block| self.state(*block) == state).count() as u64;
+        }
+        let lines = self.table.run(self.geometry.address(extent.first), self.bytes(extent));
+        let block_lines = self.geometry.block_bytes(extent.first) >> self.geometry.line_shift();
+        // A notice may name blocks of a size that this process is about to be told of; over them lie smaller ones, in different states.
+        (lines / block_lines).max(1) as u64
     }
 
     #[inline]
@@ -265,40 +411,56 @@ impl Fabric for ShmFabric {
         unsafe {
             copy(self.data(self.rank, extent.first), self.twin(self.rank, extent.first), self.bytes(extent))
         }
+        if race::is_on() {
+            extent
+                .blocks()
+                .for_each(|block| race::intervals::open(&self.views, self.geometry, self.rank, block));
+        }
     }
 
     fn drop_twin(&self, _extent: Extent) {}
 
-    fn differs_from_twin(&self, block: Block) -> bool {
-        let (own, twin) = (self.data(self.rank, block), self.twin(self.rank, block));
-        (0..self.geometry.block_bytes() / 8).any(|i| {
-            Self::eight(own, i).load(Ordering::Relaxed) != Self::eight(twin, i).load(Ordering::Relaxed)
+    fn changed(&self, extent: Extent) -> u64 {
+        let bytes = self.geometry.block_bytes(extent.first);
+        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        (0..extent.count as usize).fold(0, |mask, i| {
+            // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
+            let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
+            mask | u64::from(!same) << ((extent.first.0 % CHUNK_BLOCKS) as usize + i)
         })
     }
 
-    fn merge(&self, block: Block, incoming: &[u8], _from: Rank) {
-        let (own, twin) = (self.data(self.rank, block), self.twin(self.rank, block));
-        for (i, bytes) in incoming.chunks_exact(8).enumerate() {
-            let new = u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"));
-            let twin_word = Self::eight(twin, i);
-            let old = twin_word.load(Ordering::Relaxed);
-            if new == old {
-                continue;
+    fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
+        assert_eq!(incoming.len(), self.bytes(extent));
+        if race::is_on() {
+            let bytes = self.geometry.block_bytes(extent.first);
+            for (block, part) in extent.blocks().zip(incoming.chunks_exact(bytes)) {
+                race::check_merge(&self.views, self.geometry, block, part, (self.rank, from.0));
             }
-            for (j, (n, o)) in new.to_ne_bytes().into_iter().zip(old.to_ne_bytes()).enumerate() {
-                if n != o {
-                    // SAFETY: byte `8 i + j` of a mapped block. A byte wide: its neighbours may be being stored to right now.
-                    unsafe { AtomicU8::from_ptr(own.add(8 * i + j)) }.store(n, Ordering::Relaxed);
-                }
-            }
-            twin_word.store(new, Ordering::Relaxed);
+        }
+        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        // SAFETY: blocks and twins are mapped, aligned and as long as `incoming`, which is private; the twins are used by who holds the chunk.
+        unsafe { diff::merge(own, twin, incoming) }
+    }
+
+    fn overwrite(&self, extent: Extent, contents: &[u8]) {
+        assert_eq!(contents.len(), self.bytes(extent));
+        // SAFETY: the blocks are mapped and have the length of `contents`, which is private.
+        unsafe { copy(contents.as_ptr(), self.data(self.rank, extent.first), contents.len()) }
+        if race::is_on() {
+            // SAFETY: so are their twins.
+            unsafe { copy(contents.as_ptr(), self.twin(self.rank, extent.first), contents.len()) }
         }
     }
 
-    fn overwrite(&self, block: Block, contents: &[u8]) {
-        assert_eq!(contents.len(), self.geometry.block_bytes());
-        // SAFETY: the block is mapped and has the length of `contents`, which is private.
-        unsafe { copy(contents.as_ptr(), self.data(self.rank, block), contents.len()) }
+    #[inline]
+    fn published(&self, extent: Extent, _wr_ts: Timestamp) {
+        if race::is_on() {
+            for block in extent.blocks() {
+                let ended = self.state(block) != state::WRITABLE;
+                race::intervals::close(&self.views, self.geometry, self.rank, block, ended);
+            }
+        }
     }
 
     #[inline]
@@ -312,8 +474,28 @@ impl Fabric for ShmFabric {
             Gate::Acquire => self.gates[1].lock(),
         };
         // A release looks at the marks after everything the process stored.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence_behind_atomic();
         guard
+    }
+
+    #[inline]
+    fn fence(&self) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn gate_free(&self, gate: Gate) -> bool {
+        let locked = match gate {
+            Gate::Publish => self.gates[0].is_locked(),
+            Gate::Acquire => self.gates[1].is_locked(),
+        };
+        std::sync::atomic::fence(Ordering::Acquire);
+        !locked
+    }
+
+    #[inline]
+    fn watches_writes(&self) -> bool {
+        race::is_on()
     }
 
     fn begin_exclusive(&self) -> bool {

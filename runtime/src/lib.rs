@@ -7,20 +7,32 @@
 pub mod atomics;
 pub mod check;
 pub mod config;
+pub mod cxx;
 pub mod fabric;
+pub mod fortran;
+pub mod guard;
 pub mod heap;
+pub mod image;
 pub mod job;
 pub mod memory;
 pub mod omp;
+pub mod pthread;
+pub mod race;
 pub mod start;
 pub mod stats;
+pub mod stdio;
 pub mod sync;
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {
     use crate::atomics::*;
     use crate::check::*;
+    use crate::cxx::*;
+    use crate::fortran::descriptor::*;
+    use crate::fortran::units::*;
     use crate::heap::entries::*;
+    use crate::pthread::*;
+    use crate::stdio::*;
 
     macro_rules! ty {
         (ptr) => { *mut u8 };

@@ -13,13 +13,15 @@ use dsm_abi::job::FIRST_FREE_WORD;
 use dsm_abi::layout::CTOR_RECORD_SIZE;
 
 use crate::job::{Job, JobPage};
-use crate::{config, memory, omp, stats, sync};
+use crate::{config, cxx, fortran, guard, memory, omp, stats, stdio, sync};
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
     fn dsm_rt_has_user_main() -> c_int;
     fn dsm_rt_ctors_start() -> *const c_void;
     fn dsm_rt_ctors_end() -> *const c_void;
+    fn dsm_rt_dtors_start() -> *const c_void;
+    fn dsm_rt_dtors_end() -> *const c_void;
 }
 
 /// Ends this process, and with it the job, with a message.
@@ -29,7 +31,7 @@ pub fn die(message: &str) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// A constructor of instrumented code, as the pass lays it out.
+/// A constructor or destructor of instrumented code, as the pass lays it out.
 #[repr(C)]
 struct Constructor {
     priority: u64,
@@ -48,15 +50,29 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     if job.rank == 0 {
         config::warn_about_environment();
     }
+    omp::threadprivate::remember_initial_values();
     if let Err(error) = memory::init(&job) {
+        if job.rank != 0 && matches!(error, memory::MemoryError::Layout(_)) {
+            // All processes find the same; process 0 says so and ends the job.
+            std::thread::sleep(Duration::from_secs(10));
+        }
         die(&error.to_string());
     }
+    fortran::init();
     omp::init(&job);
     sync::init(omp::threads_in_job());
+    stdio::init();
+    guard::init();
     omp::team::adopt_stack(0);
     // SAFETY: the handler is a plain function that stays loaded.
     unsafe { libc::atexit(at_exit) };
+    if job.size > 1 {
+        cxx::expect_threads();
+    }
     if job.rank != 0 {
+        // SAFETY: the arguments are those of the C `main`.
+        unsafe { fortran::start_worker(argc, argv, envp) };
+        cxx::start_worker();
         omp::fork::serve();
         leave_worker();
     }
@@ -67,6 +83,8 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     omp::fork::mark_initial_thread();
     omp::display_environment_at_start();
     sync::user_threads_enter();
+    // SAFETY: a plain function, too; it runs after what the program registers, as destructors do.
+    unsafe { libc::atexit(run_destructors) };
     run_constructors();
     // SAFETY: the arguments are those of the C `main`.
     let code = unsafe { dsm_rt_user_main(argc, argv, envp) };
@@ -74,18 +92,34 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     unsafe { libc::exit(code) }
 }
 
-fn run_constructors() {
-    // SAFETY: the linker script puts the two symbols around an array of records, or both are absent (null).
-    let records = unsafe {
-        let (start, end) = (dsm_rt_ctors_start().cast::<Constructor>(), dsm_rt_ctors_end());
-        if start.is_null() {
-            return;
-        }
-        std::slice::from_raw_parts(start, (end as usize - start as usize) / CTOR_RECORD_SIZE)
-    };
-    let mut order: Vec<&Constructor> = records.iter().filter(|r| r.function as usize != 0).collect();
+/// The records between two symbols of the linker script, smallest priority first.
+fn records(start: *const c_void, end: *const c_void) -> Vec<&'static Constructor> {
+    if start.is_null() {
+        return Vec::new();
+    }
+    let count = (end as usize - start as usize) / CTOR_RECORD_SIZE;
+    // SAFETY: the linker script puts the two symbols around an array of records.
+    let records = unsafe { std::slice::from_raw_parts(start.cast::<Constructor>(), count) };
+    let mut order: Vec<_> = records.iter().filter(|r| r.function as usize != 0).collect();
     order.sort_by_key(|record| record.priority);
-    for record in order {
+    order
+}
+
+fn run_constructors() {
+    // SAFETY: reads addresses of weak symbols.
+    let (start, end) = unsafe { (dsm_rt_ctors_start(), dsm_rt_ctors_end()) };
+    for record in records(start, end) {
+        (record.function)();
+    }
+}
+
+extern "C" fn run_destructors() {
+    if sync::rank() != 0 {
+        return;
+    }
+    // SAFETY: reads addresses of weak symbols.
+    let (start, end) = unsafe { (dsm_rt_dtors_start(), dsm_rt_dtors_end()) };
+    for record in records(start, end).into_iter().rev() {
         (record.function)();
     }
 }
@@ -118,6 +152,8 @@ fn wait_for_deposits() {
 
 /// Orderly end of a process that is not 0.
 fn leave_worker() -> ! {
+    fortran::end_worker();
+    cxx::end_worker();
     stats::deposit();
     JobPage::get().word(FIRST_FREE_WORD).fetch_add(1, Ordering::SeqCst);
     // SAFETY: flushes what regions printed here; then leaves without the program's handlers, which belong to

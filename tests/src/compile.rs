@@ -3,7 +3,7 @@
 
 use crate::execute;
 use crate::matrix::Build;
-use crate::program::Program;
+use crate::program::{Language, Program};
 use crate::toolchain::{self, scratch};
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -16,14 +16,14 @@ use std::time::Duration;
 /// Which compiler, with which flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Plain clang -O2 with its own OpenMP library.
+    /// Plain clang or flang -O2 with its own OpenMP library.
     Native,
     /// The driver under test.
     Dsm(Build),
 }
 
 impl Target {
-    /// The commands that make and run it; `None` for plain clang.
+    /// The commands that make and run it; `None` for the plain compiler.
     pub fn toolchain(self) -> Option<&'static toolchain::Dsm> {
         if self == Self::Native { None } else { toolchain::dsm() }
     }
@@ -57,13 +57,21 @@ pub struct Built {
 
 type Slot = Arc<OnceLock<Result<Built, String>>>;
 
+fn reference(language: Language) -> String {
+    match language {
+        Language::C => toolchain::clang(),
+        Language::Cxx => toolchain::clangxx(),
+        Language::Fortran => toolchain::flang(),
+    }
+}
+
 /// Compiles `program` for `target`, unless that has been done.
 ///
 /// # Errors
 /// The command and the compiler's messages.
 pub fn compile(program: &Program, target: Target) -> Result<Built, String> {
     static TABLE: OnceLock<Mutex<HashMap<(String, Target), Slot>>> = OnceLock::new();
-    let key = (format!("{:?}", program.sources), target);
+    let key = (format!("{:?} {:?}", program.sources, program.flags), target);
     let slot = {
         let mut table =
             TABLE.get_or_init(Mutex::default).lock().expect("no test panics while it holds the table");
@@ -75,17 +83,21 @@ pub fn compile(program: &Program, target: Target) -> Result<Built, String> {
 fn build(program: &Program, target: Target) -> Result<Built, String> {
     let mut command = match (target, target.toolchain()) {
         (Target::Dsm(build), Some(dsm)) => {
-            let mut command = Command::new(&dsm.cc);
+            let mut command = Command::new(match program.language {
+                Language::C => &dsm.cc,
+                Language::Cxx => &dsm.cxx,
+                Language::Fortran => &dsm.fc,
+            });
             command.arg(format!("-O{}", build.level)).arg(format!("-fdsm-line={}", build.line));
             command
         }
         (Target::Dsm(Build { level, .. }), None) => {
-            let mut command = Command::new(toolchain::clang());
+            let mut command = Command::new(reference(program.language));
             command.arg(format!("-O{level}"));
             command
         }
         (Target::Native, _) => {
-            let mut command = Command::new(toolchain::clang());
+            let mut command = Command::new(reference(program.language));
             command.arg("-O2");
             command
         }
@@ -104,8 +116,16 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
     }
     // Written under another name first: an interrupted or concurrent build never leaves half a file.
     let mut real = Command::new(command.get_program());
+    let modules = (program.language == Language::Fortran).then(|| partial.with_extension("modules"));
+    if let Some(directory) = &modules {
+        std::fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+        real.arg("-J").arg(directory);
+    }
     real.args(command.get_args().map(|a| if a == path.as_os_str() { partial.as_os_str() } else { a }));
     let outcome = execute::run(&mut real, "", Duration::from_secs(120));
+    if let Some(directory) = &modules {
+        let _ = std::fs::remove_dir_all(directory);
+    }
     if outcome.status != Some(0) {
         let _ = std::fs::remove_file(&partial);
         return Err(format!(
@@ -130,7 +150,7 @@ fn identity(program: &Program, target: Target, command: &Command) -> u64 {
         std::fs::read(source).unwrap_or_default().hash(&mut hasher);
         // Headers next to a source belong to it.
         for entry in source.parent().and_then(|d| std::fs::read_dir(d).ok()).into_iter().flatten().flatten() {
-            if entry.path().extension().is_some_and(|e| e == "h") {
+            if entry.path().extension().is_some_and(|e| e == "h" || e == "hpp") {
                 std::fs::read(entry.path()).unwrap_or_default().hash(&mut hasher);
             }
         }

@@ -7,6 +7,7 @@
 //! Invariants: a run that exceeds its time limit is killed with its whole process group; every failure
 //! carries the two shell commands that reproduce it; a build happens once per (source, flags, toolchain).
 
+pub mod bench;
 pub mod compile;
 pub mod differential;
 pub mod execute;

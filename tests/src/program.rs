@@ -1,18 +1,50 @@
-//! Test programs: C files with directives in comments.
+//! Test programs: source files with directives in comments.
 //!
-//! A program is `programs/<name>.c` or all C files of `programs/<name>/`. Lines that start with `//@`
-//! direct the test: `args:` (words), `env: K=V`, `stdin:` (with `\n`), `exit:` (expected status),
+//! A program is `programs/<name>.<ext>` or all sources of `programs/<name>/`, in the order of their names; `c`, `cpp` and
+//! `f90` are known extensions. Lines that start with `//@` (Fortran: `!@`) direct the test: `args:` (words), `env: K=V`, `stdin:` (with `\n`), `exit:` (expected status),
 //! `flags:` and `libs:` (for the compiler), `varies` (output may depend on the number of threads).
 
 use std::path::{Path, PathBuf};
+
+/// What a program is written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Language {
+    /// C.
+    #[default]
+    C,
+    /// C++.
+    Cxx,
+    /// Fortran, free form.
+    Fortran,
+}
+
+impl Language {
+    const ALL: [Language; 3] = [Language::C, Language::Cxx, Language::Fortran];
+
+    /// Of a source file, by its name.
+    pub fn of(source: &Path) -> Option<Language> {
+        let extension = source.extension()?;
+        Self::ALL.into_iter().find(|l| extension == l.extension())
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Language::C => "c",
+            Language::Cxx => "cpp",
+            Language::Fortran => "f90",
+        }
+    }
+}
 
 /// A program and how to run it.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     /// File or directory name.
     pub name: String,
-    /// C files.
+    /// Source files, all of one language.
     pub sources: Vec<PathBuf>,
+    /// That language.
+    pub language: Language,
     /// Further compiler flags.
     pub flags: Vec<String>,
     /// Libraries, last on the command line.
@@ -36,13 +68,17 @@ impl Program {
     /// If there is no such program or a directive is unknown.
     pub fn load(name: &str) -> Self {
         let base = directory();
-        let single = base.join(format!("{name}.c"));
-        let sources = if single.is_file() { vec![single] } else { c_files(&base.join(name)) };
-        assert!(!sources.is_empty(), "no test program {name} in {}", base.display());
-        let mut program = Self { name: name.into(), sources, ..Self::default() };
+        let single = Language::ALL.map(|l| base.join(format!("{name}.{}", l.extension())));
+        let sources = match single.into_iter().find(|s| s.is_file()) {
+            Some(single) => vec![single],
+            None => source_files(&base.join(name)),
+        };
+        let language = sources.first().and_then(|s| Language::of(s));
+        let language = language.unwrap_or_else(|| panic!("no test program {name} in {}", base.display()));
+        let mut program = Self { name: name.into(), sources, language, ..Self::default() };
         for source in program.sources.clone() {
             let text = std::fs::read_to_string(&source).expect("a program can be read");
-            for line in text.lines().filter_map(|l| l.strip_prefix("//@ ")) {
+            for line in text.lines().filter_map(|l| l.strip_prefix("//@ ").or(l.strip_prefix("!@ "))) {
                 program.direct(line);
             }
         }
@@ -51,7 +87,8 @@ impl Program {
 
     /// A program of one file outside the directory of test programs.
     pub fn from_source(name: &str, source: &Path) -> Self {
-        Self { name: name.into(), sources: vec![source.to_path_buf()], ..Self::default() }
+        let language = Language::of(source).unwrap_or_default();
+        Self { name: name.into(), sources: vec![source.to_path_buf()], language, ..Self::default() }
     }
 
     fn direct(&mut self, line: &str) {
@@ -85,7 +122,7 @@ pub fn all_names() -> Vec<String> {
     let mut names: Vec<String> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            let is_program = path.is_dir() || path.extension().is_some_and(|e| e == "c");
+            let is_program = path.is_dir() || Language::of(&path).is_some();
             is_program.then(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned())
         })
         .collect();
@@ -93,12 +130,10 @@ pub fn all_names() -> Vec<String> {
     names
 }
 
-fn c_files(directory: &Path) -> Vec<PathBuf> {
+fn source_files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "c"))
-        .collect();
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| Language::of(p).is_some()).collect();
     files.sort();
     files
 }

@@ -7,8 +7,12 @@ use std::time::SystemTime;
 /// The commands under test.
 #[derive(Debug, Clone)]
 pub struct Dsm {
-    /// Compiler driver.
+    /// Compiler driver for C.
     pub cc: PathBuf,
+    /// The same for C++.
+    pub cxx: PathBuf,
+    /// The same for Fortran.
+    pub fc: PathBuf,
     /// Launcher.
     pub run: PathBuf,
     /// Changes whenever a file that influences the output of `cc` changes.
@@ -43,7 +47,8 @@ fn find() -> Dsm {
         let (cc, run) = (directory.join("dsm-cc"), directory.join("dsm-run"));
         if cc.is_file() && run.is_file() {
             let fingerprint = fingerprint(directory);
-            return Dsm { cc, run, fingerprint };
+            let [cxx, fc] = ["dsm-c++", "dsm-fc"].map(|name| other_name(directory, name));
+            return Dsm { cc, cxx, fc, run, fingerprint };
         }
     }
     panic!(
@@ -52,9 +57,30 @@ fn find() -> Dsm {
     );
 }
 
+/// The driver's symbolic link of this name; made here if it is missing, as after a bare `cargo build`.
+fn other_name(directory: &Path, name: &str) -> PathBuf {
+    let link = directory.join(name);
+    if !link.exists() {
+        // Another test process may be faster.
+        let made = std::os::unix::fs::symlink("dsm-cc", &link);
+        assert!(made.is_ok() || link.exists(), "{}: {made:?}", link.display());
+    }
+    link
+}
+
+/// The reference compiler for C++ that belongs to [`clang`].
+pub fn clangxx() -> String {
+    std::env::var("DSM_TEST_CLANGXX").unwrap_or_else(|_| "clang++-22".into())
+}
+
+/// The reference compiler for Fortran: `DSM_TEST_FLANG`, by default `flang-22`.
+pub fn flang() -> String {
+    std::env::var("DSM_TEST_FLANG").unwrap_or_else(|_| "flang-22".into())
+}
+
 fn fingerprint(bin: &Path) -> String {
     let mut text = String::new();
-    for file in ["dsm-cc", "libdsm_pass.so", "libdsm_rt.a"] {
+    for file in ["dsm-cc", "libdsm_pass.so", "libdsm_rt.a", "dsm-include/istream"] {
         for path in [bin.join(file), bin.join("../lib/dsm").join(file)] {
             if let Ok(meta) = path.metadata() {
                 let at = meta.modified().ok().and_then(|t| t.duration_since(SystemTime::UNIX_EPOCH).ok());

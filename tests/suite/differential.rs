@@ -1,4 +1,4 @@
-//! Every program of `programs/` gives the output and exit status that it has under plain clang.
+//! Every program of `programs/` gives the output and exit status that it has under plain clang or flang.
 //!
 //! One test a program, in a covering sample of the matrix; `DSM_TEST_MATRIX=full` takes all of it.
 
@@ -32,13 +32,104 @@ macro_rules! programs {
 }
 
 programs! {
-    abort_status arguments atomic_float atomic_int bitfields byte_neighbours c11_atomics
-    captured_locals collapse_nowait complex_numbers constructors critical exit_call exit_status
-    file_io flush_flag for_dynamic for_static function_pointers globals hash_table heap_kinds
-    large_frames linked_list locks long_double many_regions master_masked matrix mem_functions
-    ordered orphaned parallel_clauses plain_c printf_shared private_clauses queries queue_pool
-    recursion reduction_array reduction_float reduction_int reduction_wide sections setjmp
-    several_files short_neighbours simd single_copyprivate small_allocs sort_search stencil
-    string_functions struct_values tasks threadprivate tree unaligned unions varargs vla_alloca
-    volatile writer_rotation
+    abort_status
+    arguments
+    atomic_float
+    atomic_int
+    bitfields
+    byte_neighbours
+    c11_atomics
+    captured_locals
+    collapse_nowait
+    complex_numbers
+    constructors
+    critical
+    cxx_clauses
+    cxx_containers
+    cxx_exceptions
+    cxx_globals
+    cxx_memory
+    cxx_mutex
+    cxx_objects
+    cxx_streams
+    exit_call
+    exit_status
+    f_allocatable
+    f_arguments
+    f_clauses
+    f_environment
+    f_intrinsics
+    f_io
+    f_loops
+    f_modules
+    f_objects
+    f_procedures
+    f_several_files
+    f_stop
+    f_strings
+    f_sync
+    f_threadprivate
+    f_trampolines
+    f_workshare
+    file_io
+    flags
+    flush_flag
+    for_dynamic
+    for_static
+    function_pointers
+    gather
+    globals
+    hash_table
+    heap_kinds
+    large_frames
+    library_memory
+    linked_list
+    locks
+    long_double
+    many_regions
+    master_masked
+    matrix
+    mem_functions
+    ordered
+    orphaned
+    parallel_clauses
+    plain_c
+    printf_shared
+    private_clauses
+    queries
+    queue_pool
+    recursion
+    reduction_array
+    reduction_float
+    reduction_int
+    reduction_wide
+    run_time_formats
+    sections
+    setjmp
+    several_files
+    shared_streams
+    short_neighbours
+    simd
+    single_copyprivate
+    small_allocs
+    sort_search
+    stencil
+    strided
+    string_functions
+    struct_values
+    task_cancel
+    task_clauses
+    task_depend
+    task_kernels
+    task_loops
+    tasks
+    threadprivate
+    threadprivate_copies
+    tree
+    unaligned
+    unions
+    varargs
+    vla_alloca
+    volatile
+    writer_rotation
 }

@@ -264,7 +264,7 @@ fn static_library() {
     case.must("dsm", "ar", "rcs libplain.a plain.o");
     let outcome = case.cc("main.o -L. -lplain -o x");
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
-    assert!(outcome.errors().contains("libplain.a: 1 members were not compiled"), "{}", outcome.errors());
+    assert!(outcome.errors().contains("libplain.a: 1 member was not compiled"), "{}", outcome.errors());
 }
 
 #[test]
@@ -373,6 +373,12 @@ fn missing_parts_of_the_toolchain() {
         assert!(message.contains(&*bin.to_string_lossy()), "{message}");
         assert!(message.contains("cargo build --release"), "{message}");
     };
+    missing("-c ../part.c", "dsm-include");
+    let mut headers = case.dsm.cc.with_file_name("dsm-include");
+    if !headers.is_dir() {
+        headers = case.dsm.cc.with_file_name("../lib/dsm/dsm-include");
+    }
+    std::os::unix::fs::symlink(headers, bin.join("dsm-include")).expect("a link can be made");
     missing("-c ../part.c", "libdsm_pass.so");
     let beside = case.dsm.cc.with_file_name("libdsm_pass.so");
     let plugin =

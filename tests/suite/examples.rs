@@ -4,7 +4,7 @@ use dsm_tests::compile::{Built, Target, shell_line};
 use dsm_tests::differential::run_command;
 use dsm_tests::execute;
 use dsm_tests::matrix::{Build, Shape};
-use dsm_tests::program::Program;
+use dsm_tests::program::{Language, Program};
 use dsm_tests::toolchain;
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,9 +19,10 @@ fn built() -> &'static PathBuf {
     BUILT.get_or_init(|| {
         let bin = toolchain::scratch().join("examples");
         let compiler = TARGET.toolchain().map_or_else(toolchain::clang, |dsm| dsm.cc.display().to_string());
+        let fortran = TARGET.toolchain().map_or_else(toolchain::flang, |dsm| dsm.fc.display().to_string());
         let mut make = Command::new("make");
         make.arg("-B").arg("-C").arg(toolchain::workspace().join("examples"));
-        make.args([format!("CC={compiler}"), format!("BINDIR={}", bin.display())]);
+        make.args([format!("CC={compiler}"), format!("FC={fortran}"), format!("BINDIR={}", bin.display())]);
         let outcome = execute::run(&mut make, "", Duration::from_secs(120));
         assert_eq!(outcome.status, Some(0), "{}\n{}", shell_line(&make), outcome.errors());
         bin
@@ -52,7 +53,7 @@ macro_rules! examples {
         #[test]
         fn every_example_is_tested() {
             let entries = std::fs::read_dir(toolchain::workspace().join("examples")).expect("examples exist");
-            let files = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "c"));
+            let files = entries.flatten().map(|e| e.path()).filter(|p| Language::of(p).is_some());
             let mut found: Vec<String> =
                 files.map(|p| p.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect();
             found.sort();
@@ -63,6 +64,8 @@ macro_rules! examples {
 
 examples! {
     false_sharing
+    heat
+    jacobi
     linked_structure
     migratory_data
     producer_consumer

@@ -1,9 +1,12 @@
 //! The end-to-end tests; see README.md.
 
+mod blocks;
 mod differential;
 mod driver;
 mod examples;
 mod generated;
+mod guard;
 mod kill;
 mod litmus;
 mod npb;
+mod races;

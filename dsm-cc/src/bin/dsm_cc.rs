@@ -1,10 +1,7 @@
-//! `dsm-cc`: stands in for clang.
+//! `dsm-cc`, `dsm-c++`, `dsm-fc`: one program that stands in for clang, clang++ or flang by the name it is called by.
 
 use std::process::ExitCode;
 
-use dsm_cc::driver;
-use dsm_cc::driver::components::Language;
-
 fn main() -> ExitCode {
-    driver::main(Language::C)
+    dsm_cc::driver::main()
 }

@@ -1,6 +1,8 @@
 //! The first walk over the argument vector: what was typed. Nothing is changed or judged here.
 
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::own::{Own, PREFIX};
@@ -21,8 +23,10 @@ pub enum Stage {
 /// What an input file is to the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
-    /// Goes through the compiler, and so through the pass.
+    /// Text that goes through the compiler, and so through the pass.
     Source,
+    /// LLVM's own language, for the compiler too.
+    Ir,
     /// Goes through the assembler only.
     Assembly,
     /// Goes to the linker.
@@ -33,7 +37,7 @@ pub enum InputKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     /// As typed; `-` is standard input.
-    pub path: String,
+    pub path: PathBuf,
     /// See the type.
     pub kind: InputKind,
 }
@@ -46,9 +50,11 @@ pub struct Typed {
     /// Input files in order.
     pub inputs: Vec<Input>,
     /// `-L`: where the linker looks for libraries by name.
-    pub library_directories: Vec<String>,
+    pub library_directories: Vec<PathBuf>,
     /// `-l`: libraries by name.
-    pub libraries: Vec<String>,
+    pub libraries: Vec<OsString>,
+    /// Words handed to the linker that may be files: `-Wl,x.o`, `-Xlinker x.o`.
+    pub linker_words: Vec<PathBuf>,
     /// The driver's own options.
     pub own: Own,
     /// A question to the compiler (`--version`, `-print-…`, `-dumpmachine`, `-cc1`): no compilation is wanted.
@@ -133,6 +139,7 @@ const NO_32_BIT: &str = "the shared address space needs 64-bit addresses";
 const NO_SANITIZER: &str =
     "its own shadow memory lies where the state table is; use DSM_DISABLE=1 to check the program by itself";
 const MEMORY_SANITIZERS: [&str; 6] = ["address", "thread", "memory", "dataflow", "safe-stack", "leak"];
+const NO_LIBCXX: &str = "only the headers of libstdc++ are known; leave the option out";
 const NO_OFFLOAD: &str = "offloading to devices is not supported";
 
 impl Typed {
@@ -140,12 +147,13 @@ impl Typed {
     ///
     /// # Errors
     /// A wrong option of the driver's own.
-    pub fn read(arguments: &[String]) -> Result<Typed, Error> {
+    pub fn read(arguments: &[OsString]) -> Result<Typed, Error> {
         let mut typed = Typed {
             stage: Stage::Link,
             inputs: Vec::new(),
             library_directories: Vec::new(),
             libraries: Vec::new(),
+            linker_words: Vec::new(),
             own: Own::default(),
             query: false,
             openmp: false,
@@ -159,37 +167,44 @@ impl Typed {
         let mut language: Option<String> = None;
         let mut only_files = false;
         let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
+        while let Some(word) = rest.next() {
+            // Options are ASCII; what else stands in a word is looked at as it is.
+            let argument: &str = &word.to_string_lossy();
             if only_files || argument == "-" || !argument.starts_with('-') {
-                typed.input(argument, language.as_deref());
+                typed.input(word, language.as_deref());
             } else if argument == "--" {
                 only_files = true;
             } else if argument.starts_with(PREFIX) {
                 typed.own.parse(argument)?;
             } else if argument == "-x" {
-                language = rest.next().cloned().filter(|l| l != "none");
+                language = rest.next().map(|l| l.to_string_lossy().into_owned()).filter(|l| l != "none");
             } else if let Some(joined) = argument.strip_prefix("-x") {
                 language = Some(joined.to_owned()).filter(|l| l != "none");
             } else if argument == "-L" {
-                typed.library_directories.extend(rest.next().cloned());
+                typed.library_directories.extend(rest.next().map(PathBuf::from));
             } else if argument == "-l" {
                 typed.libraries.extend(rest.next().cloned());
-            } else if takes_value(argument) {
+            } else if argument == "-Xlinker" {
+                typed.linker_words.extend(rest.next().map(PathBuf::from));
+            } else if takes_value(word) {
                 rest.next();
-            } else if let Some(directory) = argument.strip_prefix("-L") {
-                typed.library_directories.push(directory.to_owned());
-            } else if let Some(name) = argument.strip_prefix("-l") {
+            } else if let Some(words) = strip(word, "-Wl,") {
+                let words = words.as_bytes().split(|c| *c == b',').map(OsStr::from_bytes);
+                typed.linker_words.extend(words.map(PathBuf::from));
+            } else if let Some(directory) = strip(word, "-L") {
+                typed.library_directories.push(directory.into());
+            } else if let Some(name) = strip(word, "-l") {
                 typed.libraries.push(name.to_owned());
             } else if argument == "-fno-lto" {
                 lto = None;
             } else if argument.starts_with("-flto") {
-                lto = Some(argument);
+                lto = Some(argument.to_owned());
             } else {
                 typed.option(argument);
             }
         }
         if let Some(argument) = lto {
-            typed.refuse(argument, NO_LTO);
+            typed.refuse(&argument, NO_LTO);
         }
         Ok(typed)
     }
@@ -212,6 +227,7 @@ impl Typed {
             "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => self.openmp = true,
             "-fno-openmp" => self.openmp = false,
             "-m32" | "-mx32" => self.refuse(argument, NO_32_BIT),
+            "-stdlib=libc++" => self.refuse(argument, NO_LIBCXX),
             _ if argument.starts_with("-fopenmp=") => self.refuse(argument, NO_GNU_OPENMP),
             _ if argument.starts_with("-fsanitize=")
                 && MEMORY_SANITIZERS.iter().any(|s| argument.contains(s)) =>
@@ -236,18 +252,30 @@ impl Typed {
         self.refused.get_or_insert((argument.to_owned(), reason));
     }
 
-    fn input(&mut self, path: &str, language: Option<&str>) {
+    fn input(&mut self, path: &OsStr, language: Option<&str>) {
         let kind = match language {
             Some("assembler" | "assembler-with-cpp") => InputKind::Assembly,
+            Some("ir") => InputKind::Ir,
             Some(_) => InputKind::Source,
             None => kind_by_name(path),
         };
-        self.inputs.push(Input { path: path.to_owned(), kind });
+        self.inputs.push(Input { path: path.into(), kind });
     }
 
     /// Whether any input goes through the compiler.
     pub fn compiles(&self) -> bool {
-        self.stage > Stage::NoCode && self.inputs.iter().any(|i| i.kind == InputKind::Source)
+        let compiled = |i: &Input| matches!(i.kind, InputKind::Source | InputKind::Ir);
+        self.stage > Stage::NoCode && self.inputs.iter().any(compiled)
+    }
+
+    /// Whether any input is text for the compiler.
+    pub fn reads_text(&self) -> bool {
+        !self.query && self.inputs.iter().any(|i| i.kind == InputKind::Source)
+    }
+
+    /// Whether sources are read, be it only by the preprocessor.
+    pub fn reads_sources(&self) -> bool {
+        self.inputs.iter().any(|i| i.kind == InputKind::Source)
     }
 
     /// Whether a program or library comes out.
@@ -257,24 +285,29 @@ impl Typed {
 }
 
 /// Whether the next argument belongs to this one.
-pub fn takes_value(argument: &str) -> bool {
-    WITH_VALUE.contains(&argument)
+pub fn takes_value(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|a| WITH_VALUE.contains(&a))
+}
+
+/// What follows `prefix`, an ASCII text.
+pub fn strip<'a>(word: &'a OsStr, prefix: &str) -> Option<&'a OsStr> {
+    word.as_bytes().strip_prefix(prefix.as_bytes()).map(OsStr::from_bytes)
 }
 
 fn file_name(path: &str) -> &str {
     Path::new(path).file_name().and_then(|n| n.to_str()).unwrap_or(path)
 }
 
-fn kind_by_name(path: &str) -> InputKind {
+fn kind_by_name(path: &OsStr) -> InputKind {
     const SOURCES: &[&str] = &[
         "c", "i", "cc", "cp", "cpp", "cxx", "c++", "C", "CC", "CPP", "ii", "iim", "cppm", "ccm", "cxxm",
-        "c++m", "m", "mm", "M", "mi", "mii", "h", "hh", "hpp", "H", "hxx", "ll", "bc", "f", "F", "for",
-        "FOR", "fpp", "FPP", "ftn", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "f18", "F18",
-        "cu", "cui",
+        "c++m", "m", "mm", "M", "mi", "mii", "h", "hh", "hpp", "H", "hxx", "f", "F", "for", "FOR", "fpp",
+        "FPP", "ftn", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "f18", "F18", "cu", "cui",
     ];
     match Path::new(path).extension().and_then(|e| e.to_str()) {
         _ if path == "-" => InputKind::Source,
         Some("s" | "S" | "sx" | "asm") => InputKind::Assembly,
+        Some("ll" | "bc") => InputKind::Ir,
         Some(extension) if SOURCES.contains(&extension) => InputKind::Source,
         _ => InputKind::Linked,
     }
@@ -285,7 +318,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Typed {
-        Typed::read(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
+        Typed::read(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -306,8 +339,24 @@ mod tests {
     fn values_are_not_inputs() {
         let typed =
             read("-o out.c -I dir.c -Xlinker a.c -MF d.c -include pre.c -lm -Lx main.o -D X=y.c y.f90");
-        let paths: Vec<_> = typed.inputs.iter().map(|i| (i.path.as_str(), i.kind)).collect();
+        let paths: Vec<_> = typed.inputs.iter().map(|i| (i.path.to_str().unwrap(), i.kind)).collect();
         assert_eq!(paths, [("main.o", InputKind::Linked), ("y.f90", InputKind::Source)]);
+    }
+
+    #[test]
+    fn words_for_the_linker() {
+        let typed = read("x.o -Wl,-rpath,dir,a.o -Xlinker b.o -Wl,--as-needed");
+        let words: Vec<_> = typed.linker_words.iter().map(|w| w.to_str().unwrap()).collect();
+        assert_eq!(words, ["-rpath", "dir", "a.o", "b.o", "--as-needed"]);
+    }
+
+    #[test]
+    fn any_bytes_make_a_name() {
+        let name = OsString::from(OsStr::from_bytes(b"caf\xe9.c"));
+        let library = OsString::from(OsStr::from_bytes(b"-lcaf\xe9"));
+        let typed = Typed::read(&[name.clone(), library]).unwrap();
+        assert_eq!(typed.inputs, [Input { path: name.into(), kind: InputKind::Source }]);
+        assert_eq!(typed.libraries[0].as_bytes(), b"caf\xe9");
     }
 
     #[test]
@@ -328,6 +377,7 @@ mod tests {
             "-fopenmp=libgomp",
             "-fuse-ld=gold",
             "-fopenmp-targets=nvptx64",
+            "-stdlib=libc++",
         ] {
             assert_eq!(read(&format!("x.c {line}")).refused.map(|r| r.0).as_deref(), Some(line));
         }

@@ -1,6 +1,7 @@
 //! Finding the compiler, the plugin and the runtime.
 
 use std::env;
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,16 @@ pub enum Language {
 }
 
 impl Language {
+    /// All of them; each is a name of the one driver program.
+    pub const ALL: [Language; 3] = [Language::C, Language::Cxx, Language::Fortran];
+
+    /// What the driver stands in for if it is called `program`; a prefix (`x86_64-linux-gnu-dsm-c++`) does not matter.
+    pub fn of_program(program: &OsStr) -> Language {
+        let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+        let called = |language: &Language| name.ends_with(language.driver());
+        Language::ALL.into_iter().find(called).unwrap_or(Language::C)
+    }
+
     /// Name of the driver.
     pub fn driver(self) -> &'static str {
         match self {
@@ -25,6 +36,11 @@ impl Language {
             Language::Cxx => "dsm-c++",
             Language::Fortran => "dsm-fc",
         }
+    }
+
+    /// Name of the compiler, without a version.
+    pub fn stands_in_for(self) -> &'static str {
+        self.compiler().0.trim_end_matches("-22")
     }
 
     fn compiler(self) -> (&'static str, &'static str) {
@@ -41,11 +57,10 @@ impl Language {
         if let Some(path) = env::var_os(variable).map(PathBuf::from) {
             return if executable(&path) { Ok(path) } else { Err(Error::BadCompiler { variable, path }) };
         }
-        let plain = name.trim_end_matches("-22");
         let path = env::var_os("PATH").unwrap_or_default();
         env::split_paths(&path)
             .map(|dir| dir.join(name))
-            .chain([Path::new("/usr/lib/llvm-22/bin").join(plain)])
+            .chain([Path::new("/usr/lib/llvm-22/bin").join(self.stands_in_for())])
             .find(|p| executable(p))
             .ok_or(Error::NoCompiler { name, variable })
     }
@@ -57,6 +72,8 @@ fn executable(path: &Path) -> bool {
 
 /// File name of the plugin.
 pub const PLUGIN: &str = "libdsm_pass.so";
+/// Directory of the headers that go before those of the C++ library.
+pub const HEADERS: &str = "dsm-include";
 /// File name of the runtime.
 pub const RUNTIME: &str = "libdsm_rt.a";
 
@@ -66,8 +83,41 @@ pub fn find(file: &'static str) -> Result<PathBuf, Error> {
     let beside = own.parent().unwrap_or(Path::new("/"));
     let installed = beside.parent().unwrap_or(Path::new("/")).join("lib/dsm");
     let looked = [beside.join(file), installed.join(file)];
-    looked.iter().find(|p| p.is_file()).cloned().ok_or_else(|| Error::NoComponent {
+    looked.iter().find(|p| p.exists()).cloned().ok_or_else(|| Error::NoComponent {
         file,
         looked: looked.iter().map(|p| p.display().to_string()).collect(),
     })
+}
+
+/// The directory of the C header that programs may include: `include` in [`find`]'s directories, or the source tree of a build tree.
+pub fn find_headers() -> Option<PathBuf> {
+    let own = env::current_exe().and_then(|p| p.canonicalize()).unwrap_or_default();
+    let beside = own.parent()?;
+    let up = |levels: usize| beside.ancestors().nth(levels);
+    let looked = [
+        Some(beside.join("include")),
+        up(1).map(|d| d.join("lib/dsm/include")),
+        up(2).map(|d| d.join("runtime/include")),
+    ];
+    looked.into_iter().flatten().find(|dir| dir.join("dsm.h").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_decides() {
+        for (name, language) in [
+            ("dsm-cc", Language::C),
+            ("/usr/bin/dsm-c++", Language::Cxx),
+            ("./dsm-fc", Language::Fortran),
+            ("x86_64-linux-gnu-dsm-c++", Language::Cxx),
+            ("cc", Language::C),
+            ("/dsm-c++/dsm-cc", Language::C),
+            ("", Language::C),
+        ] {
+            assert_eq!(Language::of_program(OsStr::new(name)), language, "{name}");
+        }
+    }
 }

@@ -1,20 +1,28 @@
 //! The second walk over the argument vector: from what was typed to what clang gets.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::arguments::{self, Typed};
+use super::arguments::{self, Typed, strip};
 use super::own::PREFIX;
 
 /// What the driver adds; `None` where the invocation has no use for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
+    /// Directory with the headers that go before those of the C++ library.
+    pub cxx_headers: Option<PathBuf>,
     /// The pass plugin.
     pub plugin: Option<PathBuf>,
     /// The runtime library.
     pub runtime: Option<PathBuf>,
     /// The linker script.
     pub script: Option<String>,
+    /// Directory of `dsm.h`.
+    pub headers: Option<PathBuf>,
 }
+
+/// [`Typed::front_end`] of flang.
+pub const FLANG: &str = "-Xflang";
 
 /// System libraries that the runtime needs, behind it.
 const SYSTEM_LIBRARIES: &[&str] = &[
@@ -29,68 +37,92 @@ const SYSTEM_LIBRARIES: &[&str] = &[
 ];
 
 /// The arguments without the driver's own.
-pub fn plain(arguments: &[String]) -> Vec<String> {
-    arguments.iter().filter(|a| !a.starts_with(PREFIX)).cloned().collect()
+pub fn plain(arguments: &[OsString]) -> Vec<OsString> {
+    arguments.iter().filter(|a| strip(a, PREFIX).is_none()).cloned().collect()
 }
 
 /// Clang's argument vector.
-pub fn edit(arguments: &[String], typed: &Typed, parts: &Parts) -> Vec<String> {
+pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsString> {
     let mut out = Vec::with_capacity(arguments.len() + 16);
-    if let Some(plugin) = &parts.plugin {
-        out.push(format!("-fpass-plugin={}", plugin.display()));
-    }
-    if parts.runtime.is_some() {
-        out.push(format!("-Wl,-T,{}", parts.script.as_deref().unwrap_or_default()));
-        // The script's alignment must survive into the program header.
-        out.push("-Wl,-z,max-page-size=65536".into());
-    }
-    if typed.links() && typed.compiles() && typed.openmp {
-        // At a link the compiler's own -fopenmp brings libomp, whose place the runtime takes: only the front end hears of it.
-        out.extend([typed.front_end.to_owned(), "-fopenmp".into()]);
-    }
+    add_front(&mut out, typed, parts);
     let mut rest = arguments.iter();
     let mut only_files = false;
     while let Some(argument) = rest.next() {
         if only_files {
             // The "--" is gone, because options follow; a name that looks like one gets a path.
-            let hidden = argument.starts_with('-') && argument != "-";
-            out.push(if hidden { format!("./{argument}") } else { argument.clone() });
+            let hidden = strip(argument, "-").is_some() && argument != "-";
+            out.push(if hidden { joined("./", argument) } else { argument.clone() });
         } else if argument == "--" {
             only_files = true;
-        } else if arguments::takes_value(argument) && !argument.starts_with(PREFIX) {
+        } else if strip(argument, PREFIX).is_some() {
+        } else if arguments::takes_value(argument) {
             let value = rest.next();
-            let library = argument == "-l" && value.is_some_and(|v| is_openmp_library(&format!("-l{v}")));
+            let library = argument == "-l" && value.is_some_and(|v| is_openmp_library(&joined("-l", v)));
             if !(typed.links() && library) {
                 out.push(argument.clone());
                 out.extend(value.cloned());
             }
-        } else if !(argument.starts_with(PREFIX) || typed.links() && is_openmp(argument)) {
+        } else if !(typed.links() && is_openmp(argument)) {
             out.push(argument.clone());
         }
     }
     if let Some(runtime) = &parts.runtime {
         // Passed on by name, the archive cannot count as a source, whatever "-x LANGUAGE" is in force.
-        out.extend(["-Xlinker".into(), runtime.display().to_string()]);
-        out.extend(SYSTEM_LIBRARIES.iter().map(|l| String::from(*l)));
+        out.extend(["-Xlinker".into(), runtime.clone().into_os_string()]);
+        out.extend(SYSTEM_LIBRARIES.iter().map(OsString::from));
     }
     out
 }
 
+/// What goes before the user's arguments.
+fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
+    if let Some(headers) = &parts.headers {
+        out.extend(["-isystem".into(), headers.clone().into_os_string(), "-D__DSM__=1".into()]);
+    }
+    if let Some(headers) = &parts.cxx_headers {
+        // Handed to the front end alone, which does not complain if a source has no use for it.
+        out.extend(["-Xclang".into(), "-isystem".into(), "-Xclang".into(), headers.clone().into_os_string()]);
+    }
+    if let Some(plugin) = &parts.plugin {
+        out.push(joined("-fpass-plugin=", plugin.as_os_str()));
+    }
+    if let Some(script) = &parts.script {
+        out.push(format!("-Wl,-T,{script}").into());
+        // The script's alignment must survive into the program header.
+        out.push("-Wl,-z,max-page-size=65536".into());
+    }
+    if parts.runtime.is_some() && typed.front_end == FLANG {
+        // flang's library frees objects of the shared heap by `free`.
+        out.push("-Wl,--wrap=free".into());
+    }
+    if typed.links() && typed.compiles() && typed.openmp {
+        // At a link the compiler's own -fopenmp brings libomp, whose place the runtime takes: only the front end hears of it.
+        out.extend([typed.front_end.into(), "-fopenmp".into()]);
+    }
+}
+
+fn joined(front: &str, back: &OsStr) -> OsString {
+    let mut out = OsString::from(front);
+    out.push(back);
+    out
+}
+
 /// What would bring an OpenMP library to the link.
-fn is_openmp(argument: &str) -> bool {
-    let option = argument.strip_prefix("-fopenmp").or(argument.strip_prefix("-fno-openmp"));
-    option.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+fn is_openmp(argument: &OsStr) -> bool {
+    let option = strip(argument, "-fopenmp").or(strip(argument, "-fno-openmp"));
+    option.is_some_and(|rest| rest.is_empty() || strip(rest, "=").is_some())
         || argument == "-static-openmp"
         || is_openmp_library(argument)
 }
 
 /// `-lomp` and its relatives, and the same libraries by path.
-fn is_openmp_library(argument: &str) -> bool {
+fn is_openmp_library(argument: &OsStr) -> bool {
     const NAMES: [&str; 3] = ["omp", "gomp", "iomp5"];
+    let argument = argument.to_string_lossy();
     if let Some(name) = argument.strip_prefix("-l") {
         return NAMES.contains(&name);
     }
-    let file = argument.rsplit('/').next().unwrap_or(argument);
+    let file = argument.rsplit('/').next().unwrap_or(&argument);
     NAMES.iter().any(|name| {
         let rest = file.strip_prefix("lib").and_then(|f| f.strip_prefix(name));
         rest.is_some_and(|rest| rest == ".a" || rest == ".so" || rest.starts_with(".so."))
@@ -102,15 +134,17 @@ mod tests {
     use super::*;
 
     fn edited(line: &str) -> String {
-        let arguments: Vec<String> = line.split_whitespace().map(String::from).collect();
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let typed = Typed::read(&arguments).unwrap();
         let program = typed.links() && !typed.relocatable && !typed.shared;
         let parts = Parts {
+            cxx_headers: None,
             plugin: typed.compiles().then(|| "P.so".into()),
             runtime: program.then(|| "R.a".into()),
             script: program.then(|| "S".into()),
+            headers: None,
         };
-        edit(&arguments, &typed, &parts).join(" ")
+        edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap()
     }
 
     const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536";
@@ -163,6 +197,15 @@ mod tests {
     }
 
     #[test]
+    fn sources_find_the_header() {
+        let arguments: [OsString; 2] = ["-E".into(), "x.c".into()];
+        let typed = Typed::read(&arguments).unwrap();
+        assert!(typed.reads_sources() && !Typed::read(&["x.o".into()]).unwrap().reads_sources());
+        let parts = Parts { headers: Some("H".into()), ..Parts::default() };
+        assert_eq!(edit(&arguments, &typed, &parts).join(OsStr::new(" ")), "-isystem H -D__DSM__=1 -E x.c");
+    }
+
+    #[test]
     fn no_code_no_plugin() {
         assert_eq!(edited("-E x.c"), "-E x.c");
         assert_eq!(edited("-c x.s"), "-c x.s");
@@ -171,6 +214,18 @@ mod tests {
     #[test]
     fn language_ends_before_the_runtime() {
         assert_eq!(edited("-x c -"), format!("-fpass-plugin=P.so {LINK} -x c - {LIBS}"));
+    }
+
+    #[test]
+    fn fortran_links_wrap_free() {
+        let arguments: Vec<OsString> = vec!["x.o".into()];
+        let mut typed = Typed::read(&arguments).unwrap();
+        let parts = Parts { runtime: Some("R.a".into()), script: Some("S".into()), ..Parts::default() };
+        let wraps =
+            |typed: &Typed| edit(&arguments, typed, &parts).contains(&OsString::from("-Wl,--wrap=free"));
+        assert!(!wraps(&typed));
+        typed.front_end = FLANG;
+        assert!(wraps(&typed));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the variants and fields are")]
 pub enum Error {
-    #[error("unknown option '{option}'; the options of dsm-cc are: {valid}")]
+    #[error("unknown option '{option}'; the driver's own options are: {valid}")]
     UnknownOwn { option: String, valid: String },
     #[error("option '{option}': {reason}")]
     BadOwn { option: String, reason: String },

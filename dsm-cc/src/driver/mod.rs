@@ -8,6 +8,7 @@ pub mod objects;
 pub mod own;
 pub mod response;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -18,7 +19,7 @@ use std::process::{Command, ExitCode};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
-use components::{Language, PLUGIN, RUNTIME};
+use components::{HEADERS, Language, PLUGIN, RUNTIME};
 use edit::Parts;
 use error::Error;
 
@@ -26,8 +27,10 @@ use error::Error;
 pub const PASS_VARIABLE: &str = "DSM_PASS_OPTIONS";
 
 /// Runs the driver on the process's arguments; returns only if there is nothing for the compiler to do.
-pub fn main(language: Language) -> ExitCode {
-    let arguments = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+pub fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let language = Language::of_program(&words.next().unwrap_or_default());
+    let arguments = words.collect();
     match run(language, arguments) {
         Ok(code) => code,
         Err(error) => {
@@ -37,14 +40,14 @@ pub fn main(language: Language) -> ExitCode {
     }
 }
 
-fn run(language: Language, arguments: Vec<String>) -> Result<ExitCode, Error> {
+fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> {
     if arguments.first().is_some_and(|a| a == "--dsm-check") {
         return check_files(&arguments[1..]);
     }
     let arguments = response::expand(arguments)?;
     let mut typed = Typed::read(&arguments)?;
     if language == Language::Fortran {
-        typed.front_end = "-Xflang";
+        typed.front_end = edit::FLANG;
     }
     let compiler = language.find_compiler()?;
     if std::env::var_os("DSM_DISABLE").is_some_and(|v| !v.is_empty() && v != "0") {
@@ -58,12 +61,18 @@ fn run(language: Language, arguments: Vec<String>) -> Result<ExitCode, Error> {
         return Err(Error::Refused { option: option.clone(), reason });
     }
     let mut parts = Parts::default();
+    if typed.reads_text() && language != Language::Fortran {
+        parts.cxx_headers = Some(components::find(HEADERS)?);
+    }
     if typed.compiles() {
         parts.plugin = Some(components::find(PLUGIN)?);
     }
+    if typed.reads_sources() && language != Language::Fortran {
+        parts.headers = components::find_headers();
+    }
     let mut script = None;
     if typed.links() {
-        objects::check(&typed)?;
+        objects::check(&typed, language.driver())?;
         if !typed.relocatable && !typed.shared && !typed.by_hand {
             parts.runtime = Some(components::find(RUNTIME)?);
             let file = linker_script()?;
@@ -86,7 +95,7 @@ fn linker_script() -> Result<File, Error> {
     Ok(file)
 }
 
-fn check_files(paths: &[String]) -> Result<ExitCode, Error> {
+fn check_files(paths: &[OsString]) -> Result<ExitCode, Error> {
     if paths.is_empty() {
         return Err(Error::NothingToCheck);
     }
@@ -97,10 +106,14 @@ fn check_files(paths: &[String]) -> Result<ExitCode, Error> {
 }
 
 /// What the driver says before the compiler does.
-fn announce(language: Language, arguments: &[String]) {
+fn announce(language: Language, arguments: &[OsString]) {
     let name = language.driver();
     if arguments.iter().any(|a| a == "--version") {
-        println!("{name} {} (a driver for clang version 22)", env!("CARGO_PKG_VERSION"));
+        println!(
+            "{name} {} (a driver for {} version 22)",
+            env!("CARGO_PKG_VERSION"),
+            language.stands_in_for()
+        );
     }
     if arguments.iter().any(|a| a == "--help") {
         println!("USAGE: {name} [options] file...\n");
@@ -115,7 +128,7 @@ fn announce(language: Language, arguments: &[String]) {
 
 fn become_compiler(
     compiler: &Path,
-    arguments: Vec<String>,
+    arguments: Vec<OsString>,
     options: Option<&str>,
 ) -> Result<ExitCode, Error> {
     let mut command = Command::new(compiler);

@@ -1,25 +1,42 @@
 //! What may be linked: every object must have been compiled by this version, for one line size.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use dsm_abi::ABI_VERSION;
 use dsm_abi::note::Note;
 
 use crate::elf::{self, FileKind, Member, Unit};
 
-use super::arguments::{InputKind, Typed};
+use super::arguments::{InputKind, Typed, strip};
 use super::error::Error;
 
-const RECOMPILE: &str =
-    "compile it with dsm-cc (or, if it touches no shared memory, link with -fdsm-allow-plain)";
+const RECOMPILE: &str = "compile it with dsm-cc, dsm-c++ or dsm-fc (or, if it touches no shared memory, link with -fdsm-allow-plain)";
 
 const ASSEMBLY: &str = "only an object tells whether assembly came from dsm-cc; assemble it with -c first and link the object \
                         (or, if it touches no shared memory, link with -fdsm-allow-plain)";
 const SHARED_FROM_SOURCE: &str = "processes cannot share writable globals from a shared library, and only an object tells \
                                   whether there are any; compile it with -c first, then link the object with -shared";
 
+/// The compiler's own start and end of programs, which build systems that link by hand name.
+const STARTUP: &[&str] = &[
+    "crt1.o",
+    "Scrt1.o",
+    "rcrt1.o",
+    "gcrt1.o",
+    "crti.o",
+    "crtn.o",
+    "crtbegin.o",
+    "crtbeginS.o",
+    "crtbeginT.o",
+    "crtend.o",
+    "crtendS.o",
+    "crtfastmath.o",
+];
+
 /// The line size a program has so far, and which object said so.
 struct Agreed {
+    driver: &'static str,
     shift: Option<(u32, String)>,
     allow_plain: bool,
     shared_library: bool,
@@ -30,12 +47,14 @@ struct Agreed {
 ///
 /// # Errors
 /// The first object that does not fit, with the remedy.
-pub fn check(typed: &Typed) -> Result<(), Error> {
+pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
     let source = typed.inputs.iter().find(|i| i.kind != InputKind::Linked);
     if let Some(source) = source.filter(|_| typed.shared) {
-        return Err(Error::Object { object: source.path.clone(), problem: SHARED_FROM_SOURCE.into() });
+        let object = source.path.display().to_string();
+        return Err(Error::Object { object, problem: SHARED_FROM_SOURCE.into() });
     }
-    let mut agreed = Agreed { shift: None, allow_plain: typed.own.allow_plain, shared_library: typed.shared };
+    let mut agreed =
+        Agreed { driver, shift: None, allow_plain: typed.own.allow_plain, shared_library: typed.shared };
     if typed.compiles() {
         agreed.shift = Some((typed.own.compile_shift(), "the sources compiled now".into()));
     } else if let Some(shift) = typed.own.line_shift {
@@ -43,18 +62,18 @@ pub fn check(typed: &Typed) -> Result<(), Error> {
     }
     let assembly = typed.inputs.iter().find(|i| i.kind == InputKind::Assembly);
     if let Some(assembly) = assembly.filter(|_| !typed.own.allow_plain) {
-        return Err(Error::Object { object: assembly.path.clone(), problem: ASSEMBLY.into() });
+        let object = assembly.path.display().to_string();
+        return Err(Error::Object { object, problem: ASSEMBLY.into() });
     }
     let named = typed.libraries.iter().filter_map(|name| static_library(name, &typed.library_directories));
     let typed_paths = typed.inputs.iter().filter(|i| i.kind == InputKind::Linked).map(|i| i.path.clone());
-    for name in typed_paths.chain(named) {
-        let path = Path::new(&name);
-        // A missing file is for the linker to complain about.
-        if !path.exists() {
+    for path in typed_paths.chain(typed.linker_words.iter().cloned()).chain(named) {
+        // A missing file is for the linker to complain about; a word for the linker need not be a file.
+        if !path.is_file() || is_startup(&path) {
             continue;
         }
-        let kind =
-            elf::inspect(path).map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
+        let name = path.display().to_string();
+        let kind = elf::inspect(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         match kind {
             FileKind::Object(unit) => agreed.object(&name, &unit, false)?,
             FileKind::Archive(members) => agreed.archive(&name, &members)?,
@@ -65,20 +84,30 @@ pub fn check(typed: &Typed) -> Result<(), Error> {
     Ok(())
 }
 
+fn is_startup(path: &Path) -> bool {
+    path.file_name().and_then(OsStr::to_str).is_some_and(|name| STARTUP.contains(&name))
+}
+
 /// The static library that the linker takes for `-l<name>`, if it comes from one of `directories`: the system's own are not
 /// looked at.
-fn static_library(name: &str, directories: &[String]) -> Option<String> {
-    let (shared, archive) = match name.strip_prefix(':') {
-        Some(file) => (None, file.to_owned()),
-        None => (Some(format!("lib{name}.so")), format!("lib{name}.a")),
+fn static_library(name: &OsStr, directories: &[PathBuf]) -> Option<PathBuf> {
+    let file = |ending: &str| {
+        let mut file = OsStr::new("lib").to_owned();
+        file.push(name);
+        file.push(ending);
+        file
     };
-    for directory in directories.iter().map(Path::new) {
+    let (shared, archive) = match strip(name, ":") {
+        Some(file) => (None, file.to_owned()),
+        None => (Some(file(".so")), file(".a")),
+    };
+    for directory in directories {
         if shared.as_ref().is_some_and(|s| directory.join(s).exists()) {
             return None;
         }
         let path = directory.join(&archive);
         if path.exists() {
-            return Some(path.display().to_string());
+            return Some(path);
         }
     }
     None
@@ -103,9 +132,11 @@ impl Agreed {
             }
         }
         if plain > 0 {
+            let (members, they) = if plain == 1 { ("member was", "it") } else { ("members were", "they") };
             eprintln!(
-                "dsm-cc: note: {path}: {plain} members were not compiled by dsm-cc; they must not touch memory that several \
-                 processes share"
+                "{}: note: {path}: {plain} {members} not compiled by dsm-cc; {they} must not touch memory that several \
+                 processes share",
+                self.driver
             );
         }
         Ok(())

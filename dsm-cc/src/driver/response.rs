@@ -1,23 +1,26 @@
 //! Response files: `@file` stands for the arguments in the file, quoted as GNU tools do.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use super::arguments::strip;
 use super::error::Error;
 
 /// Deepest nesting, against files that name themselves.
 const DEPTH: usize = 32;
 
 /// Replaces response files by their contents. An `@name` that is no file stays, as with other compilers.
-pub fn expand(arguments: Vec<String>) -> Result<Vec<String>, Error> {
+pub fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Error> {
     expand_at(arguments, 0)
 }
 
-fn expand_at(arguments: Vec<String>, depth: usize) -> Result<Vec<String>, Error> {
+fn expand_at(arguments: Vec<OsString>, depth: usize) -> Result<Vec<OsString>, Error> {
     let mut out = Vec::with_capacity(arguments.len());
     for argument in arguments {
-        match argument.strip_prefix('@').map(Path::new) {
+        match strip(&argument, "@").map(Path::new) {
             Some(path) if path.is_file() && depth < DEPTH => {
-                let text = std::fs::read_to_string(path)
+                let text = std::fs::read(path)
                     .map_err(|source| Error::ResponseFile { path: path.to_owned(), source })?;
                 out.extend(expand_at(split(&text), depth + 1)?);
             }
@@ -28,26 +31,26 @@ fn expand_at(arguments: Vec<String>, depth: usize) -> Result<Vec<String>, Error>
 }
 
 /// Splits at white space; quotes of both kinds keep it, a backslash takes the next character as it is.
-fn split(text: &str) -> Vec<String> {
+fn split(text: &[u8]) -> Vec<OsString> {
     let mut out = Vec::new();
-    let mut word: Option<String> = None;
+    let mut word: Option<Vec<u8>> = None;
     let mut quote = None;
-    let mut characters = text.chars();
-    while let Some(c) = characters.next() {
+    let mut bytes = text.iter().copied();
+    while let Some(c) = bytes.next() {
         match (c, quote) {
-            ('\\', _) => word.get_or_insert_default().extend(characters.next()),
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
             (c, Some(q)) if c == q => quote = None,
             (c, Some(_)) => word.get_or_insert_default().push(c),
-            ('"' | '\'', None) => {
+            (b'"' | b'\'', None) => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
-            (c, None) if c.is_whitespace() => out.extend(word.take()),
+            (c, None) if c.is_ascii_whitespace() => out.extend(word.take()),
             (c, None) => word.get_or_insert_default().push(c),
         }
     }
     out.extend(word);
-    out
+    out.into_iter().map(OsString::from_vec).collect()
 }
 
 #[cfg(test)]
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn quotes_and_escapes() {
-        assert_eq!(split("a 'b c' \"d\\\" e\"\n f\\ g ''"), ["a", "b c", "d\" e", "f g", ""]);
+        assert_eq!(split(b"a 'b c' \"d\\\" e\"\n f\\ g '' caf\xe9")[..5], ["a", "b c", "d\" e", "f g", ""]);
     }
 
     #[test]
@@ -65,7 +68,7 @@ mod tests {
         let (inner, outer) = (dir.path().join("inner"), dir.path().join("outer"));
         std::fs::write(&inner, "-c x.c").unwrap();
         std::fs::write(&outer, format!("-O2 @{}", inner.display())).unwrap();
-        let got = expand(vec![format!("@{}", outer.display()), "@nowhere".into()]).unwrap();
+        let got = expand(vec![format!("@{}", outer.display()).into(), "@nowhere".into()]).unwrap();
         assert_eq!(got, ["-O2", "-c", "x.c", "@nowhere"]);
     }
 }

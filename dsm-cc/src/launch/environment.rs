@@ -7,4 +7,4 @@
 #[allow(dead_code, reason = "the launcher only prints the table")]
 mod config;
 
-pub use config::{MAX_THREADS, help};
+pub use config::{MAX_THREADS, help, page};

@@ -6,7 +6,7 @@
 //! [`options`] is the command line, [`environment`] the table of variables for its `--help-env`, [`program`] finds and judges the program, [`spawn`] starts processes,
 //! [`verdict`] decides what an ended process means, [`watch`] waits and cleans up, [`label`] prefixes output.
 
-mod environment;
+pub mod environment;
 mod label;
 mod options;
 mod program;

@@ -3,14 +3,20 @@
 use crate::llvm::{Module, Opcode, Ordering, TypeKind, Value};
 
 use super::callee::{Callee, callee};
-use super::facts::{Access, Kind, Lanes, Length, Masked, Private, Range, What};
-use super::format::{print_arguments, scan_arguments};
+use super::facts::{
+    Access, Arguments, FormatCall, Kind, Lanes, Length, Masked, Private, Purpose, Range, What,
+};
+use super::format::{FormatArg, print_arguments, scan_arguments};
+use super::fortran;
 use super::libc::Format;
 use super::openmp;
 use super::pointer::Privacy;
 
 /// Size of the System V `va_list`, the largest of the targets that are supported.
 const VA_LIST_BYTES: u64 = 32;
+
+/// Size of the code that `llvm.init.trampoline` writes, the largest of the targets that are supported.
+const TRAMPOLINE_BYTES: u64 = 32;
 
 /// Reads instructions of one function.
 pub struct Reader<'a> {
@@ -60,11 +66,29 @@ impl Reader<'_> {
         }
         let size = self.module.store_size(ty).max(1);
         let align = u64::from(instruction.align().max(1));
-        What::Access(Access { kind, operand, key: 0, offset: 0, size, align, private, hulls: vec![] })
+        What::Access(Access {
+            kind,
+            operand,
+            key: 0,
+            offset: 0,
+            size,
+            align,
+            private,
+            hulls: vec![],
+            stay: None,
+            span: None,
+            object: None,
+        })
     }
 
     fn range(&self, call: Value, kind: Kind, argument: u32, length: Length) -> Range {
-        Range { kind, argument, length, private: self.private(call.operand(argument)) }
+        let operand = call.operand(argument);
+        // What a private descriptor names may be shared, unless there is none.
+        let private = match length.is_indirect() && !operand.is_null_pointer() {
+            true => None,
+            false => self.private(operand),
+        };
+        Range { kind, argument, length, private }
     }
 
     fn call(&self, call: Value) -> Vec<What> {
@@ -73,8 +97,11 @@ impl Reader<'_> {
             Callee::OpenMp(name) => self.openmp(call, &name),
             Callee::Libc(name, function) => self.libc(call, &name, &function),
             Callee::Heap(name) => self.heap(call, &name),
+            // The runtime makes valid what it touches.
+            Callee::Replaced(_) => vec![],
             Callee::Asm => self.asm(call),
-            Callee::Own(_) | Callee::Indirect => vec![],
+            Callee::Own(_) => vec![],
+            Callee::Indirect => self.indirect(call),
             Callee::Extern(name) => self.external(call, &name),
         };
         // Arguments passed in memory are copied by the caller at the call.
@@ -88,6 +115,15 @@ impl Reader<'_> {
             out.push(What::Ranges(copies));
         }
         out
+    }
+
+    /// In Fortran, what a procedure pointer points to may be a trampoline in shared memory.
+    fn indirect(&self, call: Value) -> Vec<What> {
+        let callee = call.operands().count() as u32 - 1;
+        if !fortran::is_fortran(self.module) || call.operand(callee) != call.callee() {
+            return vec![];
+        }
+        vec![What::Ranges(vec![self.range(call, Kind::Load, callee, Length::Bytes(TRAMPOLINE_BYTES))])]
     }
 
     fn intrinsic(&self, call: Value, name: &str) -> Vec<What> {
@@ -104,6 +140,9 @@ impl Reader<'_> {
         }
         if name.starts_with("llvm.memset") {
             return ranges(&[(Kind::Store, 0, length())]);
+        }
+        if name.starts_with("llvm.init.trampoline") {
+            return ranges(&[(Kind::Store, 0, Length::Bytes(TRAMPOLINE_BYTES))]);
         }
         if name.starts_with("llvm.va_start") {
             return ranges(&[(Kind::Store, 0, Length::Bytes(VA_LIST_BYTES.min(24)))]);
@@ -158,6 +197,7 @@ impl Reader<'_> {
             "llvm.va_end",
             "llvm.launder",
             "llvm.strip",
+            "llvm.adjust.trampoline",
             "llvm.ptrmask",
             "llvm.threadlocal",
             "llvm.experimental.noalias",
@@ -217,57 +257,91 @@ impl Reader<'_> {
 
     fn libc(&self, call: Value, name: &str, function: &super::libc::Function) -> Vec<What> {
         let mut ranges = Vec::new();
-        let mut notes = Vec::new();
         for (kind, argument, length) in function.effects() {
             // A declaration with another signature is not the function of the table.
             let operands: Vec<u32> = match &length {
-                Length::Arg(a) | Length::Formatted { format: a } => vec![argument, *a],
+                Length::Arg(a)
+                | Length::Formatted { format: a }
+                | Length::Scaled(a, _)
+                | Length::Vectors(a) => {
+                    vec![argument, *a]
+                }
                 Length::Product(x, y) => vec![argument, *x, *y],
                 Length::StrLen(list) => list.iter().copied().chain([argument]).collect(),
                 _ => vec![argument],
             };
             if operands.iter().any(|&i| i >= call.arg_count())
-                || !call.operand(argument).ty().is_plain_pointer()
+                || !(call.operand(argument).ty().is_plain_pointer() || matches!(length, Length::Unit { .. }))
             {
                 return self.external(call, name);
             }
             ranges.push(self.range(call, kind, argument, length));
         }
-        let arguments = match function.format {
+        let fixed = match function.format {
             Format::None => Some((0, vec![])),
-            Format::List => None,
+            Format::PrintList(..) | Format::PrintToList(..) | Format::ScanList(..) => None,
             Format::Print(format, first) => {
                 constant_format(call, format).map(|f| (first, print_arguments(&f)))
             }
-            Format::Scan(format, first, source) => {
-                constant_format(call, format).map(|f| (first, scan_arguments(&f, source)))
+            Format::Scan(format, first, source) => constant_format(call, format)
+                .map(|f| (first, scan_arguments(&f, source)))
+                .filter(|(_, arguments)| arguments.iter().all(|a| a.length.is_some())),
+        };
+        if let Some((first, arguments)) = fixed {
+            self.fixed_format(call, first, &arguments, &mut ranges);
+            return vec![What::Ranges(ranges)];
+        }
+        let formatted = ranges.iter().find(|r| matches!(r.length, Length::Formatted { .. }));
+        let to = formatted.map(|r| r.argument);
+        ranges.retain(|r| !matches!(r.length, Length::Formatted { .. }));
+        let mut out = Vec::new();
+        if let Some(format) = self.format_call(call, function.format, to) {
+            if let Arguments::List(list) = format.arguments {
+                ranges.push(self.range(call, Kind::Store, list, Length::Bytes(VA_LIST_BYTES.min(24))));
             }
-        };
-        let Some((first, arguments)) = arguments else {
-            notes.push(What::Remark(format!(
-                "the arguments of {name} are not known here: strings among them are not made valid before the call"
-            )));
-            notes.insert(0, What::Ranges(ranges));
-            return notes;
-        };
-        // Outputs last: the strings that bound them must be readable first.
+            out.push(What::Format(format));
+        }
+        out.insert(0, What::Ranges(ranges));
+        out
+    }
+
+    /// The memory arguments of a format that is known here.
+    fn fixed_format(&self, call: Value, first: u32, arguments: &[FormatArg], ranges: &mut Vec<Range>) {
         for argument in arguments {
             let index = first + argument.position;
             if index >= call.arg_count() || !call.operand(index).ty().is_plain_pointer() {
                 continue;
             }
-            match argument.length {
-                Some(length) => ranges.push(self.range(call, argument.kind, index, length)),
-                None if self.private(call.operand(index)).is_none() => notes.push(What::Remark(format!(
-                    "{name} writes a string of unknown length to memory that may be shared; give the conversion a width"
-                ))),
-                None => {}
-            }
+            let length = argument.length.clone().expect("other formats are read at run time");
+            ranges.push(self.range(call, argument.kind, index, length));
         }
-        let formatted = |r: &Range| matches!(r.length, Length::Formatted { .. });
-        ranges.sort_by_key(formatted);
-        notes.insert(0, What::Ranges(ranges));
-        notes
+        // Outputs last: the strings that bound them must be readable first.
+        ranges.sort_by_key(|r| matches!(r.length, Length::Formatted { .. }));
+    }
+
+    /// A format that has to be read at run time; `None` if no argument behind it can be shared memory.
+    fn format_call(&self, call: Value, format: Format, to: Option<u32>) -> Option<FormatCall> {
+        let print = to.map_or(Purpose::Print, Purpose::PrintTo);
+        let (purpose, format, arguments) = match format {
+            Format::None => return None,
+            Format::Print(format, first) => (print, format, Arguments::From(first)),
+            Format::PrintList(format, list) => (print, format, Arguments::List(list)),
+            Format::PrintToList(format, list, to) => (Purpose::PrintTo(to), format, Arguments::List(list)),
+            Format::Scan(format, first, source) => (Purpose::Scan(source), format, Arguments::From(first)),
+            Format::ScanList(format, list, source) => (Purpose::Scan(source), format, Arguments::List(list)),
+        };
+        let shared = |i: u32| {
+            let argument = call.operand(i);
+            argument.ty().is_plain_pointer() && self.private(argument).is_none()
+        };
+        let needed = match (arguments, purpose) {
+            (Arguments::List(list), _) => list < call.arg_count(),
+            (Arguments::From(first), Purpose::PrintTo(to)) => {
+                shared(to) || (first..call.arg_count()).any(shared)
+            }
+            (Arguments::From(first), _) => (first..call.arg_count()).any(shared),
+        };
+        needed.then_some(FormatCall { purpose, format, arguments })
     }
 
     fn external(&self, call: Value, name: &str) -> Vec<What> {
@@ -280,7 +354,9 @@ impl Reader<'_> {
             }
         }
         let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
-        if call.args().iter().any(shared) && call.call_touches_memory() {
+        // Where there is a body, dsm-cc compiles it, here or in another source.
+        let known = !call.callee().is_declaration();
+        if !known && call.args().iter().any(shared) && call.call_touches_memory() {
             return vec![What::Remark(format!(
                 "{name} gets a pointer to memory that may be shared; if it is not compiled with dsm-cc, its accesses are not checked"
             ))];

@@ -15,6 +15,8 @@ pub enum Callee {
     Libc(String, libc::Function),
     /// A heap entry that is redirected to the shared heap.
     Heap(String),
+    /// A library function that is redirected to the runtime, which keeps none of its pointers and does not synchronise.
+    Replaced(String),
     /// A function with a body in this module that the linker cannot replace.
     Own(Value),
     /// Inline assembly.
@@ -25,7 +27,8 @@ pub enum Callee {
     Indirect,
 }
 
-/// Library functions that become entries of the shared heap: (name, entry, number of arguments kept).
+/// Library functions that become entries of the runtime and may synchronise there, the shared heap's above all: (name, entry,
+/// number of arguments kept).
 #[rustfmt::skip]
 pub const HEAP: &[(&str, &str, u32)] = &[
     ("malloc", "__dsm_malloc", 1), ("calloc", "__dsm_calloc", 2), ("realloc", "__dsm_realloc", 2), ("free", "__dsm_free", 1),
@@ -40,11 +43,49 @@ pub const HEAP: &[(&str, &str, u32)] = &[
     ("_ZdlPvSt11align_val_t", "__dsm_free", 1), ("_ZdaPvSt11align_val_t", "__dsm_free", 1),
     ("_ZdlPvmSt11align_val_t", "__dsm_free", 1), ("_ZdaPvmSt11align_val_t", "__dsm_free", 1),
     ("_ZdlPvRKSt9nothrow_t", "__dsm_free", 1), ("_ZdaPvRKSt9nothrow_t", "__dsm_free", 1),
+    ("_ZdlPvSt11align_val_tRKSt9nothrow_t", "__dsm_free", 1), ("_ZdaPvSt11align_val_tRKSt9nothrow_t", "__dsm_free", 1),
+    ("_ZnwmSt11align_val_tRKSt9nothrow_t", "__dsm_new_aligned_nothrow", 2),
+    ("_ZnamSt11align_val_tRKSt9nothrow_t", "__dsm_new_aligned_nothrow", 2),
+    ("atexit", "__dsm_atexit", 1), ("__cxa_atexit", "__dsm_cxa_atexit", 3),
+    ("pthread_mutex_lock", "__dsm_mutex_lock", 1), ("pthread_mutex_trylock", "__dsm_mutex_trylock", 1),
+    ("pthread_mutex_unlock", "__dsm_mutex_unlock", 1),
+    ("pthread_rwlock_rdlock", "__dsm_rwlock_rdlock", 1), ("pthread_rwlock_wrlock", "__dsm_rwlock_wrlock", 1),
+    ("pthread_rwlock_tryrdlock", "__dsm_rwlock_tryrdlock", 1), ("pthread_rwlock_trywrlock", "__dsm_rwlock_trywrlock", 1),
+    ("pthread_rwlock_unlock", "__dsm_rwlock_unlock", 1),
 ];
 
-/// The shared heap's entry for a library function.
-pub fn heap_entry(name: &str) -> Option<(&'static str, u32)> {
-    HEAP.iter().find(|(from, ..)| *from == name).map(|&(_, to, args)| (to, args))
+/// Entries of the Fortran runtime library that the runtime wraps, likewise.
+pub const WRAPPED: &[(&str, &str, u32)] = &[("_FortranAioEndIoStatement", "__dsm_fortran_end_io", 1)];
+
+/// Library functions that become entries because what they open, allocate or go on with must serve all processes, likewise.
+#[rustfmt::skip]
+pub const LIBRARY: &[(&str, &str, u32)] = &[
+    ("fopen", "__dsm_fopen", 2), ("fopen64", "__dsm_fopen", 2), ("fdopen", "__dsm_fdopen", 2),
+    ("freopen", "__dsm_freopen", 3), ("freopen64", "__dsm_freopen", 3), ("fclose", "__dsm_fclose", 1),
+    ("tmpfile", "__dsm_tmpfile", 0), ("tmpfile64", "__dsm_tmpfile", 0), ("fflush", "__dsm_fflush", 1),
+    ("popen", "__dsm_popen", 2), ("pclose", "__dsm_pclose", 1),
+    ("getline", "__dsm_getline", 3), ("getdelim", "__dsm_getdelim", 4), ("__getdelim", "__dsm_getdelim", 4),
+    ("strtok", "__dsm_strtok", 2), ("strtok_r", "__dsm_strtok_r", 3), ("__strtok_r", "__dsm_strtok_r", 3),
+    ("strsep", "__dsm_strsep", 2), ("realpath", "__dsm_realpath", 2), ("getcwd", "__dsm_getcwd", 2),
+    ("mmap", "__dsm_mmap", 6), ("mmap64", "__dsm_mmap", 6), ("munmap", "__dsm_munmap", 2),
+];
+
+/// The same for functions whose arguments go on unchanged, variadic ones among them: (name, function of the runtime).
+pub const LIBRARY_VARIADIC: &[(&str, &str)] = &[
+    ("asprintf", "__dsm_asprintf"),
+    ("vasprintf", "__dsm_vasprintf"),
+    ("__asprintf_chk", "__dsm_asprintf_chk"),
+    ("__vasprintf_chk", "__dsm_vasprintf_chk"),
+];
+
+/// True if calls of the library function go to the shared heap's entries.
+pub fn is_heap(name: &str) -> bool {
+    HEAP.iter().any(|(from, ..)| *from == name)
+}
+
+/// True if calls of the library function go to other entries.
+pub fn is_replaced(name: &str) -> bool {
+    LIBRARY.iter().any(|(from, ..)| *from == name) || LIBRARY_VARIADIC.iter().any(|(from, _)| *from == name)
 }
 
 /// Looks through aliases of casts at the callee.
@@ -66,8 +107,11 @@ pub fn callee(call: Value) -> Callee {
     if openmp::is_openmp(&name) {
         return Callee::OpenMp(name);
     }
-    if heap_entry(&name).is_some() {
+    if is_heap(&name) {
         return Callee::Heap(name);
+    }
+    if is_replaced(&name) {
+        return Callee::Replaced(name);
     }
     match libc::function(&name) {
         Some(function) => Callee::Libc(name, function),

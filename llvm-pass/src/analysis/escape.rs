@@ -136,9 +136,14 @@ impl Escapes {
                 Some(entry) if index < 32 && entry.uncaptured & (1 << index) != 0 => Usage::Harmless,
                 _ => Usage::Escape,
             },
+            Callee::Replaced(_) => may_return(),
             Callee::Libc(_, function) => {
                 // A callback may be handed the pointer; it is a function of the program and may keep it.
-                if function.calls_back { Usage::Escape } else { may_return() }
+                if function.calls_back || function.keeps == Some(index) {
+                    Usage::Escape
+                } else {
+                    may_return()
+                }
             }
             Callee::Heap(name) => match name.as_str() {
                 "posix_memalign" | "strdup" | "__strdup" | "strndup" => Usage::Harmless,
@@ -161,6 +166,7 @@ fn intrinsic_usage(name: &str, call: Value, index: u32) -> Usage {
         "llvm.ptrmask",
         "llvm.ptr.annotation",
         "llvm.ssa.copy",
+        "llvm.adjust.trampoline",
         "llvm.preserve.",
     ];
     const HARMLESS: &[&str] = &[
@@ -180,6 +186,10 @@ fn intrinsic_usage(name: &str, call: Value, index: u32) -> Usage {
         "llvm.fake.use",
         "llvm.experimental.noalias",
     ];
+    // The trampoline holds the address of the enclosing procedure's variables.
+    if name.starts_with("llvm.init.trampoline") {
+        return Usage::escape_if(index != 0);
+    }
     if ALIASING.iter().any(|p| name.starts_with(p)) {
         return Usage::Follow;
     }

@@ -64,9 +64,67 @@ pub struct Access {
     pub private: Option<Private>,
     /// Extents over enclosing loops, innermost first.
     pub hulls: Vec<Hull>,
+    /// Why there is no hull over the innermost loop, or none over the next one.
+    pub stay: Option<Stay>,
+    /// What it can touch at most, if it has no hull.
+    pub span: Option<Span>,
+    /// The variable that it lies in.
+    pub object: Option<Object>,
 }
 
-/// All bytes that an access touches while a loop runs: `[start, start + length)`.
+/// All bytes that an access may touch while a loop runs, and maybe others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The loop; everything can be computed in its preheader.
+    pub over: LoopId,
+    /// Equal for spans with a constant distance.
+    pub start_key: ExprId,
+    /// Distance of the first byte from the key.
+    pub start_offset: i64,
+    /// Expression of the first byte's address.
+    pub start: ExprId,
+    /// Where the bytes of the access are repeated.
+    pub strides: Vec<Stride>,
+}
+
+/// A global variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Object {
+    /// Its address.
+    pub value: ValueId,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Why an access has no hull over a loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stay {
+    /// How often the loop runs is not known before it starts.
+    NoCount,
+    /// Not every iteration executes the access.
+    Conditional,
+    /// The address is no linear function of the iteration.
+    Irregular,
+    /// The bounds cannot be computed in front of the loop, or have too many dimensions.
+    Bounds,
+    /// The loop has a sync point.
+    Sync,
+}
+
+impl Stay {
+    /// For messages to the user.
+    pub fn text(self) -> &'static str {
+        match self {
+            Stay::NoCount => "how often the loop runs is not known before it starts",
+            Stay::Conditional => "not every iteration executes it",
+            Stay::Irregular => "its address is no linear function of the iteration",
+            Stay::Bounds => "its bounds cannot be computed before the loop",
+            Stay::Sync => "the loop may synchronise",
+        }
+    }
+}
+
+/// All bytes that an access touches while a loop runs: `[start, start + length)`, repeated at the strides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hull {
     /// The loop; start and length can be computed in its preheader.
@@ -79,8 +137,22 @@ pub struct Hull {
     pub start: ExprId,
     /// Expression of the length in bytes minus the size of the access.
     pub extent: ExprId,
+    /// Dimensions that leave lines out between their steps, at most [`MAX_STRIDES`].
+    pub strides: Vec<Stride>,
     /// What must hold when the loop is entered for the hull to be exact; grows from loop to enclosing loop.
     pub conditions: Vec<Condition>,
+}
+
+/// Dimensions that the runtime's entries for strided ranges take.
+pub const MAX_STRIDES: usize = 2;
+
+/// The bytes are touched again at `step`, `2 * step`, ... `count * step` behind them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Stride {
+    /// Expression of the distance in bytes.
+    pub step: ExprId,
+    /// Expression of the number of repetitions.
+    pub count: ExprId,
 }
 
 /// Something that is known only at run time, but does not change in the loop.
@@ -122,6 +194,63 @@ pub enum Length {
         /// Argument with the format.
         format: u32,
     },
+    /// The elements that the array descriptor of Fortran at the address names.
+    Descriptor,
+    /// The objects of the namelist of Fortran at the address.
+    Namelist,
+    /// The next elements of the array constructor of Fortran at the address.
+    Constructor {
+        /// How many at most.
+        elements: u64,
+    },
+    /// No memory: the argument is the number of a Fortran unit.
+    Unit {
+        /// What is done with it: `dsm_abi::fortran`.
+        role: u32,
+    },
+    /// Value of an argument times a constant.
+    Scaled(u32, u64),
+    /// As many `struct iovec` as the argument says, and the memory that they name.
+    Vectors(u32),
+}
+
+impl Length {
+    /// True if the memory lies elsewhere than at the address.
+    pub fn is_indirect(&self) -> bool {
+        use Length::{Constructor, Descriptor, Namelist, Unit, Vectors};
+        matches!(self, Descriptor | Namelist | Constructor { .. } | Unit { .. } | Vectors(_))
+    }
+}
+
+/// What a format is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Output.
+    Print,
+    /// Output to memory at this argument, as long as it gets.
+    PrintTo(u32),
+    /// Input, from the string at this argument or else from a stream.
+    Scan(Option<u32>),
+}
+
+/// Where the arguments of a format are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arguments {
+    /// From this argument on.
+    From(u32),
+    /// Behind the `va_list` at this argument.
+    List(u32),
+}
+
+/// A call whose format is read at run time to make the memory behind the arguments valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FormatCall {
+    /// What for.
+    pub purpose: Purpose,
+    /// Argument with the format.
+    pub format: u32,
+    /// The arguments.
+    pub arguments: Arguments,
 }
 
 /// Memory that a call touches behind the pass's back.
@@ -178,6 +307,8 @@ pub enum What {
     Atomic(Option<Private>),
     /// Memory touched by a call.
     Ranges(Vec<Range>),
+    /// Memory touched by a call as its format says.
+    Format(FormatCall),
     /// A point after which earlier checks no longer hold.
     Sync,
     /// An instruction that the pass cannot make safe; the text says why.
@@ -219,6 +350,10 @@ pub struct LoopFacts {
     pub preheader: Option<BlockId>,
     /// True if the loop (or a loop in it) holds a sync point.
     pub syncs: bool,
+    /// Expression of the number of times that its back edge is taken, if it can be computed in the preheader.
+    pub count: Option<ExprId>,
+    /// Instructions of an innermost loop that can be copied, else 0.
+    pub copy_cost: u32,
 }
 
 /// Locals that move to the shared stack.

@@ -5,10 +5,11 @@
 //! program are marked, because the callback may synchronise.
 
 use super::facts::{Kind, Length};
+use super::fortran;
 
 /// Length rule of a table entry.
 #[derive(Clone, Copy)]
-enum Rule {
+pub enum Rule {
     /// Constant number of bytes.
     N(u64),
     /// The argument's value.
@@ -23,25 +24,44 @@ enum Rule {
     L2(u32, u32),
     /// What `sprintf` with the format at this argument writes.
     F(u32),
+    /// An array descriptor of Fortran and its elements.
+    D,
+    /// The objects of a namelist.
+    Namelist,
+    /// An array constructor of Fortran: room for this many elements more.
+    Constructor(u64),
+    /// Number of a Fortran unit, and what is done with it.
+    U(u32),
+    /// The argument's value times a constant.
+    M(u32, u64),
+    /// As many `struct iovec` as the argument says, and what they name.
+    V(u32),
 }
 
-use Rule::{A, F, L, L2, N, P, S};
+use Rule::{A, F, L, L2, M, N, P, S, V};
 
-type Effect = (Kind, u32, Rule);
-const R: Kind = Kind::Load;
-const W: Kind = Kind::Store;
+/// Kind, argument with the address, length.
+pub type Effect = (Kind, u32, Rule);
+/// Reads.
+pub const R: Kind = Kind::Load;
+/// Writes.
+pub const W: Kind = Kind::Store;
 
 /// How the arguments behind the format are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// No format.
     None,
-    /// The arguments are behind a `va_list`.
-    List,
     /// `printf`: the format at this argument, its arguments from that one on.
     Print(u32, u32),
-    /// `scanf`, likewise; the third is the source string, which bounds `%s`.
+    /// `vprintf`: the format at this argument, the `va_list` at that one.
+    PrintList(u32, u32),
+    /// `vsprintf`: likewise; the third is where the text goes.
+    PrintToList(u32, u32, u32),
+    /// `scanf`: as `Print`; the third is the source string, which bounds `%s`.
     Scan(u32, u32, Option<u32>),
+    /// `vscanf`, likewise.
+    ScanList(u32, u32, Option<u32>),
 }
 
 /// What a function does.
@@ -49,8 +69,12 @@ pub struct Function {
     effects: &'static [Effect],
     /// Format arguments.
     pub format: Format,
-    /// True if it calls functions of the program.
+    /// True if it calls functions of the program, and hands them its arguments.
     pub calls_back: bool,
+    /// True if it may synchronise.
+    pub syncs: bool,
+    /// Argument whose address it stores.
+    pub keeps: Option<u32>,
 }
 
 macro_rules! functions {
@@ -70,6 +94,8 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         // memory
         "memcpy" | "memmove" | "mempcpy" | "__memcpy_chk" | "__memmove_chk" | "__mempcpy_chk" => [(R, 1, A(2)), (W, 0, A(2))];
         "memset" | "__memset_chk" => [(W, 0, A(2))];
+        "wmemcpy" | "wmemmove" => [(R, 1, M(2, 4)), (W, 0, M(2, 4))];
+        "wmemset" => [(W, 0, M(2, 4))];
         "bcopy" => [(R, 0, A(2)), (W, 1, A(2))];
         "bzero" | "explicit_bzero" => [(W, 0, A(1))];
         "memcmp" | "bcmp" => [(R, 0, A(2)), (R, 1, A(2))];
@@ -85,8 +111,9 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "strncpy" | "stpncpy" | "__strncpy_chk" => [(R, 1, A(2)), (W, 0, A(2))];
         "strlcpy" => [(R, 1, S), (W, 0, A(2))];
         "strcat" | "__strcat_chk" | "strncat" | "__strncat_chk" => [(R, 0, S), (R, 1, S), (W, 0, L2(0, 1))];
-        "strtok" => [(R, 0, S), (W, 0, L(0)), (R, 1, S)];
-        "strtok_r" => [(R, 1, S), (W, 2, N(8))];
+        "strxfrm" | "__strxfrm_l" => [(R, 1, S), (W, 0, A(2))];
+        "strverscmp" => [(R, 0, S), (R, 1, S)];
+        "swab" => [(R, 0, A(2)), (W, 1, A(2))];
         "strerror_r" => [(W, 1, A(2))];
         // numbers
         "atoi" | "atol" | "atoll" | "atof" => [(R, 0, S)];
@@ -99,6 +126,9 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sincosf" => [(W, 1, N(4)), (W, 2, N(4))];
         "sincosl" => [(W, 1, N(16)), (W, 2, N(16))];
         "remquo" | "remquof" | "remquol" => [(W, 2, N(4))];
+        "drand48_r" | "lrand48_r" | "mrand48_r" => [(W, 0, N(24)), (W, 1, N(8))];
+        "srand48_r" => [(W, 1, N(24))];
+        "seed48" => [(R, 0, N(6))];
         "rand_r" => [(W, 0, N(4))];
         "erand48" | "nrand48" | "jrand48" => [(W, 0, N(6))];
         // formatted output
@@ -108,21 +138,53 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sprintf" => [(R, 1, S), (W, 0, F(1))], Format::Print(1, 2);
         "snprintf" => [(R, 2, S), (W, 0, A(1))], Format::Print(2, 3);
         "__sprintf_chk" => [(R, 3, S), (W, 0, F(3))], Format::Print(3, 4);
-        "vprintf" => [(R, 0, S)], Format::List;
-        "vfprintf" | "vdprintf" => [(R, 1, S)], Format::List;
-        "vsnprintf" => [(R, 2, S), (W, 0, A(1))], Format::List;
-        "__vsnprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::List;
+        "__dprintf_chk" => [(R, 2, S)], Format::Print(2, 3);
         "__snprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::Print(4, 5);
+        "syslog" => [(R, 1, S)], Format::Print(1, 2);
+        "vprintf" => [(R, 0, S)], Format::PrintList(0, 1);
+        "vfprintf" | "vdprintf" | "__vprintf_chk" | "vsyslog" => [(R, 1, S)], Format::PrintList(1, 2);
+        "__vfprintf_chk" | "__vdprintf_chk" => [(R, 2, S)], Format::PrintList(2, 3);
+        "vsprintf" => [(R, 1, S)], Format::PrintToList(1, 2, 0);
+        "__vsprintf_chk" => [(R, 3, S)], Format::PrintToList(3, 4, 0);
+        "vsnprintf" => [(R, 2, S), (W, 0, A(1))], Format::PrintList(2, 3);
+        "__vsnprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::PrintList(4, 5);
         // formatted input
         "scanf" | "__isoc99_scanf" | "__isoc23_scanf" => [(R, 0, S)], Format::Scan(0, 1, None);
         "fscanf" | "__isoc99_fscanf" | "__isoc23_fscanf" => [(R, 1, S)], Format::Scan(1, 2, None);
         "sscanf" | "__isoc99_sscanf" | "__isoc23_sscanf" => [(R, 0, S), (R, 1, S)], Format::Scan(1, 2, Some(0));
+        "vscanf" | "__isoc99_vscanf" | "__isoc23_vscanf" => [(R, 0, S)], Format::ScanList(0, 1, None);
+        "vfscanf" | "__isoc99_vfscanf" | "__isoc23_vfscanf" => [(R, 1, S)], Format::ScanList(1, 2, None);
+        "vsscanf" | "__isoc99_vsscanf" | "__isoc23_vsscanf" => [(R, 0, S), (R, 1, S)], Format::ScanList(1, 2, Some(0));
         // streams and files
         "puts" | "perror" | "getenv" | "secure_getenv" | "remove" | "unlink" | "rmdir" | "chdir" | "opendir" | "system" => [(R, 0, S)];
         "fputs" | "fputs_unlocked" => [(R, 0, S)];
-        "fopen" | "fopen64" | "freopen" | "popen" | "rename" | "setenv" => [(R, 0, S), (R, 1, S)];
+        "rename" | "setenv" => [(R, 0, S), (R, 1, S)];
         "open" | "open64" | "creat" | "access" | "mkdir" | "unsetenv" => [(R, 0, S)];
         "fgets" | "fgets_unlocked" => [(W, 0, A(1))];
+        "__fgets_chk" => [(W, 0, A(2))];
+        "__fread_chk" => [(W, 0, P(2, 3))];
+        "__read_chk" => [(W, 1, A(2))];
+        "fgetpos" | "fgetpos64" => [(W, 1, N(16))];
+        "fsetpos" | "fsetpos64" => [(R, 1, N(16))];
+        "readv" | "preadv" | "preadv64" => [(W, 1, V(2))];
+        "writev" | "pwritev" | "pwritev64" => [(R, 1, V(2))];
+        "poll" => [(W, 0, M(1, 8))];
+        "select" => [(W, 1, N(128)), (W, 2, N(128)), (W, 3, N(128)), (W, 4, N(16))];
+        "getrandom" | "getentropy" => [(W, 0, A(1))];
+        "statvfs" | "statvfs64" | "statfs" | "statfs64" => [(R, 0, S), (W, 1, N(128))];
+        "symlink" | "link" => [(R, 0, S), (R, 1, S)];
+        "truncate" | "chmod" | "dlopen" | "putenv" => [(R, 0, S)];
+        "dlsym" => [(R, 1, S)];
+        "getopt" => [(R, 2, S)];
+        "getloadavg" => [(W, 0, M(1, 8))];
+        "sched_getaffinity" => [(W, 2, A(1))];
+        "sched_setaffinity" => [(R, 2, A(1))];
+        "sigemptyset" | "sigfillset" | "sigaddset" | "sigdelset" => [(W, 0, N(128))];
+        "sigismember" => [(R, 0, N(128))];
+        "sigaction" => [(R, 1, N(152)), (W, 2, N(152))];
+        "sigprocmask" | "pthread_sigmask" => [(R, 1, N(128)), (W, 2, N(128))];
+        "setitimer" => [(R, 1, N(32)), (W, 2, N(32))];
+        "getitimer" => [(W, 1, N(32))];
         "fread" | "fread_unlocked" => [(W, 0, P(1, 2))];
         "fwrite" | "fwrite_unlocked" => [(R, 0, P(1, 2))];
         "read" | "pread" | "pread64" | "recv" => [(W, 1, A(2))];
@@ -133,22 +195,24 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "stat" | "stat64" | "lstat" | "lstat64" => [(R, 0, S), (W, 1, N(144))];
         "fstatat" | "fstatat64" => [(R, 1, S), (W, 2, N(144))];
         "mkstemp" | "mkstemp64" | "mkdtemp" => [(R, 0, S), (W, 0, L(0))];
-        "getline" => [(W, 0, N(8)), (W, 1, N(8))];
         "readlink" => [(R, 0, S), (W, 1, A(2))];
-        "realpath" => [(R, 0, S)];
         "wait" => [(W, 0, N(4))];
         "waitpid" => [(W, 1, N(4))];
         "uname" => [(W, 0, N(390))];
-        "getcwd" => [(W, 0, A(1))];
         "gethostname" => [(W, 0, A(1))];
-        "fgetc" | "getc" | "fclose" | "fflush" | "feof" | "ferror" | "rewind" | "fileno" | "pclose" | "ftell" | "clearerr" | "fseek" => [];
-        "fputc" | "putc" | "ungetc" => [];
+        "fgetc" | "getc" | "_IO_getc" | "feof" | "ferror" | "rewind" | "fileno" | "ftell" | "ftello" | "ftello64" | "clearerr" => [];
+        "fseek" | "fseeko" | "fseeko64" | "fputc" | "putc" | "_IO_putc" | "ungetc" | "flockfile" | "funlockfile" | "setlinebuf" => [];
         // time
         "time" => [(W, 0, N(8))];
         "gettimeofday" => [(W, 0, N(16)), (W, 1, N(8))];
         "clock_gettime" | "clock_getres" => [(W, 1, N(16))];
         "timespec_get" => [(W, 0, N(16))];
         "nanosleep" => [(R, 0, N(16)), (W, 1, N(16))];
+        "clock_nanosleep" => [(R, 2, N(16)), (W, 3, N(16))];
+        "ftime" => [(W, 0, N(16))];
+        "asctime_r" => [(R, 0, N(56)), (W, 1, N(26))];
+        "ctime_r" => [(R, 0, N(8)), (W, 1, N(26))];
+        "strptime" => [(R, 0, S), (R, 1, S), (W, 2, N(56))];
         "times" => [(W, 0, N(32))];
         "getrusage" => [(W, 1, N(144))];
         "ctime" | "localtime" | "gmtime" => [(R, 0, N(8))];
@@ -177,6 +241,28 @@ const JMP_BUF_BYTES: u64 = if cfg!(target_arch = "aarch64") { 312 } else { 200 }
 
 /// The functions whose only memory is `errno`, without the suffixes for `float` and `long double`.
 const MATH: &[&str] = &[
+    "cabs",
+    "cacos",
+    "cacosh",
+    "carg",
+    "casin",
+    "casinh",
+    "catan",
+    "catanh",
+    "ccos",
+    "ccosh",
+    "cexp",
+    "cimag",
+    "clog",
+    "conj",
+    "cpow",
+    "cproj",
+    "creal",
+    "csin",
+    "csinh",
+    "csqrt",
+    "ctan",
+    "ctanh",
     "acos",
     "acosh",
     "asin",
@@ -273,23 +359,73 @@ const PLAIN: &[&str] = &[
     "sysconf",
     "close",
     "lseek",
+    "lseek64",
+    "fsync",
+    "ftruncate",
+    "fchmod",
+    "dup",
+    "dup2",
+    "sleep",
+    "usleep",
+    "sched_yield",
+    "getppid",
+    "gettid",
+    "getuid",
+    "alarm",
+    "isatty",
+    "umask",
+    "dlclose",
+    "sync",
+];
+
+/// Functions that use a stream, and the argument that it is.
+#[rustfmt::skip]
+pub const STREAMS: &[(&str, u32)] = &[
+    ("fprintf", 0), ("vfprintf", 0), ("__fprintf_chk", 0), ("__vfprintf_chk", 0),
+    ("fscanf", 0), ("__isoc99_fscanf", 0), ("__isoc23_fscanf", 0),
+    ("vfscanf", 0), ("__isoc99_vfscanf", 0), ("__isoc23_vfscanf", 0),
+    ("fgetc", 0), ("getc", 0), ("_IO_getc", 0), ("ungetc", 1), ("fgets", 2), ("fgets_unlocked", 2), ("__fgets_chk", 3),
+    ("fread", 3), ("fread_unlocked", 3), ("__fread_chk", 4),
+    ("fputc", 1), ("putc", 1), ("_IO_putc", 1), ("fputs", 1), ("fputs_unlocked", 1),
+    ("fwrite", 3), ("fwrite_unlocked", 3),
+    ("feof", 0), ("ferror", 0), ("clearerr", 0), ("fileno", 0), ("rewind", 0),
+    ("fseek", 0), ("fseeko", 0), ("fseeko64", 0), ("ftell", 0), ("ftello", 0), ("ftello64", 0),
+    ("fgetpos", 0), ("fgetpos64", 0), ("fsetpos", 0), ("fsetpos64", 0),
+    ("setvbuf", 0), ("setbuf", 0), ("setlinebuf", 0), ("flockfile", 0), ("funlockfile", 0),
 ];
 
 /// The function's description, if it is in the table.
 pub fn function(name: &str) -> Option<Function> {
     if let Some(effects) = callback_table(name) {
-        return Some(Function { effects, format: Format::None, calls_back: true });
+        return Some(Function { effects, format: Format::None, calls_back: true, syncs: true, keeps: None });
+    }
+    if let Some(function) = fortran::function(name) {
+        return Some(function);
     }
     let plain = name.strip_prefix("__isoc23_").or(name.strip_prefix("__isoc99_")).unwrap_or(name);
+    if let Some(effects) = super::libstdcxx::effects(name) {
+        return Some(Function {
+            effects,
+            format: Format::None,
+            calls_back: false,
+            syncs: false,
+            keeps: None,
+        });
+    }
     let (effects, format) = table(name).or_else(|| table(plain)).or_else(|| {
         let stem = name.strip_suffix(['f', 'l']).unwrap_or(name);
         let known = MATH.contains(&name) || MATH.contains(&stem) || PLAIN.contains(&name);
         known.then_some((&[] as &[Effect], Format::None))
     })?;
-    Some(Function { effects, format, calls_back: false })
+    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None })
 }
 
 impl Function {
+    /// An entry of the Fortran runtime library.
+    pub fn fortran(effects: &'static [Effect], syncs: bool, keeps: Option<u32>) -> Function {
+        Function { effects, format: Format::None, calls_back: false, syncs, keeps }
+    }
+
     /// Memory touched, as (kind, argument, length).
     pub fn effects(&self) -> impl Iterator<Item = (Kind, u32, Length)> + '_ {
         self.effects.iter().map(|&(kind, argument, rule)| {
@@ -301,6 +437,12 @@ impl Function {
                 L(argument) => Length::StrLen(vec![argument]),
                 L2(x, y) => Length::StrLen(vec![x, y]),
                 F(format) => Length::Formatted { format },
+                Rule::D => Length::Descriptor,
+                Rule::Namelist => Length::Namelist,
+                Rule::Constructor(elements) => Length::Constructor { elements },
+                Rule::U(role) => Length::Unit { role },
+                M(argument, scale) => Length::Scaled(argument, scale),
+                V(count) => Length::Vectors(count),
             };
             (kind, argument, length)
         })

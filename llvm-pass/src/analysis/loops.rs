@@ -5,12 +5,19 @@
 //! of the recurrence is really accessed (count + 1 times in all). Overflow cannot make the hull wrong: every point of `start + i * step` is the address of an
 //! executed access, hence a user address, and with |step| below 2^31 two such points cannot lie on both sides of
 //! the address space's unusable upper half; so the exact sum equals the one modulo 2^64.
+//!
+//! A loop whose step is longer than the bytes of one iteration and a line leaves lines out. It becomes a *stride* of the
+//! hull: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each
+//! other, as long as counts and steps do not change in the outer ones.
 
 use std::collections::HashMap;
 
-use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Opcode, Value};
+use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode, Value};
 
-use super::facts::{Access, BlockId, Condition, ExprId, Hull, LoopFacts, LoopId, What};
+use super::facts::{
+    Access, BlockId, Condition, ExprId, Hull, LoopFacts, LoopId, MAX_STRIDES, Stay, Stride, What,
+};
+use super::spans::Spanner;
 use super::{Collector, Function};
 
 /// Largest step, bytes.
@@ -46,6 +53,8 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
                 header: ids[&inner.header()],
                 preheader: inner.preheader().map(|b| ids[&b]),
                 syncs: false,
+                count: None,
+                copy_cost: inner.copy_cost(),
             });
         }
         out.facts.blocks[id].inner = loops.iter().position(|l| *l == inner);
@@ -55,6 +64,8 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
     let mut walker =
         Walker { analyses, context, expander, loops, line_bytes: collector.line_bytes(), counts: vec![] };
     walker.counts = walker.loops.iter().map(|&l| walker.exact_count(l)).collect();
+    out.loops = walker.loops.clone();
+    walker.number_counts(out);
     for id in 0..out.blocks.len() {
         let Some(inner) = out.facts.blocks[id].inner else { continue };
         let mut events = std::mem::take(&mut out.facts.blocks[id].events);
@@ -63,7 +74,8 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
                 && access.private.is_none()
             {
                 let pointer = out.sites[event.site as usize].operand(access.operand);
-                access.hulls = walker.hulls(out, collector, id, inner, pointer, access);
+                (access.hulls, access.stay) = walker.hulls(out, collector, id, inner, pointer, access);
+                walker.spanner(collector.module()).look(out, inner, pointer, access);
             }
         }
         out.facts.blocks[id].events = events;
@@ -90,6 +102,7 @@ fn mark_syncs(out: &mut Function) {
 struct Bounds {
     start: Expr,
     extent: Expr,
+    strides: Vec<(Expr, Expr)>,
     conditions: Vec<Condition>,
     /// Block that is executed once in each iteration of the next loop for which the guards hold.
     executed: Block,
@@ -104,6 +117,21 @@ impl Walker<'_> {
         self.analyses.zext64(self.analyses.backedge_count(l)?)
     }
 
+    /// Tells the planner how often loops run.
+    fn number_counts(&self, out: &mut Function) {
+        for (id, (&l, count)) in self.loops.iter().zip(&self.counts).enumerate() {
+            let Some((count, preheader)) = count.zip(l.preheader()) else { continue };
+            if self.expander.is_safe(count, preheader.terminator()) {
+                out.facts.loops[id].count = Some(number(&mut out.exprs, count));
+            }
+        }
+    }
+
+    fn spanner(&self, module: Module) -> Spanner<'_> {
+        let Walker { analyses, context, expander, loops, .. } = self;
+        Spanner { module, analyses, context: *context, expander, loops }
+    }
+
     fn hulls(
         &self,
         out: &mut Function,
@@ -112,20 +140,30 @@ impl Walker<'_> {
         inner: LoopId,
         pointer: Value,
         access: &Access,
-    ) -> Vec<Hull> {
+    ) -> (Vec<Hull>, Option<Stay>) {
         let mut hulls = Vec::new();
-        let Some(start) = self.analyses.expr(pointer) else { return hulls };
+        let Some(start) = self.analyses.expr(pointer) else { return (hulls, Some(Stay::Irregular)) };
         let extent = self.analyses.int(self.context, 0);
-        let mut bounds = Bounds { start, extent, conditions: vec![], executed: out.blocks[block] };
+        let executed = out.blocks[block];
+        let mut bounds = Bounds { start, extent, strides: vec![], conditions: vec![], executed };
         let mut at = Some(inner);
         while let Some(level) = at
             && hulls.len() < MAX_LEVELS
         {
-            let Some(next) = self.widen(out, level, bounds, access.size) else { break };
-            bounds = next;
+            bounds = match self.widen(out, level, bounds, access.size) {
+                Ok(next) => next,
+                Err(why) => return (hulls, Some(why)),
+            };
             if !self.expandable(out, &bounds) {
-                break;
+                return (hulls, Some(Stay::Bounds));
             }
+            let strides = bounds.strides.iter();
+            let strides = strides
+                .map(|&(step, count)| Stride {
+                    step: number(&mut out.exprs, step),
+                    count: number(&mut out.exprs, count),
+                })
+                .collect();
             let (start_key, start_offset) = self.start_key(collector, bounds.start);
             hulls.push(Hull {
                 over: level,
@@ -133,11 +171,12 @@ impl Walker<'_> {
                 start_offset,
                 start: number(&mut out.exprs, bounds.start),
                 extent: number(&mut out.exprs, bounds.extent),
+                strides,
                 conditions: bounds.conditions.clone(),
             });
             at = out.facts.loops[level].parent;
         }
-        hulls
+        (hulls, None)
     }
 
     fn start_key(&self, collector: &mut Collector<'_>, start: Expr) -> (u32, i64) {
@@ -151,6 +190,7 @@ impl Walker<'_> {
         let safe = |id: ExprId| self.expander.is_safe(out.exprs[id as usize], end);
         self.expander.is_safe(bounds.start, end)
             && self.expander.is_safe(bounds.extent, end)
+            && bounds.strides.iter().all(|&(_, count)| self.expander.is_safe(count, end))
             && bounds.conditions.iter().all(|c| match *c {
                 Condition::Guard { .. } => true,
                 Condition::Dense { step, extent, .. } => safe(step) && safe(extent),
@@ -158,42 +198,36 @@ impl Walker<'_> {
     }
 
     /// The bounds over one more loop; afterwards `executed` is its preheader.
-    fn widen(&self, out: &mut Function, level: LoopId, bounds: Bounds, size: u64) -> Option<Bounds> {
-        let (l, count) = (self.loops[level], self.counts[level]?);
-        let Bounds { start, extent, mut conditions, executed } = bounds;
-        if !self.analyses.invariant(extent, l) || !self.invariant_conditions(out, &conditions, l) {
-            return None;
+    fn widen(&self, out: &mut Function, level: LoopId, bounds: Bounds, size: u64) -> Result<Bounds, Stay> {
+        let l = self.loops[level];
+        let count = self.counts[level].ok_or(Stay::NoCount)?;
+        let Bounds { start, extent, mut strides, mut conditions, executed } = bounds;
+        if !self.analyses.invariant(extent, l)
+            || !self.invariant_conditions(out, &conditions, l)
+            || !strides.iter().all(|&(_, repeats)| self.analyses.invariant(repeats, l))
+        {
+            return Err(Stay::Bounds);
         }
-        self.guards(out, &mut conditions, executed, l)?;
-        let executed = l.preheader()?;
+        self.guards(out, &mut conditions, executed, l).ok_or(Stay::Conditional)?;
+        let executed = l.preheader().ok_or(Stay::NoCount)?;
         if self.analyses.invariant(start, l) {
-            return Some(Bounds { start, extent, conditions, executed });
+            return Ok(Bounds { start, extent, strides, conditions, executed });
         }
-        let (first, step) = self.analyses.recurrence(start, l)?;
+        let (first, step) = self.analyses.recurrence(start, l).ok_or(Stay::Irregular)?;
         let slack = size + self.line_bytes - 1;
         let Some(constant) = self.analyses.constant(step) else {
             // Upwards only: a negative step fails the unsigned comparison.
             if !self.analyses.invariant(step, l) {
-                return None;
+                return Err(Stay::Irregular);
             }
             let (step_id, extent_id) = (number(&mut out.exprs, step), number(&mut out.exprs, extent));
             conditions.push(Condition::Dense { step: step_id, extent: extent_id, slack });
             let extent = self.analyses.add(extent, self.analyses.mul(count, step));
-            return Some(Bounds { start: first, extent, conditions, executed });
+            return Ok(Bounds { start: first, extent, strides, conditions, executed });
         };
         let width = constant.unsigned_abs();
         if width >= MAX_STEP {
-            return None;
-        }
-        let magnitude = self.analyses.int(self.context, width as i64);
-        match self.analyses.constant(extent) {
-            Some(known) if width <= slack.saturating_add(known.max(0) as u64) => {}
-            _ if width <= slack => {}
-            Some(_) => return None,
-            None => {
-                let (step, extent) = (number(&mut out.exprs, magnitude), number(&mut out.exprs, extent));
-                conditions.push(Condition::Dense { step, extent, slack });
-            }
+            return Err(Stay::Bounds);
         }
         let start = if constant >= 0 {
             first
@@ -201,8 +235,24 @@ impl Walker<'_> {
             let back = self.analyses.int(self.context, constant);
             self.analyses.add(first, self.analyses.mul(count, back))
         };
+        let magnitude = self.analyses.int(self.context, width as i64);
+        match self.analyses.constant(extent) {
+            Some(known) if width <= slack.saturating_add(known.max(0) as u64) => {}
+            _ if width <= slack => {}
+            Some(_) => {
+                if strides.len() == MAX_STRIDES {
+                    return Err(Stay::Bounds);
+                }
+                strides.push((magnitude, count));
+                return Ok(Bounds { start, extent, strides, conditions, executed });
+            }
+            None => {
+                let (step, extent) = (number(&mut out.exprs, magnitude), number(&mut out.exprs, extent));
+                conditions.push(Condition::Dense { step, extent, slack });
+            }
+        }
         let extent = self.analyses.add(extent, self.analyses.mul(count, magnitude));
-        Some(Bounds { start, extent, conditions, executed })
+        Ok(Bounds { start, extent, strides, conditions, executed })
     }
 
     fn invariant_conditions(&self, out: &Function, conditions: &[Condition], l: Loop) -> bool {
@@ -256,7 +306,7 @@ impl Walker<'_> {
 }
 
 /// Number of an element, which is added if it is new.
-fn number<T: PartialEq>(list: &mut Vec<T>, element: T) -> u32 {
+pub(super) fn number<T: PartialEq>(list: &mut Vec<T>, element: T) -> u32 {
     let at = list.iter().position(|e| *e == element).unwrap_or_else(|| {
         list.push(element);
         list.len() - 1

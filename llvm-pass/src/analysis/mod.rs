@@ -4,16 +4,20 @@ pub mod access;
 pub mod callee;
 pub mod escape;
 pub mod facts;
+pub mod flags;
 pub mod format;
+pub mod fortran;
 pub mod libc;
+pub mod libstdcxx;
 pub mod loops;
 pub mod openmp;
 pub mod pointer;
+pub mod spans;
 pub mod sync;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::llvm::{Analyses, Block, Expr, Module, Opcode, Value};
+use crate::llvm::{Analyses, Block, Expr, Loop, Module, Opcode, Value};
 
 use facts::{BlockFacts, BlockId, Event, FunctionFacts, Key, Site, StackFacts, StackSlot, What};
 use pointer::Privacy;
@@ -29,6 +33,8 @@ pub struct Function {
     pub sites: Vec<Value>,
     /// Blocks by [`BlockId`].
     pub blocks: Vec<Block>,
+    /// Loops by `LoopId`.
+    pub loops: Vec<Loop>,
     /// Expressions by `ExprId`.
     pub exprs: Vec<Expr>,
     /// Values by `ValueId`.
@@ -93,6 +99,7 @@ impl<'a> Collector<'a> {
             facts: FunctionFacts { name: function.name(), ..FunctionFacts::default() },
             sites: function.blocks().into_iter().flat_map(Block::instructions).collect(),
             blocks: reverse_postorder(function),
+            loops: Vec::new(),
             exprs: Vec::new(),
             values: Vec::new(),
         };
@@ -200,6 +207,11 @@ impl<'a> Collector<'a> {
             }
         }
         out
+    }
+
+    /// The module.
+    pub fn module(&self) -> Module {
+        self.module
     }
 
     /// Bytes of a line.

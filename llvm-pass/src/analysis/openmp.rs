@@ -92,7 +92,7 @@ pub fn entry(name: &str) -> Option<Entry> {
         // Reads the vector of iteration numbers.
         "__kmpc_doacross_post" | "__kmpc_doacross_wait" => known(ALL, &[], true),
         // The variable is a key and the source of the copies, which the runtime makes with checks of its own.
-        "__kmpc_threadprivate_cached" | "__kmpc_threadprivate_register" => known(ALL, &[], true),
+        "__kmpc_threadprivate_cached" | "__kmpc_threadprivate_register" => known(ALL, &[], false),
         _ if name.starts_with("omp_get_") || name.starts_with("omp_in_") => known(ALL, &[], false),
         _ if name.starts_with("omp_") => known(ALL, &[], true),
         _ => None,

@@ -50,9 +50,9 @@ impl Syncs {
 
     fn call(&self, call: Value) -> bool {
         match callee(call) {
-            Callee::Intrinsic(_) | Callee::Asm => false,
+            Callee::Intrinsic(_) | Callee::Asm | Callee::Replaced(_) => false,
             Callee::OpenMp(name) => openmp::entry(&name).is_none_or(|e| e.syncs),
-            Callee::Libc(_, function) => function.calls_back,
+            Callee::Libc(_, function) => function.syncs,
             Callee::Heap(_) | Callee::Indirect => true,
             Callee::Own(function) => self.functions.contains(&function),
             Callee::Extern(_) => !call.call_no_sync(),

@@ -168,6 +168,18 @@ impl Builder {
         Value(unsafe { core::LLVMBuildFence(self.raw, ordering, 0, NONE) })
     }
 
+    /// `phi` at the builder's place, the start of a block.
+    pub fn phi(&self, ty: Type, incoming: &[(Value, Block)]) -> Value {
+        // SAFETY: live handles of the type and of the block's predecessors; the arrays outlive the call.
+        unsafe {
+            let phi = core::LLVMBuildPhi(self.raw, ty.0, NONE);
+            for (value, block) in incoming {
+                core::LLVMAddIncoming(phi, [value.0].as_mut_ptr(), [block.0].as_mut_ptr(), 1);
+            }
+            Value(phi)
+        }
+    }
+
     /// `freeze`
     pub fn freeze(&self, value: Value) -> Value {
         // SAFETY: live handle.

@@ -12,6 +12,7 @@ mod passes;
 mod shim;
 mod types;
 mod value;
+mod version;
 
 pub use builder::Builder;
 pub use inkwell::llvm_sys::{
@@ -22,3 +23,4 @@ pub use module::{Context, Module};
 pub use shim::{Analyses, Expander, Expr, Loop, Manager, Severity};
 pub use types::{Type, TypeKind};
 pub use value::{Block, Value};
+pub use version::LoopCopy;

@@ -83,6 +83,24 @@ pub struct Manager(pub(super) Raw);
 /// Dominators, loops and scalar evolution of one function, valid until [`Manager::invalidate`].
 pub struct Analyses(Raw);
 
+impl Analyses {
+    pub(super) fn raw(&self) -> Raw {
+        self.0
+    }
+}
+
+impl Expr {
+    pub(super) fn from_raw(raw: RawExpr) -> Option<Expr> {
+        some_expr(raw)
+    }
+}
+
+impl Loop {
+    pub(super) fn raw(self) -> Raw {
+        self.0
+    }
+}
+
 /// A natural loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loop(Raw);

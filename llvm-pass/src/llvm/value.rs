@@ -228,6 +228,19 @@ impl Value {
         unsafe { core::LLVMGetAtomicRMWBinOp(self.0) }
     }
 
+    /// True of a volatile load or store.
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: callers ask this of loads and stores only.
+        unsafe { core::LLVMGetVolatile(self.0) != 0 }
+    }
+
+    /// True of an integer comparison for equality or inequality.
+    pub fn is_equality(self) -> bool {
+        use inkwell::llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntNE};
+        // SAFETY: callers ask this of integer comparisons only.
+        matches!(unsafe { core::LLVMGetICmpPredicate(self.0) }, LLVMIntEQ | LLVMIntNE)
+    }
+
     /// Makes a load or store atomic.
     pub fn set_ordering(self, ordering: Ordering) {
         // SAFETY: callers pass loads and stores.
@@ -565,6 +578,13 @@ impl Block {
                 .map(|i| Block(core::LLVMGetSuccessor(terminator, i)))
                 .collect()
         }
+    }
+
+    /// Blocks that branch here.
+    pub fn predecessors(self) -> Vec<Block> {
+        // SAFETY: live handle; a block's users are terminators and block addresses.
+        let as_value = Value(unsafe { core::LLVMBasicBlockAsValue(self.0) });
+        as_value.users().into_iter().filter(|u| u.is_instruction()).map(Value::block).collect()
     }
 
     /// First instruction that is not a phi (nor a landing pad, behind which code may be put).

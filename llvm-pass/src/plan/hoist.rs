@@ -1,5 +1,5 @@
-//! One range check in front of a loop for an access that walks through memory. Switches: `hoist`, and `nest` for
-//! going beyond what is known at compile time.
+//! One range check in front of a loop for an access that walks through memory. Switches: `hoist`; `nest` for
+//! going beyond what is known at compile time; `stride` for walks in steps longer than a line.
 //!
 //! Soundness. The analysis records a hull only where it is exact under its conditions (see `analysis::loops`): each
 //! of its lines is really accessed if the loop is entered, and the preheader leads into the loop only. A loop with
@@ -11,18 +11,18 @@
 //! the check in the preheader of the inner loop, whose hull needs no conditions. The flag is computed in a block that
 //! dominates the inner one and its conditions do not change in the outer loop.
 //!
-//! Hulls of one loop with equal extents whose starts are closer than a line are checked together: between them lies no
+//! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no
 //! line that is not touched. A check for stores covers loads inside its bytes.
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId};
+use crate::analysis::facts::{Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId, Stride};
 use crate::options::Options;
 
 use super::{Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck};
 
-/// Hulls that can be compared: same loop, same start up to a constant, same extent.
-type Family = (LoopId, Key, ExprId, Vec<Condition>);
+/// Hulls that can be compared: same loop, same start up to a constant, same extent and strides.
+type Family = (LoopId, Key, ExprId, Vec<Stride>, Vec<Condition>);
 
 struct Member<'a> {
     lo: i64,
@@ -68,7 +68,7 @@ pub(crate) fn apply(
 }
 
 fn family(hull: &Hull) -> Family {
-    (hull.over, hull.start_key, hull.extent, hull.conditions.clone())
+    (hull.over, hull.start_key, hull.extent, hull.strides.clone(), hull.conditions.clone())
 }
 
 /// The outermost hull that needs no conditions, and the outermost one that does.
@@ -77,7 +77,11 @@ fn choose<'h>(
     hulls: &'h [Hull],
     options: &Options,
 ) -> Option<(&'h Hull, Option<&'h Hull>)> {
-    let quiet = || hulls.iter().take_while(|h| !facts.loops[h.over].syncs);
+    let strides = options.enabled("stride");
+    let quiet = || {
+        let fits = move |h: &&Hull| !facts.loops[h.over].syncs && (strides || h.strides.is_empty());
+        hulls.iter().take_while(fits)
+    };
     let sure = quiet().take_while(|h| h.conditions.is_empty()).last()?;
     let wide = quiet().last().filter(|h| h.over != sure.over && options.enabled("nest"));
     Some((sure, wide))
@@ -99,6 +103,7 @@ fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
         start: hull.start,
         delta: member.lo - member.origin,
         extent: hull.extent,
+        strides: hull.strides.clone(),
         length: (member.hi - member.lo) as u64,
         guarded,
         covers: member.covers,

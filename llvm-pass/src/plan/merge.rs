@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{BlockId, FunctionFacts, Key, Kind, Site, What};
+use crate::analysis::facts::{BlockId, FunctionFacts, Key, Kind, LoopId, Site, What};
 use crate::options::Options;
 
 use super::{Check, Decision, FunctionPlan, Item, Test};
@@ -56,7 +56,8 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
             groups.push(Group { lo, hi, kind: item.access.kind, members: vec![item] });
         }
         for group in groups {
-            emit(&group, plan, line as u64);
+            let version = facts.blocks[block].inner.filter(|l| plan.versions.iter().any(|v| v.over == *l));
+            emit(&group, plan, line as u64, version);
         }
     }
     plan.checks.sort_by_key(|c| c.site);
@@ -67,11 +68,14 @@ fn sync_sites(facts: &FunctionFacts, block: BlockId) -> Vec<Site> {
     events.filter(|e| matches!(e.what, What::Sync | What::Atomic(_))).map(|e| e.site).collect()
 }
 
-fn emit(group: &Group<'_>, plan: &mut FunctionPlan, line: u64) {
+fn emit(group: &Group<'_>, plan: &mut FunctionPlan, line: u64, version: Option<LoopId>) {
     let first = group.members[0];
     for member in &group.members {
-        let decision =
-            if member.site == first.site { Decision::Checked } else { Decision::Merged(first.site) };
+        let decision = match version {
+            Some(l) => Decision::Versioned(l),
+            None if member.site == first.site => Decision::Checked,
+            None => Decision::Merged(first.site),
+        };
         plan.decide(member.site, member.access, decision);
     }
     let length = (group.hi - group.lo) as u64;
@@ -83,6 +87,7 @@ fn emit(group: &Group<'_>, plan: &mut FunctionPlan, line: u64) {
         kind: group.kind,
         test: test(group, length, line),
         covers: group.members.len() as u32,
+        version,
     });
 }
 

@@ -5,11 +5,13 @@ pub mod hoist;
 pub mod merge;
 pub mod print;
 pub mod stack;
+pub mod version;
 
 use std::collections::BTreeMap;
 
 use crate::analysis::facts::{
-    Access, BlockId, Condition, ExprId, FunctionFacts, Kind, LoopId, Masked, Private, Range, Site, What,
+    Access, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Private, Range,
+    Site, Stay, Stride, ValueId, What,
 };
 use crate::options::Options;
 
@@ -41,6 +43,47 @@ pub struct Check {
     pub test: Test,
     /// Number of accesses that rely on it.
     pub covers: u32,
+    /// Set if it is made in the second version of the loop only.
+    pub version: Option<LoopId>,
+}
+
+/// A test whether memory is valid, in a preheader. It fetches nothing that is not used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ready {
+    /// The preheader.
+    pub at: BlockId,
+    /// Read or write.
+    pub kind: Kind,
+    /// First byte, up to `delta`.
+    pub start: Start,
+    /// Distance from it, bytes.
+    pub delta: i64,
+    /// Bytes.
+    pub length: u64,
+    /// Where they are repeated.
+    pub strides: Vec<Stride>,
+    /// Expression of a number of reads that are going to happen in it: enough of them make fetching it pay.
+    pub uses: Option<ExprId>,
+    /// Expression of the number of iterations that the test has to be worth, if it is not certain to be.
+    pub worth: Option<ExprId>,
+}
+
+/// An address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// An expression.
+    Expr(ExprId),
+    /// A global.
+    Value(ValueId),
+}
+
+/// A loop with two versions, with and without checks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The loop.
+    pub over: LoopId,
+    /// Indices into [`FunctionPlan::readies`]; all must hold for the version without checks.
+    pub tests: Vec<usize>,
 }
 
 /// A check in a loop's preheader, of `[start + delta, start + delta + extent + length)`.
@@ -58,6 +101,8 @@ pub struct LoopCheck {
     pub delta: i64,
     /// Length expression.
     pub extent: ExprId,
+    /// Where the range is repeated.
+    pub strides: Vec<Stride>,
     /// Further bytes.
     pub length: u64,
     /// When it is made.
@@ -99,6 +144,8 @@ pub enum Decision {
     Available,
     /// Relies on the check in the preheader of a loop.
     Hoisted(LoopId),
+    /// Checked in the second version of a loop, free in the first.
+    Versioned(LoopId),
 }
 
 /// Severity of a note to the user.
@@ -123,10 +170,16 @@ pub struct FunctionPlan {
     pub loop_checks: Vec<LoopCheck>,
     /// Conditions of checks in preheaders.
     pub flags: Vec<Flag>,
+    /// Tests for versions.
+    pub readies: Vec<Ready>,
+    /// Loops with two versions.
+    pub versions: Vec<Version>,
     /// Accesses under masks.
     pub masked: Vec<(Site, Masked)>,
     /// Memory touched by calls.
     pub ranges: Vec<(Site, Range)>,
+    /// Formats that are read at run time.
+    pub formats: Vec<(Site, FormatCall)>,
     /// Atomics that become runtime calls.
     pub atomics: Vec<Site>,
     /// The shared stack frame.
@@ -144,8 +197,8 @@ pub struct Counters {
     pub private: BTreeMap<Private, u64>,
     /// With a check of their own.
     pub checked: u64,
-    /// Of these, in a loop.
-    pub in_loops: u64,
+    /// Of these, in a loop, by reason.
+    pub in_loops: BTreeMap<Stay, u64>,
     /// Merged into the check of a neighbour.
     pub merged: u64,
     /// Covered by an earlier check.
@@ -154,6 +207,10 @@ pub struct Counters {
     pub hoisted: u64,
     /// Checks before loops.
     pub loop_checks: u64,
+    /// Free in one of two versions of a loop.
+    pub versioned: u64,
+    /// Loops with two versions.
+    pub versions: u64,
     /// Atomics turned into runtime calls.
     pub atomics: u64,
     /// Range checks before calls.
@@ -188,6 +245,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
                     let shared = ranges.iter().filter(|r| r.private.is_none());
                     plan.ranges.extend(shared.map(|r| (site, r.clone())));
                 }
+                What::Format(format) => plan.formats.push((site, *format)),
                 What::Unsupported(text) => plan.notes.push((site, Note::Unsupported, text.clone())),
                 What::Remark(text) => plan.notes.push((site, Note::Remark, text.clone())),
                 What::Masked(_) | What::Atomic(Some(_)) | What::Sync => {}
@@ -200,6 +258,9 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     if options.enabled("available") {
         available::apply(facts, &mut items, &mut plan, options);
     }
+    if version::enabled(options) {
+        version::apply(facts, &items, &mut plan);
+    }
     merge::apply(facts, &items, &mut plan, options);
     plan.stack = stack::layout(&facts.stack);
     plan
@@ -210,30 +271,42 @@ impl FunctionPlan {
         self.decisions.insert(site, (access.kind, access.size, decision));
     }
 
+    /// Accesses that are checked in every iteration of a loop, and why.
+    pub fn left_in_loops(&self, facts: &FunctionFacts) -> Vec<(Site, Stay)> {
+        let mut out = Vec::new();
+        for block in &facts.blocks {
+            let Some(inner) = block.inner else { continue };
+            for event in &block.events {
+                let decision = self.decisions.get(&event.site).map(|(_, _, decision)| decision);
+                if let (What::Access(access), Some(Decision::Checked)) = (&event.what, decision) {
+                    let quiet = access.stay.unwrap_or(Stay::Bounds);
+                    out.push((event.site, if facts.loops[inner].syncs { Stay::Sync } else { quiet }));
+                }
+            }
+        }
+        out
+    }
+
     /// Adds this function to the totals.
     pub fn count(&self, facts: &FunctionFacts, totals: &mut Counters) {
-        let in_loop: std::collections::HashSet<Site> = facts
-            .blocks
-            .iter()
-            .filter(|b| b.inner.is_some())
-            .flat_map(|b| b.events.iter().map(|e| e.site))
-            .collect();
-        for (site, (_, _, decision)) in &self.decisions {
+        for (_, stay) in self.left_in_loops(facts) {
+            *totals.in_loops.entry(stay).or_default() += 1;
+        }
+        for (_, _, decision) in self.decisions.values() {
             totals.accesses += 1;
             match decision {
                 Decision::Private(why) => *totals.private.entry(*why).or_default() += 1,
-                Decision::Checked => {
-                    totals.checked += 1;
-                    totals.in_loops += u64::from(in_loop.contains(site));
-                }
+                Decision::Checked => totals.checked += 1,
                 Decision::Merged(_) => totals.merged += 1,
                 Decision::Available => totals.available += 1,
                 Decision::Hoisted(_) => totals.hoisted += 1,
+                Decision::Versioned(_) => totals.versioned += 1,
             }
         }
         totals.loop_checks += self.loop_checks.len() as u64;
+        totals.versions += self.versions.len() as u64;
         totals.atomics += self.atomics.len() as u64;
-        totals.ranges += self.ranges.len() as u64;
+        totals.ranges += (self.ranges.len() + self.formats.len()) as u64;
         totals.stack_slots += (self.stack.slots.len() + self.stack.dynamic.len()) as u64;
     }
 
@@ -243,6 +316,7 @@ impl FunctionPlan {
             && self.loop_checks.is_empty()
             && self.masked.is_empty()
             && self.ranges.is_empty()
+            && self.formats.is_empty()
             && self.atomics.is_empty()
             && self.stack.is_empty()
     }

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Condition, Kind, Length};
+use crate::analysis::facts::{Condition, Kind, Length, Stride};
 
 use super::stack::Source;
-use super::{Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Test};
+use super::{Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -22,6 +22,7 @@ impl Display for Decision {
             Decision::Merged(site) => write!(f, "merged into #{site}"),
             Decision::Available => write!(f, "available"),
             Decision::Hoisted(l) => write!(f, "hoisted before loop {l}"),
+            Decision::Versioned(l) => write!(f, "checked in the second version of loop {l}"),
         }
     }
 }
@@ -34,7 +35,11 @@ impl Display for Check {
             Test::Range => "range",
         };
         let Check { site, delta, length, covers, .. } = self;
-        write!(f, "check #{site} {} {test} [{delta:+}, {length}) for {covers}", kind(self.kind))
+        write!(f, "check #{site} {} {test} [{delta:+}, {length}) for {covers}", kind(self.kind))?;
+        match self.version {
+            Some(over) => write!(f, " in version 2 of loop {over}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -42,12 +47,37 @@ impl Display for LoopCheck {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let LoopCheck { over, start, delta, extent, length, covers, .. } = self;
         let what = kind(self.kind);
-        write!(f, "loop {over} {what} range [e{start}{delta:+}, e{extent} + {length}) for {covers}")?;
+        write!(f, "loop {over} {what} range [e{start}{delta:+}, e{extent} + {length})")?;
+        for Stride { step, count } in &self.strides {
+            write!(f, " and e{count} times e{step} on")?;
+        }
+        write!(f, " for {covers}")?;
         match self.guarded {
             Guarded::Always => Ok(()),
             Guarded::If(flag) => write!(f, " if flag {flag}"),
             Guarded::Unless(flag) => write!(f, " unless flag {flag}"),
         }
+    }
+}
+
+impl Display for Ready {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let start = match self.start {
+            Start::Expr(id) => format!("e{id}"),
+            Start::Value(id) => format!("v{id}"),
+        };
+        let Ready { at, delta, length, .. } = self;
+        write!(f, "before block {at}: {} [{start}{delta:+}, {length})", kind(self.kind))?;
+        for Stride { step, count } in &self.strides {
+            write!(f, " and e{count} times e{step} on")?;
+        }
+        if let Some(uses) = self.uses {
+            write!(f, ", fetched for e{uses} uses")?;
+        }
+        if let Some(count) = self.worth {
+            write!(f, ", if e{count} is worth it")?;
+        }
+        Ok(())
     }
 }
 
@@ -63,6 +93,12 @@ impl Display for Length {
                 write!(f, "length of {} + 1", args.join(", "))
             }
             Length::Formatted { format } => write!(f, "formatted by arg{format}"),
+            Length::Descriptor => write!(f, "array"),
+            Length::Namelist => write!(f, "namelist"),
+            Length::Constructor { .. } => write!(f, "array constructor"),
+            Length::Unit { .. } => write!(f, "unit"),
+            Length::Scaled(a, scale) => write!(f, "arg{a} * {scale}"),
+            Length::Vectors(count) => write!(f, "arg{count} vectors"),
         }
     }
 }
@@ -83,6 +119,12 @@ impl Display for FunctionPlan {
             }
             writeln!(f)?;
         }
+        for (number, ready) in self.readies.iter().enumerate() {
+            writeln!(f, "  test {number} {ready}")?;
+        }
+        for version in &self.versions {
+            writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
+        }
         for check in &self.loop_checks {
             writeln!(f, "  {check}")?;
         }
@@ -101,6 +143,9 @@ impl Display for FunctionPlan {
         }
         for (site, range) in &self.ranges {
             writeln!(f, "  range #{site} {} arg{} {}", kind(range.kind), range.argument, range.length)?;
+        }
+        for (site, format) in &self.formats {
+            writeln!(f, "  format #{site} arg{} {:?} {:?}", format.format, format.purpose, format.arguments)?;
         }
         for site in &self.atomics {
             writeln!(f, "  atomic #{site}")?;
@@ -137,17 +182,23 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", hoisted {} (by {} loop checks), available {}, merged {}, checked {} (in loops {}), ranges {}, atomics {}, \
+            ", hoisted {} (by {} loop checks), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {}, atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
+            self.versioned,
+            self.versions,
             self.available,
             self.merged,
             self.checked,
-            self.in_loops,
+            self.in_loops.values().sum::<u64>(),
             self.ranges,
             self.atomics,
             self.stack_slots
-        )
+        )?;
+        for (why, count) in &self.in_loops {
+            write!(f, ", left in a loop because {} {count}", why.text())?;
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Makes memory valid that a call touches behind the pass's back.
 
-use crate::analysis::facts::{Length, Range};
+use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Purpose, Range};
 use crate::llvm::{IntPredicate, Module, TypeKind, Value};
 
 use super::check::Emitter;
@@ -21,6 +21,19 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             let length = builder.mul(x, y);
             emitter.range(call, pointer, length, range.kind);
         }
+        Length::Scaled(argument, scale) => {
+            let length = builder.mul(widened(emitter, call, *argument), i64_type.constant(*scale));
+            emitter.range(call, pointer, length, range.kind);
+        }
+        Length::Vectors(count) => {
+            builder.before(call).locate_as(call);
+            let count = builder.int_cast(call.operand(*count), builder.context.i32(), true);
+            let entry = match range.kind {
+                Kind::Load => "__dsm_load_iovec",
+                Kind::Store => "__dsm_store_iovec",
+            };
+            emitter.call(call, entry, &[pointer, count]);
+        }
         Length::Str | Length::StrLen(_) | Length::Formatted { .. } => {
             // These look at strings; a null pointer has none.
             builder.before(call).locate_as(call);
@@ -30,6 +43,26 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             let back = builder.at_end(side).br(tail);
             text(module, emitter, call, range, pointer, back);
         }
+        Length::Descriptor => emitter.call(call, descriptor_entry(range.kind), &[pointer]),
+        Length::Namelist => {
+            let write = builder.context.i32().constant((range.kind == Kind::Store).into());
+            emitter.call(call, "__dsm_fortran_namelist", &[pointer, write]);
+        }
+        Length::Constructor { elements } => {
+            emitter.call(call, "__dsm_fortran_constructor", &[pointer, i64_type.constant(*elements)]);
+        }
+        Length::Unit { role } => {
+            let i32_type = builder.context.i32();
+            let unit = if pointer.ty() == i32_type { pointer } else { i32_type.constant(0) };
+            emitter.call(call, "__dsm_fortran_unit", &[unit, i32_type.constant((*role).into())]);
+        }
+    }
+}
+
+fn descriptor_entry(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Load => "__dsm_fortran_read",
+        Kind::Store => "__dsm_fortran_write",
     }
 }
 
@@ -60,6 +93,37 @@ fn text(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range, point
         }
         _ => emitter.call(back, "__dsm_load_str", &[pointer]),
     }
+}
+
+/// Emits the call that reads the format before the call that uses it.
+pub fn format(module: Module, emitter: &Emitter<'_>, call: Value, format: &FormatCall) {
+    let builder = emitter.builder;
+    let (ptr, void) = (builder.context.ptr(), builder.context.void());
+    let mut args = match format.purpose {
+        Purpose::Print => vec![],
+        Purpose::PrintTo(to) => vec![call.operand(to)],
+        Purpose::Scan(source) => vec![source.map_or(ptr.zero(), |s| call.operand(s))],
+    };
+    let purpose = match format.purpose {
+        Purpose::Print => "print",
+        Purpose::PrintTo(_) => "print_to",
+        Purpose::Scan(_) => "scan",
+    };
+    args.push(call.operand(format.format));
+    let fixed = vec![ptr; args.len()];
+    let (name, ty) = match format.arguments {
+        Arguments::From(first) => {
+            args.extend((first..call.arg_count()).map(|i| call.operand(i)));
+            (format!("__dsm_{purpose}_arguments"), void.function(&fixed, true))
+        }
+        Arguments::List(list) => {
+            args.push(call.operand(list));
+            (format!("__dsm_{purpose}_list"), void.function(&[fixed, vec![ptr]].concat(), false))
+        }
+    };
+    builder.before(call).locate_as(call);
+    let function = module.function(&name).unwrap_or_else(|| module.add_function(&name, ty));
+    builder.call(function, ty, &args);
 }
 
 /// An integer argument as i64.

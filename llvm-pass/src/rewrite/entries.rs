@@ -61,9 +61,8 @@ impl Entries {
 
 fn decorate(function: Value, name: &str) {
     function.add_function_attribute("nounwind");
-    let checks =
-        ["__dsm_load_miss", "__dsm_store_miss", "__dsm_load_range", "__dsm_store_range", "__dsm_load_str"];
-    if checks.contains(&name) {
+    let checks = ["_miss", "_range", "_grid", "_ready", "_str"];
+    if checks.iter().any(|end| name.ends_with(end)) {
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");
         if name.ends_with("_miss") {

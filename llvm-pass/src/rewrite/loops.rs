@@ -7,6 +7,8 @@
 //!             br bad, rare -> the range entries, one after the other
 //! unless:     the test is jumped over if all its flags are set
 //! ```
+//! A range with strides has no test here: the runtime's entry for grids is called.
+//!
 //! The 8 bytes may end behind the range: they are masked, and the table has a spare page behind its end. They are loaded
 //! with one volatile load, followed by an acquire fence (no instruction on x86-64) for all ranges together.
 
@@ -16,7 +18,7 @@ use dsm_abi::layout::STATE_BASE;
 use dsm_abi::state::{READ_LIMIT, WRITABLE};
 
 use crate::analysis::Function;
-use crate::analysis::facts::{Condition, Kind};
+use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::llvm::{Analyses, Expander, IntPredicate, Ordering, Value};
 use crate::plan::{Flag, FunctionPlan, Guarded, LoopCheck};
 
@@ -32,6 +34,8 @@ const _: () = assert!(READ_LIMIT == 2 && WRITABLE == 0);
 struct Range {
     start: Value,
     length: Value,
+    /// Step and count of each.
+    strides: Vec<(Value, Value)>,
     kind: Kind,
     flag: Option<Value>,
 }
@@ -40,6 +44,15 @@ struct Range {
 pub struct Group {
     before: Value,
     ranges: Vec<Range>,
+}
+
+impl Group {
+    /// A terminator has made way for another.
+    pub fn moved(&mut self, old: Value, new: Value) {
+        if self.before == old {
+            self.before = new;
+        }
+    }
 }
 
 /// Computes the bounds in the preheaders, before any block is split.
@@ -76,22 +89,27 @@ fn range(
     let i64_type = builder.context.i64();
     let start = expander.expand(facts.exprs[check.start as usize], before);
     let extent = expander.expand(facts.exprs[check.extent as usize], before);
+    let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
+    let strides: Vec<(Value, Value)> =
+        check.strides.iter().map(|s| (expand(s.step), expand(s.count))).collect();
     builder.before(before).locate_as(before);
     let start = builder.offset(start, i64_type.constant(check.delta as u64));
     // Where the conditions do not hold the address may be garbage: the test looks at the line of null, which is valid.
-    let (start, extent) = match check.guarded {
+    let none = i64_type.constant(0);
+    let (start, extent, strides) = match check.guarded {
         Guarded::If(at) => (
             builder.select(flags[at], start, builder.context.ptr().zero()),
-            builder.select(flags[at], extent, i64_type.constant(0)),
+            builder.select(flags[at], extent, none),
+            strides.into_iter().map(|(s, n)| (s, builder.select(flags[at], n, none))).collect(),
         ),
-        Guarded::Always | Guarded::Unless(_) => (start, extent),
+        Guarded::Always | Guarded::Unless(_) => (start, extent, strides),
     };
     let length = builder.add(extent, i64_type.constant(check.length));
     let flag = match check.guarded {
         Guarded::Unless(at) => Some(flags[at]),
         Guarded::Always | Guarded::If(_) => None,
     };
-    Range { start, length, kind: check.kind, flag }
+    Range { start, length, strides, kind: check.kind, flag }
 }
 
 fn flag(emitter: &Emitter<'_>, expander: &Expander, facts: &Function, flag: &Flag) -> Value {
@@ -138,17 +156,39 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
         let (side, tail) = emitter.branch(before, missing, "dsm.inner");
         before = builder.at_end(side).locate_as(group.before).br(tail);
     }
-    let bad = test(emitter, before, &group.ranges);
+    let (dense, strided): (Vec<&Range>, Vec<&Range>) =
+        group.ranges.iter().partition(|r| r.strides.is_empty());
+    builder.before(before).locate_as(before);
+    for range in strided {
+        grid(emitter, range);
+    }
+    if dense.is_empty() {
+        return;
+    }
+    let bad = test(emitter, before, &dense);
     let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
     builder.at_end(miss).locate_as(before);
-    for range in &group.ranges {
+    for range in dense {
         let entry = emitter.entries.get(Emitter::range_entry(range.kind));
         builder.call_fn(entry, &[range.start, range.length]);
     }
     builder.br(tail);
 }
 
-fn test(emitter: &Emitter<'_>, before: Value, ranges: &[Range]) -> Value {
+/// A range with strides is left to the runtime.
+fn grid(emitter: &Emitter<'_>, range: &Range) {
+    let none = emitter.builder.context.i64().constant(0);
+    let mut arguments = vec![range.start, range.length];
+    let strides = range.strides.iter().copied().chain(std::iter::repeat((none, none)));
+    arguments.extend(strides.take(MAX_STRIDES).flat_map(|(step, count)| [step, count]));
+    let entry = match range.kind {
+        Kind::Load => "__dsm_load_grid",
+        Kind::Store => "__dsm_store_grid",
+    };
+    emitter.builder.call_fn(emitter.entries.get(entry), &arguments);
+}
+
+fn test(emitter: &Emitter<'_>, before: Value, ranges: &[&Range]) -> Value {
     let builder = emitter.builder;
     builder.before(before).locate_as(before);
     let i64_type = builder.context.i64();

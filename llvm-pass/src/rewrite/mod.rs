@@ -8,6 +8,7 @@ pub mod loops;
 pub mod masked;
 pub mod module;
 pub mod stack;
+pub mod version;
 
 use crate::analysis::Function;
 use crate::analysis::facts::Kind;
@@ -26,7 +27,11 @@ pub fn function(
 ) {
     gather_allocas(facts.value);
     forget_invariance(facts, plan);
-    let groups = loops::expand(emitter, &analyses, facts, plan);
+    let mut groups = loops::expand(emitter, &analyses, facts, plan);
+    let tests = version::expand(emitter, &analyses, facts, plan);
+    let copies = version::copy(emitter, &analyses, plan, facts, &tests, |old, new| {
+        groups.iter_mut().for_each(|g| g.moved(old, new));
+    });
     drop(analyses);
     for group in &groups {
         loops::emit(emitter, group);
@@ -34,6 +39,7 @@ pub fn function(
     let site = |number: u32| facts.sites[number as usize];
     for check in &plan.checks {
         let before = site(check.site);
+        let before = check.version.map_or(before, |over| copies.of(over, before));
         emitter.builder.before(before).locate_as(before);
         let delta = emitter.builder.context.i64().constant(check.delta as u64);
         let pointer = emitter.builder.offset(before.operand(check.operand), delta);
@@ -44,6 +50,9 @@ pub fn function(
     }
     for (number, range) in &plan.ranges {
         calls::emit(module, emitter, site(*number), range);
+    }
+    for (number, format) in &plan.formats {
+        calls::format(module, emitter, site(*number), format);
     }
     for number in &plan.atomics {
         atomic::emit(module, emitter, site(*number));

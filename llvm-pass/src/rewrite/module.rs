@@ -1,12 +1,26 @@
 //! Edits of the module as a whole: globals, heap, `main`, constructors, note.
 
-use dsm_abi::layout::{BSS_SECTION, CTOR_SECTION, DATA_SECTION, LINE_SHIFT_SYMBOL, USER_MAIN};
+use std::collections::HashSet;
+
+use dsm_abi::layout::{
+    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, THREADPRIVATE_SECTION,
+    USER_MAIN, USES_TASKS_SYMBOL,
+};
 use dsm_abi::note;
 
-use crate::analysis::callee::HEAP;
-use crate::llvm::{Builder, Linkage, Module, Severity, Value};
+use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, WRAPPED};
+use crate::analysis::flags::Flags;
+use crate::analysis::libc::STREAMS;
+use crate::analysis::libstdcxx;
+use crate::llvm::{Builder, Linkage, Module, Ordering, Severity, Value};
 
 use super::entries::Entries;
+
+/// Gives the accesses to flags acquire and release order; everything behind treats them as atomics of the program.
+pub fn order_flags(flags: &Flags) {
+    flags.loads.iter().for_each(|l| l.set_ordering(Ordering::LLVMAtomicOrderingAcquire));
+    flags.stores.iter().for_each(|s| s.set_ordering(Ordering::LLVMAtomicOrderingRelease));
+}
 
 /// Puts writable globals into the shared sections.
 pub fn globals(module: Module) {
@@ -44,6 +58,7 @@ fn is_shared_global(global: Value) -> bool {
         && !name.starts_with("llvm.")
         && !matches!(global.linkage(), Linkage::LLVMAppendingLinkage | Linkage::LLVMAvailableExternallyLinkage)
         && section != "llvm.metadata"
+        && !libstdcxx::is_own_global(&name)
         // Counters and tables of other instrumentation belong to its own runtime.
         && !section.starts_with("__llvm_")
         && !name.starts_with("__llvm_prof")
@@ -56,9 +71,42 @@ fn is_c_identifier(section: &str) -> bool {
         && bytes.all(|c| c == b'_' || c.is_ascii_alphanumeric())
 }
 
-/// Redirects heap calls, and uses of the functions' addresses.
-pub fn heap(module: Module, builder: &Builder, entries: &Entries) {
-    for &(name, entry, kept) in HEAP {
+/// Lets each call use the stream that stands for the named one in its process.
+pub fn streams(module: Module, builder: &Builder, entries: &Entries) {
+    for &(name, argument) in STREAMS {
+        let Some(function) = module.function(name).filter(|f| f.is_declaration()) else { continue };
+        for call in function.users() {
+            let direct = call.is_call() && call.callee() == function && argument < call.arg_count();
+            if !direct || !call.operand(argument).ty().is_plain_pointer() {
+                continue;
+            }
+            let stream = call.operand(argument);
+            if is_standard_stream(stream) {
+                continue;
+            }
+            builder.before(call).locate_as(call);
+            call.set_operand(argument, builder.call_fn(entries.get("__dsm_stream"), &[stream]));
+        }
+    }
+}
+
+/// The variables `stdin`, `stdout` and `stderr` have the right value in each process.
+fn is_standard_stream(stream: Value) -> bool {
+    stream.is_instruction()
+        && stream.opcode() == crate::llvm::Opcode::LLVMLoad
+        && ["stdin", "stdout", "stderr"].contains(&stream.operand(0).name().as_str())
+}
+
+/// Redirects calls of library functions, and uses of the functions' addresses, to the runtime.
+pub fn library(module: Module, builder: &Builder, entries: &Entries) {
+    for &(name, replacement) in LIBRARY_VARIADIC {
+        let Some(function) = module.function(name).filter(|f| f.is_declaration()) else { continue };
+        let new = module
+            .function(replacement)
+            .unwrap_or_else(|| module.add_function(replacement, function.value_type()));
+        function.replace_uses(new);
+    }
+    for &(name, entry, kept) in HEAP.iter().chain(LIBRARY).chain(WRAPPED) {
         let Some(function) = module.function(name) else { continue };
         // A program's own allocator stays.
         if !function.is_declaration() {
@@ -108,9 +156,14 @@ pub fn main_function(module: Module, builder: &Builder) {
     builder.ret(Some(status));
 }
 
-/// Turns `llvm.global_ctors` into records that the runtime runs in process 0.
+/// Turns constructors and destructors into records, which the runtime runs in process 0.
 pub fn constructors(module: Module) {
-    let Some(list) = module.global("llvm.global_ctors") else { return };
+    records(module, "llvm.global_ctors", "__dsm_ctor", CTOR_SECTION);
+    records(module, "llvm.global_dtors", "__dsm_dtor", DTOR_SECTION);
+}
+
+fn records(module: Module, list: &str, name: &str, section: &str) {
+    let Some(list) = module.global(list) else { return };
     let context = module.context();
     for (number, record) in
         list.initializer().map_or(vec![], |i| i.operands().collect()).into_iter().enumerate()
@@ -121,11 +174,11 @@ pub fn constructors(module: Module) {
         }
         let priority = context.i64().constant(priority.int().unwrap_or(0xffff) as u64);
         let value = context.const_struct(&[priority, function]);
-        let global = module.add_global(&format!("__dsm_ctor.{number}"), value.ty());
+        let global = module.add_global(&format!("{name}.{number}"), value.ty());
         global.set_initializer(value);
         global.set_linkage(Linkage::LLVMInternalLinkage);
         global.set_global_constant();
-        global.set_section(CTOR_SECTION);
+        global.set_section(section);
         global.set_align(8);
         // A constructor of a folded variable goes with it.
         if data.is_global_variable() {
@@ -134,6 +187,46 @@ pub fn constructors(module: Module) {
         module.keep(global);
     }
     list.delete_global();
+}
+
+/// Names the threadprivate variables that the OpenMP runtime copies: their copies start with the initial value, which
+/// the program may have changed by then.
+pub fn threadprivates(module: Module) {
+    let Some(entry) = module.function("__kmpc_threadprivate_cached") else { return };
+    let context = module.context();
+    let mut seen = HashSet::new();
+    for call in entry.users() {
+        if !call.is_call() || call.callee() != entry {
+            continue;
+        }
+        let (variable, bytes) = (call.operand(2), call.operand(3));
+        if !variable.is_global_variable() || bytes.int().is_none() || !seen.insert(variable) {
+            continue;
+        }
+        let value = context.const_struct(&[variable, bytes]);
+        let global = module.add_global(&format!("__dsm_threadprivate.{}", seen.len()), value.ty());
+        global.set_initializer(value);
+        global.set_linkage(Linkage::LLVMInternalLinkage);
+        global.set_global_constant();
+        global.set_section(THREADPRIVATE_SECTION);
+        global.set_align(8);
+        module.keep(global);
+    }
+}
+
+/// Tells the runtime whether the module makes tasks.
+pub fn features(module: Module) {
+    if module.function("__kmpc_omp_task_alloc").is_none_or(|f| f.users().is_empty()) {
+        return;
+    }
+    let context = module.context();
+    let flag = module.add_global(USES_TASKS_SYMBOL, context.i32());
+    flag.set_initializer(context.i32().constant(1));
+    flag.set_global_constant();
+    flag.set_linkage(Linkage::LLVMWeakODRLinkage);
+    flag.set_hidden();
+    flag.set_align(4);
+    module.keep(flag);
 }
 
 /// Adds the note that the driver's link step reads, and the line shift that the runtime reads.

@@ -21,8 +21,30 @@ macro_rules! for_each_entry {
             fn __dsm_load_range(addr: ptr, len: i64) -> void;
             /// Makes `[addr, addr + len)` writable, checking all its lines. `len` 0 is allowed.
             fn __dsm_store_range(addr: ptr, len: i64) -> void;
+            /// As `__dsm_load_range` for `len` bytes at `addr + i * step + j * outer_step`, `i` up to `count`, `j` up to `outer_count`,
+            /// both inclusive.
+            fn __dsm_load_grid(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64) -> void;
+            /// As `__dsm_store_range` for the bytes that `__dsm_load_grid` describes.
+            fn __dsm_store_grid(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64) -> void;
+            /// 1 if all bytes that `__dsm_load_grid` describes are readable. Makes them so if that pays for `uses` reads. They need not
+            /// all be the program's; arguments that describe no user addresses give 0.
+            fn __dsm_load_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
+            /// 1 if they are writable.
+            fn __dsm_store_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
             /// Makes the NUL-terminated string at `addr` readable, terminator included.
             fn __dsm_load_str(addr: ptr) -> void;
+            /// Makes the elements readable that the array descriptor of flang names; null is allowed.
+            fn __dsm_fortran_read(descriptor: ptr) -> void;
+            /// Makes the elements writable that the array descriptor of flang names; null is allowed.
+            fn __dsm_fortran_write(descriptor: ptr) -> void;
+            /// Makes the objects readable, or writable if `write`, that the namelist of flang lists.
+            fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
+            /// Makes room for `elements` more writable in what flang's array constructor at `vector` has allocated.
+            fn __dsm_fortran_constructor(vector: ptr, elements: i64) -> void;
+            /// A Fortran statement is about to begin that does `role` (`dsm_abi::fortran`) with a unit.
+            fn __dsm_fortran_unit(unit: i32, role: i32) -> void;
+            /// `_FortranAioEndIoStatement`; inside parallel regions it writes out what the statement has written.
+            fn __dsm_fortran_end_io(cookie: ptr) -> i32;
             /// Atomic load of `size` bytes (1, 2, 4, 8, 16) into private memory at `out`.
             fn __dsm_atomic_load(addr: ptr, out: ptr, size: i32, order: i32) -> void;
             /// Atomic store of `size` bytes from private memory at `value`.
@@ -55,6 +77,68 @@ macro_rules! for_each_entry {
             fn __dsm_new(size: i64) -> ptr;
             /// `operator new` with an alignment.
             fn __dsm_new_aligned(size: i64, align: i64) -> ptr;
+            /// The stream to use in this process for a `FILE *` that any process may have opened.
+            fn __dsm_stream(stream: ptr) -> ptr;
+            /// `fopen`; the stream can be used in all processes.
+            fn __dsm_fopen(path: ptr, mode: ptr) -> ptr;
+            /// `fdopen`.
+            fn __dsm_fdopen(descriptor: i32, mode: ptr) -> ptr;
+            /// `freopen`.
+            fn __dsm_freopen(path: ptr, mode: ptr, stream: ptr) -> ptr;
+            /// `tmpfile`.
+            fn __dsm_tmpfile() -> ptr;
+            /// `popen`.
+            fn __dsm_popen(command: ptr, mode: ptr) -> ptr;
+            /// `pclose`.
+            fn __dsm_pclose(stream: ptr) -> i32;
+            /// `fclose`, of any process's stream.
+            fn __dsm_fclose(stream: ptr) -> i32;
+            /// `fflush`, of any process's stream.
+            fn __dsm_fflush(stream: ptr) -> i32;
+            /// `getline` into memory of the shared heap.
+            fn __dsm_getline(line: ptr, bytes: ptr, stream: ptr) -> i64;
+            /// `getdelim` into memory of the shared heap.
+            fn __dsm_getdelim(line: ptr, bytes: ptr, delimiter: i32, stream: ptr) -> i64;
+            /// `strtok`; what it goes on with is made valid.
+            fn __dsm_strtok(string: ptr, separators: ptr) -> ptr;
+            /// `strtok_r`.
+            fn __dsm_strtok_r(string: ptr, separators: ptr, rest: ptr) -> ptr;
+            /// `strsep`.
+            fn __dsm_strsep(string: ptr, separators: ptr) -> ptr;
+            /// `realpath`; what it allocates comes from the shared heap.
+            fn __dsm_realpath(path: ptr, resolved: ptr) -> ptr;
+            /// `getcwd`; what it allocates comes from the shared heap.
+            fn __dsm_getcwd(buffer: ptr, size: i64) -> ptr;
+            /// `mmap`: anonymous memory and contents of files in the shared heap.
+            fn __dsm_mmap(addr: ptr, len: i64, protection: i32, flags: i32, descriptor: i32, offset: i64) -> ptr;
+            /// `munmap`.
+            fn __dsm_munmap(addr: ptr, len: i64) -> i32;
+            /// Makes an array of `struct iovec` and the memory it names readable.
+            fn __dsm_load_iovec(list: ptr, count: i32) -> void;
+            /// Makes an array of `struct iovec` readable and the memory it names writable.
+            fn __dsm_store_iovec(list: ptr, count: i32) -> void;
+            /// The same, but null when memory is exhausted.
+            fn __dsm_new_aligned_nothrow(size: i64, align: i64) -> ptr;
+            /// `atexit`: process 0 calls the function at the end, whichever process asked for it.
+            fn __dsm_atexit(function: ptr) -> i32;
+            /// `__cxa_atexit`, likewise: a destructor, its object, the library it belongs to.
+            fn __dsm_cxa_atexit(function: ptr, object: ptr, library: ptr) -> i32;
+            /// `pthread_mutex_lock` between threads of all processes.
+            fn __dsm_mutex_lock(mutex: ptr) -> i32;
+            /// `pthread_mutex_trylock`.
+            fn __dsm_mutex_trylock(mutex: ptr) -> i32;
+            /// `pthread_mutex_unlock`.
+            fn __dsm_mutex_unlock(mutex: ptr) -> i32;
+            /// `pthread_rwlock_rdlock`; readers exclude each other, too.
+            fn __dsm_rwlock_rdlock(lock: ptr) -> i32;
+            /// `pthread_rwlock_wrlock`.
+            fn __dsm_rwlock_wrlock(lock: ptr) -> i32;
+            /// `pthread_rwlock_tryrdlock`.
+            fn __dsm_rwlock_tryrdlock(lock: ptr) -> i32;
+            /// `pthread_rwlock_trywrlock`.
+            fn __dsm_rwlock_trywrlock(lock: ptr) -> i32;
+            /// `pthread_rwlock_unlock`.
+            fn __dsm_rwlock_unlock(lock: ptr) -> i32;
         }
     };
 }

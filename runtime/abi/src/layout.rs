@@ -5,8 +5,7 @@
 //! 0x0000_0300_0000_0000  shared region: heap arenas, then shared stacks, of all processes (at most 1 TiB)
 //! 0x0000_0400_0000_0000  views of the peers' segments (shm transport)
 //! ```
-//! The table's base is below 2^31 so that x86-64 code can use it as a displacement. Everything stays
-//! below 8 TiB plus the peers' views because instruction-counting tools relocate programs there.
+//! The table's base is below 2^31 so that x86-64 code can use it as a displacement.
 
 /// Address of the state byte of address 0.
 pub const STATE_BASE: u64 = 0x7000_0000;
@@ -16,6 +15,13 @@ pub const ADDRESS_BITS: u32 = 47;
 pub const SHARED_BASE: u64 = 0x300_0000_0000;
 /// First address behind the largest shared region.
 pub const SHARED_END: u64 = 0x400_0000_0000;
+/// Tools such as valgrind keep a program below this power of two. A single process fits there: a shorter table, and
+/// the shared region at [`COMPACT_BASE`].
+pub const COMPACT_ADDRESS_BITS: u32 = 37;
+/// Shared region of a process in a small address space.
+pub const COMPACT_BASE: u64 = 0x8_0000_0000;
+/// First address behind it.
+pub const COMPACT_END: u64 = 0x10_0000_0000;
 /// First address of the peers' views.
 pub const PEER_BASE: u64 = 0x400_0000_0000;
 
@@ -26,8 +32,14 @@ pub const DATA_SECTION: &str = ".dsm.data";
 pub const BSS_SECTION: &str = ".dsm.bss";
 /// Section with [`constructor records`](CTOR_RECORD_SIZE).
 pub const CTOR_SECTION: &str = ".dsm.ctors";
+/// Section with records of destructors, of the same kind; process 0 runs them at the end, greatest priority first.
+pub const DTOR_SECTION: &str = ".dsm.dtors";
 /// Size of a constructor record: `{u64 priority, fn()}`; process 0 runs them, smallest priority first.
 pub const CTOR_RECORD_SIZE: usize = 16;
+/// Section of threadprivate variables without thread-local storage: {address, bytes} of each, perhaps repeatedly.
+pub const THREADPRIVATE_SECTION: &str = ".dsm.threadprivate";
+/// Bytes of such a record.
+pub const THREADPRIVATE_RECORD_SIZE: usize = 16;
 
 /// Linker script symbols: first byte and first byte behind the shared globals, page aligned.
 pub const GLOBALS_START: &str = "__dsm_globals_start";
@@ -37,8 +49,14 @@ pub const GLOBALS_END: &str = "__dsm_globals_end";
 pub const CTORS_START: &str = "__dsm_ctors_start";
 /// See [`CTORS_START`].
 pub const CTORS_END: &str = "__dsm_ctors_end";
+/// Linker script symbols around the destructor records.
+pub const DTORS_START: &str = "__dsm_dtors_start";
+/// See [`DTORS_START`].
+pub const DTORS_END: &str = "__dsm_dtors_end";
 /// Hidden weak constant `u32` in every instrumented object: its line shift.
 pub const LINE_SHIFT_SYMBOL: &str = "__dsm_line_shift";
+/// Hidden weak constant `u32` in every instrumented object that makes tasks.
+pub const USES_TASKS_SYMBOL: &str = "__dsm_uses_tasks";
 /// What the program's `main` is renamed to; always `int (int, char **, char **)`.
 pub const USER_MAIN: &str = "__dsm_user_main";
 /// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.

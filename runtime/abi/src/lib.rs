@@ -8,10 +8,11 @@
 
 pub mod atomic;
 pub mod entries;
+pub mod fortran;
 pub mod job;
 pub mod layout;
 pub mod note;
 pub mod state;
 
 /// Version of everything in this crate; stored in every object's note.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;

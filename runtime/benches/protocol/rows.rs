@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use dsm_comm::copy::copy;
 use dsm_rt::{check, memory, sync};
@@ -31,6 +32,7 @@ const ROWS: &[Row] = &[
     row("barrier", 2, 64, empty_barrier),
     row("lock-hand-off", 2, 64, lock_hand_off),
     row("busy-home", 2, 4096, busy_home),
+    row("lock-2", 2, 64, lock_contended),
     row("lock-8", 8, 64, lock_contended),
     row("false-sharing", 2, 64, false_sharing),
 ];
@@ -281,27 +283,48 @@ fn busy_home() {
     report_published("busy-home", "<= 2 (miss at an idle home)");
 }
 
+/// All processes take one lock as fast as they can for a fixed time. Reports hand-offs, the smallest and greatest share of a process in what an
+/// even split would give, and the longest wait in turns of others: a FIFO lock lets each of the others pass once (more
+/// pass only if the process loses its core on the way into the queue).
 fn lock_contended() {
-    const COUNT: u64 = 500;
+    const MS: u128 = 300;
+    let (size, rank) = (u64::from(sync::size()), u64::from(sync::rank()));
+    let counter = heap(0);
+    let entries = 4095;
+    let (mut turns, mut longest) = (0, 0);
     barrier();
+    let start = Instant::now();
     let ns = time(|| {
-        for _ in 0..COUNT {
+        while turns == 0 || start.elapsed().as_millis() < MS {
+            let before = sync::control_load(entries);
             sync::lock(2);
-            store(heap(0), load(heap(0)) + 1);
+            longest = longest.max(sync::control_fetch_add(entries, 1) - before);
+            store(counter, load(counter) + 1);
             sync::unlock(2);
+            turns += 1;
         }
     });
+    let results = 4096;
+    sync::control_store(results + 2 * rank as usize, turns);
+    sync::control_store(results + 2 * rank as usize + 1, longest);
     barrier();
-    let total = COUNT * u64::from(sync::size());
-    assert_eq!(load(heap(0)), total);
+    let each: Vec<[u64; 2]> =
+        (0..size as usize).map(|r| [0, 1].map(|i| sync::control_load(results + 2 * r + i))).collect();
+    let total: u64 = each.iter().map(|e| e[0]).sum();
+    assert_eq!(load(counter), total);
     if sync::rank() == 0 {
+        let share = |turns: u64| (turns * size) as f64 / total as f64;
+        let (least, most) = (each.iter().map(|e| e[0]).min(), each.iter().map(|e| e[0]).max());
         println!(
-            "{:18} {:14.0} {:>14} {:>8}  {:.0} hand-offs a second, 8 processes",
-            "lock-8",
+            "{:18} {:14.0} {:>14} {:>8}  {:.0} hand-offs a second, shares {:.2} to {:.2}, longest wait {} turns",
+            format!("lock-{size}"),
             ns / total as f64,
             "-",
             "-",
-            1e9 * total as f64 / ns
+            1e9 * total as f64 / ns,
+            share(least.unwrap_or(0)),
+            share(most.unwrap_or(0)),
+            each.iter().map(|e| e[1]).max().unwrap_or(0),
         );
     }
 }

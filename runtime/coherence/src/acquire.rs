@@ -2,8 +2,9 @@
 
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
+use crate::records::Records;
 use crate::signature::split_state;
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp, ones};
 use crate::{Coherence, Fault, abi, marks};
 
 impl<F: Fabric> Coherence<F> {
@@ -12,14 +13,27 @@ impl<F: Fabric> Coherence<F> {
         if from == self.me() {
             return;
         }
-        let gate = self.fabric.lock_gate(Gate::Acquire).await;
+        let state = self.fabric.load(from, Word::LogState).await;
+        self.acquire_published(from, state).await;
+    }
+
+    /// Takes in everything that `from` had published when [`Coherence::published`] was `state` there: spares looking it up.
+    pub async fn acquire_published(&self, from: Rank, state: u64) {
         self.stats.acquires.add(1);
-        let Some((fresh, min_wr_ts)) = self.read_signature(from).await else {
+        if from == self.me() || self.has_read(from, state) {
+            return;
+        }
+        let gate = self.fabric.lock_gate(Gate::Acquire).await;
+        let Some((fresh, min_wr_ts, cursor)) = self.read_signature(from, state).await else {
             return;
         };
+        if self.fabric.fault(Fault::CursorEarly) {
+            self.set_cursor(from, cursor);
+        }
+        let mut scratch = self.scratch();
         for notice in &fresh {
             if notice.writer != self.me() && self.signature().is_new(notice) {
-                self.apply(*notice).await;
+                self.apply(*notice, &mut scratch.own).await;
                 self.stats.notices_in.add(1);
             }
         }
@@ -33,15 +47,32 @@ impl<F: Fabric> Coherence<F> {
         if expired && !self.fabric.fault(Fault::BoundNotApplied) {
             self.expire(min_wr_ts).await;
         }
+        // Last, because other threads of this process look at it without the gate.
+        self.set_cursor(from, cursor);
         drop(gate);
     }
 
-    /// What of a peer's signature has not been read yet, and its `min_wr_ts`. None: nothing.
-    async fn read_signature(&self, from: Rank) -> Option<(Vec<Notice>, Timestamp)> {
-        let cursor = self.signature().cursor(from);
-        let mut state = self.fabric.load(from, Word::LogState).await;
+    /// How far the own signature is published: what a release has published is taken in by [`Coherence::acquire_published`] with this.
+    pub fn published(&self) -> u64 {
+        self.fabric.own(Word::LogState)
+    }
+
+    /// Whether all that a peer had published when its state word was `state` is taken in. A newer list repeats what is not known to all.
+    fn has_read(&self, from: Rank, state: u64) -> bool {
+        let (sequence, length) = split_state(state);
+        let (read, until) = split_state(self.fabric.own(Word::Cursor(from)));
+        sequence == read && length <= until
+    }
+
+    fn set_cursor(&self, from: Rank, state: u64) {
+        self.fabric.set_own(Word::Cursor(from), state);
+    }
+
+    /// What of a peer's signature has not been read yet, its `min_wr_ts`, and how far that is. `state`: its state word, not too old. None: nothing.
+    async fn read_signature(&self, from: Rank, mut state: u64) -> Option<(Vec<Notice>, Timestamp, u64)> {
+        let cursor = split_state(self.fabric.own(Word::Cursor(from)));
         loop {
-            if split_state(state) == cursor {
+            if self.has_read(from, state) {
                 return None;
             }
             let (sequence, length) = split_state(state);
@@ -52,14 +83,13 @@ impl<F: Fabric> Coherence<F> {
             let min_wr_ts = self.fabric.load(from, Word::LogMin(0)).await;
             let after = self.fabric.load(from, Word::LogState).await;
             if split_state(after).0 == sequence {
-                self.signature().set_cursor(from, (sequence, length));
-                return Some((fresh, min_wr_ts));
+                return Some((fresh, min_wr_ts, state));
             }
             state = after;
         }
     }
 
-    async fn apply(&self, notice: Notice) {
+    async fn apply(&self, notice: Notice, own: &mut Records) {
         for part in notice.extent.chunks() {
             let mut at = part.first;
             // Nothing to do for what is not here: do not even lock. A miss under way in another thread has set its mark, or will see this version.
@@ -71,9 +101,7 @@ impl<F: Fabric> Coherence<F> {
             while at < part.end() {
                 let (state, count) = self.run(at, part);
                 if state != abi::COLD {
-                    for block in Extent::new(at, count).blocks() {
-                        self.invalidate(block, state, notice).await;
-                    }
+                    self.invalidate(Extent::new(at, count), state, notice, own);
                 }
                 at = Block(at.0 + count);
             }
@@ -85,50 +113,58 @@ impl<F: Fabric> Coherence<F> {
         (self.fabric.state(at), self.fabric.state_run(rest))
     }
 
-    /// The chunk is locked.
-    async fn invalidate(&self, block: Block, state: u8, notice: Notice) {
+    /// Blocks in one state. The chunk is locked.
+    fn invalidate(&self, run: Extent, state: u8, notice: Notice, own: &mut Records) {
         let fabric = &self.fabric;
-        let (word, link) = self.own_link(block);
-        if matches!(link, Link::Home { .. }) {
-            return;
-        }
-        let own = Extent::single(block);
-        let known = match state {
-            // A copy contains every version up to its lease. Taking a notice of an older one would also turn the link backwards.
-            abi::EXPIRED if fabric.fault(Fault::LinkBackwards) => fabric.own(Word::Wr(block)),
-            abi::READABLE | abi::WRITABLE | abi::EXPIRED => self.copy_lease(block),
-            abi::NOTICED => fabric.own(Word::Wr(block)),
-            _ => return,
-        };
-        if notice.wr_ts <= known {
-            return;
-        }
-        self.stats.blocks_invalidated.add(1);
-        match state {
-            abi::WRITABLE => fabric.set_state(own, abi::INVALID_DIRTY),
-            // Not read since the last notice: let it go cold, so that the next notices pass over it.
-            abi::NOTICED => self.forget(block),
-            _ => {
-                let plain = matches!(link, Link::Link { pending: false, .. });
-                let to_writer = Link::to(notice.writer);
-                if plain
-                    && (word == to_writer.encode() || self.cas_link(self.me(), block, word, to_writer).await)
-                {
-                    fabric.set_own(Word::Wr(block), notice.wr_ts);
-                    fabric.set_state(own, abi::NOTICED);
-                } else {
-                    self.forget(block);
-                }
+        fabric.own_records(run, own.run_mut(run));
+        let (mut dirty, mut noticed, mut forgotten) = (0, 0, 0);
+        for block in run.blocks() {
+            let link = self.decode(own.of(block).link, self.me(), block);
+            let record = own.of_mut(block);
+            let known = match state {
+                // A copy contains every version up to its lease. Taking a notice of an older one would also turn the link backwards.
+                abi::EXPIRED if fabric.fault(Fault::LinkBackwards) => record.wr_ts,
+                abi::READABLE | abi::WRITABLE | abi::EXPIRED => record.rd_ts,
+                abi::NOTICED => record.wr_ts,
+                _ => return,
+            };
+            if matches!(link, Link::Home { .. }) || notice.wr_ts <= known {
+                continue;
             }
+            match (state, link) {
+                (abi::WRITABLE, _) => dirty |= block.bit(),
+                // Not read since the last notice: let it go cold, so that the next notices pass over it.
+                (abi::NOTICED, _) => forgotten |= block.bit(),
+                (_, Link::Link { pending: false, .. }) => {
+                    noticed |= block.bit();
+                    record.wr_ts = notice.wr_ts;
+                }
+                _ => forgotten |= block.bit(),
+            }
+        }
+        let chunk = run.first.chunk();
+        self.stats.blocks_invalidated.add(u64::from((dirty | noticed | forgotten).count_ones()));
+        for part in chunk.runs(dirty) {
+            fabric.set_state(part, abi::INVALID_DIRTY);
+        }
+        for part in chunk.runs(noticed) {
+            fabric.set_own_links(part, Link::to(notice.writer).encode());
+            fabric.set_own_stamps(part, own.run(part));
+            fabric.set_state(part, abi::NOTICED);
+        }
+        if forgotten != 0 {
+            self.forget(chunk, forgotten);
         }
     }
 
-    /// Nothing is known of the block any more. The chunk is locked.
-    fn forget(&self, block: Block) {
+    /// Nothing is known of the blocks any more. The chunk is locked.
+    fn forget(&self, chunk: Chunk, blocks: u64) {
         let fabric = &self.fabric;
-        fabric.set_state(Extent::single(block), abi::COLD);
-        let left = fabric_mark(fabric, MarkKind::Cached, block.chunk()) & !block.bit();
-        fabric.set_own(Word::Mark { kind: MarkKind::Cached, level: 0, index: block.chunk().0 }, left);
+        for part in chunk.runs(blocks) {
+            fabric.set_state(part, abi::COLD);
+        }
+        let left = fabric_mark(fabric, MarkKind::Cached, chunk) & !blocks;
+        fabric.set_own(Word::Mark { kind: MarkKind::Cached, level: 0, index: chunk.0 }, left);
     }
 
     /// Invalidates every copy whose lease ends before `min_wr_ts`. No release is under way meanwhile, so that blocks taken from here are in
@@ -149,7 +185,7 @@ impl<F: Fabric> Coherence<F> {
                 true => set(MarkKind::Cached),
                 false => set(MarkKind::Cached) | set(MarkKind::Dirty) | set(MarkKind::Taken),
             };
-            for index in marks::ones(bits) {
+            for index in ones(bits) {
                 self.expire_block(chunk.block(index as u32), min_wr_ts);
             }
         }
@@ -163,15 +199,15 @@ impl<F: Fabric> Coherence<F> {
         }
         let own = Extent::single(block);
         let (lease, state) = match fabric.state(block) {
-            abi::READABLE => (self.copy_lease(block), abi::EXPIRED),
-            abi::WRITABLE => (self.copy_lease(block), abi::INVALID_DIRTY),
+            abi::READABLE => (fabric.own(Word::Rd(block)), abi::EXPIRED),
+            abi::WRITABLE => (fabric.own(Word::Rd(block)), abi::INVALID_DIRTY),
             abi::NOTICED => (fabric.own(Word::Wr(block)), abi::COLD),
             _ => return,
         };
         if lease < min_wr_ts {
             self.stats.blocks_expired.add(1);
             match state {
-                abi::COLD => self.forget(block),
+                abi::COLD => self.forget(block.chunk(), block.bit()),
                 _ => fabric.set_state(own, state),
             }
         }

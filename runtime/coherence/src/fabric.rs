@@ -1,15 +1,16 @@
 //! What the protocol needs from the world: one-sided operations on peers, and its own process's memory.
 //!
 //! Every `async` operation is a point where other processes may act. Ordering rules, which the schedule explorer enforces:
-//! - an operation that returns a value (`load`, `cas`, `fetch_or`, `swap`, `fetch`, `snapshot`, `read_notices`) is complete when its
+//! - an operation that returns a value (`load`, `cas`, `fetch_or`, `swap`, `fetch`, `snapshot`, `read_*`) is complete when its
 //!   future is;
 //! - `post_*` operations complete in any order at any later time, up to the next `flush` of that peer;
-//! - only `load`, `cas`, `fetch_or`, `swap` and posted word stores are atomic; data transfers may tear and be interleaved;
+//! - only `load`, `cas`, `fetch_or`, `swap` and posted word stores are atomic; transfers of data may tear and be interleaved, those of records and
+//!   notices word by word;
 //! - the synchronous operations act on the own process's memory at once.
 
 use std::future::Future;
 
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Record, Timestamp};
 
 /// The bit sets over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,12 +28,18 @@ pub enum MarkKind {
 /// Names a 64-bit word that every process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Word {
-    /// [`crate::link::Link`] of a block.
+    /// See [`Record::link`].
     Link(Block),
-    /// At a home: greatest lease given, at least the version. At a copy: its lease, with the highest bit set.
+    /// See [`Record::rd_ts`].
     Rd(Block),
-    /// At a home: version. At a copy: version held, or known from a notice when the state is noticed.
+    /// See [`Record::wr_ts`].
     Wr(Block),
+    /// Lock of a chunk's records, and the number of times it was released.
+    Records(Chunk),
+    /// Greatest lease given on any block of a chunk that is at home here, at least their versions. Never falls.
+    Lease(Chunk),
+    /// Versions of the blocks of a chunk that are at home here are at least this. At most the lease. Never falls.
+    Floor(Chunk),
     /// Word `index` of level `level` of a bit set; level 0 has one bit a block.
     Mark {
         /// Which set.
@@ -46,6 +53,8 @@ pub enum Word {
     Grant,
     /// Sequence number and length of the published signature.
     LogState,
+    /// Own word: the state word of a peer's signature that has been taken in. Changed with [`Gate::Acquire`] locked.
+    Cursor(Rank),
     /// `min_wr_ts` of the published signature, in word 0. Never falls.
     LogMin(u8),
 }
@@ -70,8 +79,13 @@ pub trait Fabric {
     fn rank(&self) -> Rank;
     /// Number of processes.
     fn size(&self) -> u32;
-    /// Bytes of a block.
-    fn block_bytes(&self) -> usize;
+    /// The blocks of a chunk that there are, as bits of its mark words.
+    #[inline]
+    fn existing(&self, _chunk: Chunk) -> u64 {
+        u64::MAX
+    }
+    /// Bytes of a block. The same for all blocks of a chunk.
+    fn block_bytes(&self, block: Block) -> usize;
     /// Where a block's home is until somebody else writes.
     fn default_home(&self, block: Block) -> Rank;
     /// Number of levels of the bit sets: each above the first has a bit for a word of the one below.
@@ -91,17 +105,30 @@ pub trait Fabric {
     fn swap_own(&self, word: Word, new: u64) -> impl Future<Output = u64>;
     /// Stores a word at a peer, some time before the next flush of it, and wakes those who wait for it there.
     fn post_store(&self, at: Rank, word: Word, value: u64) -> impl Future<Output = ()>;
-    /// Waits until everything posted to the peer is placed.
+    /// Waits until everything posted to the peer is placed, or will be before anything that is posted to it from now on.
     fn flush(&self, at: Rank) -> impl Future<Output = ()>;
     /// Waits until a word differs from `seen`; returns the new value. May poll.
     fn wait_change(&self, at: Rank, word: Word, seen: u64) -> impl Future<Output = u64>;
 
     /// Copies a peer's blocks over the own ones.
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()>;
-    /// Copies a peer's block to private memory. `into` has [`Fabric::block_bytes`] bytes.
-    fn snapshot(&self, from: Rank, block: Block, into: &mut [u8]) -> impl Future<Output = ()>;
-    /// Makes `contents` the peer's twin of the block.
-    fn post_twin(&self, to: Rank, block: Block, contents: &[u8]) -> impl Future<Output = ()>;
+    /// Reads 1, 2, 4 or 8 aligned bytes of a peer's block, which change as one.
+    fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> impl Future<Output = u64>;
+    /// Copies a peer's blocks to private memory. `into` has [`Fabric::block_bytes`] bytes for each.
+    fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()>;
+    /// Makes `contents` the peer's twins of the blocks.
+    fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()>;
+    /// Blocks that one snapshot should hold: they stay in a fast cache until they are merged.
+    fn snapshot_blocks(&self, chunk: Chunk) -> u64 {
+        (32 * 1024 / self.block_bytes(chunk.block(0)) as u64).max(1)
+    }
+
+    /// Reads a peer's records of an extent that lies in a chunk.
+    fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()>;
+    /// Stores leases and versions, not links, at a peer, some time before the next flush of it.
+    fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()>;
+    /// Stores one link for all blocks of an extent at a peer, some time before the next flush of it.
+    fn post_links(&self, to: Rank, extent: Extent, link: u64) -> impl Future<Output = ()>;
 
     /// Appends `count` notices from number `start` of a peer's signature buffer to `out`.
     fn read_notices(
@@ -119,10 +146,20 @@ pub trait Fabric {
     fn own(&self, word: Word) -> u64;
     /// Writes an own word that no peer changes at this time.
     fn set_own(&self, word: Word, value: u64);
+    /// Reads own links into the records' places.
+    fn own_links(&self, extent: Extent, into: &mut [Record]);
+    /// Reads own records, links first.
+    fn own_records(&self, extent: Extent, into: &mut [Record]);
+    /// Writes own leases and versions, not links, that no peer changes at this time.
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]);
+    /// Writes one link for all blocks of an extent; no peer changes them at this time.
+    fn set_own_links(&self, extent: Extent, link: u64);
     /// Sets bits in an own word that no peer changes; returns the old value.
     fn or_own(&self, word: Word, bits: u64) -> u64;
     /// Clears an own word that no peer changes; returns the old value.
     fn take_own(&self, word: Word) -> u64;
+    /// Clears bits of an own word that others may change; returns what is left.
+    fn clear_own(&self, word: Word, bits: u64) -> impl Future<Output = u64>;
 
     /// State of an own block.
     fn state(&self, block: Block) -> u8;
@@ -135,18 +172,30 @@ pub trait Fabric {
     fn make_twin(&self, extent: Extent);
     /// The twins' memory is not needed any more.
     fn drop_twin(&self, extent: Extent);
-    /// Whether the own block differs from its twin.
-    fn differs_from_twin(&self, block: Block) -> bool;
-    /// Writes the bytes in which `incoming` differs from the twin into the own block, with stores no wider than the change, and makes
-    /// `incoming` the twin. Reports bytes that both sides changed to different values.
-    fn merge(&self, block: Block, incoming: &[u8], from: Rank);
-    /// Replaces the own block.
-    fn overwrite(&self, block: Block, contents: &[u8]);
+    /// The blocks that differ from their twins, as bits of the chunk's mark words. The extent lies in one chunk.
+    fn changed(&self, extent: Extent) -> u64;
+    /// Writes the bytes in which `incoming` differs from the twins into the own blocks, with stores no wider than the change, and makes
+    /// `incoming` the twins. Reports bytes that both sides changed to different values.
+    fn merge(&self, extent: Extent, incoming: &[u8], from: Rank);
+    /// Replaces the own blocks.
+    fn overwrite(&self, extent: Extent, contents: &[u8]);
 
     /// Locks a chunk's records and states among the threads of the process. Never held while waiting for another process.
     fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Self::Guard<'_>>;
     /// Locks a gate among the threads of the process. A full fence: the program's earlier stores are visible before anything is read afterwards.
     fn lock_gate(&self, gate: Gate) -> impl Future<Output = Self::Guard<'_>>;
+
+    /// A full fence, as [`Fabric::lock_gate`] has: the program's earlier stores are visible before anything is read afterwards.
+    fn fence(&self);
+    /// Whether nobody holds a gate; if so, all that its last holder did is visible.
+    fn gate_free(&self, gate: Gate) -> bool;
+
+    /// Whether every interval's first store to a block should ask, so that it is seen: releases then take back all permissions that they can,
+    /// and homes make twins too.
+    #[inline]
+    fn watches_writes(&self) -> bool {
+        false
+    }
 
     /// Tries to keep all other threads of the process inside the runtime, where none is between a passed check and its store. True
     /// if they are; then they stay there until [`Fabric::end_exclusive`].
@@ -160,6 +209,6 @@ pub trait Fabric {
         false
     }
 
-    /// Tells an observer (statistics, an oracle) that the own version of a block was published.
-    fn published(&self, _block: Block, _wr_ts: Timestamp) {}
+    /// Tells an observer (statistics, an oracle) that the own version of blocks was published.
+    fn published(&self, _extent: Extent, _wr_ts: Timestamp) {}
 }

@@ -17,6 +17,12 @@ macro_rules! faults {
 faults! {
     /// A release looks at the marks before the program's stores are visible. For the fabric to obey.
     NoReleaseFence,
+    /// A release does not wait for another thread's release that may have taken the marks.
+    ReleaseUnderway,
+    /// A summary that leads to nothing is cleared without another look at what it led to.
+    SummaryNotRestored,
+    /// An acquirer remembers what it has read before it has applied it.
+    CursorEarly,
     /// A reader of a home's live data sets no read mark.
     NoReadMark,
     /// A reader of a notice's writer sets no read mark.
@@ -35,14 +41,24 @@ faults! {
     NoTwinFlush,
     /// The taker settles the old home's link before its own contents are merged.
     SettleLinkEarly,
-    /// The taker does not close the old home's lease.
-    OpenLease,
+    /// A reader extends a lease without the lock of the home's records.
+    ExtendUnlocked,
+    /// A reader does not look whether the records that it read belong together.
+    TornRecords,
+    /// The lock of a home's records is given back before what was posted to them is placed.
+    UnlockBeforeFlush,
+    /// The lease of a chunk at home stays below the version of a block that arrives.
+    LeaseNotRaised,
+    /// A reader passes over the version of a chunk that was published as a whole.
+    IgnoreFloor,
+    /// Blocks obtained are published after the last one is, not before waiting for the next.
+    HoldWhileWaiting,
+    /// The records of blocks that are being taken tell of the new version before the contents are merged.
+    StampBeforeMerge,
     /// The taker ignores the bound that the old home has checked its copies against.
     IgnoreOldBound,
     /// The taker overwrites own unpublished bytes.
     NoMerge,
-    /// A home publishes its new lease before its new version.
-    LeaseBeforeVersion,
     /// A new version equals the longest lease on the old one.
     EqualTimestamps,
     /// A taken block without changes owes no notice.

@@ -3,16 +3,18 @@
 //! The crate owns the protocol and nothing else: no clock, thread, randomness, memory or input and output of its own. It is written as async
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
-//! Rooms: [`link`] (probable owner and queue lock), [`marks`](marks) (who may have read what), `signature` (write notices),
-//! `miss` (making blocks readable and writable), `queue_lock` and `release` (publishing), `acquire` (invalidating).
+//! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
+//! notices), `miss` (making blocks readable and writable), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
 //!   the pointing process last was. Hence chases end.
 //! - A version (`wr_ts`) is greater than every lease given on an older version, and a copy is invalidated by a notice whose version is above its
-//!   lease. A lease at a home is extended only by compare-and-swap, and only counts if the process is still home afterwards.
+//!   lease. A lease at a home is extended only under the lock of its records, as is the home taken or given a new version.
 //! - Must-publish is sticky: a block's dirty mark is set before stores are allowed and leaves the set only in the hands of a release, which
 //!   publishes it. A home that stays writable has no dirty mark; there the read marks decide, see `release`.
+//! - Locks: the publish gate comes before a chunk's lock, that before the lock of records, which is held for a few accesses and never while waiting.
+//!   While a process waits for the lock of a block, it has finished with every block of a smaller number and every block that it holds.
 //! - Only the process itself changes its state bytes, and takes permissions away only inside its own acquires and releases.
 #![forbid(unsafe_code)]
 
@@ -22,7 +24,9 @@ pub mod fault;
 pub mod link;
 mod marks;
 mod miss;
+mod moving;
 mod queue_lock;
+mod records;
 mod release;
 mod signature;
 pub mod stats;
@@ -33,7 +37,7 @@ use std::sync::Mutex;
 pub use fabric::{Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use link::Link;
-pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp};
+pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;
 use signature::Signature;
@@ -45,13 +49,22 @@ pub struct Coherence<F> {
     fabric: F,
     signature: Mutex<Signature>,
     stats: Stats,
+    #[expect(clippy::vec_box, reason = "goes in and out without being copied")]
+    pool: Mutex<Vec<Box<records::Scratch>>>,
+    /// Room for snapshots, used by the release under way.
+    room: Mutex<Vec<u8>>,
 }
 
 impl<F: Fabric> Coherence<F> {
     /// A process that has only what it is the default home of. `notices` bounds the signature.
     pub fn new(fabric: F, notices: usize) -> Self {
-        let size = fabric.size();
-        Coherence { fabric, signature: Mutex::new(Signature::new(size, notices)), stats: Stats::default() }
+        Coherence {
+            fabric,
+            signature: Mutex::new(Signature::new(notices)),
+            stats: Stats::default(),
+            pool: Mutex::default(),
+            room: Mutex::default(),
+        }
     }
 
     /// The world this process acts on.
@@ -68,6 +81,58 @@ impl<F: Fabric> Coherence<F> {
     /// signature forget what everybody knows. Must be called by every process at the same meetings.
     pub fn settle(&self) {
         self.signature().settle(&self.fabric);
+    }
+
+    /// Greatest version this process has heard of.
+    pub fn clock(&self) -> Timestamp {
+        self.signature().clock()
+    }
+
+    /// Gives up blocks that will not be used any more, or not until [`Coherence::adopt`]. No process uses them now.
+    pub fn discard(&self, extents: impl Iterator<Item = Extent>) {
+        for part in extents.flat_map(Extent::chunks) {
+            for kind in [MarkKind::Read, MarkKind::Taken, MarkKind::Dirty, MarkKind::Cached] {
+                let word = Word::Mark { kind, level: 0, index: part.first.chunk().0 };
+                let marks = self.fabric.own(word);
+                if marks & part.mask() != 0 {
+                    self.fabric.set_own(word, marks & !part.mask());
+                }
+            }
+            self.fabric.drop_twin(part);
+        }
+    }
+
+    /// Begins to use blocks that no process uses, whose contents are at `home`. Every process calls it before anyone uses them. `version` is above every
+    /// version that any notice can name.
+    pub fn adopt(&self, extents: impl Iterator<Item = Extent>, home: Rank, version: Timestamp) {
+        let here = home == self.me();
+        let (link, version, state) = if here {
+            (Link::Home { writable: true }, version, abi::WRITABLE)
+        } else {
+            (Link::to(home), 0, abi::COLD)
+        };
+        for part in extents.flat_map(Extent::chunks) {
+            self.discard(std::iter::once(part));
+            let chunk = part.first.chunk();
+            let stamps = [Record { link: 0, rd_ts: version, wr_ts: version }; CHUNK_BLOCKS as usize];
+            self.fabric.set_own_links(part, link.encode());
+            self.fabric.set_own_stamps(part, &stamps[..part.count as usize]);
+            if here {
+                // Lease and floor are also those of the chunk's other blocks, which are in use: neither falls, and this version is not below the floor.
+                self.raise_lease(chunk, version);
+            }
+            self.fabric.set_state(part, state);
+            if here && self.fabric.watches_writes() {
+                self.watch(std::iter::once(part));
+            }
+        }
+    }
+
+    /// Treats blocks as written in this interval, so that the next release publishes them and, if [`Fabric::watches_writes`], makes stores ask.
+    pub fn watch(&self, extents: impl Iterator<Item = Extent>) {
+        for part in extents.flat_map(Extent::chunks) {
+            marks::set_own(&self.fabric, MarkKind::Dirty, part.first.chunk(), part.mask());
+        }
     }
 
     /// Digest of the process's state that is not in the fabric, for explorers that recognise states.
@@ -92,17 +157,12 @@ impl<F: Fabric> Coherence<F> {
         self.signature.lock().expect("no thread panics while it holds the signature")
     }
 
-    /// Lease of a copy that is here.
-    fn copy_lease(&self, block: Block) -> Timestamp {
-        self.fabric.own(Word::Rd(block)) & !types::CLOSED
-    }
-
     fn me(&self) -> Rank {
         self.fabric.rank()
     }
 
     fn decode(&self, word: u64, at: Rank, block: Block) -> Link {
-        Link::decode(word, at, self.fabric.default_home(block))
+        Link::decode(word, at, || self.fabric.default_home(block))
     }
 
     /// The own link word of a block and its meaning.
@@ -114,9 +174,5 @@ impl<F: Fabric> Coherence<F> {
     async fn load_link(&self, at: Rank, block: Block) -> (u64, Link) {
         let word = self.fabric.load(at, Word::Link(block)).await;
         (word, self.decode(word, at, block))
-    }
-
-    async fn cas_link(&self, at: Rank, block: Block, expected: u64, new: Link) -> bool {
-        self.fabric.cas(at, Word::Link(block), expected, new.encode()).await == expected
     }
 }

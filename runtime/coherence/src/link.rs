@@ -1,14 +1,16 @@
-//! The link word: probable owner and distributed queue lock in one word, changed by compare-and-swap only.
+//! The link word: probable owner and distributed queue lock in one word.
 //!
 //! ```text
-//!   Home                contents here are current; free
-//!   Home locked         contents here are current; the process publishes (or works in a critical section)
-//!   Wait                the process queues for the lock or merges; contents here are not valid yet
+//!   Home                contents here are current, and the block's lock is free
+//!   Wait                the process queues for the lock or holds it; contents here are not valid yet
 //!   Link(p)             p took the home from here, or (not yet home ever) p is where to ask
 //! ```
 //! A word of 0 stands for the state at the start: home at the default home, elsewhere a link to it.
 //! `writable` on a home means that its state byte allows stores, so whoever takes it leaves a twin behind. `pending` on a
 //! link means that the taker has not finished doing so.
+//!
+//! Who may change a word: `Home` and `Wait` are changed under the lock of the chunk's records only, by the process or a peer; a pending link by the
+//! taker alone; any other link by the process alone, with the chunk locked.
 
 use crate::types::Rank;
 
@@ -17,7 +19,6 @@ const TAG_WAIT: u64 = 2;
 const TAG_LINK: u64 = 3;
 const TAG_MASK: u64 = 7;
 const WRITABLE: u64 = 1 << 3;
-const LOCKED: u64 = 1 << 4;
 const PENDING: u64 = 1 << 5;
 const RANK_SHIFT: u32 = 16;
 
@@ -28,8 +29,6 @@ pub enum Link {
     Home {
         /// Stores pass their check here.
         writable: bool,
-        /// The lock is held here.
-        locked: bool,
     },
     /// Queued for the lock, or holding it with contents not merged yet.
     Wait,
@@ -51,9 +50,7 @@ impl Link {
     /// The word.
     pub fn encode(self) -> u64 {
         match self {
-            Link::Home { writable, locked } => {
-                TAG_HOME | if writable { WRITABLE } else { 0 } | if locked { LOCKED } else { 0 }
-            }
+            Link::Home { writable } => TAG_HOME | if writable { WRITABLE } else { 0 },
             Link::Wait => TAG_WAIT,
             Link::Link { to, pending } => {
                 TAG_LINK | u64::from(to.0) << RANK_SHIFT | if pending { PENDING } else { 0 }
@@ -62,18 +59,16 @@ impl Link {
     }
 
     /// Reads the word of process `at` for a block whose default home is `default_home`.
-    pub fn decode(word: u64, at: Rank, default_home: Rank) -> Link {
+    #[inline]
+    pub fn decode(word: u64, at: Rank, default_home: impl FnOnce() -> Rank) -> Link {
         match word & TAG_MASK {
-            TAG_HOME => Link::Home { writable: word & WRITABLE != 0, locked: word & LOCKED != 0 },
+            TAG_HOME => Link::Home { writable: word & WRITABLE != 0 },
             TAG_WAIT => Link::Wait,
             TAG_LINK => Link::Link { to: Rank((word >> RANK_SHIFT) as u32), pending: word & PENDING != 0 },
             _ => {
                 assert_eq!(word, 0, "link word {word:#x} has no meaning");
-                if at == default_home {
-                    Link::Home { writable: true, locked: false }
-                } else {
-                    Link::to(default_home)
-                }
+                let default_home = default_home();
+                if at == default_home { Link::Home { writable: true } } else { Link::to(default_home) }
             }
         }
     }
@@ -86,19 +81,19 @@ mod tests {
     #[test]
     fn words_round_trip() {
         for link in [
-            Link::Home { writable: true, locked: false },
-            Link::Home { writable: false, locked: true },
+            Link::Home { writable: true },
+            Link::Home { writable: false },
             Link::Wait,
             Link::to(Rank(7)),
             Link::Link { to: Rank(1023), pending: true },
         ] {
-            assert_eq!(Link::decode(link.encode(), Rank(3), Rank(0)), link);
+            assert_eq!(Link::decode(link.encode(), Rank(3), || Rank(0)), link);
         }
     }
 
     #[test]
     fn zero_is_the_start() {
-        assert_eq!(Link::decode(0, Rank(2), Rank(2)), Link::Home { writable: true, locked: false });
-        assert_eq!(Link::decode(0, Rank(1), Rank(2)), Link::to(Rank(2)));
+        assert_eq!(Link::decode(0, Rank(2), || Rank(2)), Link::Home { writable: true });
+        assert_eq!(Link::decode(0, Rank(1), || Rank(2)), Link::to(Rank(2)));
     }
 }

@@ -1,11 +1,14 @@
 //! Bit sets over all blocks, in levels of 64, so that a scan costs what was set and not what exists.
 //!
-//! Setting goes upwards (bit, then summaries); scanning goes downwards and clears a word before it looks below. A bit set during a
-//! scan is therefore seen by this scan or stays, with its summaries, for the next one. Whoever sets a bit may act on it
-//! only when the summaries are set too: the scanner may have passed in between.
+//! Setting goes upwards: bit, then summaries, which are often set already. Scanning goes downwards. It clears the words of bits, but leaves
+//! the summaries that lead to them: what was marked in one interval will be in the next, and spares its setter the atomic operations then.
+//! Only a summary that leads to nothing is cleared, and then what it leads to is looked at once more: a setter that found the
+//! summary still set has set its bit before that. A bit set during a scan is therefore seen by this scan or stays, with its summaries, for
+//! the next one. Whoever sets a bit may act on it only when the summaries are set too.
 
+use crate::Fault;
 use crate::fabric::{Fabric, MarkKind, Word};
-use crate::types::{Chunk, Rank};
+use crate::types::{Chunk, Rank, ones};
 
 /// Sets the bits of `mask` in the set of process `at`.
 pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
@@ -35,9 +38,43 @@ pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask:
     }
 }
 
-/// Takes a word of the process's own set: returns and clears it.
-pub(crate) async fn take<F: Fabric>(fabric: &F, kind: MarkKind, level: u8, index: u64) -> u64 {
-    let word = Word::Mark { kind, level, index };
+/// Whether all own sets `kinds` are empty, as far as their highest summaries tell.
+pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
+    let level = fabric.mark_levels() - 1;
+    (0..fabric.top_mark_words())
+        .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))
+}
+
+/// The chunks that may have bits in any of the own sets `kinds`, in order.
+pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> Vec<Chunk> {
+    let mut found: Vec<u64> = (0..fabric.top_mark_words()).collect();
+    for level in (1..fabric.mark_levels()).rev() {
+        let mut below = Vec::new();
+        for index in found {
+            let mut bits = 0;
+            for &kind in kinds {
+                bits |= fabric.load(fabric.rank(), Word::Mark { kind, level, index }).await;
+            }
+            below.extend(ones(bits).map(|bit| index * 64 + bit));
+        }
+        found = below;
+    }
+    found.into_iter().map(Chunk).collect()
+}
+
+/// Takes the bits of a chunk from the process's own set. Clears the summaries that lead to the chunk if there are none.
+pub(crate) async fn take_chunk<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) -> u64 {
+    let bits = take(fabric, kind, chunk).await;
+    let summary = Word::Mark { kind, level: 1, index: chunk.0 / 64 };
+    if bits != 0 || fabric.own(summary) & 1 << (chunk.0 % 64) == 0 {
+        return bits;
+    }
+    retire(fabric, kind, chunk).await;
+    take(fabric, kind, chunk).await
+}
+
+async fn take<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) -> u64 {
+    let word = Word::Mark { kind, level: 0, index: chunk.0 };
     if fabric.own(word) == 0 {
         return 0;
     }
@@ -47,21 +84,25 @@ pub(crate) async fn take<F: Fabric>(fabric: &F, kind: MarkKind, level: u8, index
     }
 }
 
-/// The chunks that have bits in any of the own sets `kinds`, in order. Clears the summaries that led there.
-pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> Vec<Chunk> {
-    let mut found: Vec<u64> = (0..fabric.top_mark_words()).collect();
-    for level in (1..fabric.mark_levels()).rev() {
-        let mut below = Vec::new();
-        for index in found {
-            let mut bits = 0;
-            for &kind in kinds {
-                bits |= take(fabric, kind, level, index).await;
-            }
-            below.extend(ones(bits).map(|bit| index * 64 + bit));
+/// Clears the summaries of an empty chunk, as far up as they lead to nothing else; one that turns out to lead to something is set again.
+async fn retire<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) {
+    let mut index = chunk.0;
+    let mut below = Word::Mark { kind, level: 0, index };
+    for level in 1..fabric.mark_levels() {
+        let bit = 1 << (index % 64);
+        index /= 64;
+        let word = Word::Mark { kind, level, index };
+        let left = fabric.clear_own(word, bit).await;
+        let again = !fabric.fault(Fault::SummaryNotRestored);
+        if again && fabric.load(fabric.rank(), below).await != 0 {
+            fabric.fetch_or(fabric.rank(), word, bit).await;
+            return;
         }
-        found = below;
+        if left != 0 {
+            return;
+        }
+        below = word;
     }
-    found.into_iter().map(Chunk).collect()
 }
 
 /// Appends the chunks that have bits in the own set `kind` to `out`, in order, without clearing anything.
@@ -73,15 +114,4 @@ pub(crate) fn peek<F: Fabric>(fabric: &F, kind: MarkKind, out: &mut Vec<Chunk>) 
             found.into_iter().flat_map(|index| ones(bits(index)).map(move |bit| index * 64 + bit)).collect();
     }
     out.extend(found.into_iter().map(Chunk));
-}
-
-/// Numbers of the bits that are set.
-pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = u64> {
-    std::iter::from_fn(move || {
-        (word != 0).then(|| {
-            let bit = word.trailing_zeros();
-            word &= word - 1;
-            u64::from(bit)
-        })
-    })
 }

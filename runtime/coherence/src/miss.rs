@@ -6,20 +6,13 @@
 
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
-use crate::types::{Block, CLOSED, Extent, Rank, Timestamp};
+use crate::records::{Blocked, Records, Scratch};
+use crate::types::{Block, Extent, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
 /// Shortest and longest lease, in versions.
 const LEASE_MIN: Timestamp = 16;
 const LEASE_MAX: Timestamp = 1 << 16;
-
-/// The miss needs another process (or thread) to go on first: the word of `at` has to differ from `seen`.
-#[derive(Clone, Copy, Debug)]
-struct Blocked {
-    at: Rank,
-    block: Block,
-    seen: u64,
-}
 
 type Outcome = Result<(), Blocked>;
 
@@ -37,25 +30,26 @@ impl<F: Fabric> Coherence<F> {
     }
 
     async fn miss(&self, extent: Extent, write: bool) {
+        let mut scratch = self.scratch();
         for part in extent.chunks() {
             loop {
                 let chunk = self.fabric.lock_chunk(part.first.chunk()).await;
-                let mut outcome = self.make_readable(part).await;
+                let mut outcome = self.make_readable(part, &mut scratch).await;
                 if write && outcome.is_ok() {
-                    outcome = self.make_writable(part).await;
+                    outcome = self.make_writable(part, &mut scratch.own).await;
                 }
                 drop(chunk);
                 match outcome {
                     Ok(()) => break,
-                    Err(Blocked { at, block, seen }) => {
-                        self.fabric.wait_change(at, Word::Link(block), seen).await;
+                    Err(Blocked { at, word, seen }) => {
+                        self.fabric.wait_change(at, word, seen).await;
                     }
                 }
             }
         }
     }
 
-    async fn make_readable(&self, part: Extent) -> Outcome {
+    async fn make_readable(&self, part: Extent, scratch: &mut Scratch) -> Outcome {
         let mut at = part.first;
         while at < part.end() {
             let (state, count) = self.run(at, part);
@@ -67,11 +61,11 @@ impl<F: Fabric> Coherence<F> {
             }
             match state {
                 abi::WRITABLE | abi::READABLE => {}
-                abi::NOTICED => self.read_from_writers(run).await?,
-                abi::COLD | abi::EXPIRED => self.read_from_homes(run, state).await?,
+                abi::NOTICED => self.read_from_writers(run, scratch).await?,
+                abi::COLD | abi::EXPIRED => self.read_from_homes(run, state, scratch).await?,
                 abi::INVALID_DIRTY => {
                     for block in run.blocks() {
-                        self.merge_from_home(block).await?;
+                        self.merge_from_home(block, scratch).await?;
                     }
                 }
                 other => unreachable!("state {other} of {at:?}"),
@@ -82,31 +76,35 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Blocks with a notice: one transfer for each run of one writer.
-    async fn read_from_writers(&self, run: Extent) -> Outcome {
+    async fn read_from_writers(&self, run: Extent, scratch: &mut Scratch) -> Outcome {
         let fabric = &self.fabric;
         let min = self.signature().min_applied();
-        let writer = |block| match self.own_link(block).1 {
-            Link::Link { to, pending: false } if fabric.own(Word::Wr(block)) >= min => Some(to),
+        let own = &mut scratch.own;
+        fabric.own_records(run, own.run_mut(run));
+        let writer = |own: &Records, block| match self.decode(own.of(block).link, self.me(), block) {
+            Link::Link { to, pending: false } if own.of(block).wr_ts >= min => Some(to),
             _ => None,
         };
         let mut at = run.first;
         while at < run.end() {
-            let source = writer(at);
+            let own = &mut scratch.own;
+            let source = writer(own, at);
             let rest = Extent::new(at, run.end().0 - at.0);
-            let count = rest.blocks().take_while(|b| writer(*b) == source).count() as u64;
+            let count = rest.blocks().take_while(|b| writer(own, *b) == source).count() as u64;
             let part = Extent::new(at, count);
             if let Some(from) = source {
                 if !fabric.fault(Fault::NoReadMarkAtWriter) {
                     marks::set(fabric, from, MarkKind::Read, at.chunk(), part.mask()).await;
                 }
                 self.fetch(from, part).await;
-                for block in part.blocks() {
-                    fabric.set_own(Word::Rd(block), fabric.own(Word::Wr(block)) | CLOSED);
+                for record in own.run_mut(part) {
+                    record.rd_ts = record.wr_ts;
                 }
+                fabric.set_own_stamps(part, own.run(part));
                 fabric.set_state(part, abi::READABLE);
             } else {
                 fabric.set_state(part, abi::COLD);
-                self.read_from_homes(part, abi::COLD).await?;
+                self.read_from_homes(part, abi::COLD, scratch).await?;
             }
             at = part.end();
         }
@@ -116,48 +114,52 @@ impl<F: Fabric> Coherence<F> {
     async fn fetch(&self, from: Rank, part: Extent) {
         self.fabric.fetch(from, part).await;
         self.stats.blocks_fetched.add(part.count);
-        self.stats.bytes_moved.add(part.count * self.fabric.block_bytes() as u64);
+        self.stats.bytes_moved.add(part.count * self.fabric.block_bytes(part.first) as u64);
     }
 
     /// Cold or expired blocks: one transfer for each run with one home.
-    async fn read_from_homes(&self, run: Extent, state: u8) -> Outcome {
+    async fn read_from_homes(&self, run: Extent, state: u8, scratch: &mut Scratch) -> Outcome {
+        let fabric = &self.fabric;
+        fabric.own_records(run, scratch.own.run_mut(run));
         let mut at = run.first;
         while at < run.end() {
             let home = self.find_home(at).await?;
-            let mut part = Extent::single(at);
-            while part.end() < run.end() && self.find_home(part.end()).await? == home {
-                part.count += 1;
-            }
-            self.read_from_home(home, part, state).await?;
-            at = part.end();
+            // Where one link leads, equal ones most likely lead too.
+            let link = scratch.own.of(at).link;
+            let rest = Extent::new(at, run.end().0 - at.0);
+            let count = rest.blocks().take_while(|b| scratch.own.of(*b).link == link).count() as u64;
+            let read = self.read_from_home(home, Extent::new(at, count), state, scratch).await?;
+            at = Block(at.0 + read);
         }
         Ok(())
     }
 
-    /// Reads what is still at `home`; the rest stays invalid, and the caller's loop comes back to it through `Blocked`.
-    async fn read_from_home(&self, home: Rank, part: Extent, state: u8) -> Outcome {
+    /// Reads what is at `home`, up to the first block that is not; returns the number of blocks, at least one.
+    async fn read_from_home(
+        &self,
+        home: Rank,
+        part: Extent,
+        state: u8,
+        Scratch { own, peer }: &mut Scratch,
+    ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
-        let (versions, blocked) = self.leases(home, part).await;
+        let part = self.leases(home, part, peer).await?;
+        let held = |block| {
+            state == abi::EXPIRED
+                && (own.of(block).wr_ts == peer.of(block).wr_ts || fabric.fault(Fault::RenewBlindly))
+        };
         let mut at = part.first;
-        let mut versions = versions.as_slice();
-        while let Some(&(_, wr_ts)) = versions.first() {
-            let held = |block, wr_ts| {
-                state == abi::EXPIRED
-                    && (fabric.own(Word::Wr(block)) == wr_ts || fabric.fault(Fault::RenewBlindly))
-            };
-            let renew = held(at, wr_ts);
-            let same =
-                |(i, v): &(usize, &(Timestamp, Timestamp))| held(Block(at.0 + *i as u64), v.1) == renew;
-            let count = versions.iter().enumerate().take_while(same).count();
-            let run = Extent::new(at, count as u64);
+        while at < part.end() {
+            let renew = held(at);
+            let rest = Extent::new(at, part.end().0 - at.0);
+            let count = rest.blocks().take_while(|b| held(*b) == renew).count() as u64;
+            let run = Extent::new(at, count);
             if renew {
                 self.stats.blocks_renewed.add(run.count);
             } else {
                 self.fetch(home, run).await;
             }
-            for (block, &(rd_ts, wr_ts)) in run.blocks().zip(versions) {
-                self.set_copy(block, home, rd_ts, wr_ts).await;
-            }
+            self.set_copies(run, home, peer, own);
             if fabric.fault(Fault::MarkAfterRead) {
                 marks::set(fabric, home, MarkKind::Read, run.first.chunk(), run.mask()).await;
             }
@@ -165,66 +167,107 @@ impl<F: Fabric> Coherence<F> {
                 marks::set_own(fabric, MarkKind::Cached, run.first.chunk(), run.mask());
             }
             fabric.set_state(run, abi::READABLE);
-            versions = &versions[count..];
             at = run.end();
         }
-        blocked
+        Ok(part.count)
     }
 
-    /// Sets the read marks at a home and gets leases, until the first block that has moved.
-    async fn leases(&self, home: Rank, part: Extent) -> (Vec<(Timestamp, Timestamp)>, Outcome) {
+    /// Sets the read marks at a home and gets leases, up to the first block that is not there. Returns the part that is, at least one block.
+    async fn leases(&self, home: Rank, part: Extent, records: &mut Records) -> Result<Extent, Blocked> {
         let fabric = &self.fabric;
         let chunk = part.first.chunk();
         let word = Word::Mark { kind: MarkKind::Read, level: 0, index: chunk.0 };
-        let mut versions = Vec::with_capacity(part.count as usize);
+        let unmarked = fabric.fault(Fault::MarkAfterRead) || fabric.fault(Fault::NoReadMark);
         loop {
-            let unmarked = fabric.fault(Fault::MarkAfterRead) || fabric.fault(Fault::NoReadMark);
             if !unmarked {
                 marks::set(fabric, home, MarkKind::Read, chunk, part.mask()).await;
             }
-            versions.clear();
-            let mut blocked = Ok(());
-            for block in part.blocks() {
-                match self.lease(home, block).await {
-                    Ok(version) => versions.push(version),
-                    Err(moved) => {
-                        blocked = Err(moved);
-                        break;
-                    }
-                }
+            self.read_records(home, part, records).await?;
+            let mut there = self.at_home(home, part, records)?;
+            let min = self.signature().min_applied();
+            if records.of(part.first).rd_ts < min {
+                there = self.extend_lease(home, there, min, records).await?;
             }
             // A release of the home may have taken the mark before the lease was read: then a later release would see neither a mark
             // nor a need for a version above this lease.
-            if versions.is_empty() || fabric.fault(Fault::NoMarkRecheck) || unmarked {
-                return (versions, blocked);
-            }
-            let mask = Extent::new(part.first, versions.len() as u64).mask();
-            if fabric.load(home, word).await & mask == mask {
-                return (versions, blocked);
+            if fabric.fault(Fault::NoMarkRecheck)
+                || unmarked
+                || fabric.load(home, word).await & there.mask() == there.mask()
+            {
+                return Ok(there);
             }
         }
     }
 
-    async fn set_copy(&self, block: Block, home: Rank, rd_ts: Timestamp, wr_ts: Timestamp) {
-        self.fabric.set_own(Word::Rd(block), rd_ts | CLOSED);
-        self.fabric.set_own(Word::Wr(block), wr_ts);
-        let (word, link) = self.own_link(block);
-        if let Link::Link { to, pending: false } = link
-            && to != home
+    /// The blocks from the first on whose home is where the records are from.
+    fn at_home(&self, home: Rank, part: Extent, records: &Records) -> Result<Extent, Blocked> {
+        let is_home = |block: &Block| {
+            matches!(self.decode(records.of(*block).link, home, *block), Link::Home { .. })
+                || self.fabric.fault(Fault::NoLinkRecheck)
+        };
+        match part.blocks().take_while(is_home).count() as u64 {
+            // Already different from what find_home saw: the caller looks again at once.
+            0 => {
+                let seen = !records.of(part.first).link;
+                Err(Blocked { at: home, word: Word::Link(part.first), seen })
+            }
+            count => Ok(Extent::new(part.first, count)),
+        }
+    }
+
+    /// Makes the lease cover at least what this process's copies are checked against.
+    async fn extend_lease(
+        &self,
+        home: Rank,
+        part: Extent,
+        min: Timestamp,
+        records: &mut Records,
+    ) -> Result<Extent, Blocked> {
+        let fabric = &self.fabric;
+        let chunk = part.first.chunk();
+        let locked = !fabric.fault(Fault::ExtendUnlocked);
+        let sequence = if locked { self.lock_records(home, chunk).await } else { 0 };
+        self.home_records(home, part, records).await;
+        let there = self.at_home(home, part, records);
+        let record = *records.of(part.first);
+        if let Ok(there) = there
+            && record.rd_ts < min
         {
-            // Shortens the path. If it fails, a thread of this process is moving the home here.
-            self.cas_link(self.me(), block, word, Link::to(home)).await;
+            let length = 2 * (record.rd_ts - record.wr_ts.min(record.rd_ts));
+            let lease = min + length.clamp(LEASE_MIN, LEASE_MAX);
+            records.run_mut(there).iter_mut().for_each(|record| record.rd_ts = lease);
+            fabric.post_store(home, Word::Lease(chunk), lease).await;
+        }
+        if locked {
+            self.unlock_records(home, chunk, sequence).await;
+        } else {
+            fabric.flush(home).await;
+        }
+        there
+    }
+
+    /// Labels copies. The chunk is locked.
+    fn set_copies(&self, run: Extent, home: Rank, records: &Records, own: &Records) {
+        self.fabric.set_own_stamps(run, records.run(run));
+        let to_home = Link::to(home);
+        for block in run.blocks() {
+            // Shortens the path. Other links are a taker's, or those of a thread of this process that is moving the home here.
+            if let Link::Link { to, pending: false } = self.decode(own.of(block).link, self.me(), block)
+                && to != home
+            {
+                self.fabric.set_own_links(Extent::single(block), to_home.encode());
+            }
         }
     }
 
     /// Follows the links to the home.
-    async fn find_home(&self, block: Block) -> Result<Rank, Blocked> {
+    pub(crate) async fn find_home(&self, block: Block) -> Result<Rank, Blocked> {
         let mut at = self.me();
         loop {
             let (seen, link) = self.load_link(at, block).await;
             match link {
                 Link::Home { .. } => return Ok(at),
-                Link::Wait => return Err(Blocked { at, block, seen }),
+                Link::Wait => return Err(Blocked { at, word: Word::Link(block), seen }),
                 Link::Link { to, .. } => {
                     self.stats.link_hops.add(u64::from(at != self.me()));
                     at = to;
@@ -233,97 +276,84 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Lease and version of a block at its home, with the read mark set. The lease covers at least what this process's copies are checked against.
-    async fn lease(&self, home: Rank, block: Block) -> Result<(Timestamp, Timestamp), Blocked> {
-        let fabric = &self.fabric;
-        let min = self.signature().min_applied();
-        loop {
-            let rd_ts = fabric.load(home, Word::Rd(block)).await;
-            if rd_ts & CLOSED != 0 && !fabric.fault(Fault::NoLinkRecheck) {
-                let (seen, _) = self.load_link(home, block).await;
-                return Err(Blocked { at: home, block, seen: !seen });
-            }
-            let wr_ts = fabric.load(home, Word::Wr(block)).await;
-            let mut lease = rd_ts;
-            if rd_ts < min {
-                let length = (2 * (rd_ts - wr_ts.min(rd_ts))).clamp(LEASE_MIN, LEASE_MAX);
-                lease = min + length;
-                if fabric.cas(home, Word::Rd(block), rd_ts, lease).await != rd_ts {
-                    continue;
-                }
-            }
-            let (seen, link) = self.load_link(home, block).await;
-            return match link {
-                Link::Home { .. } => Ok((lease, wr_ts)),
-                _ if fabric.fault(Fault::NoLinkRecheck) => Ok((lease, wr_ts)),
-                // Already different from what find_home saw: the caller looks again at once.
-                _ => Err(Blocked { at: home, block, seen: !seen }),
-            };
-        }
-    }
-
     /// A block with own unpublished bytes: brings in what changed at the home.
-    async fn merge_from_home(&self, block: Block) -> Outcome {
+    async fn merge_from_home(&self, block: Block, Scratch { own, peer }: &mut Scratch) -> Outcome {
         let fabric = &self.fabric;
         let (seen, link) = self.own_link(block);
         if matches!(link, Link::Link { pending: true, .. }) {
-            return Err(Blocked { at: self.me(), block, seen });
+            return Err(Blocked { at: self.me(), word: Word::Link(block), seen });
         }
+        let extent = Extent::single(block);
         let home = self.find_home(block).await?;
-        let (versions, blocked) = self.leases(home, Extent::single(block)).await;
-        blocked?;
-        let (rd_ts, wr_ts) = versions[0];
-        let mut contents = vec![0; fabric.block_bytes()];
-        fabric.snapshot(home, block, &mut contents).await;
-        fabric.merge(block, &contents, home);
+        fabric.own_records(extent, own.run_mut(extent));
+        self.leases(home, extent, peer).await?;
+        let mut contents = vec![0; fabric.block_bytes(block)];
+        fabric.snapshot(home, extent, &mut contents).await;
+        fabric.merge(extent, &contents, home);
         self.stats.blocks_merged.add(1);
         self.stats.bytes_moved.add(contents.len() as u64);
-        self.set_copy(block, home, rd_ts, wr_ts).await;
+        self.set_copies(extent, home, peer, own);
         marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
-        fabric.set_state(Extent::single(block), abi::WRITABLE);
+        fabric.set_state(extent, abi::WRITABLE);
         Ok(())
     }
 
     /// Allows stores to readable blocks.
-    async fn make_writable(&self, part: Extent) -> Outcome {
+    async fn make_writable(&self, part: Extent, own: &mut Records) -> Outcome {
         let mut at = part.first;
         while at < part.end() {
             let (state, count) = self.run(at, part);
             let run = Extent::new(at, count);
             if state == abi::READABLE {
-                self.upgrade(run).await?;
+                self.upgrade(run, own).await?;
             }
             at = run.end();
         }
         Ok(())
     }
 
-    async fn upgrade(&self, run: Extent) -> Outcome {
+    async fn upgrade(&self, run: Extent, own: &mut Records) -> Outcome {
         let fabric = &self.fabric;
-        for block in run.blocks() {
-            let own = Extent::single(block);
-            loop {
-                let (seen, link) = self.own_link(block);
-                match link {
-                    Link::Home { writable: true, .. } => break,
-                    Link::Home { writable: false, locked } => {
-                        let writable = Link::Home { writable: true, locked };
-                        if self.cas_link(self.me(), block, seen, writable).await {
-                            break;
-                        }
-                    }
-                    Link::Link { pending: true, .. } => return Err(Blocked { at: self.me(), block, seen }),
-                    Link::Link { .. } | Link::Wait => {
-                        fabric.make_twin(own);
-                        self.stats.twins_made.add(1);
-                        break;
-                    }
-                }
-            }
-            // The mark comes after the writable bit (a release that finds a shared home drops its read marks) and before the state.
-            marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
-            fabric.set_state(own, abi::WRITABLE);
+        let chunk = run.first.chunk();
+        if fabric.watches_writes() {
+            // At a home too, where nobody else leaves a twin before stores are allowed: what differs is what was stored here.
+            fabric.make_twin(run);
         }
-        Ok(())
+        fabric.own_links(run, own.run_mut(run));
+        let link = |own: &Records, block| self.decode(own.of(block).link, self.me(), block);
+        if run.blocks().any(|b| link(own, b) == Link::Home { writable: false }) {
+            let sequence = self.lock_records(self.me(), chunk).await;
+            fabric.own_links(run, own.run_mut(run));
+            let shared = run.blocks().filter(|b| link(own, *b) == Link::Home { writable: false });
+            for part in chunk.runs(shared.fold(0, |mask, block| mask | block.bit())) {
+                fabric.set_own_links(part, Link::Home { writable: true }.encode());
+            }
+            self.unlock_records(self.me(), chunk, sequence).await;
+        }
+        // Homes are written in place, everything else gets a twin, and what is being taken has to wait.
+        let (mut ready, mut twins) = (0, 0);
+        let mut outcome = Ok(());
+        for block in run.blocks() {
+            match link(own, block) {
+                Link::Home { .. } => {}
+                Link::Link { pending: true, .. } => {
+                    let seen = own.of(block).link;
+                    outcome = Err(Blocked { at: self.me(), word: Word::Link(block), seen });
+                    break;
+                }
+                Link::Link { .. } | Link::Wait => twins |= block.bit(),
+            }
+            ready |= block.bit();
+        }
+        for part in chunk.runs(twins) {
+            fabric.make_twin(part);
+            self.stats.twins_made.add(part.count);
+        }
+        if ready != 0 {
+            // The mark comes after the writable bit (a release that finds a shared home drops its read marks) and before the state.
+            marks::set_own(fabric, MarkKind::Dirty, chunk, ready);
+            fabric.set_state(chunk.span(ready), abi::WRITABLE);
+        }
+        outcome
     }
 }

@@ -1,190 +1,160 @@
-//! The queue lock of a block, along probable-owner links, and the taking of its home (the paper's listing 1).
+//! The queue locks of blocks, along probable-owner links (the paper's listing 1), for many blocks of a chunk at once.
 //!
 //! Locking takes the home: whoever holds the lock of a block becomes its home. A process that finds the home free swaps a link to itself into
-//! the home's word; one that finds it locked does the same and thereby queues behind it. Only one process can queue behind
-//! another, since the word then is a link that later ones follow to the end of the queue.
+//! the home's word; one that finds the word of a process that waits or works does the same and thereby queues behind it. Only one process
+//! can queue behind another, since the word then is a link that later ones follow to the end of the queue.
+//!
+//! Blocks whose homes are at the same process are taken in one visit. No visit queues as long as another could still find something free; then
+//! the process queues for the block with the smallest number, and for one at a time. What it holds by then is published and unlocked, so a process that
+//! waits for a block only ever keeps others waiting for blocks with greater numbers: waiting goes in no circle.
 
-use crate::fabric::{Fabric, MarkKind, Word};
+use crate::fabric::{Fabric, Word};
 use crate::link::Link;
-use crate::types::{Block, CLOSED, Extent, Rank, Timestamp};
-use crate::{Coherence, Fault, abi, marks};
+use crate::records::Records;
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Rank, Timestamp};
+use crate::{Coherence, Fault};
 
-/// How the lock was obtained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// The home was here already.
-    InPlace,
-    /// The home has to be moved here from `from`.
-    Moving {
-        from: Rank,
-        /// Stores pass their check there: it needs a twin.
-        writable: bool,
-    },
+/// Blocks of one chunk that this process is locking. Their own links are `Wait`.
+#[derive(Debug)]
+pub(crate) struct Chase {
+    pub(crate) chunk: Chunk,
+    /// Not locked yet.
+    left: u64,
+    /// Of these, the ones that somebody else held when they were last looked at.
+    busy: u64,
+    /// Where to look for each next.
+    next: [Rank; CHUNK_BLOCKS as usize],
+}
+
+/// Blocks whose locks were obtained at once, and whose homes have to be moved here from `from`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch {
+    pub(crate) from: Rank,
+    pub(crate) blocks: u64,
+    /// Those that stores pass their check for at `from`: they need a twin.
+    pub(crate) writable: u64,
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// Locks a block. The caller holds the publish gate and no chunk.
-    pub(crate) async fn lock(&self, block: Block) -> Held {
-        loop {
-            let (word, link) = self.own_link(block);
-            match link {
-                Link::Home { writable, locked } => {
-                    assert!(!locked, "the publish gate admits one holder a process");
-                    let taken = Link::Home { writable, locked: true };
-                    if self.cas_link(self.me(), block, word, taken).await {
-                        return Held::InPlace;
-                    }
-                }
-                Link::Link { pending: true, .. } => {
-                    self.fabric.wait_change(self.me(), Word::Link(block), word).await;
-                }
-                Link::Link { to, pending: false } => {
-                    if self.cas_link(self.me(), block, word, Link::Wait).await {
-                        return self.chase(block, to).await;
-                    }
-                }
-                Link::Wait => unreachable!("the publish gate admits one holder a process"),
-            }
+    /// Begins to lock blocks whose own links, in `own`, are links without obligations. The caller holds the publish gate and the chunk.
+    pub(crate) fn start_chase(&self, chunk: Chunk, blocks: u64, own: &Records) -> Chase {
+        let mut next = [self.me(); CHUNK_BLOCKS as usize];
+        for block in chunk.blocks(blocks) {
+            let Link::Link { to, pending: false } = self.decode(own.of(block).link, self.me(), block) else {
+                unreachable!("the publish gate admits one holder a process")
+            };
+            next[(block.0 % CHUNK_BLOCKS) as usize] = to;
         }
+        for run in chunk.runs(blocks) {
+            self.fabric.set_own_links(run, Link::Wait.encode());
+        }
+        Chase { chunk, left: blocks, busy: 0, next }
     }
 
-    async fn chase(&self, block: Block, first: Rank) -> Held {
-        let mut at = first;
-        loop {
-            assert!(at != self.me(), "links lead forward in time, never back to a process that queues");
-            let (word, link) = self.load_link(at, block).await;
-            let queue_here = Link::Link { to: self.me(), pending: true };
-            match link {
-                Link::Home { writable, locked: false } => {
-                    if self.cas_link(at, block, word, queue_here).await {
-                        return Held::Moving { from: at, writable };
-                    }
+    /// The next blocks of a chase that are locked, with their records at their old home; `None` when it is over. The caller has unlocked those of the
+    /// batch before, and holds no chunk.
+    pub(crate) async fn next_batch(&self, chase: &mut Chase, records: &mut Records) -> Option<Batch> {
+        while chase.left != 0 {
+            let free = chase.left & !chase.busy;
+            let alone = chase.left.is_power_of_two();
+            let (wanted, queue) = if free == 0 || alone {
+                chase.busy = 0;
+                (chase.left & chase.left.wrapping_neg(), true)
+            } else {
+                (free, false)
+            };
+            let batch = self.visit(chase, wanted, queue, records).await;
+            chase.left &= !batch.blocks;
+            if batch.blocks != 0 {
+                return Some(batch);
+            }
+        }
+        None
+    }
+
+    /// Goes where the first of the `wanted` blocks is believed to be, and looks after all that are believed to be there. `queue`: waits its turn
+    /// if the block, the only one then, is held.
+    async fn visit(&self, chase: &mut Chase, wanted: u64, queue: bool, records: &mut Records) -> Batch {
+        let fabric = &self.fabric;
+        let chunk = chase.chunk;
+        let at = chase.next[wanted.trailing_zeros() as usize];
+        assert!(at != self.me(), "links lead forward in time, never back to a process that queues");
+        let together = |block: &Block| chase.next[(block.0 % CHUNK_BLOCKS) as usize] == at;
+        let wanted = chunk.blocks(wanted).filter(together).fold(0, |mask, block| mask | block.bit());
+        let span = chunk.span(wanted);
+
+        let sequence = self.lock_records(at, chunk).await;
+        self.home_records(at, span, records).await;
+        let mut batch = Batch { from: at, blocks: 0, writable: 0 };
+        let mut queued = 0;
+        for block in chunk.blocks(wanted) {
+            match self.decode(records.of(block).link, at, block) {
+                Link::Home { writable } => {
+                    batch.blocks |= block.bit();
+                    batch.writable |= if writable { block.bit() } else { 0 };
                 }
-                Link::Home { locked: true, .. } | Link::Wait => {
-                    if self.cas_link(at, block, word, queue_here).await {
-                        self.stats.lock_waits.add(1);
-                        let writable = self.wait_grant().await;
-                        return Held::Moving { from: at, writable };
-                    }
-                }
+                Link::Wait if queue => queued = block.bit(),
+                Link::Wait => chase.busy |= block.bit(),
                 Link::Link { to, .. } => {
                     self.stats.link_hops.add(1);
-                    at = to;
+                    chase.next[(block.0 % CHUNK_BLOCKS) as usize] = to;
                 }
             }
         }
-    }
-
-    async fn wait_grant(&self) -> bool {
-        let grant = self.fabric.wait_change(self.me(), Word::Grant, 0).await;
-        self.fabric.set_own(Word::Grant, 0);
-        grant & 2 != 0
-    }
-
-    /// Unlocks a block whose home is here now, or hands it to whoever queued. `share` takes the writable bit away.
-    pub(crate) async fn unlock(&self, block: Block, share: bool) {
-        loop {
-            let (word, link) = self.own_link(block);
-            let writable = match link {
-                Link::Home { writable, .. } => writable && !share,
-                Link::Wait => !share,
-                Link::Link { .. } if self.fabric.fault(Fault::NoHandOver) => return,
-                Link::Link { to, .. } => {
-                    // A twin too many does no harm, one too few does.
-                    self.fabric.post_store(to, Word::Grant, 1 | u64::from(!share) << 1).await;
-                    return self.fabric.flush(to).await;
-                }
-            };
-            if self.cas_link(self.me(), block, word, Link::Home { writable, locked: false }).await {
-                return;
-            }
+        let mine = Link::Link { to: self.me(), pending: true };
+        for run in chunk.runs(batch.blocks | queued) {
+            fabric.post_links(at, run, mine.encode()).await;
         }
+        self.unlock_records(at, chunk, sequence).await;
+        if queued != 0 {
+            self.stats.lock_waits.add(1);
+            let grant = fabric.wait_change(self.me(), Word::Grant, 0).await;
+            fabric.set_own(Word::Grant, 0);
+            // The pending link keeps everybody else off the record: the block was never free there.
+            fabric.read_records(at, span, records.run_mut(span)).await;
+            batch = Batch { from: at, blocks: queued, writable: if grant & 2 != 0 { queued } else { 0 } };
+        }
+        batch
     }
 
-    /// Brings the contents of a block that was locked as [`Held::Moving`] here and merges them with own unpublished bytes. Afterwards the block is
-    /// writable here without a twin. Returns its new version: above every one and every lease at the old home, and at least `at_least`.
-    pub(crate) async fn move_home(
+    /// Unlocks blocks whose homes are here now in version `wr_ts`, or hands them to whoever queued.
+    /// `writable`: stores to them pass their check.
+    pub(crate) async fn unlock(
         &self,
-        block: Block,
-        from: Rank,
+        chunk: Chunk,
+        blocks: u64,
         writable: bool,
-        at_least: Timestamp,
-    ) -> Timestamp {
+        wr_ts: Timestamp,
+        own: &mut Records,
+    ) {
         let fabric = &self.fabric;
-        if writable && !fabric.fault(Fault::NoTakenMark) {
-            // Before the snapshot: a release there that misses this mark happened before the snapshot was read.
-            marks::set(fabric, from, MarkKind::Taken, block.chunk(), block.bit()).await;
+        let span = chunk.span(blocks);
+        let sequence = self.lock_records(self.me(), chunk).await;
+        fabric.own_links(span, own.run_mut(span));
+        let is_wait = |block: &Block| own.of(*block).link == Link::Wait.encode();
+        let free = chunk.blocks(blocks).filter(is_wait).fold(0, |mask, block| mask | block.bit());
+        self.raise_lease(chunk, wr_ts);
+        for run in chunk.runs(free) {
+            fabric.set_own_links(run, Link::Home { writable }.encode());
         }
-        let mut contents = vec![0; fabric.block_bytes()];
-        fabric.snapshot(from, block, &mut contents).await;
-        let lease = self.close_lease(block, from).await;
-        let above = u64::from(!fabric.fault(Fault::EqualTimestamps));
-        let wr_ts = at_least.max(lease.max(self.copy_lease(block)) + above);
-        if fabric.fault(Fault::SettleLinkEarly) {
-            self.settle_link(block, from).await;
+        self.unlock_records(self.me(), chunk, sequence).await;
+        if fabric.fault(Fault::NoHandOver) {
+            return;
         }
-        if writable {
-            if !fabric.fault(Fault::NoTwin) {
-                fabric.post_twin(from, block, &contents).await;
-            }
-            // What the old home has to tell of if it stored before the snapshot.
-            fabric.post_store(from, Word::Wr(block), wr_ts).await;
-            if !fabric.fault(Fault::NoTwinFlush) {
-                fabric.flush(from).await;
-            }
-        }
-        self.stats.homes_taken.add(1);
-        self.stats.bytes_moved.add(contents.len() as u64);
-
-        let chunk = fabric.lock_chunk(block.chunk()).await;
-        let own = Extent::single(block);
-        if has_twin(fabric.state(block)) && !fabric.fault(Fault::NoMerge) {
-            fabric.merge(block, &contents, from);
-            fabric.drop_twin(own);
-            self.stats.blocks_merged.add(1);
-        } else {
-            fabric.overwrite(block, &contents);
-        }
-        fabric.set_own(Word::Wr(block), wr_ts);
-        fabric.set_own(Word::Rd(block), wr_ts);
-        fabric.set_state(own, abi::WRITABLE);
-        drop(chunk);
-        // Only now: the old home may tell others of this version as soon as the link is settled, and they read it from here.
-        if !fabric.fault(Fault::SettleLinkEarly) {
-            self.settle_link(block, from).await;
-        }
-        wr_ts
-    }
-
-    /// Ends the taker's business at the old home.
-    async fn settle_link(&self, block: Block, from: Rank) {
-        let (word, _) = self.load_link(from, block).await;
-        let settled = self.cas_link(from, block, word, Link::to(self.me())).await;
-        assert!(settled, "only the taker changes a pending link");
-    }
-
-    /// Ends the lease at a home that is being taken and returns it. It becomes at least the bound that the old home has checked its copies
-    /// against, which it did not do with this block while it was the home.
-    async fn close_lease(&self, block: Block, from: Rank) -> Timestamp {
-        let fabric = &self.fabric;
-        let min = match fabric.fault(Fault::IgnoreOldBound) {
-            true => 0,
-            false => fabric.load(from, Word::LogMin(0)).await,
-        };
-        loop {
-            let open = fabric.load(from, Word::Rd(block)).await;
-            let lease = (open & !CLOSED).max(min);
-            if fabric.fault(Fault::OpenLease) {
-                return lease;
-            }
-            if fabric.cas(from, Word::Rd(block), open, lease | CLOSED).await == open {
-                return lease;
-            }
+        for block in chunk.blocks(blocks & !free) {
+            let Link::Link { to, .. } = self.decode(own.of(block).link, self.me(), block) else {
+                unreachable!("a block is unlocked by its holder")
+            };
+            fabric.post_store(to, Word::Grant, 1 | u64::from(writable) << 1).await;
+            fabric.flush(to).await;
         }
     }
-}
 
-/// Whether a block that is not at home in this state has a twin.
-pub(crate) fn has_twin(state: u8) -> bool {
-    matches!(state, abi::WRITABLE | abi::INVALID_DIRTY)
+    /// The lease of blocks at home is at least their versions. The chunk's records are locked.
+    pub(crate) fn raise_lease(&self, chunk: Chunk, wr_ts: Timestamp) {
+        let word = Word::Lease(chunk);
+        if self.fabric.own(word) < wr_ts && !self.fabric.fault(Fault::LeaseNotRaised) {
+            self.fabric.set_own(word, wr_ts);
+        }
+    }
 }

@@ -14,30 +14,57 @@
 
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
-use crate::queue_lock::{Held, has_twin};
-use crate::types::{Block, CLOSED, Chunk, Extent, Notice, Timestamp};
+use crate::moving::has_twin;
+use crate::queue_lock::Chase;
+use crate::records::{Records, Scratch};
+use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
-/// Why a release looks at a block.
+/// The sets that a release looks at.
+const MARKS: &[MarkKind] = &[MarkKind::Dirty, MarkKind::Read, MarkKind::Taken];
+
+/// What a release found in the sets of a chunk.
 #[derive(Clone, Copy, Debug)]
-struct Reasons {
-    dirty: bool,
-    read: bool,
+struct Work {
+    chunk: Chunk,
+    dirty: u64,
+    read: u64,
+    /// No other thread of the process is between a passed check and its store.
+    exclusive: bool,
+}
+
+/// How far a release has come.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// Least version of what is published next.
+    pub(crate) version: Timestamp,
+    /// Blocks of one version that are published and not listed yet: what follows them may go into the same notice.
+    run: Option<(Extent, Timestamp)>,
 }
 
 impl<F: Fabric> Coherence<F> {
     /// Publishes everything this process wrote so far.
     pub async fn release(&self) {
         let fabric = &self.fabric;
+        fabric.fence();
+        // Marks first: if another thread's release has taken them, it has published by the time the gate is free.
+        if (marks::none(fabric, MARKS) && fabric.gate_free(Gate::Publish))
+            || (fabric.fault(Fault::ReleaseUnderway) && !fabric.gate_free(Gate::Publish))
+        {
+            self.stats.releases.add(1);
+            return;
+        }
         let gate = fabric.lock_gate(Gate::Publish).await;
         self.stats.releases.add(1);
         let held = fabric.begin_exclusive();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let chunks = marks::scan(fabric, &[MarkKind::Dirty, MarkKind::Read, MarkKind::Taken]).await;
-        let mut version = self.signature().clock() + 1;
+        let chunks = marks::scan(fabric, MARKS).await;
+        let mut progress = Progress { version: self.signature().clock() + 1, run: None };
+        let mut scratch = self.scratch();
         for chunk in chunks {
-            version = self.release_chunk(chunk, exclusive, version).await;
+            self.release_chunk(chunk, exclusive, &mut progress, &mut scratch).await;
         }
+        self.list_run(&mut progress);
         if held {
             fabric.end_exclusive();
         }
@@ -45,126 +72,239 @@ impl<F: Fabric> Coherence<F> {
         drop(gate);
     }
 
-    async fn release_chunk(&self, chunk: Chunk, exclusive: bool, mut version: Timestamp) -> Timestamp {
-        let dirty = marks::take(&self.fabric, MarkKind::Dirty, 0, chunk.0).await;
-        let read = marks::take(&self.fabric, MarkKind::Read, 0, chunk.0).await;
-        let taken = marks::take(&self.fabric, MarkKind::Taken, 0, chunk.0).await;
-        let mut listed: Option<(Extent, Timestamp)> = None;
-        for index in marks::ones(dirty | read | taken) {
-            let block = chunk.block(index as u32);
-            let mut reasons = Reasons { dirty: dirty & block.bit() != 0, read: read & block.bit() != 0 };
-            reasons.read &= !self.fabric.fault(Fault::IgnoreReadMarks);
-            let publish = match self.own_link(block).1 {
-                Link::Home { writable, .. } => reasons.dirty || (reasons.read && writable),
-                _ => self.has_changes(block, reasons, exclusive).await,
-            };
-            if publish {
-                version = self.publish(block, reasons.read && exclusive, version).await;
-                self.fabric.published(block, version);
-                match &mut listed {
-                    Some((run, wr_ts)) if run.end() == block && *wr_ts == version => run.count += 1,
-                    _ => {
-                        if let Some((run, wr_ts)) = listed.replace((Extent::single(block), version)) {
-                            self.add_notice(run, wr_ts);
-                        }
-                    }
+    async fn release_chunk(
+        &self,
+        chunk: Chunk,
+        exclusive: bool,
+        progress: &mut Progress,
+        scratch: &mut Scratch,
+    ) {
+        let fabric = &self.fabric;
+        let dirty = marks::take_chunk(fabric, MarkKind::Dirty, chunk).await;
+        let mut read = marks::take_chunk(fabric, MarkKind::Read, chunk).await;
+        let taken = marks::take_chunk(fabric, MarkKind::Taken, chunk).await;
+        let mut todo = dirty | read | taken;
+        if fabric.fault(Fault::IgnoreReadMarks) {
+            read = 0;
+        }
+        let work = Work { chunk, dirty, read, exclusive };
+        let share = exclusive && fabric.watches_writes();
+        while todo != 0 {
+            let locked = fabric.lock_chunk(chunk).await;
+            let span = chunk.span(todo);
+            fabric.own_links(span, scratch.own.run_mut(span));
+            self.publish_here(work, &mut todo, &mut scratch.own, progress).await;
+            let chase = self.begin_elsewhere(work, &mut todo, &mut scratch.own).await;
+            drop(locked);
+            if let Some(chase) = chase {
+                self.publish_elsewhere(chase, share, progress, scratch).await;
+            }
+            // What is left was taken from here, and the taker has not finished. Nothing is held now.
+            if let Some(block) = chunk.blocks(todo).next() {
+                let (word, link) = self.own_link(block);
+                if matches!(link, Link::Link { pending: true, .. }) {
+                    fabric.wait_change(self.me(), Word::Link(block), word).await;
                 }
             }
         }
-        if let Some((run, wr_ts)) = listed {
-            self.add_notice(run, wr_ts);
+    }
+
+    /// Publishes the blocks of `todo` whose home is here, in place: all of them get the same version, above every lease. Those that were to be looked at
+    /// and are home leave `todo`. The chunk is locked.
+    async fn publish_here(&self, work: Work, todo: &mut u64, own: &mut Records, progress: &mut Progress) {
+        let fabric = &self.fabric;
+        let chunk = work.chunk;
+        let home = |own: &Records, block| match self.decode(own.of(block).link, self.me(), block) {
+            Link::Home { writable } => Some(writable),
+            _ => None,
+        };
+        if !chunk.blocks(*todo).any(|block| home(own, block).is_some()) {
+            return;
         }
-        version
+        let span = chunk.span(*todo);
+        let sequence = self.lock_records(self.me(), chunk).await;
+        fabric.own_links(span, own.run_mut(span));
+        let (mut publish, mut done) = (0, 0);
+        for block in chunk.blocks(*todo) {
+            let Some(writable) = home(own, block) else { continue };
+            done |= block.bit();
+            if (work.dirty | if writable { work.read } else { 0 }) & block.bit() != 0 {
+                publish |= block.bit();
+            }
+        }
+        let lease = fabric.own(Word::Lease(chunk));
+        let wr_ts = progress.version.max(lease + u64::from(!fabric.fault(Fault::EqualTimestamps)));
+        if publish == fabric.existing(chunk) {
+            fabric.set_own(Word::Floor(chunk), wr_ts);
+        } else {
+            for block in chunk.blocks(publish) {
+                let record = own.of_mut(block);
+                (record.rd_ts, record.wr_ts) = (wr_ts, wr_ts);
+            }
+            self.set_stamps(chunk, publish, own);
+        }
+        if publish != 0 {
+            self.raise_lease(chunk, wr_ts);
+        }
+        if work.exclusive {
+            self.share(chunk, if fabric.watches_writes() { publish } else { publish & work.read });
+        }
+        self.unlock_records(self.me(), chunk, sequence).await;
+        *todo &= !done;
+        if publish != 0 {
+            self.stats.published_in_place.add(u64::from(publish.count_ones()));
+            self.list(chunk, publish, wr_ts, progress);
+        }
+    }
+
+    /// Makes homes ask before the next store. The chunk and its records are locked.
+    fn share(&self, chunk: Chunk, blocks: u64) {
+        if blocks == 0 {
+            return;
+        }
+        self.make_ask(chunk, blocks);
+        for run in chunk.runs(blocks) {
+            self.fabric.set_own_links(run, Link::Home { writable: false }.encode());
+        }
+    }
+
+    /// Takes back the permission to store to blocks whose homes are here. The chunk is locked, and so are its records or the blocks.
+    pub(crate) fn make_ask(&self, chunk: Chunk, blocks: u64) {
+        // If the home is taken, the copy stays and has to expire.
+        marks::set_own(&self.fabric, MarkKind::Cached, chunk, blocks);
+        for run in chunk.runs(blocks) {
+            self.fabric.set_state(run, abi::READABLE);
+        }
+        self.stats.homes_shared.add(u64::from(blocks.count_ones()));
+    }
+
+    /// Looks at the blocks of `todo` whose home is elsewhere, and begins to lock those that were changed here. In `todo` remain those whose
+    /// links are pending. The chunk is locked.
+    async fn begin_elsewhere(&self, work: Work, todo: &mut u64, own: &mut Records) -> Option<Chase> {
+        let fabric = &self.fabric;
+        let chunk = work.chunk;
+        let settled = |own: &Records, block| {
+            matches!(self.decode(own.of(block).link, self.me(), block), Link::Link { pending: false, .. })
+        };
+        let away = chunk.blocks(*todo).filter(|b| settled(own, *b)).fold(0, |mask, block| mask | block.bit());
+        *todo &= !away;
+        let mut changed = 0;
+        for run in chunk.runs(away) {
+            fabric.own_records(run, own.run_mut(run));
+            let mut at = run.first;
+            while at < run.end() {
+                let (state, count) = self.run(at, run);
+                let part = Extent::new(at, count);
+                if has_twin(state) {
+                    let different = fabric.changed(part);
+                    changed |= different;
+                    for block in chunk.blocks(part.mask() & !different) {
+                        self.unchanged(work, block, state, own).await;
+                    }
+                } else {
+                    fabric.drop_twin(part);
+                }
+                at = part.end();
+            }
+        }
+        (changed != 0).then(|| self.start_chase(chunk, changed, own))
+    }
+
+    /// A block whose home is elsewhere and that was not changed here. The notice that is owed nevertheless is of the version that the home had when the
+    /// twin was made: what was stored here before is part of it. Taking the home back for that would let blocks wander between
+    /// processes that only read. The chunk is locked: link and version belong together.
+    async fn unchanged(&self, work: Work, block: Block, state: u8, own: &Records) {
+        let fabric = &self.fabric;
+        let extent = Extent::single(block);
+        if (work.dirty | work.read) & block.bit() != 0 && !fabric.fault(Fault::DirtyNotSticky) {
+            let Link::Link { to: home, .. } = self.decode(own.of(block).link, self.me(), block) else {
+                unreachable!("a release of this process is under way: no other can move the home here")
+            };
+            self.stats.notices_out.add(1);
+            self.signature().add_owed(Notice { writer: home, extent, wr_ts: own.of(block).wr_ts });
+        }
+        if work.exclusive {
+            let clean = if state == abi::WRITABLE { abi::READABLE } else { abi::COLD };
+            marks::set_own(fabric, MarkKind::Cached, block.chunk(), block.bit());
+            // The contents may be older than the version told of: never renew them without data.
+            if !fabric.fault(Fault::CleanKeepsVersion) {
+                fabric.set_own(Word::Wr(block), 0);
+            }
+            fabric.set_state(extent, clean);
+            fabric.drop_twin(extent);
+        } else {
+            // Another thread may be about to store: look again next time.
+            marks::set(fabric, self.me(), MarkKind::Taken, block.chunk(), block.bit()).await;
+        }
+    }
+
+    async fn publish_elsewhere(
+        &self,
+        mut chase: Chase,
+        share: bool,
+        progress: &mut Progress,
+        scratch: &mut Scratch,
+    ) {
+        let chunk = chase.chunk;
+        let mut held = Vec::new();
+        while let Some(batch) = self.next_batch(&mut chase, &mut scratch.peer).await {
+            if self.fabric.fault(Fault::HoldWhileWaiting) {
+                held.push((batch, scratch.peer.clone()));
+                continue;
+            }
+            self.publish_batch(chunk, batch, share, progress, scratch).await;
+        }
+        for (batch, records) in held {
+            scratch.peer = records;
+            self.publish_batch(chunk, batch, share, progress, scratch).await;
+        }
     }
 
     /// Lists own blocks of one version; acquirers see it when the signature is published.
-    fn add_notice(&self, extent: Extent, wr_ts: Timestamp) {
-        self.stats.notices_out.add(extent.count);
-        self.signature().add(Notice { writer: self.me(), extent, wr_ts });
-    }
-
-    /// Whether a block whose home is elsewhere was changed here and has to be published. If it was not, the notice that is owed nevertheless is of the
-    /// version that the home had when the twin was made: what was stored here before is part of it. Taking the home back for
-    /// that would let blocks wander between processes that only read.
-    async fn has_changes(&self, block: Block, reasons: Reasons, exclusive: bool) -> bool {
-        while let (word, Link::Link { pending: true, .. }) = self.own_link(block) {
-            self.fabric.wait_change(self.me(), Word::Link(block), word).await;
-        }
-        let own = Extent::single(block);
-        let _chunk = self.fabric.lock_chunk(block.chunk()).await;
-        let state = self.fabric.state(block);
-        if !has_twin(state) {
-            self.fabric.drop_twin(own);
-            return false;
-        }
-        if self.fabric.differs_from_twin(block) {
-            return true;
-        }
-        if (reasons.dirty || reasons.read) && !self.fabric.fault(Fault::DirtyNotSticky) {
-            // With the chunk locked, link and version belong together.
-            let Link::Link { to: home, .. } = self.own_link(block).1 else {
-                unreachable!("a release of this process is under way: no other can move the home here")
-            };
-            let wr_ts = self.fabric.own(Word::Wr(block));
-            self.stats.notices_out.add(1);
-            self.signature().add_owed(Notice { writer: home, extent: own, wr_ts });
-        }
-        if exclusive {
-            let clean = if state == abi::WRITABLE { abi::READABLE } else { abi::COLD };
-            marks::set_own(&self.fabric, MarkKind::Cached, block.chunk(), block.bit());
-            // The contents may be older than the version told of: never renew them without data.
-            if !self.fabric.fault(Fault::CleanKeepsVersion) {
-                self.fabric.set_own(Word::Wr(block), 0);
-            }
-            self.fabric.set_state(own, clean);
-            self.fabric.drop_twin(own);
-        } else {
-            // Another thread may be about to store: look again next time.
-            marks::set(&self.fabric, self.me(), MarkKind::Taken, block.chunk(), block.bit()).await;
-        }
-        false
-    }
-
-    /// Publishes a block, moving its home here if it is elsewhere; returns the new version.
-    async fn publish(&self, block: Block, share: bool, at_least: Timestamp) -> Timestamp {
-        match self.lock(block).await {
-            Held::Moving { from, writable } => {
-                let wr_ts = self.move_home(block, from, writable, at_least).await;
-                self.unlock(block, false).await;
-                wr_ts
-            }
-            Held::InPlace => {
-                let wr_ts = self.new_version(block, at_least).await;
-                if share {
-                    let _chunk = self.fabric.lock_chunk(block.chunk()).await;
-                    // From now on stores ask; if the home is taken, the copy stays and has to expire.
-                    marks::set_own(&self.fabric, MarkKind::Cached, block.chunk(), block.bit());
-                    self.fabric.set_state(Extent::single(block), abi::READABLE);
-                    self.stats.homes_shared.add(1);
+    pub(crate) fn list(&self, chunk: Chunk, blocks: u64, wr_ts: Timestamp, progress: &mut Progress) {
+        self.stats.notices_out.add(u64::from(blocks.count_ones()));
+        progress.version = wr_ts;
+        for extent in chunk.runs(blocks) {
+            self.fabric.published(extent, wr_ts);
+            match &mut progress.run {
+                Some((run, version)) if run.end() == extent.first && *version == wr_ts => {
+                    run.count += extent.count;
                 }
-                self.unlock(block, share).await;
-                self.stats.published_in_place.add(1);
-                wr_ts
+                _ => {
+                    self.list_run(progress);
+                    progress.run = Some((extent, wr_ts));
+                }
             }
         }
     }
 
-    /// Gives a block that is locked in place a version above every lease. Readers extend leases with compare-and-swap, so one of the two notices.
-    async fn new_version(&self, block: Block, at_least: Timestamp) -> Timestamp {
+    fn list_run(&self, progress: &mut Progress) {
+        if let Some((extent, wr_ts)) = progress.run.take() {
+            self.signature().add(Notice { writer: self.me(), extent, wr_ts });
+        }
+    }
+
+    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
+    ///
+    /// Sound because atomics are changed in critical sections at the home only: what is read at a process that was home at some time of
+    /// the call, or came there later, was current at some time of the call. The second look makes sure that the bytes were
+    /// not being merged one by one: had the home been away and come back, its version would have risen.
+    pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
+        let fabric = &self.fabric;
         loop {
-            let lease = self.fabric.own(Word::Rd(block));
-            debug_assert!(lease & CLOSED == 0, "the lease at a home is open");
-            let wr_ts = at_least.max(lease + u64::from(!self.fabric.fault(Fault::EqualTimestamps)));
-            let late = self.fabric.fault(Fault::LeaseBeforeVersion);
-            // First the version: a reader must not pair the new lease with the old version and renew an old copy.
-            if !late {
-                self.fabric.set_own(Word::Wr(block), wr_ts);
-            }
-            if self.fabric.cas(self.me(), Word::Rd(block), lease, wr_ts).await == lease {
-                if late {
-                    self.fabric.set_own(Word::Wr(block), wr_ts);
+            let home = match self.find_home(block).await {
+                Ok(home) => home,
+                Err(blocked) => {
+                    fabric.wait_change(blocked.at, blocked.word, blocked.seen).await;
+                    continue;
                 }
-                return wr_ts;
+            };
+            let before = fabric.load(home, Word::Wr(block)).await;
+            let value = fabric.load_bytes(home, block, offset, bytes).await;
+            let (_, link) = self.load_link(home, block).await;
+            let after = fabric.load(home, Word::Wr(block)).await;
+            if matches!(link, Link::Home { .. }) && before == after {
+                return value;
             }
         }
     }
@@ -173,25 +313,49 @@ impl<F: Fabric> Coherence<F> {
     /// atomic operations of the program need.
     pub async fn critical<R>(&self, block: Block, body: impl FnOnce() -> R) -> R {
         let fabric = &self.fabric;
+        let chunk = block.chunk();
         let gate = fabric.lock_gate(Gate::Publish).await;
-        if let Held::Moving { from, writable } = self.lock(block).await {
-            let at_least = self.signature().clock() + 1;
-            let wr_ts = self.move_home(block, from, writable, at_least).await;
-            fabric.published(block, wr_ts);
-            self.add_notice(Extent::single(block), wr_ts);
+        let result = loop {
+            let locked = fabric.lock_chunk(chunk).await;
+            let sequence = self.lock_records(self.me(), chunk).await;
+            let scratch = &mut *self.scratch();
+            fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
+            let word = scratch.own.of(block).link;
+            let link = self.decode(word, self.me(), block);
+            if matches!(link, Link::Home { .. }) {
+                fabric.set_own_links(Extent::single(block), Link::Home { writable: true }.encode());
+                let result = self.alone(block, body);
+                self.unlock_records(self.me(), chunk, sequence).await;
+                break result;
+            }
+            self.unlock_records(self.me(), chunk, sequence).await;
+            if matches!(link, Link::Link { pending: true, .. }) {
+                drop(locked);
+                fabric.wait_change(self.me(), Word::Link(block), word).await;
+                continue;
+            }
+            let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
+            drop(locked);
+            let batch = self.next_batch(&mut chase, &mut scratch.peer).await.expect("one block is chased");
+            let mut progress = Progress { version: self.signature().clock() + 1, run: None };
+            let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
+            self.list(chunk, block.bit(), wr_ts, &mut progress);
+            self.list_run(&mut progress);
             self.signature().publish(fabric);
-        }
-        let chunk = fabric.lock_chunk(block.chunk()).await;
-        while let (word, Link::Home { writable: false, locked }) = self.own_link(block) {
-            let writable = Link::Home { writable: true, locked };
-            self.cas_link(self.me(), block, word, writable).await;
-        }
-        marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
-        fabric.set_state(Extent::single(block), abi::WRITABLE);
-        let result = body();
-        drop(chunk);
-        self.unlock(block, false).await;
+            let locked = fabric.lock_chunk(chunk).await;
+            let result = self.alone(block, body);
+            drop(locked);
+            self.unlock(chunk, block.bit(), true, wr_ts, &mut scratch.own).await;
+            break result;
+        };
         drop(gate);
         result
+    }
+
+    /// The home is here, and nobody can take it now. The chunk is locked.
+    fn alone<R>(&self, block: Block, body: impl FnOnce() -> R) -> R {
+        marks::set_own(&self.fabric, MarkKind::Dirty, block.chunk(), block.bit());
+        self.fabric.set_state(Extent::single(block), abi::WRITABLE);
+        body()
     }
 }

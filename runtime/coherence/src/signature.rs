@@ -8,8 +8,10 @@
 //! Overflow drops notices that a later one of the same writer and extent supersedes, then those with the smallest `wr_ts`, raising `min_wr_ts`:
 //! every copy that a dropped notice would have invalidated has a lease below it.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
@@ -21,9 +23,13 @@ const FORGET_AFTER: u32 = 6;
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Signature {
-    notices: Vec<(Notice, u32)>,
-    /// Everything ever listed in the last [`FORGET_AFTER`] generations.
-    seen: HashMap<Notice, u32>,
+    notices: Vec<Notice>,
+    /// For each notice, the generation it was listed in; they never fall.
+    generations: Vec<u32>,
+    /// Everything ever listed in the last [`FORGET_AFTER`] generations. An acquirer asks it for every notice it reads.
+    seen: FxHashMap<Notice, u32>,
+    /// What is in `seen` (and some that no longer is), oldest first.
+    ages: VecDeque<(Notice, u32)>,
     generation: u32,
     sequence: u32,
     capacity: usize,
@@ -33,26 +39,25 @@ pub(crate) struct Signature {
     min_applied: Timestamp,
     /// Greatest version seen or published.
     clock: Timestamp,
-    /// For each peer, what has been read: sequence number and length.
-    cursors: Vec<(u32, u32)>,
     /// Notices appended to the list and not yet told of.
     unpublished: usize,
 }
 
 impl Signature {
-    /// An empty signature for a job of `size` processes, of at most `capacity` notices.
-    pub(crate) fn new(size: u32, capacity: usize) -> Self {
+    /// An empty signature of at most `capacity` notices.
+    pub(crate) fn new(capacity: usize) -> Self {
         assert!(capacity >= 2, "a signature needs room for two notices");
         Signature {
             notices: Vec::new(),
-            seen: HashMap::new(),
+            generations: Vec::new(),
+            seen: FxHashMap::default(),
+            ages: VecDeque::new(),
             generation: 0,
             sequence: 0,
             capacity,
             min_out: 0,
             min_applied: 0,
             clock: 0,
-            cursors: vec![(0, 0); size as usize],
             unpublished: 0,
         }
     }
@@ -63,14 +68,6 @@ impl Signature {
 
     pub(crate) fn min_applied(&self) -> Timestamp {
         self.min_applied
-    }
-
-    pub(crate) fn cursor(&self, rank: Rank) -> (u32, u32) {
-        self.cursors[rank.0 as usize]
-    }
-
-    pub(crate) fn set_cursor(&mut self, rank: Rank, cursor: (u32, u32)) {
-        self.cursors[rank.0 as usize] = cursor;
     }
 
     /// Takes in a peer's `min_wr_ts` and publishes; true if own copies have to be checked against it. The bound goes on to whoever acquires
@@ -97,7 +94,7 @@ impl Signature {
     pub(crate) fn add(&mut self, notice: Notice) {
         self.clock = self.clock.max(notice.wr_ts);
         if self.unpublished > 0
-            && let Some((last, _)) = self.notices.last_mut()
+            && let Some(last) = self.notices.last_mut()
             && (last.writer, last.wr_ts, last.extent.end())
                 == (notice.writer, notice.wr_ts, notice.extent.first)
             && self.seen.contains_key(last)
@@ -108,25 +105,54 @@ impl Signature {
             };
             self.seen.remove(last);
             *last = joined;
-            self.seen.insert(joined, self.generation);
+            self.remember(joined);
             return;
         }
         // What the own bound covers need not be listed: whoever would read the notice here gets the bound.
-        if self.seen.insert(notice, self.generation).is_none() && notice.wr_ts > self.min_out {
-            self.notices.push((notice, self.generation));
-            self.unpublished += 1;
-        }
-        if self.seen.len() > self.remembered_bound() {
-            // Forgetting costs applying a notice twice at most.
-            self.seen = self.notices.iter().copied().collect();
+        if self.remember(notice) && notice.wr_ts > self.min_out {
+            self.list(notice);
         }
     }
 
     /// Lists a peer's version that this process has to tell of without having taken it in.
     pub(crate) fn add_owed(&mut self, notice: Notice) {
         if !self.seen.contains_key(&notice) && notice.wr_ts > self.min_out {
-            self.notices.push((notice, self.generation));
-            self.unpublished += 1;
+            self.list(notice);
+        }
+    }
+
+    fn list(&mut self, notice: Notice) {
+        self.notices.push(notice);
+        self.generations.push(self.generation);
+        self.unpublished += 1;
+    }
+
+    /// True if the notice is news.
+    fn remember(&mut self, notice: Notice) -> bool {
+        let news = self.seen.insert(notice, self.generation).is_none();
+        self.ages.push_back((notice, self.generation));
+        if self.ages.len() > self.remembered_bound().max(2 * self.notices.len()) {
+            self.forget_unlisted();
+        }
+        news
+    }
+
+    /// Forgetting costs applying a notice twice at most.
+    fn forget_unlisted(&mut self) {
+        let listed = self.notices.iter().copied().zip(self.generations.iter().copied());
+        // An owed notice is listed, but has not been taken in.
+        self.ages = listed.filter(|(n, _)| self.seen.contains_key(n)).collect();
+        self.seen = self.ages.iter().copied().collect();
+    }
+
+    fn forget_before(&mut self, generation: u32) {
+        while let Some(&(notice, age)) = self.ages.front()
+            && age < generation
+        {
+            if self.seen.get(&notice) == Some(&age) {
+                self.seen.remove(&notice);
+            }
+            self.ages.pop_front();
         }
     }
 
@@ -140,8 +166,7 @@ impl Signature {
             return;
         }
         let start = self.notices.len() - self.unpublished;
-        let fresh: Vec<Notice> = self.notices[start..].iter().map(|(n, _)| *n).collect();
-        fabric.write_notices(self.buffer(), start as u32, &fresh);
+        fabric.write_notices(self.buffer(), start as u32, &self.notices[start..]);
         self.tell(fabric);
     }
 
@@ -149,22 +174,19 @@ impl Signature {
     /// of this interval may have been taken in while this process, slower than its writer, was still in the last meeting, and a process
     /// slower still has to find it here in this one.
     pub(crate) fn settle<F: Fabric>(&mut self, fabric: &F) {
-        let generation = self.generation;
-        let before = self.notices.len();
         let kept = u32::from(!fabric.fault(Fault::SettleEarly));
-        self.notices.retain(|(_, g)| *g + kept >= generation);
+        let old = self.generations.partition_point(|g| g + kept < self.generation);
         self.generation += 1;
-        let forget = self.generation.saturating_sub(FORGET_AFTER);
-        if self.seen.values().any(|g| *g < forget) {
-            self.seen.retain(|_, g| *g >= forget);
-        }
-        if self.notices.len() != before {
+        self.forget_before(self.generation.saturating_sub(FORGET_AFTER));
+        if old > 0 {
+            self.notices.drain(..old);
+            self.generations.drain(..old);
             self.republish(fabric);
         }
     }
 
     pub(crate) fn sizes(&self) -> (usize, usize) {
-        (self.notices.len(), self.seen.len())
+        (self.notices.len(), self.ages.len())
     }
 
     pub(crate) fn remembered_bound(&self) -> usize {
@@ -180,7 +202,7 @@ impl Signature {
         let seen = self.seen.iter().map(|entry| hash(&|h| entry.hash(h))).fold(0u64, u64::wrapping_add);
         hash(&|h| {
             self.notices.hash(h);
-            self.cursors.hash(h);
+            self.generations.hash(h);
             (seen, self.generation, self.sequence, self.unpublished).hash(h);
             (self.min_out, self.min_applied, self.clock).hash(h);
         })
@@ -197,37 +219,45 @@ impl Signature {
 
     fn republish<F: Fabric>(&mut self, fabric: &F) {
         let min = self.min_out;
-        self.notices.retain(|(n, _)| n.wr_ts > min);
+        self.retain(|n| n.wr_ts > min);
         if self.notices.len() > self.capacity {
             let bound = self.shrink();
             if !fabric.fault(Fault::SilentOverflow) {
                 self.min_out = bound;
             }
         }
+        if self.ages.len() > self.remembered_bound() {
+            self.forget_unlisted();
+        }
         self.sequence = self.sequence.wrapping_add(1);
-        let all: Vec<Notice> = self.notices.iter().map(|(n, _)| *n).collect();
-        fabric.write_notices(self.buffer(), 0, &all);
+        fabric.write_notices(self.buffer(), 0, &self.notices);
         fabric.set_own(Word::LogMin(0), self.min_out);
         self.tell(fabric);
     }
 
+    fn retain(&mut self, keep: impl Fn(&Notice) -> bool) {
+        let mut kept = self.notices.iter().map(&keep);
+        self.generations.retain(|_| kept.next().expect("a generation for each notice"));
+        self.notices.retain(keep);
+    }
+
     /// Drops notices until some room is free; returns the bound that covers them.
     fn shrink(&mut self) -> Timestamp {
-        let mut newest: HashMap<(Rank, Extent), Timestamp> = HashMap::new();
-        for (n, _) in &self.notices {
+        let mut newest: FxHashMap<(Rank, Extent), Timestamp> = FxHashMap::default();
+        for n in &self.notices {
             let ts = newest.entry((n.writer, n.extent)).or_default();
             *ts = (*ts).max(n.wr_ts);
         }
-        self.notices.retain(|(n, _)| newest[&(n.writer, n.extent)] == n.wr_ts);
+        self.retain(|n| newest[&(n.writer, n.extent)] == n.wr_ts);
         let keep = self.capacity - self.capacity / 4;
         if self.notices.len() <= keep {
             return self.min_out;
         }
-        let mut versions: Vec<Timestamp> = self.notices.iter().map(|(n, _)| n.wr_ts).collect();
+        let mut versions: Vec<Timestamp> = self.notices.iter().map(|n| n.wr_ts).collect();
         versions.sort_unstable();
         // Versions equal to the last dropped one go too: the bound would cover them anyway.
         let bound = versions[versions.len() - keep - 1];
-        self.notices.retain(|(n, _)| n.wr_ts > bound);
+        self.retain(|n| n.wr_ts > bound);
         self.min_out.max(bound)
     }
 }
@@ -247,13 +277,13 @@ mod tests {
     }
 
     fn with(capacity: usize, notices: &[Notice]) -> Signature {
-        let mut signature = Signature::new(2, capacity);
+        let mut signature = Signature::new(capacity);
         notices.iter().for_each(|n| signature.add(*n));
         signature
     }
 
     fn listed(signature: &Signature) -> Vec<Notice> {
-        signature.notices.iter().map(|(n, _)| *n).collect()
+        signature.notices.clone()
     }
 
     #[test]
@@ -278,6 +308,9 @@ mod tests {
         signature.add_owed(notice(1, 4, 7));
         assert!(signature.is_new(&notice(1, 4, 7)));
         assert_eq!(listed(&signature), [notice(1, 4, 7)]);
+        // Not even forgetting changes that.
+        signature.forget_unlisted();
+        assert!(signature.is_new(&notice(1, 4, 7)));
         // It is not joined: what it is joined to would count as taken in.
         signature.add(notice(1, 5, 7));
         assert_eq!(listed(&signature), [notice(1, 4, 7), notice(1, 5, 7)]);
@@ -304,7 +337,7 @@ mod tests {
 
     #[test]
     fn memory_of_notices_is_bounded() {
-        let mut signature = Signature::new(2, 4);
+        let mut signature = Signature::new(4);
         for i in 0..10_000 {
             signature.add(notice(1, 2 * i, i));
             let listed = signature.notices.len();

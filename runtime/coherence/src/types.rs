@@ -32,6 +32,41 @@ impl Chunk {
     pub fn block(self, index: u32) -> Block {
         Block(self.0 * CHUNK_BLOCKS + u64::from(index))
     }
+
+    /// The blocks whose bits are set in `mask`, in order.
+    pub fn blocks(self, mask: u64) -> impl Iterator<Item = Block> {
+        ones(mask).map(move |bit| self.block(bit as u32))
+    }
+
+    /// The longest runs of blocks whose bits are set in `mask`, in order.
+    pub fn runs(self, mut mask: u64) -> impl Iterator<Item = Extent> {
+        std::iter::from_fn(move || {
+            (mask != 0).then(|| {
+                let first = mask.trailing_zeros();
+                let count = (mask >> first).trailing_ones();
+                let run = Extent::new(self.block(first), u64::from(count));
+                mask &= !run.mask();
+                run
+            })
+        })
+    }
+
+    /// The shortest extent with all blocks whose bits are set in `mask`, which is not 0.
+    pub fn span(self, mask: u64) -> Extent {
+        let first = mask.trailing_zeros();
+        Extent::new(self.block(first), u64::from(64 - mask.leading_zeros() - first))
+    }
+}
+
+/// Numbers of the bits that are set.
+pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        (word != 0).then(|| {
+            let bit = word.trailing_zeros();
+            word &= word - 1;
+            u64::from(bit)
+        })
+    })
 }
 
 /// A run of consecutive blocks.
@@ -78,6 +113,12 @@ impl Extent {
         })
     }
 
+    /// The extent cut into pieces of at most `most` blocks.
+    pub fn pieces(self, most: u64) -> impl Iterator<Item = Extent> {
+        (0..self.count.div_ceil(most))
+            .map(move |i| Extent::new(Block(self.first.0 + i * most), most.min(self.count - i * most)))
+    }
+
     /// Mask of the extent's bits in its chunk's mark words. The extent must lie in one chunk.
     pub fn mask(self) -> u64 {
         debug_assert!(self.count > 0 && self.first.chunk() == Block(self.end().0 - 1).chunk());
@@ -89,9 +130,16 @@ impl Extent {
 /// lease (below 2^17), so 10^6 releases a second need more than four years even if every one hits the longest lease.
 pub type Timestamp = u64;
 
-/// In [`crate::fabric::Word::Rd`]: the lease of a copy, or of a home that was taken. Readers extend leases at homes only; whoever takes a home closes
-/// its lease in the same step in which it learns it, so that a late reader cannot make the copy left behind look newer than it is.
-pub(crate) const CLOSED: Timestamp = 1 << 63;
+/// What a process knows of a block; peers can read and change it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// See [`crate::Link`].
+    pub link: u64,
+    /// At a copy: its lease. At a home, the chunk's lease counts, see [`crate::Word::Lease`].
+    pub rd_ts: Timestamp,
+    /// At a home: version, unless [`crate::Word::Floor`] is greater. At a copy: version held, or known from a notice when the state is noticed.
+    pub wr_ts: Timestamp,
+}
 
 /// `writer` published the blocks of `extent` as version `wr_ts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,4 +150,30 @@ pub struct Notice {
     pub extent: Extent,
     /// Version. Greater than every lease given on an older version of these blocks.
     pub wr_ts: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_and_runs_agree() {
+        let chunk = Chunk(3);
+        for mask in [1, 1 << 63, u64::MAX, 0b1011_0011, 0xf000_0000_0000_000f] {
+            let runs: Vec<Extent> = chunk.runs(mask).collect();
+            assert_eq!(runs.iter().fold(0, |all, run| all | run.mask()), mask);
+            assert!(runs.windows(2).all(|w| w[0].end() < w[1].first), "{runs:?} are longest runs, in order");
+            let blocks: Vec<Block> = runs.iter().flat_map(|run| run.blocks()).collect();
+            assert_eq!(chunk.blocks(mask).collect::<Vec<_>>(), blocks);
+            let span = chunk.span(mask);
+            assert_eq!((span.first, span.end().0 - 1), (blocks[0], blocks.last().unwrap().0));
+        }
+    }
+
+    #[test]
+    fn pieces_cover_an_extent() {
+        let pieces: Vec<u64> = Extent::new(Block(70), 10).pieces(4).map(|p| p.count).collect();
+        assert_eq!(pieces, [4, 4, 2]);
+        assert_eq!(Extent::new(Block(70), 8).pieces(4).last(), Some(Extent::new(Block(74), 4)));
+    }
 }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use crate::primitive::{sleep, spin_loop, yield_now};
+
 /// State of one wait.
 #[derive(Debug, Default)]
 pub struct Backoff {
     attempts: u32,
 }
 
-const SPINS: u32 = 64;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
 const YIELDS: u32 = 64;
 const SLEEP: Duration = Duration::from_micros(20);
 
@@ -17,11 +19,11 @@ impl Backoff {
     pub fn pause(&mut self) {
         self.attempts = self.attempts.saturating_add(1);
         if self.attempts < SPINS {
-            std::hint::spin_loop();
+            spin_loop();
         } else if self.attempts < SPINS + YIELDS {
-            std::thread::yield_now();
+            yield_now();
         } else {
-            std::thread::sleep(SLEEP);
+            sleep(SLEEP);
         }
     }
 }

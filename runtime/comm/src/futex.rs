@@ -2,8 +2,22 @@
 
 use std::sync::atomic::AtomicU32;
 
-/// Wakes everybody.
-pub const ALL: u32 = u32::MAX;
+pub use crate::wait::ALL;
+use crate::wait::Sleep;
+
+/// The kernel's futexes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Futex;
+
+impl Sleep for Futex {
+    fn wait(&self, word: &AtomicU32, seen: u32, mask: u32) {
+        wait(word, seen, mask);
+    }
+
+    fn wake(&self, word: &AtomicU32, mask: u32) {
+        wake(word, mask);
+    }
+}
 
 /// Sleeps while `*word == seen`, until woken with a `mask` that shares a bit, or for no reason at all.
 pub fn wait(word: &AtomicU32, seen: u32, mask: u32) {

@@ -5,8 +5,20 @@
 //!
 //! Memory that others write is reached through raw pointers, atomics and [`copy`] only, never through references to bytes.
 
+//! The lock-free parts take their atomics from `primitive`, so that loom can search their interleavings; the rest does without it then.
+
 pub mod backoff;
+mod primitive;
+pub mod quiesce;
+pub mod wait;
+
+#[cfg(not(loom))]
 pub mod copy;
+#[cfg(not(loom))]
+pub mod diff;
+#[cfg(not(loom))]
 pub mod futex;
+#[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
 pub mod shm;

@@ -111,6 +111,18 @@ impl MemoryFile {
     }
 }
 
+/// Reserves zero memory anywhere, without commitment.
+pub fn reserve(bytes: usize) -> Result<*mut u8, SegmentError> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: the kernel picks a free place.
+    let got =
+        unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if got == libc::MAP_FAILED {
+        return Err(SegmentError::Map { address: 0, bytes, source: io::Error::last_os_error() });
+    }
+    Ok(got.cast())
+}
+
 /// Reserves zero memory at an address that must be free, without commitment.
 pub fn reserve_at(address: usize, bytes: usize) -> Result<*mut u8, SegmentError> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;

@@ -1,6 +1,6 @@
 //! The heap's C entry points; their types are checked against [`dsm_abi::for_each_entry`] in `lib.rs`.
 
-use super::{allocate, free, own_size, owner};
+use super::{allocate_at, free, own_size, owner};
 use crate::{check, memory, sync};
 
 const ALIGN: usize = 16;
@@ -9,17 +9,30 @@ fn pointer(allocation: Option<(usize, bool)>) -> *mut u8 {
     allocation.map_or(std::ptr::null_mut(), |(address, _)| address as *mut u8)
 }
 
-/// See [`dsm_abi::entries`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_malloc(size: u64) -> *mut u8 {
-    pointer(allocate(size as usize, ALIGN))
+unsafe extern "C" {
+    // In C, where a function can ask for its return address: each calls the function below of its name.
+    pub(crate) fn __dsm_malloc(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_calloc(count: u64, size: u64) -> *mut u8;
+    pub(crate) fn __dsm_realloc(old: *mut u8, size: u64) -> *mut u8;
+    pub(crate) fn __dsm_aligned_alloc(align: u64, size: u64) -> *mut u8;
+    pub(crate) fn __dsm_posix_memalign(out: *mut u8, align: u64, size: u64) -> u32;
+    pub(crate) fn __dsm_strdup(s: *mut u8) -> *mut u8;
+    pub(crate) fn __dsm_strndup(s: *mut u8, n: u64) -> *mut u8;
+    pub(crate) fn __dsm_new(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_new_aligned(size: u64, align: u64) -> *mut u8;
 }
 
-/// See [`dsm_abi::entries`].
+/// `malloc`; `site` is the caller's address, 0 if unknown, here and below.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_calloc(count: u64, size: u64) -> *mut u8 {
+pub extern "C" fn dsm_rt_malloc(size: u64, site: usize) -> *mut u8 {
+    pointer(allocate_at(size as usize, ALIGN, site))
+}
+
+/// `calloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dsm_rt_calloc(count: u64, size: u64, site: usize) -> *mut u8 {
     let Some(bytes) = (count as usize).checked_mul(size as usize) else { return std::ptr::null_mut() };
-    let allocation = allocate(bytes, ALIGN);
+    let allocation = allocate_at(bytes, ALIGN, site);
     if let Some((address, false)) = allocation {
         check::writable(address, bytes);
         // SAFETY: a new object of at least `bytes` bytes, made writable.
@@ -28,12 +41,12 @@ pub extern "C" fn __dsm_calloc(count: u64, size: u64) -> *mut u8 {
     pointer(allocation)
 }
 
-/// See [`dsm_abi::entries`].
+/// `realloc`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_realloc(old: *mut u8, size: u64) -> *mut u8 {
+pub unsafe extern "C" fn dsm_rt_realloc(old: *mut u8, size: u64, site: usize) -> *mut u8 {
     let (address, size) = (old as usize, size as usize);
     if address == 0 {
-        return __dsm_malloc(size as u64);
+        return dsm_rt_malloc(size as u64, site);
     }
     let Some(rank) = owner(address) else {
         // SAFETY: not ours, so the program got it from the C library.
@@ -54,7 +67,7 @@ pub unsafe extern "C" fn __dsm_realloc(old: *mut u8, size: u64) -> *mut u8 {
         // bytes end up where the new object's contents are indeterminate.
         memory::arena(rank).end - address
     };
-    let Some((new, _)) = allocate(size, ALIGN) else { return std::ptr::null_mut() };
+    let Some((new, _)) = allocate_at(size, ALIGN, site) else { return std::ptr::null_mut() };
     let bytes = size.min(old_bytes);
     check::readable(address, bytes);
     check::writable(new, bytes);
@@ -72,22 +85,22 @@ pub extern "C" fn __dsm_free(object: *mut u8) {
     }
 }
 
-/// See [`dsm_abi::entries`].
+/// `aligned_alloc`.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_aligned_alloc(align: u64, size: u64) -> *mut u8 {
+pub extern "C" fn dsm_rt_aligned_alloc(align: u64, size: u64, site: usize) -> *mut u8 {
     if !align.is_power_of_two() {
         return std::ptr::null_mut();
     }
-    pointer(allocate(size as usize, (align as usize).max(ALIGN)))
+    pointer(allocate_at(size as usize, (align as usize).max(ALIGN), site))
 }
 
-/// See [`dsm_abi::entries`].
+/// `posix_memalign`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_posix_memalign(out: *mut u8, align: u64, size: u64) -> u32 {
+pub unsafe extern "C" fn dsm_rt_posix_memalign(out: *mut u8, align: u64, size: u64, site: usize) -> u32 {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>() as u64) {
         return libc::EINVAL as u32;
     }
-    let Some((address, _)) = allocate(size as usize, (align as usize).max(ALIGN)) else {
+    let Some((address, _)) = allocate_at(size as usize, (align as usize).max(ALIGN), site) else {
         return libc::ENOMEM as u32;
     };
     check::writable(out as usize, size_of::<usize>());
@@ -107,38 +120,27 @@ pub unsafe extern "C" fn __dsm_malloc_usable_size(object: *mut u8) -> u64 {
     }
 }
 
-/// See [`dsm_abi::entries`].
+/// `strndup`; `strdup` with the greatest `n`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_strdup(s: *mut u8) -> *mut u8 {
-    // SAFETY: the program passes a NUL-terminated string.
-    unsafe {
-        let len = check::readable_string(s as usize);
-        copy(s, len)
-    }
-}
-
-/// See [`dsm_abi::entries`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_strndup(s: *mut u8, n: u64) -> *mut u8 {
+pub unsafe extern "C" fn dsm_rt_strndup(s: *mut u8, n: u64, site: usize) -> *mut u8 {
     let mut len = 0;
     // SAFETY: the program passes a string of `n` bytes or a NUL; bytes are made readable one by one.
     unsafe {
-        while len < n as usize {
-            check::readable(s as usize + len, 1);
-            if *s.add(len) == 0 {
-                break;
+        if n == u64::MAX {
+            len = check::readable_string(s as usize);
+        } else {
+            while len < n as usize {
+                check::readable(s as usize + len, 1);
+                if *s.add(len) == 0 {
+                    break;
+                }
+                len += 1;
             }
-            len += 1;
         }
-        copy(s, len)
     }
-}
-
-/// A terminated copy of the `len` readable bytes at `s`.
-unsafe fn copy(s: *mut u8, len: usize) -> *mut u8 {
-    let Some((new, _)) = allocate(len + 1, ALIGN) else { return std::ptr::null_mut() };
+    let Some((new, _)) = allocate_at(len + 1, ALIGN, site) else { return std::ptr::null_mut() };
     check::writable(new, len + 1);
-    // SAFETY: a new writable object of len + 1 bytes; the source is readable as the caller says.
+    // SAFETY: a new writable object of len + 1 bytes; the `len` bytes of the source were made readable.
     unsafe {
         (new as *mut u8).copy_from_nonoverlapping(s, len);
         (new as *mut u8).add(len).write(0);
@@ -146,17 +148,17 @@ unsafe fn copy(s: *mut u8, len: usize) -> *mut u8 {
     new as *mut u8
 }
 
-/// See [`dsm_abi::entries`].
+/// `operator new`.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_new(size: u64) -> *mut u8 {
-    __dsm_new_aligned(size, ALIGN as u64)
+pub extern "C" fn dsm_rt_new(size: u64, align: u64, site: usize) -> *mut u8 {
+    match allocate_at(size as usize, (align as usize).max(ALIGN), site) {
+        Some((address, _)) => address as *mut u8,
+        None => crate::start::die("operator new: out of memory"),
+    }
 }
 
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_new_aligned(size: u64, align: u64) -> *mut u8 {
-    match allocate(size as usize, (align as usize).max(ALIGN)) {
-        Some((address, _)) => address as *mut u8,
-        None => crate::start::die("operator new: out of memory"),
-    }
+pub extern "C" fn __dsm_new_aligned_nothrow(size: u64, align: u64) -> *mut u8 {
+    pointer(allocate_at(size as usize, (align as usize).max(ALIGN), 0))
 }

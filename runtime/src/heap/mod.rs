@@ -6,40 +6,83 @@ pub mod entries;
 pub mod extents;
 mod foreign;
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{memory, sync};
+use crate::image::{self, Place};
+use crate::memory::rules::Rules;
+use crate::{memory, race, sync};
 use arena::Arena;
 
-fn own() -> &'static Mutex<Arena> {
-    static ARENA: OnceLock<Mutex<Arena>> = OnceLock::new();
-    ARENA.get_or_init(|| Mutex::new(Arena::new(memory::arena(sync::rank()).end.saturating_sub(base()))))
+/// A piece of this process's arena, with one block size.
+struct Part {
+    base: usize,
+    bytes: usize,
+    arena: Mutex<Arena>,
 }
 
-/// First address in use: aligned well, so that offsets and addresses share their alignment.
-fn base() -> usize {
-    memory::arena(sync::rank()).start.next_multiple_of(1 << 21)
+/// The general part, then one for each block size that the rules name.
+fn parts() -> &'static [Part] {
+    static PARTS: OnceLock<Vec<Part>> = OnceLock::new();
+    PARTS.get_or_init(|| {
+        let geometry = memory::get().geometry();
+        (0..=geometry.heap_blocks().len())
+            .map(|part| {
+                let range = geometry.arena_part(sync::rank(), part);
+                Part { base: range.start, bytes: range.len(), arena: Mutex::new(Arena::new(range.len())) }
+            })
+            .collect()
+    })
 }
 
-/// Allocates from this process's arena: address, and whether the bytes are known to be zero.
-pub fn allocate(size: usize, align: usize) -> Option<(usize, bool)> {
-    let object = own().lock().allocate(size, align);
-    if object.is_none() {
-        report_exhaustion(size);
+/// The part that holds an address of this process's arena.
+fn part_of(address: usize) -> Option<&'static Part> {
+    parts().iter().find(|part| (part.base..part.base + part.bytes).contains(&address))
+}
+
+/// Allocates from this process's arena: address, and whether the bytes are known to be zero. `site` is the return address of the program's
+/// call, or 0.
+pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, bool)> {
+    let rules = memory::get().rules();
+    let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
+    let Some(object) = part.arena.lock().allocate(size, align) else {
+        report_exhaustion(size, part.bytes);
+        return None;
+    };
+    let address = part.base + object.offset;
+    if race::is_on() {
+        race::note_allocation(address, size, site);
     }
-    object.map(|object| (base() + object.offset, object.fresh))
+    Some((address, object.fresh))
 }
 
-fn report_exhaustion(size: usize) {
+/// As [`allocate_at`], for the runtime itself.
+pub fn allocate(size: usize, align: usize) -> Option<(usize, bool)> {
+    allocate_at(size, align, 0)
+}
+
+fn chosen_part(rules: &Rules, size: usize, site: usize) -> &'static Part {
+    static PLACES: Mutex<Option<HashMap<usize, Place>>> = Mutex::new(None);
+    let is_at = |file: &str, line| {
+        let mut places = PLACES.lock();
+        places.get_or_insert_default().entry(site).or_insert_with(|| image::call_site(site)).is(file, line)
+    };
+    let index = rules.for_allocation(size, is_at).and_then(|bytes| {
+        let blocks = memory::get().geometry().heap_blocks();
+        blocks.iter().position(|b| *b == bytes)
+    });
+    &parts()[index.map_or(0, |index| index + 1)]
+}
+
+fn report_exhaustion(size: usize, room: usize) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     if !REPORTED.swap(true, Ordering::Relaxed) {
         eprintln!(
-            "dsm: error: process {} cannot allocate {size} bytes: its part of the shared heap has {} bytes; set DSM_HEAP to a larger size",
-            sync::rank(),
-            memory::arena(sync::rank()).len()
+            "dsm: error: process {} cannot allocate {size} bytes: its part of the shared heap has {room} bytes; set DSM_HEAP to a larger size",
+            sync::rank()
         );
     }
 }
@@ -58,14 +101,15 @@ pub fn owner(address: usize) -> Option<u32> {
 
 /// Usable bytes of an object of this process's arena.
 pub fn own_size(address: usize) -> Option<usize> {
-    own().lock().size(address.checked_sub(base())?)
+    let part = part_of(address)?;
+    part.arena.lock().size(address - part.base)
 }
 
 /// Frees an object of any arena; other addresses belong to the C library.
 pub fn free(address: usize) {
     match owner(address) {
         Some(rank) if rank == sync::rank() => {
-            let freed = address.checked_sub(base()).is_some_and(|offset| own().lock().free(offset));
+            let freed = part_of(address).is_some_and(|part| part.arena.lock().free(address - part.base));
             if !freed {
                 crate::start::die(&format!(
                     "free of {address:#x}, where no object of the shared heap begins"

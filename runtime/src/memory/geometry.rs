@@ -6,24 +6,33 @@
 //!   heap     arenas of rank 0, 1, …  SHARED_BASE …
 //!   stacks   of rank 0, 1, …         behind the arenas
 //!
-//! segment of each process            data | twins | records | marks | signature buffers | control
+//! segment of each process            data | twins | records | headers | marks | signature buffers | control
 //! ```
-//! Every part starts on a chunk boundary, so that a chunk of blocks has one default home and consecutive addresses.
+//! Every part starts on a chunk boundary of the largest blocks, so that a chunk of blocks has one default home and consecutive addresses.
+//! Twins, records and marks are laid out for every block size everywhere; what is not touched takes no memory.
 
 use std::ops::Range;
 
-use dsm_abi::layout::{PEER_BASE, SHARED_BASE, SHARED_END};
-use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, MarkKind, Rank};
+use dsm_abi::layout::PEER_BASE;
+use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, MarkKind, Rank};
 
-/// Bytes of a block's record: link, lease, version.
-pub const RECORD_BYTES: usize = 24;
+use crate::race;
+
+use super::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
+
+/// Bytes of the records of a chunk: its blocks' links, then lease and version of each.
+pub const RECORDS_BYTES: usize = CHUNK_BLOCKS as usize * 24;
+/// Bytes for a chunk as a whole: lock of its records, lease, floor, and one word to spare, so that it is in one cache line.
+const HEADER_BYTES: usize = 32;
 /// Bytes of a notice in a signature buffer.
 pub const NOTICE_BYTES: usize = 32;
-/// Levels of the bit sets over blocks.
-pub const MARK_LEVELS: usize = 4;
-/// Blocks that a word of the highest mark level covers.
-const TOP_BLOCKS: u64 = 64u64.pow(MARK_LEVELS as u32);
+/// Most levels of the bit sets over blocks.
+const MARK_LEVELS: usize = 8;
+/// Most words of the highest level: a release looks at all of them, however little was written.
+const TOP_WORDS: u64 = 4;
 const PAGE: usize = 4096;
+/// Unit of the parts of the data.
+const UNIT: usize = 1 << UNIT_SHIFT;
 /// Address space for the peers' views, bytes.
 const VIEW_SPACE: usize = 64 << 40;
 /// Bytes of the control area of each segment; laid out by `sync`.
@@ -36,34 +45,47 @@ pub struct Shape {
     pub processes: u32,
     /// Base-two logarithm of the line size.
     pub line_shift: u32,
-    /// Bytes of a block.
+    /// Bytes of a block where nothing else is said.
     pub block_bytes: usize,
     /// Address range of the program's shared globals.
     pub globals: Range<usize>,
+    /// Address range for heap and stacks.
+    pub region: Range<usize>,
     /// Heap arena of a process, bytes; shrunk if many processes would not fit.
     pub arena_bytes: usize,
+    /// Further block sizes, bytes, for which each arena has a part.
+    pub heap_blocks: Vec<usize>,
     /// Shared stack of a thread, bytes.
     pub stack_bytes: usize,
     /// Shared stacks of a process.
     pub stacks: usize,
     /// Notices that a signature buffer holds.
     pub notices: usize,
+    /// Whether writes and allocations are remembered for race reports.
+    pub race: bool,
 }
 
 /// See the module documentation.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Geometry {
     shape: Shape,
-    block_shift: u32,
+    blocks: BlockMap,
     arena_bytes: usize,
+    /// Bytes of each part of an arena that has a block size of its own.
+    part_bytes: usize,
     stacks_bytes: usize,
     /// Offset of the heap in the shared data.
     heap_offset: usize,
     data_bytes: usize,
     records: usize,
+    mark_levels: usize,
+    headers: usize,
     marks: [[usize; MARK_LEVELS]; 4],
     buffers: [usize; 2],
     control: usize,
+    writes: usize,
+    sites: usize,
+    clock: usize,
     segment_bytes: usize,
 }
 
@@ -73,61 +95,92 @@ impl Geometry {
     /// # Errors
     /// A sentence that says what does not fit, and what to change.
     pub fn new(shape: Shape) -> Result<Geometry, String> {
-        let line = 1usize << shape.line_shift;
-        let block = shape.block_bytes.max(line);
-        if !block.is_power_of_two() {
-            return Err(format!("a block of {block} bytes is not a power of two; set DSM_BLOCK to one"));
-        }
-        if !shape.globals.start.is_multiple_of(block.min(1 << 16)) {
+        let block = shape.block_bytes.max(1 << shape.line_shift);
+        if !block.is_power_of_two() || block > 1 << MAX_BLOCK_SHIFT {
             return Err(format!(
-                "the program's shared globals start at {:#x}, which is no multiple of the block size {block}; \
-                 set DSM_BLOCK to at most {}",
-                shape.globals.start,
-                1usize << shape.globals.start.trailing_zeros()
+                "a block of {block} bytes is not possible; set DSM_BLOCK to a power of two up to 65536"
             ));
         }
-        let chunk = block * CHUNK_BLOCKS as usize;
-        let room = (SHARED_END - SHARED_BASE) as usize;
+        if !shape.globals.start.is_multiple_of(1 << MAX_BLOCK_SHIFT) {
+            return Err(format!(
+                "the program's shared globals start at {:#x}, which is no multiple of 65536; link with dsm-cc",
+                shape.globals.start
+            ));
+        }
+        let room = shape.region.len();
         let processes = shape.processes as usize;
-        let stacks_bytes = (shape.stack_bytes.next_multiple_of(PAGE) * shape.stacks).next_multiple_of(chunk);
-        // Twice the data (twins), records and marks: a segment is at most three times the data.
-        let most = room.min(VIEW_SPACE / processes / 3) / processes;
-        if stacks_bytes + chunk > most {
+        let stacks_bytes = (shape.stack_bytes.next_multiple_of(PAGE) * shape.stacks).next_multiple_of(UNIT);
+        // Twice the data (twins), records and marks: a segment is at most three times the data; four times with what race reports need.
+        let times = if shape.race { 4 } else { 3 };
+        let most = room.min(VIEW_SPACE / processes / times) / processes;
+        if stacks_bytes + UNIT > most {
             return Err(format!(
                 "{processes} processes with shared stacks of {stacks_bytes} bytes each do not fit; lower DSM_STACK"
             ));
         }
-        let arena_bytes = (shape.arena_bytes.min(most - stacks_bytes) / chunk * chunk).max(chunk);
-        let heap_offset = shape.globals.len().next_multiple_of(chunk);
+        let arena_bytes = (shape.arena_bytes.min(most - stacks_bytes) / UNIT * UNIT).max(UNIT);
+        // One half for the rest.
+        let parts = shape.heap_blocks.len();
+        let part_bytes = if parts == 0 { 0 } else { arena_bytes / (2 * parts) / UNIT * UNIT };
+        if parts > 0 && part_bytes == 0 {
+            return Err(format!(
+                "a heap of {arena_bytes} bytes has no room for {parts} further block sizes; set DSM_HEAP to at least {}",
+                2 * parts * UNIT
+            ));
+        }
+        let heap_offset = shape.globals.len().next_multiple_of(UNIT);
         let data_bytes = heap_offset + (arena_bytes + stacks_bytes) * processes;
-        let blocks = data_bytes as u64 / block as u64;
+        let blocks = BlockMap::new(data_bytes, shape.line_shift, block.trailing_zeros());
         let mut end = 2 * data_bytes;
-        let mut place = |bytes: usize| {
-            let at = end;
-            end += bytes.next_multiple_of(PAGE);
+        let mut place = |bytes: usize, align: usize| {
+            let at = end.next_multiple_of(align);
+            end = at + bytes;
             at
         };
-        let records = place(blocks as usize * RECORD_BYTES);
-        let tops = blocks.div_ceil(TOP_BLOCKS) as usize;
-        let marks = std::array::from_fn(|_| {
-            std::array::from_fn(|level| place(tops * 8 * 64usize.pow((MARK_LEVELS - 1 - level) as u32)))
-        });
+        let chunks = blocks.end().div_ceil(CHUNK_BLOCKS) as usize;
+        let records = place(chunks * RECORDS_BYTES, PAGE);
+        let headers = place(chunks * HEADER_BYTES, PAGE);
+        let mark_words = |level: usize| blocks.end().div_ceil(64u64.pow(level as u32 + 1));
+        let mark_levels = (2..MARK_LEVELS).find(|n| mark_words(n - 1) <= TOP_WORDS).unwrap_or(MARK_LEVELS);
+        // The small levels of all kinds together, so that they share pages.
+        let mut marks = [[0; MARK_LEVELS]; 4];
+        for level in (0..mark_levels).rev() {
+            for kind in &mut marks {
+                kind[level] = place(8 * mark_words(level) as usize, 64);
+            }
+        }
         // Room for one release more than the bound: the list is cut after it was extended.
-        let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES));
-        let control = place(CONTROL_BYTES);
-        Ok(Geometry {
-            block_shift: block.trailing_zeros(),
+        let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES, PAGE));
+        let control = place(CONTROL_BYTES, PAGE);
+        let race = usize::from(shape.race);
+        let writes = place(race * blocks.end() as usize * race::WRITE_BYTES, PAGE);
+        let sites = place(race * race::sites::AREA_BYTES, PAGE);
+        let clock = place(race * (processes + race::clocks::NOTES) * 8, PAGE);
+        let geometry = Geometry {
+            blocks,
             arena_bytes,
+            part_bytes,
             stacks_bytes,
             heap_offset,
             data_bytes,
             records,
+            mark_levels,
+            headers,
             marks,
             buffers,
             control,
-            segment_bytes: end,
+            writes,
+            sites,
+            clock,
+            segment_bytes: end.next_multiple_of(PAGE),
             shape,
-        })
+        };
+        for rank in 0..geometry.processes() {
+            for part in 0..parts {
+                geometry.set_blocks(geometry.arena_part(rank, part + 1), geometry.shape.heap_blocks[part]);
+            }
+        }
+        Ok(geometry)
     }
 
     /// Number of processes.
@@ -136,8 +189,23 @@ impl Geometry {
     }
 
     /// Bytes of a block.
-    pub fn block_bytes(&self) -> usize {
-        1 << self.block_shift
+    #[inline]
+    pub fn block_bytes(&self, block: Block) -> usize {
+        1 << self.blocks.shift_of(block)
+    }
+
+    /// Which part of the data has which block size.
+    pub fn blocks(&self) -> &BlockMap {
+        &self.blocks
+    }
+
+    /// Gives the blocks that hold `range` another size, and their neighbours as far as they would be cut. `range` lies in the globals or in the
+    /// region and is not empty. Returns the offsets concerned. No block there may be in use.
+    pub fn set_blocks(&self, range: Range<usize>, bytes: usize) -> Range<usize> {
+        let shift = bytes.trailing_zeros();
+        let offsets = self.blocks.widen(self.offset(range.start)..self.offset(range.end - 1) + 1, shift);
+        self.blocks.set(offsets.clone(), shift);
+        offsets
     }
 
     /// Base-two logarithm of the line size.
@@ -162,7 +230,7 @@ impl Geometry {
 
     /// Address range of heap and stacks.
     pub fn region(&self) -> Range<usize> {
-        let start = SHARED_BASE as usize;
+        let start = self.shape.region.start;
         start..start + self.data_bytes - self.heap_offset
     }
 
@@ -173,13 +241,25 @@ impl Geometry {
 
     /// Heap arena of a process.
     pub fn arena(&self, rank: u32) -> Range<usize> {
-        let start = SHARED_BASE as usize + rank as usize * self.arena_bytes;
+        let start = self.shape.region.start + rank as usize * self.arena_bytes;
         start..start + self.arena_bytes
+    }
+
+    /// Part of a process's arena: 0 has the general block size, the others those of [`Shape::heap_blocks`].
+    pub fn arena_part(&self, rank: u32, part: usize) -> Range<usize> {
+        let arena = self.arena(rank);
+        let end = |part: usize| arena.end - (self.shape.heap_blocks.len() - part) * self.part_bytes;
+        if part == 0 { arena.start..end(0) } else { end(part - 1)..end(part) }
+    }
+
+    /// Block sizes of the arena parts from 1 on, bytes.
+    pub fn heap_blocks(&self) -> &[usize] {
+        &self.shape.heap_blocks
     }
 
     /// Shared stacks of a process.
     pub fn stacks(&self, rank: u32) -> Range<usize> {
-        let all = SHARED_BASE as usize + self.shape.processes as usize * self.arena_bytes;
+        let all = self.shape.region.start + self.shape.processes as usize * self.arena_bytes;
         let start = all + rank as usize * self.stacks_bytes;
         start..start + self.stacks_bytes
     }
@@ -203,20 +283,32 @@ impl Geometry {
         if self.shape.globals.contains(&address) {
             address - self.shape.globals.start
         } else {
-            self.heap_offset + (address - SHARED_BASE as usize)
+            self.heap_offset + (address - self.shape.region.start)
         }
     }
 
     /// Block of a shared address.
     #[inline]
     pub fn block(&self, address: usize) -> Block {
-        Block((self.offset(address) >> self.block_shift) as u64)
+        self.blocks.block(self.offset(address))
     }
 
-    /// The blocks that hold the shared addresses `[first, last]`, both in the globals or both in the region.
+    /// The blocks of one size that hold the shared addresses from `first` on, at most to `last`; both lie in the globals or both in the region.
     pub fn extent(&self, first: usize, last: usize) -> Extent {
-        let block = self.block(first);
-        Extent::new(block, self.block(last).0 - block.0 + 1)
+        let (from, to) = (self.offset(first), self.offset(last));
+        let block = self.blocks.block(from);
+        let end = self.blocks.block(self.blocks.run_end(from, to));
+        Extent::new(block, end.0 - block.0 + 1)
+    }
+
+    /// The blocks of `[first, last]` as extents, each of one size; both addresses lie in the globals or both in the region.
+    pub fn extents(&self, first: usize, last: usize) -> impl Iterator<Item = Extent> + '_ {
+        let mut at = first;
+        std::iter::from_fn(move || {
+            let extent = (at <= last).then(|| self.extent(at, last))?;
+            at = self.address(Block(extent.end().0 - 1)) + self.block_bytes(extent.first);
+            Some(extent)
+        })
     }
 
     /// First address of a block.
@@ -224,7 +316,7 @@ impl Geometry {
     pub fn address(&self, block: Block) -> usize {
         let offset = self.data_offset(block);
         if offset >= self.heap_offset {
-            SHARED_BASE as usize + (offset - self.heap_offset)
+            self.shape.region.start + (offset - self.heap_offset)
         } else {
             self.shape.globals.start + offset
         }
@@ -233,7 +325,7 @@ impl Geometry {
     /// Segment offset of a block's data.
     #[inline]
     pub fn data_offset(&self, block: Block) -> usize {
-        (block.0 as usize) << self.block_shift
+        self.blocks.offset(block)
     }
 
     /// Segment offset of a block's twin.
@@ -242,10 +334,27 @@ impl Geometry {
         self.data_bytes + self.data_offset(block)
     }
 
-    /// Segment offset of a block's record.
+    /// Segment offset of a block's link. Links of a chunk lie behind each other.
     #[inline]
-    pub fn record_offset(&self, block: Block) -> usize {
-        self.records + block.0 as usize * RECORD_BYTES
+    pub fn link_offset(&self, block: Block) -> usize {
+        self.records_offset(block) + (block.0 % CHUNK_BLOCKS) as usize * 8
+    }
+
+    /// Segment offset of a block's lease, which its version follows. Those of a chunk lie behind each other.
+    #[inline]
+    pub fn stamps_offset(&self, block: Block) -> usize {
+        self.records_offset(block) + (CHUNK_BLOCKS + 2 * (block.0 % CHUNK_BLOCKS)) as usize * 8
+    }
+
+    #[inline]
+    fn records_offset(&self, block: Block) -> usize {
+        self.records + block.chunk().0 as usize * RECORDS_BYTES
+    }
+
+    /// Segment offset of the words of a chunk: lock of its records, lease, floor.
+    #[inline]
+    pub fn header_offset(&self, chunk: Chunk) -> usize {
+        self.headers + chunk.0 as usize * HEADER_BYTES
     }
 
     /// Segment offset of a mark word.
@@ -260,9 +369,14 @@ impl Geometry {
         self.marks[kind][level as usize] + index as usize * 8
     }
 
+    /// Number of levels of the bit sets.
+    pub fn mark_levels(&self) -> u8 {
+        self.mark_levels as u8
+    }
+
     /// Words of the highest mark level.
     pub fn top_mark_words(&self) -> u64 {
-        (self.data_bytes as u64 >> self.block_shift).div_ceil(TOP_BLOCKS)
+        self.blocks.end().div_ceil(64u64.pow(self.mark_levels as u32))
     }
 
     /// Segment offset of a signature buffer.
@@ -273,6 +387,28 @@ impl Geometry {
     /// Segment offset of the control area.
     pub fn control_offset(&self) -> usize {
         self.control
+    }
+
+    /// Segment offset of a block's last write, where races are looked for.
+    pub fn write_offset(&self, block: Block) -> usize {
+        self.writes + block.0 as usize * race::WRITE_BYTES
+    }
+
+    /// Segment offset of the ring of allocations, where races are looked for.
+    pub fn sites_offset(&self) -> usize {
+        self.sites
+    }
+
+    /// Segment offset of a word of the vector clock, where races are looked for.
+    pub fn clock_offset(&self, i: u32) -> usize {
+        self.clock + i as usize * 8
+    }
+
+    /// Process and thread whose shared stack holds the address.
+    pub fn stack_of(&self, address: usize) -> Option<(u32, u32)> {
+        let rank = (0..self.shape.processes).find(|rank| self.stacks(*rank).contains(&address))?;
+        let thread = (address - self.stacks(rank).start) / self.shape.stack_bytes.next_multiple_of(PAGE);
+        Some((rank, thread as u32))
     }
 
     /// Whose a block is at the start: globals belong to process 0, heap and stacks to their process.
@@ -294,6 +430,7 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsm_abi::layout::{SHARED_BASE, SHARED_END};
 
     fn geometry(processes: u32) -> Geometry {
         Geometry::new(Shape {
@@ -301,10 +438,13 @@ mod tests {
             line_shift: 6,
             block_bytes: 256,
             globals: 0x400000..0x412345,
+            region: SHARED_BASE as usize..SHARED_END as usize,
             arena_bytes: 1 << 30,
+            heap_blocks: Vec::new(),
             stack_bytes: 1 << 20,
             stacks: 16,
             notices: 1024,
+            race: false,
         })
         .unwrap()
     }
@@ -335,6 +475,25 @@ mod tests {
         assert_eq!(g.offset(address), 0x123);
         assert_eq!(g.address(g.block(address)), 0x5555_5570_0100);
         assert!(g.is_shared(address) && !g.is_shared(0x5555_5571_0000));
+    }
+
+    #[test]
+    fn arenas_have_parts_with_their_block_sizes() {
+        let mut shape = geometry(2).shape;
+        shape.heap_blocks = vec![64, 65536];
+        let g = Geometry::new(shape).unwrap();
+        let bytes = |address| g.block_bytes(g.block(address));
+        for rank in 0..2 {
+            let parts: Vec<_> = (0..3).map(|part| g.arena_part(rank, part)).collect();
+            assert_eq!((parts[0].start, parts[2].end), (g.arena(rank).start, g.arena(rank).end));
+            assert!(parts.windows(2).all(|p| p[0].end == p[1].start));
+            for (part, expected) in parts.iter().zip([256, 64, 65536]) {
+                assert_eq!((bytes(part.start), bytes(part.end - 1)), (expected, expected));
+            }
+        }
+        let end = g.arena_part(0, 0).end;
+        let extent = g.extent(end - 1000, end + 1000);
+        assert_eq!((extent.count, g.address(extent.end())), (4, end), "an extent has one block size");
     }
 
     #[test]

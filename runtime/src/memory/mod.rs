@@ -3,7 +3,11 @@
 //! In a job of several processes each keeps its copy of the shared data in a segment of its own, mapped at the same addresses everywhere
 //! and, as views, into its peers. A single process has plain private memory and no coherence at all.
 
+pub mod blocks;
+mod executable;
 pub mod geometry;
+pub mod reblock;
+pub mod rules;
 pub mod table;
 
 use std::ops::Range;
@@ -11,6 +15,9 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use dsm_abi::layout::{
+    ADDRESS_BITS, COMPACT_ADDRESS_BITS, COMPACT_BASE, COMPACT_END, SHARED_BASE, SHARED_END,
+};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 use dsm_coherence::Coherence;
 use dsm_comm::futex;
@@ -19,8 +26,11 @@ use dsm_comm::shm::Views;
 
 use crate::config;
 use crate::fabric::ShmFabric;
+use crate::image;
 use crate::job::{Job, JobPage};
+use crate::race;
 use geometry::{Geometry, Shape};
+use rules::Rules;
 use table::StateTable;
 
 unsafe extern "C" {
@@ -34,6 +44,7 @@ pub struct Memory {
     geometry: &'static Geometry,
     table: StateTable,
     rank: u32,
+    rules: Rules,
     shared: Option<Shared>,
 }
 
@@ -71,19 +82,36 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         )));
     }
     let config = config::get();
+    let (table, region) = place(job, line_shift)?;
+    let line_bytes = 1 << line_shift;
+    let block_bytes = config.block_bytes.max(line_bytes);
+    if block_bytes != config.block_bytes && job.rank == 0 {
+        eprintln!(
+            "dsm: warning: DSM_BLOCK={} is less than the line of {line_bytes} bytes that the program was compiled for; using {line_bytes}; \
+             compile with -fdsm-line={} for smaller blocks",
+            config.block_bytes, config.block_bytes
+        );
+    }
+    let rules = match config.block_file.as_str() {
+        "" => Rules::default(),
+        path => Rules::read(path, line_bytes).map_err(MemoryError::Layout)?,
+    };
     let geometry = Geometry::new(Shape {
         processes: job.size,
         line_shift,
-        block_bytes: config.block_bytes,
-        globals: dsm_rt_globals_start() as usize..dsm_rt_globals_end() as usize,
+        block_bytes,
+        globals: program_globals(),
+        region,
         arena_bytes: config.heap_bytes,
+        heap_blocks: rules.heap_blocks(block_bytes),
         stack_bytes: config.stack_bytes,
         stacks: config::MAX_THREADS as usize,
         notices: config.notices,
+        race: race::is_on(),
     })
     .map_err(MemoryError::Layout)?;
     let geometry: &'static Geometry = Box::leak(Box::new(geometry));
-    let table = StateTable::reserve(line_shift)?;
+    apply_symbols(&rules, geometry, job.rank);
     let shared = if job.size == 1 {
         let region = geometry.region();
         reserve_at(region.start, region.len())?;
@@ -91,9 +119,49 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
     } else {
         Some(share(job, geometry, table)?)
     };
-    let memory = Memory { geometry, table, rank: job.rank, shared };
+    executable::like_the_stack(&geometry.region());
+    let memory = Memory { geometry, table, rank: job.rank, rules, shared };
     assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
     Ok(())
+}
+
+/// The state table and the place for heap and stacks: of full size, or, under a tool that confines a program to few
+/// address bits, a small one for a process that is alone.
+fn place(job: &Job, line_shift: u32) -> Result<(StateTable, Range<usize>), MemoryError> {
+    let refused = match StateTable::reserve(line_shift, ADDRESS_BITS) {
+        Ok(table) => return Ok((table, SHARED_BASE as usize..SHARED_END as usize)),
+        Err(refused) => refused,
+    };
+    // The stack is the highest mapping of a process.
+    let confined = (&raw const refused as usize) >> COMPACT_ADDRESS_BITS == 0;
+    if job.size > 1 || !confined {
+        return Err(refused.into());
+    }
+    let table = StateTable::reserve(line_shift, COMPACT_ADDRESS_BITS)?;
+    Ok((table, COMPACT_BASE as usize..COMPACT_END as usize))
+}
+
+/// Address range of the program's shared globals.
+pub fn program_globals() -> Range<usize> {
+    dsm_rt_globals_start() as usize..dsm_rt_globals_end() as usize
+}
+
+/// Gives variables the block sizes that the rules name. No process has copies yet.
+fn apply_symbols(rules: &Rules, geometry: &Geometry, rank: u32) {
+    for (name, bytes, line) in &rules.symbols {
+        let mut found = false;
+        for v in image::variables().iter().filter(|v| v.name == *name) {
+            geometry.set_blocks(v.address..v.address + v.bytes, *bytes);
+            found = true;
+        }
+        if !found && rank == 0 {
+            let why = match image::variables() {
+                [] => "the program has no symbol table; link it without -s, and do not strip it",
+                _ => "no shared global variable has this name; `nm` lists the names",
+            };
+            eprintln!("dsm: warning: {}:{line}: symbol {name}: {why}; the rule is ignored", rules.path);
+        }
+    }
 }
 
 fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Shared, MemoryError> {
@@ -126,6 +194,10 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     let own_file = files.swap_remove(job.rank as usize);
     let fabric = ShmFabric::new(geometry, table, views, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
+    let globals = geometry.globals();
+    if race::is_on() && job.rank == 0 && !globals.is_empty() {
+        coherence.watch(geometry.extents(globals.start, globals.end - 1));
+    }
     Ok(Shared { views, coherence, own_file })
 }
 
@@ -158,6 +230,11 @@ fn meet(job: &Job) {
     }
 }
 
+/// Whether [`init`] is done: constructors of libraries run before.
+pub fn is_set_up() -> bool {
+    MEMORY.get().is_some()
+}
+
 /// The memory. Must come after [`init`].
 #[inline]
 pub fn get() -> &'static Memory {
@@ -183,6 +260,12 @@ impl Memory {
         self.table
     }
 
+    /// Block sizes of single allocations.
+    #[inline]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// This process's number.
     #[inline]
     pub fn rank(&self) -> u32 {
@@ -195,6 +278,11 @@ impl Shared {
     pub fn resident_bytes(&self) -> u64 {
         self.own_file.resident_bytes()
     }
+}
+
+/// Whether [`get`] may be called yet.
+pub fn is_up() -> bool {
+    MEMORY.get().is_some()
 }
 
 /// Heap addresses whose first home is the process.

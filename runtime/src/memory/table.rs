@@ -1,9 +1,9 @@
 //! The state table: one byte per line, at a fixed address, for the whole user address space.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use dsm_abi::layout::{ADDRESS_BITS, STATE_BASE};
+use dsm_abi::layout::STATE_BASE;
 use dsm_abi::state;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 
@@ -17,10 +17,10 @@ pub struct StateTable {
 }
 
 impl StateTable {
-    /// Reserves the table; every state is `WRITABLE`.
-    pub fn reserve(line_shift: u32) -> Result<StateTable, SegmentError> {
+    /// Reserves the table for addresses of so many bits; every state is `WRITABLE`.
+    pub fn reserve(line_shift: u32, address_bits: u32) -> Result<StateTable, SegmentError> {
         // Vectorised checks read the states of eight lines at once, the last ones over the end.
-        reserve_at(STATE_BASE as usize, (1 << (ADDRESS_BITS - line_shift)) + 4096)?;
+        reserve_at(STATE_BASE as usize, (1 << (address_bits - line_shift)) + 4096)?;
         Ok(StateTable { line_shift })
     }
 
@@ -39,10 +39,49 @@ impl StateTable {
     /// Sets the states of the lines of `[address, address + bytes)`, which are whole lines, after everything that came before.
     #[inline]
     pub fn set(self, address: usize, bytes: usize, value: u8) {
-        for line in 0..bytes >> self.line_shift {
-            // SAFETY: as in `get`.
-            unsafe { AtomicU8::from_ptr(self.byte(address).add(line)) }.store(value, Ordering::Release);
+        let (first, count) = (self.byte(address), bytes >> self.line_shift);
+        let mut line = 0;
+        // Eight at once where they are a word: readers see single bytes, each of them old or new.
+        let eight = u64::from_ne_bytes([value; 8]);
+        while line < count {
+            // SAFETY: `line` is below `count`, and these lines' bytes are in the table, see `get`; words are only stored where aligned and inside.
+            unsafe {
+                let byte = first.add(line);
+                if byte.addr().is_multiple_of(8) && line + 8 <= count {
+                    AtomicU64::from_ptr(byte.cast()).store(eight, Ordering::Release);
+                    line += 8;
+                } else {
+                    AtomicU8::from_ptr(byte).store(value, Ordering::Release);
+                    line += 1;
+                }
+            }
         }
+    }
+
+    /// Number of lines from the one that holds `address` on that share its state, at most as many as `bytes` has.
+    #[inline]
+    pub fn run(self, address: usize, bytes: usize) -> usize {
+        let (first, count) = (self.byte(address), bytes >> self.line_shift);
+        let state = self.get(address);
+        let eight = u64::from_ne_bytes([state; 8]);
+        let mut line = 1;
+        while line < count {
+            // SAFETY: as in `set`.
+            unsafe {
+                let byte = first.add(line);
+                if byte.addr().is_multiple_of(8)
+                    && line + 8 <= count
+                    && AtomicU64::from_ptr(byte.cast()).load(Ordering::Acquire) == eight
+                {
+                    line += 8;
+                } else if AtomicU8::from_ptr(byte).load(Ordering::Acquire) == state {
+                    line += 1;
+                } else {
+                    break;
+                }
+            }
+        }
+        line
     }
 
     /// Address of the first line in `[from, to]` whose state is at or above `limit`.

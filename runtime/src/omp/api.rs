@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::frame::{self, Frame, Icv};
 use super::icv_words::schedule_kind;
-use super::{get, put};
+use super::{get, put, task};
 use crate::config::{self, Schedule};
 
 macro_rules! queries {
@@ -68,8 +68,8 @@ queries! {
     omp_get_max_threads omp_get_max_threads_ -> i32 = max_threads(frame::current());
     omp_get_num_procs omp_get_num_procs_ -> i32 = super::processors() as i32;
     omp_in_parallel omp_in_parallel_ -> i32 = i32::from(frame::current().active_level > 0);
-    omp_in_final omp_in_final_ -> i32 = i32::from(frame::current().tasks.borrow().explicit_and_final().1);
-    omp_in_explicit_task omp_in_explicit_task_ -> i32 = i32::from(frame::current().tasks.borrow().explicit_and_final().0);
+    omp_in_final omp_in_final_ -> i32 = i32::from(task::with_current(frame::current(), |t| t.is_final) == Some(true));
+    omp_in_explicit_task omp_in_explicit_task_ -> i32 = i32::from(task::with_current(frame::current(), |t| t.is_explicit()) == Some(true));
     omp_get_dynamic omp_get_dynamic_ -> i32 = i32::from(icv().dynamic);
     omp_get_nested omp_get_nested_ -> i32 = i32::from(icv().max_active_levels > 1);
     omp_get_active_level omp_get_active_level_ -> i32 = frame::current().active_level as i32;

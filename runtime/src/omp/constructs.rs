@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::frame;
 use super::ring::{control, word};
 use super::staging::Staged;
-use super::{Loc, get};
+use super::{Loc, get, task};
 use crate::{check, config, heap, sync};
 
 /// Kinds of cancellation.
@@ -68,9 +68,7 @@ pub extern "C" fn __kmpc_push_target_tripcount(_device: i64, _trip: u64) {}
 /// Barrier.
 #[unsafe(no_mangle)]
 pub extern "C" fn __kmpc_barrier(_loc: Loc, _gtid: i32) {
-    let frame = frame::current();
-    frame.tasks.borrow_mut().finish_all();
-    frame.team().barrier();
+    frame::current().team().barrier();
 }
 
 /// Barrier at which a pending cancellation takes effect: 1 if the construct is to be left.
@@ -98,8 +96,11 @@ pub extern "C" fn __kmpc_cancel(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
     }
     let frame = frame::current();
     if kind as u32 == CANCEL_TASKGROUP {
-        frame.tasks.borrow_mut().cancel_group();
-        return 1;
+        let group = task::with_current(frame, |node| node.group.lock().clone()).flatten();
+        if let Some(group) = &group {
+            group.cancel();
+        }
+        return i32::from(group.is_some());
     }
     let pending = frame.team().cancel_request();
     if pending == 0 || kind as u32 == CANCEL_PARALLEL {
@@ -116,7 +117,9 @@ pub extern "C" fn __kmpc_cancellationpoint(_loc: Loc, _gtid: i32, kind: i32) -> 
     }
     let frame = frame::current();
     if kind as u32 == CANCEL_TASKGROUP {
-        return i32::from(frame.tasks.borrow().group_cancelled());
+        let cancelled =
+            task::with_current(frame, |node| node.group.lock().as_ref().is_some_and(|g| g.is_cancelled()));
+        return i32::from(cancelled == Some(true));
     }
     let pending = frame.team().cancel_request();
     i32::from(pending == kind as u32)

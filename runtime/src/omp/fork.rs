@@ -12,7 +12,7 @@ use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, icv_words};
-use crate::{config, sync};
+use crate::{config, memory, race, sync};
 
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
@@ -69,6 +69,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     }
     sync::user_threads_leave();
     if spread {
+        crate::fortran::units::before_fork();
         fork_processes(size, work);
     } else {
         fork_local(size, work);
@@ -109,11 +110,13 @@ fn fork_processes(size: u32, work: Work) {
     ];
     message.extend(icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
+    race::watch_stack();
     sync::fork(&message, participants);
     let mut team =
         Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
     let next = team.run(work);
     sync::join(participants);
+    crate::cxx::adopt_exits();
     let cancelled = next.is_none() || sync::control_load(control::CANCELLED) != 0;
     if cancelled {
         sync::control_store(control::CANCEL, 0);
@@ -126,6 +129,10 @@ fn fork_processes(size: u32, work: Work) {
 pub fn serve() {
     let mut message = Vec::new();
     while sync::wait_fork(&mut message).is_some() {
+        if message[0] == memory::reblock::MESSAGE {
+            memory::reblock::follow(&message);
+            continue;
+        }
         let word = |i: usize| message[i] as u32;
         let (size, participants) = (word(1), word(2));
         let lower = first_thread(size, sync::rank(), participants);
@@ -270,6 +277,6 @@ pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
 
 /// Leaves a region of one thread.
 pub fn pop_serial() {
-    frame::current().tasks.borrow_mut().finish_all();
+    super::task::end_implicit(frame::current());
     frame::pop();
 }

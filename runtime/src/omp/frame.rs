@@ -5,10 +5,11 @@
 //! is boxed, for its end is another call. A frame is used by its own thread only.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use super::dispatch::Dispatch;
 use super::doacross::Doacross;
-use super::task::TaskState;
+use super::task::node::Node;
 use super::team::Team;
 use crate::config::{self, Schedule};
 
@@ -76,8 +77,8 @@ pub struct Frame {
     pub dispatch: RefCell<Dispatch>,
     /// The doacross loop this thread is in.
     pub doacross: RefCell<Option<Doacross>>,
-    /// Explicit tasks.
-    pub tasks: RefCell<TaskState>,
+    /// The task that the thread runs; none before it had anything to do with tasks.
+    pub task: RefCell<Option<Arc<Node>>>,
     /// Whether the reduction in progress holds the distributed lock.
     pub reduction_locked: Cell<bool>,
 }
@@ -105,7 +106,7 @@ impl Frame {
             requested_teams: Cell::new((0, 0)),
             dispatch: RefCell::default(),
             doacross: RefCell::new(None),
-            tasks: RefCell::default(),
+            task: RefCell::default(),
             reduction_locked: Cell::new(false),
         }
     }

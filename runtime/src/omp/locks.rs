@@ -12,7 +12,8 @@ thread_local! {
     static DEPTH: RefCell<HashMap<u64, u32>> = RefCell::new(HashMap::new());
 }
 
-fn nest_set(name: u64) -> u32 {
+/// Takes a lock that the thread may hold already; returns how often it holds it now.
+pub(crate) fn nest_set(name: u64) -> u32 {
     if let Some(depth) = nest_again(name) {
         return depth;
     }
@@ -29,7 +30,8 @@ fn nest_again(name: u64) -> Option<u32> {
     })
 }
 
-fn nest_test(name: u64) -> u32 {
+/// As [`nest_set`], but 0 if another thread holds the lock.
+pub(crate) fn nest_test(name: u64) -> u32 {
     if let Some(depth) = nest_again(name) {
         return depth;
     }
@@ -40,7 +42,8 @@ fn nest_test(name: u64) -> u32 {
     1
 }
 
-fn nest_unset(name: u64) {
+/// Undoes one of the two.
+pub(crate) fn nest_unset(name: u64) {
     let free = DEPTH.with_borrow_mut(|held| match held.get_mut(&name) {
         Some(1) => held.remove(&name).is_some(),
         Some(depth) => {

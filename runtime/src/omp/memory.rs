@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::heap::entries::{__dsm_aligned_alloc, __dsm_calloc, __dsm_free, __dsm_malloc, __dsm_realloc};
+use crate::heap::entries::{__dsm_free, dsm_rt_aligned_alloc, dsm_rt_calloc, dsm_rt_malloc, dsm_rt_realloc};
 
 macro_rules! allocators {
     ($($name:ident($($arg:ident: $t:ty),*) = $body:expr;)*) => {$(
@@ -17,24 +17,24 @@ macro_rules! allocators {
 }
 
 allocators! {
-    omp_alloc(size: u64, _a: usize) = __dsm_malloc(size);
-    omp_calloc(count: u64, size: u64, _a: usize) = __dsm_calloc(count, size);
-    omp_aligned_alloc(align: u64, size: u64, _a: usize) = __dsm_aligned_alloc(align, size);
+    omp_alloc(size: u64, _a: usize) = dsm_rt_malloc(size, 0);
+    omp_calloc(count: u64, size: u64, _a: usize) = dsm_rt_calloc(count, size, 0);
+    omp_aligned_alloc(align: u64, size: u64, _a: usize) = dsm_rt_aligned_alloc(align, size, 0);
     omp_aligned_calloc(align: u64, count: u64, size: u64, _a: usize) = aligned_calloc(align, count, size);
-    omp_realloc(old: *mut u8, size: u64, _a: usize, _b: usize) = __dsm_realloc(old, size);
-    kmp_malloc(size: u64) = __dsm_malloc(size);
-    kmp_aligned_malloc(size: u64, align: u64) = __dsm_aligned_alloc(align, size);
-    kmp_calloc(count: u64, size: u64) = __dsm_calloc(count, size);
-    kmp_realloc(old: *mut u8, size: u64) = __dsm_realloc(old, size);
-    __kmpc_alloc(_gtid: i32, size: u64, _a: usize) = __dsm_malloc(size);
-    __kmpc_aligned_alloc(_gtid: i32, align: u64, size: u64, _a: usize) = __dsm_aligned_alloc(align, size);
-    __kmpc_calloc(_gtid: i32, count: u64, size: u64, _a: usize) = __dsm_calloc(count, size);
-    __kmpc_realloc(_gtid: i32, old: *mut u8, size: u64, _a: usize, _b: usize) = __dsm_realloc(old, size);
+    omp_realloc(old: *mut u8, size: u64, _a: usize, _b: usize) = dsm_rt_realloc(old, size, 0);
+    kmp_malloc(size: u64) = dsm_rt_malloc(size, 0);
+    kmp_aligned_malloc(size: u64, align: u64) = dsm_rt_aligned_alloc(align, size, 0);
+    kmp_calloc(count: u64, size: u64) = dsm_rt_calloc(count, size, 0);
+    kmp_realloc(old: *mut u8, size: u64) = dsm_rt_realloc(old, size, 0);
+    __kmpc_alloc(_gtid: i32, size: u64, _a: usize) = dsm_rt_malloc(size, 0);
+    __kmpc_aligned_alloc(_gtid: i32, align: u64, size: u64, _a: usize) = dsm_rt_aligned_alloc(align, size, 0);
+    __kmpc_calloc(_gtid: i32, count: u64, size: u64, _a: usize) = dsm_rt_calloc(count, size, 0);
+    __kmpc_realloc(_gtid: i32, old: *mut u8, size: u64, _a: usize, _b: usize) = dsm_rt_realloc(old, size, 0);
 }
 
 fn aligned_calloc(align: u64, count: u64, size: u64) -> *mut u8 {
     let Some(bytes) = count.checked_mul(size) else { return std::ptr::null_mut() };
-    let object = __dsm_aligned_alloc(align, bytes);
+    let object = dsm_rt_aligned_alloc(align, bytes, 0);
     if !object.is_null() {
         crate::check::writable(object as usize, bytes as usize);
         // SAFETY: a new writable object of `bytes` bytes.

@@ -49,12 +49,20 @@ pub mod control {
     pub const CANCELLED: usize = COPYPRIVATE + 3;
     /// Number of the construct that owns the doacross flags, plus one; 0 while they are free.
     pub const DOACROSS_OWNER: usize = COPYPRIVATE + 2;
+    /// First of the words that say which process a Fortran unit is connected in.
+    pub const UNITS: usize = COPYPRIVATE + 16;
+    /// Number of these.
+    pub const UNIT_WORDS: usize = 256;
     /// First of the heap's words: notes about freed memory, a group for each process.
-    pub const HEAP: usize = COPYPRIVATE + 16;
+    pub const HEAP: usize = UNITS + UNIT_WORDS;
     /// Words of such a group.
     pub const HEAP_GROUP: usize = 16;
+    /// Number of functions that processes other than 0 registered for the end, then the functions with their arguments.
+    pub const EXITS: usize = HEAP + HEAP_GROUP * dsm_abi::job::MAX_PROCESSES as usize;
+    /// Most of them that wait for process 0.
+    pub const EXITS_ROOM: usize = 4096;
     /// First of the doacross flags, 32 to a word: waiting notices changes of the lower halves.
-    pub const DOACROSS: usize = HEAP + HEAP_GROUP * dsm_abi::job::MAX_PROCESSES as usize;
+    pub const DOACROSS: usize = EXITS + 1 + 2 * EXITS_ROOM;
     /// Number of doacross flags.
     pub const DOACROSS_FLAGS: u64 = (crate::sync::CONTROL_WORDS - DOACROSS) as u64 * 32;
 }

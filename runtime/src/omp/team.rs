@@ -14,6 +14,8 @@ use super::event::{Event, blocked};
 use super::frame::{self, Frame, Icv, League};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
+use super::task::pool::{self, Pool};
+use super::task::{self, share};
 use crate::{config, memory, sync};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
@@ -66,6 +68,8 @@ pub struct Team {
     pub gather: Gather,
     /// Copyprivate's address in a team inside one process.
     pub copyprivate: AtomicPtr<u8>,
+    /// Explicit tasks.
+    pub pool: Pool,
     cancel: AtomicU32,
     cancelled_region: AtomicU32,
     arrived: AtomicU32,
@@ -96,6 +100,7 @@ impl Team {
             first_construct,
             gather: Gather::default(),
             copyprivate: AtomicPtr::new(std::ptr::null_mut()),
+            pool: Pool::default(),
             cancel: AtomicU32::new(0),
             cancelled_region: AtomicU32::new(0),
             arrived: AtomicU32::new(0),
@@ -116,6 +121,9 @@ impl Team {
 
     /// Waits for all threads of the team; what any wrote before, all see after it.
     pub fn barrier(&self) {
+        if task::expected() {
+            return self.barrier_with_tasks();
+        }
         if self.size == 1 {
             return;
         }
@@ -129,6 +137,29 @@ impl Team {
             blocked(|| sync::barrier(self.participants));
         }
         self.generation.bump();
+    }
+
+    /// As `barrier`, running tasks until all have ended.
+    fn barrier_with_tasks(&self) {
+        let frame = frame::current();
+        if self.size == 1 {
+            return pool::help(frame, None, || self.pool.is_empty());
+        }
+        let generation = self.generation.load();
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < self.local {
+            return pool::help(frame, None, || self.generation.load() != generation);
+        }
+        if self.distributed() {
+            share::quiesce(frame);
+        } else {
+            pool::help(frame, None, || self.pool.is_empty());
+        }
+        self.arrived.store(0, Ordering::SeqCst);
+        if self.distributed() {
+            blocked(|| sync::barrier(self.participants));
+        }
+        self.generation.bump();
+        pool::notify();
     }
 
     /// The pending cancellation: 0 or the kind of `__kmpc_cancel`.
@@ -181,7 +212,7 @@ impl Team {
             sync::user_threads_enter();
             // SAFETY: compiler and caller agree on the arguments of the outlined function.
             unsafe { call(work.task, tid, &work.args) };
-            frame.tasks.borrow_mut().finish_all();
+            task::end_implicit(&frame);
             sync::user_threads_leave();
         });
         frame.construct.get()

@@ -1,12 +1,15 @@
 //! Threadprivate variables that are not thread-locals (flang, and clang without TLS).
 //!
 //! The initial thread of process 0 uses the variable itself, every other thread a copy on the shared heap, so that
-//! its address means the same in all processes (copyin, copyprivate).
+//! its address means the same in all processes (copyin, copyprivate). A copy starts with the variable's initial value,
+//! which every process sets aside before the program runs: the pass lists the variables in a section of their own.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::OnceLock;
 
+use dsm_abi::layout::THREADPRIVATE_RECORD_SIZE;
 use parking_lot::Mutex;
 
 use super::{Loc, fork};
@@ -20,6 +23,45 @@ thread_local! {
 
 /// Constructors of registered variables, by address.
 static CONSTRUCTORS: Mutex<Vec<(usize, Construct)>> = Mutex::new(Vec::new());
+
+unsafe extern "C" {
+    fn dsm_rt_threadprivate_start() -> *const c_void;
+    fn dsm_rt_threadprivate_end() -> *const c_void;
+}
+
+/// A listed variable.
+#[repr(C)]
+struct Listed {
+    address: usize,
+    bytes: usize,
+}
+
+const _: () = assert!(size_of::<Listed>() == THREADPRIVATE_RECORD_SIZE);
+
+/// Initial contents of the listed variables, by address.
+static INITIAL: OnceLock<HashMap<usize, Box<[u8]>>> = OnceLock::new();
+
+/// Sets the initial values of the listed variables aside. To be called before the program's globals are shared.
+pub fn remember_initial_values() {
+    // SAFETY: the linker script puts the two symbols around an array of records, or both are absent (null).
+    let listed = unsafe {
+        let (start, end) = (dsm_rt_threadprivate_start().cast::<Listed>(), dsm_rt_threadprivate_end());
+        if start.is_null() {
+            return;
+        }
+        std::slice::from_raw_parts(start, (end as usize - start as usize) / THREADPRIVATE_RECORD_SIZE)
+    };
+    let mut values: HashMap<usize, Box<[u8]>> = HashMap::new();
+    for Listed { address, bytes } in listed {
+        let known = values.entry(*address).or_default();
+        // A common block may be longer in one object than in another.
+        if known.len() < *bytes {
+            // SAFETY: a variable of the program, which does not run yet.
+            *known = unsafe { std::slice::from_raw_parts(*address as *const u8, *bytes) }.into();
+        }
+    }
+    let _ = INITIAL.set(values);
+}
 
 /// This thread's copy of the variable.
 #[unsafe(no_mangle)]
@@ -40,6 +82,9 @@ pub unsafe extern "C" fn __kmpc_threadprivate_cached(
 }
 
 unsafe fn make_copy(data: *mut c_void, bytes: usize) -> usize {
+    // A common block that is longer in another object: the copy is as long as the longest.
+    let initial = INITIAL.get().and_then(|all| all.get(&(data as usize))).filter(|v| v.len() >= bytes);
+    let bytes = initial.map_or(bytes, |v| v.len());
     let Some((address, _)) = heap::allocate(bytes, 64) else {
         crate::start::die("no memory for threadprivate data")
     };
@@ -49,10 +94,16 @@ unsafe fn make_copy(data: *mut c_void, bytes: usize) -> usize {
         unsafe { construct(address as *mut c_void) };
         return address;
     }
-    check::readable(data as usize, bytes);
+    let source = match initial {
+        Some(value) => value.as_ptr(),
+        None => {
+            check::readable(data as usize, bytes);
+            data.cast_const().cast()
+        }
+    };
     check::writable(address, bytes);
-    // SAFETY: the variable as the caller says, and a new object of the same size; both accessible.
-    unsafe { (address as *mut u8).copy_from_nonoverlapping(data.cast(), bytes) };
+    // SAFETY: the initial value, or the variable as the caller says, and a new object of the same size; both accessible.
+    unsafe { (address as *mut u8).copy_from_nonoverlapping(source, bytes) };
     address
 }
 

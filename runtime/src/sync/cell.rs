@@ -3,23 +3,33 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dsm_comm::futex;
+use dsm_comm::futex::{self, Futex};
 
-/// Spins until `until(value of the word)`, for as long as waiting threads spin in this job; `None` when it took too long.
+use super::control::half;
+
+/// Looks at the word until `until(value)`, for as long as waiting threads spin in this job; `None` when it took too long.
+///
+/// First without the kernel, for what another core is about to do; then letting whoever is waited for have this core in between.
 pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
-    let mut deadline = None;
-    loop {
-        for _ in 0..64 {
-            let value = word.load(Ordering::SeqCst);
-            if until(value) {
-                return Some(value);
-            }
-            std::hint::spin_loop();
+    for _ in 0..super::looks() {
+        let value = word.load(Ordering::SeqCst);
+        if until(value) {
+            return Some(value);
         }
-        // Whoever is waited for may need this core.
+        std::hint::spin_loop();
+    }
+    let spin_ns = super::spin_ns();
+    if spin_ns == 0 {
+        return None;
+    }
+    let deadline = Instant::now() + Duration::from_nanos(spin_ns);
+    loop {
         std::thread::yield_now();
-        let now = Instant::now();
-        if now >= *deadline.get_or_insert_with(|| now + Duration::from_nanos(super::spin_ns())) {
+        let value = word.load(Ordering::SeqCst);
+        if until(value) {
+            return Some(value);
+        }
+        if Instant::now() >= deadline {
             return None;
         }
     }
@@ -27,26 +37,12 @@ pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
 
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
 pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
-    if let Some(value) = spin(word, &until) {
-        return value;
-    }
-    sleepers.fetch_add(1, Ordering::SeqCst);
-    let value = loop {
-        let value = word.load(Ordering::SeqCst);
-        if until(value) {
-            break value;
-        }
-        futex::wait(word, value, mask);
-    };
-    sleepers.fetch_sub(1, Ordering::SeqCst);
-    value
+    spin(word, &until).unwrap_or_else(|| dsm_comm::wait::wait(&Futex, word, sleepers, mask, until))
 }
 
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst) before.
 pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
-    if sleepers.load(Ordering::SeqCst) != 0 {
-        futex::wake(word, mask);
-    }
+    dsm_comm::wait::wake(&Futex, word, sleepers, mask);
 }
 
 /// A word with its own count of sleepers: two adjacent 32-bit words.
@@ -59,7 +55,7 @@ pub struct Cell {
 impl Cell {
     /// The cell at a byte offset of a process's control area.
     pub fn at(rank: u32, offset: usize) -> Cell {
-        Cell { value: super::half(rank, offset), sleepers: super::half(rank, offset + 4) }
+        Cell { value: half(rank, offset), sleepers: half(rank, offset + 4) }
     }
 
     /// Adds one; returns the old value.

@@ -1,38 +1,79 @@
 //! The control area of each segment: words that never migrate. Offsets in bytes.
 //!
-//! Fork, join, control words and locks are used in process 0's segment, the others in every process's own.
+//! Fork, join, control words, locks and streams are used in process 0's segment, the others in every process's own.
 
 /// Hand-off of a block's lock.
 pub const GRANT: usize = 0;
 /// State of the signature.
 pub const LOG_STATE: usize = 64;
-/// `min_wr_ts` of the two signature buffers.
-pub const LOG_MIN: usize = 128;
-/// Arrivals of each barrier round: a [`super::cell::Cell`] each.
+/// `min_wr_ts` of the two signature buffers. In the line of the state word, since both are read together.
+pub const LOG_MIN: usize = 72;
+/// Arrivals of each barrier round: a [`super::cell::Cell`], then how far the signalling process's signature is published.
 pub const BARRIER: usize = 4096;
 /// Distance between barrier rounds.
 pub const BARRIER_STRIDE: usize = 64;
-/// Arrivals at the end of parallel regions.
-pub const JOIN: usize = 16384;
-/// Number of forks so far.
-pub const FORK: usize = 16448;
-/// Participants and length of the fork message, in words, then the message.
-pub const FORK_MESSAGE: usize = 20480;
+/// Number of forks so far, then the message.
+pub const FORK: usize = 16384;
+/// Participants, length of the message in words, how far process 0's signature is published; then the message.
+pub const FORK_MESSAGE: usize = FORK + 8;
 /// Longest fork message, words.
 pub const FORK_WORDS: usize = 4096;
 /// Counters left for the table at the end.
 pub const STATS: usize = 8192;
 /// Sleepers on control words.
-pub const CONTROL_SLEEPERS: usize = 16512;
+pub const CONTROL_SLEEPERS: usize = 12288;
+/// State words of the peers' signatures that have been taken in.
+pub const CURSORS: usize = 64 << 10;
+/// Arrivals at the end of parallel regions: a [`super::cell::Cell`], then for each process from 1 on how far its signature is published.
+pub const JOIN: usize = 128 << 10;
+/// Keys of the races reported so far, then a word that says that there were more.
+pub const RACE: usize = 1 << 19;
+/// Reports of a job.
+pub const RACE_SLOTS: usize = 64;
+/// Threads without tasks: a [`super::cell::Cell`].
+pub const TASK_CELL: usize = 49 << 20;
+/// Whether the process asks for a task.
+pub const TASK_FLAG: usize = (49 << 20) + 64;
+/// Processes that ask, in process 0.
+pub const TASK_ASKING: usize = (49 << 20) + 128;
+/// Processes without tasks, in process 0.
+pub const TASK_QUIET: usize = (49 << 20) + 192;
+/// Barriers at which tasks ended, in process 0.
+pub const TASK_EPOCH: usize = (49 << 20) + 256;
+/// A task given to the process.
+pub const TASK_GRANT: usize = (49 << 20) + 320;
+/// Ends of tasks that went elsewhere.
+pub const TASK_SLOTS: usize = 48 << 20;
 /// Control words.
 pub const CONTROL: usize = 1 << 20;
 /// Lock slots.
 pub const LOCKS: usize = 2 << 20;
 /// Number of lock slots; a power of two.
-pub const LOCK_SLOTS: usize = 1 << 20;
-/// Bytes of a lock slot.
-pub const LOCK_BYTES: usize = 32;
+pub const LOCK_SLOTS: usize = 1 << 19;
+/// Bytes of a lock slot: a cache line.
+pub const LOCK_BYTES: usize = 64;
+/// Streams of the C library by owner, in process 0: hash slots, a word each.
+pub const STREAMS: usize = 40 << 20;
+/// Number of stream slots.
+pub const STREAM_SLOTS: usize = 4096;
+/// 1 while the stream slots are being changed.
+pub const STREAMS_LOCK: usize = STREAMS + 8 * STREAM_SLOTS;
+/// Number of changes of the stream slots.
+pub const STREAMS_CHANGES: usize = STREAMS_LOCK + 64;
+/// Requests to use a stream of the process: state and sleepers, then the request's words.
+pub const MAILBOX: usize = STREAMS_CHANGES + 64;
+/// Bytes read or written.
+pub const MAILBOX_DATA: usize = 41 << 20;
+/// Size of a mailbox's data, bytes.
+pub const MAILBOX_DATA_BYTES: usize = 64 << 10;
 
-const _: () = assert!(FORK_MESSAGE + 16 + 8 * FORK_WORDS <= CONTROL);
-const _: () = assert!(CONTROL + 8 * super::CONTROL_WORDS <= LOCKS);
-const _: () = assert!(LOCKS + LOCK_SLOTS * LOCK_BYTES <= crate::memory::geometry::CONTROL_BYTES);
+const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
+const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
+const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);
+const _: () = assert!(RACE + 8 * (RACE_SLOTS + 1) <= CONTROL);
+const _: () = assert!(CONTROL + 8 * super::control::CONTROL_WORDS <= LOCKS);
+const _: () = assert!(LOCKS + LOCK_SLOTS * LOCK_BYTES <= STREAMS && MAILBOX + 64 <= MAILBOX_DATA);
+const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= crate::memory::geometry::CONTROL_BYTES);
+const _: () = assert!(TASK_GRANT + 8 * super::tasks::GRANT_WORDS <= crate::memory::geometry::CONTROL_BYTES);
+const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= TASK_SLOTS);
+const _: () = assert!(TASK_SLOTS + 8 * super::tasks::SLOTS as usize <= TASK_CELL);

@@ -4,13 +4,10 @@
 //! inside, it holds them there while it takes write permissions away; else it takes none away.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use dsm_comm::backoff::Backoff;
+use dsm_comm::quiesce::Quiesce;
 
-/// Number of threads in user code; the highest bit is set while a release holds the others in the runtime.
-static RUNNING: AtomicU32 = AtomicU32::new(0);
-const HELD: u32 = 1 << 31;
+static RUNNING: Quiesce = Quiesce::new();
 
 thread_local! {
     static COUNTED: Cell<bool> = const { Cell::new(false) };
@@ -18,25 +15,15 @@ thread_local! {
 
 /// This thread goes on to user code.
 pub fn enter() {
-    if COUNTED.replace(true) {
-        return;
-    }
-    let mut backoff = Backoff::default();
-    loop {
-        let running = RUNNING.load(Ordering::SeqCst);
-        if running & HELD == 0
-            && RUNNING.compare_exchange(running, running + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-        {
-            return;
-        }
-        backoff.pause();
+    if !COUNTED.replace(true) {
+        RUNNING.enter();
     }
 }
 
 /// This thread stays in the runtime until it says [`enter`].
 pub fn leave() {
     if COUNTED.replace(false) {
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        RUNNING.leave();
     }
 }
 
@@ -62,11 +49,10 @@ impl Drop for Inside {
 
 /// Holds all other threads in the runtime if they are there now.
 pub fn begin_exclusive() -> bool {
-    let own = u32::from(COUNTED.get());
-    RUNNING.compare_exchange(own, own | HELD, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    RUNNING.hold(u32::from(COUNTED.get()))
 }
 
 /// Lets them go.
 pub fn end_exclusive() {
-    RUNNING.fetch_and(!HELD, Ordering::SeqCst);
+    RUNNING.let_go();
 }

@@ -33,6 +33,8 @@ static struct { _Atomic long x, y; long d; } packed[BATCH];
 static struct { _Atomic long x; char a[4088]; _Atomic long y; char b[4088]; long d; char c[4088]; } spread[BATCH];
 static struct { long x, y; long d; } omp_packed[BATCH];
 static struct { long x; char a[4088]; long y; char b[4088]; long d; char c[4088]; } omp_spread[BATCH];
+static struct { long x, y; double d; } plain_packed[BATCH];
+static struct { long x; char a[4088]; long y; char b[4088]; double d; char c[4088]; } plain_spread[BATCH];
 static long out[BATCH][REGISTERS];
 static omp_lock_t lock;
 static _Atomic long gate;
@@ -94,11 +96,13 @@ fn is_omp(order: Order) -> bool {
 fn variant(text: &mut String, shape: &Shape, order: Order, placement: Placement) {
     let (name, threads, width) =
         (name(shape, order, placement), shape.threads.len(), shape.registers + shape.finals.len());
-    let array = match (is_omp(order), placement) {
-        (false, Placement::Packed) => "packed",
-        (false, Placement::Spread) => "spread",
-        (true, Placement::Packed) => "omp_packed",
-        (true, Placement::Spread) => "omp_spread",
+    let array = match (order, placement) {
+        (Order::Plain, Placement::Packed) => "plain_packed",
+        (Order::Plain, Placement::Spread) => "plain_spread",
+        (_, Placement::Packed) if is_omp(order) => "omp_packed",
+        (_, Placement::Spread) if is_omp(order) => "omp_spread",
+        (_, Placement::Packed) => "packed",
+        (_, Placement::Spread) => "spread",
     };
     let _ = write!(
         text,
@@ -165,6 +169,10 @@ fn emit_step(text: &mut String, step: Step, order: Order, array: &str) {
         Step::StoreIf(r, v, value) => {
             format!("{pad}if (r[{r}]) {{\n{}{pad}}}\n", store(&at(v), value, order))
         }
+        Step::Await(v, value) if order == Order::Plain => format!(
+            "{pad}while ({} != {value}) {{\n#pragma omp flush\n{pad}    sched_yield();\n{pad}}}\n",
+            at(v)
+        ),
         Step::Await(v, value) => format!(
             "{pad}for (long seen = -1; seen != {value};) {{\n{}{pad}if (seen != {value}) sched_yield();\n{pad}}}\n",
             load("seen", &at(v), order)
@@ -193,6 +201,7 @@ fn store(target: &str, value: i64, order: Order) -> String {
         Order::OmpSeqCst => omp("seq_cst"),
         Order::OmpAcqRel => omp("release"),
         Order::Flushed => omp("relaxed"),
+        Order::Plain => format!("                {target} = {value};\n#pragma omp flush\n"),
     }
 }
 
@@ -207,6 +216,7 @@ fn load(into: &str, source: &str, order: Order) -> String {
         Order::OmpSeqCst => omp("seq_cst"),
         Order::OmpAcqRel => omp("acquire"),
         Order::Flushed => omp("relaxed"),
+        Order::Plain => format!("                {into} = {source};\n"),
     }
 }
 
@@ -222,5 +232,6 @@ fn fetch_add(into: &str, target: &str, order: Order) -> String {
         Order::OmpSeqCst => omp("seq_cst"),
         Order::OmpAcqRel => omp("acq_rel"),
         Order::Flushed => omp("relaxed"),
+        Order::Plain => unreachable!("shapes that spin have no read-modify-write"),
     }
 }

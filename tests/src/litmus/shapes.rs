@@ -49,11 +49,20 @@ pub enum Order {
     OmpAcqRel,
     /// OpenMP relaxed atomics with `flush` between any two steps.
     Flushed,
+    /// Plain variables, with `flush` behind stores and in waiting loops only. For shapes that spin.
+    Plain,
 }
 
 /// All orders.
-pub const ORDERS: [Order; 6] =
-    [Order::SeqCst, Order::AcqRel, Order::Fenced, Order::OmpSeqCst, Order::OmpAcqRel, Order::Flushed];
+pub const ORDERS: [Order; 7] = [
+    Order::SeqCst,
+    Order::AcqRel,
+    Order::Fenced,
+    Order::OmpSeqCst,
+    Order::OmpAcqRel,
+    Order::Flushed,
+    Order::Plain,
+];
 
 impl Order {
     /// Whether only sequentially consistent outcomes are allowed.
@@ -235,7 +244,9 @@ pub const SHAPES: &[Shape] = &[
 impl Shape {
     /// The memory orders in which the shape is tested.
     pub fn orders(&self) -> impl Iterator<Item = Order> {
-        ORDERS.into_iter().take(if self.atomic { ORDERS.len() } else { 1 })
+        let spins = self.threads.iter().copied().flatten().any(|step| matches!(step, Await(..)));
+        let count = if self.atomic { ORDERS.len() } else { 1 };
+        ORDERS.into_iter().take(count).filter(move |order| spins || *order != Order::Plain)
     }
 
     /// The outcomes that `order` allows.

@@ -1,7 +1,7 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Notice, Rank, Word};
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Notice, Rank, Record, Word};
 
 use crate::layout::{Loc, pack, unpack};
 use crate::world::{Shared, Wait, pause};
@@ -56,8 +56,9 @@ impl ModelFabric {
         self.point().await;
         let old = {
             let mut w = self.world.borrow_mut();
-            let current = w.current;
-            w.threads[current].hops.0 = Loc::MAX;
+            if !matches!(word, Word::Records(_)) {
+                w.end_chase();
+            }
             let mut new = None;
             let old = w.atomic(at.0 as usize, loc, |old| {
                 new = update(old);
@@ -92,9 +93,10 @@ impl ModelFabric {
         Guard { world: &self.world, lock: loc }
     }
 
-    fn block_addrs(&self, block: Block) -> std::ops::Range<usize> {
-        let addr = self.world.borrow().layout.addr(block);
-        addr..addr + self.block_bytes
+    fn extent_addrs(&self, extent: Extent) -> impl Iterator<Item = usize> {
+        let first = self.world.borrow().layout.addr(extent.first);
+        // Blocks of an extent are neighbours, so are their bytes.
+        first..first + extent.count as usize * self.block_bytes
     }
 }
 
@@ -109,7 +111,11 @@ impl Fabric for ModelFabric {
         self.size
     }
 
-    fn block_bytes(&self) -> usize {
+    fn existing(&self, chunk: Chunk) -> u64 {
+        self.world.borrow().layout.existing(chunk)
+    }
+
+    fn block_bytes(&self, _block: Block) -> usize {
         self.block_bytes
     }
 
@@ -128,11 +134,10 @@ impl Fabric for ModelFabric {
         let value = {
             let mut w = self.world.borrow_mut();
             let value = w.remote_read(at.0 as usize, loc);
-            let current = w.current;
-            if matches!(word, Word::Link(_)) {
-                w.count_hop(loc);
-            } else {
-                w.threads[current].hops.0 = Loc::MAX;
+            match word {
+                Word::Link(_) => w.count_hop(loc),
+                Word::Records(_) => {}
+                _ => w.end_chase(),
             }
             w.note_loc(loc, |name| format!("load {name} at p{}: {value:#x}", at.0));
             value
@@ -184,20 +189,34 @@ impl Fabric for ModelFabric {
     }
 
     async fn fetch(&self, from: Rank, extent: Extent) {
-        for block in extent.blocks() {
-            for addr in self.block_addrs(block) {
-                let loc = self.world.borrow().layout.data(addr);
-                let value = self.read(from, loc).await;
-                let mut w = self.world.borrow_mut();
-                w.note(|| format!("fetch byte {addr} from p{}: {value:#04x}", from.0));
-                w.own_write(loc, value);
-            }
+        for addr in self.extent_addrs(extent) {
+            let loc = self.world.borrow().layout.data(addr);
+            let value = self.read(from, loc).await;
+            let mut w = self.world.borrow_mut();
+            w.note(|| format!("fetch byte {addr} from p{}: {value:#04x}", from.0));
+            w.own_write(loc, value);
         }
         self.point().await;
     }
 
-    async fn snapshot(&self, from: Rank, block: Block, into: &mut [u8]) {
-        for (addr, byte) in self.block_addrs(block).zip(into) {
+    async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        self.point().await;
+        let mut value = 0;
+        {
+            let mut w = self.world.borrow_mut();
+            for i in 0..bytes {
+                let addr = w.layout.addr(block) + offset + i;
+                let loc = w.layout.data(addr);
+                value |= w.remote_read(at.0 as usize, loc) << (8 * i);
+            }
+            w.note(|| format!("read {bytes} bytes at {offset} of {} at p{}: {value:#x}", block.0, at.0));
+        }
+        self.point().await;
+        value
+    }
+
+    async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {
+        for (addr, byte) in self.extent_addrs(extent).zip(into) {
             let loc = self.world.borrow().layout.data(addr);
             *byte = self.read(from, loc).await as u8;
             let value = *byte;
@@ -206,15 +225,61 @@ impl Fabric for ModelFabric {
         self.point().await;
     }
 
-    async fn post_twin(&self, to: Rank, block: Block, contents: &[u8]) {
+    async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
         self.point().await;
         let mut w = self.world.borrow_mut();
-        w.note(|| format!("post twin of {} to p{}: {contents:x?}", block.0, to.0));
-        let index = w.layout.index(block);
-        w.processes[to.0 as usize].twin_live[index] = true;
-        for (addr, byte) in self.block_addrs_in(&w, block).zip(contents) {
+        w.note(|| format!("post twins of {extent:?} to p{}: {contents:x?}", to.0));
+        for block in extent.blocks() {
+            let index = w.layout.index(block);
+            w.processes[to.0 as usize].twin_live[index] = true;
+        }
+        let first = w.layout.addr(extent.first);
+        for (addr, byte) in (first..).zip(contents) {
             let loc = w.layout.twin(addr);
             w.post(to.0 as usize, loc, u64::from(*byte));
+        }
+    }
+
+    fn snapshot_blocks(&self, _chunk: Chunk) -> u64 {
+        2
+    }
+
+    async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
+        for (block, record) in extent.blocks().zip(into) {
+            let words = [Word::Link(block), Word::Rd(block), Word::Wr(block)];
+            let [link, rd_ts, wr_ts] = words.map(|word| self.loc(word));
+            // Blocks between those of interest that no program uses.
+            let (Some(link), Some(rd_ts), Some(wr_ts)) = (link, rd_ts, wr_ts) else { continue };
+            if block == extent.first {
+                self.world.borrow_mut().count_hop(link);
+            }
+            record.link = self.read(from, link).await;
+            record.rd_ts = self.read(from, rd_ts).await;
+            record.wr_ts = self.read(from, wr_ts).await;
+            self.world.borrow_mut().note(|| format!("record of {block:?} at p{}: {record:x?}", from.0));
+        }
+        self.point().await;
+    }
+
+    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
+        self.point().await;
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("post stamps of {extent:?} to p{}: {stamps:x?}", to.0));
+        for (block, record) in extent.blocks().zip(stamps) {
+            for (word, value) in [(Word::Rd(block), record.rd_ts), (Word::Wr(block), record.wr_ts)] {
+                let loc = w.layout.word(word).expect("words of used blocks");
+                w.post(to.0 as usize, loc, value);
+            }
+        }
+    }
+
+    async fn post_links(&self, to: Rank, extent: Extent, link: u64) {
+        self.point().await;
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("post links of {extent:?} to p{}: {link:#x}", to.0));
+        for block in extent.blocks() {
+            let loc = w.layout.word(Word::Link(block)).expect("words of used blocks");
+            w.post(to.0 as usize, loc, link);
         }
     }
 
@@ -258,6 +323,35 @@ impl Fabric for ModelFabric {
         w.own_write(loc, value);
     }
 
+    fn own_links(&self, extent: Extent, into: &mut [Record]) {
+        for (block, record) in extent.blocks().zip(into) {
+            record.link = self.own(Word::Link(block));
+        }
+    }
+
+    fn own_records(&self, extent: Extent, into: &mut [Record]) {
+        for (block, record) in extent.blocks().zip(into) {
+            if self.loc(Word::Link(block)).is_some() {
+                record.link = self.own(Word::Link(block));
+                record.rd_ts = self.own(Word::Rd(block));
+                record.wr_ts = self.own(Word::Wr(block));
+            }
+        }
+    }
+
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+        for (block, record) in extent.blocks().zip(stamps) {
+            self.set_own(Word::Rd(block), record.rd_ts);
+            self.set_own(Word::Wr(block), record.wr_ts);
+        }
+    }
+
+    fn set_own_links(&self, extent: Extent, link: u64) {
+        for block in extent.blocks() {
+            self.set_own(Word::Link(block), link);
+        }
+    }
+
     fn or_own(&self, word: Word, bits: u64) -> u64 {
         let mut w = self.world.borrow_mut();
         let loc = w.layout.word(word).expect("words of used blocks");
@@ -273,6 +367,10 @@ impl Fabric for ModelFabric {
         let mut w = self.world.borrow_mut();
         let Some(loc) = w.layout.word(word) else { return 0 };
         w.atomic(self.process, loc, |_| Some(0))
+    }
+
+    async fn clear_own(&self, word: Word, bits: u64) -> u64 {
+        self.atomic(self.rank(), word, "clear", |old| Some(old & !bits)).await & !bits
     }
 
     fn state(&self, block: Block) -> u8 {
@@ -303,7 +401,7 @@ impl Fabric for ModelFabric {
             w.note(|| format!("make twin of {}", block.0));
             let index = w.layout.index(block);
             w.processes[self.process].twin_live[index] = true;
-            for addr in self.block_addrs_in(&w, block) {
+            for addr in self.addrs_in(&w, block) {
                 let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
                 let value = w.own_read(data);
                 w.own_write(twin, value);
@@ -319,39 +417,47 @@ impl Fabric for ModelFabric {
         }
     }
 
-    fn differs_from_twin(&self, block: Block) -> bool {
+    fn changed(&self, extent: Extent) -> u64 {
         let mut w = self.world.borrow_mut();
-        let index = w.layout.index(block);
-        if !w.processes[self.process].twin_live[index] {
-            w.fail(format!("block {} is compared with a twin that does not exist", block.0));
+        let mut mask = 0;
+        for block in extent.blocks() {
+            let index = w.layout.index(block);
+            if !w.processes[self.process].twin_live[index] {
+                w.fail(format!("block {} is compared with a twin that does not exist", block.0));
+            }
+            let differs = self.addrs_in(&w, block).any(|addr| {
+                let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
+                w.own_read(data) != w.own_read(twin)
+            });
+            mask |= if differs { block.bit() } else { 0 };
         }
-        self.block_addrs_in(&w, block).any(|addr| {
-            let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
-            w.own_read(data) != w.own_read(twin)
-        })
+        mask
     }
 
-    fn merge(&self, block: Block, incoming: &[u8], from: Rank) {
+    fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
         let mut w = self.world.borrow_mut();
-        w.note(|| format!("merge block {} with {incoming:x?} from p{}", block.0, from.0));
-        let index = w.layout.index(block);
-        if !w.processes[self.process].twin_live[index] {
-            w.fail(format!("block {} is merged against a twin that does not exist", block.0));
-        }
-        for (addr, byte) in self.block_addrs_in(&w, block).zip(incoming) {
-            let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
-            let byte = u64::from(*byte);
-            if byte != w.own_read(twin) {
-                w.own_write(data, byte);
-                w.own_write(twin, byte);
+        w.note(|| format!("merge {extent:?} with {incoming:x?} from p{}", from.0));
+        for (block, incoming) in extent.blocks().zip(incoming.chunks(self.block_bytes)) {
+            let index = w.layout.index(block);
+            if !w.processes[self.process].twin_live[index] {
+                w.fail(format!("block {} is merged against a twin that does not exist", block.0));
+            }
+            for (addr, byte) in self.addrs_in(&w, block).zip(incoming) {
+                let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
+                let byte = u64::from(*byte);
+                if byte != w.own_read(twin) {
+                    w.own_write(data, byte);
+                    w.own_write(twin, byte);
+                }
             }
         }
     }
 
-    fn overwrite(&self, block: Block, contents: &[u8]) {
+    fn overwrite(&self, extent: Extent, contents: &[u8]) {
         let mut w = self.world.borrow_mut();
-        w.note(|| format!("overwrite block {} with {contents:x?}", block.0));
-        for (addr, byte) in self.block_addrs_in(&w, block).zip(contents) {
+        w.note(|| format!("overwrite {extent:?} with {contents:x?}"));
+        let first = w.layout.addr(extent.first);
+        for (addr, byte) in (first..).zip(contents) {
             let data = w.layout.data(addr);
             w.own_write(data, u64::from(*byte));
         }
@@ -365,6 +471,20 @@ impl Fabric for ModelFabric {
     async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
         let loc = self.world.borrow().layout.gate(gate);
         self.lock_cell(loc).await
+    }
+
+    fn fence(&self) {
+        if !self.fault(Fault::NoReleaseFence) {
+            let mut w = self.world.borrow_mut();
+            let current = w.current;
+            w.drain(current, true);
+        }
+    }
+
+    fn gate_free(&self, gate: Gate) -> bool {
+        let mut w = self.world.borrow_mut();
+        let loc = w.layout.gate(gate);
+        w.own_read(loc) == 0
     }
 
     fn begin_exclusive(&self) -> bool {
@@ -401,13 +521,13 @@ impl Fabric for ModelFabric {
         self.fault == Some(fault)
     }
 
-    fn published(&self, block: Block, wr_ts: u64) {
-        self.world.borrow_mut().note(|| format!("published block {} as version {wr_ts}", block.0));
+    fn published(&self, extent: Extent, wr_ts: u64) {
+        self.world.borrow_mut().note(|| format!("published {extent:?} as version {wr_ts}"));
     }
 }
 
 impl ModelFabric {
-    fn block_addrs_in(&self, w: &crate::world::World, block: Block) -> std::ops::Range<usize> {
+    fn addrs_in(&self, w: &crate::world::World, block: Block) -> std::ops::Range<usize> {
         let addr = w.layout.addr(block);
         addr..addr + self.block_bytes
     }

@@ -8,10 +8,11 @@ use crate::program::{BarrierKind, Bounds, Program, generate};
 use crate::search::{Failure, random};
 
 /// Names of bounds for generated programs.
-pub const PROGRAMS: [(&str, Bounds); 4] = [
+pub const PROGRAMS: [(&str, Bounds); 5] = [
     ("small", Bounds { processes: 3, threads: 1, blocks: 2, ops: 6 }),
     ("threads", Bounds { processes: 2, threads: 2, blocks: 2, ops: 8 }),
     ("single", Bounds { processes: 4, threads: 1, blocks: 8, ops: 30 }),
+    ("runs", Bounds { processes: 3, threads: 1, blocks: 6, ops: 10 }),
     ("large", Bounds { processes: 4, threads: 2, blocks: 8, ops: 30 }),
 ];
 
@@ -39,10 +40,14 @@ pub fn hunt(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
 pub fn shape(fault: Fault) -> Option<Program> {
     match fault {
         Fault::NoReleaseFence => Some(store_behind_scan()),
-        Fault::LeaseBeforeVersion => Some(renewal_race()),
+        Fault::TornRecords => Some(renewal_race()),
         Fault::IgnoreOldBound => Some(bound_before_taking()),
         Fault::SettleEarly => Some(slow_meeting()),
         Fault::CachedLate => Some(notice_during_miss()),
+        Fault::ReleaseUnderway => Some(two_releases()),
+        Fault::SummaryNotRestored => Some(mark_beside_empty_chunk()),
+        Fault::HoldWhileWaiting => Some(crossing_writers()),
+        Fault::StampBeforeMerge => Some(notice_during_move()),
         Fault::NoLinkRecheck => Some(lease_while_taken()),
         _ => None,
     }
@@ -60,11 +65,10 @@ pub fn store_behind_scan() -> Program {
 
 /// A copy expires by overflow and is renewed while its home publishes a change of another byte.
 pub fn renewal_race() -> Program {
-    // Blocks at home elsewhere: each write is a notice.
-    let overflow = "w2=1 w6=1 lock0 w10=1 w14=1 unlock0";
-    let home = format!("w0=1 barrier barrier {overflow} lock1 w0=9 unlock1");
-    let reader = "barrier r1 barrier r1 lock0 unlock0 r1 lock1 r0 unlock1";
-    Program::parse(2, 8, 2, &[&home, reader]).notices(2)
+    // The reader comes back until the home is shared. Then blocks at home elsewhere: each write is a notice.
+    let home = "w0=1 barrier barrier barrier barrier w2=1 w6=1 w10=1 w14=1 barrier lock1 w0=9 unlock1";
+    let reader = "barrier r1 barrier r1 barrier r1 barrier barrier r1 lock1 r0 unlock1";
+    Program::parse(2, 8, 2, &[home, reader]).notices(2)
 }
 
 /// A home has checked its copies against a high bound when another process, which knows nothing of it, takes a block with a low version.
@@ -75,11 +79,40 @@ pub fn bound_before_taking() -> Program {
     Program::parse(3, 7, 2, &["lock0 r2 unlock0 lock1 r1 unlock1", taker, &hot]).notices(2)
 }
 
-/// A process still in one meeting takes in what a faster one wrote after it; a third depends on it in the next meeting.
-pub fn slow_meeting() -> Program {
+/// Two processes write other bytes of the same blocks, whose homes are at two others.
+pub fn crossing_writers() -> Program {
     let idle = "barrier barrier";
-    let threads = ["r0 barrier barrier r0", "barrier w0=1 barrier", idle, idle];
-    Program { barrier: BarrierKind::Dissemination, ..Program::parse(4, 1, 2, &threads) }
+    let (first, second) = ("w0=1 w4=2 barrier w0=3 w4=4 barrier", "w1=5 w5=6 barrier w1=7 w5=8 barrier");
+    Program::parse(4, 2, 4, &[idle, idle, first, second])
+}
+
+/// Two threads of a process release at a time: each may find that the other has taken the marks of what it wrote.
+pub fn two_releases() -> Program {
+    let writer = "w2=1 lock1 unlock1 lock0 w6=2 unlock0 lock0 w10=3 unlock0 lock0 w14=4 unlock0";
+    let pair = "lock2 unlock2 lock2 unlock2 lock2 unlock2 lock2 unlock2";
+    let reader = "lock0 r6 r10 r14 unlock0 lock0 r6 r10 r14 unlock0";
+    Program::parse(2, 8, 2, &[writer, pair, reader, "r0"])
+}
+
+/// A reader marks a block of one chunk while the home's release finds that nothing is marked in the neighbouring one any more.
+pub fn mark_beside_empty_chunk() -> Program {
+    let home = "w0=1 w2=1 barrier lock0 unlock0 lock0 unlock0 lock0 unlock0 lock1 w2=9 unlock1";
+    let program = Program::parse(2, 2, 2, &[home, "barrier r1 r3 lock1 r2 unlock1"]).home_run(2);
+    Program { stride: 64, ..program }
+}
+
+/// One thread of a process acquires a notice of a block whose home another one is moving here.
+pub fn notice_during_move() -> Program {
+    let (mover, reader) = ("w4=1 lock0 unlock0", "lock1 r5 unlock1");
+    Program::parse(2, 2, 4, &[mover, reader, "lock1 w5=2 unlock1", "r6"])
+}
+
+/// A process still in one meeting takes in what a faster one wrote after it, since the faster one's list was cut in between; a third
+/// depends on it in the next meeting.
+pub fn slow_meeting() -> Program {
+    let idle = "barrier barrier barrier";
+    let threads = ["r0 barrier barrier barrier r0", "w4=1 barrier barrier w0=1 barrier", idle, idle];
+    Program { barrier: BarrierKind::Dissemination, ..Program::parse(4, 3, 2, &threads) }
 }
 
 /// One thread of a process acquires a notice of a block that another one is fetching.

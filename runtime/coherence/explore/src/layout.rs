@@ -14,8 +14,11 @@ pub struct Layout {
     pub block_bytes: usize,
     /// Distance of the used blocks' numbers: 1 puts them into one extent, 64 into chunks of their own, 4096 into summary words of their own.
     pub stride: u64,
+    /// Number of neighbouring blocks that have the same default home.
+    pub home_run: usize,
     /// Room for notices in a buffer.
     pub notices: usize,
+    processes: usize,
     chunks: Vec<u64>,
     middles: Vec<u64>,
     tops: Vec<u64>,
@@ -33,8 +36,15 @@ pub enum Class {
 }
 
 impl Layout {
-    /// The layout for `blocks` blocks of `block_bytes` bytes.
-    pub fn new(blocks: usize, block_bytes: usize, stride: u64, notices: usize) -> Self {
+    /// The layout for a number of processes and `blocks` blocks of `block_bytes` bytes.
+    pub fn new(
+        processes: usize,
+        blocks: usize,
+        block_bytes: usize,
+        stride: u64,
+        home_run: usize,
+        notices: usize,
+    ) -> Self {
         let unique = |shift: u64| {
             let mut v: Vec<u64> = (0..blocks as u64).map(|b| b * stride / shift).collect();
             v.dedup();
@@ -44,7 +54,9 @@ impl Layout {
             blocks,
             block_bytes,
             stride,
+            home_run,
             notices,
+            processes,
             chunks: unique(CHUNK_BLOCKS),
             middles: unique(CHUNK_BLOCKS * 64),
             tops: unique(CHUNK_BLOCKS * 64 * 64),
@@ -58,11 +70,12 @@ impl Layout {
 
     /// Position of a block among the used ones.
     pub fn index(&self, block: Block) -> usize {
-        assert!(
-            block.0.is_multiple_of(self.stride) && block.0 / self.stride < self.blocks as u64,
-            "{block:?} unused"
-        );
-        (block.0 / self.stride) as usize
+        self.used(block).unwrap_or_else(|| panic!("{block:?} unused"))
+    }
+
+    fn used(&self, block: Block) -> Option<usize> {
+        let used = block.0.is_multiple_of(self.stride) && block.0 / self.stride < self.blocks as u64;
+        used.then(|| (block.0 / self.stride) as usize)
     }
 
     /// The used block at a position.
@@ -97,8 +110,23 @@ impl Layout {
         self.base_marks() + 4 * self.marks()
     }
 
-    fn base_notices(&self) -> usize {
+    fn base_records(&self) -> usize {
         self.base_words() + 6 + self.chunks.len()
+    }
+
+    fn base_notices(&self) -> usize {
+        self.base_records() + 3 * self.chunks.len()
+    }
+
+    fn header(&self, word: usize, chunk: Chunk) -> Option<usize> {
+        let position = self.chunks.iter().position(|c| *c == chunk.0)?;
+        Some(self.base_records() + word * self.chunks.len() + position)
+    }
+
+    /// The used blocks of a chunk, as bits of its mark words.
+    pub fn existing(&self, chunk: Chunk) -> u64 {
+        let blocks = (0..self.blocks).map(|index| self.block(index));
+        blocks.filter(|block| block.chunk() == chunk).fold(0, |mask, block| mask | block.bit())
     }
 
     fn base_twins(&self) -> usize {
@@ -107,15 +135,22 @@ impl Layout {
 
     /// Number of cells of a process.
     pub fn cells(&self) -> usize {
+        self.base_cursors() + self.processes
+    }
+
+    fn base_cursors(&self) -> usize {
         self.base_twins() + self.bytes()
     }
 
     /// Cell of a word; `None` for words that stay zero because no used block has to do with them.
     pub fn word(&self, word: Word) -> Option<Loc> {
         let at = match word {
-            Word::Link(b) => self.index(b),
-            Word::Rd(b) => self.blocks + self.index(b),
-            Word::Wr(b) => 2 * self.blocks + self.index(b),
+            Word::Link(b) => self.used(b)?,
+            Word::Rd(b) => self.blocks + self.used(b)?,
+            Word::Wr(b) => 2 * self.blocks + self.used(b)?,
+            Word::Records(chunk) => self.header(0, chunk)?,
+            Word::Lease(chunk) => self.header(1, chunk)?,
+            Word::Floor(chunk) => self.header(2, chunk)?,
             Word::Mark { kind, level, index } => {
                 let (skip, list) = match level {
                     0 => (0, &self.chunks),
@@ -127,6 +162,7 @@ impl Layout {
             }
             Word::Grant => self.base_words(),
             Word::LogState => self.base_words() + 1,
+            Word::Cursor(peer) => self.base_cursors() + peer.0 as usize,
             Word::LogMin(buffer) => self.base_words() + 2 + usize::from(buffer),
         };
         Some(at as Loc)
@@ -173,7 +209,7 @@ impl Layout {
     pub fn class(&self, loc: Loc) -> Class {
         let at = loc as usize;
         let marks = self.base_marks();
-        if at < self.blocks || (self.blocks..2 * self.blocks).contains(&at) || at == self.base_words() {
+        if at < 3 * self.blocks || at == self.base_words() {
             return Class::Remote;
         }
         if (3 * self.blocks..4 * self.blocks).contains(&at) {
@@ -184,7 +220,13 @@ impl Layout {
             let remote = kind == MarkKind::Read as usize || kind == MarkKind::Taken as usize;
             return if remote { Class::Remote } else { Class::Local };
         }
-        if (self.base_words() + 4..self.base_notices()).contains(&at) {
+        if (self.base_words() + 4..self.base_records()).contains(&at) {
+            return Class::Local;
+        }
+        if (self.base_records()..self.base_notices()).contains(&at) {
+            return Class::Remote;
+        }
+        if at >= self.base_cursors() {
             return Class::Local;
         }
         if at >= self.base_twins() { Class::Remote } else { Class::Published }
@@ -204,14 +246,23 @@ impl Layout {
                 let at = at - self.base_marks();
                 format!("{}.{}", ["read", "taken", "dirty", "cached"][at / self.marks()], at % self.marks())
             }
-            _ if at < self.base_notices() => {
+            _ if (self.base_records()..self.base_notices()).contains(&at) => {
+                let at = at - self.base_records();
+                format!(
+                    "{} {}",
+                    ["records lock", "lease", "floor"][at / self.chunks.len()],
+                    at % self.chunks.len()
+                )
+            }
+            _ if at < self.base_records() => {
                 let at = at - self.base_words();
                 ["grant", "log", "logmin0", "logmin1", "gate publish", "gate acquire"]
                     .get(at)
                     .map_or_else(|| format!("chunk lock {}", at - 6), |s| (*s).to_string())
             }
             _ if at < self.base_twins() => format!("notice[{}]", at - self.base_notices()),
-            _ => format!("twin[{}]", at - self.base_twins()),
+            _ if at < self.base_cursors() => format!("twin[{}]", at - self.base_twins()),
+            _ => format!("cursor[{}]", at - self.base_cursors()),
         }
     }
 }

@@ -14,13 +14,13 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
        dsm-explore --random FROM COUNT [SIZE]           random schedules of generated programs
        dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules with so many delays ('all': any number)
        dsm-explore --faults [RUNS]                      look for the seeded faults
-sizes: small (the default for --exhaustive), threads, single, large (the default otherwise)";
+sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize| args.get(i).and_then(|s| s.parse::<u64>().ok());
     let named = PROGRAMS.iter().find(|(name, _)| args.last().is_some_and(|a| a == name));
-    let size = named.map_or(PROGRAMS[3].1, |(_, bounds)| *bounds);
+    let size = named.map_or(PROGRAMS[4].1, |(_, bounds)| *bounds);
     let small = named.map_or(PROGRAMS[0].1, |(_, bounds)| *bounds);
     match (args.first().map(String::as_str), number(1), number(2)) {
         (Some("--seed"), Some(seed), _) => replay(seed, size),

@@ -8,7 +8,8 @@ use crate::oracle::Clocks;
 #[derive(Clone, Debug, Default)]
 struct Lock {
     held: bool,
-    last: Option<usize>,
+    /// Process and how far its signature was published.
+    last: Option<(usize, u64)>,
     clocks: Clocks,
 }
 
@@ -16,7 +17,8 @@ struct Lock {
 #[derive(Clone, Debug, Default)]
 struct Meeting {
     arrived: u32,
-    signals: Vec<(u32, usize)>,
+    /// Round, process, how far its signature was published.
+    signals: Vec<(u32, usize, u64)>,
     clocks: Clocks,
 }
 
@@ -56,8 +58,8 @@ impl SyncState {
         !self.locks[lock].held
     }
 
-    /// Takes a free lock; returns the process that had it last and what happened before its release.
-    pub fn take_lock(&mut self, lock: usize) -> (Option<usize>, Clocks) {
+    /// Takes a free lock; returns the process that had it last, how far its signature was published, and what happened before its release.
+    pub fn take_lock(&mut self, lock: usize) -> (Option<(usize, u64)>, Clocks) {
         let lock = &mut self.locks[lock];
         assert!(!lock.held, "the model's lock admits one holder");
         lock.held = true;
@@ -65,10 +67,10 @@ impl SyncState {
     }
 
     /// Gives a lock back.
-    pub fn give_lock(&mut self, lock: usize, process: usize, clocks: &Clocks) {
+    pub fn give_lock(&mut self, lock: usize, last: (usize, u64), clocks: &Clocks) {
         let lock = &mut self.locks[lock];
         lock.held = false;
-        lock.last = Some(process);
+        lock.last = Some(last);
         lock.clocks = clocks.clone();
     }
 
@@ -100,14 +102,15 @@ impl SyncState {
         self.meetings.get(number).map_or(0, |m| m.arrived)
     }
 
-    /// A process has finished the rounds before `round` of a dissemination.
-    pub fn signal(&mut self, number: u32, round: u32, process: usize) {
-        self.meeting(number as usize).signals.push((round, process));
+    /// A process has finished the rounds before `round` of a dissemination, and has published its signature up to `state`.
+    pub fn signal(&mut self, number: u32, round: u32, process: usize, state: u64) {
+        self.meeting(number as usize).signals.push((round, process, state));
     }
 
-    /// Whether it has.
-    pub fn signalled(&self, number: u32, round: u32, process: usize) -> bool {
-        self.meetings.get(number as usize).is_some_and(|m| m.signals.contains(&(round, process)))
+    /// How far it had published when it did; `None`: it has not.
+    pub fn signalled(&self, number: u32, round: u32, process: usize) -> Option<u64> {
+        let signals = &self.meetings.get(number as usize)?.signals;
+        signals.iter().find(|(r, p, _)| (*r, *p) == (round, process)).map(|s| s.2)
     }
 
     /// A thread arrives at its process's barrier; returns how many have, and the generation.
@@ -132,15 +135,16 @@ impl SyncState {
     /// Digest of everything here.
     pub fn digest(&self, d: &mut Digest) {
         for lock in &self.locks {
-            d.add(lock.last.map_or(0, |p| p as u64 + 1) << 1 | u64::from(lock.held));
+            let (last, state) = lock.last.map_or((0, 0), |(p, state)| (p as u64 + 1, state));
+            d.add(last << 1 | u64::from(lock.held));
+            d.add(state);
             lock.clocks.digest(d);
         }
         for m in &self.meetings {
             d.add(u64::from(m.arrived));
-            let signals = m
-                .signals
-                .iter()
-                .fold(0u64, |a, (r, p)| a.wrapping_add(crate::hash::mix(u64::from(*r), *p as u64)));
+            let signals = m.signals.iter().fold(0u64, |a, (r, p, s)| {
+                a.wrapping_add(crate::hash::mix(u64::from(*r) << 32 | *p as u64, *s))
+            });
             d.add(signals);
             m.clocks.digest(d);
         }

@@ -61,6 +61,10 @@ struct Byte {
     reads: Vec<u32>,
     /// Values that atomic additions found.
     found: Vec<u8>,
+    /// Thread and epoch of each atomic addition.
+    additions: Vec<(usize, u32)>,
+    /// What each thread last saw by atomic operations.
+    seen: Vec<u8>,
 }
 
 /// See the module documentation.
@@ -87,6 +91,8 @@ impl Oracle {
             epoch: 0,
             reads: vec![0; threads],
             found: Vec::new(),
+            additions: Vec::new(),
+            seen: vec![0; threads],
         };
         Oracle { clocks, bytes: roles.iter().map(byte).collect() }
     }
@@ -162,6 +168,23 @@ impl Oracle {
             ));
         }
         byte.found.push(old);
+        byte.additions.push((thread, self.clocks[thread].0[thread]));
+        byte.seen[thread] = byte.value;
+        Ok(())
+    }
+
+    /// A thread has read `value` from a byte that is added to: not more than there was, nor less than what the thread knows or saw before.
+    pub fn look(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
+        let byte = &self.bytes[addr];
+        let known = byte.additions.iter().filter(|(t, epoch)| self.knows(thread, *t, *epoch)).count() as u8;
+        let least = known.max(byte.seen[thread]);
+        if !(least..=byte.value).contains(&value) {
+            return Err(format!(
+                "thread {thread}: atomic read of byte {addr} gave {value}; it knows of {least} additions, {} were made",
+                byte.value
+            ));
+        }
+        self.bytes[addr].seen[thread] = value;
         Ok(())
     }
 
@@ -177,6 +200,12 @@ impl Oracle {
         }
         for b in &self.bytes {
             d.add(u64::from(b.value) | (b.writer as u64) << 8 | u64::from(b.epoch) << 16);
+            for (t, epoch) in &b.additions {
+                d.add((*t as u64) << 32 | u64::from(*epoch));
+            }
+            for s in &b.seen {
+                d.add(u64::from(*s));
+            }
             for r in &b.reads {
                 d.add(u64::from(*r));
             }

@@ -37,6 +37,11 @@ pub enum Op {
         /// The byte.
         addr: usize,
     },
+    /// Reads a byte that others add to atomically.
+    Look {
+        /// The byte.
+        addr: usize,
+    },
     /// Writes a flag and flushes.
     SetFlag {
         /// The flag.
@@ -62,6 +67,7 @@ impl fmt::Display for Op {
             Op::Unlock(l) => write!(f, "unlock{l}"),
             Op::Barrier => write!(f, "barrier"),
             Op::Atomic { addr } => write!(f, "a{addr}"),
+            Op::Look { addr } => write!(f, "look{addr}"),
             Op::SetFlag { addr, value } => write!(f, "set{addr}={value:#x}"),
             Op::WaitFlag { addr, value } => write!(f, "wait{addr}={value:#x}"),
         }
@@ -99,6 +105,8 @@ pub struct Program {
     pub block_bytes: usize,
     /// Distance of the blocks' numbers.
     pub stride: u64,
+    /// Number of neighbouring blocks that have the same default home.
+    pub home_run: usize,
     /// Bound of the signature.
     pub notices: usize,
     /// How barriers work.
@@ -121,12 +129,13 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} processes x {} threads, {} blocks of {} bytes, stride {}, {} notices, {:?} barriers",
+            "{} processes x {} threads, {} blocks of {} bytes, stride {}, {} with a home, {} notices, {:?} barriers",
             self.processes,
             self.threads,
             self.blocks,
             self.block_bytes,
             self.stride,
+            self.home_run,
             self.notices,
             self.barrier
         )?;
@@ -156,6 +165,7 @@ impl Program {
             blocks,
             block_bytes,
             stride: 1,
+            home_run: 1,
             notices: 64,
             barrier: BarrierKind::AllToAll,
             locks,
@@ -165,6 +175,12 @@ impl Program {
             settle: true,
             ops,
         }
+    }
+
+    /// The same with so many neighbouring blocks at one default home.
+    pub fn home_run(mut self, blocks: usize) -> Program {
+        self.home_run = blocks;
+        self
     }
 
     /// The same with a bounded signature.
@@ -211,6 +227,10 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
         "a" => {
             roles[addr] = Use::Atomic;
             Op::Atomic { addr }
+        }
+        "look" => {
+            roles[addr] = Use::Atomic;
+            Op::Look { addr }
         }
         "set" | "wait" => {
             roles[addr] = Use::Flag;
@@ -261,6 +281,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         blocks,
         block_bytes,
         stride: [1, 1, 64, 4096][r.below(4)],
+        home_run: [1, 1, 2, 4, 16][r.below(5)],
         notices: [2, 2, 3, 4, 8, 64][r.below(6)],
         barrier: [BarrierKind::AllToAll, BarrierKind::Dissemination][r.below(2)],
         locks: 1 + r.below(3),
@@ -334,7 +355,9 @@ fn phase_roles(r: &mut Random, program: &mut Program, total: usize) -> (Vec<Role
 fn uses(op: &Op, a: usize) -> bool {
     match *op {
         Op::Read { addr, len } | Op::Write { addr, len, .. } => (addr..addr + len).contains(&a),
-        Op::Atomic { addr } | Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => addr == a,
+        Op::Atomic { addr } | Op::Look { addr } | Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => {
+            addr == a
+        }
         Op::Lock(_) | Op::Unlock(_) | Op::Barrier => false,
     }
 }
@@ -382,7 +405,11 @@ fn thread_phase(
         };
         let addr = r.below(roles.len());
         match roles[addr] {
-            Role::Atomic => ops.push(Op::Atomic { addr }),
+            Role::Atomic => {
+                // Bytes of the addresses, not of the generator: the programs of old seeds stay what they are.
+                let look = (addr + t + step).is_multiple_of(3);
+                ops.push(if look { Op::Look { addr } } else { Op::Atomic { addr } });
+            }
             Role::Locked(l) if l < locks => {
                 ops.push(Op::Lock(l));
                 for _ in 0..1 + r.below(3) {
@@ -416,7 +443,7 @@ fn access(
     let Some(addr) = (addr..roles.len()).chain(0..addr).find(|a| may(roles[*a]).0) else { return };
     let write = may(roles[addr]).1 && r.chance(60);
     let ok = |a: usize| if write { may(roles[a]).1 } else { may(roles[a]).0 };
-    let longest = if r.chance(25) { 4 } else { 1 };
+    let longest = if r.chance(25) { [4, 4, 8, 32][r.below(4)] } else { 1 };
     let len = (addr..(addr + longest).min(roles.len())).take_while(|a| ok(*a)).count();
     ops.push(if write { Op::Write { addr, len, value: next() } } else { Op::Read { addr, len } });
 }

@@ -47,6 +47,7 @@ impl ThreadCode {
                     meetings += 1;
                 }
                 Op::Atomic { addr } => self.atomic(addr).await,
+                Op::Look { addr } => self.look(addr).await,
                 Op::SetFlag { addr, value } => {
                     self.flush().await;
                     self.write(addr, 1, value).await;
@@ -155,6 +156,19 @@ impl ThreadCode {
             .await;
     }
 
+    async fn look(&self, addr: usize) {
+        let block = self.extents(addr, 1)[0].first;
+        let offset = {
+            let w = self.world.borrow();
+            addr - w.layout.addr(block)
+        };
+        let value = self.protocol.read_atomic(block, offset, 1).await as u8;
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("atomic read of byte {addr}: {value:#04x}"));
+        let judged = w.oracle.look(self.thread, addr, value);
+        fail_if(&mut w, judged);
+    }
+
     /// The thread enters the runtime for a synchronisation: it is between no check and its access now.
     fn leave_user(&self) {
         let mut w = self.world.borrow_mut();
@@ -190,7 +204,8 @@ impl ThreadCode {
         w.sync.releases += 1;
     }
 
-    async fn acquire_from(&self, process: usize) {
+    /// With `state`, only what the peer had published when it told it along with its signal.
+    async fn acquire_from(&self, process: usize, state: Option<u64>) {
         if process == self.process() {
             // The threads of a process share its memory.
             let known = self.world.borrow().sync.published[process].clone();
@@ -202,10 +217,16 @@ impl ThreadCode {
             let mut w = self.world.borrow_mut();
             w.visible = true;
             w.note(|| format!("acquire from p{process}"));
-            w.sync.published[process].clone()
+            // What the process publishes after its signal need not be taken in; what the signal orders comes with it.
+            state.is_none().then(|| w.sync.published[process].clone())
         };
-        self.protocol.acquire_from(Rank(process as u32)).await;
-        self.learn(&known);
+        match state {
+            Some(state) => self.protocol.acquire_published(Rank(process as u32), state).await,
+            None => self.protocol.acquire_from(Rank(process as u32)).await,
+        }
+        if let Some(known) = known {
+            self.learn(&known);
+        }
     }
 
     fn learn(&self, clocks: &Clocks) {
@@ -224,8 +245,8 @@ impl ThreadCode {
             w.visible = true;
             w.sync.take_lock(lock)
         };
-        if let Some(last) = last {
-            self.acquire_from(last).await;
+        if let Some((last, state)) = last {
+            self.acquire_from(last, Some(state)).await;
         }
         self.learn(&clocks);
         self.enter_user().await;
@@ -235,11 +256,12 @@ impl ThreadCode {
         self.leave_user();
         self.release().await;
         pause(&self.world, Wait::Ready).await;
+        let state = self.protocol.published();
         {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
             w.visible = true;
-            w.sync.give_lock(lock, self.process(), w.oracle.clocks(self.thread));
+            w.sync.give_lock(lock, (self.process(), state), w.oracle.clocks(self.thread));
         }
         self.tick();
         self.enter_user().await;
@@ -250,7 +272,7 @@ impl ThreadCode {
         self.release().await;
         self.tick();
         for process in 0..self.program.processes {
-            self.acquire_from(process).await;
+            self.acquire_from(process, None).await;
         }
         self.enter_user().await;
     }
@@ -324,7 +346,7 @@ impl ThreadCode {
         pause(&self.world, Wait::Arrived(meeting, self.program.processes as u32)).await;
         self.world.borrow_mut().visible = true;
         for process in 0..self.program.processes {
-            self.acquire_from(process).await;
+            self.acquire_from(process, None).await;
         }
     }
 
@@ -335,15 +357,17 @@ impl ThreadCode {
         let mut round = 0;
         while distance < size {
             {
+                let state = self.protocol.published();
                 let mut w = self.world.borrow_mut();
                 let current = w.current;
                 w.drain(current, true);
                 w.visible = true;
-                w.sync.signal(meeting, round, me);
+                w.sync.signal(meeting, round, me, state);
             }
             let partner = (me + size - distance) % size;
             pause(&self.world, Wait::Signal(meeting, round, partner)).await;
-            self.acquire_from(partner).await;
+            let state = self.world.borrow().sync.signalled(meeting, round, partner);
+            self.acquire_from(partner, state).await;
             pause(&self.world, Wait::Ready).await;
             distance *= 2;
             round += 1;

@@ -172,7 +172,7 @@ impl World {
         };
         for p in 0..processes {
             for index in 0..world.layout.blocks {
-                if index % processes != p {
+                if world.default_home(index) != p {
                     let block = world.layout.block(index);
                     let (state, addr) = (world.layout.state(block), world.layout.addr(block));
                     world.processes[p].cells[state as usize] = u64::from(dsm_abi::state::COLD);
@@ -188,7 +188,7 @@ impl World {
 
     /// Default home of a block.
     pub fn default_home(&self, index: usize) -> usize {
-        index % self.processes.len()
+        index / self.layout.home_run % self.processes.len()
     }
 
     /// Process of the running thread.
@@ -348,6 +348,11 @@ impl World {
         }
     }
 
+    /// The running thread does something else than following links.
+    pub fn end_chase(&mut self) {
+        self.threads[self.current].hops.0 = Loc::MAX;
+    }
+
     /// Whether what a thread waits for is there.
     pub fn satisfied(&self, wait: Wait) -> bool {
         match wait {
@@ -359,7 +364,7 @@ impl World {
             Wait::NotExclusive(p) => !self.processes[p].exclusive,
             Wait::LockFree(lock) => self.sync.lock_free(lock),
             Wait::Arrived(meeting, count) => self.sync.arrived(meeting) >= count,
-            Wait::Signal(meeting, round, process) => self.sync.signalled(meeting, round, process),
+            Wait::Signal(meeting, round, process) => self.sync.signalled(meeting, round, process).is_some(),
             Wait::LocalBarrier(process, generation) => self.sync.local_generation(process) > generation,
             Wait::Released(count) => self.sync.releases > count,
         }

@@ -32,6 +32,14 @@ const SHAPES: &[(&str, usize, usize, [&str; 2], bool)] = &[
     ("overflow", 4, 1, ["w1=1 w3=1 lock0 w0=1 w2=1 unlock0", "lock0 r2 unlock0 lock0 r2 unlock0"], false),
     ("flag with flush", 2, 2, ["w0=1 set2=1", "r1 wait2=1 r0"], false),
     ("atomic additions", 1, 2, ["a0 a0", "a0 w1=1"], false),
+    ("polled atomics", 1, 2, ["a0 w1=1 a0", "look0 look0 look0"], false),
+    (
+        "atomics polled beside merges",
+        1,
+        3,
+        ["a0 lock0 w1=1 unlock0", "look0 w2=2 lock0 r1 unlock0 look0"],
+        false,
+    ),
     ("atomics and locks", 1, 3, ["a0 lock0 w1=1 unlock0", "lock0 r1 unlock0 a0"], false),
 ];
 

@@ -10,7 +10,7 @@ pub fn check(world: &World) -> Result<(), String> {
         let block = world.layout.block(index);
         let loc = world.layout.word(Word::Link(block)).expect("a used block") as usize;
         let default_home = Rank(world.default_home(index) as u32);
-        let link = |p: usize| Link::decode(world.processes[p].cells[loc], Rank(p as u32), default_home);
+        let link = |p: usize| Link::decode(world.processes[p].cells[loc], Rank(p as u32), || default_home);
         let size = world.processes.len();
         let homes = (0..size).filter(|p| matches!(link(*p), Link::Home { .. })).count();
         if homes != 1 {
@@ -18,7 +18,7 @@ pub fn check(world: &World) -> Result<(), String> {
         }
         for p in 0..size {
             match link(p) {
-                Link::Home { locked: true, .. } | Link::Wait | Link::Link { pending: true, .. } => {
+                Link::Wait | Link::Link { pending: true, .. } => {
                     return Err(format!("block {index} is still {:?} at p{p}", link(p)));
                 }
                 _ => {}

@@ -12,7 +12,7 @@ pub fn check(world: &World) -> Result<(), String> {
         let link_loc = world.layout.word(Word::Link(block)).expect("a used block") as usize;
         let default_home = Rank(world.default_home(index) as u32);
         for (p, process) in world.processes.iter().enumerate() {
-            let link = Link::decode(process.cells[link_loc], Rank(p as u32), default_home);
+            let link = Link::decode(process.cells[link_loc], Rank(p as u32), || default_home);
             let home = matches!(link, Link::Home { .. });
             let state = process.cells[world.layout.state(block) as usize] as u8;
             if process.twin_live[index] && (home || !needs_twin(state)) {

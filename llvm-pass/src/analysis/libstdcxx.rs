@@ -1,0 +1,92 @@
+//! What the compiled part of libstdc++ reads and writes, by mangled name.
+//!
+//! Little is left of it: the driver's headers (`runtime/cxx`) have the templates instantiated in the program and the rest of the
+//! containers inlined. Sizes are those of the x86-64 and AArch64 ABI, which are frozen.
+
+use super::libc::{
+    Effect, R,
+    Rule::{A, N, S},
+    W,
+};
+
+/// Bytes of a `std::ios_base`.
+const IOS_BASE: u64 = 216;
+/// Bytes of a `std::locale`, of an exception pointer: one pointer.
+const POINTER: u64 = 8;
+/// Bytes of the file in a file buffer.
+const FILE: u64 = 16;
+
+/// What a function touches; `None` if it is not known.
+pub fn effects(name: &str) -> Option<&'static [Effect]> {
+    if !name.starts_with("_Z") && !name.starts_with("__cxa_") && name != "__dynamic_cast" {
+        return None;
+    }
+    table(name).or_else(|| by_shape(name))
+}
+
+#[rustfmt::skip]
+fn table(name: &str) -> Option<&'static [Effect]> {
+    Some(match name {
+        // what streams are made of
+        "_ZNSt8ios_baseC2Ev" | "_ZNSt8ios_baseD2Ev" | "_ZNSt8ios_base7_M_initEv" => &[(W, 0, N(IOS_BASE))],
+        "_ZNSt8ios_base5imbueERKSt6locale" => &[(W, 0, N(POINTER)), (W, 1, N(IOS_BASE)), (R, 2, N(POINTER))],
+        "_ZNSt8ios_base4InitC1Ev" | "_ZNSt8ios_base4InitD1Ev" => &[(W, 0, N(1))],
+        "_ZNSt6localeC1Ev" | "_ZNSt6localeC2Ev" | "_ZNSt6localeD1Ev" | "_ZNSt6localeD2Ev" => &[(W, 0, N(POINTER))],
+        "_ZNSt6localeC1ERKS_" | "_ZNSt6localeC2ERKS_" | "_ZNSt6localeaSERKS_" | "_ZNSt6locale6globalERKS_" =>
+            &[(R, 1, N(POINTER)), (W, 0, N(POINTER))],
+        "_ZNSt6localeC1EPKc" | "_ZNSt6localeC2EPKc" => &[(R, 1, S), (W, 0, N(POINTER))],
+        "_ZNKSt6localeeqERKS_" => &[(R, 0, N(POINTER)), (R, 1, N(POINTER))],
+        "_ZNKSt6locale2id5_M_idEv" => &[(W, 0, N(POINTER))],
+        "_ZNSt12__basic_fileIcE4openEPKcSt13_Ios_Openmodei" => &[(W, 0, N(FILE)), (R, 1, S)],
+        "_ZNSt12__basic_fileIcE6xsgetnEPcl" => &[(W, 0, N(FILE)), (W, 1, A(2))],
+        "_ZNSt12__basic_fileIcE6xsputnEPKcl" => &[(W, 0, N(FILE)), (R, 1, A(2))],
+        "_ZNSt12__basic_fileIcE8xsputn_2EPKclS2_l" => &[(W, 0, N(FILE)), (R, 1, A(2)), (R, 3, A(4))],
+        // containers
+        "_ZSt11_Hash_bytesPKvmm" | "_ZSt15_Fnv_hash_bytesPKvmm" => &[(R, 0, A(1))],
+        "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm"
+        | "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm" => &[(W, 0, N(16))],
+        // exceptions and types
+        "__dynamic_cast" => &[(R, 0, N(POINTER))],
+        "_ZSt17current_exceptionv" | "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv"
+        | "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv" => &[(W, 0, N(POINTER))],
+        "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE" => &[(R, 0, N(POINTER))],
+        "__cxa_atexit" | "__cxa_thread_atexit" | "__cxa_allocate_exception" | "__cxa_free_exception" | "__cxa_throw"
+        | "__cxa_rethrow" | "__cxa_begin_catch" | "__cxa_get_exception_ptr" | "__cxa_pure_virtual" | "__cxa_bad_cast"
+        | "__cxa_bad_typeid" | "__cxa_throw_bad_array_new_length" => &[],
+        "_ZSt9terminatev" | "_ZSt18uncaught_exceptionv" | "_ZSt19uncaught_exceptionsv" | "_ZSt15get_new_handlerv" => &[],
+        "_ZNSt6chrono3_V212system_clock3nowEv" | "_ZNSt6chrono3_V212steady_clock3nowEv" => &[],
+        "_ZNSt13random_device9_M_getvalEv" => &[(W, 0, N(16))],
+        _ => return None,
+    })
+}
+
+/// Families of functions with one shape of name.
+fn by_shape(name: &str) -> Option<&'static [Effect]> {
+    let file = name.starts_with("_ZNSt12__basic_fileIcE") || name.starts_with("_ZNKSt12__basic_fileIcE");
+    if file {
+        return Some(&[(W, 0, N(FILE))]);
+    }
+    // Constructors of exceptions from a text.
+    if name.starts_with("_ZNSt")
+        && name.contains("_error") | name.contains("invalid_argument") | name.contains("out_of_range")
+    {
+        let text = name.ends_with("C1EPKc") || name.ends_with("C2EPKc");
+        let end = ["D0Ev", "D1Ev", "D2Ev"].iter().any(|d| name.ends_with(d));
+        return if text { Some(&[(R, 1, S), (W, 0, N(16))]) } else { end.then_some(&[(W, 0, N(16))]) };
+    }
+    // Their texts are constants of the library's templates.
+    let throws = name.starts_with("_ZSt") && name.contains("__throw_");
+    // The classic character classes are objects of the library.
+    let class = name.starts_with("_ZNKSt5ctypeIcE");
+    (throws || class).then_some(&[])
+}
+
+/// True of globals that belong to the library although the program's objects define them: each process has its own, as it has
+/// of those in the library itself, which uses them without checks.
+pub fn is_own_global(name: &str) -> bool {
+    let inner = name.strip_prefix("_ZGV").or(name.strip_prefix("_Z")).unwrap_or("");
+    let inner = inner.strip_prefix('Z').unwrap_or(inner);
+    ["St", "NSt", "NKSt", "N9__gnu_cxx", "NK9__gnu_cxx", "TV", "TI", "TS"]
+        .iter()
+        .any(|p| inner.starts_with(p))
+}

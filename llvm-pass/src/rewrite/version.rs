@@ -1,0 +1,123 @@
+//! Makes the two versions of a loop.
+//!
+//! ```text
+//! preheader of the test's loop:   (count >= WORTH ?)  r = call @__dsm_load_ready(...) != 0
+//! preheader of the loop:          br (all r), label %loop, label %copy, !prof usual
+//! ```
+//! Values are computed before any block is split, and loops are copied before any check is emitted: a site's
+//! check goes in front of the instruction's copy.
+
+use crate::analysis::Function;
+use crate::analysis::facts::{Kind, LoopId, MAX_STRIDES};
+use crate::llvm::{Analyses, IntPredicate, LoopCopy, Value};
+use crate::plan::{FunctionPlan, Ready, Start};
+
+use super::check::Emitter;
+
+/// Iterations from which on a test in front of the loop itself pays.
+const WORTH: u64 = 16;
+/// Uses that are assumed where the number is not known: too few to fetch anything for.
+const NO_USES: u64 = 0;
+
+/// A test whose arguments have been computed.
+struct Test {
+    before: Value,
+    kind: Kind,
+    arguments: Vec<Value>,
+    worth: Option<Value>,
+}
+
+/// Tests before their calls are emitted.
+pub struct Tests(Vec<Test>);
+
+/// The copies of a function's loops.
+#[derive(Default)]
+pub struct Copies(Vec<(LoopId, LoopCopy)>);
+
+impl Copies {
+    /// The copy of a site's instruction in the second version of a loop.
+    pub fn of(&self, over: LoopId, instruction: Value) -> Value {
+        let (_, copy) =
+            self.0.iter().find(|(l, _)| *l == over).expect("versions are made for all planned loops");
+        copy.of(instruction).expect("a check of a version is in its loop")
+    }
+}
+
+/// Computes the tests' arguments in the preheaders.
+pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan: &FunctionPlan) -> Tests {
+    if plan.readies.is_empty() {
+        return Tests(vec![]);
+    }
+    let expander = analyses.expander();
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    let one = |ready: &Ready| {
+        let before = facts.blocks[ready.at].terminator();
+        let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
+        let start = match ready.start {
+            Start::Expr(id) => expand(id),
+            Start::Value(id) => facts.values[id as usize],
+        };
+        let none = i64_type.constant(0);
+        let strides: Vec<Value> =
+            ready.strides.iter().flat_map(|s| [expand(s.step), expand(s.count)]).collect();
+        let uses = ready.uses.map_or(i64_type.constant(NO_USES), expand);
+        let worth = ready.worth.map(expand);
+        builder.before(before).locate_as(before);
+        let start = builder.offset(start, i64_type.constant(ready.delta as u64));
+        let mut arguments = vec![start, i64_type.constant(ready.length)];
+        arguments.extend(strides.into_iter().chain(std::iter::repeat(none)).take(2 * MAX_STRIDES));
+        arguments.push(uses);
+        Test { before, kind: ready.kind, arguments, worth }
+    };
+    Tests(plan.readies.iter().map(one).collect())
+}
+
+/// Emits the tests and copies the loops. `moved` is told of terminators that others have taken the place of.
+pub fn copy(
+    emitter: &Emitter<'_>,
+    analyses: &Analyses,
+    plan: &FunctionPlan,
+    facts: &Function,
+    tests: &Tests,
+    mut moved: impl FnMut(Value, Value),
+) -> Copies {
+    let builder = emitter.builder;
+    let results: Vec<Value> = tests.0.iter().map(|t| call(emitter, analyses, t)).collect();
+    let mut copies = Copies::default();
+    for version in &plan.versions {
+        let handle = facts.loops[version.over];
+        let before = handle.preheader().expect("versioned loops have one").terminator();
+        builder.before(before).locate_as(before);
+        let all = version.tests.iter().map(|&t| results[t]).reduce(|x, y| builder.and(x, y));
+        let (copy, branch) = analyses.version(handle, all.expect("a version has tests"));
+        moved(before, branch);
+        copies.0.push((version.over, copy));
+    }
+    copies
+}
+
+fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
+    let builder = emitter.builder;
+    let entry = match test.kind {
+        Kind::Load => "__dsm_load_ready",
+        Kind::Store => "__dsm_store_ready",
+    };
+    let entry = emitter.entries.get(entry);
+    let zero = builder.context.i32().constant(0);
+    let made = |before: Value| {
+        builder.before(before).locate_as(test.before);
+        let ready = builder.call_fn(entry, &test.arguments);
+        builder.icmp(IntPredicate::LLVMIntNE, ready, zero)
+    };
+    let Some(count) = test.worth else { return made(test.before) };
+    builder.before(test.before).locate_as(test.before);
+    let least = builder.context.i64().constant(WORTH);
+    let long = builder.icmp(IntPredicate::LLVMIntUGE, count, least);
+    let head = test.before.block();
+    let then = analyses.if_then(long, test.before);
+    let ready = made(then);
+    builder.before(test.before.block().instructions()[0]).locate_as(test.before);
+    let no = builder.context.int(1).constant(0);
+    builder.phi(no.ty(), &[(no, head), (ready, then.block())])
+}

@@ -1,0 +1,34 @@
+; Remarks in the compiler's own form: what was hoisted, what has two versions, what stays and why.
+; STDERR
+; PIPELINE: dsm
+; OPT: -pass-remarks=dsm -pass-remarks-missed=dsm
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+
+@p = external global [1000 x i64], align 16
+
+; CHECK: remark: {{.*}}checks of 1 accesses moved in front of the loop
+; CHECK: remark: {{.*}}two versions of the loop, one of them without checks of 1 accesses
+; CHECK: remark: {{.*}}a check stays in the loop: its address is no linear function of the iteration
+define void @f(ptr %index, i64 %n, ptr %list) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %at = getelementptr inbounds i64, ptr %index, i64 %i
+  %k = load i64, ptr %at, align 8
+  %q = getelementptr inbounds i64, ptr @p, i64 %k
+  store i64 0, ptr %q, align 8
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %j, %n
+  br i1 %more, label %loop, label %walk
+walk:
+  %node = phi ptr [ %list, %loop ], [ %next, %walk ]
+  %c = phi i64 [ 0, %loop ], [ %c1, %walk ]
+  %next = load ptr, ptr %node, align 8
+  %c1 = add nuw nsw i64 %c, 1
+  %again = icmp slt i64 %c1, %n
+  br i1 %again, label %walk, label %exit
+exit:
+  ret void
+}

@@ -1,0 +1,33 @@
+; A store that only some iterations make: the memory of all iterations is tested, and not made writable.
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+
+define void @f(ptr %p, ptr %c, i64 %n) {
+; CHECK-LABEL: define void @f
+; CHECK-NOT: call void @__dsm_store_range
+; CHECK: call i32 @__dsm_store_ready(ptr %p, i64 4, i64 4, i64 %{{.*}}, i64 0, i64 0, i64 0)
+; CHECK: then.dsm:
+; CHECK: load atomic i8
+; CHECK: store i32 1
+; CHECK: then:
+; CHECK-NEXT: getelementptr
+; CHECK-NEXT: store i32 1
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %next ]
+  %cq = getelementptr inbounds i8, ptr %c, i64 %i
+  %b = load i8, ptr %cq, align 1
+  %take = icmp ne i8 %b, 0
+  br i1 %take, label %then, label %next
+then:
+  %q = getelementptr inbounds i32, ptr %p, i64 %i
+  store i32 1, ptr %q, align 4
+  br label %next
+next:
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}

@@ -1,0 +1,450 @@
+//! The protocol's world under virtual time.
+//!
+//! What a process does in its own memory is charged to its processor and paid before its next message; it takes effect at once. Data
+//! transfers take effect at one moment (that they may tear is the explorer's business).
+
+use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Notice, Rank, Record, Word};
+
+use crate::costs::ns;
+use crate::engine::Key;
+use crate::memory::Bytes;
+use crate::net::{Shared, word_number};
+
+/// Bytes of a published notice.
+pub const NOTICE_BYTES: u64 = 32;
+/// Bytes of a record, of its lease and version, and of its link.
+const RECORD_BYTES: u64 = 24;
+const STAMP_BYTES: u64 = 16;
+const LINK_BYTES: u64 = 8;
+/// Levels of the bit sets, as in the runtime.
+const MARK_LEVELS: u8 = 4;
+
+/// One process's view of the world.
+#[derive(Clone, Debug)]
+pub struct SimFabric {
+    world: Shared,
+    me: u32,
+}
+
+/// Unlocks when dropped.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    world: &'a Shared,
+    key: Key,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let (me, lock) = lock_word(self.key);
+        self.world.process(me).memory.borrow_mut().control.remove(&lock);
+        self.world.engine.notify(self.key);
+    }
+}
+
+/// The control word in which a lock among the threads of a process is kept.
+fn lock_word(key: Key) -> (u32, u32) {
+    match key {
+        Key::Gate(me, gate) => (me, LOCKS + gate as u32),
+        // Chunks may share a lock, as they do in the runtime.
+        Key::Chunk(me, chunk) => (me, LOCKS + 8 + (chunk.0 % (1 << 20)) as u32),
+        _ => unreachable!("gates and chunks are locked"),
+    }
+}
+
+/// First control word that is a lock.
+const LOCKS: u32 = 1 << 24;
+
+impl SimFabric {
+    /// The fabric of a process.
+    pub fn new(world: &Shared, me: u32) -> Self {
+        SimFabric { world: world.clone(), me }
+    }
+
+    async fn request(&self, at: Rank, bytes: u64) {
+        self.world.pay(self.me).await;
+        self.world.travel(self.me, self.me, at.0, bytes).await;
+    }
+
+    async fn answer(&self, at: Rank, bytes: u64) {
+        self.world.travel(self.me, at.0, self.me, bytes).await;
+    }
+
+    async fn atomic(&self, at: Rank, word: Word, update: impl FnOnce(u64) -> Option<u64>) -> u64 {
+        if at.0 == self.me {
+            self.world.charge_words(self.me, 5);
+        } else {
+            self.request(at, 16).await;
+            self.world.atomic(at.0, word_number(word)).await;
+        }
+        let old = self.world.word(at.0, word);
+        if let Some(new) = update(old) {
+            self.world.set_word(at.0, word, new);
+        }
+        if at.0 != self.me {
+            self.answer(at, 8).await;
+        }
+        old
+    }
+
+    async fn lock(&self, key: Key) -> Guard<'_> {
+        let (me, lock) = lock_word(key);
+        let process = self.world.process(me);
+        self.world.charge_words(me, 2);
+        let free = || process.memory.borrow_mut().control.insert(lock, 1).is_none().then_some(());
+        self.world.engine.wait(key, free).await;
+        Guard { world: &self.world, key }
+    }
+
+    fn bytes(&self, extent: Extent) -> u64 {
+        extent.count * self.world.block_bytes
+    }
+
+    /// Records of a process as they are now.
+    fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
+        for (block, record) in extent.blocks().zip(into) {
+            record.link = self.world.word(at, Word::Link(block));
+            record.rd_ts = self.world.word(at, Word::Rd(block));
+            record.wr_ts = self.world.word(at, Word::Wr(block));
+        }
+    }
+
+    fn home(&self, block: Block) -> bool {
+        self.world.home(block) == self.me
+    }
+
+    /// Sends something that takes effect later, and does not wait for it.
+    async fn post(&self, at: Rank, bytes: u64, effect: impl FnOnce(&Shared) + 'static) {
+        if at.0 == self.me {
+            return effect(&self.world);
+        }
+        self.world.pay(self.me).await;
+        self.world.begin_post(self.me, at.0);
+        self.world.count(self.me, bytes);
+        let arrival = self.world.depart(self.me, self.me, bytes);
+        let (world, me) = (self.world.clone(), self.me);
+        self.world.engine.spawn(async move {
+            world.arrive(at.0, bytes, arrival).await;
+            effect(&world);
+            // The transport acknowledges.
+            world.engine.sleep_until(world.engine.now() + ns(world.costs.wire_ns)).await;
+            world.end_post(me, at.0);
+        });
+    }
+}
+
+impl Fabric for SimFabric {
+    type Guard<'a> = Guard<'a>;
+
+    fn rank(&self) -> Rank {
+        Rank(self.me)
+    }
+
+    fn size(&self) -> u32 {
+        self.world.size()
+    }
+
+    fn existing(&self, chunk: Chunk) -> u64 {
+        let first = chunk.block(0).0;
+        match self.world.blocks().saturating_sub(first).min(CHUNK_BLOCKS) {
+            0 => 0,
+            count => Extent::new(Block(first), count).mask(),
+        }
+    }
+
+    fn block_bytes(&self, _block: Block) -> usize {
+        self.world.block_bytes as usize
+    }
+
+    fn default_home(&self, block: Block) -> Rank {
+        Rank(self.world.home(block))
+    }
+
+    fn mark_levels(&self) -> u8 {
+        MARK_LEVELS
+    }
+
+    fn top_mark_words(&self) -> u64 {
+        self.world.blocks().div_ceil(1 << (6 * u32::from(MARK_LEVELS))).max(1)
+    }
+
+    async fn load(&self, at: Rank, word: Word) -> u64 {
+        if at.0 == self.me {
+            return self.own(word);
+        }
+        self.request(at, 0).await;
+        let value = self.world.word(at.0, word);
+        self.answer(at, 8).await;
+        value
+    }
+
+    async fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> u64 {
+        self.atomic(at, word, |old| (old == expected).then_some(new)).await
+    }
+
+    async fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> u64 {
+        self.atomic(at, word, |old| Some(old | bits)).await
+    }
+
+    async fn swap_own(&self, word: Word, new: u64) -> u64 {
+        self.atomic(self.rank(), word, |_| Some(new)).await
+    }
+
+    async fn post_store(&self, at: Rank, word: Word, value: u64) {
+        self.post(at, 8, move |world| world.set_word(at.0, word, value)).await;
+    }
+
+    async fn flush(&self, at: Rank) {
+        self.world.flush(self.me, at.0).await;
+    }
+
+    async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
+        let differs = |value| (value != seen).then_some(value);
+        if at.0 == self.me {
+            return self
+                .world
+                .engine
+                .wait(Key::Word(at.0, word), || differs(self.world.word(at.0, word)))
+                .await;
+        }
+        let mut pause = self.world.costs.poll_ns;
+        loop {
+            if let Some(value) = differs(self.load(at, word).await) {
+                return value;
+            }
+            self.world.compute(self.me, ns(pause)).await;
+            pause = (2 * pause).min(self.world.costs.poll_most_ns);
+        }
+    }
+
+    async fn fetch(&self, from: Rank, extent: Extent) {
+        self.request(from, 0).await;
+        for block in extent.blocks() {
+            let data = self.world.process(from.0).memory.borrow().data(block);
+            self.world.process(self.me).memory.borrow_mut().set_data(block, data, self.home(block));
+        }
+        self.answer(from, extent.count * self.world.block_bytes).await;
+    }
+
+    async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        if at.0 != self.me {
+            self.request(at, 0).await;
+        }
+        let mut value = [0; 8];
+        value[..bytes]
+            .copy_from_slice(&self.world.process(at.0).memory.borrow().data(block)[offset..offset + bytes]);
+        if at.0 != self.me {
+            self.answer(at, bytes as u64).await;
+        }
+        u64::from_le_bytes(value)
+    }
+
+    async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {
+        self.request(from, 0).await;
+        for (block, part) in extent.blocks().zip(into.chunks_exact_mut(self.world.block_bytes as usize)) {
+            part.copy_from_slice(&self.world.process(from.0).memory.borrow().data(block));
+        }
+        self.answer(from, self.bytes(extent)).await;
+    }
+
+    async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
+        let parts: Vec<Bytes> =
+            contents.chunks_exact(self.world.block_bytes as usize).map(Into::into).collect();
+        let set = move |world: &Shared| {
+            for (block, part) in extent.blocks().zip(parts) {
+                let home = world.at_home(to, block);
+                world.process(to.0).memory.borrow_mut().set_twin(block, Some(part), home);
+            }
+        };
+        self.post(to, self.bytes(extent), set).await;
+    }
+
+    async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
+        if from.0 == self.me {
+            return self.own_records(extent, into);
+        }
+        self.request(from, 0).await;
+        self.get_records(from.0, extent, into);
+        self.answer(from, extent.count * RECORD_BYTES).await;
+    }
+
+    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
+        let stamps = stamps.to_vec();
+        let set = move |world: &Shared| {
+            for (block, record) in extent.blocks().zip(stamps) {
+                world.set_word(to.0, Word::Rd(block), record.rd_ts);
+                world.set_word(to.0, Word::Wr(block), record.wr_ts);
+            }
+        };
+        self.post(to, extent.count * STAMP_BYTES, set).await;
+    }
+
+    async fn post_links(&self, to: Rank, extent: Extent, link: u64) {
+        let set = move |world: &Shared| {
+            for block in extent.blocks() {
+                world.set_word(to.0, Word::Link(block), link);
+            }
+        };
+        self.post(to, extent.count * LINK_BYTES, set).await;
+    }
+
+    async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
+        self.request(from, 0).await;
+        {
+            let memory = self.world.process(from.0).memory.borrow();
+            let list = &memory.notices[usize::from(buffer)];
+            // A buffer that is being reused may show anything; the reader finds out afterwards.
+            out.extend(list.iter().skip(start as usize).take(count as usize));
+        }
+        self.answer(from, u64::from(count) * NOTICE_BYTES).await;
+        self.world.charge(self.me, ns(self.world.costs.notice_ns * u64::from(count)));
+    }
+
+    fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
+        self.world.charge_bytes(self.me, notices.len() as u64 * NOTICE_BYTES);
+        let mut memory = self.world.process(self.me).memory.borrow_mut();
+        let list = &mut memory.notices[usize::from(buffer)];
+        list.truncate(start as usize);
+        list.extend_from_slice(notices);
+    }
+
+    fn own(&self, word: Word) -> u64 {
+        self.world.charge_words(self.me, 1);
+        self.world.word(self.me, word)
+    }
+
+    fn set_own(&self, word: Word, value: u64) {
+        self.world.charge_words(self.me, 1);
+        self.world.set_word(self.me, word, value);
+    }
+
+    fn own_links(&self, extent: Extent, into: &mut [Record]) {
+        self.world.charge_words(self.me, extent.count.div_ceil(8));
+        for (block, record) in extent.blocks().zip(into) {
+            record.link = self.world.word(self.me, Word::Link(block));
+        }
+    }
+
+    fn own_records(&self, extent: Extent, into: &mut [Record]) {
+        self.world.charge_words(self.me, (3 * extent.count).div_ceil(8));
+        self.get_records(self.me, extent, into);
+    }
+
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+        self.world.charge_words(self.me, (2 * extent.count).div_ceil(8));
+        for (block, record) in extent.blocks().zip(stamps) {
+            self.world.set_word(self.me, Word::Rd(block), record.rd_ts);
+            self.world.set_word(self.me, Word::Wr(block), record.wr_ts);
+        }
+    }
+
+    fn set_own_links(&self, extent: Extent, link: u64) {
+        self.world.charge_words(self.me, extent.count.div_ceil(8));
+        for block in extent.blocks() {
+            self.world.set_word(self.me, Word::Link(block), link);
+        }
+    }
+
+    fn or_own(&self, word: Word, bits: u64) -> u64 {
+        let old = self.own(word);
+        self.world.set_word(self.me, word, old | bits);
+        old
+    }
+
+    fn take_own(&self, word: Word) -> u64 {
+        let old = self.own(word);
+        self.world.set_word(self.me, word, 0);
+        old
+    }
+
+    async fn clear_own(&self, word: Word, bits: u64) -> u64 {
+        self.atomic(self.rank(), word, |old| Some(old & !bits)).await & !bits
+    }
+
+    fn state(&self, block: Block) -> u8 {
+        self.world.charge_words(self.me, 1);
+        self.world.process(self.me).memory.borrow().state(block, self.home(block))
+    }
+
+    fn set_state(&self, extent: Extent, state: u8) {
+        self.world.charge_words(self.me, extent.count.div_ceil(8));
+        let mut memory = self.world.process(self.me).memory.borrow_mut();
+        for block in extent.blocks() {
+            memory.set_state(block, state, self.home(block));
+        }
+    }
+
+    fn state_run(&self, extent: Extent) -> u64 {
+        let memory = self.world.process(self.me).memory.borrow();
+        let state = |block| memory.state(block, self.home(block));
+        let first = state(extent.first);
+        let count = extent.blocks().take_while(|b| state(*b) == first).count() as u64;
+        self.world.charge_words(self.me, count.div_ceil(8));
+        count
+    }
+
+    fn make_twin(&self, extent: Extent) {
+        self.world.charge_bytes(self.me, extent.count * self.world.block_bytes);
+        let mut memory = self.world.process(self.me).memory.borrow_mut();
+        for block in extent.blocks() {
+            let data = memory.data(block);
+            memory.set_twin(block, Some(data), self.home(block));
+        }
+    }
+
+    fn drop_twin(&self, extent: Extent) {
+        let mut memory = self.world.process(self.me).memory.borrow_mut();
+        for block in extent.blocks() {
+            memory.set_twin(block, None, self.home(block));
+        }
+    }
+
+    fn changed(&self, extent: Extent) -> u64 {
+        self.world.charge_bytes(self.me, self.bytes(extent));
+        let memory = self.world.process(self.me).memory.borrow();
+        let twin = |block| memory.twin(block).expect("a block that is compared has a twin");
+        extent
+            .blocks()
+            .filter(|block| twin(*block)[..] != memory.data(*block)[..])
+            .fold(0, |mask, block| mask | block.bit())
+    }
+
+    fn merge(&self, extent: Extent, incoming: &[u8], _from: Rank) {
+        self.world.charge_bytes(self.me, 2 * self.bytes(extent));
+        let mut memory = self.world.process(self.me).memory.borrow_mut();
+        for (block, part) in extent.blocks().zip(incoming.chunks_exact(self.world.block_bytes as usize)) {
+            memory.merge(block, part, self.home(block));
+        }
+    }
+
+    fn overwrite(&self, extent: Extent, contents: &[u8]) {
+        self.world.charge_bytes(self.me, self.bytes(extent));
+        let mut memory = self.world.process(self.me).memory.borrow_mut();
+        for (block, part) in extent.blocks().zip(contents.chunks_exact(self.world.block_bytes as usize)) {
+            memory.set_data(block, part.into(), self.home(block));
+        }
+    }
+
+    async fn lock_chunk(&self, chunk: Chunk) -> Guard<'_> {
+        self.lock(Key::Chunk(self.me, chunk)).await
+    }
+
+    async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
+        self.lock(Key::Gate(self.me, gate)).await
+    }
+
+    fn fence(&self) {
+        self.world.charge_words(self.me, 5);
+    }
+
+    fn gate_free(&self, gate: Gate) -> bool {
+        let (me, lock) = lock_word(Key::Gate(self.me, gate));
+        self.world.charge_words(me, 1);
+        !self.world.process(me).memory.borrow().control.contains_key(&lock)
+    }
+
+    fn begin_exclusive(&self) -> bool {
+        true
+    }
+
+    fn end_exclusive(&self) {}
+}

@@ -1,0 +1,132 @@
+//! What theory demands of the figures, at sizes that take seconds. That no write is lost is checked by the workloads themselves.
+
+use dsm_simulate::costs::Costs;
+use dsm_simulate::figures;
+use dsm_simulate::net::Phase;
+use dsm_simulate::run::{Outcome, Protocol, Setting, run};
+use dsm_simulate::sync::{Barrier, Lock};
+use dsm_simulate::workload::{Sizes, Workload};
+
+fn setting(workload: Workload, protocol: Protocol, processes: u32) -> Setting {
+    Setting {
+        workload,
+        protocol,
+        processes,
+        block: 64,
+        notices: 1024,
+        barrier: Barrier::Dissemination,
+        lock: Lock::Queue,
+        sizes: Sizes { iterations: 4, warm_up: 4 },
+        costs: Costs::default(),
+    }
+}
+
+fn rounds(processes: u32) -> f64 {
+    f64::from(processes.next_power_of_two().ilog2())
+}
+
+/// Messages of a barrier round, at most: the signal (2), and reading a signature, twice where it was replaced meanwhile.
+const ROUND: f64 = 2.0 + 8.0 + 6.0;
+
+#[test]
+fn all_workloads_and_protocols_keep_every_write() {
+    for workload in
+        [Workload::Private, Workload::Stencil, Workload::Transpose, Workload::Migratory, Workload::Table]
+    {
+        for protocol in [Protocol::Dsm, Protocol::Directory] {
+            for processes in [2, 3, 7, 16] {
+                for (block, notices) in [(64, 16), (256, 1024), (4096, 16)] {
+                    run(&Setting { block, notices, ..setting(workload, protocol, processes) });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn meetings_and_locks_of_every_kind_order_memory() {
+    for processes in [2, 5, 16] {
+        run(&Setting { barrier: Barrier::ForkJoin, ..setting(Workload::Stencil, Protocol::Dsm, processes) });
+        run(&Setting { lock: Lock::Ticket, ..setting(Workload::Migratory, Protocol::Dsm, processes) });
+        run(&Setting { lock: Lock::Ticket, ..setting(Workload::Migratory, Protocol::Directory, processes) });
+    }
+}
+
+#[test]
+fn the_same_options_give_the_same_figures() {
+    for protocol in [Protocol::Dsm, Protocol::Directory] {
+        for workload in [Workload::Stencil, Workload::Migratory, Workload::Table] {
+            let setting = Setting { block: 256, ..setting(workload, protocol, 24) };
+            assert_eq!(run(&setting), run(&setting));
+        }
+    }
+}
+
+#[test]
+fn private_data_costs_nothing() {
+    for processes in [2, 16, 64] {
+        let o = run(&setting(Workload::Private, Protocol::Dsm, processes));
+        assert_eq!(o.messages_of(Phase::Access), 0.0, "{o:?}");
+        assert_eq!(o.messages_of(Phase::Release), 0.0, "{o:?}");
+        assert_eq!(o.counters["notices_out"], 0, "{o:?}");
+        // The barrier alone: signals, and a look at each partner's signature, which is empty.
+        assert!(o.all_messages() <= 4.0 * rounds(processes), "{o:?}");
+    }
+}
+
+#[test]
+fn a_barrier_takes_messages_in_proportion_to_the_logarithm() {
+    for processes in [2, 8, 33, 128] {
+        let o = run(&setting(Workload::Stencil, Protocol::Dsm, processes));
+        let meeting = o.messages_of(Phase::Acquire) + o.messages_of(Phase::Meet);
+        assert!(meeting <= ROUND * rounds(processes), "{meeting} messages: {o:?}");
+        // No false sharing at 64 bytes: homes stay, and publishing is local.
+        assert_eq!(o.messages_of(Phase::Release), 0.0, "{o:?}");
+    }
+}
+
+#[test]
+fn what_neighbours_exchange_does_not_depend_on_how_many_there_are() {
+    let access =
+        |processes| run(&setting(Workload::Stencil, Protocol::Dsm, processes)).messages_of(Phase::Access);
+    // Inner processes have two neighbours; both ends have one.
+    let inner = |processes: u32| access(processes) * f64::from(processes) / f64::from(2 * processes - 2);
+    // Readers share the summary words of marks; how many do depends on where the arrays lie.
+    assert!((inner(32) / inner(128) - 1.0).abs() < 0.05, "{} {}", inner(32), inner(128));
+}
+
+#[test]
+fn a_full_signature_bounds_what_a_barrier_moves() {
+    let bytes = |notices| {
+        let o = run(&Setting { notices, ..setting(Workload::Stencil, Protocol::Dsm, 128) });
+        assert_eq!(o.counters["blocks_expired"] > 0, notices < 128, "{o:?}");
+        o.bytes[Phase::Acquire as usize]
+    };
+    let (few, many) = (bytes(16), bytes(4096));
+    // At most twice the capacity in each round: a list and what replaced it.
+    assert!(few < rounds(128) * (2.0 * 16.0 * 32.0 + 1000.0), "{few}");
+    // Two notices a process reach everybody.
+    assert!(many > 2.0 * 120.0 * 32.0, "{many}");
+}
+
+#[test]
+fn a_directory_invalidates_every_sharer_of_a_changed_entry() {
+    let few = run(&setting(Workload::Table, Protocol::Directory, 4));
+    let many = run(&setting(Workload::Table, Protocol::Directory, 64));
+    let each = |o: &Outcome| o.counters["invalidations"];
+    assert!(each(&many) > 3 * each(&few), "{} {}", each(&few), each(&many));
+}
+
+#[test]
+fn figures_are_drawn() {
+    let directory = std::env::temp_dir().join(format!("dsm-simulate-{}", std::process::id()));
+    figures::write(&directory, 4, &Costs::default(), |_| {}).expect("a writable directory");
+    let svg = std::fs::read_to_string(directory.join("stencil.svg")).expect("a figure");
+    assert!(svg.contains("<svg") && svg.contains("directory, 4096 B"), "{svg}");
+    let table = std::fs::read_to_string(directory.join("migratory.md")).expect("a table");
+    assert!(table.starts_with("| processes | 2 | 4 |"), "{table}");
+    let json = std::fs::read_to_string(directory.join("figures.json")).expect("numbers");
+    let runs: serde_json::Value = serde_json::from_str(&json).expect("valid JSON");
+    assert_eq!(runs.as_array().map(Vec::len), Some(figures::settings(4, &Costs::default()).len()));
+    std::fs::remove_dir_all(&directory).expect("the own directory");
+}

@@ -1,0 +1,179 @@
+//! Moving the homes of locked blocks here, and merging what their old home has with own unpublished bytes.
+
+use crate::fabric::{Fabric, MarkKind, Word};
+use crate::link::Link;
+use crate::queue_lock::Batch;
+use crate::records::{Records, Scratch};
+use crate::release::Progress;
+use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
+use crate::{Coherence, Fault, abi, marks};
+
+impl<F: Fabric> Coherence<F> {
+    /// Brings the contents of a batch of a chase here; `peer` has the records at the old home. Afterwards the blocks are writable here without a twin, and still locked. Returns their new
+    /// version: above every one and every lease at the old home, and at least `at_least`.
+    pub(crate) async fn move_homes(
+        &self,
+        chunk: Chunk,
+        batch: Batch,
+        at_least: Timestamp,
+        Scratch { own, peer }: &mut Scratch,
+    ) -> Timestamp {
+        let fabric = &self.fabric;
+        let from = batch.from;
+        if batch.writable != 0 && !fabric.fault(Fault::NoTakenMark) {
+            // Before the snapshot: a release there that misses this mark happened before the snapshot was read.
+            marks::set(fabric, from, MarkKind::Taken, chunk, batch.writable).await;
+        }
+        if fabric.fault(Fault::SettleLinkEarly) {
+            self.settle_links(chunk, batch).await;
+        }
+        let wr_ts = self.stamp(chunk, batch, peer, own, at_least).await;
+        let mut room =
+            std::mem::take(&mut *self.room.lock().expect("no thread panics while it holds the room"));
+        let most = fabric.snapshot_blocks(chunk);
+        let bytes = |piece: Extent| piece.count as usize * fabric.block_bytes(piece.first);
+        if fabric.fault(Fault::StampBeforeMerge) {
+            self.set_stamps(chunk, batch.blocks, own);
+            fabric.flush(from).await;
+        }
+        let locked = fabric.lock_chunk(chunk).await;
+        for piece in chunk.runs(batch.blocks).flat_map(|run| run.pieces(most)) {
+            if room.len() < bytes(piece) {
+                room.resize(bytes(piece), 0);
+            }
+            let contents = &mut room[..bytes(piece)];
+            fabric.snapshot(from, piece, contents).await;
+            self.leave_twins(piece, batch, contents).await;
+            self.take_in(piece, contents, from);
+            self.stats.bytes_moved.add(contents.len() as u64);
+        }
+        // Together with the contents: an acquire that finds the new lease passes the block over.
+        self.set_stamps(chunk, batch.blocks, own);
+        drop(locked);
+        *self.room.lock().expect("no thread panics while it holds the room") = room;
+        self.stats.homes_taken.add(u64::from(batch.blocks.count_ones()));
+        if !fabric.fault(Fault::NoTwinFlush) {
+            fabric.flush(from).await;
+        }
+        // Only now: the old home may tell others of this version as soon as the link is settled, and they read it from here.
+        if !fabric.fault(Fault::SettleLinkEarly) {
+            self.settle_links(chunk, batch).await;
+        }
+        wr_ts
+    }
+
+    /// [`Coherence::move_homes`] for a batch of a chase, with the blocks unlocked and listed. `share`: the next stores to
+    /// them ask.
+    pub(crate) async fn publish_batch(
+        &self,
+        chunk: Chunk,
+        batch: Batch,
+        share: bool,
+        progress: &mut Progress,
+        scratch: &mut Scratch,
+    ) {
+        let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
+        // Until the links say that nobody stores, no thread may be allowed to.
+        let locked = if share { Some(self.fabric.lock_chunk(chunk).await) } else { None };
+        if share {
+            self.make_ask(chunk, batch.blocks);
+        }
+        self.unlock(chunk, batch.blocks, !share, wr_ts, &mut scratch.own).await;
+        drop(locked);
+        self.list(chunk, batch.blocks, wr_ts, progress);
+    }
+
+    /// Decides on the version of a batch, writes to the records of the old home what its copies are from now on, and to `own` what the records here
+    /// become.
+    async fn stamp(
+        &self,
+        chunk: Chunk,
+        batch: Batch,
+        records: &mut Records,
+        own: &mut Records,
+        at_least: Timestamp,
+    ) -> Timestamp {
+        let fabric = &self.fabric;
+        // What the old home has checked its copies against, which it did not do with these blocks while it was their home.
+        let bound = match fabric.fault(Fault::IgnoreOldBound) {
+            true => 0,
+            false => fabric.load(batch.from, Word::LogMin(0)).await,
+        };
+        let span = chunk.span(batch.blocks);
+        fabric.own_records(span, own.run_mut(span));
+        let mut longest = 0;
+        for block in chunk.blocks(batch.blocks) {
+            let record = records.of_mut(block);
+            record.rd_ts = record.rd_ts.max(bound);
+            longest = longest.max(record.rd_ts).max(own.of(block).rd_ts);
+        }
+        let wr_ts = at_least.max(longest + u64::from(!fabric.fault(Fault::EqualTimestamps)));
+        for block in chunk.blocks(batch.blocks) {
+            if batch.writable & block.bit() != 0 {
+                // What the old home has to tell of if it stored before the snapshot.
+                records.of_mut(block).wr_ts = wr_ts;
+            }
+            let record = own.of_mut(block);
+            (record.rd_ts, record.wr_ts) = (wr_ts, wr_ts);
+        }
+        for run in chunk.runs(batch.blocks) {
+            fabric.post_stamps(batch.from, run, records.run(run)).await;
+        }
+        wr_ts
+    }
+
+    pub(crate) fn set_stamps(&self, chunk: Chunk, blocks: u64, records: &Records) {
+        for run in chunk.runs(blocks) {
+            self.fabric.set_own_stamps(run, records.run(run));
+        }
+    }
+
+    /// Leaves what was read of writable homes behind as their twins.
+    async fn leave_twins(&self, piece: Extent, batch: Batch, contents: &[u8]) {
+        if self.fabric.fault(Fault::NoTwin) {
+            return;
+        }
+        let bytes = self.fabric.block_bytes(piece.first);
+        for run in piece.first.chunk().runs(piece.mask() & batch.writable) {
+            let offset = (run.first.0 - piece.first.0) as usize * bytes;
+            let part = &contents[offset..offset + run.count as usize * bytes];
+            self.fabric.post_twin(batch.from, run, part).await;
+        }
+    }
+
+    /// The chunk is locked.
+    fn take_in(&self, piece: Extent, contents: &[u8], from: Rank) {
+        let fabric = &self.fabric;
+        let mut rest = contents;
+        let mut at = piece.first;
+        while at < piece.end() {
+            let (state, count) = self.run(at, piece);
+            let run = Extent::new(at, count);
+            let (part, behind) = rest.split_at(count as usize * fabric.block_bytes(at));
+            if has_twin(state) && !fabric.fault(Fault::NoMerge) {
+                fabric.merge(run, part, from);
+                fabric.drop_twin(run);
+                self.stats.blocks_merged.add(count);
+            } else {
+                fabric.overwrite(run, part);
+            }
+            if state != abi::WRITABLE {
+                fabric.set_state(run, abi::WRITABLE);
+            }
+            rest = behind;
+            at = Block(at.0 + count);
+        }
+    }
+
+    /// Ends the taker's business at the old home.
+    async fn settle_links(&self, chunk: Chunk, batch: Batch) {
+        for run in chunk.runs(batch.blocks) {
+            self.fabric.post_links(batch.from, run, Link::to(self.me()).encode()).await;
+        }
+    }
+}
+
+/// Whether a block that is not at home in this state has a twin.
+pub(crate) fn has_twin(state: u8) -> bool {
+    matches!(state, abi::WRITABLE | abi::INVALID_DIRTY)
+}

@@ -1,0 +1,127 @@
+//! Comparing and merging memory that other threads may be writing.
+//!
+//! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; only where a group differs
+//! does anything go byte by byte.
+
+/// Bytes that are compared at once. Lengths are multiples of it.
+pub const GROUP: usize = 64;
+
+/// Whether two pieces of memory are equal.
+///
+/// # Safety
+/// Both are readable for `len` bytes and aligned to 16 bytes. `len` is a multiple of [`GROUP`].
+#[inline]
+pub unsafe fn equal(a: *const u8, b: *const u8, len: usize) -> bool {
+    debug_assert!(len.is_multiple_of(GROUP));
+    // SAFETY: the caller's promise; every group is inside.
+    (0..len).step_by(GROUP).all(|at| unsafe { group::equal(a.add(at), b.add(at)) })
+}
+
+/// Writes the bytes in which `incoming` differs from `twin` to `own`, one by one, and makes `incoming` the twin.
+///
+/// # Safety
+/// `own` and `twin` are readable and writable for as many bytes as `incoming` has, a multiple of [`GROUP`], and aligned to 16 bytes. Other threads may
+/// write to `own`, nobody to `twin`.
+pub unsafe fn merge(own: *mut u8, twin: *mut u8, incoming: &[u8]) {
+    debug_assert!(incoming.len().is_multiple_of(GROUP));
+    for (i, new) in incoming.chunks_exact(GROUP).enumerate() {
+        // SAFETY: group number `i` is inside both by the caller's promise.
+        unsafe {
+            let (own, twin) = (own.add(i * GROUP), twin.add(i * GROUP));
+            if !group::equal(twin, new.as_ptr()) {
+                merge_group(own, twin, new);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`merge`], for one group.
+#[cold]
+unsafe fn merge_group(own: *mut u8, twin: *mut u8, new: &[u8]) {
+    for (i, new) in new.iter().enumerate() {
+        // SAFETY: inside the group. A byte wide: its neighbours may be being stored to right now.
+        unsafe {
+            if *new != twin.add(i).read() {
+                std::sync::atomic::AtomicU8::from_ptr(own.add(i))
+                    .store(*new, std::sync::atomic::Ordering::Relaxed);
+                twin.add(i).write(*new);
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod group {
+    use std::arch::x86_64::{__m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_movemask_epi8};
+
+    /// Whether two groups are equal.
+    ///
+    /// # Safety
+    /// Both are readable; `a` is aligned to 16 bytes.
+    #[inline]
+    pub(super) unsafe fn equal(a: *const u8, b: *const u8) -> bool {
+        let (a, b) = (a.cast::<__m128i>(), b.cast::<__m128i>());
+        // SAFETY: four vectors are a group. Volatile: what other threads write may be anything, but is read once. All of this is SSE2, which
+        // every such processor has.
+        unsafe {
+            let same = |i: usize| _mm_cmpeq_epi8(a.add(i).read_volatile(), b.add(i).read_unaligned());
+            let all = _mm_and_si128(_mm_and_si128(same(0), same(1)), _mm_and_si128(same(2), same(3)));
+            _mm_movemask_epi8(all) == 0xffff
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod group {
+    /// Whether two groups are equal.
+    ///
+    /// # Safety
+    /// Both are readable; `a` is aligned to 16 bytes.
+    #[inline]
+    pub(super) unsafe fn equal(a: *const u8, b: *const u8) -> bool {
+        let (a, b) = (a.cast::<u64>(), b.cast::<u64>());
+        // SAFETY: eight words are a group.
+        (0..super::GROUP / 8).all(|i| unsafe { a.add(i).read_volatile() == b.add(i).read_unaligned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(64))]
+    struct Aligned([u8; 192]);
+
+    #[test]
+    fn only_changed_bytes_are_written() {
+        let mut own = Aligned([1; 192]);
+        let mut twin = Aligned([2; 192]);
+        let mut incoming = [2; 192];
+        for at in [0, 63, 64, 127, 130] {
+            incoming[at] = 9;
+        }
+        // SAFETY: all three have 192 bytes.
+        unsafe {
+            assert!(!equal(own.0.as_ptr(), twin.0.as_ptr(), 192));
+            merge(own.0.as_mut_ptr(), twin.0.as_mut_ptr(), &incoming);
+        }
+        for (at, byte) in own.0.iter().enumerate() {
+            assert_eq!(*byte, if incoming[at] == 9 { 9 } else { 1 }, "byte {at}");
+        }
+        assert_eq!(twin.0, incoming);
+    }
+
+    #[test]
+    fn every_byte_counts() {
+        let a = Aligned([7; 192]);
+        for at in 0..192 {
+            let mut b = Aligned([7; 192]);
+            // SAFETY: both have 192 bytes.
+            assert!(unsafe { equal(a.0.as_ptr(), b.0.as_ptr(), 192) });
+            b.0[at] = 8;
+            // SAFETY: as above.
+            assert!(!unsafe { equal(a.0.as_ptr(), b.0.as_ptr(), 192) }, "byte {at}");
+        }
+    }
+}

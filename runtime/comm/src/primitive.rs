@@ -1,0 +1,32 @@
+//! The atomics and pauses of this crate's lock-free parts: the standard library's, or loom's where `--cfg loom` asks for a search over all
+//! interleavings (`make loom`).
+
+#[cfg(not(loom))]
+mod chosen {
+    pub use std::hint::spin_loop;
+    pub use std::sync::atomic::{AtomicU32, Ordering};
+    pub use std::thread::{sleep, yield_now};
+
+    /// See the other one.
+    #[inline(always)]
+    pub fn between_seq_cst() {}
+}
+
+#[cfg(loom)]
+mod chosen {
+    pub use loom::sync::atomic::{AtomicU32, Ordering};
+    pub use loom::thread::yield_now;
+    pub use loom::thread::yield_now as spin_loop;
+
+    /// Stands between two sequentially consistent operations: loom takes those for acquire and release, but it knows the fence.
+    pub fn between_seq_cst() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    /// Time does not pass in a model.
+    pub fn sleep(_: std::time::Duration) {
+        yield_now();
+    }
+}
+
+pub(crate) use chosen::*;

@@ -1,0 +1,293 @@
+//! Explicit tasks.
+//!
+//! A task is deferred into the deques of its region's threads in the creating process ([`pool`]) and run there, or given to a process whose threads
+//! are idle at a barrier ([`share`]). In a region of one thread, in final tasks and with many tasks queued it runs at once.
+//! [`node`] holds the bookkeeping, [`depend`] and [`reduction`] what their names say.
+
+pub mod depend;
+pub mod node;
+pub mod pool;
+pub mod reduction;
+pub mod share;
+pub mod taskloop;
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Loc;
+use super::frame::{self, Frame};
+use super::get;
+use node::{Group, Memory, Node, Routine, Task, flags};
+
+unsafe extern "C" {
+    safe fn dsm_rt_uses_tasks() -> i32;
+}
+
+/// Whether the program has tasks. If not, barriers need not look for them.
+pub fn expected() -> bool {
+    dsm_rt_uses_tasks() != 0
+}
+
+/// The task that the frame's thread runs.
+pub fn current(frame: &Frame) -> Arc<Node> {
+    frame.task.borrow_mut().get_or_insert_with(|| Node::implicit(frame)).clone()
+}
+
+/// Runs `look` on the current task, if the thread has anything to do with tasks.
+pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&Arc<Node>) -> T) -> Option<T> {
+    frame.task.borrow().as_ref().map(look)
+}
+
+/// End of an implicit task: all tasks of its region in this process have ended, or it is the barrier's business.
+pub fn end_implicit(frame: &Frame) {
+    if frame.team().size == 1 {
+        pool::help(frame, None, || frame.team().pool.is_empty());
+    } else if expected() {
+        frame.team().barrier();
+    }
+    if let Some(node) = frame.task.take() {
+        // Its children point back to it.
+        node.dependences.lock().clear();
+    }
+}
+
+/// Makes a task descriptor.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_task_alloc(
+    _loc: Loc,
+    _gtid: i32,
+    task_flags: i32,
+    bytes: usize,
+    shareds: usize,
+    routine: Routine,
+) -> *mut Task {
+    let frame = frame::current();
+    let memory = Memory { bytes: bytes.next_multiple_of(16), shareds, shared: share::is_wide(frame) };
+    // SAFETY: sizes and routine are the compiler's.
+    unsafe { make(frame, task_flags as u32, memory, routine) }
+}
+
+/// A descriptor with its node.
+///
+/// # Safety
+/// As for [`node::allocate`].
+unsafe fn make(frame: &Frame, task_flags: u32, memory: Memory, routine: Routine) -> *mut Task {
+    // SAFETY: as the caller says.
+    unsafe {
+        let task = node::allocate(memory, routine);
+        let parent = current(frame);
+        let group = parent.group.lock().clone();
+        let node = Node::new(frame, Some(parent), group, task, task_flags);
+        node::name(task, &Arc::new(Node { memory: Some(memory), ..node }));
+        task
+    }
+}
+
+/// As `__kmpc_omp_task_alloc`; there is no device but the host.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_target_task_alloc(
+    loc: Loc,
+    gtid: i32,
+    task_flags: i32,
+    bytes: usize,
+    shareds: usize,
+    routine: Routine,
+    _device: i64,
+) -> *mut Task {
+    // SAFETY: as for the function called.
+    unsafe { __kmpc_omp_task_alloc(loc, gtid, task_flags, bytes, shareds, routine) }
+}
+
+/// Counts a task that is about to be submitted.
+fn begin(node: &Arc<Node>) {
+    if node.flags & flags::PRIORITY != 0 {
+        // SAFETY: a live descriptor, filled by now.
+        let wanted = unsafe { get(&raw const (*node.task).data2) };
+        node.priority.store(pool::priority(wanted), Ordering::Relaxed);
+    }
+    node.team().pool.begin();
+    if let Some(parent) = &node.parent {
+        parent.children.fetch_add(1, Ordering::SeqCst);
+    }
+    if let Some(group) = &node.member_of {
+        group.pending.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A task is ready, or the next part of an untied one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task) -> i32 {
+    let frame = frame::current();
+    // SAFETY: the compiler hands over a descriptor it has filled.
+    let node = unsafe { node::of(task) };
+    if node.started.load(Ordering::SeqCst) {
+        node.parts.fetch_add(1, Ordering::SeqCst);
+        pool::resubmit(frame, node);
+        return 0;
+    }
+    begin(&node);
+    pool::submit(frame, node);
+    0
+}
+
+/// See [`__kmpc_omp_task`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_task_parts(loc: Loc, gtid: i32, task: *mut Task) -> i32 {
+    // SAFETY: as for the function called.
+    unsafe { __kmpc_omp_task(loc, gtid, task) }
+}
+
+/// A task with dependences is ready once these are fulfilled.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
+    _loc: Loc,
+    _gtid: i32,
+    task: *mut Task,
+    count: i32,
+    list: *const depend::Item,
+    count2: i32,
+    list2: *const depend::Item,
+) -> i32 {
+    let frame = frame::current();
+    // SAFETY: the compiler hands over a descriptor it has filled, and lists of these lengths.
+    let node = unsafe { node::of(task) };
+    begin(&node);
+    let parent = current(frame);
+    // SAFETY: as above.
+    unsafe { parent.dependences.lock().add(&node, [(count, list), (count2, list2)]) };
+    pool::submit(frame, node);
+    0
+}
+
+/// Begin of a task whose `if` clause is false; the compiler calls the routine itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
+    // SAFETY: a live descriptor.
+    let node = unsafe { node::of(task) };
+    begin(&node);
+    node.undeferred.store(true, Ordering::SeqCst);
+    node.parts.store(1, Ordering::SeqCst);
+    node.started.store(true, Ordering::SeqCst);
+    frame::current().task.replace(Some(node));
+}
+
+/// End of such a task.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
+    let frame = frame::current();
+    // SAFETY: the descriptor of the matching begin.
+    let node = unsafe { node::of(task) };
+    frame.task.replace(node.parent.clone());
+    pool::end_part(frame, &node);
+}
+
+/// Waits for child tasks.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
+    let frame = frame::current();
+    if let Some(node) = with_current(frame, Arc::clone) {
+        pool::help(frame, Some(&node), || node.children.load(Ordering::SeqCst) == 0);
+    }
+    0
+}
+
+/// Waits for the tasks that the dependences name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
+    _loc: Loc,
+    _gtid: i32,
+    count: i32,
+    list: *const depend::Item,
+    count2: i32,
+    list2: *const depend::Item,
+    _nowait: i32,
+) {
+    let frame = frame::current();
+    let parent = current(frame);
+    let wait = Arc::new(Node::new(frame, Some(parent.clone()), None, std::ptr::null_mut(), 0));
+    // SAFETY: the compiler passes lists of these lengths.
+    unsafe { parent.dependences.lock().add(&wait, [(count, list), (count2, list2)]) };
+    pool::help(frame, Some(&parent), || wait.blockers.load(Ordering::SeqCst) == 1);
+    let mut links = wait.links.lock();
+    links.done = true;
+    debug_assert!(links.successors.is_empty(), "the thread that makes siblings waits");
+}
+
+/// See [`__kmpc_omp_taskwait_deps_51`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_omp_wait_deps(
+    loc: Loc,
+    gtid: i32,
+    count: i32,
+    list: *const depend::Item,
+    count2: i32,
+    list2: *const depend::Item,
+) {
+    // SAFETY: as for the function called.
+    unsafe { __kmpc_omp_taskwait_deps_51(loc, gtid, count, list, count2, list2, 0) };
+}
+
+/// A place where the thread may take another task.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_omp_taskyield(_loc: Loc, _gtid: i32, _end_part: i32) -> i32 {
+    let frame = frame::current();
+    if let Some(node) = with_current(frame, Arc::clone)
+        && !pool::run_one(frame, &node)
+    {
+        super::event::blocked(std::thread::yield_now);
+    }
+    0
+}
+
+/// Begin of a task group.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
+    let node = current(frame::current());
+    let mut group = node.group.lock();
+    let outer = group.take();
+    *group = Some(Group::new(outer, None));
+}
+
+/// End of a task group.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_end_taskgroup(_loc: Loc, _gtid: i32) {
+    let frame = frame::current();
+    let node = current(frame);
+    let Some(group) = node.group.lock().clone() else { return };
+    pool::help(frame, Some(&node), || group.pending.load(Ordering::SeqCst) == 0);
+    reduction::finish(&group);
+    *node.group.lock() = group.parent.clone();
+}
+
+/// Affinity hints.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_omp_reg_task_with_affinity(
+    _loc: Loc,
+    _gtid: i32,
+    _task: *mut Task,
+    _count: i32,
+    _list: *const c_void,
+) -> i32 {
+    0
+}
+
+/// Makes the event of a detached task.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_task_allow_completion_event(_loc: Loc, _gtid: i32, task: *mut Task) -> usize {
+    // SAFETY: a live descriptor.
+    share::make_event(&unsafe { node::of(task) })
+}
+
+/// Ends a detached task.
+#[unsafe(no_mangle)]
+pub extern "C" fn omp_fulfill_event(event: usize) {
+    share::fulfil(event);
+}
+
+/// The same for Fortran.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn omp_fulfill_event_(event: *const usize) {
+    // SAFETY: a Fortran argument is the address of an integer.
+    omp_fulfill_event(unsafe { get(event) });
+}

@@ -1,0 +1,91 @@
+//! Mutual exclusion of POSIX threads between the threads of all processes.
+//!
+//! In a job of several processes a mutex is a lock of the runtime whose name is the mutex's address; the memory of the mutex only
+//! says of which kind it is. A single process uses the C library's, because condition variables work on its mutexes alone.
+
+use std::ffi::c_int;
+
+use crate::omp::locks::{nest_set, nest_test, nest_unset};
+use crate::{check, sync};
+
+fn spread() -> bool {
+    sync::size() > 1
+}
+
+/// Whether a thread may lock the mutex again that it holds.
+fn is_recursive(mutex: *mut u8) -> bool {
+    // Where glibc keeps the kind on 64-bit machines.
+    const KIND: usize = 16;
+    check::readable(mutex as usize + KIND, size_of::<c_int>());
+    // SAFETY: inside the program's mutex, made readable. The low bits are the type, the others how it is shared.
+    let kind = unsafe { mutex.add(KIND).cast::<c_int>().read_volatile() };
+    kind & 3 == libc::PTHREAD_MUTEX_RECURSIVE
+}
+
+fn status(held: bool) -> u32 {
+    if held { 0 } else { libc::EBUSY as u32 }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_mutex_lock(mutex: *mut u8) -> u32 {
+    if !spread() {
+        // SAFETY: the program's mutex.
+        return unsafe { libc::pthread_mutex_lock(mutex.cast()) } as u32;
+    }
+    if is_recursive(mutex) {
+        nest_set(mutex as u64);
+    } else {
+        sync::lock(mutex as u64);
+    }
+    0
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_mutex_trylock(mutex: *mut u8) -> u32 {
+    if !spread() {
+        // SAFETY: the program's mutex.
+        return unsafe { libc::pthread_mutex_trylock(mutex.cast()) } as u32;
+    }
+    let name = mutex as u64;
+    status(if is_recursive(mutex) { nest_test(name) > 0 } else { sync::try_lock(name) })
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_mutex_unlock(mutex: *mut u8) -> u32 {
+    if !spread() {
+        // SAFETY: the program's mutex.
+        return unsafe { libc::pthread_mutex_unlock(mutex.cast()) } as u32;
+    }
+    if is_recursive(mutex) {
+        nest_unset(mutex as u64);
+    } else {
+        sync::unlock(mutex as u64);
+    }
+    0
+}
+
+macro_rules! rwlock {
+    ($($entry:ident = $posix:ident, $shared:expr;)*) => {$(
+        #[doc = "See [`dsm_abi::entries`]. A thread may read again what it reads."]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $entry(lock: *mut u8) -> u32 {
+            if !spread() {
+                // SAFETY: the program's lock.
+                return unsafe { libc::$posix(lock.cast()) } as u32;
+            }
+            let shared: fn(u64) -> u32 = $shared;
+            shared(lock as u64)
+        }
+    )*};
+}
+
+rwlock! {
+    __dsm_rwlock_rdlock = pthread_rwlock_rdlock, |name| { nest_set(name); 0 };
+    __dsm_rwlock_wrlock = pthread_rwlock_wrlock, |name| { nest_set(name); 0 };
+    __dsm_rwlock_tryrdlock = pthread_rwlock_tryrdlock, |name| status(nest_test(name) > 0);
+    __dsm_rwlock_trywrlock = pthread_rwlock_trywrlock, |name| status(nest_test(name) > 0);
+    __dsm_rwlock_unlock = pthread_rwlock_unlock, |name| { nest_unset(name); 0 };
+}

@@ -1,0 +1,105 @@
+//! Vector clocks: which releases of which process a process has acquired, directly or through others.
+//!
+//! Component `r` of a process's clock counts the releases of process `r` that it knows, its own among them. It is raised before a release publishes
+//! anything and read after an acquire has taken in what was published, so a process never seems to know less than it does. At meetings (regions and
+//! barriers) what counts is what the others had released when they arrived, however late this process wakes up: every process notes that for
+//! the fork and, in turn, for two barriers.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::is_on;
+use crate::memory;
+
+/// Numbers behind the components: releases at the last two barriers, and at the last fork.
+pub const NOTES: usize = 3;
+const FORK: u32 = 2;
+
+/// Barriers of the region so far.
+static BARRIERS: AtomicU32 = AtomicU32::new(0);
+
+/// Word `i` of the clock of process `at`; `None` if races are not looked for.
+fn word(at: u32, i: u32) -> Option<&'static AtomicU64> {
+    let shared = memory::shared().filter(|_| is_on())?;
+    Some(shared.views.word(at, memory::get().geometry().clock_offset(i)))
+}
+
+fn note(meeting: u32) -> u32 {
+    memory::get().geometry().processes() + meeting
+}
+
+fn value(at: u32, i: u32) -> u64 {
+    word(at, i).map_or(0, |w| w.load(Ordering::SeqCst))
+}
+
+fn raise(of: u32, least: u64) {
+    if let Some(own) = word(memory::get().rank(), of) {
+        own.fetch_max(least, Ordering::SeqCst);
+    }
+}
+
+/// Releases of process `of` that process `at` knows.
+pub fn known(at: u32, of: u32) -> u64 {
+    value(at, of)
+}
+
+/// Counts a release of this process.
+#[inline]
+pub fn before_release() {
+    if is_on() {
+        let me = memory::get().rank();
+        raise(me, value(me, me) + 1);
+    }
+}
+
+/// Takes over what process `from` knows.
+#[inline]
+pub fn after_acquire(from: u32) {
+    if is_on() {
+        (0..memory::get().geometry().processes()).for_each(|of| raise(of, value(from, of)));
+    }
+}
+
+fn note_releases(meeting: u32) {
+    let me = memory::get().rank();
+    if let Some(place) = word(me, note(meeting)) {
+        place.store(value(me, me), Ordering::SeqCst);
+    }
+}
+
+/// Process 0 has released and is about to start a region.
+#[inline]
+pub fn fork() {
+    if is_on() {
+        BARRIERS.store(0, Ordering::SeqCst);
+        note_releases(FORK);
+    }
+}
+
+/// This process has acquired from process 0 and takes part in its region.
+#[inline]
+pub fn forked() {
+    if is_on() {
+        BARRIERS.store(0, Ordering::SeqCst);
+        raise(0, value(0, note(FORK)));
+        (1..memory::get().geometry().processes()).for_each(|of| raise(of, value(0, of)));
+    }
+}
+
+/// This process has released and is about to tell others that it has come to a barrier; returns the barrier for [`met`].
+#[inline]
+pub fn arrive() -> u32 {
+    if !is_on() {
+        return 0;
+    }
+    let meeting = BARRIERS.fetch_add(1, Ordering::SeqCst) % 2;
+    note_releases(meeting);
+    meeting
+}
+
+/// All of processes 0..participants have come to the barrier.
+#[inline]
+pub fn met(meeting: u32, participants: u32) {
+    if is_on() {
+        (0..participants).for_each(|of| raise(of, value(of, note(meeting))));
+    }
+}

@@ -1,0 +1,190 @@
+//! Opening, closing and finding streams; types are checked against [`dsm_abi::for_each_entry`] in `lib.rs`.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::mailbox::{self, Operation};
+use super::registry::{self, Refused};
+use super::{File, fflush, stream};
+use crate::{check, sync};
+
+unsafe extern "C" {
+    fn fopen(path: *const c_char, mode: *const c_char) -> File;
+    fn fdopen(descriptor: c_int, mode: *const c_char) -> File;
+    fn freopen(path: *const c_char, mode: *const c_char, stream: File) -> File;
+    fn tmpfile() -> File;
+    fn popen(command: *const c_char, mode: *const c_char) -> File;
+    fn pclose(stream: File) -> c_int;
+    fn fclose(stream: File) -> c_int;
+    fn fileno(stream: File) -> c_int;
+}
+
+fn fail(error: c_int) {
+    // SAFETY: the thread's own errno.
+    unsafe { *libc::__errno_location() = error };
+}
+
+/// Makes a string of the program readable.
+unsafe fn text(string: *mut u8) -> *const c_char {
+    if !string.is_null() {
+        // SAFETY: the program passes a NUL-terminated string or null.
+        unsafe { check::readable_string(string as usize) };
+    }
+    string as *const c_char
+}
+
+/// Enters a new stream of this process into the registry. `mode`, if given, allows a second stream on the file in case another process's
+/// stream has the same address.
+unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
+    if first.is_null() || sync::size() == 1 {
+        return first.cast();
+    }
+    mailbox::serve();
+    let mut file = first;
+    let mut rejected = Vec::new();
+    loop {
+        match registry::insert(file as usize) {
+            Ok(()) => break,
+            Err(Refused::Full) => {
+                warn_full();
+                break;
+            }
+            Err(Refused::Taken) => {
+                // SAFETY: the stream was just opened; its descriptor is duplicated before it is closed below.
+                let next = mode.map(|m| unsafe { fdopen(libc::dup(fileno(file)), m.as_ptr()) });
+                let Some(next) = next.filter(|f| !f.is_null()) else { break };
+                rejected.push(file);
+                file = next;
+            }
+        }
+    }
+    for old in rejected {
+        // SAFETY: opened above and given to nobody.
+        unsafe { fclose(old) };
+    }
+    file.cast()
+}
+
+fn warn_full() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "dsm: warning: more than {} streams are open: further ones can be used only by the process that opens them",
+            crate::sync::layout::STREAM_SLOTS
+        );
+    }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_stream(named: *mut u8) -> *mut u8 {
+    if sync::size() == 1 { named } else { stream::here(named.cast()).cast() }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fopen(path: *mut u8, mode: *mut u8) -> *mut u8 {
+    // SAFETY: the program passes what `fopen` demands.
+    unsafe {
+        let mode = text(mode);
+        opened(fopen(text(path), mode), Some(CStr::from_ptr(mode)))
+    }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fdopen(descriptor: u32, mode: *mut u8) -> *mut u8 {
+    // SAFETY: the program passes what `fdopen` demands.
+    unsafe {
+        let mode = text(mode);
+        opened(fdopen(descriptor as c_int, mode), Some(CStr::from_ptr(mode)))
+    }
+}
+
+/// See [`dsm_abi::entries`]. Standard streams that process 0 reopens are its own from then on in all processes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_freopen(path: *mut u8, mode: *mut u8, named: *mut u8) -> *mut u8 {
+    // SAFETY: the program passes what `freopen` demands.
+    unsafe {
+        let (path, mode) = (text(path), text(mode));
+        if stream::target(named.cast()).is_some() {
+            fail(libc::EBADF);
+            return std::ptr::null_mut();
+        }
+        let standard = stream::is_standard_output(named.cast());
+        if sync::size() > 1 && !standard {
+            registry::remove(named as usize);
+        }
+        let file = freopen(path, mode, named.cast());
+        if standard && sync::rank() != 0 { file.cast() } else { opened(file, None) }
+    }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_tmpfile() -> *mut u8 {
+    // SAFETY: a new stream.
+    unsafe { opened(tmpfile(), Some(c"w+")) }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_popen(command: *mut u8, mode: *mut u8) -> *mut u8 {
+    // SAFETY: the program passes what `popen` demands.
+    unsafe { opened(popen(text(command), text(mode)), None) }
+}
+
+/// See [`dsm_abi::entries`]. Only the process that called `popen` can wait for the command.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_pclose(named: *mut u8) -> u32 {
+    if sync::size() > 1 {
+        if stream::target(named.cast()).is_some() {
+            fail(libc::ECHILD);
+            return u32::MAX;
+        }
+        registry::remove(named as usize);
+    }
+    // SAFETY: the program passes a stream of `popen`.
+    unsafe { pclose(named.cast()) as u32 }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fclose(named: *mut u8) -> u32 {
+    if sync::size() > 1 {
+        if let Some((owner, file)) = stream::target(named.cast()) {
+            return stream::close_stand_in(owner, file) as u32;
+        }
+        registry::remove(named as usize);
+    }
+    // SAFETY: the program passes an open stream.
+    unsafe { fclose(named.cast()) as u32 }
+}
+
+/// See [`dsm_abi::entries`]. A null pointer means the streams of this process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fflush(named: *mut u8) -> u32 {
+    if sync::size() > 1
+        && !named.is_null()
+        && let Some((owner, file)) = stream::target(named.cast())
+    {
+        let result = mailbox::request(owner, Operation::Flush, file, (0, 0), &[], &mut []);
+        return match result {
+            Ok(_) => 0,
+            Err(error) => {
+                fail(error);
+                u32::MAX
+            }
+        };
+    }
+    // SAFETY: the program passes an open stream or null.
+    unsafe { fflush(named.cast()) as u32 }
+}
+
+/// After a fork: takes over that process 0 has reopened a standard stream.
+pub fn after_fork() {
+    if sync::rank() == 0 || stream::seen_all_changes() {
+        return;
+    }
+    stream::follow_standard_output();
+}

@@ -1,0 +1,197 @@
+//! Operations on another process's streams: a mailbox in each process's control memory, emptied by a thread of that process.
+//!
+//! One request at a time. `STATE` goes FREE -> CLAIMED (by a requester) -> REQUEST -> REPLY (by the owner's thread) -> FREE. The thread sleeps
+//! while there is nothing to do; it runs no code of the program and touches no shared data of it.
+
+use std::ffi::{c_int, c_long};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dsm_comm::futex;
+
+use super::{File, fflush, registry, stdin};
+use crate::sync;
+use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
+
+const FREE: u32 = 0;
+const CLAIMED: u32 = 1;
+const REQUEST: u32 = 2;
+const REPLY: u32 = 3;
+
+/// Names the owner's standard input; no stream has this address.
+pub const STDIN: usize = 0;
+
+/// What the owner is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub enum Operation {
+    /// `fread` of `a` bytes.
+    Read = 1,
+    /// `fwrite` of `a` bytes.
+    Write,
+    /// `fseeko` by `a` from `b`, then `ftello`.
+    Seek,
+    /// `fflush`.
+    Flush,
+    /// `fclose`.
+    Close,
+}
+
+unsafe extern "C" {
+    fn fread(to: *mut u8, size: usize, count: usize, stream: File) -> usize;
+    fn fwrite(from: *const u8, size: usize, count: usize, stream: File) -> usize;
+    fn fseeko(stream: File, offset: c_long, from: c_int) -> c_int;
+    fn ftello(stream: File) -> c_long;
+    fn fclose(stream: File) -> c_int;
+    fn ferror(stream: File) -> c_int;
+}
+
+#[derive(Clone, Copy)]
+struct Mailbox {
+    rank: u32,
+}
+
+impl Mailbox {
+    fn word(self, i: usize) -> &'static AtomicU64 {
+        sync::control_area_word(self.rank, MAILBOX + 8 * i)
+    }
+
+    fn state(self) -> &'static AtomicU32 {
+        sync::control_area_half(self.rank, MAILBOX)
+    }
+
+    fn sleepers(self) -> &'static AtomicU32 {
+        sync::control_area_half(self.rank, MAILBOX + 4)
+    }
+
+    fn data(self) -> *mut u8 {
+        sync::control_area(self.rank, MAILBOX_DATA)
+    }
+
+    fn become_state(self, state: u32) {
+        self.state().store(state, Ordering::SeqCst);
+        if self.sleepers().load(Ordering::SeqCst) != 0 {
+            futex::wake(self.state(), futex::ALL);
+        }
+    }
+
+    fn wait_until(self, wanted: u32) {
+        self.sleepers().fetch_add(1, Ordering::SeqCst);
+        loop {
+            let state = self.state().load(Ordering::SeqCst);
+            if state == wanted {
+                break;
+            }
+            futex::wait(self.state(), state, futex::ALL);
+        }
+        self.sleepers().fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Has the owner carry out an operation on `file`; `out` goes with the request, `into` takes what comes back. Data beyond
+/// [`MAILBOX_DATA_BYTES`] is left out: the result says how much was done.
+///
+/// # Errors
+/// The owner's `errno`.
+pub fn request(
+    owner: u32,
+    operation: Operation,
+    file: usize,
+    (a, b): (i64, i64),
+    out: &[u8],
+    into: &mut [u8],
+) -> Result<i64, c_int> {
+    let mailbox = Mailbox { rank: owner };
+    while mailbox.state().compare_exchange(FREE, CLAIMED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        mailbox.wait_until(FREE);
+    }
+    let words = [operation as u64, file as u64, a as u64, b as u64];
+    for (i, value) in (1..).zip(words) {
+        mailbox.word(i).store(value, Ordering::Relaxed);
+    }
+    assert!(out.len() <= MAILBOX_DATA_BYTES && into.len() <= MAILBOX_DATA_BYTES);
+    // SAFETY: the data area has room by the assertion and is this request's until the state is FREE again.
+    unsafe { mailbox.data().copy_from_nonoverlapping(out.as_ptr(), out.len()) };
+    mailbox.become_state(REQUEST);
+    mailbox.wait_until(REPLY);
+    let result = mailbox.word(1).load(Ordering::Relaxed) as i64;
+    let error = mailbox.word(2).load(Ordering::Relaxed) as c_int;
+    let len = (result.max(0) as usize).min(into.len());
+    // SAFETY: as above.
+    unsafe { into.as_mut_ptr().copy_from_nonoverlapping(mailbox.data(), len) };
+    mailbox.become_state(FREE);
+    if result < 0 { Err(error) } else { Ok(result) }
+}
+
+/// Starts the thread that empties this process's mailbox, once.
+pub fn serve() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        // Signals are for the program's threads.
+        let mut all = std::mem::MaybeUninit::uninit();
+        let mut before = std::mem::MaybeUninit::uninit();
+        // SAFETY: plain signal sets on the stack; the mask is put back below.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        }
+        let thread = std::thread::Builder::new().name("dsm-stdio".into()).stack_size(1 << 18).spawn(|| {
+            let mailbox = Mailbox { rank: sync::rank() };
+            loop {
+                mailbox.wait_until(REQUEST);
+                carry_out(mailbox);
+                mailbox.become_state(REPLY);
+            }
+        });
+        // SAFETY: the set was filled in above.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+        if let Err(error) = thread {
+            crate::start::die(&format!("cannot start the thread for streams of other processes: {error}"));
+        }
+    });
+}
+
+fn carry_out(mailbox: Mailbox) {
+    let [operation, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
+    let (result, error) = match stream(file as usize) {
+        Some(stream) => perform(mailbox, operation, stream, a as i64, b as i64),
+        // Closed in the meantime.
+        None => (-1, libc::EBADF),
+    };
+    mailbox.word(1).store(result as u64, Ordering::Relaxed);
+    mailbox.word(2).store(error as u64, Ordering::Relaxed);
+}
+
+/// The stream, if it is (still) one of this process.
+fn stream(file: usize) -> Option<File> {
+    if file == STDIN {
+        // SAFETY: in the process that is asked, the variable was never changed by the runtime.
+        return Some(unsafe { stdin });
+    }
+    (registry::owner(file) == Some(sync::rank())).then_some(file as File)
+}
+
+fn perform(mailbox: Mailbox, operation: u64, stream: File, a: i64, b: i64) -> (i64, c_int) {
+    let len = (a.max(0) as usize).min(MAILBOX_DATA_BYTES);
+    // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
+    // requester leaves alone.
+    let result = unsafe {
+        *libc::__errno_location() = 0;
+        if operation == Operation::Read as u64 {
+            let count = fread(mailbox.data(), 1, len, stream) as i64;
+            if count == 0 && ferror(stream) != 0 { -1 } else { count }
+        } else if operation == Operation::Write as u64 {
+            let count = fwrite(mailbox.data(), 1, len, stream) as i64;
+            if count == 0 && len > 0 { -1 } else { count }
+        } else if operation == Operation::Seek as u64 {
+            if fseeko(stream, a, b as c_int) == 0 { ftello(stream) } else { -1 }
+        } else if operation == Operation::Flush as u64 {
+            i64::from(fflush(stream))
+        } else {
+            registry::remove(stream as usize);
+            i64::from(fclose(stream))
+        }
+    };
+    // SAFETY: the thread's own errno.
+    (result, unsafe { *libc::__errno_location() })
+}

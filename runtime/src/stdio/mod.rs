@@ -1,0 +1,69 @@
+//! Standard IO of a program whose threads are spread over processes.
+//!
+//! A stream of the C library lives in the process that opened it, its owner. The compiler passes every stream argument through
+//! `__dsm_stream`: for a stream of another process it gives a stand-in, an unbuffered stream whose reads and writes are carried out by a
+//! thread of the owner ([`mailbox`]). Who owns a stream says the [`registry`].
+//!
+//! Standard output is each process's own, line-buffered, so that lines stay whole; what a release finds half written goes
+//! out with it, so that output that is ordered by synchronisation appears in that order. Standard input is process 0's.
+
+mod allocating;
+mod entries;
+mod mailbox;
+mod registry;
+mod stream;
+mod strings;
+
+use std::ffi::{c_int, c_void};
+
+use crate::sync;
+
+pub use allocating::*;
+pub use entries::*;
+pub use strings::*;
+
+/// A stream of the C library.
+type File = *mut c_void;
+
+unsafe extern "C" {
+    static mut stdin: File;
+    static mut stdout: File;
+    static mut stderr: File;
+    // What the three point to at first.
+    static mut _IO_2_1_stdin_: c_void;
+    static mut _IO_2_1_stdout_: c_void;
+    static mut _IO_2_1_stderr_: c_void;
+    fn fflush(stream: File) -> c_int;
+    fn __fpending(stream: File) -> usize;
+    fn setvbuf(stream: File, buffer: *mut u8, mode: c_int, size: usize) -> c_int;
+}
+
+/// `_IOLBF` of the GNU C library.
+const LINE_BUFFERED: c_int = 1;
+/// `_IONBF` of the GNU C library.
+const UNBUFFERED: c_int = 2;
+
+/// Sets up the standard streams of this process. Before any user code runs.
+pub fn init() {
+    if sync::size() == 1 {
+        return;
+    }
+    // SAFETY: nothing was written yet, and no other thread uses the streams.
+    unsafe { setvbuf(stdout, std::ptr::null_mut(), LINE_BUFFERED, 0) };
+    if sync::rank() == 0 {
+        mailbox::serve();
+    } else {
+        // SAFETY: as above; the stand-in is never closed.
+        unsafe { stdin = stream::stand_in(0, mailbox::STDIN) };
+    }
+}
+
+/// Before a release: whoever acquires it may print behind what was printed here.
+pub fn before_release() {
+    // SAFETY: `stdout` is a valid stream; the C library locks it to flush it.
+    unsafe {
+        if __fpending(stdout) != 0 {
+            fflush(stdout);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Which process a stream belongs to: a hash table in the control memory of process 0, by the stream's address.
+//!
+//! Streams are allocated by each process's own C library, so two processes may get the same address; [`insert`] refuses the second.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync;
+use crate::sync::layout::{STREAM_SLOTS, STREAMS, STREAMS_CHANGES, STREAMS_LOCK};
+
+/// Slot whose stream was closed; a search goes on behind it.
+const GONE: u64 = 1;
+const RANK_SHIFT: u32 = 48;
+
+/// Why a stream could not be entered.
+pub enum Refused {
+    /// Another process has one at this address.
+    Taken,
+    /// The table is full.
+    Full,
+}
+
+fn word(offset: usize) -> &'static AtomicU64 {
+    sync::control_area_word(0, offset)
+}
+
+fn slots(address: usize) -> impl Iterator<Item = &'static AtomicU64> {
+    let start = (address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    (0..STREAM_SLOTS).map(move |i| word(STREAMS + 8 * ((start + i) % STREAM_SLOTS)))
+}
+
+/// Number of changes so far; what was looked up before may be wrong once it has changed.
+pub fn changes() -> u64 {
+    word(STREAMS_CHANGES).load(Ordering::Acquire)
+}
+
+/// Changes are rare, and short.
+fn changing<R>(change: impl FnOnce() -> R) -> R {
+    let lock = word(STREAMS_LOCK);
+    while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        std::thread::yield_now();
+    }
+    let result = change();
+    word(STREAMS_CHANGES).fetch_add(1, Ordering::Release);
+    lock.store(0, Ordering::Release);
+    result
+}
+
+/// Enters a stream of this process.
+///
+/// # Errors
+/// If the address is in use or the table is full.
+pub fn insert(address: usize) -> Result<(), Refused> {
+    changing(|| {
+        let mut free = None;
+        for slot in slots(address) {
+            match slot.load(Ordering::Relaxed) {
+                0 => {
+                    free = free.or(Some(slot));
+                    break;
+                }
+                GONE => free = free.or(Some(slot)),
+                entry if entry & ((1 << RANK_SHIFT) - 1) == address as u64 => return Err(Refused::Taken),
+                _ => {}
+            }
+        }
+        let entry = (u64::from(sync::rank()) + 1) << RANK_SHIFT | address as u64;
+        free.ok_or(Refused::Full)?.store(entry, Ordering::Release);
+        Ok(())
+    })
+}
+
+/// Takes a stream out, if it is there.
+pub fn remove(address: usize) {
+    changing(|| {
+        if let Some(slot) = find(address) {
+            slot.store(GONE, Ordering::Release);
+        }
+    });
+}
+
+fn find(address: usize) -> Option<&'static AtomicU64> {
+    for slot in slots(address) {
+        match slot.load(Ordering::Acquire) {
+            0 => return None,
+            entry if entry & ((1 << RANK_SHIFT) - 1) == address as u64 => return Some(slot),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The stream's owner; `None` if it is not in the table.
+pub fn owner(address: usize) -> Option<u32> {
+    let entry = find(address)?.load(Ordering::Acquire);
+    (entry > GONE).then(|| (entry >> RANK_SHIFT) as u32 - 1)
+}

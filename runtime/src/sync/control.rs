@@ -1,0 +1,114 @@
+//! Words that never migrate: the control areas of the segments, and the control words that OpenMP's constructs use.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dsm_comm::futex;
+
+use super::{cell, layout};
+use crate::memory;
+
+/// Control memory of a single process, which has no segment.
+fn private_control() -> *mut u8 {
+    static AREA: OnceLock<usize> = OnceLock::new();
+    let bytes = memory::geometry::CONTROL_BYTES;
+    *AREA.get_or_init(|| {
+        // Not from the allocator, which would fill all of it with zeros.
+        let area = dsm_comm::segment::reserve(bytes)
+            .unwrap_or_else(|error| panic!("no memory for control words: {error}"));
+        area as usize
+    }) as *mut u8
+}
+
+fn address(rank: u32, offset: usize) -> *mut u8 {
+    assert!(offset < memory::geometry::CONTROL_BYTES);
+    match memory::shared() {
+        Some(shared) => shared.views.address(rank, memory::get().geometry().control_offset() + offset),
+        // SAFETY: inside the area by the assertion.
+        None => unsafe { private_control().add(offset) },
+    }
+}
+
+/// A word of a process's control area.
+pub fn word(rank: u32, offset: usize) -> &'static AtomicU64 {
+    assert!(offset.is_multiple_of(8));
+    // SAFETY: mapped for good, aligned, only accessed atomically.
+    unsafe { AtomicU64::from_ptr(address(rank, offset).cast()) }
+}
+
+/// Half a word of a process's control area: for futexes.
+pub fn half(rank: u32, offset: usize) -> &'static AtomicU32 {
+    assert!(offset.is_multiple_of(4));
+    // SAFETY: mapped for good, aligned, only accessed atomically.
+    unsafe { AtomicU32::from_ptr(address(rank, offset).cast()) }
+}
+
+/// Address of a byte of a process's control area; `offset` as [`layout`] says.
+pub fn control_area(rank: u32, offset: usize) -> *mut u8 {
+    address(rank, offset)
+}
+
+/// Word of a process's control area; `offset` as [`layout`] says.
+pub fn control_area_word(rank: u32, offset: usize) -> &'static AtomicU64 {
+    word(rank, offset)
+}
+
+/// Half a word of a process's control area.
+pub fn control_area_half(rank: u32, offset: usize) -> &'static AtomicU32 {
+    half(rank, offset)
+}
+
+/// Word `i` of the counters that a process leaves for the table at the end.
+pub fn stats_word(rank: u32, i: usize) -> &'static AtomicU64 {
+    word(rank, layout::STATS + 8 * i)
+}
+
+/// Number of control words.
+pub const CONTROL_WORDS: usize = 1 << 16;
+
+fn control(i: usize) -> &'static AtomicU64 {
+    assert!(i < CONTROL_WORDS);
+    word(0, layout::CONTROL + 8 * i)
+}
+
+fn wake_control(i: usize) {
+    let low = half(0, layout::CONTROL + 8 * i);
+    cell::wake(low, half(0, layout::CONTROL_SLEEPERS), futex::ALL);
+}
+
+/// Reads a control word: it lives in process 0, starts at 0, and orders nothing but itself.
+pub fn control_load(i: usize) -> u64 {
+    control(i).load(Ordering::SeqCst)
+}
+
+/// Writes a control word and wakes who waits for it.
+pub fn control_store(i: usize, v: u64) {
+    control(i).store(v, Ordering::SeqCst);
+    wake_control(i);
+}
+
+/// Adds to a control word and wakes who waits for it; returns the old value.
+pub fn control_fetch_add(i: usize, v: u64) -> u64 {
+    let old = control(i).fetch_add(v, Ordering::SeqCst);
+    wake_control(i);
+    old
+}
+
+/// Compare-and-swap of a control word; wakes who waits for it.
+///
+/// # Errors
+/// The value found, if it is not `expected`.
+pub fn control_cas(i: usize, expected: u64, new: u64) -> Result<u64, u64> {
+    let result = control(i).compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+    if result.is_ok() {
+        wake_control(i);
+    }
+    result
+}
+
+/// Sleeps until `until` holds for a control word; returns it. Changes of the low 32 bits are noticed.
+pub fn control_wait(i: usize, until: impl Fn(u64) -> bool) -> u64 {
+    let low = half(0, layout::CONTROL + 8 * i);
+    cell::wait(low, half(0, layout::CONTROL_SLEEPERS), futex::ALL, |_| until(control_load(i)));
+    control_load(i)
+}

@@ -1,0 +1,150 @@
+//! Where processes meet: the fork and the join of a region, and the barrier.
+//!
+//! Each is one message a process, a word in the receiver's (or process 0's) control area that the receiver spins on. How far the sender's signature
+//! was published travels in the same cache line, so a receiver that has nothing new to take in touches nothing else of the sender.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::cell::Cell;
+use super::control::word;
+use super::threads::Inside;
+use super::{layout, published, rank, release, size, take_in};
+use crate::heap;
+use crate::memory;
+use crate::race;
+use crate::stdio;
+
+/// All processes of the job have exchanged what they knew.
+fn settle(participants: u32) {
+    if participants == size() {
+        if let Some(shared) = memory::shared() {
+            shared.coherence.settle();
+        }
+        heap::after_sync();
+    }
+}
+
+fn before(participants: u32) {
+    if participants == size() {
+        heap::before_sync();
+    }
+}
+
+/// Process 0: makes its writes visible to all, hands `message` to processes 1..participants and wakes them.
+pub fn fork(message: &[u64], participants: u32) {
+    if size() == 1 {
+        return;
+    }
+    assert!(message.len() <= layout::FORK_WORDS, "a fork message of {} words is too long", message.len());
+    before(participants);
+    release();
+    race::clocks::fork();
+    write_fork(message, participants);
+}
+
+/// The fork count is odd while a message is being written.
+fn write_fork(message: &[u64], participants: u32) {
+    let cell = Cell::at(0, layout::FORK);
+    cell.increment();
+    let header = [u64::from(participants), message.len() as u64, published()];
+    for (i, value) in header.iter().chain(message).enumerate() {
+        word(0, layout::FORK_MESSAGE + 8 * i).store(*value, Ordering::Release);
+    }
+    cell.increment();
+}
+
+/// Process 0, at the orderly end of the program: [`wait_fork`] gives `None` in all others.
+pub fn end_job() {
+    if size() > 1 {
+        write_fork(&[], 0);
+    }
+}
+
+/// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.
+pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    let load = |i: usize| word(0, layout::FORK_MESSAGE + 8 * i).load(Ordering::Acquire);
+    loop {
+        let fork = Cell::at(0, layout::FORK);
+        let before = SEEN.load(Ordering::Relaxed);
+        let seen = fork.wait_until(|count| count != before && count % 2 == 0);
+        SEEN.store(seen, Ordering::Relaxed);
+        let (participants, len, state) = (load(0) as u32, load(1) as usize, load(2));
+        message.clear();
+        message.extend((0..len.min(layout::FORK_WORDS)).map(|i| load(3 + i)));
+        // Process 0 waits for those who take part before it forks again, so only the others can have read a mixture.
+        if fork.get() != seen {
+            continue;
+        }
+        if participants == 0 {
+            return None;
+        }
+        if rank() < participants {
+            take_in(0, state);
+            race::clocks::forked();
+            settle(participants);
+            stdio::after_fork();
+            return Some(());
+        }
+    }
+}
+
+/// End of a region: the others release and return at once; process 0 waits for all participants and acquires.
+pub fn join(participants: u32) {
+    static EXPECTED: AtomicU32 = AtomicU32::new(0);
+    if size() == 1 {
+        return;
+    }
+    let state = |rank: u32| word(0, layout::JOIN + 8 * rank as usize);
+    let me = rank();
+    if me != 0 {
+        before(participants);
+        release();
+        state(me).store(published(), Ordering::Release);
+        Cell::at(0, layout::JOIN).increment();
+        return;
+    }
+    let expected = EXPECTED.load(Ordering::Relaxed).wrapping_add(participants - 1);
+    EXPECTED.store(expected, Ordering::Relaxed);
+    let _inside = Inside::begin();
+    Cell::at(0, layout::JOIN).wait_reached(expected);
+    for rank in 1..participants {
+        take_in(rank, state(rank).load(Ordering::Acquire));
+        race::clocks::after_acquire(rank);
+    }
+    settle(participants);
+}
+
+/// All of processes 0..participants: release, meet, acquire. One thread of each process calls it while the others wait in the runtime.
+///
+/// A dissemination barrier: in round k a process signals its neighbour at distance 2^k and takes in the signature of the one behind it, so
+/// everybody's notices reach everybody in log2(participants) rounds. Who is ahead may signal the next barrier before its neighbour has looked: then
+/// the neighbour takes in more than it has to.
+pub fn barrier(participants: u32) {
+    if size() == 1 || participants == 1 {
+        return;
+    }
+    static ARRIVALS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
+    before(participants);
+    let _inside = Inside::begin();
+    release();
+    let meeting = race::clocks::arrive();
+    let me = rank();
+    let mut distance = 1;
+    let mut round = 0;
+    while distance < participants {
+        let offset = layout::BARRIER + round * layout::BARRIER_STRIDE;
+        let to = (me + distance) % participants;
+        word(to, offset + 8).store(published(), Ordering::Release);
+        Cell::at(to, offset).increment();
+        let expected = ARRIVALS[round].load(Ordering::Relaxed).wrapping_add(1);
+        ARRIVALS[round].store(expected, Ordering::Relaxed);
+        Cell::at(me, offset).wait_reached(expected);
+        let state = word(me, offset + 8).load(Ordering::Acquire);
+        take_in((me + participants - distance) % participants, state);
+        distance *= 2;
+        round += 1;
+    }
+    race::clocks::met(meeting, participants);
+    settle(participants);
+}

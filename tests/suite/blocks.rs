@@ -1,0 +1,145 @@
+//! Block sizes of single variables and allocations.
+
+use dsm_tests::compile::{self, Built, Target};
+use dsm_tests::differential::run_command;
+use dsm_tests::execute::{self, Outcome, Scratch};
+use dsm_tests::matrix::{Build, Shape};
+use dsm_tests::program::Program;
+use dsm_tests::toolchain;
+
+fn program(name: &str) -> Program {
+    let path = toolchain::package().join(format!("blocks/{name}.c"));
+    let mut program = Program::from_source(name, &path);
+    program.flags = vec!["-g".into()];
+    program
+}
+
+fn build(name: &str, line: u32) -> Option<Built> {
+    toolchain::dsm()?;
+    Some(compile::compile(&program(name), target(line)).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn target(line: u32) -> Target {
+    Target::Dsm(Build { level: 2, line })
+}
+
+fn run(built: &Built, line: u32, shape: Shape, environment: &[(&str, &str)]) -> Outcome {
+    let mut command = run_command(built, target(line), shape, &Program::default());
+    command.envs(environment.iter().copied());
+    execute::run(&mut command, "", execute::time_limit())
+}
+
+/// A file with these rules, and its path.
+fn rules(text: &str) -> (Scratch, String) {
+    let file = Scratch::new("blocks");
+    std::fs::write(file.path(), text).expect("a scratch file can be written");
+    let path = file.path().display().to_string();
+    (file, path)
+}
+
+fn line_of(name: &str, text: &str) -> usize {
+    let path = toolchain::package().join(format!("blocks/{name}.c"));
+    let source = std::fs::read_to_string(path).expect("the program is there");
+    1 + source.lines().position(|l| l.contains(text)).expect("the program contains the line")
+}
+
+#[test]
+fn a_file_gives_variables_and_allocations_their_sizes() {
+    let Some(built) = build("regions", 64) else { return };
+    let site = line_of("regions", "the rule for this line");
+    let (_file, path) = rules(&format!(
+        "symbol fine 256\nsymbol coarse 64K\nsymbol few 64\nalloc regions.c:{site} 2048\nsize >=1M 65536\nsize <4K 128\n"
+    ));
+    for (shape, general) in [
+        (Shape::new(2, 1), "4096"),
+        (Shape::new(3, 1), "1024"),
+        (Shape::new(2, 2), "65536"),
+        (Shape::new(1, 2), "64"),
+    ] {
+        let outcome = run(&built, 64, shape, &[("DSM_BLOCK_FILE", &path), ("DSM_BLOCK", general)]);
+        let expected = "0 wrong; blocks 256 65536 64 65536 128 2048\n";
+        assert_eq!(
+            (outcome.status, outcome.text().as_str()),
+            (Some(0), expected),
+            "{shape} {general}: {}",
+            outcome.errors()
+        );
+        assert_eq!(outcome.errors(), "", "{shape}");
+    }
+}
+
+#[test]
+fn every_size_works_for_everything() {
+    let Some(built) = build("regions", 64) else { return };
+    for bytes in ["64", "1K", "16K", "64K"] {
+        let outcome = run(&built, 64, Shape::new(2, 1), &[("DSM_BLOCK", bytes)]);
+        assert!(outcome.text().starts_with("0 wrong"), "{bytes}: {}{}", outcome.text(), outcome.errors());
+    }
+}
+
+#[test]
+fn a_malformed_file_gives_one_message_and_ends_the_job() {
+    let Some(built) = build("regions", 64) else { return };
+    for (text, expected) in [
+        (
+            "symbol fine 256\nsymbol few 100\n",
+            "2: \"100\" is no block size; write a power of two from 64 to 65536",
+        ),
+        ("variable fine 256\n", "1: \"variable\" is no kind of rule; write symbol, alloc or size"),
+    ] {
+        let (_file, path) = rules(text);
+        let outcome = run(&built, 64, Shape::new(3, 1), &[("DSM_BLOCK_FILE", &path)]);
+        assert_eq!(outcome.status, Some(1), "{}", outcome.errors());
+        assert_eq!(outcome.errors(), format!("dsm: error: {path}:{expected}\n"));
+    }
+    let outcome = run(&built, 64, Shape::new(2, 1), &[("DSM_BLOCK_FILE", "/nonexistent/rules")]);
+    assert_eq!(outcome.status, Some(1));
+    assert!(
+        outcome.errors().starts_with("dsm: error: cannot read /nonexistent/rules"),
+        "{}",
+        outcome.errors()
+    );
+}
+
+#[test]
+fn what_cannot_be_is_said_once() {
+    let Some(built) = build("regions", 1024) else { return };
+    let (_file, path) = rules("symbol missing 4096\n");
+    let outcome = run(&built, 1024, Shape::new(2, 1), &[("DSM_BLOCK_FILE", &path), ("DSM_BLOCK", "256")]);
+    assert_eq!(outcome.status, Some(0));
+    let errors = outcome.errors();
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 2, "{errors}");
+    assert!(lines[0].contains("DSM_BLOCK=256 is less than the line of 1024 bytes"), "{errors}");
+    assert!(
+        lines[1].contains(&format!("{path}:1: symbol missing: no shared global variable has this name")),
+        "{errors}"
+    );
+}
+
+#[test]
+fn sizes_can_change_while_the_program_runs() {
+    let Some(built) = build("change", 64) else { return };
+    for shape in [Shape::new(2, 1), Shape::new(3, 1), Shape::new(2, 2), Shape::new(1, 2)] {
+        let outcome = run(&built, 64, shape, &[]);
+        assert_eq!(
+            (outcome.status, outcome.text().as_str()),
+            (Some(0), "0 wrong; 1 2 2 3\n"),
+            "{shape}: {}",
+            outcome.errors()
+        );
+    }
+    let outcome = run(&built, 64, Shape::new(2, 1), &[("DSM_RACE", "abort")]);
+    assert_eq!(outcome.text(), "0 wrong; 1 2 2 3\n", "{}", outcome.errors());
+    assert!(outcome.errors().contains("outside parallel regions only"), "{}", outcome.errors());
+}
+
+#[test]
+fn plain_clang_takes_the_header() {
+    let mut program = program("change");
+    program.flags.push(format!("-I{}", toolchain::workspace().join("runtime/include").display()));
+    let built = compile::compile(&program, Target::Native).unwrap_or_else(|e| panic!("{e}"));
+    let mut command = run_command(&built, Target::Native, Shape::alone(2), &program);
+    let outcome = execute::run(&mut command, "", execute::time_limit());
+    assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "0 wrong; 1 0 0 0\n"));
+}
