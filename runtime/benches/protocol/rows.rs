@@ -25,6 +25,7 @@ const fn row(name: &'static str, processes: u32, block: usize, body: fn()) -> Ro
 
 const ROWS: &[Row] = &[
     row("private-data", 2, 64, private_data),
+    row("private-sweep", 2, 64, private_sweep),
     row("read-miss", 2, 4096, read_miss),
     row("bulk-read", 2, 64, bulk_read),
     row("release-elsewhere", 2, 64, release_elsewhere),
@@ -103,20 +104,36 @@ fn heap(rank: u32) -> usize {
     memory::arena(rank).start
 }
 
+/// Release and barrier while each process holds private data that it has written: intervals with one store each, after all of it was written once.
 fn private_data() {
+    const INTERVALS: usize = 1001;
     let sample = |bytes: usize| {
-        median(
-            (0..ROUNDS as u64)
-                .map(|round| {
-                    fill(heap(sync::rank()), bytes, round);
-                    barrier();
-                    time(barrier)
-                })
-                .collect(),
-        )
+        fill(heap(sync::rank()), bytes, 1);
+        barrier();
+        let intervals = (0..INTERVALS).map(|i| {
+            // Over all of it, a page and a line further each time.
+            store(heap(sync::rank()) + (i * (4096 + 64) * 61) % bytes, i as u64);
+            time(barrier)
+        });
+        median(intervals.collect())
     };
     let (small, large) = (sample(MIB), sample(256 * MIB));
     report("private-data", large, small, "<= 2 (256 MB against 1 MB)");
+}
+
+/// The first release and barrier after all of the private data was written: caches hold nothing else, and processes come apart by as much
+/// as one of them needs longer for 256 MB.
+fn private_sweep() {
+    let sample = |bytes: usize| {
+        let sweeps = (0..ROUNDS as u64).map(|round| {
+            fill(heap(sync::rank()), bytes, round);
+            barrier();
+            time(barrier)
+        });
+        median(sweeps.collect())
+    };
+    let (small, large) = (sample(MIB), sample(256 * MIB));
+    report("private-sweep", large, small, "report (256 MB against 1 MB)");
 }
 
 fn read_miss() {
