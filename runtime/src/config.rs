@@ -87,6 +87,8 @@ pub struct Config {
     pub race: RaceMode,
     /// `DSM_NOTICES`: write notices that a signature holds before it drops old ones.
     pub notices: usize,
+    /// `DSM_TWINS`: bytes of a process's twins above which unused ones are given back.
+    pub twin_bytes: usize,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
     pub spin_given_us: Option<u32>,
     /// `OMP_NUM_THREADS`: team sizes by nesting level; empty if not given.
@@ -130,6 +132,7 @@ impl Default for Config {
             guard: false,
             race: RaceMode::Off,
             notices: 1024,
+            twin_bytes: 64 << 20,
             spin_given_us: None,
             num_threads: Vec::new(),
             schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: true },
@@ -298,6 +301,8 @@ variables! {
         |c, s| set(&mut c.race, race_mode(s), "off, report or abort");
     "DSM_NOTICES", "COUNT", "1024", "Write notices that travel with a synchronisation before old ones are dropped.",
         |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
+    "DSM_TWINS", "BYTES", "64M", "Memory that a process may keep for copies of blocks from before it wrote to them; above, what it has not used lately goes back to the system.",
+        |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; overrides OMP_WAIT_POLICY.",
         |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());

@@ -19,6 +19,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::guard;
 use crate::memory::geometry::{Geometry, NOTICE_BYTES};
 use crate::memory::table::StateTable;
+use crate::memory::twins::TwinPages;
 use crate::race;
 use crate::sync::{layout, threads};
 
@@ -31,6 +32,7 @@ pub struct ShmFabric {
     table: StateTable,
     views: Views,
     rank: u32,
+    twins: TwinPages,
     stripes: Box<[CachePadded<Mutex<()>>]>,
     gates: [CachePadded<Mutex<()>>; 2],
 }
@@ -63,6 +65,7 @@ impl ShmFabric {
             table,
             views,
             rank,
+            twins: TwinPages::new(geometry, views),
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
         }
@@ -276,6 +279,7 @@ impl Fabric for ShmFabric {
     #[inline]
     async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
         assert_eq!(contents.len(), self.bytes(extent));
+        self.twins.use_them(to.0, extent);
         // SAFETY: the twins are mapped and have the length of `contents`; their owner does not use them while the links are pending.
         unsafe { copy(contents.as_ptr(), self.twin(to.0, extent.first), contents.len()) }
     }
@@ -407,6 +411,7 @@ impl Fabric for ShmFabric {
 
     #[inline]
     fn make_twin(&self, extent: Extent) {
+        self.twins.use_them(self.rank, extent);
         // SAFETY: data and twin are different parts of the own segment, mapped for their whole length.
         unsafe {
             copy(self.data(self.rank, extent.first), self.twin(self.rank, extent.first), self.bytes(extent))
@@ -419,6 +424,10 @@ impl Fabric for ShmFabric {
     }
 
     fn drop_twin(&self, _extent: Extent) {}
+
+    fn free_twins(&self, extent: Extent) {
+        self.twins.give_back(self.rank, extent);
+    }
 
     fn changed(&self, extent: Extent) -> u64 {
         let bytes = self.geometry.block_bytes(extent.first);

@@ -11,7 +11,16 @@ const MAX: usize = 64;
 pub fn values() -> Vec<(&'static str, u64)> {
     let Some(shared) = memory::shared() else { return Vec::new() };
     let mut values = shared.coherence.stats().values();
-    values.push(("segment_bytes_resident", shared.resident_bytes()));
+    let (twins, most_twins) = shared.twins.bytes(memory::get().rank());
+    let (data, metadata) = shared.data_and_metadata_bytes();
+    values.extend([
+        ("segment_bytes_resident", shared.resident_bytes()),
+        ("data_bytes", data),
+        ("metadata_bytes", metadata),
+        ("metadata_per_1000", (1000 * metadata).div_ceil(data.max(1))),
+        ("twin_bytes", twins),
+        ("twin_bytes_peak", most_twins),
+    ]);
     assert!(values.len() <= MAX);
     values
 }

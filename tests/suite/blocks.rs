@@ -134,6 +134,42 @@ fn sizes_can_change_while_the_program_runs() {
     assert!(outcome.errors().contains("outside parallel regions only"), "{}", outcome.errors());
 }
 
+/// A row of the table that `DSM_STATS` prints: a value for each process.
+fn row(errors: &str, name: &str) -> Vec<u64> {
+    let line = errors.lines().find(|l| l.split_whitespace().next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("no counter {name} in\n{errors}"));
+    line.split_whitespace().skip(1).map(|value| value.parse().expect("counters are numbers")).collect()
+}
+
+#[test]
+fn memory_beside_the_data_is_bounded() {
+    let Some(built) = build("twins", 64) else { return };
+    const DATA: u64 = 64 << 20;
+    for (shape, bound, kept) in [
+        (Shape::new(2, 1), "1M", 0..=DATA / 4),
+        (Shape::new(2, 2), "0", 0..=DATA / 4),
+        (Shape::new(2, 1), "1G", DATA * 9 / 10..=DATA * 11 / 10),
+    ] {
+        let environment = [("DSM_BLOCK", "256"), ("DSM_TWINS", bound), ("DSM_STATS", "1")];
+        let outcome = run(&built, 64, shape, &environment);
+        let errors = outcome.errors();
+        assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "0 wrong\n"), "{shape}: {errors}");
+        let [data, metadata, ratio, twins, peak] =
+            ["data_bytes", "metadata_bytes", "metadata_per_1000", "twin_bytes", "twin_bytes_peak"]
+                .map(|n| row(&errors, n));
+        for rank in 0..2 {
+            assert!(data[rank] >= DATA && ratio[rank] <= 125, "{shape} {bound}:\n{errors}");
+            assert!(
+                (metadata[rank] * 1000).div_ceil(data[rank]) == ratio[rank],
+                "{shape} {bound}:\n{errors}"
+            );
+            assert!(kept.contains(&twins[rank]) && peak[rank] >= twins[rank], "{shape} {bound}:\n{errors}");
+        }
+        // Each block has a home and a writer elsewhere.
+        assert!(peak.iter().sum::<u64>() >= DATA, "{shape} {bound}:\n{errors}");
+    }
+}
+
 #[test]
 fn plain_clang_takes_the_header() {
     let mut program = program("change");

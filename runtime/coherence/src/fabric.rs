@@ -172,6 +172,8 @@ pub trait Fabric {
     fn make_twin(&self, extent: Extent);
     /// The twins' memory is not needed any more.
     fn drop_twin(&self, extent: Extent);
+    /// Gives the memory of twins that nobody needs back; what is in them is lost.
+    fn free_twins(&self, _extent: Extent) {}
     /// The blocks that differ from their twins, as bits of the chunk's mark words. The extent lies in one chunk.
     fn changed(&self, extent: Extent) -> u64;
     /// Writes the bytes in which `incoming` differs from the twins into the own blocks, with stores no wider than the change, and makes

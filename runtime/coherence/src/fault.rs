@@ -39,6 +39,8 @@ faults! {
     NoTwin,
     /// The taker of a writable home does not wait for its twin to arrive.
     NoTwinFlush,
+    /// Twins' memory is given back without a look at who is leaving one there.
+    FreeExpectedTwin,
     /// The taker settles the old home's link before its own contents are merged.
     SettleLinkEarly,
     /// A reader extends a lease without the lock of the home's records.

@@ -4,7 +4,8 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating).
+//! notices), `miss` (making blocks readable and writable), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating), `twins`
+//! (giving their memory back).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
@@ -30,6 +31,7 @@ mod records;
 mod release;
 mod signature;
 pub mod stats;
+mod twins;
 pub mod types;
 
 use std::sync::Mutex;

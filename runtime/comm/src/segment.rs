@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Why memory could not be had.
@@ -72,6 +73,26 @@ impl MemoryFile {
         stat.st_blocks as u64 * 512
     }
 
+    /// Bytes of a range of offsets that take memory now.
+    pub fn resident_bytes_of(&self, range: Range<usize>) -> u64 {
+        let seek = |from: usize, whence| {
+            // SAFETY: plain system call on an own descriptor; nobody reads or writes at the position.
+            let at = unsafe { libc::lseek(self.0.as_raw_fd(), from as libc::off_t, whence) };
+            usize::try_from(at).unwrap_or(range.end).min(range.end)
+        };
+        let (mut at, mut bytes) = (range.start, 0);
+        while at < range.end {
+            let data = seek(at, libc::SEEK_DATA);
+            // Nothing but holes: the search fails.
+            if data >= range.end {
+                break;
+            }
+            at = seek(data, libc::SEEK_HOLE);
+            bytes += (at - data) as u64;
+        }
+        bytes
+    }
+
     /// Maps `bytes` of the file from `offset` at `address`, shared, in place of whatever is mapped there.
     ///
     /// # Safety
@@ -109,6 +130,16 @@ impl MemoryFile {
         use std::os::fd::AsFd;
         self.0.as_fd()
     }
+}
+
+/// Gives the memory of whole pages of a mapped memory file back to the system, for all who have mapped it. Later they are zero.
+/// Returns whether the system did so.
+///
+/// # Safety
+/// The range is part of one mapping of a [`MemoryFile`], and nobody needs what is in it.
+pub unsafe fn give_back(address: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { libc::madvise(address.cast(), bytes, libc::MADV_REMOVE) == 0 }
 }
 
 /// Reserves zero memory anywhere, without commitment.

@@ -6,15 +6,17 @@
 //!   heap     arenas of rank 0, 1, …  SHARED_BASE …
 //!   stacks   of rank 0, 1, …         behind the arenas
 //!
-//! segment of each process            data | twins | records | headers | marks | signature buffers | control
+//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control
 //! ```
 //! Every part starts on a chunk boundary of the largest blocks, so that a chunk of blocks has one default home and consecutive addresses.
 //! Twins, records and marks are laid out for every block size everywhere; what is not touched takes no memory.
 
+mod segment;
+
 use std::ops::Range;
 
 use dsm_abi::layout::PEER_BASE;
-use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, MarkKind, Rank};
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Rank};
 
 use crate::race;
 
@@ -30,11 +32,14 @@ pub const NOTICE_BYTES: usize = 32;
 const MARK_LEVELS: usize = 8;
 /// Most words of the highest level: a release looks at all of them, however little was written.
 const TOP_WORDS: u64 = 4;
-const PAGE: usize = 4096;
+/// Unit of memory, bytes.
+pub const PAGE: usize = 4096;
 /// Unit of the parts of the data.
 const UNIT: usize = 1 << UNIT_SHIFT;
 /// Address space for the peers' views, bytes.
 const VIEW_SPACE: usize = 64 << 40;
+/// Bytes of the counts of twins' pages: a cache line.
+const TWIN_COUNTS: usize = 64;
 /// Bytes of the control area of each segment; laid out by `sync`.
 pub const CONTROL_BYTES: usize = 64 << 20;
 
@@ -81,6 +86,7 @@ pub struct Geometry {
     mark_levels: usize,
     headers: usize,
     marks: [[usize; MARK_LEVELS]; 4],
+    twin_pages: usize,
     buffers: [usize; 2],
     control: usize,
     writes: usize,
@@ -149,6 +155,8 @@ impl Geometry {
                 kind[level] = place(8 * mark_words(level) as usize, 64);
             }
         }
+        let groups = data_bytes.div_ceil(64 * PAGE);
+        let twin_pages = place(TWIN_COUNTS + groups.div_ceil(64) * 8 + groups * 16, PAGE);
         // Room for one release more than the bound: the list is cut after it was extended.
         let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES, PAGE));
         let control = place(CONTROL_BYTES, PAGE);
@@ -167,6 +175,7 @@ impl Geometry {
             mark_levels,
             headers,
             marks,
+            twin_pages,
             buffers,
             control,
             writes,
@@ -320,88 +329,6 @@ impl Geometry {
         } else {
             self.shape.globals.start + offset
         }
-    }
-
-    /// Segment offset of a block's data.
-    #[inline]
-    pub fn data_offset(&self, block: Block) -> usize {
-        self.blocks.offset(block)
-    }
-
-    /// Segment offset of a block's twin.
-    #[inline]
-    pub fn twin_offset(&self, block: Block) -> usize {
-        self.data_bytes + self.data_offset(block)
-    }
-
-    /// Segment offset of a block's link. Links of a chunk lie behind each other.
-    #[inline]
-    pub fn link_offset(&self, block: Block) -> usize {
-        self.records_offset(block) + (block.0 % CHUNK_BLOCKS) as usize * 8
-    }
-
-    /// Segment offset of a block's lease, which its version follows. Those of a chunk lie behind each other.
-    #[inline]
-    pub fn stamps_offset(&self, block: Block) -> usize {
-        self.records_offset(block) + (CHUNK_BLOCKS + 2 * (block.0 % CHUNK_BLOCKS)) as usize * 8
-    }
-
-    #[inline]
-    fn records_offset(&self, block: Block) -> usize {
-        self.records + block.chunk().0 as usize * RECORDS_BYTES
-    }
-
-    /// Segment offset of the words of a chunk: lock of its records, lease, floor.
-    #[inline]
-    pub fn header_offset(&self, chunk: Chunk) -> usize {
-        self.headers + chunk.0 as usize * HEADER_BYTES
-    }
-
-    /// Segment offset of a mark word.
-    #[inline]
-    pub fn mark_offset(&self, kind: MarkKind, level: u8, index: u64) -> usize {
-        let kind = match kind {
-            MarkKind::Read => 0,
-            MarkKind::Taken => 1,
-            MarkKind::Dirty => 2,
-            MarkKind::Cached => 3,
-        };
-        self.marks[kind][level as usize] + index as usize * 8
-    }
-
-    /// Number of levels of the bit sets.
-    pub fn mark_levels(&self) -> u8 {
-        self.mark_levels as u8
-    }
-
-    /// Words of the highest mark level.
-    pub fn top_mark_words(&self) -> u64 {
-        self.blocks.end().div_ceil(64u64.pow(self.mark_levels as u32))
-    }
-
-    /// Segment offset of a signature buffer.
-    pub fn buffer_offset(&self, buffer: u8) -> usize {
-        self.buffers[buffer as usize]
-    }
-
-    /// Segment offset of the control area.
-    pub fn control_offset(&self) -> usize {
-        self.control
-    }
-
-    /// Segment offset of a block's last write, where races are looked for.
-    pub fn write_offset(&self, block: Block) -> usize {
-        self.writes + block.0 as usize * race::WRITE_BYTES
-    }
-
-    /// Segment offset of the ring of allocations, where races are looked for.
-    pub fn sites_offset(&self) -> usize {
-        self.sites
-    }
-
-    /// Segment offset of a word of the vector clock, where races are looked for.
-    pub fn clock_offset(&self, i: u32) -> usize {
-        self.clock + i as usize * 8
     }
 
     /// Process and thread whose shared stack holds the address.

@@ -9,6 +9,7 @@ pub mod geometry;
 pub mod reblock;
 pub mod rules;
 pub mod table;
+pub mod twins;
 
 use std::ops::Range;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -32,6 +33,7 @@ use crate::race;
 use geometry::{Geometry, Shape};
 use rules::Rules;
 use table::StateTable;
+use twins::TwinPages;
 
 unsafe extern "C" {
     safe fn dsm_rt_globals_start() -> *mut u8;
@@ -54,6 +56,8 @@ pub struct Shared {
     pub views: Views,
     /// The protocol.
     pub coherence: Coherence<ShmFabric>,
+    /// Memory of the twins.
+    pub twins: TwinPages,
     own_file: MemoryFile,
 }
 
@@ -198,7 +202,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     if race::is_on() && job.rank == 0 && !globals.is_empty() {
         coherence.watch(geometry.extents(globals.start, globals.end - 1));
     }
-    Ok(Shared { views, coherence, own_file })
+    Ok(Shared { views, coherence, twins: TwinPages::new(geometry, views), own_file })
 }
 
 /// Replaces the program's shared globals by a mapping of the segment with the same contents.
@@ -277,6 +281,15 @@ impl Shared {
     /// Memory that this process's segment takes, metadata and twins included, bytes.
     pub fn resident_bytes(&self) -> u64 {
         self.own_file.resident_bytes()
+    }
+
+    /// Memory that the program's data takes in this process, and what the protocol knows of its blocks, states included; bytes.
+    pub fn data_and_metadata_bytes(&self) -> (u64, u64) {
+        let memory = get();
+        let geometry = memory.geometry();
+        let (data, metadata) = geometry.data_and_metadata();
+        let states = memory.table.resident_bytes(&[geometry.globals(), geometry.region()]);
+        (self.own_file.resident_bytes_of(data), self.own_file.resident_bytes_of(metadata) + states)
     }
 }
 

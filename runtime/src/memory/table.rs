@@ -7,8 +7,10 @@ use dsm_abi::layout::STATE_BASE;
 use dsm_abi::state;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 
-/// Bytes of the piece that a foreign arena's part of the table is tiled with.
-const TILE: usize = 4 << 20;
+/// Bytes of the piece that foreign arenas' parts of the table are tiled with.
+static TILE_BYTES: AtomicU64 = AtomicU64::new(0);
+/// Most tiles, about: each is a mapping, of which the system allows a process 65530.
+const TILES: usize = 1024;
 
 /// The table for one line size. `Copy`: it is an address.
 #[derive(Clone, Copy, Debug)]
@@ -108,14 +110,35 @@ impl StateTable {
         None
     }
 
+    /// Memory that the states of these addresses take in this process, bytes.
+    pub fn resident_bytes(self, ranges: &[Range<usize>]) -> u64 {
+        let ours = |from: usize, to: usize| {
+            ranges.iter().any(|r| from < self.byte(r.end) as usize && to > self.byte(r.start) as usize)
+        };
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let (mut inside, mut bytes) = (false, TILE_BYTES.load(Ordering::Relaxed));
+        for line in maps.lines() {
+            let address = |text: &str| usize::from_str_radix(text, 16).ok();
+            let head = line.split(' ').next().and_then(|range| range.split_once('-'));
+            if let Some((from, to)) = head.and_then(|(a, b)| Some((address(a)?, address(b)?))) {
+                inside = ours(from, to);
+            } else if let Some(kilobytes) = line.strip_prefix("Anonymous:").filter(|_| inside) {
+                let number = kilobytes.trim().trim_end_matches(" kB").parse::<u64>();
+                bytes += number.unwrap_or(0) * 1024;
+            }
+        }
+        bytes
+    }
+
     /// Makes all lines of the ranges cold. They are whole pages of the table: tiles of one small file, copied when first written.
     pub fn fill_cold(self, ranges: &[Range<usize>]) -> Result<(), SegmentError> {
         let tile = MemoryFile::create("dsm-cold")?;
-        let longest = ranges.iter().map(|r| r.len() >> self.line_shift).max().unwrap_or(0);
-        let tile_bytes = TILE.min(longest.next_multiple_of(4096));
-        if tile_bytes == 0 {
+        let bytes: usize = ranges.iter().map(|r| r.len() >> self.line_shift).sum();
+        if bytes == 0 {
             return Ok(());
         }
+        let tile_bytes = (1 << (bytes / TILES).max(1).ilog2()).clamp(1 << 16, 4 << 20);
+        TILE_BYTES.store(tile_bytes as u64, Ordering::Relaxed);
         Self::fill_tile(&tile, tile_bytes)?;
         for range in ranges {
             let mut at = self.byte(range.start) as usize;

@@ -21,6 +21,7 @@ fn settle(participants: u32) {
             shared.coherence.settle();
         }
         heap::after_sync();
+        memory::twins::after_sync();
     }
 }
 

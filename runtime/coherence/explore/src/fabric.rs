@@ -417,6 +417,20 @@ impl Fabric for ModelFabric {
         }
     }
 
+    fn free_twins(&self, extent: Extent) {
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("free twins of {extent:?}"));
+        for block in extent.blocks() {
+            let index = w.layout.index(block);
+            w.processes[self.process].twin_live[index] = false;
+            for addr in self.addrs_in(&w, block) {
+                let twin = w.layout.twin(addr);
+                // At once, as the system does it, for everybody.
+                w.write(self.process, twin, 0xdd);
+            }
+        }
+    }
+
     fn changed(&self, extent: Extent) -> u64 {
         let mut w = self.world.borrow_mut();
         let mut mask = 0;

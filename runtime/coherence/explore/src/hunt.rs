@@ -48,6 +48,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::SummaryNotRestored => Some(mark_beside_empty_chunk()),
         Fault::HoldWhileWaiting => Some(crossing_writers()),
         Fault::StampBeforeMerge => Some(notice_during_move()),
+        Fault::FreeExpectedTwin => Some(twins_freed_while_taken()),
         Fault::NoLinkRecheck => Some(lease_while_taken()),
         _ => None,
     }
@@ -118,6 +119,11 @@ pub fn slow_meeting() -> Program {
 /// One thread of a process acquires a notice of a block that another one is fetching.
 pub fn notice_during_miss() -> Program {
     Program::parse(2, 1, 2, &["lock0 w0=1 unlock0", "r1", "r1", "lock0 r0 unlock0"])
+}
+
+/// A home that writes in place gives its twins' memory back while another process takes the home and leaves a twin.
+pub fn twins_freed_while_taken() -> Program {
+    Program::parse(2, 1, 2, &["w0=1 free w0=2 lock1 unlock1", "w1=3 lock0 unlock0"])
 }
 
 /// A reader with a bound asks for a lease while the home moves between two writers of other bytes.

@@ -49,6 +49,8 @@ pub enum Op {
         /// What it becomes.
         value: u8,
     },
+    /// Gives the memory of twins back that the process does not need.
+    Free,
     /// Flushes and reads until the flag is set.
     WaitFlag {
         /// The flag.
@@ -69,6 +71,7 @@ impl fmt::Display for Op {
             Op::Atomic { addr } => write!(f, "a{addr}"),
             Op::Look { addr } => write!(f, "look{addr}"),
             Op::SetFlag { addr, value } => write!(f, "set{addr}={value:#x}"),
+            Op::Free => write!(f, "free"),
             Op::WaitFlag { addr, value } => write!(f, "wait{addr}={value:#x}"),
         }
     }
@@ -224,6 +227,7 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             if name == "lock" { Op::Lock(addr) } else { Op::Unlock(addr) }
         }
         "barrier" => Op::Barrier,
+        "free" => Op::Free,
         "a" => {
             roles[addr] = Use::Atomic;
             Op::Atomic { addr }
@@ -308,6 +312,10 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         for t in 0..total {
             let mut ops = Vec::new();
             thread_phase(r, t, length, &mut roles, &mut value, flag, program.locks, &mut ops);
+            // Bits of the seed, not of the generator: as for atomic reads.
+            if (seed + t as u64 + phase as u64).is_multiple_of(4) {
+                ops.insert((seed >> 2) as usize % (ops.len() + 1), Op::Free);
+            }
             program.ops[t].extend(ops);
         }
     }
@@ -358,7 +366,7 @@ fn uses(op: &Op, a: usize) -> bool {
         Op::Atomic { addr } | Op::Look { addr } | Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => {
             addr == a
         }
-        Op::Lock(_) | Op::Unlock(_) | Op::Barrier => false,
+        Op::Lock(_) | Op::Unlock(_) | Op::Barrier | Op::Free => false,
     }
 }
 

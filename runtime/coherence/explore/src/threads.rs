@@ -53,6 +53,7 @@ impl ThreadCode {
                     self.write(addr, 1, value).await;
                     self.flush().await;
                 }
+                Op::Free => self.free_twins().await,
                 Op::WaitFlag { addr, value } => self.wait_flag(addr, value).await,
             }
         }
@@ -154,6 +155,13 @@ impl ThreadCode {
                 fail_if(&mut w, judged);
             })
             .await;
+    }
+
+    async fn free_twins(&self) {
+        let bytes = self.program.blocks * self.program.block_bytes;
+        for block in self.extents(0, bytes).into_iter().flat_map(Extent::blocks) {
+            self.protocol.free_twins(Extent::single(block)).await;
+        }
     }
 
     async fn look(&self, addr: usize) {

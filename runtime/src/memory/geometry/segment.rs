@@ -1,0 +1,120 @@
+//! Offsets in a segment.
+
+use std::ops::Range;
+
+use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, MarkKind};
+
+use super::{Geometry, HEADER_BYTES, PAGE, RECORDS_BYTES, TWIN_COUNTS};
+use crate::race;
+
+impl Geometry {
+    /// Segment offset of a block's data.
+    #[inline]
+    pub fn data_offset(&self, block: Block) -> usize {
+        self.blocks.offset(block)
+    }
+
+    /// Segment offset of a block's twin.
+    #[inline]
+    pub fn twin_offset(&self, block: Block) -> usize {
+        self.data_bytes + self.data_offset(block)
+    }
+
+    /// Segment offset of a block's link. Links of a chunk lie behind each other.
+    #[inline]
+    pub fn link_offset(&self, block: Block) -> usize {
+        self.records_offset(block) + (block.0 % CHUNK_BLOCKS) as usize * 8
+    }
+
+    /// Segment offset of a block's lease, which its version follows. Those of a chunk lie behind each other.
+    #[inline]
+    pub fn stamps_offset(&self, block: Block) -> usize {
+        self.records_offset(block) + (CHUNK_BLOCKS + 2 * (block.0 % CHUNK_BLOCKS)) as usize * 8
+    }
+
+    #[inline]
+    fn records_offset(&self, block: Block) -> usize {
+        self.records + block.chunk().0 as usize * RECORDS_BYTES
+    }
+
+    /// Segment offset of the words of a chunk: lock of its records, lease, floor.
+    #[inline]
+    pub fn header_offset(&self, chunk: Chunk) -> usize {
+        self.headers + chunk.0 as usize * HEADER_BYTES
+    }
+
+    /// Segment offset of a mark word.
+    #[inline]
+    pub fn mark_offset(&self, kind: MarkKind, level: u8, index: u64) -> usize {
+        let kind = match kind {
+            MarkKind::Read => 0,
+            MarkKind::Taken => 1,
+            MarkKind::Dirty => 2,
+            MarkKind::Cached => 3,
+        };
+        self.marks[kind][level as usize] + index as usize * 8
+    }
+
+    /// Number of levels of the bit sets.
+    pub fn mark_levels(&self) -> u8 {
+        self.mark_levels as u8
+    }
+
+    /// Words of the highest mark level.
+    pub fn top_mark_words(&self) -> u64 {
+        self.blocks.end().div_ceil(64u64.pow(self.mark_levels as u32))
+    }
+
+    /// Number of groups of 64 pages of twins.
+    pub fn twin_groups(&self) -> usize {
+        self.data_bytes.div_ceil(64 * PAGE)
+    }
+
+    /// Segment offset of the number of pages of twins that exist, and of the greatest number so far.
+    #[inline]
+    pub fn twin_count_offset(&self) -> usize {
+        self.twin_pages
+    }
+
+    /// Segment offset of the bits for groups with pages that exist.
+    #[inline]
+    pub fn twin_summary_offset(&self) -> usize {
+        self.twin_pages + TWIN_COUNTS
+    }
+
+    /// Segment offset of two words for each group.
+    #[inline]
+    pub fn twin_bits_offset(&self) -> usize {
+        self.twin_summary_offset() + self.twin_groups().div_ceil(64) * 8
+    }
+
+    /// Parts of a segment that hold the program's data and what the protocol knows of its blocks, as ranges of offsets.
+    pub fn data_and_metadata(&self) -> (Range<usize>, Range<usize>) {
+        (0..self.data_bytes, self.records..self.buffers[0])
+    }
+
+    /// Segment offset of a signature buffer.
+    pub fn buffer_offset(&self, buffer: u8) -> usize {
+        self.buffers[buffer as usize]
+    }
+
+    /// Segment offset of the control area.
+    pub fn control_offset(&self) -> usize {
+        self.control
+    }
+
+    /// Segment offset of a block's last write, where races are looked for.
+    pub fn write_offset(&self, block: Block) -> usize {
+        self.writes + block.0 as usize * race::WRITE_BYTES
+    }
+
+    /// Segment offset of the ring of allocations, where races are looked for.
+    pub fn sites_offset(&self) -> usize {
+        self.sites
+    }
+
+    /// Segment offset of a word of the vector clock, where races are looked for.
+    pub fn clock_offset(&self, i: u32) -> usize {
+        self.clock + i as usize * 8
+    }
+}
