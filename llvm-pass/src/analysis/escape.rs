@@ -4,7 +4,8 @@
 //! see and that does not promise otherwise. Soundness: the walk follows every use of the pointer and of values
 //! computed from it; a use that is not recognised escapes. LLVM's inferred attributes are not used for functions
 //! that have a body here, nor for OpenMP entries: their inference trusts the attributes of `__kmpc_copyprivate` and its
-//! like, which hold for one shared memory only. Comparing pointers is not an escape: it copies no address.
+//! like, which hold for one shared memory only. Nor are flang's, which promise of every argument that no copy is left
+//! behind, but not that the procedure starts no team with it. Comparing pointers is not an escape: it copies no address.
 //!
 //! Parameters are solved by iteration from "nothing escapes" upwards, which ends because facts only grow.
 
@@ -13,20 +14,22 @@ use std::collections::{HashMap, HashSet};
 use crate::llvm::{Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
-use super::openmp;
+use super::{fortran, openmp};
 
 /// The solution for a module.
 #[derive(Default)]
 pub struct Escapes {
     parameters: HashSet<(Value, u32)>,
     locals: HashSet<Value>,
+    /// The module is Fortran's: `captures(none)` of a procedure elsewhere says nothing about teams that it starts.
+    fortran: bool,
 }
 
 impl Escapes {
     /// Solves the module.
     pub fn solve(module: Module) -> Escapes {
         let functions: Vec<Value> = module.functions().into_iter().filter(|f| !f.is_declaration()).collect();
-        let mut out = Escapes::default();
+        let mut out = Escapes { fortran: fortran::is_fortran(module), ..Escapes::default() };
         loop {
             let before = out.parameters.len();
             for &function in &functions {
@@ -154,7 +157,9 @@ impl Escapes {
                 Usage::escape_if(index >= function.param_count() || self.parameter(*function, index))
             }
             Callee::Asm => Usage::Escape,
-            Callee::Extern(_) | Callee::Indirect => Usage::escape_if(!call.call_no_capture(index)),
+            Callee::Extern(_) | Callee::Indirect => {
+                Usage::escape_if(self.fortran || !call.call_no_capture(index))
+            }
         }
     }
 }

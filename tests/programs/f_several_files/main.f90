@@ -30,5 +30,23 @@ program several_files
   label = 'changed'
   !$omp end single
   !$omp end parallel
+  call locals()
   print '(f12.1, i8, 8i4, f6.2, 1x, a)', total, sum(squares) / n, counts, factor, label
+
+contains
+
+  ! Local variables that teams of procedures elsewhere reach through their dummy arguments.
+  subroutine locals()
+    use teams
+    integer :: values(100), weights(4), k
+    do k = 1, 100
+      values(k) = k
+    end do
+    weights = [3, 1, 4, 1]
+    k = 3
+    call double_all(values, k)
+    call add_each(values, size(values), weights)
+    call double_all(values(1:100:2), 1)
+    print '(10i6)', values
+  end subroutine
 end program
