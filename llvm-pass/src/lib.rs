@@ -42,7 +42,12 @@ fn run(module: Module, manager: Manager) -> bool {
     let facts = ModuleFacts::new(module);
     let builder = Builder::new(module);
     let entries = Entries::new(module);
-    let emitter = Emitter { builder: &builder, entries: &entries, line_shift: options.line_shift };
+    let emitter = Emitter {
+        builder: &builder,
+        entries: &entries,
+        line_shift: options.line_shift,
+        count: options.count,
+    };
     let mut totals = Counters::default();
     let mut printed = String::new();
     let definitions = module.functions().into_iter().filter(|f| !f.is_declaration());
@@ -59,7 +64,7 @@ fn run(module: Module, manager: Manager) -> bool {
         }
         report(&found, &plan, &options);
         remarks(&found, &plan);
-        if !plan.is_empty() {
+        if !plan.is_empty() || options.count {
             rewrite::function(module, &emitter, analyses, &found, &plan);
             manager.invalidate(function);
         }

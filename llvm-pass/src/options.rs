@@ -19,13 +19,22 @@ pub struct Options {
     pub stats: bool,
     /// Emit a remark for every call that may touch shared memory unseen.
     pub remarks: bool,
+    /// Count executed accesses and checks.
+    pub count: bool,
     /// Optimisations switched off.
     pub disabled: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { line_shift: DEFAULT_LINE_SHIFT, plan: None, stats: false, remarks: false, disabled: vec![] }
+        Options {
+            line_shift: DEFAULT_LINE_SHIFT,
+            plan: None,
+            stats: false,
+            remarks: false,
+            count: false,
+            disabled: vec![],
+        }
     }
 }
 
@@ -57,6 +66,7 @@ impl Options {
                 "plan" => out.plan = Some(value.to_owned()),
                 "stats" => out.stats = flag(value, "stats")?,
                 "remarks" => out.remarks = flag(value, "remarks")?,
+                "count" => out.count = flag(value, "count")?,
                 "disable" => {
                     for name in value.split(',').filter(|n| !n.is_empty()) {
                         if !SWITCHES.contains(&name) {

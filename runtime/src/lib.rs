@@ -7,6 +7,7 @@
 pub mod atomics;
 pub mod check;
 pub mod config;
+pub mod counted;
 pub mod cxx;
 pub mod fabric;
 pub mod fortran;
@@ -27,6 +28,7 @@ pub mod sync;
 mod entry_types {
     use crate::atomics::*;
     use crate::check::*;
+    use crate::counted::*;
     use crate::cxx::*;
     use crate::fortran::descriptor::*;
     use crate::fortran::units::*;

@@ -13,7 +13,7 @@ use dsm_abi::job::FIRST_FREE_WORD;
 use dsm_abi::layout::CTOR_RECORD_SIZE;
 
 use crate::job::{Job, JobPage};
-use crate::{config, cxx, fortran, guard, memory, omp, stats, stdio, sync};
+use crate::{config, counted, cxx, fortran, guard, memory, omp, stats, stdio, sync};
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
@@ -131,6 +131,11 @@ extern "C" fn at_exit() {
     }
     JobPage::get().finish();
     sync::end_job();
+    if let Some(line) = counted::line() {
+        // SAFETY: a null stream means all of them.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        eprintln!("{line}");
+    }
     if config::get().stats {
         stats::deposit();
         wait_for_deposits();

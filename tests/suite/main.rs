@@ -9,4 +9,5 @@ mod guard;
 mod kill;
 mod litmus;
 mod npb;
+mod pass;
 mod races;

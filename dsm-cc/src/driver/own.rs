@@ -15,6 +15,8 @@ pub struct Own {
     pub stats: bool,
     /// A remark for every access that the pass could not make sense of.
     pub remarks: bool,
+    /// The program counts its accesses and checks.
+    pub count: bool,
     /// Optimisations to leave out.
     pub disable: Vec<String>,
     /// Objects without a note may be linked.
@@ -71,6 +73,15 @@ const TABLE: &[Entry] = &[
         help: "Name the calls that may hand shared memory to code without checks.",
         apply: |own, _| {
             own.remarks = true;
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-count",
+        takes: Takes::Nothing,
+        help: "The program counts the accesses and checks that it executes and prints the sums when it ends. It gets slow.",
+        apply: |own, _| {
+            own.count = true;
             Ok(())
         },
     },
@@ -138,6 +149,9 @@ impl Own {
         }
         if self.remarks {
             options += ";remarks=1";
+        }
+        if self.count {
+            options += ";count=1";
         }
         if !self.disable.is_empty() {
             options += &format!(";disable={}", self.disable.join(","));
@@ -247,8 +261,9 @@ mod tests {
             "-fdsm-disable=a,b",
             "-fdsm-disable=c",
             "-fdsm-remarks",
+            "-fdsm-count",
         ]);
-        assert_eq!(own.unwrap().pass_options(), "line=6;plan=-;stats=1;remarks=1;disable=a,b,c");
+        assert_eq!(own.unwrap().pass_options(), "line=6;plan=-;stats=1;remarks=1;count=1;disable=a,b,c");
         assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");
     }
 

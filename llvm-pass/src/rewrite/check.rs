@@ -29,11 +29,22 @@ pub struct Emitter<'a> {
     pub entries: &'a Entries,
     /// Base-two logarithm of the line size.
     pub line_shift: u32,
+    /// True if executed accesses and checks are counted.
+    pub count: bool,
 }
 
 impl Emitter<'_> {
+    /// Counts accesses and checks that are about to be executed, in builds that count.
+    pub fn counted(&self, before: Value, accesses: u64, shared: u64, checks: u64) {
+        if self.count && accesses + checks > 0 {
+            let number = |n| self.builder.context.i64().constant(n);
+            self.call(before, "__dsm_count", &[number(accesses), number(shared), number(checks)]);
+        }
+    }
+
     /// Checks `[pointer, pointer + length)` before an instruction, for a constant length.
     pub fn fixed(&self, before: Value, pointer: Value, length: u64, kind: Kind, test: Test) {
+        self.counted(before, 0, 0, 1);
         self.builder.before(before).locate_as(before);
         let i64_type = self.builder.context.i64();
         let (bad, entry) = match test {
@@ -67,6 +78,7 @@ impl Emitter<'_> {
             }
             return;
         }
+        self.counted(before, 0, 0, 1);
         self.builder.before(before).locate_as(before);
         let i64_type = self.builder.context.i64();
         let first = self.builder.address(pointer);

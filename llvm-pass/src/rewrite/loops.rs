@@ -158,6 +158,7 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     }
     let (dense, strided): (Vec<&Range>, Vec<&Range>) =
         group.ranges.iter().partition(|r| r.strides.is_empty());
+    emitter.counted(before, 0, 0, group.ranges.len() as u64);
     builder.before(before).locate_as(before);
     for range in strided {
         grid(emitter, range);

@@ -11,7 +11,7 @@ pub mod stack;
 pub mod version;
 
 use crate::analysis::Function;
-use crate::analysis::facts::Kind;
+use crate::analysis::facts::{Kind, What};
 use crate::llvm::{Analyses, Module, Opcode, Value};
 use crate::plan::{Decision, FunctionPlan};
 
@@ -27,6 +27,7 @@ pub fn function(
 ) {
     gather_allocas(facts.value);
     forget_invariance(facts, plan);
+    count_accesses(emitter, facts);
     let mut groups = loops::expand(emitter, &analyses, facts, plan);
     let tests = version::expand(emitter, &analyses, facts, plan);
     let copies = version::copy(emitter, &analyses, plan, facts, &tests, |old, new| {
@@ -74,6 +75,22 @@ fn forget_invariance(facts: &Function, plan: &FunctionPlan) {
             for metadata in ["invariant.load", "invariant.group"] {
                 load.remove_metadata(metadata);
             }
+        }
+    }
+}
+
+/// Counts what each block is going to access, where the program is built to count.
+fn count_accesses(emitter: &Emitter<'_>, facts: &Function) {
+    for block in &facts.facts.blocks {
+        let accesses = block.events.iter().filter_map(|e| match &e.what {
+            What::Access(access) => Some((e.site, access.private.is_none())),
+            What::Masked(masked) => Some((e.site, masked.private.is_none())),
+            _ => None,
+        });
+        let accesses: Vec<(u32, bool)> = accesses.collect();
+        if let Some((first, _)) = accesses.first() {
+            let shared = accesses.iter().filter(|(_, shared)| *shared).count();
+            emitter.counted(facts.sites[*first as usize], accesses.len() as u64, shared as u64, 0);
         }
     }
 }

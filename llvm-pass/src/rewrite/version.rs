@@ -106,6 +106,7 @@ fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
     let entry = emitter.entries.get(entry);
     let zero = builder.context.i32().constant(0);
     let made = |before: Value| {
+        emitter.counted(before, 0, 0, 1);
         builder.before(before).locate_as(test.before);
         let ready = builder.call_fn(entry, &test.arguments);
         builder.icmp(IntPredicate::LLVMIntNE, ready, zero)

@@ -31,6 +31,9 @@ macro_rules! for_each_entry {
             fn __dsm_load_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
             /// 1 if they are writable.
             fn __dsm_store_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
+            /// In builds that count (`-fdsm-count`): so many accesses are about to be executed, `shared` of them possibly to shared memory,
+            /// and so many checks.
+            fn __dsm_count(accesses: i64, shared: i64, checks: i64) -> void;
             /// Makes the NUL-terminated string at `addr` readable, terminator included.
             fn __dsm_load_str(addr: ptr) -> void;
             /// Makes the elements readable that the array descriptor of flang names; null is allowed.

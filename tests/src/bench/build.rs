@@ -1,4 +1,5 @@
-//! Builds the kernels: those of this repository, and BT, SP and LU of a checkout of NPB 3.0 in OpenMP C.
+//! Builds the kernels: those of this repository, BT, SP and LU of a checkout of NPB 3.0 in OpenMP C, and the Fortran programs of
+//! one of NPB 3.4 in OpenMP.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,15 +11,35 @@ use super::Settings;
 use crate::toolchain;
 
 const OWN: [&str; 5] = ["ep", "cg", "is", "mg", "ft"];
-const FOREIGN: [&str; 3] = ["bt", "sp", "lu"];
+const C_PROGRAMS: [&str; 3] = ["bt", "sp", "lu"];
+const FORTRAN_PROGRAMS: [&str; 8] = ["bt", "sp", "lu", "ua", "cg", "mg", "ft", "ep"];
+
+/// Compilers of a program.
+#[derive(Clone, Debug)]
+pub struct Compilers {
+    /// For C.
+    pub c: String,
+    /// For Fortran.
+    pub fortran: String,
+}
+
+/// Where a program's sources are.
+#[derive(Clone, Debug)]
+enum Source {
+    /// In this repository.
+    Own,
+    /// In a checkout of NPB 3.0 in OpenMP C.
+    C(PathBuf),
+    /// In a checkout of NPB 3.4 in OpenMP Fortran.
+    Fortran(PathBuf),
+}
 
 /// A program that can be built.
 #[derive(Clone, Debug)]
-pub enum Kernel {
-    /// Of this repository.
-    Own(String),
-    /// Of a checkout.
-    Foreign(String, PathBuf),
+pub struct Kernel {
+    /// Name of the program's directory in lower case.
+    program: &'static str,
+    source: Source,
 }
 
 /// A program that was built.
@@ -28,89 +49,140 @@ pub struct Built {
     pub program: PathBuf,
     /// Time of its compiler and linker.
     pub build_seconds: f64,
-    /// Distinct loops that the compiler vectorised.
-    pub vectorised: usize,
 }
 
 impl Kernel {
+    /// The kernels of this repository.
+    pub fn own() -> Vec<Kernel> {
+        OWN.iter().map(|program| Kernel { program, source: Source::Own }).collect()
+    }
+
     /// The kernels asked for.
     pub fn all(settings: &Settings) -> Result<Vec<Kernel>, String> {
-        let mut all: Vec<Kernel> = OWN.iter().map(|k| Kernel::Own((*k).to_owned())).collect();
-        if let Some(checkout) = &settings.npb {
-            if !checkout.join("config").is_dir() || !checkout.join("BT/bt.c").exists() {
+        let of = |programs: &[&'static str], source: Source| -> Vec<Kernel> {
+            programs.iter().map(|program| Kernel { program, source: source.clone() }).collect()
+        };
+        let mut all = Kernel::own();
+        for checkout in &settings.npb {
+            let openmp = checkout.join("NPB3.4-OMP");
+            let checkout = if openmp.is_dir() { &openmp } else { checkout };
+            if checkout.join("config").is_dir() && checkout.join("BT/bt.c").exists() {
+                all.extend(of(&C_PROGRAMS, Source::C(checkout.clone())));
+            } else if checkout.join("config").is_dir() && checkout.join("UA/ua.f").exists() {
+                all.extend(of(&FORTRAN_PROGRAMS, Source::Fortran(checkout.clone())));
+            } else {
                 return Err(format!(
-                    "{} is no checkout of NPB 3.0 in OpenMP C: no config/ or BT/bt.c",
+                    "{} is no checkout of NPB in OpenMP: of 3.0 in C it would have BT/bt.c, of 3.4 UA/ua.f, and both config/",
                     checkout.display()
                 ));
             }
-            all.extend(FOREIGN.iter().map(|k| Kernel::Foreign((*k).to_owned(), checkout.clone())));
         }
         let Some(wanted) = &settings.kernels else { return Ok(all) };
-        if let Some(unknown) = wanted.iter().find(|w| !all.iter().any(|k| k.name() == w.as_str())) {
-            return Err(format!("no kernel {unknown} (bt, sp and lu need --npb)"));
+        if let Some(unknown) = wanted.iter().find(|w| !all.iter().any(|k| k.name() == **w)) {
+            let known: Vec<String> = all.iter().map(Kernel::name).collect();
+            return Err(format!("no kernel {unknown} among {} (the others need --npb)", known.join(", ")));
         }
-        all.retain(|k| wanted.iter().any(|w| w == k.name()));
+        all.retain(|k| wanted.iter().any(|w| *w == k.name()));
         Ok(all)
     }
 
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            Kernel::Own(name) | Kernel::Foreign(name, _) => name,
+    /// Its name; those in Fortran end in `-f`.
+    pub fn name(&self) -> String {
+        match self.source {
+            Source::Own | Source::C(_) => self.program.to_owned(),
+            Source::Fortran(_) => format!("{}-f", self.program),
         }
     }
 
-    /// Builds it, and once more for the compiler's remarks.
-    pub fn build(&self, directory: &Path, class: &str, compiler: &str, flags: &str) -> Result<Built, String> {
-        let tag: String = flags.chars().chain(compiler.chars()).filter(char::is_ascii_alphanumeric).collect();
-        let place = directory.join(format!("{}-{class}-{tag}", self.name()));
+    /// Builds it below `directory`.
+    pub fn build(
+        &self,
+        directory: &Path,
+        class: &str,
+        with: &Compilers,
+        flags: &str,
+    ) -> Result<Built, String> {
+        let place = self.place(directory, class, with, flags);
         let start = Instant::now();
-        let program = self.make(&place, class, compiler, flags)?.0;
-        let build_seconds = start.elapsed().as_secs_f64();
-        let remarks = place.join("remarks");
+        let program = self.make(&place, class, with, flags)?.0;
+        Ok(Built { program, build_seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Builds it for the compiler's remarks: the number of distinct loops that are vectorised.
+    pub fn vectorised(
+        &self,
+        directory: &Path,
+        class: &str,
+        with: &Compilers,
+        flags: &str,
+    ) -> Result<usize, String> {
+        let place = self.place(directory, class, with, flags).join("remarks");
         let noisy = format!("{flags} -gline-tables-only -Rpass=loop-vectorize");
-        let output = self.make(&remarks, class, compiler, &noisy)?.1;
+        let output = self.make(&place, class, with, &noisy)?.1;
         let text = String::from_utf8_lossy(&output.stderr);
-        let loops: HashSet<&str> = text
-            .lines()
-            .filter(|l| l.contains("remark: vectorized loop"))
-            .filter_map(|l| l.split(" remark:").next())
-            .collect();
-        Ok(Built { program, build_seconds, vectorised: loops.len() })
+        let remarks = text.lines().filter(|l| l.contains("remark: vectorized loop"));
+        Ok(remarks.filter_map(|l| l.split(" remark:").next()).collect::<HashSet<&str>>().len())
+    }
+
+    fn place(&self, directory: &Path, class: &str, with: &Compilers, flags: &str) -> PathBuf {
+        let compiler = Path::new(&with.c).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let tag: String = flags.chars().filter(char::is_ascii_alphanumeric).collect();
+        directory.join(format!("{}-{class}-{compiler}-{tag}", self.name()))
     }
 
     fn make(
         &self,
         place: &Path,
         class: &str,
-        compiler: &str,
+        with: &Compilers,
         flags: &str,
     ) -> Result<(PathBuf, Output), String> {
-        fs::create_dir_all(place).map_err(|e| e.to_string())?;
+        fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()))?;
         let mut command = Command::new("make");
-        let program = match self {
-            Kernel::Own(name) => {
-                command.args(["-s", "-C"]).arg(toolchain::workspace().join("npb")).arg(name);
-                command.arg(format!("CC={compiler}")).arg(format!("CFLAGS={flags}"));
-                command.arg(format!("BINDIR={}", place.display()));
-                place.join(format!("{name}.{class}"))
+        let checkout = match &self.source {
+            Source::Own => {
+                command.args(["-B", "-s", "-C"]).arg(toolchain::workspace().join("npb")).arg(self.program);
+                command.arg(format!("CC={}", with.c)).arg(format!("CFLAGS={flags}"));
+                command.arg(format!("BINDIR={}", place.display())).arg(format!("CLASS={class}"));
+                let output = run(&mut command)?;
+                return Ok((place.join(format!("{}.{class}", self.program)), output));
             }
-            Kernel::Foreign(name, checkout) => {
-                let copy = place.join("source");
-                let _ = fs::remove_dir_all(&copy);
-                run(Command::new("cp").arg("-r").arg(checkout).arg(&copy))?;
-                fs::create_dir_all(copy.join("bin")).map_err(|e| e.to_string())?;
-                let settings = format!(
-                    "CC={compiler}\nCLINK={compiler}\nCFLAGS={flags} -w\nCLINKFLAGS={flags}\nC_LIB=-lm\nC_INC=-I../common\n\
-                     UCC=cc\nBINDIR=../bin\nRAND=randdp\nWTIME=wtime.c\n"
-                );
-                fs::write(copy.join("config/make.def"), settings).map_err(|e| e.to_string())?;
-                command.args(["-s", "-C"]).arg(&copy).arg(name.to_uppercase());
-                copy.join(format!("bin/{name}.{class}"))
-            }
+            Source::C(checkout) | Source::Fortran(checkout) => checkout,
         };
-        let output = run(command.arg(format!("CLASS={class}")))?;
-        Ok((program, output))
+        let copy = place.join("source");
+        let _ = fs::remove_dir_all(&copy);
+        fs::create_dir_all(&copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+        for part in ["common", "config", "sys", "Makefile", &self.program.to_uppercase()] {
+            run(Command::new("cp").arg("-r").arg(checkout.join(part)).arg(&copy))?;
+        }
+        fs::create_dir_all(copy.join("bin")).map_err(|e| e.to_string())?;
+        let settings = self.settings(with, flags);
+        fs::write(copy.join("config/make.def"), settings).map_err(|e| e.to_string())?;
+        command.args(["-s", "-C"]).arg(&copy).arg(self.program.to_uppercase()).arg(format!("CLASS={class}"));
+        let output = run(&mut command)?;
+        let names = [format!("{}.{class}", self.program), format!("{}.{class}.x", self.program)];
+        let built = names.iter().map(|n| copy.join("bin").join(n)).find(|p| p.exists());
+        Ok((built.ok_or(format!("{command:?} made no {} in bin", names[0]))?, output))
+    }
+
+    /// What the programs' own makefiles include.
+    fn settings(&self, with: &Compilers, flags: &str) -> String {
+        let Compilers { c, fortran } = with;
+        let seeds = if matches!(self.source, Source::C(_)) { "randdp" } else { "randi8" };
+        format!(
+            "CC={c}\nCLINK={c}\nCFLAGS={flags} -w\nCLINKFLAGS={flags}\nC_LIB=-lm\nC_INC=-I../common\n\
+             FC={fortran}\nFLINK={fortran}\nFFLAGS={flags}\nFLINKFLAGS={flags}\nF_LIB=\nF_INC=\n\
+             UCC=cc\nBINDIR=../bin\nRAND={seeds}\nWTIME=wtime.c\n"
+        )
+    }
+}
+
+/// The name that a function has under plain clang: the pass renames `main`, and the numbers behind the names of outlined functions
+/// depend on what else is in the module.
+pub fn source_name(name: &str) -> &str {
+    match name {
+        "__dsm_user_main" | "__dsm_program_main" => "main",
+        _ => name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('.').unwrap_or(name),
     }
 }
 
@@ -138,9 +210,9 @@ impl Built {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let symbols = text.lines().filter_map(|line| {
             let [_, size, kind, name] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
-            // The pass renames `main`.
-            let name = if name == "__dsm_user_main" { "main" } else { name };
-            let ours = matches!(kind, "T" | "t") && !name.starts_with('_');
+            let name = source_name(name);
+            let foreign = name.starts_with("__") || matches!(name, "_start" | "_init" | "_fini");
+            let ours = matches!(kind, "T" | "t") && !foreign;
             ours.then(|| Some((name.to_owned(), u64::from_str_radix(size, 16).ok()?)))?
         });
         Ok(symbols.collect())

@@ -3,41 +3,85 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::{Pair, Row};
+use super::{Executed, Pair, Row};
 
 fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
-/// Geometric mean and worst of the time ratios, for each line size.
+/// Geometric means and worst of the ratios, for each line size.
 pub fn means(rows: &[Row]) -> String {
     let lines: BTreeSet<u32> = rows.iter().map(|r| r.line).collect();
     let one = |line: &u32| {
         let of: Vec<&Row> = rows.iter().filter(|r| r.line == *line).collect();
         let times: Vec<f64> = of.iter().map(|r| r.seconds.ratio()).collect();
         let counts: Vec<f64> = of.iter().filter_map(|r| r.instructions.map(Pair::ratio)).collect();
-        let worst = times.iter().copied().fold(0.0, f64::max);
-        let mut text =
-            format!("line {line:>5}: geometric mean of time {:.3}, worst {worst:.3}", geometric_mean(&times));
+        let worst = |ratios: &[f64]| ratios.iter().copied().fold(0.0, f64::max);
+        let mut text = format!(
+            "line {line:>5}: geometric mean of time {:.3}, worst {:.3}",
+            geometric_mean(&times),
+            worst(&times)
+        );
         if !counts.is_empty() {
-            let _ = write!(text, "; of instructions {:.3}", geometric_mean(&counts));
+            let _ =
+                write!(text, "; of instructions {:.3}, worst {:.3}", geometric_mean(&counts), worst(&counts));
         }
         text
     };
     lines.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
+/// The table for the book, in Markdown.
+pub fn table(rows: &[Row]) -> String {
+    let mut out = String::from(
+        "| program | line | time plain, s | time checked, s | time ratio | instructions ratio | checks per access | code | build | vectorised |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for row in rows {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {:.2}{} | {:.2} | {:.3} | {} | {} | {:.2} | {:.2} | {} of {} |",
+            row.kernel,
+            row.line,
+            row.seconds.plain,
+            if row.whole { " (whole run)" } else { "" },
+            row.seconds.checked,
+            row.seconds.ratio(),
+            row.instructions.map_or("-".to_owned(), |p| format!("{:.3}", p.ratio())),
+            row.executed.map_or("-".to_owned(), |e| format!("{:.4}", e.per_access())),
+            row.code_bytes.ratio(),
+            row.build_seconds.ratio(),
+            row.vectorised.checked,
+            row.vectorised.plain
+        );
+    }
+    out
+}
+
 /// An array of objects, one a row.
 pub fn json(rows: &[Row]) -> String {
     let pair = |p: Pair| format!("{{\"plain\": {}, \"checked\": {}}}", p.plain, p.checked);
+    let executed = |e: Executed| {
+        format!(
+            "{{\"accesses\": {}, \"shared\": {}, \"checks\": {}, \"checks_per_access\": {}}}",
+            e.accesses,
+            e.shared,
+            e.checks,
+            e.per_access()
+        )
+    };
     let one = |row: &Row| {
         format!(
-            "  {{\"kernel\": \"{}\", \"line\": {}, \"seconds\": {}, \"instructions\": {}, \"code_bytes\": {}, \
-             \"build_seconds\": {}, \"vectorised\": {}}}",
+            "  {{\"kernel\": \"{}\", \"line\": {}, \"seconds\": {}, \"ratio\": {}, \"whole_run\": {}, \"instructions\": {}, \
+             \"process_instructions\": {}, \"executed\": {}, \"code_bytes\": {}, \"build_seconds\": {}, \"vectorised\": {}}}",
             row.kernel,
             row.line,
             pair(row.seconds),
+            row.seconds.ratio(),
+            row.whole,
             row.instructions.map_or("null".to_owned(), pair),
+            row.process_instructions.map_or("null".to_owned(), pair),
+            row.executed.map_or("null".to_owned(), executed),
             pair(row.code_bytes),
             pair(row.build_seconds),
             pair(row.vectorised)
@@ -94,7 +138,10 @@ mod tests {
             kernel: kernel.to_owned(),
             line,
             seconds: pair,
+            whole: false,
             instructions: None,
+            process_instructions: None,
+            executed: Some(Executed { accesses: 10, shared: 8, checks: 2 }),
             code_bytes: one,
             build_seconds: one,
             vectorised: one,
@@ -114,6 +161,8 @@ mod tests {
         let text = json(&[row("a", 64, 1.0, 2.0), row("b", 64, 1.0, 2.0)]);
         assert_eq!(text.matches("\"kernel\"").count(), 2);
         assert!(text.starts_with("[\n") && text.ends_with("\n]\n") && text.contains("}},\n"), "{text}");
+        assert!(text.contains("\"checks_per_access\": 0.25"), "{text}");
+        assert_eq!(table(&[row("a", 64, 1.0, 2.0)]).lines().count(), 3);
         assert!(svg(&[row("a", 64, 1.0, 2.0)]).ends_with("</svg>\n"));
     }
 }

@@ -1,0 +1,160 @@
+//! The optimising pass over whole programs: each optimisation can be left out, the output does not depend on the run, loops stay
+//! vectorised, and builds that count do.
+
+use dsm_tests::bench::Compilers;
+use dsm_tests::bench::Kernel;
+use dsm_tests::compile::{self, Target, shell_line};
+use dsm_tests::differential::run_command;
+use dsm_tests::execute;
+use dsm_tests::matrix::{Build, Shape};
+use dsm_tests::program::Program;
+use dsm_tests::toolchain::{self, Dsm};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What `-fdsm-disable` takes.
+const SWITCHES: [&str; 7] = ["merge", "available", "hoist", "nest", "stride", "version", "flags"];
+
+/// Programs with all kinds of accesses, one of which each switch is tried on at each level.
+const PROGRAMS: [&str; 6] = ["strided", "gather", "stencil", "short_neighbours", "hash_table", "f_loops"];
+
+fn directory(name: &str) -> PathBuf {
+    let directory = toolchain::scratch().join("pass").join(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).expect("scratch directory can be made");
+    directory
+}
+
+fn succeed(command: &mut Command) -> execute::Outcome {
+    execute::hide_own_variables(command);
+    let outcome = execute::run(command, "", Duration::from_secs(120));
+    assert_eq!(outcome.status, Some(0), "{}\n{}", shell_line(command), outcome.errors());
+    outcome
+}
+
+/// Standard output of a program on a shape.
+fn output(program: &Program, target: Target, shape: Shape) -> Vec<u8> {
+    let built = compile::compile(program, target).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut command = run_command(&built, target, shape, program);
+    let outcome = execute::run(&mut command, &program.input, execute::time_limit());
+    let line = format!("{}\n{}", built.command, shell_line(&command));
+    assert_eq!(outcome.status, Some(program.status), "{line}\n{}", outcome.errors());
+    outcome.stdout
+}
+
+#[test]
+fn every_switch_can_be_off() {
+    let shape = Shape::new(2, 2);
+    for (number, switch) in SWITCHES.iter().enumerate() {
+        for level in 0..=3 {
+            let plain = Program::load(PROGRAMS[(number + usize::from(level)) % PROGRAMS.len()]);
+            let mut program = plain.clone();
+            program.flags.push(format!("-fdsm-disable={switch}"));
+            let line = if (number + usize::from(level)) % 2 == 0 { 64 } else { 1024 };
+            if toolchain::dsm().is_none() {
+                return;
+            }
+            let got = output(&program, Target::Dsm(Build { level, line }), shape);
+            let expected = output(&plain, Target::Native, Shape::alone(shape.total()));
+            assert!(got == expected, "{} at -O{level} without {switch}", plain.name);
+        }
+    }
+}
+
+#[test]
+fn all_switches_are_tried() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("switches");
+    std::fs::write(directory.join("x.c"), "int x;\n").expect("a file can be written");
+    let mut command = Command::new(&dsm.cc);
+    command.args(["-fdsm-disable=nothing", "-c", "x.c"]).current_dir(&directory);
+    let outcome = execute::run(&mut command, "", Duration::from_secs(60));
+    assert_ne!(outcome.status, Some(0));
+    let known = format!("knows {};", SWITCHES.join(", "));
+    assert!(outcome.errors().contains(&known), "{}", outcome.errors());
+}
+
+#[test]
+fn the_pass_is_deterministic() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("deterministic");
+    let npb = toolchain::workspace().join("npb");
+    let object = |compiler: &Path, source: &Path, name: &str| {
+        let mut command = Command::new(compiler);
+        command.args(["-O3", "-fopenmp", "-w", "-DNPB_CLASS='S'", "-c", "-o", name]).arg(source);
+        command.arg("-I").arg(npb.join("common")).current_dir(&directory);
+        succeed(&mut command);
+        std::fs::read(directory.join(name)).expect("the object is there")
+    };
+    let programs = dsm_tests::program::directory();
+    let mut sources = vec![(&dsm.cc, npb.join("mg/operators.c")), (&dsm.cc, npb.join("cg/cg.c"))];
+    sources.push((&dsm.fc, programs.join("f_loops.f90")));
+    sources.push((&dsm.cc, programs.join("hash_table.c")));
+    for (compiler, source) in sources {
+        let first = object(compiler, &source, "x.o");
+        for _ in 0..3 {
+            assert!(
+                first == object(compiler, &source, "x.o"),
+                "{} differs from run to run",
+                source.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn kernels_stay_vectorised() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("vectorised");
+    let plain = Compilers { c: toolchain::clang(), fortran: toolchain::flang() };
+    let checked = Compilers { c: dsm.cc.display().to_string(), fortran: dsm.fc.display().to_string() };
+    let flags = "-O3 -fopenmp";
+    let mut total = 0;
+    for kernel in Kernel::own() {
+        let without = kernel.vectorised(&directory, "S", &plain, flags).unwrap_or_else(|e| panic!("{e}"));
+        let with = kernel.vectorised(&directory, "S", &checked, flags).unwrap_or_else(|e| panic!("{e}"));
+        assert!(with >= without, "{}: {with} of {without} loops are vectorised", kernel.name());
+        total += without;
+    }
+    assert!(total >= 10, "plain clang reports only {total} vectorised loops");
+}
+
+const SUM: &str = "#include <stdio.h>
+int data[1000], total;
+int main(void)
+{
+    for (int i = 0; i < 1000; i++)
+        total += data[(i * 7) % 1000] + i;
+    printf(\"%d\\n\", total);
+    return 0;
+}
+";
+
+/// What a program says about itself: accesses, accesses that may be shared, checks.
+fn counts(dsm: &Dsm, directory: &Path, flags: &[&str]) -> Option<[u64; 3]> {
+    let mut compile = Command::new(&dsm.cc);
+    compile.args(flags).args(["-o", "sum", "sum.c"]).current_dir(directory);
+    succeed(&mut compile);
+    let outcome = succeed(&mut Command::new(directory.join("sum")));
+    assert_eq!(outcome.text(), "499500\n");
+    let errors = outcome.errors();
+    let line = errors.lines().find(|l| l.starts_with("dsm: process 0 executed"))?;
+    let numbers: Vec<u64> =
+        line.split(|c: char| !c.is_ascii_digit()).skip(1).filter_map(|n| n.parse().ok()).collect();
+    Some([numbers[1], numbers[2], numbers[3]])
+}
+
+#[test]
+fn builds_that_count_count() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("count");
+    std::fs::write(directory.join("sum.c"), SUM).expect("a file can be written");
+    assert_eq!(counts(dsm, &directory, &["-O2"]), None, "other builds count nothing");
+    let few = counts(dsm, &directory, &["-O2", "-fdsm-count"]).expect("counts");
+    assert!(few[1] >= 1000 && few[1] < 1100 && few[2] < 20, "{few:?}");
+    let off = ["-O0", "-fdsm-count", "-fdsm-disable=merge,available,hoist,version"];
+    let [accesses, shared, checks] = counts(dsm, &directory, &off).expect("counts");
+    // Two loads and a store of shared memory in an iteration, and as many checks.
+    assert!(shared >= 3000 && accesses > shared && checks >= shared, "{accesses} {shared} {checks}");
+}
