@@ -124,11 +124,18 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             poll(at, value);
             value.into()
         }
-        _ => update(address, size, |_| None),
+        _ => {
+            let value = update(address, size, |_| None);
+            poll(at, value as u64);
+            value
+        }
     }
 }
 
-/// Gives the core away when a thread reads the same value of the same variable again and again: who is to change it may need it.
+/// Reads of one value in a row from which on a thread counts as waiting for another.
+const PATIENCE: u32 = 32;
+
+/// Gives the core away when a thread finds the same value of the same variable again and again: who is to change it may need it.
 fn poll(address: usize, value: u64) {
     thread_local! {
         static LAST: Cell<(usize, u64, u32)> = const { Cell::new((0, 0, 0)) };
@@ -139,7 +146,7 @@ fn poll(address: usize, value: u64) {
         return;
     }
     LAST.set((address, value, times.saturating_add(1)));
-    if times >= 16 {
+    if times >= PATIENCE {
         let _inside = sync::threads::Inside::begin();
         std::thread::yield_now();
     }
@@ -256,6 +263,10 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     let before_value = update(addr, size, |now| Some(apply(op, size, now, operand)));
     // SAFETY: the caller's promise.
     unsafe { put(old, size, before_value) };
+    if op == RmwOp::Xchg && before_value == operand {
+        // The way of spin locks.
+        poll(addr as usize, operand as u64);
+    }
     after(order);
 }
 
@@ -279,6 +290,9 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     // SAFETY: the caller's promise.
     unsafe { put(expected, size, old) };
     let swapped = old == wanted;
+    if !swapped {
+        poll(addr as usize, old as u64);
+    }
     after(if swapped { success } else { failure });
     u32::from(swapped)
 }

@@ -9,5 +9,6 @@ mod guard;
 mod kill;
 mod litmus;
 mod npb;
+mod openmp;
 mod pass;
 mod races;

@@ -62,6 +62,10 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
                 out.push(argument.clone());
                 out.extend(value.cloned());
             }
+        } else if typed.links() && needs_openmp(argument) {
+            if typed.compiles() && typed.openmp {
+                out.extend([typed.front_end.into(), argument.clone()]);
+            }
         } else if !(typed.links() && is_openmp(argument)) {
             out.push(argument.clone());
         }
@@ -113,6 +117,13 @@ fn is_openmp(argument: &OsStr) -> bool {
     option.is_some_and(|rest| rest.is_empty() || strip(rest, "=").is_some())
         || argument == "-static-openmp"
         || is_openmp_library(argument)
+}
+
+/// What the compiler passes to its front end only together with an `-fopenmp` of its own.
+fn needs_openmp(argument: &OsStr) -> bool {
+    ["-fopenmp-version=", "-fopenmp-extensions", "-fno-openmp-extensions"]
+        .iter()
+        .any(|option| strip(argument, option).is_some())
 }
 
 /// `-lomp` and its relatives, and the same libraries by path.
@@ -170,6 +181,11 @@ mod tests {
             edited("-O2 -fopenmp=libomp x.c -lm"),
             format!("-fpass-plugin=P.so {LINK} -Xclang -fopenmp -O2 x.c -lm {LIBS}")
         );
+        assert_eq!(
+            edited("-fopenmp -fopenmp-version=52 x.c"),
+            format!("-fpass-plugin=P.so {LINK} -Xclang -fopenmp -Xclang -fopenmp-version=52 x.c {LIBS}")
+        );
+        assert_eq!(edited("-fopenmp -fopenmp-version=52 x.o"), format!("{LINK} x.o {LIBS}"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Words that never migrate: the control areas of the segments, and the control words that OpenMP's constructs use.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use dsm_comm::futex;
 
@@ -26,6 +26,44 @@ fn address(rank: u32, offset: usize) -> *mut u8 {
         Some(shared) => shared.views.address(rank, memory::get().geometry().control_offset() + offset),
         // SAFETY: inside the area by the assertion.
         None => unsafe { private_control().add(offset) },
+    }
+}
+
+/// A cache line of process 0's control area: its address is looked up once for all of its words.
+#[derive(Clone, Copy)]
+pub struct Line(*mut u8);
+
+/// The line at `offset`, a multiple of its size.
+#[inline]
+pub fn line(offset: usize) -> Line {
+    /// Address of the area; 0 until it is first used.
+    static AREA: AtomicUsize = AtomicUsize::new(0);
+    assert!(offset.is_multiple_of(Line::BYTES) && offset < memory::geometry::CONTROL_BYTES);
+    let mut area = AREA.load(Ordering::Relaxed);
+    if area == 0 {
+        area = address(0, 0) as usize;
+        AREA.store(area, Ordering::Relaxed);
+    }
+    Line((area + offset) as *mut u8)
+}
+
+impl Line {
+    const BYTES: usize = 64;
+
+    /// The word at byte `at`.
+    #[inline]
+    pub fn word(self, at: usize) -> &'static AtomicU64 {
+        assert!(at.is_multiple_of(8) && at < Line::BYTES);
+        // SAFETY: inside the line, which is mapped for good; aligned, only accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.0.add(at).cast()) }
+    }
+
+    /// The half word at byte `at`.
+    #[inline]
+    pub fn half(self, at: usize) -> &'static AtomicU32 {
+        assert!(at.is_multiple_of(4) && at < Line::BYTES);
+        // SAFETY: as for `word`.
+        unsafe { AtomicU32::from_ptr(self.0.add(at).cast()) }
     }
 }
 

@@ -4,11 +4,10 @@
 //! order is that of arrival. Whoever gets it acquires from the process that held it last, what that one had published then. All of a lock
 //! lies in one cache line.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::cell;
-use super::control::{half, word};
+use super::control::line;
 use super::layout::{LOCK_BYTES, LOCK_SLOTS, LOCKS};
 use super::threads::Inside;
 
@@ -29,47 +28,37 @@ struct Slot {
 
 impl Slot {
     fn at(index: usize) -> Slot {
-        let offset = LOCKS + index * LOCK_BYTES;
+        let line = line(LOCKS + index * LOCK_BYTES);
         Slot {
-            name: word(0, offset),
-            next: half(0, offset + 8),
-            serving: half(0, offset + 12),
-            last: half(0, offset + 16),
-            sleepers: half(0, offset + 20),
-            state: word(0, offset + 24),
+            name: line.word(0),
+            next: line.half(8),
+            serving: line.half(12),
+            last: line.half(16),
+            sleepers: line.half(20),
+            state: line.word(24),
         }
     }
 }
 
-thread_local! {
-    /// Slots this thread has found: a critical section asks for the same few.
-    static FOUND: [Cell<(u64, usize)>; 16] = const { [const { Cell::new((0, 0)) }; 16] };
-}
-
-fn hash(name: u64) -> u64 {
-    name.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+/// Where the search for a lock begins. Locks that lie side by side in the program do so in the table: whoever walks over an array of
+/// them walks over the table.
+fn home(name: u64) -> usize {
+    let region = name >> 20;
+    ((name >> 3).wrapping_add(region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)) as usize % LOCK_SLOTS
 }
 
 /// Finds the lock's slot, or makes it.
 fn slot(name: u64) -> Slot {
-    assert_ne!(name, 0, "a lock needs a name");
-    let hash = hash(name);
-    FOUND.with(|found| {
-        let found = &found[(hash >> 60) as usize];
-        let (known, index) = found.get();
-        if known == name {
-            return Slot::at(index);
-        }
-        let index = search(name, (hash >> 44) as usize);
-        found.set((name, index));
-        Slot::at(index)
-    })
+    let slot = Slot::at(home(name));
+    if slot.name.load(Ordering::Acquire) == name { slot } else { search(name) }
 }
 
-fn search(name: u64, start: usize) -> usize {
+#[cold]
+fn search(name: u64) -> Slot {
+    assert_ne!(name, 0, "a lock needs a name");
+    let start = home(name);
     for probe in 0..LOCK_SLOTS {
-        let index = (start + probe) % LOCK_SLOTS;
-        let slot = Slot::at(index);
+        let slot = Slot::at((start + probe) % LOCK_SLOTS);
         let found = match slot.name.load(Ordering::SeqCst) {
             0 => {
                 slot.name.compare_exchange(0, name, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|n| n)
@@ -77,7 +66,7 @@ fn search(name: u64, start: usize) -> usize {
             other => other,
         };
         if found == 0 || found == name {
-            return index;
+            return slot;
         }
     }
     crate::start::die(&format!("the program uses more than {LOCK_SLOTS} locks"))
@@ -129,4 +118,16 @@ pub(super) fn unlock(name: u64) {
 /// Sleepers with different masks do not wake each other.
 fn mask(ticket: u32) -> u32 {
     1 << (ticket % 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_neighbours_and_regions_are_apart() {
+        let base = 0x5555_5570_0000;
+        assert_eq!(home(base + 8), (home(base) + 1) % LOCK_SLOTS);
+        assert_ne!(home(base), home(base + ((LOCK_SLOTS as u64) << 3)));
+    }
 }

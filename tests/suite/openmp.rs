@@ -1,0 +1,69 @@
+//! What the OpenMP runtime promises beyond results: how it waits, what it says about its settings.
+
+use std::time::Duration;
+
+use dsm_tests::compile::{self, Target};
+use dsm_tests::differential::run_command;
+use dsm_tests::execute::{self, Outcome};
+use dsm_tests::matrix::{Build, Shape};
+use dsm_tests::program::Program;
+use dsm_tests::toolchain;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Runs C source text with these variables set; `None` if there is no toolchain.
+fn run(
+    name: &str,
+    source: &str,
+    processes: u32,
+    threads: u32,
+    variables: &[(&str, &str)],
+) -> Option<Outcome> {
+    toolchain::dsm()?;
+    let path = toolchain::scratch().join(format!("{name}.c"));
+    std::fs::write(&path, source).expect("the scratch directory is writable");
+    let program = Program::from_source(name, &path);
+    let target = Target::Dsm(Build { level: 2, line: 1024 });
+    let built = compile::compile(&program, target).expect("the program compiles");
+    let shape = Shape { processes, threads, launched: true };
+    let mut command = run_command(&built, target, shape, &program);
+    Some(execute::run(command.envs(variables.iter().copied()), &program.input, LIMIT))
+}
+
+/// Two threads of one process on one core pass a flag to and fro. Each pass would take the rest of a time slice, more than a
+/// millisecond, if who waits kept the core; 20000 of them would not end in time.
+#[test]
+fn who_waits_for_a_flag_lets_go_of_the_core() {
+    let source = "#define _GNU_SOURCE
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+static int turn;
+static long passes;
+int main(void) {
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &set)) cpu++;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+#pragma omp parallel num_threads(2)
+    for (int i = 0; i < 10000; i++) {
+        int me = omp_get_thread_num(), now;
+        do {
+#pragma omp atomic read acquire
+            now = turn;
+        } while (now != me);
+        passes++;
+#pragma omp atomic write release
+        turn = 1 - me;
+    }
+    printf(\"%ld passes\\n\", passes);
+    return 0;
+}
+";
+    let Some(outcome) = run("handshake", source, 1, 2, &[]) else { return };
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    assert_eq!(outcome.text(), "20000 passes\n");
+}
