@@ -68,6 +68,7 @@ programs! {
     f_stop
     f_strings
     f_sync
+    f_tasks
     f_threadprivate
     f_trampolines
     f_workshare

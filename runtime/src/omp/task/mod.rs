@@ -63,7 +63,8 @@ pub unsafe extern "C" fn __kmpc_omp_task_alloc(
     routine: Routine,
 ) -> *mut Task {
     let frame = frame::current();
-    let memory = Memory { bytes: bytes.next_multiple_of(16), shareds, shared: share::is_wide(frame) };
+    // flang finds the shareds behind the descriptor, at the next multiple of a pointer as in libomp.
+    let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: share::is_wide(frame) };
     // SAFETY: sizes and routine are the compiler's.
     unsafe { make(frame, task_flags as u32, memory, routine) }
 }
