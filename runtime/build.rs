@@ -8,7 +8,7 @@ fn main() {
             "c/cxx.c",
             "c/format.c",
             "c/fortran.c",
-            "c/fortran_free.c",
+            "c/wrap_free.c",
             "c/heap.c",
             "c/main.c",
             "c/microtask.c",

@@ -30,6 +30,11 @@ missing_packages() {
     have_llvm ld.lld || echo "lld-$llvm"
     have_llvm FileCheck || echo "llvm-$llvm-tools"
     { have_llvm llvm-config && [ -e "$(llvm_directory --includedir)/llvm-c/Core.h" ]; } || echo "llvm-$llvm-dev"
+    # Build systems that the tests put the drivers into.
+    for tool in cmake ccache autoconf automake; do
+        have "$tool" || echo "$tool"
+    done
+    have libtoolize || echo libtool
     [ -e "/usr/lib/llvm-$llvm/lib/libomp.so" ] || echo "libomp-$llvm-dev"
     # Debian's own `cargo` is too old; these are its current versions, meant for building browsers.
     have cargo || echo cargo-web rustc-web

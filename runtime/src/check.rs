@@ -34,14 +34,14 @@ fn ensure(address: usize, len: usize, access: Access) {
     }
     let geometry = memory::get().geometry();
     let last = address.saturating_add(len - 1);
-    for part in [geometry.globals(), geometry.region()] {
+    for part in geometry.parts() {
         if address < part.end && last >= part.start {
             ensure_part(shared, address.max(part.start), last.min(part.end - 1), access);
         }
     }
 }
 
-/// `[first, last]` lies in the globals or in the region.
+/// `[first, last]` lies in one part of the shared data.
 fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
     let memory = memory::get();
     let (table, geometry) = (memory.table(), memory.geometry());
@@ -115,7 +115,7 @@ fn ready(address: usize, len: usize, mut strides: [(usize, usize); 2], access: A
     for j in 0..=outer_count {
         for i in 0..=count {
             let first = address + i * step + j * outer_step;
-            for part in [geometry.globals(), geometry.region()] {
+            for part in geometry.parts() {
                 let (from, to) = (first.max(part.start), (first + run).min(part.end));
                 if from >= to || table.first_at_least(from, to - 1, access.limit()).is_none() {
                     continue;

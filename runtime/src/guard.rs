@@ -7,14 +7,15 @@
 //! code has passed its check before another thread's acquire took the block away, and goes on.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use dsm_abi::state::{READ_LIMIT, WRITABLE};
 use parking_lot::Mutex;
 
 use crate::memory::table::StateTable;
-use crate::{config, memory, sync};
+use crate::{config, image, memory, sync};
 
 const PAGE: usize = 4096;
 /// Bit of the page fault's error code that tells writes apart (x86).
@@ -23,8 +24,8 @@ const WRITE_FAULT: i64 = 2;
 struct Guard {
     table: StateTable,
     line: usize,
-    /// Lowest and highest address of the program's executable.
-    program: std::ops::Range<usize>,
+    /// Files with code of the pass, from the lowest to the highest address.
+    program: Vec<Range<usize>>,
     previous: libc::sigaction,
 }
 
@@ -61,7 +62,7 @@ pub fn init() {
     let guard = Guard {
         table: memory::get().table(),
         line: 1 << geometry.line_shift(),
-        program: program(),
+        program: image::instrumented(),
         previous,
     };
     let _ = GUARD.set(guard);
@@ -71,19 +72,11 @@ pub fn init() {
         }
     }
     if sync::rank() != 0 {
-        let globals = geometry.globals();
-        protect(globals.start, globals.len(), libc::PROT_NONE);
+        geometry
+            .globals()
+            .ranges()
+            .for_each(|globals| protect(globals.start, globals.len(), libc::PROT_NONE));
     }
-}
-
-/// Where the executable is mapped.
-fn program() -> std::ops::Range<usize> {
-    unsafe extern "C" {
-        static __ehdr_start: u8;
-        static _end: u8;
-    }
-    // The linker defines both; only their addresses are taken.
-    (&raw const __ehdr_start) as usize..(&raw const _end) as usize
 }
 
 fn protect(address: usize, bytes: usize, protection: c_int) {
@@ -94,6 +87,11 @@ fn protect(address: usize, bytes: usize, protection: c_int) {
 }
 
 impl Guard {
+    /// Whether the address lies in the program, or in a library that was compiled as it.
+    fn is_program(&self, pc: usize) -> bool {
+        self.program.iter().any(|range| range.contains(&pc))
+    }
+
     /// What the lines of a page allow.
     fn protection(&self, page: usize) -> c_int {
         let best = (page..page + PAGE).step_by(self.line.min(PAGE)).map(|a| self.table.get(a)).min();
@@ -152,7 +150,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
     };
     let state = guard.table.get(address);
     let allowed = if write { state == WRITABLE } else { state < READ_LIMIT };
-    if !allowed && !guard.program.contains(&(pc as usize)) {
+    if !allowed && !guard.is_program(pc as usize) {
         report(guard, address, write, pc as usize);
     }
     let open = if write { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
@@ -166,37 +164,19 @@ fn report(guard: &Guard, address: usize, write: bool, pc: usize) {
     let frames: Vec<usize> = frames[..count.max(0) as usize].iter().map(|f| *f as usize).collect();
     // From the faulting instruction outwards to the program's call.
     let fault = frames.iter().position(|f| *f == pc).unwrap_or(0);
-    let library: Vec<usize> =
-        frames[fault..].iter().copied().take_while(|f| !guard.program.contains(f)).collect();
-    let caller = frames[fault..].iter().copied().find(|f| guard.program.contains(f));
+    let library: Vec<usize> = frames[fault..].iter().copied().take_while(|f| !guard.is_program(*f)).collect();
+    let caller = frames[fault..].iter().copied().find(|f| guard.is_program(*f));
     let called = library.last().copied().unwrap_or(pc);
-    let (name, object) = symbol(called);
+    let name = image::function_of(called).unwrap_or_else(|| format!("code at {called:#x}"));
+    let object = image::file_of(called).unwrap_or_default();
+    let object = object.file_name().unwrap_or_default().to_string_lossy();
     if !REPORTED.lock().insert((name.clone(), write)) {
         return;
     }
     let verb = if write { "writes" } else { "reads" };
-    let from = caller.map_or(String::new(), |at| {
-        format!(", called before {:#x} of the program", at - guard.program.start)
-    });
+    let from = caller.map_or(String::new(), |at| format!(", called at {}", image::call_site(at)));
     eprintln!(
         "dsm: guard: process {}: {name} ({object}) {verb} {address:#x}, which is not valid in this process{from}",
         sync::rank()
     );
-}
-
-/// Name of the function that holds an address, and of its object.
-fn symbol(address: usize) -> (String, String) {
-    // SAFETY: the information is plain data, filled in by the call; its strings live as long as the object.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(address as *const c_void, &mut info) == 0 {
-            return (format!("code at {address:#x}"), "unknown".into());
-        }
-        let text = |s: *const std::ffi::c_char| {
-            (!s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned())
-        };
-        let object = text(info.dli_fname).unwrap_or_default();
-        let object = object.rsplit('/').next().unwrap_or_default().to_owned();
-        (text(info.dli_sname).unwrap_or_else(|| format!("code at {address:#x}")), object)
-    }
 }

@@ -5,23 +5,19 @@
 //! all of the program's own, and therefore runs after them, tells the other processes, which then leave without
 //! running handlers or destructors of the program.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dsm_abi::job::FIRST_FREE_WORD;
-use dsm_abi::layout::CTOR_RECORD_SIZE;
 
+use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{config, counted, cxx, fortran, guard, memory, omp, stats, stdio, sync};
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
     fn dsm_rt_has_user_main() -> c_int;
-    fn dsm_rt_ctors_start() -> *const c_void;
-    fn dsm_rt_ctors_end() -> *const c_void;
-    fn dsm_rt_dtors_start() -> *const c_void;
-    fn dsm_rt_dtors_end() -> *const c_void;
 }
 
 /// Ends this process, and with it the job, with a message.
@@ -30,15 +26,6 @@ pub fn die(message: &str) -> ! {
     // SAFETY: ends the process without handlers; other threads may hold any lock.
     unsafe { libc::_exit(1) }
 }
-
-/// A constructor or destructor of instrumented code, as the pass lays it out.
-#[repr(C)]
-struct Constructor {
-    priority: u64,
-    function: extern "C" fn(),
-}
-
-const _: () = assert!(size_of::<Constructor>() == CTOR_RECORD_SIZE);
 
 /// What the C `main` does.
 #[unsafe(no_mangle)]
@@ -92,36 +79,16 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     unsafe { libc::exit(code) }
 }
 
-/// The records between two symbols of the linker script, smallest priority first.
-fn records(start: *const c_void, end: *const c_void) -> Vec<&'static Constructor> {
-    if start.is_null() {
-        return Vec::new();
-    }
-    let count = (end as usize - start as usize) / CTOR_RECORD_SIZE;
-    // SAFETY: the linker script puts the two symbols around an array of records.
-    let records = unsafe { std::slice::from_raw_parts(start.cast::<Constructor>(), count) };
-    let mut order: Vec<_> = records.iter().filter(|r| r.function as usize != 0).collect();
-    order.sort_by_key(|record| record.priority);
-    order
-}
-
+/// Libraries come first, those before that others need.
 fn run_constructors() {
-    // SAFETY: reads addresses of weak symbols.
-    let (start, end) = unsafe { (dsm_rt_ctors_start(), dsm_rt_ctors_end()) };
-    for record in records(start, end) {
-        (record.function)();
-    }
+    image::all().into_iter().flat_map(Image::constructors).filter_map(|r| r.function).for_each(|f| f());
 }
 
 extern "C" fn run_destructors() {
     if sync::rank() != 0 {
         return;
     }
-    // SAFETY: reads addresses of weak symbols.
-    let (start, end) = unsafe { (dsm_rt_dtors_start(), dsm_rt_dtors_end()) };
-    for record in records(start, end).into_iter().rev() {
-        (record.function)();
-    }
+    image::all().into_iter().rev().flat_map(Image::destructors).filter_map(|r| r.function).for_each(|f| f());
 }
 
 /// Runs after the program's own handlers, in whichever process calls `exit`.

@@ -2,36 +2,12 @@
 //! become part of a program is refused with its name, its fault and the remedy.
 
 use dsm_tests::compile::shell_line;
-use dsm_tests::execute::{self, Outcome};
-use dsm_tests::toolchain::{self, Dsm};
-use std::path::{Path, PathBuf};
+use dsm_tests::execute;
+use dsm_tests::toolchain;
+use std::path::Path;
 use std::process::Command;
 
-const MAIN: &str = "#include <stdio.h>
-extern int part[1000];
-long sum(void);
-int main(void)
-{
-    long n = 0;
-#pragma omp parallel for reduction(+ : n)
-    for (int i = 0; i < 1000; i++) {
-        part[i] = 3 * i;
-        n += i;
-    }
-    printf(\"%ld %ld\\n\", n, sum());
-    return 3;
-}
-";
-
-const PART: &str = "int part[1000];
-long sum(void)
-{
-    long n = 0;
-    for (int i = 0; i < 1000; i++)
-        n += part[i];
-    return n;
-}
-";
+use super::case::{Case, MAIN, PART};
 
 const CALLS_SEVEN: &str = "#include <stdio.h>
 int seven(void);
@@ -44,124 +20,11 @@ int main(void)
 
 const SEVEN: &str = "int seven(void) { return 7; }\n";
 
-/// A directory of its own: sources in it, what clang makes in `clang/`, what the driver makes in `dsm/`.
-/// Commands run in the latter two, so sources are `../name` to both compilers.
-struct Case {
-    dsm: &'static Dsm,
-    root: PathBuf,
-}
-
-impl Case {
-    /// An empty case with some sources; none with `DSM_TEST_NATIVE=1`, which leaves no driver to test.
-    fn new(name: &str, sources: &[(&str, &str)]) -> Option<Self> {
-        let Some(dsm) = toolchain::dsm() else {
-            eprintln!("not tested: there is no driver with DSM_TEST_NATIVE=1");
-            return None;
-        };
-        let root = toolchain::scratch().join("driver").join(name);
-        let _ = std::fs::remove_dir_all(&root);
-        for directory in ["clang", "dsm"] {
-            std::fs::create_dir_all(root.join(directory)).expect("a directory can be made");
-        }
-        let case = Self { dsm, root };
-        for (name, text) in sources {
-            case.write(name, text);
-        }
-        Some(case)
-    }
-
-    /// The two files of a program that shares an array.
-    fn program(name: &str) -> Option<Self> {
-        Self::new(name, &[("main.c", MAIN), ("part.c", PART)])
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.root.join(name), text).expect("a file can be written");
-    }
-
-    fn read(&self, name: &str) -> String {
-        let path = self.root.join(name);
-        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    }
-
-    /// Runs a command in a directory of the case.
-    fn run(&self, directory: &str, program: impl AsRef<Path>, arguments: &str) -> Outcome {
-        let mut command = Command::new(program.as_ref());
-        command.args(arguments.split_whitespace()).current_dir(self.root.join(directory));
-        execute::hide_own_variables(&mut command);
-        execute::run(&mut command, "", execute::time_limit())
-    }
-
-    /// Runs a command that must succeed; its standard output.
-    fn must(&self, directory: &str, program: impl AsRef<Path>, arguments: &str) -> String {
-        let outcome = self.run(directory, program.as_ref(), arguments);
-        let place = self.root.join(directory);
-        let line = format!("cd {} && {} {arguments}", place.display(), program.as_ref().display());
-        assert_eq!(outcome.status, Some(0), "{line}\n{}{}", outcome.text(), outcome.errors());
-        assert_eq!(outcome.errors(), "", "{line}");
-        outcome.text()
-    }
-
-    fn cc(&self, arguments: &str) -> Outcome {
-        self.run("dsm", &self.dsm.cc, arguments)
-    }
-
-    /// The driver must succeed without a word.
-    fn compiled(&self, arguments: &str) {
-        self.must("dsm", &self.dsm.cc, arguments);
-    }
-
-    /// Plain clang must succeed without a word.
-    fn native(&self, arguments: &str) {
-        self.must("clang", toolchain::clang(), arguments);
-    }
-
-    /// Both compilers must succeed without a word.
-    fn both(&self, arguments: &str) {
-        self.native(arguments);
-        self.compiled(arguments);
-    }
-
-    /// The driver must refuse with a message that has all of `parts`, and make no `output`.
-    fn refused(&self, arguments: &str, output: &str, parts: &[&str]) {
-        let outcome = self.cc(arguments);
-        let message = outcome.errors();
-        assert_eq!(outcome.status, Some(1), "dsm-cc {arguments}\n{message}");
-        assert!(message.starts_with("dsm-cc: error: "), "dsm-cc {arguments}\n{message}");
-        assert_eq!(message.lines().count(), 1, "dsm-cc {arguments}\n{message}");
-        for part in parts {
-            assert!(message.contains(part), "dsm-cc {arguments}\nnot '{part}' in: {message}");
-        }
-        assert!(!self.root.join("dsm").join(output).exists(), "dsm-cc {arguments} made {output}");
-    }
-
-    /// `dsm/<program>` by itself and as two processes does what `clang/<program>` does.
-    fn agrees(&self, program: &str) {
-        let outcome = |command: &mut Command| {
-            execute::hide_own_variables(command);
-            let outcome = execute::run(command, "", execute::time_limit());
-            (outcome, shell_line(command))
-        };
-        let ours = self.root.join("dsm").join(program);
-        let (expected, line) = outcome(&mut Command::new(self.root.join("clang").join(program)));
-        assert!(expected.status.is_some() && !expected.stdout.is_empty(), "{line}: {expected:?}");
-        let mut launched = Command::new(&self.dsm.run);
-        launched.args(["-n", "2"]).arg(&ours);
-        for mut command in [Command::new(&ours), launched] {
-            let (found, line) = outcome(&mut command);
-            let place = self.root.display();
-            assert_eq!(found.text(), expected.text(), "{place}: {line}\n{}", found.errors());
-            assert_eq!(found.status, expected.status, "{place}: {line}\n{}", found.errors());
-            assert_eq!(found.errors(), "", "{place}: {line}");
-        }
-    }
-
-    /// An object of plain clang in `dsm/`, with the given assembler text for its note section.
-    fn object_with_note(&self, name: &str, note: &str) {
-        let asm = format!(".globl seven\nseven:\n .long 0\n .section .note.dsm,\"a\",@note\n{note}\n");
-        self.write(&format!("{name}.s"), &asm);
-        self.must("dsm", toolchain::clang(), &format!("-c ../{name}.s -o {name}.o"));
-    }
+/// An object of plain clang in `dsm/`, with the given assembler text for its note section.
+fn object_with_note(case: &Case, name: &str, note: &str) {
+    let asm = format!(".globl seven\nseven:\n .long 0\n .section .note.dsm,\"a\",@note\n{note}\n");
+    case.write(&format!("{name}.s"), &asm);
+    case.must("dsm", toolchain::clang(), &format!("-c ../{name}.s -o {name}.o"));
 }
 
 #[test]
@@ -276,7 +139,7 @@ fn objects_that_do_not_fit() {
     case.refused("main.o part.o -o x", "x", &lines);
     case.refused("-fdsm-line=64 ../main.c part.o -o x", "x", &["part.o", "4096", "64", "-fdsm-line"]);
 
-    case.object_with_note("version", ".long 4, 8, 1\n.asciz \"dsm\"\n.long 4711, 6");
+    object_with_note(&case, "version", ".long 4, 8, 1\n.asciz \"dsm\"\n.long 4711, 6");
     case.refused("main.o version.o -o x", "x", &["version.o", "ABI version 4711", "compile it again"]);
 
     let damaged = [
@@ -286,7 +149,7 @@ fn objects_that_do_not_fit() {
         ("longer", ".long 4, 9, 1\n.asciz \"dsm\"\n.long 1, 6"),
     ];
     for (name, note) in damaged {
-        case.object_with_note(name, note);
+        object_with_note(&case, name, note);
         let object = format!("{name}.o");
         case.refused(&format!("main.o {object} -o x"), "x", &[&object, "damaged", "compile it again"]);
     }
@@ -314,20 +177,6 @@ fn relocatable_links_are_checked() {
     case.compiled("-O2 -fdsm-line=4096 -c ../part.c -o wide.o");
     case.compiled("-O2 -fdsm-line=64 -fopenmp -c ../main.c -o narrow.o");
     case.refused("-r narrow.o wide.o -o bad.o", "bad.o", &["wide.o", "4096", "narrow.o", "64"]);
-}
-
-#[test]
-fn shared_libraries_have_no_writable_globals() {
-    let Some(case) = Case::new("shared", &[("part.c", PART), ("seven.c", SEVEN)]) else { return };
-    case.compiled("-O2 -fPIC -c ../part.c -o part.o");
-    case.refused("-shared part.o -o lib.so", "lib.so", &["part.o", "writable globals", "into the program"]);
-    // What a source defines is known only when it has been compiled.
-    for source in ["../part.c", "../seven.c"] {
-        let parts = [source, "writable globals", "-c first"];
-        case.refused(&format!("-O2 -fPIC -shared {source} -o lib.so"), "lib.so", &parts);
-    }
-    case.compiled("-O2 -fPIC -c ../seven.c -o seven.o");
-    case.compiled("-shared seven.o -o lib.so");
 }
 
 #[test]
@@ -401,6 +250,46 @@ fn debug_information() {
         let text = case.run("dsm", "llvm-dwarfdump-22", "--name=sum x").text();
         assert!(text.contains("DW_AT_name\t(\"sum\")") && text.contains("part.c"), "{level}\n{text}");
     }
+}
+
+#[test]
+fn questions_are_clangs_to_answer() {
+    let Some(case) = Case::program("questions") else { return };
+    for arguments in [
+        "-dumpmachine",
+        "-dumpversion",
+        "-print-prog-name=ld",
+        "-print-file-name=libc.so",
+        "-print-search-dirs",
+        "-print-resource-dir",
+        "-print-libgcc-file-name",
+        "-v",
+        "-E -P -x c ../part.c",
+        "-M -MG ../main.c",
+        "-x c -fsyntax-only ../part.c",
+    ] {
+        let expected = case.run("clang", toolchain::clang(), arguments);
+        let found = case.cc(arguments);
+        assert_eq!((found.status, expected.status), (Some(0), Some(0)), "{arguments}");
+        // Where the compiler is installed depends on how it was called.
+        let text = |o: &execute::Outcome| o.text().replace("/usr/bin", "/usr/lib/llvm-22/bin");
+        assert_eq!(text(&found), text(&expected), "{arguments}");
+        assert_eq!(found.errors(), expected.errors(), "{arguments}");
+    }
+    let version = case.must("dsm", &case.dsm.cc, "--version");
+    assert!(version.contains(&case.must("clang", toolchain::clang(), "--version")), "{version}");
+    // A program, its assembly and its preprocessed text from standard input.
+    for (arguments, expected) in
+        [("-O1 -x c - -o x", ""), ("-E -x c -", "int part"), ("-S -x c - -o -", "sum:")]
+    {
+        let mut command = Command::new(&case.dsm.cc);
+        command.args(arguments.split_whitespace()).current_dir(case.root.join("dsm"));
+        let source = format!("{PART}int main(void) {{ return (int)sum(); }}\n");
+        let outcome = execute::run(&mut command, &source, execute::time_limit());
+        assert_eq!(outcome.status, Some(0), "{arguments}\n{}", outcome.errors());
+        assert!(outcome.text().contains(expected), "{arguments}\n{}", outcome.text());
+    }
+    case.must("dsm", "./x", "");
 }
 
 #[test]

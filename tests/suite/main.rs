@@ -1,12 +1,15 @@
 //! The end-to-end tests; see README.md.
 
 mod blocks;
+mod build_systems;
+mod case;
 mod differential;
 mod driver;
 mod examples;
 mod generated;
 mod guard;
 mod kill;
+mod libraries;
 mod litmus;
 mod npb;
 mod openmp;

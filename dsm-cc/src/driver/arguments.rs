@@ -63,6 +63,8 @@ pub struct Typed {
     pub openmp: bool,
     /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
     pub front_end: &'static str,
+    /// The last option about it asks for code that cannot be moved: `-fno-pic`, `-fno-pie`.
+    pub fixed_code: bool,
     /// `-shared`.
     pub shared: bool,
     /// `-r`.
@@ -158,6 +160,7 @@ impl Typed {
             query: false,
             openmp: false,
             front_end: "-Xclang",
+            fixed_code: false,
             shared: false,
             relocatable: false,
             by_hand: false,
@@ -215,6 +218,8 @@ impl Typed {
             "-E" | "-M" | "-MM" | "-fsyntax-only" | "--precompile" | "--analyze" => stop_at(Stage::NoCode),
             "-S" => stop_at(Stage::Assembly),
             "-c" => stop_at(Stage::Object),
+            "-fno-pic" | "-fno-PIC" | "-fno-pie" | "-fno-PIE" => self.fixed_code = true,
+            "-fpic" | "-fPIC" | "-fpie" | "-fPIE" => self.fixed_code = false,
             "-shared" | "--shared" => self.shared = true,
             "-r" => self.relocatable = true,
             "-nostdlib" | "-nostartfiles" | "-nodefaultlibs" => self.by_hand = true,

@@ -1,9 +1,10 @@
 //! The second walk over the argument vector: from what was typed to what clang gets.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::arguments::{self, Typed, strip};
+use super::components::RUNTIME;
 use super::own::PREFIX;
 
 /// What the driver adds; `None` where the invocation has no use for it.
@@ -17,6 +18,8 @@ pub struct Parts {
     pub runtime: Option<PathBuf>,
     /// The linker script.
     pub script: Option<String>,
+    /// The object that makes a shared library known to the runtime.
+    pub image: Option<String>,
     /// Directory of `dsm.h`.
     pub headers: Option<PathBuf>,
 }
@@ -66,9 +69,12 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
             if typed.compiles() && typed.openmp {
                 out.extend([typed.front_end.into(), argument.clone()]);
             }
-        } else if !(typed.links() && is_openmp(argument)) {
+        } else if !(typed.links() && (is_openmp(argument) || is_runtime(argument))) {
             out.push(argument.clone());
         }
+    }
+    if let Some(image) = &parts.image {
+        out.extend(["-Xlinker".into(), image.into()]);
     }
     if let Some(runtime) = &parts.runtime {
         // Passed on by name, the archive cannot count as a source, whatever "-x LANGUAGE" is in force.
@@ -94,10 +100,12 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
         out.push(format!("-Wl,-T,{script}").into());
         // The script's alignment must survive into the program header.
         out.push("-Wl,-z,max-page-size=65536".into());
-    }
-    if parts.runtime.is_some() && typed.front_end == FLANG {
-        // flang's library frees objects of the shared heap by `free`.
+        // Libraries that become part of the file, such as flang's, free objects of the shared heap by `free`.
         out.push("-Wl,--wrap=free".into());
+    }
+    if parts.plugin.is_some() && typed.fixed_code && typed.front_end != FLANG {
+        // The linker would copy variables of shared libraries into the program, outside the shared globals.
+        out.extend(["-Xclang".into(), "-fno-direct-access-external-data".into()]);
     }
     if typed.links() && typed.compiles() && typed.openmp {
         // At a link the compiler's own -fopenmp brings libomp, whose place the runtime takes: only the front end hears of it.
@@ -126,6 +134,11 @@ fn needs_openmp(argument: &OsStr) -> bool {
         .any(|option| strip(argument, option).is_some())
 }
 
+/// The runtime, which build systems find among what the compiler links and then name themselves. A shared library must not have one.
+fn is_runtime(argument: &OsStr) -> bool {
+    Path::new(argument).file_name().is_some_and(|name| name == RUNTIME)
+}
+
 /// `-lomp` and its relatives, and the same libraries by path.
 fn is_openmp_library(argument: &OsStr) -> bool {
     const NAMES: [&str; 3] = ["omp", "gomp", "iomp5"];
@@ -152,13 +165,14 @@ mod tests {
             cxx_headers: None,
             plugin: typed.compiles().then(|| "P.so".into()),
             runtime: program.then(|| "R.a".into()),
-            script: program.then(|| "S".into()),
+            script: (program || typed.shared).then(|| "S".into()),
+            image: typed.shared.then(|| "I".into()),
             headers: None,
         };
         edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap()
     }
 
-    const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536";
+    const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free";
     const LIBS: &str =
         "-Xlinker R.a -Wl,--push-state,--as-needed -lpthread -ldl -lrt -lutil -lm -lgcc_s -Wl,--pop-state";
 
@@ -233,20 +247,18 @@ mod tests {
     }
 
     #[test]
-    fn fortran_links_wrap_free() {
-        let arguments: Vec<OsString> = vec!["x.o".into()];
-        let mut typed = Typed::read(&arguments).unwrap();
-        let parts = Parts { runtime: Some("R.a".into()), script: Some("S".into()), ..Parts::default() };
-        let wraps =
-            |typed: &Typed| edit(&arguments, typed, &parts).contains(&OsString::from("-Wl,--wrap=free"));
-        assert!(!wraps(&typed));
-        typed.front_end = FLANG;
-        assert!(wraps(&typed));
+    fn relocatable_and_shared_links_get_no_runtime() {
+        assert_eq!(edited("-r a.o b.o -o c.o"), "-r a.o b.o -o c.o");
+        assert_eq!(edited("-shared a.o -fopenmp"), format!("{LINK} -shared a.o -Xlinker I"));
+        assert_eq!(edited("-shared a.o /x/libdsm_rt.a"), format!("{LINK} -shared a.o -Xlinker I"));
     }
 
     #[test]
-    fn relocatable_and_shared_links_get_no_runtime() {
-        assert_eq!(edited("-r a.o b.o -o c.o"), "-r a.o b.o -o c.o");
-        assert_eq!(edited("-shared a.o -fopenmp"), "-shared a.o");
+    fn fixed_code_reaches_libraries_through_the_table() {
+        let option = "-Xclang -fno-direct-access-external-data";
+        assert_eq!(edited("-fno-pie -c x.c"), format!("-fpass-plugin=P.so {option} -fno-pie -c x.c"));
+        assert!(
+            !edited("-fno-pie -fPIC -c x.c").contains(option) && !edited("-fno-pie -E x.c").contains(option)
+        );
     }
 }

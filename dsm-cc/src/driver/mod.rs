@@ -15,6 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::UNIX_EPOCH;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
@@ -25,6 +26,9 @@ use error::Error;
 
 /// Environment variable that carries the driver's options to the plugin.
 pub const PASS_VARIABLE: &str = "DSM_PASS_OPTIONS";
+
+/// `image.c`, compiled.
+const IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.o"));
 
 /// Runs the driver on the process's arguments; returns only if there is nothing for the compiler to do.
 pub fn main() -> ExitCode {
@@ -50,7 +54,10 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         typed.front_end = edit::FLANG;
     }
     let compiler = language.find_compiler()?;
-    if std::env::var_os("DSM_DISABLE").is_some_and(|v| !v.is_empty() && v != "0") {
+    if arguments.iter().any(|a| a == "--dsm-version") {
+        return print_version(language, &compiler);
+    }
+    if is_disabled() {
         return become_compiler(&compiler, edit::plain(&arguments), None);
     }
     announce(language, &arguments);
@@ -70,29 +77,54 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if typed.reads_sources() && language != Language::Fortran {
         parts.headers = components::find_headers();
     }
-    let mut script = None;
+    let mut files = Vec::new();
     if typed.links() {
         objects::check(&typed, language.driver())?;
-        if !typed.relocatable && !typed.shared && !typed.by_hand {
+        // Build systems name the start files of shared libraries themselves.
+        let program = !typed.shared && !typed.by_hand;
+        if !typed.relocatable && (typed.shared || program) {
+            parts.script = Some(inherited(&mut files, "the linker script", include_bytes!("link.ld"))?);
+        }
+        if !typed.relocatable && typed.shared {
+            parts.image = Some(inherited(&mut files, "the library's record", IMAGE)?);
+        }
+        if !typed.relocatable && program {
             parts.runtime = Some(components::find(RUNTIME)?);
-            let file = linker_script()?;
-            parts.script = Some(format!("/proc/self/fd/{}", file.as_raw_fd()));
-            script = Some(file);
         }
     }
     let options = typed.own.pass_options();
     let result = become_compiler(&compiler, edit::edit(&arguments, &typed, &parts), Some(&options));
-    drop(script);
+    drop(files);
     result
 }
 
-/// The linker script as a file without a name: the linker inherits the descriptor, and nothing is left behind.
-fn linker_script() -> Result<File, Error> {
-    let failed = |source: io::Error| Error::MemoryFile { purpose: "the linker script", source };
-    let fd = memfd_create(c"dsm-link.ld", MFdFlags::empty()).map_err(|e| failed(e.into()))?;
+/// A file for the linker that has no name: the linker inherits the descriptor, and nothing is left behind.
+fn inherited(files: &mut Vec<File>, purpose: &'static str, contents: &[u8]) -> Result<String, Error> {
+    let failed = |source: io::Error| Error::MemoryFile { purpose, source };
+    let fd = memfd_create(c"dsm-link", MFdFlags::empty()).map_err(|e| failed(e.into()))?;
     let mut file = File::from(fd);
-    file.write_all(include_bytes!("link.ld")).map_err(failed)?;
-    Ok(file)
+    file.write_all(contents).map_err(failed)?;
+    let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+    files.push(file);
+    Ok(name)
+}
+
+fn is_disabled() -> bool {
+    std::env::var_os("DSM_DISABLE").is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// One line that differs whenever the same command may make other code: what compiler caches want to know.
+fn print_version(language: Language, compiler: &Path) -> Result<ExitCode, Error> {
+    let state = |path: &Path| {
+        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let changed = file.metadata().and_then(|m| m.modified()).ok();
+        let nanoseconds = changed.and_then(|t| t.duration_since(UNIX_EPOCH).ok()).map_or(0, |t| t.as_nanos());
+        format!("{} of {nanoseconds}", file.display())
+    };
+    let pass =
+        if is_disabled() { "no pass, DSM_DISABLE is set".into() } else { state(&components::find(PLUGIN)?) };
+    println!("{} {}: {}, {pass}", language.driver(), env!("CARGO_PKG_VERSION"), state(compiler));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn check_files(paths: &[OsString]) -> Result<ExitCode, Error> {
@@ -119,7 +151,10 @@ fn announce(language: Language, arguments: &[OsString]) {
         println!("USAGE: {name} [options] file...\n");
         println!("{name} takes every option of the compiler and adds:\n");
         println!("{}", own::help());
-        println!("  --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled.\n");
+        println!("  --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled.");
+        println!(
+            "  --dsm-version\n      Tell which compiler and pass are in use: CCACHE_COMPILERCHECK='%compiler% --dsm-version'.\n"
+        );
         println!(
             "DSM_DISABLE=1 in the environment makes it the plain compiler. The compiler's own help follows.\n"
         );

@@ -15,9 +15,6 @@ const RECOMPILE: &str = "compile it with dsm-cc, dsm-c++ or dsm-fc (or, if it to
 
 const ASSEMBLY: &str = "only an object tells whether assembly came from dsm-cc; assemble it with -c first and link the object \
                         (or, if it touches no shared memory, link with -fdsm-allow-plain)";
-const SHARED_FROM_SOURCE: &str = "processes cannot share writable globals from a shared library, and only an object tells \
-                                  whether there are any; compile it with -c first, then link the object with -shared";
-
 /// The compiler's own start and end of programs, which build systems that link by hand name.
 const STARTUP: &[&str] = &[
     "crt1.o",
@@ -39,7 +36,6 @@ struct Agreed {
     driver: &'static str,
     shift: Option<(u32, String)>,
     allow_plain: bool,
-    shared_library: bool,
 }
 
 /// Looks at everything on the command line that goes to the linker. Prints a note for each static library with members that are not
@@ -48,13 +44,7 @@ struct Agreed {
 /// # Errors
 /// The first object that does not fit, with the remedy.
 pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
-    let source = typed.inputs.iter().find(|i| i.kind != InputKind::Linked);
-    if let Some(source) = source.filter(|_| typed.shared) {
-        let object = source.path.display().to_string();
-        return Err(Error::Object { object, problem: SHARED_FROM_SOURCE.into() });
-    }
-    let mut agreed =
-        Agreed { driver, shift: None, allow_plain: typed.own.allow_plain, shared_library: typed.shared };
+    let mut agreed = Agreed { driver, shift: None, allow_plain: typed.own.allow_plain };
     if typed.compiles() {
         agreed.shift = Some((typed.own.compile_shift(), "the sources compiled now".into()));
     } else if let Some(shift) = typed.own.line_shift {
@@ -65,7 +55,7 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
         let object = assembly.path.display().to_string();
         return Err(Error::Object { object, problem: ASSEMBLY.into() });
     }
-    let named = typed.libraries.iter().filter_map(|name| static_library(name, &typed.library_directories));
+    let named = typed.libraries.iter().filter_map(|name| library(name, &typed.library_directories));
     let typed_paths = typed.inputs.iter().filter(|i| i.kind == InputKind::Linked).map(|i| i.path.clone());
     for path in typed_paths.chain(typed.linker_words.iter().cloned()).chain(named) {
         // A missing file is for the linker to complain about; a word for the linker need not be a file.
@@ -78,7 +68,8 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
             FileKind::Object(unit) => agreed.object(&name, &unit, false)?,
             FileKind::Archive(members) => agreed.archive(&name, &members)?,
             FileKind::Bitcode => return Err(bitcode(&name)),
-            FileKind::Program(_) | FileKind::SharedLibrary(_) | FileKind::Other => {}
+            FileKind::SharedLibrary(unit) => agreed.object(&name, &unit, true)?,
+            FileKind::Program(_) | FileKind::Other => {}
         }
     }
     Ok(())
@@ -88,29 +79,20 @@ fn is_startup(path: &Path) -> bool {
     path.file_name().and_then(OsStr::to_str).is_some_and(|name| STARTUP.contains(&name))
 }
 
-/// The static library that the linker takes for `-l<name>`, if it comes from one of `directories`: the system's own are not
-/// looked at.
-fn static_library(name: &OsStr, directories: &[PathBuf]) -> Option<PathBuf> {
+/// The library that the linker takes for `-l<name>`, if it comes from one of `directories`: the system's own are not looked at.
+fn library(name: &OsStr, directories: &[PathBuf]) -> Option<PathBuf> {
     let file = |ending: &str| {
         let mut file = OsStr::new("lib").to_owned();
         file.push(name);
         file.push(ending);
         file
     };
-    let (shared, archive) = match strip(name, ":") {
-        Some(file) => (None, file.to_owned()),
-        None => (Some(file(".so")), file(".a")),
+    let files = match strip(name, ":") {
+        Some(file) => vec![file.to_owned()],
+        None => vec![file(".so"), file(".a")],
     };
-    for directory in directories {
-        if shared.as_ref().is_some_and(|s| directory.join(s).exists()) {
-            return None;
-        }
-        let path = directory.join(&archive);
-        if path.exists() {
-            return Some(path);
-        }
-    }
-    None
+    let in_directory = |d: &PathBuf| files.iter().map(|file| d.join(file)).find(|path| path.exists());
+    directories.iter().find_map(in_directory)
 }
 
 fn bitcode(object: &str) -> Error {
@@ -149,11 +131,6 @@ impl Agreed {
         }
         if unit.notes.is_empty() && unit.has_code_or_data && !library && !self.allow_plain {
             return refuse(format!("was not compiled by dsm-cc; {RECOMPILE}"));
-        }
-        if self.shared_library && unit.shared_bytes > 0 {
-            return refuse(
-                "has writable globals, which processes cannot share from a shared library; link it into the program".into(),
-            );
         }
         for Note { abi_version, line_shift } in &unit.notes {
             if *abi_version != ABI_VERSION {

@@ -18,5 +18,7 @@ pub const FINISHED_WORD: usize = 0;
 pub const ABORT_WORD: usize = 1;
 /// Index of a `u32`: number of processes that sized their segments; a futex.
 pub const READY_WORD: usize = 2;
+/// Index of a `u32`: digest of the addresses that the first process has its globals at.
+pub const ADDRESSES_WORD: usize = 3;
 /// First `u32` that launcher and runtime have not given a meaning.
 pub const FIRST_FREE_WORD: usize = 16;

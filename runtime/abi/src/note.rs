@@ -54,6 +54,20 @@ impl Note {
             Some(note)
         })
     }
+
+    /// Whether one is among the notes of any owner, as a loaded file's note segment has them.
+    pub fn is_in(mut bytes: &[u8]) -> bool {
+        while let Some(header) = bytes.get(..12) {
+            let word =
+                |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+            let padded = |i: usize| (word(i) as usize).next_multiple_of(4);
+            if Note::decode(bytes).is_some() {
+                return true;
+            }
+            bytes = bytes.get(12 + padded(0) + padded(4)..).unwrap_or(&[]);
+        }
+        false
+    }
 }
 
 #[cfg(test)]
@@ -72,5 +86,16 @@ mod tests {
         assert_eq!(Note::decode(&bytes[..SIZE - 1]), None);
         bytes[12] = b'G';
         assert_eq!(Note::decode(&bytes), None);
+    }
+
+    #[test]
+    fn is_found_behind_others() {
+        let mut bytes = [0; 24 + SIZE];
+        for (i, word) in [4u32, 5, 3, u32::from_le_bytes(*b"GNU\0"), 1, 2].into_iter().enumerate() {
+            bytes[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        assert!(!Note::is_in(&bytes[..24]) && !Note::is_in(&bytes[..7]));
+        bytes[24..].copy_from_slice(&Note { abi_version: 1, line_shift: 6 }.encode());
+        assert!(Note::is_in(&bytes) && !Note::is_in(&bytes[..40]));
     }
 }

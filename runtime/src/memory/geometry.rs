@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! shared data, in block order        addresses
-//!   globals  [0, globals_bytes)      the program's .dsm.data and .dsm.bss
+//!   globals  [0, globals_bytes)      .dsm.data and .dsm.bss of the program and its libraries
 //!   heap     arenas of rank 0, 1, …  SHARED_BASE …
 //!   stacks   of rank 0, 1, …         behind the arenas
 //!
@@ -21,6 +21,7 @@ use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Rank};
 use crate::race;
 
 use super::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
+use super::globals::Globals;
 
 /// Bytes of the records of a chunk: its blocks' links, then lease and version of each.
 pub const RECORDS_BYTES: usize = CHUNK_BLOCKS as usize * 24;
@@ -52,8 +53,8 @@ pub struct Shape {
     pub line_shift: u32,
     /// Bytes of a block where nothing else is said.
     pub block_bytes: usize,
-    /// Address range of the program's shared globals.
-    pub globals: Range<usize>,
+    /// Address ranges of the shared globals, one for each image.
+    pub globals: Vec<Range<usize>>,
     /// Address range for heap and stacks.
     pub region: Range<usize>,
     /// Heap arena of a process, bytes; shrunk if many processes would not fit.
@@ -74,6 +75,7 @@ pub struct Shape {
 #[derive(Debug)]
 pub struct Geometry {
     shape: Shape,
+    globals: Globals,
     blocks: BlockMap,
     arena_bytes: usize,
     /// Bytes of each part of an arena that has a block size of its own.
@@ -107,12 +109,7 @@ impl Geometry {
                 "a block of {block} bytes is not possible; set DSM_BLOCK to a power of two up to 65536"
             ));
         }
-        if !shape.globals.start.is_multiple_of(1 << MAX_BLOCK_SHIFT) {
-            return Err(format!(
-                "the program's shared globals start at {:#x}, which is no multiple of 65536; link with dsm-cc",
-                shape.globals.start
-            ));
-        }
+        let globals = Globals::new(&shape.globals)?;
         let room = shape.region.len();
         let processes = shape.processes as usize;
         let stacks_bytes = (shape.stack_bytes.next_multiple_of(PAGE) * shape.stacks).next_multiple_of(UNIT);
@@ -134,7 +131,7 @@ impl Geometry {
                 2 * parts * UNIT
             ));
         }
-        let heap_offset = shape.globals.len().next_multiple_of(UNIT);
+        let heap_offset = globals.end_offset();
         let data_bytes = heap_offset + (arena_bytes + stacks_bytes) * processes;
         let blocks = BlockMap::new(data_bytes, shape.line_shift, block.trailing_zeros());
         let mut end = 2 * data_bytes;
@@ -165,6 +162,7 @@ impl Geometry {
         let sites = place(race * race::sites::AREA_BYTES, PAGE);
         let clock = place(race * (processes + race::clocks::NOTES) * 8, PAGE);
         let geometry = Geometry {
+            globals,
             blocks,
             arena_bytes,
             part_bytes,
@@ -208,8 +206,8 @@ impl Geometry {
         &self.blocks
     }
 
-    /// Gives the blocks that hold `range` another size, and their neighbours as far as they would be cut. `range` lies in the globals or in the
-    /// region and is not empty. Returns the offsets concerned. No block there may be in use.
+    /// Gives the blocks that hold `range` another size, and their neighbours as far as they would be cut. `range` lies in one of
+    /// [`Geometry::parts`] and is not empty. Returns the offsets concerned. No block there may be in use.
     pub fn set_blocks(&self, range: Range<usize>, bytes: usize) -> Range<usize> {
         let shift = bytes.trailing_zeros();
         let offsets = self.blocks.widen(self.offset(range.start)..self.offset(range.end - 1) + 1, shift);
@@ -232,9 +230,15 @@ impl Geometry {
         PEER_BASE as usize
     }
 
-    /// Address range of the shared globals.
-    pub fn globals(&self) -> Range<usize> {
-        self.shape.globals.clone()
+    /// The shared globals.
+    pub fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    /// The address ranges of shared data: globals of each image, then the region.
+    #[inline]
+    pub fn parts(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.globals.ranges().chain(std::iter::once(self.region()))
     }
 
     /// Address range of heap and stacks.
@@ -283,16 +287,15 @@ impl Geometry {
     /// Whether the address is shared data.
     #[inline]
     pub fn is_shared(&self, address: usize) -> bool {
-        self.region().contains(&address) || self.shape.globals.contains(&address)
+        self.region().contains(&address) || self.globals.offset(address).is_some()
     }
 
     /// Offset of a shared address in the data.
     #[inline]
     pub fn offset(&self, address: usize) -> usize {
-        if self.shape.globals.contains(&address) {
-            address - self.shape.globals.start
-        } else {
-            self.heap_offset + (address - self.shape.region.start)
+        match address.checked_sub(self.shape.region.start) {
+            Some(offset) if address < self.shape.region.end => self.heap_offset + offset,
+            _ => self.globals.offset(address).expect("the address is shared"),
         }
     }
 
@@ -302,7 +305,7 @@ impl Geometry {
         self.blocks.block(self.offset(address))
     }
 
-    /// The blocks of one size that hold the shared addresses from `first` on, at most to `last`; both lie in the globals or both in the region.
+    /// The blocks of one size that hold the shared addresses from `first` on, at most to `last`; both lie in the same part.
     pub fn extent(&self, first: usize, last: usize) -> Extent {
         let (from, to) = (self.offset(first), self.offset(last));
         let block = self.blocks.block(from);
@@ -310,7 +313,7 @@ impl Geometry {
         Extent::new(block, end.0 - block.0 + 1)
     }
 
-    /// The blocks of `[first, last]` as extents, each of one size; both addresses lie in the globals or both in the region.
+    /// The blocks of `[first, last]` as extents, each of one size; both addresses lie in the same part.
     pub fn extents(&self, first: usize, last: usize) -> impl Iterator<Item = Extent> + '_ {
         let mut at = first;
         std::iter::from_fn(move || {
@@ -327,7 +330,7 @@ impl Geometry {
         if offset >= self.heap_offset {
             self.shape.region.start + (offset - self.heap_offset)
         } else {
-            self.shape.globals.start + offset
+            self.globals.address(offset)
         }
     }
 
@@ -364,7 +367,7 @@ mod tests {
             processes,
             line_shift: 6,
             block_bytes: 256,
-            globals: 0x400000..0x412345,
+            globals: vec![0x400000..0x412345, 0..0],
             region: SHARED_BASE as usize..SHARED_END as usize,
             arena_bytes: 1 << 30,
             heap_blocks: Vec::new(),
@@ -396,12 +399,33 @@ mod tests {
     #[test]
     fn globals_above_the_region() {
         let mut shape = geometry(2).shape;
-        shape.globals = 0x5555_5570_0000..0x5555_5571_0000;
+        shape.globals[0] = 0x5555_5570_0000..0x5555_5571_0000;
         let g = Geometry::new(shape).unwrap();
         let address = 0x5555_5570_0123;
         assert_eq!(g.offset(address), 0x123);
         assert_eq!(g.address(g.block(address)), 0x5555_5570_0100);
         assert!(g.is_shared(address) && !g.is_shared(0x5555_5571_0000));
+    }
+
+    #[test]
+    fn libraries_have_globals_too() {
+        let mut shape = geometry(2).shape;
+        let library = 0x7fff_f7a0_0000..0x7fff_f7e0_0000;
+        shape.globals.push(library.clone());
+        let g = Geometry::new(shape).unwrap();
+        let (program, first, last) = (g.block(0x412344), g.block(library.start), g.block(library.end - 1));
+        assert_eq!(
+            (g.address(first), g.address(last), g.address(program)),
+            (library.start, library.end - 256, 0x412300)
+        );
+        assert!(g.is_shared(library.end - 1) && !g.is_shared(library.end) && !g.is_shared(library.start - 1));
+        assert_eq!(g.default_home(last), Rank(0));
+        let arena = g.block(g.arena(0).start);
+        for (before, after) in [(program, first), (last, arena)] {
+            assert_ne!(before.chunk(), after.chunk());
+            assert!(before.0 + 1 < after.0, "no extent goes from one image to the next");
+        }
+        assert_eq!(g.parts().count(), 3);
     }
 
     #[test]

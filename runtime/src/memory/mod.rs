@@ -6,6 +6,7 @@
 pub mod blocks;
 mod executable;
 pub mod geometry;
+pub mod globals;
 pub mod reblock;
 pub mod rules;
 pub mod table;
@@ -16,10 +17,10 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use dsm_abi::job::ADDRESSES_WORD;
 use dsm_abi::layout::{
     ADDRESS_BITS, COMPACT_ADDRESS_BITS, COMPACT_BASE, COMPACT_END, SHARED_BASE, SHARED_END,
 };
-use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 use dsm_coherence::Coherence;
 use dsm_comm::futex;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
@@ -34,12 +35,6 @@ use geometry::{Geometry, Shape};
 use rules::Rules;
 use table::StateTable;
 use twins::TwinPages;
-
-unsafe extern "C" {
-    safe fn dsm_rt_globals_start() -> *mut u8;
-    safe fn dsm_rt_globals_end() -> *mut u8;
-    safe fn dsm_rt_line_shift() -> u32;
-}
 
 /// What exists once memory is set up.
 pub struct Memory {
@@ -69,6 +64,12 @@ pub enum MemoryError {
     /// Sizes that do not fit.
     #[error("{0}")]
     Layout(String),
+    /// The processes differ.
+    #[error(
+        "process {0} has the globals of the program and its libraries at other addresses than another process; all must load \
+         the same libraries (LD_PRELOAD, LD_LIBRARY_PATH), without address space randomisation"
+    )]
+    Addresses(u32),
     /// The system refused memory.
     #[error("{0}; address space may be limited (ulimit -v, vm.overcommit_memory)")]
     Segment(#[from] SegmentError),
@@ -76,15 +77,7 @@ pub enum MemoryError {
 
 /// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
 pub fn init(job: &Job) -> Result<(), MemoryError> {
-    let line_shift = match dsm_rt_line_shift() {
-        0 => DEFAULT_LINE_SHIFT,
-        shift => shift,
-    };
-    if !(MIN_LINE_SHIFT..=MAX_LINE_SHIFT).contains(&line_shift) {
-        return Err(MemoryError::Layout(format!(
-            "the program was compiled for lines of 2^{line_shift} bytes"
-        )));
-    }
+    let line_shift = image::line_shift().map_err(MemoryError::Layout)?;
     let config = config::get();
     let (table, region) = place(job, line_shift)?;
     let line_bytes = 1 << line_shift;
@@ -104,7 +97,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         processes: job.size,
         line_shift,
         block_bytes,
-        globals: program_globals(),
+        globals: image::all().iter().map(|image| image.globals()).collect(),
         region,
         arena_bytes: config.heap_bytes,
         heap_blocks: rules.heap_blocks(block_bytes),
@@ -145,11 +138,6 @@ fn place(job: &Job, line_shift: u32) -> Result<(StateTable, Range<usize>), Memor
     Ok((table, COMPACT_BASE as usize..COMPACT_END as usize))
 }
 
-/// Address range of the program's shared globals.
-pub fn program_globals() -> Range<usize> {
-    dsm_rt_globals_start() as usize..dsm_rt_globals_end() as usize
-}
-
 /// Gives variables the block sizes that the rules name. No process has copies yet.
 fn apply_symbols(rules: &Rules, geometry: &Geometry, rank: u32) {
     for (name, bytes, line) in &rules.symbols {
@@ -175,6 +163,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
         // SAFETY: the launcher handed these descriptors to this process, and nothing else in it uses them.
         .map(|fd| MemoryFile::from_fd(unsafe { OwnedFd::from_raw_fd(*fd) }))
         .collect();
+    agree(job, geometry)?;
     let own = &files[job.rank as usize];
     own.set_size(geometry.segment_bytes() as u64)?;
     meet(job);
@@ -188,7 +177,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     share_globals(own, geometry, &views, job.rank)?;
     let mut cold = Vec::new();
     if job.rank != 0 {
-        cold.push(geometry.globals());
+        cold.extend(geometry.globals().ranges());
     }
     for rank in (0..job.size).filter(|r| *r != job.rank) {
         cold.extend([geometry.arena(rank), geometry.stacks(rank)]);
@@ -198,26 +187,43 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     let own_file = files.swap_remove(job.rank as usize);
     let fabric = ShmFabric::new(geometry, table, views, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
-    let globals = geometry.globals();
-    if race::is_on() && job.rank == 0 && !globals.is_empty() {
-        coherence.watch(geometry.extents(globals.start, globals.end - 1));
+    if race::is_on() && job.rank == 0 {
+        for range in geometry.globals().ranges() {
+            coherence.watch(geometry.extents(range.start, range.end - 1));
+        }
     }
     Ok(Shared { views, coherence, twins: TwinPages::new(geometry, views), own_file })
 }
 
-/// Replaces the program's shared globals by a mapping of the segment with the same contents.
+/// Replaces the shared globals by a mapping of the segment with the same contents.
 fn share_globals(own: &MemoryFile, geometry: &Geometry, views: &Views, rank: u32) -> Result<(), MemoryError> {
-    let globals = geometry.globals();
-    if globals.is_empty() {
-        return Ok(());
+    for (range, offset) in geometry.globals().placed() {
+        // SAFETY: both ranges are mapped for `len` bytes and distinct; no other thread runs yet.
+        unsafe {
+            std::ptr::copy_nonoverlapping(range.start as *const u8, views.address(rank, offset), range.len());
+        }
+        // SAFETY: the linker script keeps everything else out of these pages, and the contents stay the same.
+        unsafe { own.map_at(range.start, range.len(), offset as u64)? };
     }
-    // SAFETY: both ranges are mapped for `len` bytes and distinct; no other thread runs yet.
-    unsafe {
-        std::ptr::copy_nonoverlapping(globals.start as *const u8, views.address(rank, 0), globals.len());
-    }
-    // SAFETY: the linker script keeps everything else out of these pages, and the contents stay the same.
-    unsafe { own.map_at(globals.start, globals.len(), 0)? };
     Ok(())
+}
+
+/// Whether the globals are where another process has them: each compares a digest of the addresses with the first one's.
+fn agree(job: &Job, geometry: &Geometry) -> Result<(), MemoryError> {
+    let ends = geometry.globals().ranges().flat_map(|range| [range.start, range.end]);
+    // FNV-1a; 0 stands for nothing.
+    let digest = ends.fold(0x811c_9dc5, |hash: u32, end| {
+        end.to_le_bytes().iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    });
+    match JobPage::get().word(ADDRESSES_WORD).compare_exchange(
+        0,
+        digest.max(1),
+        Ordering::SeqCst,
+        Ordering::SeqCst,
+    ) {
+        Err(other) if other != digest.max(1) => Err(MemoryError::Addresses(job.rank)),
+        _ => Ok(()),
+    }
 }
 
 /// Waits until every process has sized its segment.
@@ -288,7 +294,7 @@ impl Shared {
         let memory = get();
         let geometry = memory.geometry();
         let (data, metadata) = geometry.data_and_metadata();
-        let states = memory.table.resident_bytes(&[geometry.globals(), geometry.region()]);
+        let states = memory.table.resident_bytes(&geometry.parts().collect::<Vec<_>>());
         (self.own_file.resident_bytes_of(data), self.own_file.resident_bytes_of(metadata) + states)
     }
 }

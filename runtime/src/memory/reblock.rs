@@ -39,7 +39,7 @@ results! {
     /// See the sentence.
     BadSize = 1, c"the block size is not a power of two from the program's line size (dsm-cc -fdsm-line) to 65536";
     /// See the sentence.
-    NotShared = 2, c"the range is empty or not within the program's global variables or the heap of one process";
+    NotShared = 2, c"the range is empty or not within the global variables of the program or of one library, or the heap of one process";
     /// See the sentence.
     NotSerial = 3, c"block sizes can be set outside parallel regions only";
     /// See the sentence.
@@ -75,7 +75,8 @@ fn set(address: usize, len: usize, bytes: usize) -> Result<(), Refusal> {
     }
     let last = len.checked_sub(1).and_then(|n| address.checked_add(n)).ok_or(Refusal::NotShared)?;
     let whole = |part: Range<usize>| part.contains(&address) && part.contains(&last);
-    if !whole(geometry.globals()) && !(0..geometry.processes()).any(|rank| whole(geometry.arena(rank))) {
+    let arenas = (0..geometry.processes()).map(|rank| geometry.arena(rank));
+    if !geometry.globals().ranges().chain(arenas).any(whole) {
         return Err(Refusal::NotShared);
     }
     if sync::rank() != 0 || frame::current().active_level > 0 {

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use dsm_abi::layout::THREADPRIVATE_RECORD_SIZE;
 use parking_lot::Mutex;
 
 use super::{Loc, fork};
+use crate::image::{self, Image, Threadprivate};
 use crate::{check, heap};
 
 type Construct = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -24,35 +24,13 @@ thread_local! {
 /// Constructors of registered variables, by address.
 static CONSTRUCTORS: Mutex<Vec<(usize, Construct)>> = Mutex::new(Vec::new());
 
-unsafe extern "C" {
-    fn dsm_rt_threadprivate_start() -> *const c_void;
-    fn dsm_rt_threadprivate_end() -> *const c_void;
-}
-
-/// A listed variable.
-#[repr(C)]
-struct Listed {
-    address: usize,
-    bytes: usize,
-}
-
-const _: () = assert!(size_of::<Listed>() == THREADPRIVATE_RECORD_SIZE);
-
 /// Initial contents of the listed variables, by address.
 static INITIAL: OnceLock<HashMap<usize, Box<[u8]>>> = OnceLock::new();
 
 /// Sets the initial values of the listed variables aside. To be called before the program's globals are shared.
 pub fn remember_initial_values() {
-    // SAFETY: the linker script puts the two symbols around an array of records, or both are absent (null).
-    let listed = unsafe {
-        let (start, end) = (dsm_rt_threadprivate_start().cast::<Listed>(), dsm_rt_threadprivate_end());
-        if start.is_null() {
-            return;
-        }
-        std::slice::from_raw_parts(start, (end as usize - start as usize) / THREADPRIVATE_RECORD_SIZE)
-    };
     let mut values: HashMap<usize, Box<[u8]>> = HashMap::new();
-    for Listed { address, bytes } in listed {
+    for Threadprivate { address, bytes } in image::all().into_iter().flat_map(Image::threadprivates) {
         let known = values.entry(*address).or_default();
         // A common block may be longer in one object than in another.
         if known.len() < *bytes {

@@ -49,7 +49,7 @@ pub fn note_write(address: usize, len: usize, pc: usize) {
     let Some(shared) = memory::shared() else { return };
     let memory = memory::get();
     let geometry = memory.geometry();
-    for part in [geometry.globals(), geometry.region()] {
+    for part in geometry.parts() {
         let (first, last) =
             (address.max(part.start), address.saturating_add(len.max(1) - 1).min(part.end.max(1) - 1));
         if first > last || !part.contains(&first) {

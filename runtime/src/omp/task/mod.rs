@@ -12,21 +12,19 @@ pub mod share;
 pub mod taskloop;
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use super::Loc;
 use super::frame::{self, Frame};
 use super::get;
+use crate::image;
 use node::{Group, Memory, Node, Routine, Task, flags};
-
-unsafe extern "C" {
-    safe fn dsm_rt_uses_tasks() -> i32;
-}
 
 /// Whether the program has tasks. If not, barriers need not look for them.
 pub fn expected() -> bool {
-    dsm_rt_uses_tasks() != 0
+    static EXPECTED: OnceLock<bool> = OnceLock::new();
+    *EXPECTED.get_or_init(image::uses_tasks)
 }
 
 /// The task that the frame's thread runs.

@@ -1,14 +1,16 @@
 //! What the program's files say about its addresses: variables, functions, source lines. Read when first asked for.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use addr2line::Loader;
+use dsm_abi::note::Note;
 use object::{Object, ObjectSymbol, SymbolKind};
 use parking_lot::Mutex;
 
-use crate::memory;
+const SELF: &str = "/proc/self/exe";
 
 /// A global variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +29,11 @@ struct Module {
     path: PathBuf,
     /// What its addresses are shifted by.
     bias: usize,
-    code: Vec<std::ops::Range<usize>>,
+    /// From the first to the last address.
+    memory: Range<usize>,
+    code: Vec<Range<usize>>,
+    /// It has a note of the pass.
+    instrumented: bool,
 }
 
 /// The program and its libraries, the program first.
@@ -38,19 +44,27 @@ fn modules() -> Vec<Module> {
         // SAFETY: the name is a string, or null.
         let name = if info.dlpi_name.is_null() { c"" } else { unsafe { CStr::from_ptr(info.dlpi_name) } };
         let path = match name.to_str() {
-            Ok("") if modules.is_empty() => PathBuf::from("/proc/self/exe"),
+            Ok("") if modules.is_empty() => PathBuf::from(SELF),
             Ok(name) => PathBuf::from(name),
             Err(_) => return 0,
         };
         let bias = info.dlpi_addr as usize;
         // SAFETY: the loader's table of `dlpi_phnum` headers.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-        let code = headers
-            .iter()
-            .filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0)
-            .map(|h| bias + h.p_vaddr as usize..bias + (h.p_vaddr + h.p_memsz) as usize)
-            .collect();
-        modules.push(Module { path, bias, code });
+        let range = |h: &libc::Elf64_Phdr| {
+            let start = bias + h.p_vaddr as usize;
+            start..start + h.p_memsz as usize
+        };
+        let loaded = || headers.iter().filter(|h| h.p_type == libc::PT_LOAD);
+        let start = loaded().map(|h| range(h).start).min().unwrap_or(0);
+        let end = loaded().map(|h| range(h).end).max().unwrap_or(0);
+        let code = loaded().filter(|h| h.p_flags & libc::PF_X != 0).map(range).collect();
+        let instrumented = headers.iter().filter(|h| h.p_type == libc::PT_NOTE).any(|h| {
+            // SAFETY: the loader has mapped the notes.
+            let bytes = unsafe { std::slice::from_raw_parts(range(h).start as *const u8, range(h).len()) };
+            Note::is_in(bytes)
+        });
+        modules.push(Module { path, bias, memory: start..end, code, instrumented });
         0
     }
     let mut found: Vec<Module> = Vec::new();
@@ -59,14 +73,17 @@ fn modules() -> Vec<Module> {
     found
 }
 
-/// The shared global variables of the program, by address. Empty if it has no symbol table.
+/// The shared global variables of the program and its libraries, by address. Empty if there is no symbol table.
 pub fn variables() -> &'static [Variable] {
     static VARIABLES: OnceLock<Vec<Variable>> = OnceLock::new();
     VARIABLES.get_or_init(|| {
-        let globals = memory::program_globals();
-        let Some(program) = modules().into_iter().next() else { return Vec::new() };
-        let mut found = read_variables(&program.path, program.bias).unwrap_or_default();
-        found.retain(|v| globals.contains(&v.address));
+        let globals: Vec<_> = super::all().iter().map(|image| image.globals()).collect();
+        let holds = |module: &Module, range: &Range<usize>| module.memory.contains(&range.start);
+        let mut found = Vec::new();
+        for module in modules().iter().filter(|m| globals.iter().any(|g| holds(m, g))) {
+            found.extend(read_variables(&module.path, module.bias).unwrap_or_default());
+        }
+        found.retain(|v| globals.iter().any(|g| g.contains(&v.address)));
         found.sort_by_key(|v| (v.address, std::cmp::Reverse(v.bytes)));
         found
     })
@@ -87,6 +104,28 @@ fn read_variables(path: &Path, bias: usize) -> Option<Vec<Variable>> {
     Some(file.symbols().filter_map(variable).collect())
 }
 
+/// File that is mapped at an address; of the program itself, the path it was started by.
+pub fn file_of(address: usize) -> Option<PathBuf> {
+    let module = modules().into_iter().find(|m| m.memory.contains(&address))?;
+    Some(if module.path == Path::new(SELF) {
+        std::fs::read_link(SELF).unwrap_or(module.path)
+    } else {
+        module.path
+    })
+}
+
+/// Libraries with code of the pass, but without any of the addresses: what was not linked by the driver.
+pub fn instrumented_without(addresses: &[usize]) -> Vec<PathBuf> {
+    let mut modules = modules();
+    modules.retain(|m| m.instrumented && !addresses.iter().any(|a| m.memory.contains(a)));
+    modules.into_iter().map(|m| m.path).collect()
+}
+
+/// The files with code of the pass: from the lowest to the highest address.
+pub fn instrumented() -> Vec<Range<usize>> {
+    modules().into_iter().filter(|m| m.instrumented).map(|m| m.memory).collect()
+}
+
 /// The variable that holds an address.
 pub fn variable_at(address: usize) -> Option<&'static Variable> {
     let all = variables();
@@ -104,6 +143,11 @@ pub struct Place {
     pub function: Option<String>,
     /// File and line, if debug information tells.
     pub line: Option<(String, u32)>,
+}
+
+/// Function that the instruction at an address belongs to, if the symbol table tells.
+pub fn function_of(address: usize) -> Option<String> {
+    call_site(address + 1).function
 }
 
 /// Where the call that returns to `pc` stands.

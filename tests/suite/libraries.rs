@@ -1,0 +1,299 @@
+//! Shared and static libraries of instrumented code, in programs of one and of several languages.
+
+use dsm_tests::execute::{self, Outcome};
+use dsm_tests::toolchain;
+use std::process::Command;
+
+use super::case::{Case, Language, MAIN, PART};
+
+/// What a library shares with the program: a variable that both know, one of its own, one of a function.
+const LIBRARY: &str = "int part[1000];
+static long own[500];
+long *inner(void) { static long values[4096]; return values; }
+void fill(int i) { own[i % 500] += i; }
+long sum(void)
+{
+    long n = 0;
+#pragma omp parallel for reduction(+ : n)
+    for (int i = 0; i < 1000; i++)
+        n += part[i] + own[i % 500] + inner()[4 * i];
+    return n;
+}
+";
+
+const USER: &str = "#include <stdio.h>
+extern int part[1000];
+long sum(void);
+long *inner(void);
+void fill(int i);
+int mine[1000];
+int main(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 1000; i++) {
+        part[i] = 3 * i;
+        mine[i] = i;
+        inner()[4 * i] = 7 * i;
+    }
+    for (int i = 0; i < 500; i++) fill(i);
+    long n = 0;
+#pragma omp parallel for reduction(+ : n)
+    for (int i = 0; i < 1000; i++)
+        n += part[999 - i] + mine[999 - i] + inner()[4 * (999 - i)];
+    printf(\"%ld %ld\\n\", n, sum());
+    return 3;
+}
+";
+
+const ORIGIN: &str = "-Wl,-rpath,$ORIGIN";
+
+#[test]
+fn shared_libraries_share_their_globals() {
+    let Some(case) = Case::new("shared", &[("user.c", USER), ("library.c", LIBRARY)]) else { return };
+    case.both("-O2 -fopenmp -fPIC -c ../library.c -o library.o");
+    for (linker, code) in [("bfd", "-fPIE -pie"), ("lld", "-fno-pie -no-pie"), ("bfd", "-fno-pie -no-pie")] {
+        // From an object, and straight from the source.
+        let source = if linker == "lld" { "library.o" } else { "-O2 -fPIC ../library.c" };
+        case.both(&format!("-fuse-ld={linker} -fopenmp -shared {source} -o lib.so"));
+        case.both(&format!("-fuse-ld={linker} -O2 -fopenmp {code} ../user.c lib.so {ORIGIN} -o x"));
+        case.agrees("x");
+        // The linker would have moved `part` out of the shared memory.
+        let relocations = case.must("dsm", "readelf", "--wide --relocs x");
+        assert!(!relocations.contains("R_X86_64_COPY"), "{linker} {code}\n{relocations}");
+    }
+    let text = case.must("dsm", &case.dsm.cc, "--dsm-check lib.so");
+    assert!(text.starts_with("lib.so: shared library, compiled by dsm-cc ("), "{text}");
+}
+
+/// Symbols that only the library sees, a library that needs another, one that is found by name.
+#[test]
+fn shared_libraries_hide_and_need_symbols() {
+    let outer = "extern int part[1000];
+static int calls[3];
+__attribute__((constructor)) static void begin(void) { calls[1]++; }
+__attribute__((constructor)) static void more(void) { calls[1] += part[7]; }
+long sum(void);
+long outer(void)
+{
+    calls[2]++;
+    return sum() + calls[1] + calls[2];
+}
+";
+    let inner = format!("{PART}__attribute__((constructor)) static void first(void) {{ part[7] = 41; }}\n");
+    let user = MAIN.replace("long sum(void);", "long outer(void);\n#define sum outer");
+    let sources = [
+        ("outer.c", outer),
+        ("inner.c", &inner),
+        ("user.c", &user),
+        ("outer.map", "{ global: outer; local: *; };\n"),
+        ("inner.map", "{ global: part; sum; local: *; };\n"),
+    ];
+    let Some(case) = Case::new("shared_symbols", &sources) else { return };
+    case.both("-O2 -fPIC -shared ../inner.c -Wl,--version-script=../inner.map -o libinner.so");
+    case.both(&format!(
+        "-O2 -fPIC -shared ../outer.c -L. -linner -Wl,-Bsymbolic -Wl,--version-script=../outer.map {ORIGIN} -o libouter.so"
+    ));
+    case.both(&format!("-O2 -fopenmp ../user.c -L. -louter -linner {ORIGIN} -o x"));
+    case.agrees("x");
+}
+
+#[test]
+fn cxx_libraries() {
+    let header = "#include <cstdio>
+#include <string>
+#include <vector>
+struct Loud {
+    const char *name;
+    explicit Loud(const char *name) : name(name) { std::printf(\"begin %s\\n\", name); }
+    ~Loud() { std::printf(\"end %s\\n\", name); }
+};
+inline Loud both(\"inline\");
+struct Shape {
+    virtual long area() const = 0;
+    virtual ~Shape() = default;
+};
+Shape *make(long n);
+extern std::vector<std::string> names;
+void check(int i);
+";
+    let library = "#include \"common.h\"
+static Loud loud(\"library\");
+std::vector<std::string> names;
+struct Square : Shape {
+    long n;
+    explicit Square(long n) : n(n) {}
+    long area() const override { return n * n; }
+};
+Shape *make(long n) { return new Square(n); }
+void check(int i)
+{
+    if (i % 10 == 3) throw names[i / 10];
+#pragma omp critical
+    names.push_back(\"a name that needs memory of its own\" + std::to_string(i));
+}
+";
+    let user = "#include \"common.h\"
+static Loud loud(\"program\");
+int main()
+{
+    names.resize(4, \"in front of all the others\");
+    Shape *shapes[40];
+    long total = 0;
+    int caught = 0;
+#pragma omp parallel for
+    for (int i = 0; i < 40; i++) shapes[i] = make(i);
+#pragma omp parallel for reduction(+ : total, caught)
+    for (int i = 0; i < 40; i++) {
+        total += shapes[39 - i]->area();
+        try { check(i); } catch (const std::string &s) { caught += (int)s.size(); }
+        delete shapes[39 - i];
+    }
+    std::printf(\"%ld %d %zu\\n\", total, caught, names.size());
+}
+";
+    let sources = [("common.h", header), ("library.cpp", library), ("user.cpp", user)];
+    let Some(case) = Case::new("shared_cxx", &sources) else { return };
+    case.both_as(Language::Cxx, "-O2 -fopenmp -fPIC -shared ../library.cpp -o lib.so");
+    case.both_as(Language::Cxx, &format!("-O2 -fopenmp ../user.cpp lib.so {ORIGIN} -o x"));
+    case.agrees("x");
+}
+
+/// A number for each element, in C, summed up in Fortran, called from C++; every order of drivers links it.
+const MIXED: [(&str, &str); 3] = [
+    (
+        "fill.c",
+        "int table[2000];
+void fill(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 2000; i++) table[i] = 5 * i;
+}
+",
+    ),
+    (
+        "total.f90",
+        "module store
+  use iso_c_binding
+  integer(c_long), allocatable :: squares(:)
+  integer(c_long) :: largest = -1
+end module
+subroutine total(a, n, s) bind(c)
+  use store
+  integer(c_int), value :: n
+  integer(c_int) :: a(n)
+  integer(c_long) :: s, again(n)
+  integer :: i
+  if (allocated(squares)) deallocate(squares)
+  allocate(squares(n))
+  s = 0
+  !$omp parallel do
+  do i = 1, n
+    squares(i) = int(a(i), c_long) * a(i)
+  end do
+  !$omp parallel do reduction(+:s) reduction(max:largest)
+  do i = 1, n
+    s = s + squares(n + 1 - i)
+    largest = max(largest, squares(i))
+    again(i) = squares(i)
+  end do
+  s = s + again(n)
+  print '(a,i0,a,i0)', 'sum ', s, ', largest ', largest
+end subroutine
+",
+    ),
+    (
+        "main.cpp",
+        "#include <memory>
+#include <vector>
+extern \"C\" {
+extern int table[2000];
+void fill(void);
+void total(int *, int, long *);
+}
+int main()
+{
+    fill();
+    std::vector<int> copy(table, table + 2000);
+    auto s = std::make_unique<long>(0);
+    for (int i = 0; i < 2; i++) total(copy.data(), (int)copy.size(), s.get());
+    return *s % 100;
+}
+",
+    ),
+];
+
+#[test]
+fn mixed_languages_in_a_static_library() {
+    let Some(case) = Case::new("mixed_static", &MIXED) else { return };
+    case.both("-O2 -fopenmp -c ../fill.c -o fill.o");
+    case.both_as(Language::Fortran, "-O2 -fopenmp -c ../total.f90 -o total.o");
+    case.both_as(Language::Cxx, "-O2 -fopenmp -c ../main.cpp -o main.o");
+    for directory in ["clang", "dsm"] {
+        case.must(directory, "ar", "rcs libparts.a fill.o total.o");
+    }
+    let runtime = flang_library();
+    for (language, libraries) in [
+        (Language::Cxx, &*runtime),
+        (Language::Fortran, "-lstdc++"),
+        (Language::C, &*format!("{runtime} -lstdc++")),
+    ] {
+        case.both_as(language, &format!("-fopenmp main.o -L. -lparts {libraries} -lm -o x"));
+        case.agrees("x");
+    }
+}
+
+#[test]
+fn mixed_languages_in_shared_libraries() {
+    let Some(case) = Case::new("mixed_shared", &MIXED) else { return };
+    case.both("-O2 -fopenmp -fPIC -shared ../fill.c -o libfill.so");
+    case.both_as(Language::Fortran, "-O2 -fopenmp -fPIC -shared ../total.f90 -o libtotal.so");
+    case.both_as(Language::Cxx, &format!("-O2 -fopenmp ../main.cpp -L. -lfill -ltotal {ORIGIN} -o x"));
+    case.agrees("x");
+}
+
+/// What a C or C++ link of Fortran objects names, as `dsm-fc -v` and build systems do.
+fn flang_library() -> String {
+    let mut command = Command::new(toolchain::flang());
+    let outcome = execute::run(command.arg("-print-resource-dir"), "", execute::time_limit());
+    let text = outcome.text();
+    // <LLVM>/lib/clang/22
+    let library = std::path::Path::new(text.trim()).ancestors().nth(2).expect("LLVM has a directory");
+    format!("-L{} -lflang_rt.runtime", library.display())
+}
+
+fn run(case: &Case, arguments: &str) -> Outcome {
+    case.run("dsm", &case.dsm.run, arguments)
+}
+
+#[test]
+fn libraries_that_do_not_fit() {
+    let Some(case) = Case::new("shared_unfit", &[("user.c", USER), ("library.c", LIBRARY)]) else { return };
+    case.compiled("-O2 -fPIC -fopenmp -fdsm-line=64 -shared ../library.c -o narrow.so");
+    for link in ["narrow.so -o x", "-L. -l:narrow.so -o x"] {
+        case.refused(
+            &format!("-O2 -fopenmp ../user.c {link}"),
+            "x",
+            &["narrow.so", "64", "1024", "-fdsm-line"],
+        );
+    }
+    case.compiled("-O2 -fPIC -fopenmp -shared ../library.c -o lib.so");
+    case.compiled(&format!("-O2 -fopenmp ../user.c lib.so {ORIGIN} -o x"));
+    let dies = |parts: &[&str]| {
+        for processes in ["1", "2"] {
+            let outcome = run(&case, &format!("-n {processes} ./x"));
+            let message = outcome.errors();
+            assert_eq!(outcome.status, Some(1), "{message}");
+            assert_eq!(message.matches("error:").count(), 1, "{message}");
+            for part in parts {
+                assert!(message.contains(part), "not '{part}' in: {message}");
+            }
+        }
+    };
+    // Exchanged after the link.
+    std::fs::copy(case.root.join("dsm/narrow.so"), case.root.join("dsm/lib.so"))
+        .expect("a file can be copied");
+    dies(&["lib.so for lines of 64", "x was compiled for lines of 1024 bytes", "-fdsm-line"]);
+    case.compiled("-O2 -fPIC -fopenmp -c ../library.c -o library.o");
+    case.must("dsm", toolchain::clang(), "-shared library.o -o lib.so");
+    dies(&["lib.so", "linked by another command", "dsm-cc -shared"]);
+}
