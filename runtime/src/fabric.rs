@@ -37,6 +37,25 @@ pub struct ShmFabric {
     gates: [CachePadded<Mutex<()>>; 2],
 }
 
+/// Bytes of a block that are brought nearer before it is asked for.
+const PREFETCHED: usize = 256;
+
+/// Brings a cache line near, to be stored to if `STORE`.
+#[inline]
+fn prefetch<const STORE: bool>(address: *const u8) {
+    // SAFETY: prefetches access nothing: any address is good.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        if STORE {
+            std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        } else {
+            std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Orders everything before an atomic read-modify-write of this thread before everything after it.
 #[inline]
 fn fence_behind_atomic() {
@@ -282,6 +301,23 @@ impl Fabric for ShmFabric {
         self.twins.use_them(to.0, extent);
         // SAFETY: the twins are mapped and have the length of `contents`; their owner does not use them while the links are pending.
         unsafe { copy(contents.as_ptr(), self.twin(to.0, extent.first), contents.len()) }
+    }
+
+    #[inline]
+    fn expect_move(&self, from: Rank, extent: Extent) {
+        let g = self.geometry;
+        let data = self.data(from.0, extent.first);
+        (0..self.bytes(extent).min(PREFETCHED))
+            .step_by(64)
+            .for_each(|at| prefetch::<false>(data.wrapping_add(at)));
+        for at in [from.0, self.rank] {
+            let records = [
+                g.header_offset(extent.first.chunk()),
+                g.link_offset(extent.first),
+                g.stamps_offset(extent.first),
+            ];
+            records.into_iter().for_each(|offset| prefetch::<true>(self.views.address(at, offset)));
+        }
     }
 
     #[inline]

@@ -152,6 +152,9 @@ impl<F: Fabric> Coherence<F> {
             fabric.set_own_stamps(part, own.run(part));
             fabric.set_state(part, abi::NOTICED);
         }
+        if noticed != 0 {
+            self.expect_move(notice.writer, chunk, noticed);
+        }
         if forgotten != 0 {
             self.forget(chunk, forgotten);
         }

@@ -23,6 +23,22 @@ pub enum MarkKind {
     Dirty,
     /// Set by the process itself for blocks it may hold a copy of. Changed with the chunk locked.
     Cached,
+    /// Set by the process itself for blocks that it wrote after it had read them elsewhere: its next read miss takes the home. Level 0 only.
+    Migratory,
+    /// Set by the process itself for blocks whose home it took at a miss and has not published since. Level 0 only.
+    Early,
+}
+
+impl MarkKind {
+    /// All of them.
+    pub const ALL: [MarkKind; 6] = [
+        MarkKind::Read,
+        MarkKind::Taken,
+        MarkKind::Dirty,
+        MarkKind::Cached,
+        MarkKind::Migratory,
+        MarkKind::Early,
+    ];
 }
 
 /// Names a 64-bit word that every process has.
@@ -122,6 +138,9 @@ pub trait Fabric {
     fn snapshot_blocks(&self, chunk: Chunk) -> u64 {
         (32 * 1024 / self.block_bytes(chunk.block(0)) as u64).max(1)
     }
+
+    /// The homes of these blocks are likely to be moved here from a peer soon. Changes nothing.
+    fn expect_move(&self, _from: Rank, _extent: Extent) {}
 
     /// Reads a peer's records of an extent that lies in a chunk.
     fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()>;

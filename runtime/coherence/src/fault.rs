@@ -89,6 +89,10 @@ faults! {
     ExpireOnlyCached,
     /// A miss marks its copies after it read the bound.
     CachedLate,
+    /// A home taken at a miss for stores has no dirty mark.
+    EarlyNotDirty,
+    /// A miss takes the home of a block that another process is just taking from there.
+    EarlyFromTaken,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

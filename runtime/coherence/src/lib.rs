@@ -4,8 +4,8 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating), `twins`
-//! (giving their memory back).
+//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `queue_lock`, `moving` and `release` (publishing), `acquire`
+//! (invalidating), `twins` (giving their memory back).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+mod early;
 pub mod fabric;
 pub mod fault;
 pub mod link;
@@ -93,7 +94,7 @@ impl<F: Fabric> Coherence<F> {
     /// Gives up blocks that will not be used any more, or not until [`Coherence::adopt`]. No process uses them now.
     pub fn discard(&self, extents: impl Iterator<Item = Extent>) {
         for part in extents.flat_map(Extent::chunks) {
-            for kind in [MarkKind::Read, MarkKind::Taken, MarkKind::Dirty, MarkKind::Cached] {
+            for kind in MarkKind::ALL {
                 let word = Word::Mark { kind, level: 0, index: part.first.chunk().0 };
                 let marks = self.fabric.own(word);
                 if marks & part.mask() != 0 {

@@ -80,7 +80,7 @@ async fn take<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) -> u64 {
     }
     match kind {
         MarkKind::Read | MarkKind::Taken => fabric.swap_own(word, 0).await,
-        MarkKind::Dirty | MarkKind::Cached => fabric.take_own(word),
+        _ => fabric.take_own(word),
     }
 }
 

@@ -32,9 +32,10 @@ impl<F: Fabric> Coherence<F> {
     async fn miss(&self, extent: Extent, write: bool) {
         let mut scratch = self.scratch();
         for part in extent.chunks() {
+            let mut take = Some(write);
             loop {
                 let chunk = self.fabric.lock_chunk(part.first.chunk()).await;
-                let mut outcome = self.make_readable(part, &mut scratch).await;
+                let mut outcome = self.make_readable(part, take.take(), &mut scratch).await;
                 if write && outcome.is_ok() {
                     outcome = self.make_writable(part, &mut scratch.own).await;
                 }
@@ -49,7 +50,8 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    async fn make_readable(&self, part: Extent, scratch: &mut Scratch) -> Outcome {
+    /// `take`: whether homes may be taken, for loads or for stores.
+    async fn make_readable(&self, part: Extent, take: Option<bool>, scratch: &mut Scratch) -> Outcome {
         let mut at = part.first;
         while at < part.end() {
             let (state, count) = self.run(at, part);
@@ -61,8 +63,18 @@ impl<F: Fabric> Coherence<F> {
             }
             match state {
                 abi::WRITABLE | abi::READABLE => {}
-                abi::NOTICED => self.read_from_writers(run, scratch).await?,
-                abi::COLD | abi::EXPIRED => self.read_from_homes(run, state, scratch).await?,
+                abi::NOTICED | abi::COLD | abi::EXPIRED => {
+                    let mut left = run.mask();
+                    if let Some(write) = take {
+                        left &= !self.take_early(run, state, write, scratch).await?;
+                    }
+                    for run in at.chunk().runs(left) {
+                        match state {
+                            abi::NOTICED => self.read_from_writers(run, scratch).await?,
+                            _ => self.read_from_homes(run, state, scratch).await?,
+                        }
+                    }
+                }
                 abi::INVALID_DIRTY => {
                     for block in run.blocks() {
                         self.merge_from_home(block, scratch).await?;
@@ -111,7 +123,7 @@ impl<F: Fabric> Coherence<F> {
         Ok(())
     }
 
-    async fn fetch(&self, from: Rank, part: Extent) {
+    pub(crate) async fn fetch(&self, from: Rank, part: Extent) {
         self.fabric.fetch(from, part).await;
         self.stats.blocks_fetched.add(part.count);
         self.stats.bytes_moved.add(part.count * self.fabric.block_bytes(part.first) as u64);
@@ -349,6 +361,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.make_twin(part);
             self.stats.twins_made.add(part.count);
         }
+        self.note_migratory(chunk, twins);
         if ready != 0 {
             // The mark comes after the writable bit (a release that finds a shared home drops its read marks) and before the state.
             marks::set_own(fabric, MarkKind::Dirty, chunk, ready);

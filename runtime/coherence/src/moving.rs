@@ -18,52 +18,78 @@ impl<F: Fabric> Coherence<F> {
         at_least: Timestamp,
         Scratch { own, peer }: &mut Scratch,
     ) -> Timestamp {
+        let wr_ts = self.begin_move(chunk, batch, at_least, own, peer).await;
+        let locked = self.fabric.lock_chunk(chunk).await;
+        self.move_contents(batch, chunk.runs(batch.blocks), abi::WRITABLE).await;
+        // Together with the contents: an acquire that finds the new lease passes the block over.
+        self.set_stamps(chunk, batch.blocks, own);
+        drop(locked);
+        self.end_move(chunk, batch).await;
+        wr_ts
+    }
+
+    /// What comes before the contents: marks, and a version, which is returned. `own` becomes what the records here have to be.
+    pub(crate) async fn begin_move(
+        &self,
+        chunk: Chunk,
+        batch: Batch,
+        at_least: Timestamp,
+        own: &mut Records,
+        peer: &mut Records,
+    ) -> Timestamp {
         let fabric = &self.fabric;
-        let from = batch.from;
         if batch.writable != 0 && !fabric.fault(Fault::NoTakenMark) {
             // Before the snapshot: a release there that misses this mark happened before the snapshot was read.
-            marks::set(fabric, from, MarkKind::Taken, chunk, batch.writable).await;
+            marks::set(fabric, batch.from, MarkKind::Taken, chunk, batch.writable).await;
         }
         if fabric.fault(Fault::SettleLinkEarly) {
             self.settle_links(chunk, batch).await;
         }
         let wr_ts = self.stamp(chunk, batch, peer, own, at_least).await;
-        let mut room =
-            std::mem::take(&mut *self.room.lock().expect("no thread panics while it holds the room"));
-        let most = fabric.snapshot_blocks(chunk);
-        let bytes = |piece: Extent| piece.count as usize * fabric.block_bytes(piece.first);
         if fabric.fault(Fault::StampBeforeMerge) {
             self.set_stamps(chunk, batch.blocks, own);
-            fabric.flush(from).await;
-        }
-        let locked = fabric.lock_chunk(chunk).await;
-        for piece in chunk.runs(batch.blocks).flat_map(|run| run.pieces(most)) {
-            if room.len() < bytes(piece) {
-                room.resize(bytes(piece), 0);
-            }
-            let contents = &mut room[..bytes(piece)];
-            fabric.snapshot(from, piece, contents).await;
-            self.leave_twins(piece, batch, contents).await;
-            self.take_in(piece, contents, from);
-            self.stats.bytes_moved.add(contents.len() as u64);
-        }
-        // Together with the contents: an acquire that finds the new lease passes the block over.
-        self.set_stamps(chunk, batch.blocks, own);
-        drop(locked);
-        *self.room.lock().expect("no thread panics while it holds the room") = room;
-        self.stats.homes_taken.add(u64::from(batch.blocks.count_ones()));
-        if !fabric.fault(Fault::NoTwinFlush) {
-            fabric.flush(from).await;
-        }
-        // Only now: the old home may tell others of this version as soon as the link is settled, and they read it from here.
-        if !fabric.fault(Fault::SettleLinkEarly) {
-            self.settle_links(chunk, batch).await;
+            fabric.flush(batch.from).await;
         }
         wr_ts
     }
 
+    /// Reads `runs` of the batch's blocks, leaves twins where needed, and puts the contents into the own blocks, whose state becomes `state`. The chunk is
+    /// locked.
+    pub(crate) async fn move_contents(&self, batch: Batch, runs: impl Iterator<Item = Extent>, state: u8) {
+        let fabric = &self.fabric;
+        let mut room =
+            std::mem::take(&mut *self.room.lock().expect("no thread panics while it holds the room"));
+        for run in runs {
+            let block_bytes = fabric.block_bytes(run.first);
+            for piece in run.pieces(fabric.snapshot_blocks(run.first.chunk())) {
+                let bytes = piece.count as usize * block_bytes;
+                if room.len() < bytes {
+                    room.resize(bytes, 0);
+                }
+                let contents = &mut room[..bytes];
+                fabric.snapshot(batch.from, piece, contents).await;
+                self.leave_twins(piece, batch, contents).await;
+                self.take_in(piece, contents, batch.from, state);
+                self.stats.bytes_moved.add(bytes as u64);
+            }
+        }
+        *self.room.lock().expect("no thread panics while it holds the room") = room;
+    }
+
+    /// The contents are here.
+    pub(crate) async fn end_move(&self, chunk: Chunk, batch: Batch) {
+        self.stats.homes_taken.add(u64::from(batch.blocks.count_ones()));
+        if !self.fabric.fault(Fault::NoTwinFlush) {
+            self.fabric.flush(batch.from).await;
+        }
+        // Only now: the old home may tell others of this version as soon as the link is settled, and they read it from here.
+        if !self.fabric.fault(Fault::SettleLinkEarly) {
+            self.settle_links(chunk, batch).await;
+        }
+    }
+
     /// [`Coherence::move_homes`] for a batch of a chase, with the blocks unlocked and listed. `share`: the next stores to
-    /// them ask.
+    /// them ask, so that whoever takes the homes next has no twins to leave.
     pub(crate) async fn publish_batch(
         &self,
         chunk: Chunk,
@@ -142,7 +168,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// The chunk is locked.
-    fn take_in(&self, piece: Extent, contents: &[u8], from: Rank) {
+    fn take_in(&self, piece: Extent, contents: &[u8], from: Rank, becomes: u8) {
         let fabric = &self.fabric;
         let mut rest = contents;
         let mut at = piece.first;
@@ -157,8 +183,8 @@ impl<F: Fabric> Coherence<F> {
             } else {
                 fabric.overwrite(run, part);
             }
-            if state != abi::WRITABLE {
-                fabric.set_state(run, abi::WRITABLE);
+            if state != becomes {
+                fabric.set_state(run, becomes);
             }
             rest = behind;
             at = Block(at.0 + count);

@@ -88,7 +88,6 @@ impl<F: Fabric> Coherence<F> {
             read = 0;
         }
         let work = Work { chunk, dirty, read, exclusive };
-        let share = exclusive && fabric.watches_writes();
         while todo != 0 {
             let locked = fabric.lock_chunk(chunk).await;
             let span = chunk.span(todo);
@@ -97,7 +96,7 @@ impl<F: Fabric> Coherence<F> {
             let chase = self.begin_elsewhere(work, &mut todo, &mut scratch.own).await;
             drop(locked);
             if let Some(chase) = chase {
-                self.publish_elsewhere(chase, share, progress, scratch).await;
+                self.publish_elsewhere(chase, exclusive, progress, scratch).await;
             }
             // What is left was taken from here, and the taker has not finished. Nothing is held now.
             if let Some(block) = chunk.blocks(todo).next() {
@@ -146,8 +145,9 @@ impl<F: Fabric> Coherence<F> {
         if publish != 0 {
             self.raise_lease(chunk, wr_ts);
         }
+        let early = self.came_early(chunk, publish);
         if work.exclusive {
-            self.share(chunk, if fabric.watches_writes() { publish } else { publish & work.read });
+            self.share(chunk, if fabric.watches_writes() { publish } else { publish & (work.read | early) });
         }
         self.unlock_records(self.me(), chunk, sequence).await;
         *todo &= !done;

@@ -32,6 +32,8 @@ counters! {
     blocks_merged,
     /// Homes taken from another process.
     homes_taken,
+    /// Of these, the ones taken at a miss, before anything was stored.
+    homes_taken_early,
     /// Blocks published at their home.
     published_in_place,
     /// Homes that went from writable to shared because somebody had read them.

@@ -16,7 +16,7 @@ mod segment;
 use std::ops::Range;
 
 use dsm_abi::layout::PEER_BASE;
-use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Rank};
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, MarkKind, Rank};
 
 use crate::race;
 
@@ -87,7 +87,7 @@ pub struct Geometry {
     records: usize,
     mark_levels: usize,
     headers: usize,
-    marks: [[usize; MARK_LEVELS]; 4],
+    marks: [[usize; MARK_LEVELS]; MarkKind::ALL.len()],
     twin_pages: usize,
     buffers: [usize; 2],
     control: usize,
@@ -146,7 +146,7 @@ impl Geometry {
         let mark_words = |level: usize| blocks.end().div_ceil(64u64.pow(level as u32 + 1));
         let mark_levels = (2..MARK_LEVELS).find(|n| mark_words(n - 1) <= TOP_WORDS).unwrap_or(MARK_LEVELS);
         // The small levels of all kinds together, so that they share pages.
-        let mut marks = [[0; MARK_LEVELS]; 4];
+        let mut marks = [[0; MARK_LEVELS]; MarkKind::ALL.len()];
         for level in (0..mark_levels).rev() {
             for kind in &mut marks {
                 kind[level] = place(8 * mark_words(level) as usize, 64);

@@ -76,14 +76,15 @@ pub fn renewal_race() -> Program {
 pub fn bound_before_taking() -> Program {
     let round = "lock0 w2=1 unlock0 lock0 w4=1 unlock0 lock0 w6=1 unlock0";
     let hot = format!("{round} {round} {round}");
-    let taker = "lock1 w1=7 w8=1 w10=1 w12=1 unlock1";
+    let taker = "lock1 r1 w1=7 r8 w8=1 r10 w10=1 r12 w12=1 unlock1";
     Program::parse(3, 7, 2, &["lock0 r2 unlock0 lock1 r1 unlock1", taker, &hot]).notices(2)
 }
 
 /// Two processes write other bytes of the same blocks, whose homes are at two others.
 pub fn crossing_writers() -> Program {
     let idle = "barrier barrier";
-    let (first, second) = ("w0=1 w4=2 barrier w0=3 w4=4 barrier", "w1=5 w5=6 barrier w1=7 w5=8 barrier");
+    let (first, second) =
+        ("r0 r4 w0=1 w4=2 barrier w0=3 w4=4 barrier", "r1 r5 w1=5 w5=6 barrier w1=7 w5=8 barrier");
     Program::parse(4, 2, 4, &[idle, idle, first, second])
 }
 
@@ -104,7 +105,7 @@ pub fn mark_beside_empty_chunk() -> Program {
 
 /// One thread of a process acquires a notice of a block whose home another one is moving here.
 pub fn notice_during_move() -> Program {
-    let (mover, reader) = ("w4=1 lock0 unlock0", "lock1 r5 unlock1");
+    let (mover, reader) = ("r4 w4=1 lock0 unlock0", "lock1 r5 unlock1");
     Program::parse(2, 2, 4, &[mover, reader, "lock1 w5=2 unlock1", "r6"])
 }
 
@@ -112,7 +113,7 @@ pub fn notice_during_move() -> Program {
 /// depends on it in the next meeting.
 pub fn slow_meeting() -> Program {
     let idle = "barrier barrier barrier";
-    let threads = ["r0 barrier barrier barrier r0", "w4=1 barrier barrier w0=1 barrier", idle, idle];
+    let threads = ["r0 barrier barrier barrier r0", "r4 w4=1 barrier barrier r0 w0=1 barrier", idle, idle];
     Program { barrier: BarrierKind::Dissemination, ..Program::parse(4, 3, 2, &threads) }
 }
 
@@ -128,9 +129,9 @@ pub fn twins_freed_while_taken() -> Program {
 
 /// A reader with a bound asks for a lease while the home moves between two writers of other bytes.
 pub fn lease_while_taken() -> Program {
-    let round = "lock0 w4=1 unlock0 lock0 w6=1 unlock0 lock0 w8=1 unlock0";
+    let round = "lock0 w4=1 unlock0 lock0 w12=1 unlock0 lock0 w16=1 unlock0";
     let reader = format!("{round} r0 lock1 r1 unlock1 lock2 r2 unlock2");
     let (first, second) =
-        ("lock1 w1=1 unlock1 lock2 r2 unlock2 r1", "lock2 w2=2 unlock2 lock1 r1 unlock1 r2");
-    Program::parse(3, 3, 4, &[first, second, &reader]).notices(2)
+        ("lock1 r1 w1=1 unlock1 lock2 r2 unlock2 r1", "lock2 r2 w2=2 unlock2 lock1 r1 unlock1 r2");
+    Program::parse(3, 5, 4, &[first, second, &reader]).notices(2)
 }

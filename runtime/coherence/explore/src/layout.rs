@@ -107,7 +107,7 @@ impl Layout {
     }
 
     fn base_words(&self) -> usize {
-        self.base_marks() + 4 * self.marks()
+        self.base_marks() + MarkKind::ALL.len() * self.marks()
     }
 
     fn base_records(&self) -> usize {
@@ -244,7 +244,11 @@ impl Layout {
             _ if at < self.base_marks() => format!("data[{}]", at - 4 * b),
             _ if at < self.base_words() => {
                 let at = at - self.base_marks();
-                format!("{}.{}", ["read", "taken", "dirty", "cached"][at / self.marks()], at % self.marks())
+                format!(
+                    "{}.{}",
+                    ["read", "taken", "dirty", "cached", "migratory", "early"][at / self.marks()],
+                    at % self.marks()
+                )
             }
             _ if (self.base_records()..self.base_notices()).contains(&at) => {
                 let at = at - self.base_records();

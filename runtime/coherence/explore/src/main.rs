@@ -13,7 +13,7 @@ const USAGE: &str = "\
 usage: dsm-explore --seed N [SIZE]                      replay a random run and print what happened
        dsm-explore --random FROM COUNT [SIZE]           random schedules of generated programs
        dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules with so many delays ('all': any number)
-       dsm-explore --faults [RUNS]                      look for the seeded faults
+       dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {
@@ -28,7 +28,9 @@ fn main() -> ExitCode {
         (Some("--exhaustive"), Some(from), Some(count)) => {
             exhaust(from, count, number(3).and_then(|d| d.try_into().ok()), small)
         }
-        (Some("--faults"), count, _) => hunt_faults(count.unwrap_or(60_000)),
+        (Some("--faults"), count, _) => {
+            hunt_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
+        }
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
@@ -85,11 +87,14 @@ fn exhaust(from: u64, count: u64, delays: Option<u8>, bounds: Bounds) -> ExitCod
     status(failures == 0)
 }
 
-fn hunt_faults(count: u64) -> ExitCode {
+fn hunt_faults(count: u64, names: &[String]) -> ExitCode {
     let mut missed = 0;
     for fault in std::iter::once(None).chain(Fault::ALL.iter().copied().map(Some)) {
         let start = Instant::now();
         let name = fault.map_or("no fault".to_string(), |fault| format!("{fault:?}"));
+        if !names.is_empty() && !names.contains(&name) {
+            continue;
+        }
         match hunt(fault, count) {
             Some((runs, failure)) => {
                 println!("{name}: run {runs}, {:.1} s: {}", start.elapsed().as_secs_f64(), failure.why);

@@ -51,6 +51,8 @@ impl Geometry {
             MarkKind::Taken => 1,
             MarkKind::Dirty => 2,
             MarkKind::Cached => 3,
+            MarkKind::Migratory => 4,
+            MarkKind::Early => 5,
         };
         self.marks[kind][level as usize] + index as usize * 8
     }

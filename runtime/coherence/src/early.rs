@@ -1,0 +1,166 @@
+//! Taking homes at misses, before anything is stored: then no twin is made, nothing is compared, and the release publishes in place.
+//!
+//! A miss for stores takes every home that it can. A miss for loads does so where this process wrote last time after it had read (a *migratory*
+//! block, as what a lock protects), and stops if it turns out not to store. Homes that others store to at present are left alone:
+//! they would come back at the next release.
+//!
+//! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in any circle of waiting
+//! processes, and needs no publish gate.
+
+use crate::fabric::{Fabric, MarkKind, Word};
+use crate::link::Link;
+use crate::queue_lock::Batch;
+use crate::records::{Blocked, Scratch};
+use crate::types::{Chunk, Extent, Rank};
+use crate::{Coherence, Fault, abi, marks};
+
+/// Blocks of a chunk whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
+const EXPECTED: u32 = 4;
+
+fn hint(kind: MarkKind, chunk: Chunk) -> Word {
+    Word::Mark { kind, level: 0, index: chunk.0 }
+}
+
+impl<F: Fabric> Coherence<F> {
+    /// Blocks of a run of invalid ones whose homes a miss should take. The chunk is locked.
+    fn wanted_early(&self, run: Extent, write: bool) -> u64 {
+        let fabric = &self.fabric;
+        if fabric.watches_writes() {
+            // Then every store needs a twin.
+            return 0;
+        }
+        if write {
+            return run.mask();
+        }
+        let chunk = run.first.chunk();
+        let migratory = fabric.own(hint(MarkKind::Migratory, chunk)) & run.mask();
+        if migratory == 0 {
+            return 0;
+        }
+        // Taken last time and not stored to.
+        let wrong = migratory & fabric.own(hint(MarkKind::Early, chunk));
+        if wrong != 0 {
+            for kind in [MarkKind::Migratory, MarkKind::Early] {
+                fabric.set_own(hint(kind, chunk), fabric.own(hint(kind, chunk)) & !wrong);
+            }
+        }
+        migratory & !wrong
+    }
+
+    /// Takes the homes of blocks of a run in an invalid state, as far as that is worth while and they are free. They become readable, and writable if
+    /// `write`. Returns them. The chunk is locked.
+    pub(crate) async fn take_early(
+        &self,
+        run: Extent,
+        state: u8,
+        write: bool,
+        scratch: &mut Scratch,
+    ) -> Result<u64, Blocked> {
+        let wanted = self.wanted_early(run, write);
+        if wanted == 0 {
+            return Ok(0);
+        }
+        self.fabric.own_links(run, scratch.own.run_mut(run));
+        let mut taken = 0;
+        let mut at = run.first;
+        while at < run.end() {
+            let link = scratch.own.of(at).link;
+            let rest = Extent::new(at, run.end().0 - at.0);
+            let count = rest.blocks().take_while(|b| scratch.own.of(*b).link == link).count() as u64;
+            let part = Extent::new(at, count);
+            if part.mask() & wanted != 0
+                && let Link::Link { to, pending: false } = self.decode(link, self.me(), at)
+            {
+                let home = if state == abi::NOTICED { to } else { self.find_home(at).await? };
+                taken |= self.take_from(home, at.chunk(), part.mask() & wanted, write, scratch).await;
+            }
+            at = part.end();
+        }
+        Ok(taken)
+    }
+
+    async fn take_from(
+        &self,
+        home: Rank,
+        chunk: Chunk,
+        wanted: u64,
+        write: bool,
+        Scratch { own, peer }: &mut Scratch,
+    ) -> u64 {
+        let fabric = &self.fabric;
+        let span = chunk.span(wanted);
+        let sequence = self.lock_records(home, chunk).await;
+        self.home_records(home, span, peer).await;
+        let mut batch = Batch { from: home, blocks: 0, writable: 0 };
+        for block in chunk.blocks(wanted) {
+            match self.decode(peer.of(block).link, home, block) {
+                Link::Home { writable } => {
+                    batch.blocks |= block.bit();
+                    batch.writable |= if writable { block.bit() } else { 0 };
+                }
+                Link::Link { pending: true, .. } if fabric.fault(Fault::EarlyFromTaken) => {
+                    batch.blocks |= block.bit();
+                }
+                _ => {}
+            }
+        }
+        if batch.writable != 0 {
+            let stored_to = fabric.load(home, hint(MarkKind::Dirty, chunk)).await & batch.writable;
+            batch.blocks &= !stored_to;
+            batch.writable &= !stored_to;
+        }
+        let mine = Link::Link { to: self.me(), pending: true };
+        for run in chunk.runs(batch.blocks) {
+            // Whoever comes here along an old link queues.
+            fabric.set_own_links(run, Link::Wait.encode());
+            fabric.post_links(home, run, mine.encode()).await;
+        }
+        self.unlock_records(home, chunk, sequence).await;
+        if batch.blocks == 0 {
+            return 0;
+        }
+        let version = self.signature().clock() + 1;
+        let wr_ts = self.begin_move(chunk, batch, version, own, peer).await;
+        self.fabric.or_own(hint(MarkKind::Early, chunk), batch.blocks);
+        if write && !fabric.fault(Fault::EarlyNotDirty) {
+            marks::set_own(fabric, MarkKind::Dirty, chunk, batch.blocks);
+        }
+        let state = if write { abi::WRITABLE } else { abi::READABLE };
+        // Nobody stores to what is not writable at its home: one copy is enough.
+        for run in chunk.runs(batch.blocks & !batch.writable) {
+            self.fetch(home, run).await;
+            fabric.set_state(run, state);
+        }
+        self.move_contents(batch, chunk.runs(batch.writable), state).await;
+        self.set_stamps(chunk, batch.blocks, own);
+        self.end_move(chunk, batch).await;
+        self.unlock(chunk, batch.blocks, write, wr_ts, own).await;
+        self.stats.homes_taken_early.add(u64::from(batch.blocks.count_ones()));
+        batch.blocks
+    }
+
+    /// Which of the blocks that a release publishes came here at a miss: most likely they go on to somebody else. The chunk is locked.
+    pub(crate) fn came_early(&self, chunk: Chunk, published: u64) -> u64 {
+        let word = hint(MarkKind::Early, chunk);
+        let early = self.fabric.own(word);
+        if early & published != 0 {
+            self.fabric.set_own(word, early & !published);
+        }
+        early & published
+    }
+
+    /// Blocks whose contents have become old, and are at `writer`: lets what a move of migratory ones needs come nearer at once.
+    pub(crate) fn expect_move(&self, writer: Rank, chunk: Chunk, blocks: u64) {
+        let migratory = self.fabric.own(hint(MarkKind::Migratory, chunk)) & blocks;
+        if migratory != 0 && migratory.count_ones() <= EXPECTED {
+            chunk.runs(migratory).for_each(|run| self.fabric.expect_move(writer, run));
+        }
+    }
+
+    /// Blocks that are written after they were read elsewhere. The chunk is locked.
+    pub(crate) fn note_migratory(&self, chunk: Chunk, blocks: u64) {
+        if blocks != 0 {
+            self.fabric.or_own(hint(MarkKind::Migratory, chunk), blocks);
+        }
+    }
+}
