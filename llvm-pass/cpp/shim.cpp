@@ -7,6 +7,7 @@
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/IR/DebugInfo.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
@@ -397,12 +398,18 @@ uint64_t dsm_shim_pointer_align(LLVMValueRef V, LLVMModuleRef M) {
 void dsm_shim_diagnose(LLVMValueRef FunctionRef, LLVMValueRef InstRef, int Severity, const char *Text,
                        size_t Len) {
   auto &F = *cast<Function>(unwrap(FunctionRef));
-  DebugLoc Loc;
-  if (InstRef)
-    Loc = cast<Instruction>(unwrap(InstRef))->getDebugLoc();
-  std::string Message(Text, Len);
+  DiagnosticLocation Place;
+  if (auto *I = InstRef ? cast<Instruction>(unwrap(InstRef)) : nullptr; I && I->getDebugLoc())
+    Place = DiagnosticLocation(I->getDebugLoc());
+  else if (auto *Subprogram = F.getSubprogram())
+    Place = DiagnosticLocation(Subprogram);
   auto Kind = Severity == 0 ? DS_Error : Severity == 1 ? DS_Warning : DS_Remark;
-  F.getContext().diagnose(DiagnosticInfoGenericWithLoc(Message, F, Loc, Kind));
+  std::string Message(Text, Len);
+  if (Place.isValid())
+    return F.getContext().diagnose(DiagnosticInfoGenericWithLoc(Message, F, Place, Kind));
+  // Without debug information the function is all that can be named.
+  std::string Where = F.getParent()->getSourceFileName() + ": in `" + demangle(F.getName()) + "': ";
+  F.getContext().diagnose(DiagnosticInfoGeneric(Where + Message, Kind));
 }
 void dsm_shim_module_diagnose(LLVMModuleRef M, int Severity, const char *Text, size_t Len) {
   std::string Message(Text, Len);

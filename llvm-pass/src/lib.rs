@@ -36,6 +36,7 @@ fn run(module: Module, manager: Manager) -> bool {
         module.diagnose(Severity::Error, "dsm needs a target with 64-bit pointers");
         return false;
     }
+    analysis::names::check(module);
     if options.enabled("flags") {
         rewrite::module::order_flags(&analysis::flags::find(module, manager));
     }

@@ -43,6 +43,19 @@ fn sources_and_objects_mixed() {
 }
 
 #[test]
+fn a_function_with_the_name_of_one_that_the_runtime_calls() {
+    let source = "#include <stdio.h>\nvoid write(int i) { printf(\"%d\\n\", i); }\nint main(void) { write(7); return 0; }\n";
+    let Some(case) = Case::new("taken", &[("taken.c", source)]) else { return };
+    let refused = case.cc("-O2 -fopenmp ../taken.c -o x");
+    assert_ne!(refused.status, Some(0));
+    for part in ["error: ../taken.c: in `write'", "the runtime calls", "-Dwrite=program_write"] {
+        assert!(refused.errors().contains(part), "not '{part}' in: {}", refused.errors());
+    }
+    case.both("-O2 -fopenmp -Dwrite=program_write ../taken.c -o x");
+    case.agrees("x");
+}
+
+#[test]
 fn response_file() {
     let Some(case) = Case::new(
         "response",

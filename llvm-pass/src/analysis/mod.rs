@@ -10,6 +10,7 @@ pub mod fortran;
 pub mod libc;
 pub mod libstdcxx;
 pub mod loops;
+pub mod names;
 pub mod openmp;
 pub mod pointer;
 pub mod spans;
