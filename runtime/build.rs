@@ -4,12 +4,14 @@ fn main() {
     println!("cargo:rerun-if-changed=c");
     cc::Build::new()
         .files([
+            "c/atomic.c",
             "c/check.c",
             "c/cxx.c",
             "c/format.c",
             "c/fortran.c",
             "c/wrap_free.c",
             "c/heap.c",
+            "c/kmpc_atomic.c",
             "c/main.c",
             "c/microtask.c",
             "c/program.c",

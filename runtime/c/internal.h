@@ -25,6 +25,11 @@ uint32_t dsm_rt_posix_memalign(void *out, uint64_t align, uint64_t size, uintptr
 void *dsm_rt_strndup(void *s, uint64_t n, uintptr_t site);
 void *dsm_rt_new(uint64_t size, uint64_t align, uintptr_t site);
 void dsm_rt_delete(void *object);
+void __dsm_atomic_rmw(void *object, void *value, void *old, uint32_t size, uint32_t operation, uint32_t order);
+void __dsm_library_atomic_load(size_t size, void *object, void *out, int order);
+void __dsm_library_atomic_store(size_t size, void *object, const void *value, int order);
+void __dsm_library_atomic_exchange(size_t size, void *object, const void *value, void *out, int order);
+_Bool __dsm_library_atomic_compare_exchange(size_t size, void *object, void *expected, const void *desired, int success, int failure);
 
 /* Implemented in C. */
 int dsm_rt_call_microtask(void (*microtask)(), int32_t *gtid, int32_t *tid, size_t argc, const uintptr_t *argv);

@@ -36,6 +36,9 @@ programs! {
     arguments
     atomic_float
     atomic_int
+    atomic_kmpc
+    atomic_library
+    atomic_sized
     bitfields
     byte_neighbours
     c11_atomics

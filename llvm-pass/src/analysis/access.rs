@@ -345,14 +345,6 @@ impl Reader<'_> {
     }
 
     fn external(&self, call: Value, name: &str) -> Vec<What> {
-        if name.starts_with("__atomic_") {
-            let shared = call.args().iter().any(|a| a.ty().is_plain_pointer() && self.private(*a).is_none());
-            if shared {
-                return vec![What::Unsupported(format!(
-                    "{name} on memory that may be shared: atomics wider than 16 bytes or without alignment are not supported"
-                ))];
-            }
-        }
         let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
         // Where there is a body, dsm-cc compiles it, here or in another source.
         let known = !call.callee().is_declaration();

@@ -2,6 +2,7 @@
 
 use crate::llvm::Value;
 
+use super::libatomic;
 use super::libc;
 use super::openmp;
 
@@ -13,7 +14,7 @@ pub enum Callee {
     OpenMp(String),
     /// A function of the C library table.
     Libc(String, libc::Function),
-    /// A heap entry that is redirected to the shared heap.
+    /// A library function that is redirected to the runtime and may synchronise there: of the heap, of libatomic, a mutex.
     Heap(String),
     /// A library function that is redirected to the runtime, which keeps none of its pointers and does not synchronise.
     Replaced(String),
@@ -107,7 +108,7 @@ pub fn callee(call: Value) -> Callee {
     if openmp::is_openmp(&name) {
         return Callee::OpenMp(name);
     }
-    if is_heap(&name) {
+    if is_heap(&name) || libatomic::in_library(&name) {
         return Callee::Heap(name);
     }
     if is_replaced(&name) {

@@ -7,6 +7,7 @@ pub mod facts;
 pub mod flags;
 pub mod format;
 pub mod fortran;
+pub mod libatomic;
 pub mod libc;
 pub mod libstdcxx;
 pub mod loops;

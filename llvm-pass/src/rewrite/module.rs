@@ -99,13 +99,15 @@ fn is_standard_stream(stream: Value) -> bool {
 
 /// Redirects calls of library functions, and uses of the functions' addresses, to the runtime.
 pub fn library(module: Module, builder: &Builder, entries: &Entries) {
-    for &(name, replacement) in LIBRARY_VARIADIC {
-        let Some(function) = module.function(name).filter(|f| f.is_declaration()) else { continue };
+    let same = |name: &str, replacement: &str| {
+        let Some(function) = module.function(name).filter(|f| f.is_declaration()) else { return };
         let new = module
             .function(replacement)
             .unwrap_or_else(|| module.add_function(replacement, function.value_type()));
         function.replace_uses(new);
-    }
+    };
+    LIBRARY_VARIADIC.iter().for_each(|(name, replacement)| same(name, replacement));
+    crate::analysis::libatomic::library().for_each(|(name, replacement)| same(&name, &replacement));
     for &(name, entry, kept) in HEAP.iter().chain(LIBRARY).chain(WRAPPED) {
         let Some(function) = module.function(name) else { continue };
         // A program's own allocator stays.

@@ -1,8 +1,11 @@
 //! Atomic operations of the program on possibly shared memory.
 //!
-//! In a single process they are the processor's. Over several processes an operation runs in the critical section of its block, at its home,
-//! which it takes along. Acquire and release order are the memory model's: the former takes in what all others published,
+//! In a single process they are the processor's, where it has any. Over several processes an operation runs in the critical section of
+//! its block, at its home, which it takes along; an object that lies in two blocks has a lock instead. [`library`] has the operations on
+//! objects of any size. Acquire and release order are the memory model's: the former takes in what all others published,
 //! the latter publishes.
+
+pub mod library;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -11,22 +14,35 @@ use dsm_abi::atomic::{RmwOp, order};
 use parking_lot::Mutex;
 
 use crate::fabric::run;
-use crate::{memory, sync};
+use crate::{check, memory, sync};
 
 /// Atomics that no processor instruction does, in a single process.
 static WIDE: Mutex<()> = Mutex::new(());
 
-/// Runs `body` on the memory at `address` while nobody else runs an atomic operation there.
-fn critical<R>(address: usize, body: impl FnOnce() -> R) -> R {
-    match memory::shared() {
-        Some(shared) if memory::is_shared(address) => {
-            run(shared.coherence.critical(memory::get().geometry().block(address), body))
-        }
-        _ => {
-            let _wide = WIDE.lock();
-            body()
-        }
+/// Name of the lock around operations on objects that lie in two blocks: an address that is no lock's.
+const STRADDLING: u64 = 2;
+
+/// Whether the processor has atomic instructions for objects of this size at this address.
+fn is_direct(address: usize, size: usize) -> bool {
+    matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size)
+}
+
+/// Runs `body` on the object at `address`, whose bytes are current, while nobody else runs an atomic operation on it.
+fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
+    let Some(shared) = memory::shared().filter(|_| memory::is_shared(address)) else {
+        let _wide = WIDE.lock();
+        return body();
+    };
+    let geometry = memory::get().geometry();
+    let block = geometry.block(address);
+    if block == geometry.block(address + size.max(1) - 1) {
+        return run(shared.coherence.critical(block, body));
     }
+    sync::lock(STRADDLING);
+    check::writable(address, size);
+    let result = body();
+    sync::unlock(STRADDLING);
+    result
 }
 
 fn is_coherent(address: usize) -> bool {
@@ -61,7 +77,7 @@ unsafe fn put(at: *mut u8, size: u32, value: u128) {
     unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize) };
 }
 
-/// Loads from memory that other threads may access, in one access where the processor has one.
+/// Loads from memory that other threads may access. Only where [`is_direct`].
 unsafe fn load(at: *mut u8, size: u32) -> u128 {
     // SAFETY: aligned to its size by the rules for atomics, mapped by the caller's promise.
     unsafe {
@@ -69,13 +85,12 @@ unsafe fn load(at: *mut u8, size: u32) -> u128 {
             1 => AtomicU8::from_ptr(at).load(Ordering::SeqCst).into(),
             2 => AtomicU16::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
             4 => AtomicU32::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
-            8 => AtomicU64::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
-            _ => get(at, size),
+            _ => AtomicU64::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
         }
     }
 }
 
-/// Stores if the value is still `old`; returns whether it was. `alone`: nobody else accesses it.
+/// Stores if the value is still `old`; returns whether it was. Only where [`is_direct`].
 unsafe fn swap_if(at: *mut u8, size: u32, old: u128, new: u128) -> bool {
     const S: Ordering = Ordering::SeqCst;
     // SAFETY: as for `load`.
@@ -84,14 +99,7 @@ unsafe fn swap_if(at: *mut u8, size: u32, old: u128, new: u128) -> bool {
             1 => AtomicU8::from_ptr(at).compare_exchange(old as u8, new as u8, S, S).is_ok(),
             2 => AtomicU16::from_ptr(at.cast()).compare_exchange(old as u16, new as u16, S, S).is_ok(),
             4 => AtomicU32::from_ptr(at.cast()).compare_exchange(old as u32, new as u32, S, S).is_ok(),
-            8 => AtomicU64::from_ptr(at.cast()).compare_exchange(old as u64, new as u64, S, S).is_ok(),
-            _ => {
-                let same = get(at, size) == old;
-                if same {
-                    put(at, size, new);
-                }
-                same
-            }
+            _ => AtomicU64::from_ptr(at.cast()).compare_exchange(old as u64, new as u64, S, S).is_ok(),
         }
     }
 }
@@ -109,14 +117,26 @@ fn update(address: *mut u8, size: u32, change: impl Fn(u128) -> Option<u128>) ->
             }
         }
     };
-    if size <= 8 && !is_coherent(address as usize) { body() } else { critical(address as usize, body) }
+    let at = address as usize;
+    if !is_direct(at, size as usize) {
+        return exclusive(at, size as usize, || {
+            // SAFETY: the program's operand.
+            let old = unsafe { get(address, size) };
+            if let Some(new) = change(old) {
+                // SAFETY: as above.
+                unsafe { put(address, size, new) };
+            }
+            old
+        });
+    }
+    if is_coherent(at) { exclusive(at, size as usize, body) } else { body() }
 }
 
 /// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
 fn load_value(address: *mut u8, size: u32) -> u128 {
     let at = address as usize;
     match memory::shared().filter(|_| memory::is_shared(at)) {
-        Some(shared) if size <= 8 && at.is_multiple_of(size as usize) => {
+        Some(shared) if is_direct(at, size as usize) => {
             let geometry = memory::get().geometry();
             let block = geometry.block(at);
             let offset = at - geometry.address(block);
