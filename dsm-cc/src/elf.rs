@@ -22,7 +22,7 @@ pub enum FileKind {
     /// A static library: member names with what they are.
     Archive(Vec<(String, Member)>),
     /// LLVM bitcode, which `-flto` compilers write under the name of an object.
-    Bitcode,
+    Bitcode(Unit),
     /// Anything else: linker scripts, import files, text.
     Other,
 }
@@ -33,13 +33,13 @@ pub enum Member {
     /// A relocatable object.
     Object(Unit),
     /// LLVM bitcode.
-    Bitcode,
+    Bitcode(Unit),
     /// Something that no linker reads.
     Other,
 }
 
 /// One ELF file's contents, as far as they matter here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unit {
     /// All notes, in file order; several after a relocatable link.
     pub notes: Vec<Note>,
@@ -47,6 +47,8 @@ pub struct Unit {
     pub damaged: bool,
     /// It has code or writable data; an object with neither is harmless whoever compiled it.
     pub has_code_or_data: bool,
+    /// Options of the pass that are not as usual, as typed; each combination once.
+    pub options: Vec<String>,
     /// Bytes of writable globals that instrumented code put into the shared sections.
     pub shared_bytes: u64,
 }
@@ -81,7 +83,7 @@ fn members<'data, R: ReadRef<'data>>(
         };
         let kind = match kind {
             FileKind::Object(unit) => Member::Object(unit),
-            FileKind::Bitcode => Member::Bitcode,
+            FileKind::Bitcode(unit) => Member::Bitcode(unit),
             _ => Member::Other,
         };
         found.push((name, kind));
@@ -91,7 +93,7 @@ fn members<'data, R: ReadRef<'data>>(
 
 fn inspect_elf<'data, R: ReadRef<'data>>(data: R) -> FileKind {
     match data.read_bytes_at(0, 4) {
-        Ok(b"BC\xc0\xde") => return FileKind::Bitcode,
+        Ok(b"BC\xc0\xde") => return FileKind::Bitcode(unit_of_bitcode(data)),
         Ok(b"\x7fELF") => {}
         _ => return FileKind::Other,
     }
@@ -123,7 +125,7 @@ where
 }
 
 fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
-    let mut unit = Unit { notes: Vec::new(), damaged: false, has_code_or_data: false, shared_bytes: 0 };
+    let mut unit = Unit::default();
     for section in file.sections() {
         let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
         let allocated = sh_flags & u64::from(elf::SHF_ALLOC) != 0;
@@ -140,10 +142,30 @@ fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
     unit
 }
 
+/// Bitcode ends with the names of its variables, one behind the other: the note's is one of them.
+fn unit_of_bitcode<'data, R: ReadRef<'data>>(data: R) -> Unit {
+    let bytes = data.len().and_then(|len| data.read_bytes_at(0, len)).unwrap_or(&[]);
+    let name = note::VARIABLE.as_bytes();
+    let at = bytes.windows(name.len()).position(|window| window == name);
+    let note = at.map(|at| Note::from_name(&bytes[at + name.len()..]));
+    Unit {
+        notes: note.flatten().into_iter().collect(),
+        damaged: note == Some(None),
+        has_code_or_data: true,
+        ..Unit::default()
+    }
+}
+
 fn read_notes(bytes: &[u8], unit: &mut Unit) {
     for entry in note::Note::decode_all(bytes) {
         match entry {
-            Some(note) if note.line_shift < u32::BITS => unit.notes.push(note),
+            Some(note::Entry::Note(note)) if note.line_shift < u32::BITS => unit.notes.push(note),
+            Some(note::Entry::Options(text)) => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                if !unit.options.contains(&text) {
+                    unit.options.push(text);
+                }
+            }
             _ => unit.damaged = true,
         }
     }
@@ -169,13 +191,17 @@ mod tests {
         std::fs::write(&text, "INPUT(-lfoo)\n").unwrap();
         assert_eq!(inspect(&text).unwrap(), FileKind::Other);
         std::fs::write(&text, b"BC\xc0\xde....").unwrap();
-        assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode);
+        let unit = |notes: &[Note]| Unit { notes: notes.to_vec(), has_code_or_data: true, ..Unit::default() };
+        assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode(unit(&[])));
+        std::fs::write(&text, b"BC\xc0\xde....main__dsm_note.2.12printf").unwrap();
+        let note = Note { abi_version: 2, line_shift: 12 };
+        assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode(unit(&[note])));
         assert!(inspect(&dir.path().join("missing")).is_err());
     }
 
     #[test]
     fn notes_after_each_other_are_all_read() {
-        let mut unit = Unit { notes: Vec::new(), damaged: false, has_code_or_data: false, shared_bytes: 0 };
+        let mut unit = Unit::default();
         let mut bytes = Note { abi_version: 1, line_shift: 6 }.encode().to_vec();
         bytes.extend(Note { abi_version: 1, line_shift: 12 }.encode());
         read_notes(&bytes, &mut unit);

@@ -352,6 +352,11 @@ void dsm_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {
   appendToCompilerUsed(*unwrap(M), cast<GlobalValue>(unwrap(Global)));
 }
 
+// Keeps the linker, too, from dropping or changing a global.
+void dsm_shim_keep_linked(LLVMModuleRef M, LLVMValueRef Global) {
+  appendToUsed(*unwrap(M), cast<GlobalValue>(unwrap(Global)));
+}
+
 // ---- questions about instructions ----
 
 int dsm_shim_may_write(LLVMValueRef I) { return cast<Instruction>(unwrap(I))->mayWriteToMemory(); }

@@ -77,7 +77,7 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::threadprivates(module);
     rewrite::module::globals(module);
     rewrite::module::features(module);
-    rewrite::module::note(module, options.line_shift);
+    rewrite::module::note(module, &options);
     output(module, &options, &printed, &totals);
     true
 }

@@ -94,6 +94,14 @@ impl Options {
         !self.disabled.iter().any(|d| d == name)
     }
 
+    /// What was asked for beyond the line size and makes other code, as the driver spells it.
+    pub fn unusual(&self) -> String {
+        let count = self.count.then(|| "-fdsm-count".to_owned());
+        let disabled =
+            (!self.disabled.is_empty()).then(|| format!("-fdsm-disable={}", self.disabled.join(",")));
+        count.into_iter().chain(disabled).collect::<Vec<_>>().join(" ")
+    }
+
     /// Bytes of a line.
     pub fn line_bytes(&self) -> u64 {
         1 << self.line_shift

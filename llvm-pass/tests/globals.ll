@@ -12,11 +12,12 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-DAG: @data = global i32 7, align 4 #[[G:[0-9]+]]
 ; CHECK-DAG: @zero = internal global [100 x i8] zeroinitializer, align 16 #[[G]]
 ; CHECK-DAG: @weak = weak global i32 1, align 4 #[[G]]
-; CHECK-DAG: @com = common global i32 0, align 4{{$}}
+; CHECK-DAG: @com = common global i32 0, align 4 #[[G]]
+; CHECK-DAG: @llvm.used = appending global [1 x ptr] [ptr @com]
 ; CHECK-DAG: @mine = global i32 1, align 4 #[[G]]
 ; CHECK-DAG: @ext = external global i32{{$}}
 ; CHECK-DAG: @__dsm_line_shift = weak_odr hidden constant i32 10, align 4
-; CHECK-DAG: @__dsm_note = internal constant [24 x i8] c"\04\00\00\00\08\00\00\00\01\00\00\00dsm\00\{{..}}\00\00\00\0A\00\00\00", section ".note.dsm", align 4
+; CHECK-DAG: @__dsm_note.{{[0-9]+}}.10 = internal constant [24 x i8] c"\04\00\00\00\08\00\00\00\01\00\00\00dsm\00\{{..}}\00\00\00\0A\00\00\00", section ".note.dsm", align 4
 ; CHECK: attributes #[[G]] = { "bss-section"=".dsm.bss" "data-section"=".dsm.data" }
 define void @f() {
   ret void

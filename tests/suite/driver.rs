@@ -169,9 +169,6 @@ fn objects_that_do_not_fit() {
 
     case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
     case.refused("main.o plain.o -o x", "x", &["plain.o", "was not compiled by dsm-cc", "-fdsm-allow-plain"]);
-
-    case.must("dsm", toolchain::clang(), "-O2 -flto -c ../part.c -o bitcode.o");
-    case.refused("main.o bitcode.o -o x", "x", &["bitcode.o", "bitcode", "-flto"]);
 }
 
 #[test]
@@ -196,7 +193,7 @@ fn relocatable_links_are_checked() {
 fn check_describes_files() {
     let Some(case) = Case::program("check") else { return };
     case.compiled("-O2 -fopenmp -fdsm-line=64 -c ../main.c -o main.o");
-    case.compiled("-O2 -fdsm-line=64 -c ../part.c -o part.o");
+    case.compiled("-O2 -fdsm-line=64 -fdsm-disable=merge,hoist -fdsm-disable=nest -c ../part.c -o part.o");
     case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
     case.must("dsm", "ar", "rcs lib.a part.o plain.o");
     case.compiled("main.o part.o -o x");
@@ -208,6 +205,9 @@ fn check_describes_files() {
     };
     made(object, "part.o: object, compiled by dsm-cc (ABI version ");
     made(program, "x: program, compiled by dsm-cc (ABI version ");
+    for line in [object, program, first] {
+        assert!(line.ends_with(" bytes of shared globals, -fdsm-disable=merge,hoist,nest)"), "{line}");
+    }
     assert_eq!(archive, "lib.a: static library of 2 members");
     made(first, "lib.a(part.o): compiled by dsm-cc (ABI version ");
     assert_eq!(second, "lib.a(plain.o): not compiled by dsm-cc");

@@ -251,6 +251,82 @@ fn mixed_languages_in_shared_libraries() {
     case.agrees("x");
 }
 
+/// The pass runs before the bitcode is written. Variables that the linker sees all uses of must stay shared: common ones, which
+/// it makes ordinary ones of, those of one source only, and those that it moves to where they are used.
+#[test]
+fn link_time_optimisation() {
+    let user = "#include <stdio.h>
+int common[3000];
+int both;
+static long quiet[100];
+int part[1000];
+long sum(void);
+void set(int i, int n);
+__attribute__((noinline)) static long get(int i) { return quiet[i]; }
+int main(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 1000; i++) {
+        set(i, 3 * i);
+        part[i] = i;
+        quiet[i % 100] = i % 100;
+    }
+    long n = 0;
+#pragma omp parallel for reduction(+ : n)
+    for (int i = 0; i < 100; i++)
+        n += get(99 - i) + common[i] + common[2999 - i];
+#pragma omp parallel num_threads(2)
+    for (int round = 0; round < 50; round++) {
+#pragma omp critical
+        both++;
+#pragma omp barrier
+    }
+    printf(\"%ld %ld %d\\n\", n, sum(), both);
+    return 3;
+}
+";
+    let part = "extern int part[1000];
+int common[1000];
+int both;
+static int last;
+void set(int i, int n) { common[i] = n; if (i == 999) last = n; }
+long sum(void)
+{
+    long n = 0;
+#pragma omp parallel for reduction(+ : n)
+    for (int i = 0; i < 1000; i++) n += part[999 - i] + common[999 - i] + last;
+    return n;
+}
+";
+    let Some(case) = Case::new("lto", &[("user.c", user), ("part.c", part)]) else { return };
+    for (kind, linker) in [("full", "lld"), ("thin", "lld"), ("full", "bfd"), ("thin", "bfd")] {
+        let flags = format!("-O2 -fcommon -fopenmp -flto={kind}");
+        case.both(&format!("{flags} -c ../user.c -o user.o"));
+        case.both(&format!("{flags} -c ../part.c -o part.o"));
+        case.both(&format!("-O2 -fopenmp -flto={kind} -fuse-ld={linker} user.o part.o -o x"));
+        case.agrees("x");
+    }
+    case.both("-O2 -fcommon -fopenmp -flto -fuse-ld=lld ../user.c ../part.c -o x");
+    case.agrees("x");
+    let text = case.must("dsm", &case.dsm.cc, "--dsm-check part.o");
+    assert!(
+        text.starts_with("part.o: LLVM bitcode, compiled by dsm-cc (") && text.contains("1024"),
+        "{text}"
+    );
+
+    case.compiled("-O2 -fcommon -flto -fdsm-line=64 -c ../part.c -o narrow.o");
+    case.must("dsm", toolchain::clang(), "-O2 -flto -c ../part.c -o plain.o");
+    case.must("dsm", "llvm-ar-22", "rcs libnarrow.a narrow.o");
+    let link = "-fopenmp -flto -fuse-ld=lld user.o";
+    case.refused(
+        &format!("{link} narrow.o -o bad"),
+        "bad",
+        &["narrow.o", "64", "user.o", "1024", "-fdsm-line"],
+    );
+    case.refused(&format!("{link} -L. -lnarrow -o bad"), "bad", &["libnarrow.a(narrow.o)", "64", "1024"]);
+    case.refused(&format!("{link} plain.o -o bad"), "bad", &["plain.o", "was not compiled by dsm-cc"]);
+}
+
 /// What a C or C++ link of Fortran objects names, as `dsm-fc -v` and build systems do.
 fn flang_library() -> String {
     let mut command = Command::new(toolchain::flang());

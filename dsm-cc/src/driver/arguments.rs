@@ -132,7 +132,6 @@ const WITH_VALUE: &[&str] = &[
     "-Ttext",
 ];
 
-const NO_LTO: &str = "the pass works on each source by itself; leave link-time optimisation out (-fno-lto)";
 const NO_STATIC: &str = "every process needs the system's dynamic loader and libgcc_s; link dynamically";
 const NO_GNU_OPENMP: &str = "the runtime implements LLVM's OpenMP interface; use -fopenmp";
 const NO_LINKER: &str =
@@ -166,7 +165,6 @@ impl Typed {
             by_hand: false,
             refused: None,
         };
-        let mut lto = None;
         let mut language: Option<String> = None;
         let mut only_files = false;
         let mut rest = arguments.iter();
@@ -198,16 +196,9 @@ impl Typed {
                 typed.library_directories.push(directory.into());
             } else if let Some(name) = strip(word, "-l") {
                 typed.libraries.push(name.to_owned());
-            } else if argument == "-fno-lto" {
-                lto = None;
-            } else if argument.starts_with("-flto") {
-                lto = Some(argument.to_owned());
             } else {
                 typed.option(argument);
             }
-        }
-        if let Some(argument) = lto {
-            typed.refuse(&argument, NO_LTO);
         }
         Ok(typed)
     }
@@ -228,7 +219,6 @@ impl Typed {
                 self.query = true;
             }
             "-static" | "--static" | "-static-pie" => self.refuse(argument, NO_STATIC),
-            "-fwhole-program-vtables" => self.refuse(argument, NO_LTO),
             "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => self.openmp = true,
             "-fno-openmp" => self.openmp = false,
             "-m32" | "-mx32" => self.refuse(argument, NO_32_BIT),
@@ -374,8 +364,6 @@ mod tests {
     #[test]
     fn refusals_name_what_was_typed() {
         for line in [
-            "-flto",
-            "-flto=thin",
             "-m32",
             "-fsanitize=undefined,address",
             "-static",
@@ -386,7 +374,7 @@ mod tests {
         ] {
             assert_eq!(read(&format!("x.c {line}")).refused.map(|r| r.0).as_deref(), Some(line));
         }
-        assert_eq!(read("-flto -fno-lto -fuse-ld=lld -fsanitize=undefined x.c").refused, None);
+        assert_eq!(read("-flto -fuse-ld=lld -fsanitize=undefined x.c").refused, None);
     }
 
     #[test]

@@ -65,9 +65,8 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
         let name = path.display().to_string();
         let kind = elf::inspect(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         match kind {
-            FileKind::Object(unit) => agreed.object(&name, &unit, false)?,
+            FileKind::Object(unit) | FileKind::Bitcode(unit) => agreed.object(&name, &unit, false)?,
             FileKind::Archive(members) => agreed.archive(&name, &members)?,
-            FileKind::Bitcode => return Err(bitcode(&name)),
             FileKind::SharedLibrary(unit) => agreed.object(&name, &unit, true)?,
             FileKind::Program(_) | FileKind::Other => {}
         }
@@ -95,21 +94,16 @@ fn library(name: &OsStr, directories: &[PathBuf]) -> Option<PathBuf> {
     directories.iter().find_map(in_directory)
 }
 
-fn bitcode(object: &str) -> Error {
-    Error::Object { object: object.to_owned(), problem: "is LLVM bitcode; compile it without -flto".into() }
-}
-
 impl Agreed {
     fn archive(&mut self, path: &str, members: &[(String, Member)]) -> Result<(), Error> {
         let mut plain = 0;
         for (name, member) in members {
             let name = format!("{path}({name})");
             match member {
-                Member::Object(unit) if unit.notes.is_empty() && !unit.damaged => {
+                Member::Object(unit) | Member::Bitcode(unit) if unit.notes.is_empty() && !unit.damaged => {
                     plain += usize::from(unit.has_code_or_data);
                 }
-                Member::Object(unit) => self.object(&name, unit, true)?,
-                Member::Bitcode => return Err(bitcode(&name)),
+                Member::Object(unit) | Member::Bitcode(unit) => self.object(&name, unit, true)?,
                 Member::Other => {}
             }
         }
@@ -159,14 +153,14 @@ pub fn describe(path: &Path) -> Result<String, Error> {
         FileKind::Object(unit) => format!("{name}: object, {}", describe_unit(&unit)),
         FileKind::Program(unit) => format!("{name}: program, {}", describe_unit(&unit)),
         FileKind::SharedLibrary(unit) => format!("{name}: shared library, {}", describe_unit(&unit)),
-        FileKind::Bitcode => format!("{name}: LLVM bitcode, not instrumented yet"),
+        FileKind::Bitcode(unit) => format!("{name}: LLVM bitcode, {}", describe_unit(&unit)),
         FileKind::Other => format!("{name}: neither object nor program"),
         FileKind::Archive(members) => {
             let mut out = format!("{name}: static library of {} members", members.len());
             for (member, kind) in members {
                 let what = match kind {
                     Member::Object(unit) => describe_unit(&unit),
-                    Member::Bitcode => "LLVM bitcode, not instrumented yet".into(),
+                    Member::Bitcode(unit) => format!("LLVM bitcode, {}", describe_unit(&unit)),
                     Member::Other => "no object".into(),
                 };
                 out += &format!("\n{name}({member}): {what}");
@@ -180,13 +174,19 @@ fn describe_unit(unit: &Unit) -> String {
     if unit.damaged {
         return "with a damaged dsm note".into();
     }
-    match unit.notes.first() {
-        None => "not compiled by dsm-cc".into(),
-        Some(note) => format!(
-            "compiled by dsm-cc (ABI version {}, lines of {} bytes, {} bytes of shared globals)",
-            note.abi_version,
-            1u32 << note.line_shift,
-            unit.shared_bytes
-        ),
+    let Some(note) = unit.notes.first() else { return "not compiled by dsm-cc".into() };
+    let mut sizes: Vec<u32> = unit.notes.iter().map(|n| 1 << n.line_shift).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+    let mut text = format!(
+        "compiled by dsm-cc (ABI version {}, lines of {} bytes, {} bytes of shared globals",
+        note.abi_version,
+        sizes.join(" and "),
+        unit.shared_bytes
+    );
+    for options in &unit.options {
+        text += &format!(", {options}");
     }
+    text + ")"
 }

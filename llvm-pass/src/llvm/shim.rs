@@ -44,6 +44,7 @@ unsafe extern "C" {
     fn dsm_shim_global_attribute(g: LLVMValueRef, key: *const u8, klen: usize, value: *const u8, vlen: usize);
     fn dsm_shim_move_before(instruction: LLVMValueRef, other: LLVMValueRef);
     fn dsm_shim_keep(m: LLVMModuleRef, g: LLVMValueRef);
+    fn dsm_shim_keep_linked(m: LLVMModuleRef, g: LLVMValueRef);
     fn dsm_shim_call_touches_memory(i: LLVMValueRef) -> c_int;
     fn dsm_shim_call_no_sync(i: LLVMValueRef) -> c_int;
     fn dsm_shim_call_no_capture(i: LLVMValueRef, argument: u32) -> c_int;
@@ -433,6 +434,12 @@ impl Module {
     pub fn keep(self, global: Value) {
         // SAFETY: live handles.
         unsafe { dsm_shim_keep(self.0, global.0) }
+    }
+
+    /// Keeps the linker, too, from dropping or changing a global.
+    pub fn keep_linked(self, global: Value) {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_keep_linked(self.0, global.0) }
     }
 
     /// Reports about the whole module.

@@ -13,6 +13,7 @@ use crate::analysis::flags::Flags;
 use crate::analysis::libc::STREAMS;
 use crate::analysis::libstdcxx;
 use crate::llvm::{Builder, Linkage, Module, Ordering, Severity, Value};
+use crate::options::Options;
 
 use super::entries::Entries;
 
@@ -40,12 +41,12 @@ pub fn globals(module: Module) {
             }
             global.set_section("");
         }
-        // The linker script takes common symbols as they are.
-        if global.linkage() == Linkage::LLVMCommonLinkage {
-            continue;
-        }
         global.set_global_attribute("data-section", DATA_SECTION);
         global.set_global_attribute("bss-section", BSS_SECTION);
+        // The linker script takes common symbols as they are; link-time optimisation must not make other variables of them.
+        if global.linkage() == Linkage::LLVMCommonLinkage {
+            module.keep_linked(global);
+        }
     }
 }
 
@@ -232,11 +233,20 @@ pub fn features(module: Module) {
 }
 
 /// Adds the note that the driver's link step reads, and the line shift that the runtime reads.
-pub fn note(module: Module, line_shift: u32) {
+pub fn note(module: Module, options: &Options) {
     let context = module.context();
-    let bytes = note::Note { abi_version: dsm_abi::ABI_VERSION, line_shift }.encode();
+    let line_shift = options.line_shift;
+    let note = note::Note { abi_version: dsm_abi::ABI_VERSION, line_shift };
+    let mut bytes = note.encode().to_vec();
+    let mut text = options.unusual().into_bytes();
+    if !text.is_empty() {
+        text.resize(text.len().next_multiple_of(4), 0);
+        bytes.extend(note::options_header(text.len()));
+        bytes.extend(text);
+    }
     let value = context.const_bytes(&bytes);
-    let global = module.add_global("__dsm_note", value.ty());
+    let name = format!("{}{}.{line_shift}", note::VARIABLE, note.abi_version);
+    let global = module.add_global(&name, value.ty());
     global.set_initializer(value);
     global.set_linkage(Linkage::LLVMInternalLinkage);
     global.set_global_constant();

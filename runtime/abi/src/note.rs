@@ -1,6 +1,9 @@
 //! The ELF note of every instrumented object: section `.note.dsm`, owner "dsm", type 1.
 //!
-//! Layout (all fields little-endian `u32`): namesz = 4, descsz = 8, type, "dsm\0", abi version, line shift.
+//! Layout (all fields little-endian `u32`): namesz = 4, descsz = 8, type, "dsm\0", abi version, line shift. Behind it may stand one of
+//! type 2 whose contents are text: the options of the pass that are not as usual, padded with NUL to a multiple of 4.
+//!
+//! LLVM bitcode has no sections; there the name of the note's variable says the same: `__dsm_note.<abi version>.<line shift>`.
 
 /// Section name; the prefix makes LLVM and the linkers give it type `SHT_NOTE`.
 pub const SECTION: &str = ".note.dsm";
@@ -8,8 +11,33 @@ pub const SECTION: &str = ".note.dsm";
 pub const OWNER: [u8; 4] = *b"dsm\0";
 /// Note type.
 pub const TYPE: u32 = 1;
+/// Type of the note with the options.
+pub const OPTIONS_TYPE: u32 = 2;
+/// What the name of the note's variable begins with.
+pub const VARIABLE: &str = "__dsm_note.";
 /// Size of an encoded note, bytes.
 pub const SIZE: usize = 24;
+
+/// One note of the section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry<'a> {
+    /// Of [`TYPE`].
+    Note(Note),
+    /// Of [`OPTIONS_TYPE`], without the padding.
+    Options(&'a [u8]),
+}
+
+/// Header of a note of [`OPTIONS_TYPE`] whose contents, padding included, have `len` bytes.
+pub const fn options_header(len: usize) -> [u8; 16] {
+    let words = [4, len as u32, OPTIONS_TYPE, u32::from_le_bytes(OWNER)];
+    let mut out = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        out[i] = words[i / 4].to_le_bytes()[i % 4];
+        i += 1;
+    }
+    out
+}
 
 /// What a note says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +71,32 @@ impl Note {
         Some(Note { abi_version: word(4)?, line_shift: word(5)? })
     }
 
-    /// All notes of a section; a relocatable link or an archive member may hold several.
-    pub fn decode_all(mut bytes: &[u8]) -> impl Iterator<Item = Option<Note>> + '_ {
+    /// Reads the name of a note's variable behind [`VARIABLE`]; what follows the numbers does not matter.
+    pub fn from_name(text: &[u8]) -> Option<Note> {
+        let number = |text: &[u8]| -> Option<(u32, usize)> {
+            let len = text.iter().take_while(|c| c.is_ascii_digit()).count();
+            core::str::from_utf8(&text[..len]).ok()?.parse().ok().map(|n| (n, len))
+        };
+        let (abi_version, len) = number(text)?;
+        let rest = text[len..].strip_prefix(b".")?;
+        Some(Note { abi_version, line_shift: number(rest)?.0 })
+    }
+
+    /// All notes of a section; a relocatable link or an archive member may hold several. `None` for what is no note of this module's.
+    pub fn decode_all(mut bytes: &[u8]) -> impl Iterator<Item = Option<Entry<'_>>> + '_ {
         core::iter::from_fn(move || {
             if bytes.is_empty() {
                 return None;
             }
-            let note = Note::decode(bytes);
-            bytes = bytes.get(SIZE..).filter(|_| note.is_some()).unwrap_or(&[]);
-            Some(note)
+            let (entry, len) = match Note::decode(bytes) {
+                Some(note) => (Some(Entry::Note(note)), SIZE),
+                None => match options(bytes) {
+                    Some((text, len)) => (Some(Entry::Options(text)), len),
+                    None => (None, bytes.len()),
+                },
+            };
+            bytes = bytes.get(len..).unwrap_or(&[]);
+            Some(entry)
         })
     }
 
@@ -70,6 +115,14 @@ impl Note {
     }
 }
 
+/// The text of the note of [`OPTIONS_TYPE`] at the start of `bytes`, and the note's length.
+fn options(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let len = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?) as usize;
+    let text = bytes.get(16..16usize.checked_add(len)?)?;
+    let end = text.iter().position(|c| *c == 0).unwrap_or(len);
+    (bytes[..16] == options_header(len) && len.is_multiple_of(4)).then_some((&text[..end], 16 + len))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +139,23 @@ mod tests {
         assert_eq!(Note::decode(&bytes[..SIZE - 1]), None);
         bytes[12] = b'G';
         assert_eq!(Note::decode(&bytes), None);
+    }
+
+    #[test]
+    fn names_and_options_are_read() {
+        let note = Note { abi_version: 12, line_shift: 10 };
+        assert_eq!(Note::from_name(b"12.10printf"), Some(note));
+        assert_eq!(Note::from_name(b"12.10"), Some(note));
+        assert!([&b"12."[..], b".10", b"x.1", b""].iter().all(|name| Note::from_name(name).is_none()));
+        let mut bytes = [0; SIZE + 16 + 8];
+        bytes[..SIZE].copy_from_slice(&note.encode());
+        bytes[SIZE..SIZE + 16].copy_from_slice(&options_header(8));
+        bytes[SIZE + 16..SIZE + 22].copy_from_slice(b"merge,");
+        let mut all = Note::decode_all(&bytes);
+        assert_eq!(all.next(), Some(Some(Entry::Note(note))));
+        assert_eq!(all.next(), Some(Some(Entry::Options(b"merge,"))));
+        assert_eq!(all.next(), None);
+        assert!(Note::decode_all(&bytes[..SIZE + 20]).any(|entry| entry.is_none()));
     }
 
     #[test]
