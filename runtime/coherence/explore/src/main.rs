@@ -6,13 +6,17 @@ use std::time::Instant;
 
 use dsm_coherence::Fault;
 use dsm_explore::hunt::{PROGRAMS, hunt};
-use dsm_explore::program::{Bounds, generate};
-use dsm_explore::search::{exhaustive, random};
+use dsm_explore::program::{Bounds, Program, generate};
+use dsm_explore::search::exhaustive::{self, Limits};
+use dsm_explore::search::random;
 
 const USAGE: &str = "\
 usage: dsm-explore --seed N [SIZE]                      replay a random run and print what happened
        dsm-explore --random FROM COUNT [SIZE]           random schedules of generated programs
        dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules with so many delays ('all': any number)
+       dsm-explore --shape DELAYS BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each, operations of each
+                                                        process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
+                                                        meeting runs in one order
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
@@ -28,6 +32,7 @@ fn main() -> ExitCode {
         (Some("--exhaustive"), Some(from), Some(count)) => {
             exhaust(from, count, number(3).and_then(|d| d.try_into().ok()), small)
         }
+        (Some("--shape"), _, Some(blocks)) if args.len() > 5 => shape(&args, blocks as usize),
         (Some("--faults"), count, _) => {
             hunt_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
         }
@@ -76,8 +81,8 @@ fn exhaust(from: u64, count: u64, delays: Option<u8>, bounds: Bounds) -> ExitCod
     for seed in from..from + count {
         let start = Instant::now();
         let program = Rc::new(generate(seed, bounds).short());
-        match exhaustive::search(&program, exhaustive::Limits { delays, states: 10_000_000 }) {
-            Ok(covered) => println!("seed {seed}: {covered:?}, {:.1} s", start.elapsed().as_secs_f64()),
+        match exhaustive::search(&program, limits(delays, 10_000_000)) {
+            Ok(covered) => println!("seed {seed}: {covered}, {:.1} s", start.elapsed().as_secs_f64()),
             Err(failure) => {
                 failures += 1;
                 println!("seed {seed}: {}", failure.account());
@@ -85,6 +90,26 @@ fn exhaust(from: u64, count: u64, delays: Option<u8>, bounds: Bounds) -> ExitCod
         }
     }
     status(failures == 0)
+}
+
+fn limits(delays: Option<u8>, states: usize) -> Limits {
+    delays.map_or(Limits::all(states), |delays| Limits::delays(delays, states))
+}
+
+fn shape(args: &[String], blocks: usize) -> ExitCode {
+    let (delays, bytes) = (args[1].parse().ok(), args[3].parse().unwrap_or(2));
+    let threads: Vec<&str> = args[4..].iter().map(String::as_str).collect();
+    let program =
+        Rc::new(Program::parse(threads.len(), blocks, bytes, &threads).notices(2).short().closing_in_order());
+    let start = Instant::now();
+    match exhaustive::search(&program, limits(delays, 100_000_000)) {
+        Ok(covered) => println!("{covered}, {:.1} s", start.elapsed().as_secs_f64()),
+        Err(failure) => {
+            println!("{}", failure.account());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 fn hunt_faults(count: u64, names: &[String]) -> ExitCode {

@@ -95,6 +95,15 @@ pub enum Memory {
     Prompt,
 }
 
+/// Which schedules of the meetings at the end, where every thread looks at every byte, are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// All, as of the operations.
+    Free,
+    /// One, the default order, once all threads have come to the end of their operations.
+    InOrder,
+}
+
 /// A program and the shape of the machine it runs on.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -124,6 +133,8 @@ pub struct Program {
     pub memory: Memory,
     /// Whether to meet often enough at the end that twins and exclusive blocks come to rest and can be checked.
     pub settle: bool,
+    /// How the meetings at the end are scheduled by exhaustive searches.
+    pub closing: Closing,
     /// The operations of each thread of all processes.
     pub ops: Vec<Vec<Op>>,
 }
@@ -176,6 +187,7 @@ impl Program {
             fault: None,
             memory: Memory::Buffered,
             settle: true,
+            closing: Closing::Free,
             ops,
         }
     }
@@ -196,6 +208,12 @@ impl Program {
     pub fn short(mut self) -> Program {
         self.memory = Memory::Prompt;
         self.settle = false;
+        self
+    }
+
+    /// The same with one schedule for the meetings at the end.
+    pub fn closing_in_order(mut self) -> Program {
+        self.closing = Closing::InOrder;
         self
     }
 
@@ -292,6 +310,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         fault: None,
         memory: Memory::Buffered,
         settle: true,
+        closing: Closing::Free,
         roles: vec![Use::Plain; blocks * block_bytes],
         ops: vec![Vec::new(); total],
     };

@@ -83,13 +83,20 @@ impl Run {
     /// Does one thing.
     pub fn step(&mut self, choice: Choice) {
         self.steps += 1;
-        self.world.borrow_mut().visible = false;
+        {
+            let mut w = self.world.borrow_mut();
+            w.visible = false;
+            w.touched.clear();
+        }
         let Choice::Run(thread) = choice else {
             return self.world.borrow_mut().memory_step(choice);
         };
         {
             let mut w = self.world.borrow_mut();
             w.current = thread;
+            if let (true, Wait::Placed(from, to)) = (w.lazy, w.threads[thread].wait) {
+                w.place_all(from, to);
+            }
             // Steps that observe nothing move on too.
             w.observe(1);
             if self.prompt {

@@ -8,7 +8,7 @@ use dsm_coherence::{Coherence, Extent, Rank};
 
 use crate::fabric::ModelFabric;
 use crate::oracle::Clocks;
-use crate::program::{BarrierKind, Op, Program};
+use crate::program::{BarrierKind, Closing, Op, Program};
 use crate::world::{Shared, Wait, World, pause};
 
 /// One thread and what it acts on.
@@ -58,6 +58,15 @@ impl ThreadCode {
             }
         }
         let number = self.program.ops[self.thread].len();
+        if self.program.closing == Closing::InOrder {
+            self.begin(number, &"end of operations");
+            {
+                let mut w = self.world.borrow_mut();
+                w.ended += 1;
+                w.visible = true;
+            }
+            pause(&self.world, Wait::Closing).await;
+        }
         let extras = if self.program.settle { 3 } else { 1 };
         for extra in 0..extras {
             self.begin(number + 2 * extra, &"final barrier");
@@ -73,8 +82,18 @@ impl ThreadCode {
     fn begin(&self, number: usize, what: &dyn Display) {
         let mut w = self.world.borrow_mut();
         let thread = self.thread;
+        w.threads[thread].operation = number as u64 + 1;
         w.threads[thread].history = number as u64 + 1;
         w.note(|| format!("---- {what}"));
+    }
+
+    /// The thread is at a place inside its operation where its local state follows from the operation, `place` and memory: what it observed on its
+    /// way here does not matter any more.
+    fn forget(&self, place: u64) {
+        let mut w = self.world.borrow_mut();
+        let thread = self.thread;
+        // Not yet visible stores are memory: part of the state by themselves.
+        w.threads[thread].history = crate::hash::mix(w.threads[thread].operation, place);
     }
 
     fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
@@ -263,6 +282,7 @@ impl ThreadCode {
     async fn unlock(&self, lock: usize) {
         self.leave_user();
         self.release().await;
+        self.forget(1);
         pause(&self.world, Wait::Ready).await;
         let state = self.protocol.published();
         {
@@ -346,6 +366,7 @@ impl ThreadCode {
 
     async fn meet_all(&self, meeting: usize) {
         self.release().await;
+        self.forget(1);
         {
             let mut w = self.world.borrow_mut();
             w.visible = true;
@@ -355,11 +376,13 @@ impl ThreadCode {
         self.world.borrow_mut().visible = true;
         for process in 0..self.program.processes {
             self.acquire_from(process, None).await;
+            self.forget(2 + process as u64);
         }
     }
 
     async fn disseminate(&self, meeting: u32) {
         self.release().await;
+        self.forget(1);
         let (me, size) = (self.process(), self.program.processes);
         let mut distance = 1;
         let mut round = 0;
@@ -376,6 +399,7 @@ impl ThreadCode {
             pause(&self.world, Wait::Signal(meeting, round, partner)).await;
             let state = self.world.borrow().sync.signalled(meeting, round, partner);
             self.acquire_from(partner, state).await;
+            self.forget(2 + u64::from(round));
             pause(&self.world, Wait::Ready).await;
             distance *= 2;
             round += 1;

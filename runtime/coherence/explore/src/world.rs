@@ -57,6 +57,8 @@ pub enum Wait {
     LocalBarrier(usize, u32),
     /// Releases have happened beyond a number.
     Released(u64),
+    /// All threads have come to the end of their operations.
+    Closing,
     /// The thread has ended.
     Done,
 }
@@ -70,6 +72,8 @@ pub struct Thread {
     pub buffer: VecDeque<(Loc, u64)>,
     /// What it waits for.
     pub wait: Wait,
+    /// Number of its current operation, from 1 on.
+    pub operation: u64,
     /// Digest of all it has observed since its current operation began: with the operation's number, its local state.
     pub history: u64,
     /// Consecutive link loads of one block, with the number of changes to that block's links when they began.
@@ -121,6 +125,12 @@ pub struct World {
     pub current: usize,
     /// Whether the current step did anything that other threads or processes can notice or influence.
     pub visible: bool,
+    /// Threads that have come to the end of their operations.
+    pub ended: usize,
+    /// Whether posted writes are placed only where a step touches the cell; see the search of all schedules.
+    pub lazy: bool,
+    /// Posted writes under way to cells that the current step touched.
+    pub touched: Vec<u32>,
     /// First failure.
     pub failure: Option<String>,
     /// Readable account of the run, if wanted.
@@ -154,6 +164,7 @@ impl World {
                     process: t / threads,
                     buffer: VecDeque::new(),
                     wait: Wait::Ready,
+                    operation: 0,
                     history: 0,
                     hops: (Loc::MAX, 0, 0),
                 })
@@ -164,6 +175,9 @@ impl World {
             oracle,
             current: 0,
             visible: false,
+            ended: 0,
+            lazy: false,
+            touched: Vec::new(),
             failure: None,
             trace: None,
             link_changes: 0,
@@ -224,6 +238,13 @@ impl World {
         self.processes[process].threads == 1 && self.layout.class(loc) == Class::Local
     }
 
+    fn touch(&mut self, process: usize, loc: Loc) {
+        if self.lazy {
+            let here = self.posts.iter().filter(|post| (post.to, post.loc) == (process, loc));
+            self.touched.extend(here.map(|post| post.number));
+        }
+    }
+
     /// What the running thread has observed goes into its history.
     pub fn observe(&mut self, value: u64) {
         let history = &mut self.threads[self.current].history;
@@ -237,6 +258,7 @@ impl World {
         let value = match thread.buffer.iter().rev().find(|(l, _)| *l == loc) {
             Some((_, value)) => *value,
             None => {
+                self.touch(me, loc);
                 let others = self.processes[me].threads > 1;
                 if others || self.layout.class(loc) == Class::Remote {
                     self.visible = true;
@@ -272,6 +294,7 @@ impl World {
     /// A cell of any process changes.
     pub fn write(&mut self, process: usize, loc: Loc, value: u64) {
         self.visible = true;
+        self.touch(process, loc);
         let cell = &mut self.processes[process].cells[loc as usize];
         if (loc as usize) < self.layout.blocks && *cell != value {
             self.link_changes += 1;
@@ -296,6 +319,7 @@ impl World {
             return self.own_read(loc);
         }
         self.visible = true;
+        self.touch(process, loc);
         let value = self.processes[process].cells[loc as usize];
         self.observe(value);
         value
@@ -307,6 +331,7 @@ impl World {
         if process != self.me() || !self.private(process, loc) {
             self.visible = true;
         }
+        self.touch(process, loc);
         let old = self.processes[process].cells[loc as usize];
         if let Some(new) = update(old) {
             let visible = self.visible;
@@ -353,6 +378,11 @@ impl World {
         self.threads[self.current].hops.0 = Loc::MAX;
     }
 
+    /// Whether all threads have come to the end of their operations.
+    pub fn closing(&self) -> bool {
+        self.ended == self.threads.len()
+    }
+
     /// Whether what a thread waits for is there.
     pub fn satisfied(&self, wait: Wait) -> bool {
         match wait {
@@ -360,13 +390,16 @@ impl World {
             Wait::Done => false,
             Wait::Differs(p, loc, seen) => self.processes[p].cells[loc as usize] != seen,
             Wait::Equals(p, loc, value) => self.processes[p].cells[loc as usize] == value,
-            Wait::Placed(from, to) => !self.posts.iter().any(|post| post.from == from && post.to == to),
+            Wait::Placed(from, to) => {
+                self.lazy || !self.posts.iter().any(|post| post.from == from && post.to == to)
+            }
             Wait::NotExclusive(p) => !self.processes[p].exclusive,
             Wait::LockFree(lock) => self.sync.lock_free(lock),
             Wait::Arrived(meeting, count) => self.sync.arrived(meeting) >= count,
             Wait::Signal(meeting, round, process) => self.sync.signalled(meeting, round, process).is_some(),
             Wait::LocalBarrier(process, generation) => self.sync.local_generation(process) > generation,
             Wait::Released(count) => self.sync.releases > count,
+            Wait::Closing => self.closing(),
         }
     }
 
@@ -385,7 +418,41 @@ impl World {
                 out.push(Choice::Drain(t));
             }
         }
-        out.extend(self.posts.iter().map(|post| Choice::Place(post.number)));
+        let now = |post: &&Post| !self.lazy || out.is_empty() || self.is_awaited(post);
+        let placed: Vec<Choice> =
+            self.posts.iter().filter(now).map(|post| Choice::Place(post.number)).collect();
+        out.extend(placed);
+    }
+
+    /// Whether a thread that cannot go on looks at the cell that a posted write goes to, or another one goes there too.
+    fn is_awaited(&self, post: &Post) -> bool {
+        let waits = |wait| matches!(wait, Wait::Differs(p, loc, _) | Wait::Equals(p, loc, _) if (p, loc) == (post.to, post.loc));
+        self.threads.iter().any(|thread| waits(thread.wait))
+            || self.posts.iter().any(|p| p.number != post.number && (p.to, p.loc) == (post.to, post.loc))
+    }
+
+    /// Places what a process has posted to another one.
+    pub fn place_all(&mut self, from: usize, to: usize) {
+        while let Some(post) = self.posts.iter().find(|post| (post.from, post.to) == (from, to)) {
+            self.memory_step(Choice::Place(post.number));
+        }
+    }
+
+    /// Digest of memory as it is when everything posted is placed and every store visible.
+    pub fn end(&self) -> u64 {
+        let mut d = Digest::default();
+        for (p, process) in self.processes.iter().enumerate() {
+            let mut cells = process.cells.clone();
+            for thread in self.threads.iter().filter(|thread| thread.process == p) {
+                thread.buffer.iter().for_each(|(loc, value)| cells[*loc as usize] = *value);
+            }
+            for post in self.posts.iter().filter(|post| post.to == p) {
+                cells[post.loc as usize] = post.value;
+            }
+            d.add_all(&cells);
+            d.add(process.twin_live.iter().fold(1, |a, live| a << 1 | u64::from(*live)));
+        }
+        d.value()
     }
 
     /// Lets memory act.

@@ -1,10 +1,19 @@
 //! All schedules of a program, depth first. Futures cannot be copied, so each branch is run again from the start; states that were met
 //! before are not entered again, and a step that nobody else can notice is not a choice.
 //!
+//! A state is memory, what is under way to it, and for each thread the sequence of values that it has observed since its operation began: a thread is a
+//! deterministic function of these.
+//!
+//! Reduction of posted writes: where a write is placed matters to those only who touch its cell. In each state the search lets every thread take
+//! its next step; a posted write is placed as an alternative only to a step that was seen to touch its cell, or if a waiting thread looks
+//! there, or if another one goes there too. A flush places what is left. The steps left out are independent of all others until one of these
+//! happens, so the set of steps taken is persistent; and since every write is placed at the next flush at the latest, none is put off for ever.
+//!
 //! With a bound on delays, only schedules that leave the default order (the running thread first, stores as late as possible) at most so
 //! often are searched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::rc::Rc;
 
 use super::Failure;
@@ -19,10 +28,12 @@ pub struct Limits {
     pub delays: Option<u8>,
     /// States after which the search gives up.
     pub states: usize,
+    /// Whether posted writes are placed only where it matters. Not with a bound on delays.
+    pub reduce: bool,
 }
 
 /// What a search covered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Coverage {
     /// Different states met.
     pub states: usize,
@@ -30,12 +41,45 @@ pub struct Coverage {
     pub runs: usize,
     /// Whether nothing was left out.
     pub complete: bool,
+    /// What memory can be like when all operations have ended; only of programs whose closing is in order.
+    pub ends: HashSet<u64>,
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = if self.complete { "complete" } else { "given up" };
+        write!(f, "{} states, {} runs, {} ends, {all}", self.states, self.runs, self.ends.len())
+    }
 }
 
 struct Frame {
     choices: Vec<Choice>,
     next: usize,
     delays: u8,
+}
+
+impl Limits {
+    /// All schedules, up to so many states.
+    pub fn all(states: usize) -> Limits {
+        Limits { delays: None, states, reduce: true }
+    }
+
+    /// Schedules with at most so many delays.
+    pub fn delays(delays: u8, states: usize) -> Limits {
+        Limits { delays: Some(delays), states, reduce: false }
+    }
+}
+
+impl Frame {
+    /// Posted writes to cells that the step touched may as well be placed before it.
+    fn add_touched(&mut self, run: &Run) {
+        for number in &run.world.borrow().touched {
+            let choice = Choice::Place(*number);
+            if !self.choices.contains(&choice) {
+                self.choices.push(choice);
+            }
+        }
+    }
 }
 
 /// Searches. `Err` at the first failure.
@@ -48,9 +92,14 @@ pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure
     loop {
         coverage.runs += 1;
         let mut run = Run::new(program, false);
+        run.world.borrow_mut().lazy = limits.reduce && limits.delays.is_none();
         for frame in &frames {
             run.step(frame.choices[frame.next]);
         }
+        if let Some(frame) = frames.last_mut() {
+            frame.add_touched(&run);
+        }
+        let mut closed = false;
         loop {
             run.choices(&mut choices);
             if run.finished(&choices) {
@@ -58,8 +107,13 @@ pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure
             }
             let delays =
                 frames.last().map_or(most, |f| f.delays - u8::from(limits.delays.is_some() && f.next > 0));
+            let closing = run.world.borrow().closing();
+            if closing && !closed {
+                coverage.ends.insert(run.world.borrow().end());
+            }
+            closed = closing;
             // Where nothing is to be chosen, the next choice recognises the state.
-            if choices.len() > 1 {
+            if choices.len() > 1 && !closing {
                 let digest =
                     run.digest() ^ (run.world.borrow().current as u64 * u64::from(limits.delays.is_some()));
                 match visited.get(&digest) {
@@ -71,10 +125,14 @@ pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure
                 choices.truncate(1);
             }
             run.step(choices[0]);
-            if !run.world.borrow().visible {
+            if !run.world.borrow().visible || closing {
                 choices.truncate(1);
             }
-            frames.push(Frame { choices: choices.clone(), next: 0, delays });
+            let mut frame = Frame { choices: choices.clone(), next: 0, delays };
+            if !closing {
+                frame.add_touched(&run);
+            }
+            frames.push(frame);
         }
         if let Some(why) = run.failure() {
             let schedule = frames.iter().map(|f| f.choices[f.next]).collect();
