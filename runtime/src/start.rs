@@ -69,6 +69,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     }
     omp::fork::mark_initial_thread();
     omp::display_environment_at_start();
+    omp::affinity::start();
     sync::user_threads_enter();
     // SAFETY: a plain function, too; it runs after what the program registers, as destructors do.
     unsafe { libc::atexit(run_destructors) };

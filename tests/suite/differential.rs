@@ -33,6 +33,7 @@ macro_rules! programs {
 
 programs! {
     abort_status
+    affinity
     arguments
     atomic_float
     atomic_int

@@ -3,7 +3,7 @@
 //! It is the runtime's own source file, compiled a second time: the launcher must not link the runtime, which
 //! brings a `main` of its own.
 
-#[path = "../../../runtime/src/config.rs"]
+#[path = "../../../runtime/src/config/mod.rs"]
 #[allow(dead_code, reason = "the launcher only prints the table")]
 mod config;
 

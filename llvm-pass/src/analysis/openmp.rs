@@ -20,6 +20,7 @@ pub struct Entry {
 pub fn is_openmp(name: &str) -> bool {
     name.starts_with("__kmpc_")
         || name.starts_with("omp_")
+        || name.starts_with("ompc_")
         || name.starts_with("kmp_")
         || name.starts_with("__tgt_")
 }

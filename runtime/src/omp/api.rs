@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::frame::{self, Frame, Icv};
 use super::icv_words::schedule_kind;
-use super::{get, put, task};
+use super::{affinity, get, put, task};
 use crate::config::{self, Schedule};
 
 macro_rules! queries {
@@ -80,7 +80,7 @@ queries! {
     omp_get_max_task_priority omp_get_max_task_priority_ -> i32 = config::get().max_task_priority as i32;
     omp_get_wtime omp_get_wtime_ -> f64 = seconds();
     omp_get_wtick omp_get_wtick_ -> f64 = 1e-9;
-    omp_get_default_device omp_get_default_device_ -> i32 = 0;
+    omp_get_default_device omp_get_default_device_ -> i32 = icv().device;
     omp_is_initial_device omp_is_initial_device_ -> i32 = 1;
     omp_get_num_devices omp_get_num_devices_ -> i32 = 0;
     omp_get_initial_device omp_get_initial_device_ -> i32 = 0;
@@ -90,10 +90,10 @@ queries! {
     omp_get_max_teams omp_get_max_teams_ -> i32 = config::get().num_teams as i32;
     omp_get_teams_thread_limit omp_get_teams_thread_limit_ -> i32 = config::get().teams_thread_limit as i32;
     omp_get_cancellation omp_get_cancellation_ -> i32 = i32::from(config::get().cancellation);
-    omp_get_proc_bind omp_get_proc_bind_ -> i32 = 0;
-    omp_get_num_places omp_get_num_places_ -> i32 = 0;
-    omp_get_place_num omp_get_place_num_ -> i32 = -1;
-    omp_get_partition_num_places omp_get_partition_num_places_ -> i32 = 0;
+    omp_get_proc_bind omp_get_proc_bind_ -> i32 = affinity::next_binding() as i32;
+    omp_get_num_places omp_get_num_places_ -> i32 = affinity::places().len() as i32;
+    omp_get_place_num omp_get_place_num_ -> i32 = affinity::place_number();
+    omp_get_partition_num_places omp_get_partition_num_places_ -> i32 = affinity::partition().len() as i32;
     kmp_get_stacksize kmp_get_stacksize_ -> i32 = config::get().native_stack_bytes.min(i32::MAX as usize) as i32;
     kmp_get_stacksize_s kmp_get_stacksize_s_ -> usize = config::get().native_stack_bytes;
     kmp_get_blocktime kmp_get_blocktime_ -> i32 = (config::get().spin_us() / 1000) as i32;
@@ -114,14 +114,14 @@ with_int! {
             icv.max_active_levels = n as u32;
         }
     });
-    omp_set_default_device omp_set_default_device_(device) = ();
+    omp_set_default_device omp_set_default_device_(device) = change(|icv| icv.device = device);
     omp_set_num_teams omp_set_num_teams_(n) = frame::current().requested_teams.set((n.max(0) as u32, 0));
     omp_set_teams_thread_limit omp_set_teams_thread_limit_(n) = ();
     kmp_set_blocktime kmp_set_blocktime_(ms) = ();
     kmp_set_library kmp_set_library_(kind) = ();
     kmp_set_stacksize kmp_set_stacksize_(bytes) = ();
     kmp_set_disp_num_buffers kmp_set_disp_num_buffers_(n) = ();
-    omp_get_place_num_procs omp_get_place_num_procs_(place) -> i32 = 0;
+    omp_get_place_num_procs omp_get_place_num_procs_(place) -> i32 = affinity::processors_of(place);
     omp_display_env omp_display_env_(verbose) = super::display_environment(verbose != 0);
     omp_pause_resource_all omp_pause_resource_all_(kind) -> i32 = 1;
     omp_get_ancestor_thread_num omp_get_ancestor_thread_num_(level) -> i32 = {

@@ -11,7 +11,7 @@ use super::ring::{Ring, control};
 use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
-use super::{Loc, icv_words};
+use super::{Loc, affinity, icv_words};
 use crate::{config, memory, race, sync};
 
 thread_local! {
@@ -36,6 +36,7 @@ pub fn is_initial_thread() -> bool {
 pub fn fork(task: Microtask, args: Vec<usize>) {
     let frame = frame::current();
     let icv = frame.icv.get();
+    let places = affinity::next_region(frame);
     let clause = frame.requested_threads.replace(0);
     let mut size = match clause {
         0 => super::default_team(frame),
@@ -60,6 +61,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
         parent: frame,
         icv: child_icv(icv, frame.level + 1),
         league: frame.league.get(),
+        places,
     };
     let spread = INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
     let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
@@ -107,6 +109,7 @@ fn fork_processes(size: u32, work: Work) {
         u64::from(work.active_level),
         u64::from(work.league.team),
         u64::from(work.league.teams),
+        work.places.encode(),
     ];
     message.extend(icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
@@ -137,7 +140,7 @@ pub fn serve() {
         let (size, participants) = (word(1), word(2));
         let lower = first_thread(size, sync::rank(), participants);
         let upper = first_thread(size, sync::rank() + 1, participants);
-        let args = 8 + icv_words::COUNT;
+        let args = 9 + icv_words::COUNT;
         let work = Work {
             // SAFETY: the address of an outlined function in process 0; images lie at equal addresses.
             task: unsafe { std::mem::transmute::<usize, Microtask>(message[0] as usize) },
@@ -145,8 +148,9 @@ pub fn serve() {
             level: word(4),
             active_level: word(5),
             parent: std::ptr::null(),
-            icv: icv_words::decode(&message[8..args]),
+            icv: icv_words::decode(&message[9..args]),
             league: League { team: word(6), teams: word(7) },
+            places: affinity::Region::decode(message[8]),
         };
         let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
         team.run(work);
@@ -249,10 +253,6 @@ pub extern "C" fn __kmpc_push_num_threads_strict(
 ) {
     __kmpc_push_num_threads(loc, gtid, threads);
 }
-
-/// `proc_bind` of the next region; threads are not bound.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_push_proc_bind(_loc: Loc, _gtid: i32, _bind: i32) {}
 
 /// `num_teams` and `thread_limit` of the next league.
 #[unsafe(no_mangle)]

@@ -26,6 +26,8 @@ pub struct Icv {
     pub schedule: Schedule,
     /// `thread-limit-var`.
     pub thread_limit: u32,
+    /// `default-device-var`.
+    pub device: i32,
 }
 
 impl Icv {
@@ -35,9 +37,10 @@ impl Icv {
         Icv {
             threads: config.num_threads.first().copied().unwrap_or(0),
             dynamic: config.dynamic,
-            max_active_levels: config.max_active_levels,
+            max_active_levels: config.max_active_levels(),
             schedule: config.schedule,
             thread_limit: config.thread_limit,
+            device: config.default_device,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::frame::Icv;
 use crate::config::{Schedule, ScheduleKind};
 
 /// Number of words.
-pub const COUNT: usize = 5;
+pub const COUNT: usize = 6;
 
 /// To words.
 pub fn encode(icv: Icv) -> [u64; COUNT] {
@@ -16,6 +16,7 @@ pub fn encode(icv: Icv) -> [u64; COUNT] {
             | u64::from(icv.schedule.monotonic) << 8
             | u64::from(icv.schedule.chunk) << 32,
         u64::from(icv.thread_limit),
+        u64::from(icv.device as u32),
     ]
 }
 
@@ -31,6 +32,7 @@ pub fn decode(words: &[u64]) -> Icv {
             monotonic: words[3] >> 8 & 1 != 0,
         },
         thread_limit: words[4] as u32,
+        device: words[5] as i32,
     }
 }
 

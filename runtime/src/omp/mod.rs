@@ -3,6 +3,8 @@
 //! Files by construct; [`frame`] and [`team`] hold the state they share. Nothing in the data path allocates or
 //! sleeps except where a construct has to wait.
 
+pub mod affinity;
+pub mod affinity_format;
 pub mod api;
 pub mod constructs;
 pub mod dispatch;
@@ -25,9 +27,9 @@ pub mod threadprivate;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::check;
 use crate::config::{self, DisplayEnv};
 use crate::job::Job;
-use crate::{check, sync};
 use frame::Frame;
 
 /// `ident_t *`: source positions; the runtime does not look inside.
@@ -47,7 +49,7 @@ pub fn init(job: &Job) {
 
 /// Processors this process may use.
 pub fn processors() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+    affinity::processors().len() as u32
 }
 
 /// Threads of a default team over all processes.
@@ -98,39 +100,7 @@ pub fn display_environment_at_start() {
     }
 }
 
-/// Prints the settings in the form the specification gives.
+/// Prints the settings in libomp's form.
 pub fn display_environment(verbose: bool) {
-    let c = config::get();
-    let chunk = if c.schedule.chunk > 0 { format!(",{}", c.schedule.chunk) } else { String::new() };
-    eprintln!("\nOPENMP DISPLAY ENVIRONMENT BEGIN\n   _OPENMP='202011'");
-    let settings = [
-        ("OMP_NUM_THREADS", threads_in_job().to_string()),
-        ("OMP_SCHEDULE", format!("{:?}{chunk}", c.schedule.kind).to_uppercase()),
-        ("OMP_DYNAMIC", c.dynamic.to_string().to_uppercase()),
-        ("OMP_STACKSIZE", format!("{}B", c.native_stack_bytes)),
-        ("OMP_WAIT_POLICY", format!("{:?}", c.wait_policy).to_uppercase()),
-        ("OMP_THREAD_LIMIT", c.thread_limit.to_string()),
-        ("OMP_MAX_ACTIVE_LEVELS", c.max_active_levels.to_string()),
-        ("OMP_PROC_BIND", c.proc_bind.clone()),
-        ("OMP_PLACES", c.places.clone()),
-        ("OMP_CANCELLATION", c.cancellation.to_string().to_uppercase()),
-    ];
-    for (name, value) in settings {
-        eprintln!("  [host] {name}='{value}'");
-    }
-    if verbose {
-        eprintln!(
-            "  [host] DSM processes='{}' DSM_BLOCK='{}' DSM_HEAP='{}'",
-            sync::size(),
-            c.block_bytes,
-            c.heap_bytes
-        );
-        eprintln!(
-            "  [host] DSM_STACK='{}' DSM_NOTICES='{}' DSM_SPIN='{}'",
-            c.stack_bytes,
-            c.notices,
-            c.spin_us()
-        );
-    }
-    eprintln!("OPENMP DISPLAY ENVIRONMENT END\n");
+    eprint!("{}", config::show::display(config::get(), verbose, |name| std::env::var(name).ok()));
 }

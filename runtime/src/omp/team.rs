@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
+use super::affinity;
 use super::event::{Event, blocked};
 use super::frame::{self, Frame, Icv, League};
 use super::reduce::Gather;
@@ -48,6 +49,8 @@ pub struct Work {
     pub icv: Icv,
     /// The league.
     pub league: League,
+    /// Where the members run.
+    pub places: affinity::Region,
 }
 
 /// See the module.
@@ -210,9 +213,12 @@ impl Team {
         frame.league.set(work.league);
         frame::with(&frame, || {
             sync::user_threads_enter();
-            // SAFETY: compiler and caller agree on the arguments of the outlined function.
-            unsafe { call(work.task, tid, &work.args) };
-            task::end_implicit(&frame);
+            affinity::with(work.places, tid, self.size, || {
+                affinity::display_changed(&frame);
+                // SAFETY: compiler and caller agree on the arguments of the outlined function.
+                unsafe { call(work.task, tid, &work.args) };
+                task::end_implicit(&frame);
+            });
             sync::user_threads_leave();
         });
         frame.construct.get()

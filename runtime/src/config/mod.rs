@@ -4,8 +4,16 @@
 //! never change; what `omp_set_*` changes lives in the task's own control variables. An unknown `DSM_*` name and
 //! a malformed value give one warning in process 0 and leave the default.
 
+pub mod affinity;
+mod parse;
+pub mod show;
+
 use std::fmt::Write as _;
 use std::sync::OnceLock;
+
+use affinity::{Binding, Places};
+pub use parse::bytes;
+use parse::*;
 
 /// Most threads of one process; the shared stacks' address space is laid out for this many.
 pub const MAX_THREADS: u32 = 256;
@@ -105,12 +113,26 @@ pub struct Config {
     pub display_env: DisplayEnv,
     /// `OMP_THREAD_LIMIT`: most threads of a team.
     pub thread_limit: u32,
-    /// `OMP_MAX_ACTIVE_LEVELS`.
-    pub max_active_levels: u32,
-    /// `OMP_PROC_BIND`, as given.
-    pub proc_bind: String,
-    /// `OMP_PLACES`, as given.
-    pub places: String,
+    /// `OMP_MAX_ACTIVE_LEVELS` or what `OMP_NESTED` stands for; `None` if neither is given.
+    pub max_active_levels_given: Option<u32>,
+    /// `OMP_PROC_BIND`: policies by nesting level; empty if not given.
+    pub proc_bind: Vec<Binding>,
+    /// `OMP_PLACES`.
+    pub places: Option<Places>,
+    /// `OMP_DISPLAY_AFFINITY`: print where threads run.
+    pub display_affinity: bool,
+    /// `OMP_AFFINITY_FORMAT`.
+    pub affinity_format: String,
+    /// `OMP_DEFAULT_DEVICE`.
+    pub default_device: i32,
+    /// `OMP_ALLOCATOR`, as given.
+    pub allocator: String,
+    /// `OMP_TARGET_OFFLOAD`, in capitals.
+    pub target_offload: &'static str,
+    /// `OMP_TOOL`.
+    pub tool: &'static str,
+    /// `OMP_TOOL_LIBRARIES`, as given.
+    pub tool_libraries: String,
     /// `OMP_CANCELLATION`.
     pub cancellation: bool,
     /// `OMP_MAX_TASK_PRIORITY`.
@@ -141,9 +163,16 @@ impl Default for Config {
             wait_policy: WaitPolicy::Default,
             display_env: DisplayEnv::No,
             thread_limit: i32::MAX as u32,
-            max_active_levels: 1,
-            proc_bind: "false".into(),
-            places: String::new(),
+            max_active_levels_given: None,
+            proc_bind: Vec::new(),
+            places: None,
+            display_affinity: false,
+            affinity_format: affinity::DEFAULT_FORMAT.into(),
+            default_device: 0,
+            allocator: "omp_default_mem_alloc".into(),
+            target_offload: "DEFAULT",
+            tool: "enabled",
+            tool_libraries: String::new(),
             cancellation: false,
             max_task_priority: 0,
             num_teams: 0,
@@ -161,6 +190,18 @@ impl Config {
             (WaitPolicy::Active, None) => 200_000,
             (WaitPolicy::Passive, None) => 0,
         }
+    }
+
+    /// Active levels that may be nested: with lists by level and nothing else given, any number.
+    pub fn max_active_levels(&self) -> u32 {
+        let listed = self.num_threads.len() > 1 || self.proc_bind.len() > 1;
+        self.max_active_levels_given.unwrap_or(if listed { i32::MAX as u32 } else { 1 })
+    }
+
+    /// How threads at a nesting level are bound.
+    pub fn binding(&self, level: usize) -> Binding {
+        let unset = if self.places.is_some() { Binding::Spread } else { Binding::False };
+        self.proc_bind.get(level).or(self.proc_bind.last()).copied().unwrap_or(unset)
     }
 
     /// Reads all variables through `lookup`; gives the complaints along.
@@ -243,7 +284,7 @@ pub fn help() -> String {
 pub fn page() -> String {
     let mut out = String::from(
         "# Environment variables\n\n\
-         <!-- Made by `cargo run -q -p dsm-cc --example environment > book/src/environment.md` from runtime/src/config.rs. -->\n\n\
+         <!-- Made by `cargo run -q -p dsm-cc --example environment > book/src/environment.md` from runtime/src/config/mod.rs. -->\n\n\
          What programs built by `dsm-cc` obey; `dsm-run --help-env` prints the same. A malformed value or an unknown name that starts with\n\
          `DSM_` gets one warning, and the default is used. Sizes take the suffixes `K`, `M` and `G`.\n",
     );
@@ -271,13 +312,17 @@ pub struct Variable {
     /// What it does.
     pub help: &'static str,
     set: fn(&mut Config, &str) -> Result<(), String>,
+    /// What stands behind the name in the display of `OMP_DISPLAY_ENV`, for variables of OpenMP.
+    show: Option<fn(&Config) -> String>,
 }
 
 macro_rules! variables {
-    ($($name:literal, $values:literal, $default:literal, $help:literal, $set:expr;)*) => {
+    (@show) => { None };
+    (@show $show:expr) => { Some($show) };
+    ($($name:literal, $values:literal, $default:literal, $help:literal, $set:expr $(, $show:expr)?;)*) => {
         /// Every variable that the runtime knows.
         pub static VARIABLES: &[Variable] = &[
-            $(Variable { name: $name, values: $values, default: $default, help: $help, set: $set },)*
+            $(Variable { name: $name, values: $values, default: $default, help: $help, set: $set, show: variables!(@show $($show)?) },)*
         ];
     };
 }
@@ -309,134 +354,63 @@ variables! {
     "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
     "DSM_DISABLE", "0|1", "0", "dsm-cc acts as the plain compiler; has no effect at run time.", |_, _| Ok(());
     "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level.",
-        |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas");
+        |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas"), show::num_threads;
     "OMP_SCHEDULE", "[monotonic:|nonmonotonic:]static|dynamic|guided|auto[,CHUNK]", "static",
         "What schedule(runtime) means.",
-        |c, s| set(&mut c.schedule, schedule(s), "a schedule such as dynamic,4");
+        |c, s| set(&mut c.schedule, schedule(s), "a schedule such as dynamic,4"), show::schedule;
     "OMP_DYNAMIC", "true|false", "false", "Accepted; teams always have the size asked for.",
-        |c, s| set(&mut c.dynamic, boolean(s), "true or false");
+        |c, s| set(&mut c.dynamic, boolean(s), "true or false"), |c| show::truth(c.dynamic);
     "OMP_STACKSIZE", "SIZE[B|K|M|G]", "8M", "Native stack of each team thread; a bare number counts kilobytes.",
         |c, s| set(&mut c.native_stack_bytes, kilobytes(s).filter(|b| (1 << 14..=1 << 40).contains(b)),
-            "a size from 16K, for example 16M");
+            "a size from 16K, for example 16M"), |c| show::size(c.native_stack_bytes);
     "OMP_WAIT_POLICY", "active|passive", "spin briefly, then sleep", "How waiting threads spend their time.",
-        |c, s| set(&mut c.wait_policy, wait_policy(s), "active or passive");
-    "OMP_DISPLAY_ENV", "true|false|verbose", "false", "Print the settings at start.",
-        |c, s| set(&mut c.display_env, display_env(s), "true, false or verbose");
+        |c, s| set(&mut c.wait_policy, wait_policy(s), "active or passive"), show::wait_policy;
+    "OMP_DISPLAY_ENV", "true|false|verbose", "false", "Print the settings at start; verbose: those of the runtime, too.",
+        |c, s| set(&mut c.display_env, display_env(s), "true, false or verbose"), show::display_env;
     "OMP_THREAD_LIMIT", "N", "2147483647", "Most threads of a team.",
-        |c, s| set(&mut c.thread_limit, positive(s), "a positive number");
-    "OMP_MAX_ACTIVE_LEVELS", "N", "1", "Nested parallel regions deeper than this run in one thread.",
-        |c, s| set(&mut c.max_active_levels, s.parse().ok().filter(|n| *n <= i32::MAX as u32), "a number");
+        |c, s| set(&mut c.thread_limit, positive(s), "a positive number"), |c| show::quoted(c.thread_limit);
+    "OMP_MAX_ACTIVE_LEVELS", "N", "1; more if OMP_NUM_THREADS or OMP_PROC_BIND is a list",
+        "Nested parallel regions deeper than this run in one thread.",
+        |c, s| set(&mut c.max_active_levels_given, number(s).map(Some), "a number"), |c| show::quoted(c.max_active_levels());
     "OMP_NESTED", "true|false", "false", "Deprecated: true stands for OMP_MAX_ACTIVE_LEVELS=2147483647.",
-        |c, s| boolean(s).map(|on| if on { c.max_active_levels = i32::MAX as u32 }).ok_or("true or false".into());
-    "OMP_PROC_BIND", "false|true|primary|close|spread", "false", "Accepted and reported; threads are not bound.",
-        |c, s| set(&mut c.proc_bind, Some(s.to_ascii_lowercase()), "");
-    "OMP_PLACES", "PLACES", "", "Accepted and reported; threads are not bound.",
-        |c, s| set(&mut c.places, Some(s.to_owned()), "");
+        |c, s| boolean(s).map(|on| c.max_active_levels_given = Some(if on { i32::MAX as u32 } else { 1 })).ok_or("true or false".into()),
+        |c| format!(": deprecated; max-active-levels-var={}", c.max_active_levels());
+    "OMP_PROC_BIND", "false|true or LIST of primary|close|spread", "false, or spread if OMP_PLACES is set",
+        "How threads of teams are bound to places, by nesting level. The places are those of the machine, for all processes.",
+        |c, s| set(&mut c.proc_bind, affinity::bindings(s), "false, true, or a list of primary, close and spread"), show::proc_bind;
+    "OMP_PLACES", "threads|cores|ll_caches|sockets|numa_domains[(N)] or LIST", "cores",
+        "Places that threads are bound to: a list is one of places such as {0:4},{4:4} or {0:2}:4:2.",
+        |c, s| set(&mut c.places, affinity::places(s).map(Some), "an abstract name or a list of places such as {0,1},{2:2}"),
+        |c| show::optional(c.places.as_ref());
+    "OMP_DISPLAY_AFFINITY", "true|false", "false", "Print where the threads of a team run when that changes.",
+        |c, s| set(&mut c.display_affinity, boolean(s), "true or false"), |c| show::truth(c.display_affinity);
+    "OMP_AFFINITY_FORMAT", "FORMAT", "OMP: pid %P tid %i thread %n bound to OS proc set {%A}", "What is printed then.",
+        |c, s| set(&mut c.affinity_format, Some(s.to_owned()), ""), |c| show::quoted(&c.affinity_format);
     "OMP_CANCELLATION", "true|false", "false", "Whether cancel constructs take effect.",
-        |c, s| set(&mut c.cancellation, boolean(s), "true or false");
+        |c, s| set(&mut c.cancellation, boolean(s), "true or false"), |c| show::truth(c.cancellation);
     "OMP_MAX_TASK_PRIORITY", "N", "0", "Largest value of the priority clause that is told apart.",
-        |c, s| set(&mut c.max_task_priority, s.parse().ok(), "a number");
+        |c, s| set(&mut c.max_task_priority, number(s), "a number"), |c| show::quoted(c.max_task_priority);
     "OMP_NUM_TEAMS", "N", "1", "Teams of a league whose construct names no number.",
-        |c, s| set(&mut c.num_teams, positive(s), "a positive number");
+        |c, s| set(&mut c.num_teams, positive(s), "a positive number"), |c| show::quoted(c.num_teams);
     "OMP_TEAMS_THREAD_LIMIT", "N", "", "Most threads of each team of a league.",
-        |c, s| set(&mut c.teams_thread_limit, positive(s), "a positive number");
-    "OMP_DEFAULT_DEVICE", "N", "", "Accepted; there is no device but the host.", |_, _| Ok(());
-    "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "", "Accepted; there is no device but the host.", |_, _| Ok(());
+        |c, s| set(&mut c.teams_thread_limit, positive(s), "a positive number"), |c| show::quoted(c.teams_thread_limit);
+    "OMP_DEFAULT_DEVICE", "N", "0", "What omp_get_default_device returns; there is no device but the host.",
+        |c, s| set(&mut c.default_device, number(s).map(|n| n as i32), "a number"), |c| show::quoted(c.default_device);
+    "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "default", "Accepted; there is no device but the host.",
+        |c, s| set(&mut c.target_offload, word(s, &["DISABLED", "DEFAULT", "MANDATORY"]), "disabled, default or mandatory"),
+        |c| format!("={}", c.target_offload);
+    "OMP_ALLOCATOR", "NAME", "omp_default_mem_alloc", "Accepted; all allocators are the shared heap.",
+        |c, s| set(&mut c.allocator, Some(s.to_owned()), ""), |c| show::quoted(&c.allocator);
+    "OMP_TOOL", "enabled|disabled", "enabled", "Accepted; there is no tools interface.",
+        |c, s| set(&mut c.tool, word(s, &["enabled", "disabled"]), "enabled or disabled"), |c| show::quoted(c.tool);
+    "OMP_TOOL_LIBRARIES", "PATHS", "", "Accepted; there is no tools interface.",
+        |c, s| set(&mut c.tool_libraries, Some(s.to_owned()), ""),
+        |c| show::optional((!c.tool_libraries.is_empty()).then_some(&c.tool_libraries));
 }
 
 fn set<T>(slot: &mut T, value: Option<T>, wanted: &str) -> Result<(), String> {
     *slot = value.ok_or_else(|| wanted.to_owned())?;
     Ok(())
-}
-
-fn boolean(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "1" | "true" | "yes" | "on" => Some(true),
-        "0" | "false" | "no" | "off" => Some(false),
-        _ => None,
-    }
-}
-
-fn positive(text: &str) -> Option<u32> {
-    text.trim().parse().ok().filter(|n| (1..=i32::MAX as u32).contains(n))
-}
-
-fn list(text: &str) -> Option<Vec<u32>> {
-    text.split(',').map(positive).collect()
-}
-
-/// A size with an optional suffix; `unit` is that of a bare number.
-fn size(text: &str, unit: usize) -> Option<usize> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" => unit,
-        "B" => 1,
-        "K" | "KB" | "KIB" => 1 << 10,
-        "M" | "MB" | "MIB" => 1 << 20,
-        "G" | "GB" | "GIB" => 1 << 30,
-        "T" | "TB" | "TIB" => 1 << 40,
-        _ => return None,
-    };
-    digits.trim().parse::<usize>().ok()?.checked_mul(factor)
-}
-
-/// A size in bytes with an optional suffix.
-pub fn bytes(text: &str) -> Option<usize> {
-    size(text, 1)
-}
-
-fn kilobytes(text: &str) -> Option<usize> {
-    size(text, 1 << 10)
-}
-
-fn schedule(text: &str) -> Option<Schedule> {
-    let lower = text.to_ascii_lowercase();
-    let (modifier, rest) = match lower.split_once(':') {
-        Some((modifier, rest)) => (Some(modifier.trim()), rest),
-        None => (None, lower.as_str()),
-    };
-    let (name, chunk) = match rest.split_once(',') {
-        Some((name, chunk)) => (name, positive(chunk)?),
-        None => (rest, 0),
-    };
-    let kind = match name.trim() {
-        "static" => ScheduleKind::Static,
-        "dynamic" => ScheduleKind::Dynamic,
-        "guided" => ScheduleKind::Guided,
-        "auto" => ScheduleKind::Auto,
-        _ => return None,
-    };
-    let monotonic = match modifier {
-        Some("monotonic") => true,
-        Some("nonmonotonic") => false,
-        Some(_) => return None,
-        None => kind == ScheduleKind::Static,
-    };
-    Some(Schedule { kind, chunk, monotonic })
-}
-
-fn race_mode(text: &str) -> Option<RaceMode> {
-    match text.to_ascii_lowercase().as_str() {
-        "report" => Some(RaceMode::Report),
-        "abort" => Some(RaceMode::Abort),
-        other => boolean(other).map(|on| if on { RaceMode::Report } else { RaceMode::Off }),
-    }
-}
-
-fn wait_policy(text: &str) -> Option<WaitPolicy> {
-    match text.to_ascii_lowercase().as_str() {
-        "active" => Some(WaitPolicy::Active),
-        "passive" => Some(WaitPolicy::Passive),
-        _ => None,
-    }
-}
-
-fn display_env(text: &str) -> Option<DisplayEnv> {
-    if text.eq_ignore_ascii_case("verbose") {
-        return Some(DisplayEnv::Verbose);
-    }
-    boolean(text).map(|on| if on { DisplayEnv::Yes } else { DisplayEnv::No })
 }
 
 #[cfg(test)]
@@ -478,6 +452,15 @@ mod tests {
             ("OMP_SCHEDULE", "dynamic,0"),
             ("OMP_SCHEDULE", "fast"),
             ("OMP_WAIT_POLICY", "lazy"),
+            ("OMP_PROC_BIND", "near"),
+            ("OMP_PROC_BIND", "close,true"),
+            ("OMP_PLACES", "corners"),
+            ("OMP_PLACES", "{0,1"),
+            ("OMP_PLACES", "{0:0}"),
+            ("OMP_MAX_ACTIVE_LEVELS", "-1"),
+            ("OMP_DEFAULT_DEVICE", "gpu"),
+            ("OMP_TARGET_OFFLOAD", "never"),
+            ("OMP_TOOL", "on"),
             ("DSM_RACE", "find"),
         ] {
             let (config, complaints) = read(&[(name, value)]);
@@ -505,7 +488,7 @@ mod tests {
     #[test]
     fn the_page_of_the_book_is_current() {
         let remedy = "run: cargo run -q -p dsm-cc --example environment > book/src/environment.md";
-        assert!(page() == include_str!("../../book/src/environment.md"), "{remedy}");
+        assert!(page() == include_str!("../../../book/src/environment.md"), "{remedy}");
         assert!(VARIABLES.iter().all(|v| ["DSM_", "OMP_"].iter().any(|p| v.name.starts_with(p))));
     }
 
