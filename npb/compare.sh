@@ -5,27 +5,16 @@
 #
 # Columns: seconds as the programs report them (NPB's "Time in seconds"). Ratio = native / ours: above 1 ours is faster.
 #   1x1 against one OpenMP thread; 1x2 and 2x1 (processes x threads) against two.
-# BIN_DIR: where dsm-cc and dsm-run are; NATIVE: the plain compiler; CFLAGS for both.
+# BIN_DIR, NATIVE, CFLAGS: see scripts/timing.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 class=${1:-A}
 runs=${2:-5}
 [ $# -lt 2 ] && set -- || shift 2
 [ $# -gt 0 ] || set -- ep cg is mg ft
-bin=${BIN_DIR:-$here/../target/release}
-native=${NATIVE:-clang-22}
-flags=${CFLAGS:--O3 -march=native -fopenmp}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$here/../scripts/timing.sh"
 
-# One run: its time, or the end of the comparison if it did not verify.
-seconds() {
-    "$@" >"$work/out" 2>&1 || { cat "$work/out" >&2; exit 1; }
-    grep -q 'Verification *= *SUCCESSFUL' "$work/out" || { cat "$work/out" >&2; exit 1; }
-    awk '/Time in seconds/ { print $NF }' "$work/out"
-}
-
-median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+run() { seconds 'Verification *= *SUCCESSFUL' 'Time in seconds' "$@"; }
 
 printf '%-6s %9s %9s %6s   %9s %9s %6s %9s %6s\n' kernel native1 1x1 ratio native2 1x2 ratio 2x1 ratio
 for kernel in "$@"; do
@@ -33,11 +22,11 @@ for kernel in "$@"; do
     make -s -C "$here" "$kernel" CLASS="$class" CC="$bin/dsm-cc" CFLAGS="$flags" BINDIR="$work/dsm" >/dev/null
     rm -f "$work"/*.times
     for _ in $(seq "$runs"); do
-        OMP_NUM_THREADS=1 seconds "$work/native/$kernel.$class" >>"$work/n1.times"
-        seconds "$bin/dsm-run" -n 1 "$work/dsm/$kernel.$class" >>"$work/d11.times"
-        OMP_NUM_THREADS=2 seconds "$work/native/$kernel.$class" >>"$work/n2.times"
-        seconds "$bin/dsm-run" -n 1 -t 2 "$work/dsm/$kernel.$class" >>"$work/d12.times"
-        seconds "$bin/dsm-run" -n 2 "$work/dsm/$kernel.$class" >>"$work/d21.times"
+        OMP_NUM_THREADS=1 run "$work/native/$kernel.$class" >>"$work/n1.times"
+        run "$bin/dsm-run" -n 1 "$work/dsm/$kernel.$class" >>"$work/d11.times"
+        OMP_NUM_THREADS=2 run "$work/native/$kernel.$class" >>"$work/n2.times"
+        run "$bin/dsm-run" -n 1 -t 2 "$work/dsm/$kernel.$class" >>"$work/d12.times"
+        run "$bin/dsm-run" -n 2 "$work/dsm/$kernel.$class" >>"$work/d21.times"
     done
     echo "$(median "$work/n1.times") $(median "$work/d11.times") $(median "$work/n2.times") $(median "$work/d12.times") $(median "$work/d21.times")" |
         awk -v k="$kernel.$class" '{ printf "%-6s %9.2f %9.2f %6.2f   %9.2f %9.2f %6.2f %9.2f %6.2f\n", k, $1, $2, $1 / $2, $3, $4, $3 / $4, $5, $3 / $5 }'

@@ -383,14 +383,27 @@ int dsm_shim_single_thread_scope(LLVMValueRef I) {
   auto SSID = getAtomicSyncScopeID(cast<Instruction>(unwrap(I)));
   return SSID && *SSID == SyncScope::SingleThread;
 }
-int dsm_shim_asm_touches_memory(LLVMValueRef I) {
+// 0 for assembly without instructions (a barrier for the compiler), 2 if an operand is in memory, 1 otherwise.
+int dsm_shim_asm_operands(LLVMValueRef I) {
+  auto *C = cast<CallBase>(unwrap(I));
+  auto *Asm = dyn_cast<InlineAsm>(C->getCalledOperand());
+  if (!Asm || Asm->getAsmString().trim(" \t\n;").empty())
+    return 0;
+  for (const auto &Info : Asm->ParseConstraints())
+    if (Info.isIndirect)
+      return 2;
+  return 1;
+}
+// 1 if the argument is where an operand lies, and not an operand itself.
+int dsm_shim_asm_operand_in_memory(LLVMValueRef I, unsigned Index) {
   auto *C = cast<CallBase>(unwrap(I));
   auto *Asm = dyn_cast<InlineAsm>(C->getCalledOperand());
   if (!Asm)
     return 0;
+  unsigned Argument = 0;
   for (const auto &Info : Asm->ParseConstraints())
-    if (Info.isIndirect)
-      return 1;
+    if (Info.hasArg() && Argument++ == Index)
+      return Info.isIndirect;
   return 0;
 }
 // Known alignment of the pointer value itself (argument attributes, globals, allocas).

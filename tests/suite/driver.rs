@@ -4,6 +4,8 @@
 use dsm_tests::compile::shell_line;
 use dsm_tests::execute;
 use dsm_tests::toolchain;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -48,7 +50,7 @@ fn a_function_with_the_name_of_one_that_the_runtime_calls() {
     let Some(case) = Case::new("taken", &[("taken.c", source)]) else { return };
     let refused = case.cc("-O2 -fopenmp ../taken.c -o x");
     assert_ne!(refused.status, Some(0));
-    for part in ["error: ../taken.c: in `write'", "the runtime calls", "-Dwrite=program_write"] {
+    for part in ["error: ../taken.c:2:", "the runtime calls", "-Dwrite=program_write"] {
         assert!(refused.errors().contains(part), "not '{part}' in: {}", refused.errors());
     }
     case.both("-O2 -fopenmp -Dwrite=program_write ../taken.c -o x");
@@ -168,7 +170,10 @@ fn objects_that_do_not_fit() {
     }
 
     case.must("dsm", toolchain::clang(), "-O2 -c ../part.c -o plain.o");
-    case.refused("main.o plain.o -o x", "x", &["plain.o", "was not compiled by dsm-cc", "-fdsm-allow-plain"]);
+    for plain in ["plain.o", "-Wl,plain.o", "-Wl,--as-needed,plain.o", "-Xlinker plain.o"] {
+        let link = format!("main.o {plain} -o x");
+        case.refused(&link, "x", &["plain.o", "was not compiled by dsm-cc", "-fdsm-allow-plain"]);
+    }
 }
 
 #[test]
@@ -303,6 +308,32 @@ fn questions_are_clangs_to_answer() {
         assert!(outcome.text().contains(expected), "{arguments}\n{}", outcome.text());
     }
     case.must("dsm", "./x", "");
+}
+
+/// Names and values in any encoding, also in response files.
+#[test]
+fn arguments_need_not_be_utf8() {
+    let Some(case) = Case::program("bytes") else { return };
+    let name = |bytes: &'static [u8]| OsStr::from_bytes(bytes);
+    let directory = case.root.join("dsm");
+    let source =
+        format!("{PART}char text[] = TEXT;\nint main(void) {{ return sum() + (text[3] & 0x7f); }}\n");
+    std::fs::write(directory.join(name(b"caf\xe9.c")), source).expect("a file can be written");
+    std::fs::write(directory.join("more"), b"-DTEXT='\"caf\xe9\"' -lm").expect("a file can be written");
+    let link = [name(b"caf\xe9.o"), name(b"-Wl,-rpath,caf\xe9"), name(b"-o"), name(b"x\xe9")];
+    for arguments in [&[name(b"@more"), name(b"-O2"), name(b"-c"), name(b"caf\xe9.c")][..], &link] {
+        let mut command = Command::new(&case.dsm.cc);
+        command.args(arguments).current_dir(&directory);
+        let outcome = execute::run(&mut command, "", execute::time_limit());
+        assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    }
+    let outcome = execute::run(&mut Command::new(directory.join(name(b"x\xe9"))), "", execute::time_limit());
+    assert_eq!(outcome.status, Some(0x69));
+    let mut command = Command::new(&case.dsm.cc);
+    command.arg(name(b"-fdsm-\xe9")).current_dir(&directory);
+    let outcome = execute::run(&mut command, "", execute::time_limit());
+    assert_eq!(outcome.status, Some(1));
+    assert!(outcome.errors().contains("unknown option"), "{}", outcome.errors());
 }
 
 #[test]

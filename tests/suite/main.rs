@@ -15,3 +15,4 @@ mod npb;
 mod openmp;
 mod pass;
 mod races;
+mod unsupported;

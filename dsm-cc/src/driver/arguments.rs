@@ -63,6 +63,8 @@ pub struct Typed {
     pub openmp: bool,
     /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
     pub front_end: &'static str,
+    /// An option says which places in the sources the compiler remembers.
+    pub keeps_places: bool,
     /// The last option about it asks for code that cannot be moved: `-fno-pic`, `-fno-pie`.
     pub fixed_code: bool,
     /// `-shared`.
@@ -159,6 +161,7 @@ impl Typed {
             query: false,
             openmp: false,
             front_end: "-Xclang",
+            keeps_places: false,
             fixed_code: false,
             shared: false,
             relocatable: false,
@@ -209,6 +212,7 @@ impl Typed {
             "-E" | "-M" | "-MM" | "-fsyntax-only" | "--precompile" | "--analyze" => stop_at(Stage::NoCode),
             "-S" => stop_at(Stage::Assembly),
             "-c" => stop_at(Stage::Object),
+            "-g0" => self.keeps_places = false,
             "-fno-pic" | "-fno-PIC" | "-fno-pie" | "-fno-PIE" => self.fixed_code = true,
             "-fpic" | "-fPIC" | "-fpie" | "-fPIE" => self.fixed_code = false,
             "-shared" | "--shared" => self.shared = true,
@@ -231,6 +235,12 @@ impl Typed {
             }
             _ if argument.starts_with("-fopenmp-targets") || argument.starts_with("--offload-arch") => {
                 self.refuse(argument, NO_OFFLOAD);
+            }
+            _ if argument.starts_with("-g")
+                || argument.starts_with("-Rpass")
+                || argument.starts_with("-fsave-optimization-record") =>
+            {
+                self.keeps_places = true;
             }
             _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,
             _ => {

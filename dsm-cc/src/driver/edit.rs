@@ -95,6 +95,10 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
     }
     if let Some(plugin) = &parts.plugin {
         out.push(joined("-fpass-plugin=", plugin.as_os_str()));
+        if !typed.keeps_places {
+            // Asking for remarks that nothing makes lets the compiler remember lines, which warnings of the pass then name.
+            out.extend([typed.front_end.into(), "-Rpass=^dsm-lines$".into()]);
+        }
     }
     if let Some(script) = &parts.script {
         out.push(format!("-Wl,-T,{script}").into());
@@ -172,6 +176,7 @@ mod tests {
         edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap()
     }
 
+    const PASS: &str = "-fpass-plugin=P.so -Xclang -Rpass=^dsm-lines$";
     const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free";
     const LIBS: &str =
         "-Xlinker R.a -Wl,--push-state,--as-needed -lpthread -ldl -lrt -lutil -lm -lgcc_s -Wl,--pop-state";
@@ -180,7 +185,7 @@ mod tests {
     fn compile_keeps_everything() {
         assert_eq!(
             edited("-O3 -fopenmp -fdsm-line=64 -c x.c -o x.o"),
-            "-fpass-plugin=P.so -O3 -fopenmp -c x.c -o x.o"
+            format!("{PASS} -O3 -fopenmp -c x.c -o x.o")
         );
     }
 
@@ -193,11 +198,11 @@ mod tests {
     fn compile_and_link_in_one_step() {
         assert_eq!(
             edited("-O2 -fopenmp=libomp x.c -lm"),
-            format!("-fpass-plugin=P.so {LINK} -Xclang -fopenmp -O2 x.c -lm {LIBS}")
+            format!("{PASS} -Xclang -fopenmp -O2 x.c -lm {LIBS}")
         );
         assert_eq!(
             edited("-fopenmp -fopenmp-version=52 x.c"),
-            format!("-fpass-plugin=P.so {LINK} -Xclang -fopenmp -Xclang -fopenmp-version=52 x.c {LIBS}")
+            format!("{PASS} {LINK} -Xclang -fopenmp -Xclang -fopenmp-version=52 x.c {LIBS}")
         );
         assert_eq!(edited("-fopenmp -fopenmp-version=52 x.o"), format!("{LINK} x.o {LIBS}"));
     }
@@ -217,7 +222,7 @@ mod tests {
     fn openmp_libraries_are_left_out_at_links_only() {
         let line = "x.o -lomp -l gomp /usr/lib/libomp.so.5 libiomp5.a -static-openmp -lompl libomp2.so";
         assert_eq!(edited(line), format!("{LINK} x.o -lompl libomp2.so {LIBS}"));
-        assert_eq!(edited("-c x.c -o libomp.a -l omp"), "-fpass-plugin=P.so -c x.c -o libomp.a -l omp");
+        assert_eq!(edited("-c x.c -o libomp.a -l omp"), format!("{PASS} -c x.c -o libomp.a -l omp"));
         assert_eq!(edited("x.o -o libomp.so"), format!("{LINK} x.o -o libomp.so {LIBS}"));
     }
 
@@ -236,6 +241,14 @@ mod tests {
     }
 
     #[test]
+    fn places_are_remembered_once() {
+        for line in ["-g -c x.c", "-Rpass=vector -c x.c", "-gdwarf-4 -c x.c"] {
+            assert_eq!(edited(line), format!("-fpass-plugin=P.so {line}"));
+        }
+        assert_eq!(edited("-g -g0 -c x.c"), format!("{PASS} -g -g0 -c x.c"));
+    }
+
+    #[test]
     fn no_code_no_plugin() {
         assert_eq!(edited("-E x.c"), "-E x.c");
         assert_eq!(edited("-c x.s"), "-c x.s");
@@ -243,7 +256,7 @@ mod tests {
 
     #[test]
     fn language_ends_before_the_runtime() {
-        assert_eq!(edited("-x c -"), format!("-fpass-plugin=P.so {LINK} -x c - {LIBS}"));
+        assert_eq!(edited("-x c -"), format!("{PASS} {LINK} -x c - {LIBS}"));
     }
 
     #[test]
@@ -256,7 +269,7 @@ mod tests {
     #[test]
     fn fixed_code_reaches_libraries_through_the_table() {
         let option = "-Xclang -fno-direct-access-external-data";
-        assert_eq!(edited("-fno-pie -c x.c"), format!("-fpass-plugin=P.so {option} -fno-pie -c x.c"));
+        assert_eq!(edited("-fno-pie -c x.c"), format!("{PASS} {option} -fno-pie -c x.c"));
         assert!(
             !edited("-fno-pie -fPIC -c x.c").contains(option) && !edited("-fno-pie -E x.c").contains(option)
         );

@@ -1,6 +1,6 @@
 //! From an instruction to its events.
 
-use crate::llvm::{Module, Opcode, Ordering, TypeKind, Value};
+use crate::llvm::{AsmOperands, Module, Opcode, Ordering, TypeKind, Value};
 
 use super::callee::{Callee, callee};
 use super::facts::{
@@ -358,13 +358,17 @@ impl Reader<'_> {
 
     fn asm(&self, call: Value) -> Vec<What> {
         let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
-        if call.asm_touches_memory() && call.args().iter().any(shared) {
-            return vec![What::Unsupported(
+        // An operand in memory is handed over by its address; an address may also be an operand itself.
+        let text = match call.asm_operands() {
+            AsmOperands::Memory => {
                 "inline assembly with an operand in memory that may be shared: its accesses are not checked"
-                    .to_owned(),
-            )];
-        }
-        vec![]
+            }
+            AsmOperands::Registers => {
+                "inline assembly gets the address of memory that may be shared: its accesses are not checked"
+            }
+            AsmOperands::None => return vec![],
+        };
+        if call.args().iter().any(shared) { vec![What::Unsupported(text.to_owned())] } else { vec![] }
     }
 }
 

@@ -156,7 +156,7 @@ impl Escapes {
                 debug_assert!(is_exact(*function));
                 Usage::escape_if(index >= function.param_count() || self.parameter(*function, index))
             }
-            Callee::Asm => Usage::Escape,
+            Callee::Asm => Usage::escape_if(!call.asm_operand_in_memory(index)),
             Callee::Extern(_) | Callee::Indirect => {
                 Usage::escape_if(self.fortran || !call.call_no_capture(index))
             }

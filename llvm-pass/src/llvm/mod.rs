@@ -20,7 +20,7 @@ pub use inkwell::llvm_sys::{
     LLVMLinkage as Linkage, LLVMOpcode as Opcode,
 };
 pub use module::{Context, Module};
-pub use shim::{Analyses, Expander, Expr, Loop, Manager, Severity};
+pub use shim::{Analyses, AsmOperands, Expander, Expr, Loop, Manager, Severity};
 pub use types::{Type, TypeKind};
 pub use value::{Block, Value};
 pub use version::LoopCopy;

@@ -54,7 +54,8 @@ unsafe extern "C" {
     fn dsm_shim_static_alloca(i: LLVMValueRef) -> c_int;
     fn dsm_shim_alloca_special(i: LLVMValueRef) -> c_int;
     fn dsm_shim_single_thread_scope(i: LLVMValueRef) -> c_int;
-    fn dsm_shim_asm_touches_memory(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_asm_operands(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_asm_operand_in_memory(i: LLVMValueRef, index: u32) -> c_int;
     fn dsm_shim_pointer_align(v: LLVMValueRef, m: LLVMModuleRef) -> u64;
     fn dsm_shim_diagnose(f: LLVMValueRef, i: LLVMValueRef, severity: c_int, text: *const u8, len: usize);
     fn dsm_shim_module_diagnose(m: LLVMModuleRef, severity: c_int, text: *const u8, len: usize);
@@ -314,6 +315,17 @@ impl Expander {
     }
 }
 
+/// Operands of inline assembly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsmOperands {
+    /// It has no instructions: a barrier for the compiler.
+    None,
+    /// In registers, or none.
+    Registers,
+    /// At least one in memory.
+    Memory,
+}
+
 impl Value {
     /// Splits the instruction's block before it; the new block starts with it.
     pub fn split_before(self) -> Block {
@@ -393,10 +405,20 @@ impl Value {
         unsafe { dsm_shim_single_thread_scope(self.0) != 0 }
     }
 
-    /// True of inline assembly with memory operands.
-    pub fn asm_touches_memory(self) -> bool {
+    /// Whether an argument of inline assembly is where an operand lies, and not an operand itself.
+    pub fn asm_operand_in_memory(self, index: u32) -> bool {
         // SAFETY: callers pass calls.
-        unsafe { dsm_shim_asm_touches_memory(self.0) != 0 }
+        unsafe { dsm_shim_asm_operand_in_memory(self.0, index) != 0 }
+    }
+
+    /// Where inline assembly has its operands.
+    pub fn asm_operands(self) -> AsmOperands {
+        // SAFETY: callers pass calls.
+        match unsafe { dsm_shim_asm_operands(self.0) } {
+            0 => AsmOperands::None,
+            1 => AsmOperands::Registers,
+            _ => AsmOperands::Memory,
+        }
     }
 
     /// Alignment that is known of a pointer.
