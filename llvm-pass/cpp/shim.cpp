@@ -19,6 +19,13 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CBindingWrapping.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -30,8 +37,13 @@ using namespace llvm;
 
 // Implemented in Rust: 1 if the module changed.
 extern "C" int dsm_pass_run(LLVMModuleRef module, void *analyses);
+// Implemented in Rust: 1 if loop-invariant code is to be moved first.
+extern "C" int dsm_pass_moves_invariants();
 
 namespace {
+
+// Memory accesses of a loop that are looked at one by one.
+constexpr unsigned LicmAccesses = 1000, UsualAccesses = 100;
 
 struct DsmPass : PassInfoMixin<DsmPass> {
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
@@ -41,8 +53,37 @@ struct DsmPass : PassInfoMixin<DsmPass> {
   static bool isRequired() { return true; }
 };
 
+// Sets the number of memory accesses that MemorySSA walks over, an option of LLVM that is no parameter of any pass.
+struct WalkLimitPass : PassInfoMixin<WalkLimitPass> {
+  unsigned Limit;
+  explicit WalkLimitPass(unsigned Limit) : Limit(Limit) {}
+  PreservedAnalyses run(Module &, ModuleAnalysisManager &) {
+    auto &Options = cl::getRegisteredOptions();
+    auto It = Options.find("memssa-check-limit");
+    if (It != Options.end())
+      It->second->addOccurrence(0, It->first, std::to_string(Limit));
+    return PreservedAnalyses::all();
+  }
+};
+
+// LICM without its limit of 100 memory accesses a loop: bounds of loops with large bodies would stay loads in the enclosing loop. The
+// other passes find out that what was moved out is the same in all iterations.
+void addInvariantMotion(ModulePassManager &MPM) {
+  FunctionPassManager FPM;
+  FPM.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions(LicmAccesses, 250, true)), /*UseMemorySSA=*/true));
+  FPM.addPass(GVNPass());
+  FPM.addPass(InstCombinePass());
+  FPM.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  FPM.addPass(SimplifyCFGPass());
+  MPM.addPass(WalkLimitPass(LicmAccesses));
+  MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
+  MPM.addPass(WalkLimitPass(UsualAccesses));
+}
+
 // Loops get preheaders, which checks are hoisted to. (Optional passes do not run at -O0.)
-void addPasses(ModulePassManager &MPM) {
+void addPasses(ModulePassManager &MPM, bool Optimise) {
+  if (Optimise && dsm_pass_moves_invariants())
+    addInvariantMotion(MPM);
   MPM.addPass(createModuleToFunctionPassAdaptor(LoopSimplifyPass()));
   MPM.addPass(DsmPass());
 }
@@ -97,12 +138,14 @@ extern "C" {
 void dsm_shim_register(void *PassBuilderPtr) {
   auto &PB = *static_cast<PassBuilder *>(PassBuilderPtr);
   PB.registerOptimizerEarlyEPCallback(
-      [](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase) { addPasses(MPM); });
+      [](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase) {
+        addPasses(MPM, Level != OptimizationLevel::O0);
+      });
   PB.registerPipelineParsingCallback(
       [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name != "dsm")
           return false;
-        addPasses(MPM);
+        addPasses(MPM, false);
         return true;
       });
 }

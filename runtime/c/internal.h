@@ -17,6 +17,7 @@ void dsm_rt_store(char *memory, long bytes);
 void *__dsm_malloc(uint64_t bytes);
 void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);
+void dsm_rt_store_window(void *addr, uint64_t len, void *window, uintptr_t pc);
 void *dsm_rt_malloc(uint64_t size, uintptr_t site);
 void *dsm_rt_calloc(uint64_t count, uint64_t size, uintptr_t site);
 void *dsm_rt_realloc(void *old, uint64_t size, uintptr_t site);

@@ -11,14 +11,14 @@ use crate::race;
 
 /// What an access needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(crate) enum Access {
     Read,
     Write,
 }
 
 impl Access {
     /// States from this on refuse it.
-    fn limit(self) -> u8 {
+    pub(crate) fn limit(self) -> u8 {
         match self {
             Access::Read => READ_LIMIT,
             Access::Write => READABLE,
@@ -27,7 +27,7 @@ impl Access {
 }
 
 /// Makes the shared part of `[address, address + len)` accessible.
-fn ensure(address: usize, len: usize, access: Access) {
+pub(crate) fn ensure(address: usize, len: usize, access: Access) {
     let Some(shared) = memory::shared() else { return };
     if len == 0 {
         return;

@@ -23,6 +23,7 @@ pub mod start;
 pub mod stats;
 pub mod stdio;
 pub mod sync;
+pub mod window;
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {
@@ -35,6 +36,7 @@ mod entry_types {
     use crate::heap::entries::*;
     use crate::pthread::*;
     use crate::stdio::*;
+    use crate::window::*;
 
     macro_rules! ty {
         (ptr) => { *mut u8 };

@@ -108,6 +108,7 @@ programs! {
     reduction_float
     reduction_int
     reduction_wide
+    row_windows
     run_time_formats
     sections
     setjmp

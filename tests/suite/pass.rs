@@ -14,7 +14,8 @@ use std::process::Command;
 use std::time::Duration;
 
 /// What `-fdsm-disable` takes.
-const SWITCHES: [&str; 7] = ["merge", "available", "hoist", "nest", "stride", "version", "flags"];
+const SWITCHES: [&str; 9] =
+    ["invariant", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
 
 /// Programs with all kinds of accesses, one of which each switch is tried on at each level.
 const PROGRAMS: [&str; 6] = ["strided", "gather", "stencil", "short_neighbours", "hash_table", "f_loops"];

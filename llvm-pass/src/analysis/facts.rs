@@ -88,7 +88,7 @@ pub struct Span {
 }
 
 /// A global variable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Object {
     /// Its address.
     pub value: ValueId,
@@ -173,6 +173,13 @@ pub enum Condition {
         extent: ExprId,
         /// Size of the access, and of a gap that cannot hold a line.
         slack: u64,
+    },
+    /// All of a global variable is valid. Made by the planner.
+    Valid {
+        /// The variable.
+        object: Object,
+        /// For what.
+        kind: Kind,
     },
 }
 

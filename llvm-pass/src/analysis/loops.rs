@@ -192,7 +192,7 @@ impl Walker<'_> {
             && self.expander.is_safe(bounds.extent, end)
             && bounds.strides.iter().all(|&(_, count)| self.expander.is_safe(count, end))
             && bounds.conditions.iter().all(|c| match *c {
-                Condition::Guard { .. } => true,
+                Condition::Guard { .. } | Condition::Valid { .. } => true,
                 Condition::Dense { step, extent, .. } => safe(step) && safe(extent),
             })
     }
@@ -239,13 +239,12 @@ impl Walker<'_> {
         match self.analyses.constant(extent) {
             Some(known) if width <= slack.saturating_add(known.max(0) as u64) => {}
             _ if width <= slack => {}
-            Some(_) => {
-                if strides.len() == MAX_STRIDES {
-                    return Err(Stay::Bounds);
-                }
+            // Where the length is known at run time only, the runtime finds out whether the rows touch each other.
+            _ if strides.len() < MAX_STRIDES => {
                 strides.push((magnitude, count));
                 return Ok(Bounds { start, extent, strides, conditions, executed });
             }
+            Some(_) => return Err(Stay::Bounds),
             None => {
                 let (step, extent) = (number(&mut out.exprs, magnitude), number(&mut out.exprs, extent));
                 conditions.push(Condition::Dense { step, extent, slack });
@@ -258,6 +257,7 @@ impl Walker<'_> {
     fn invariant_conditions(&self, out: &Function, conditions: &[Condition], l: Loop) -> bool {
         let fixed = |id: ExprId| self.analyses.invariant(out.exprs[id as usize], l);
         conditions.iter().all(|c| match *c {
+            Condition::Valid { .. } => true,
             Condition::Guard { value, .. } => self.outside(out.values[value as usize], l),
             Condition::Dense { step, extent, .. } => fixed(step) && fixed(extent),
         })

@@ -31,6 +31,13 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
     }
 }
 
+/// Called when the pipeline is made: 1 if loop-invariant code is to be moved out of loops first (switch `invariant`).
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_moves_invariants() -> c_int {
+    // Wrong options are reported when the pass runs.
+    crate::options::Options::from_env().is_ok_and(|options| options.enabled("invariant")).into()
+}
+
 /// Called by the shim's pass object; returns 1 if the module changed.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_pass_run(module: LLVMModuleRef, manager: *mut c_void) -> c_int {

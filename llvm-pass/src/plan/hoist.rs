@@ -16,10 +16,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId, Stride};
+use crate::analysis::facts::{Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId, Object, Stride};
 use crate::options::Options;
 
-use super::{Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck};
+use super::{Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck, number_flag};
 
 /// Hulls that can be compared: same loop, same start up to a constant, same extent and strides.
 type Family = (LoopId, Key, ExprId, Vec<Stride>, Vec<Condition>);
@@ -31,6 +31,7 @@ struct Member<'a> {
     covers: u32,
     /// Offset of the hulls' own starts.
     origin: i64,
+    object: Option<Object>,
     sure: &'a Hull,
     wide: Option<&'a Hull>,
 }
@@ -53,6 +54,7 @@ pub(crate) fn apply(
             kind: item.access.kind,
             covers: 1,
             origin: sure.start_offset,
+            object: item.access.object,
             sure,
             wide,
         };
@@ -90,11 +92,7 @@ fn choose<'h>(
 fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
     let flag = member.wide.map(|wide| {
         let flag = Flag { preheader: preheader(facts, wide), conditions: wide.conditions.clone() };
-        let at = plan.flags.iter().position(|f| *f == flag).unwrap_or_else(|| {
-            plan.flags.push(flag);
-            plan.flags.len() - 1
-        });
-        (wide, at)
+        (wide, number_flag(&mut plan.flags, flag))
     });
     let check = |hull: &Hull, guarded| LoopCheck {
         over: hull.over,
@@ -106,6 +104,8 @@ fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
         strides: hull.strides.clone(),
         length: (member.hi - member.lo) as u64,
         guarded,
+        object: member.object,
+        window: None,
         covers: member.covers,
     };
     if let Some((wide, at)) = flag {
@@ -128,6 +128,7 @@ fn unite(members: Vec<Member<'_>>, line: i64) -> Vec<Member<'_>> {
             Some(last) if member.lo <= last.hi.saturating_add(line - 1) => {
                 last.hi = last.hi.max(member.hi);
                 last.covers += member.covers;
+                last.object = last.object.filter(|_| last.object == member.object);
             }
             _ => list.push(member),
         }
@@ -135,6 +136,7 @@ fn unite(members: Vec<Member<'_>>, line: i64) -> Vec<Member<'_>> {
     loads.retain(|load| match stores.iter_mut().find(|s| s.lo <= load.lo && load.hi <= s.hi) {
         Some(store) => {
             store.covers += load.covers;
+            store.object = store.object.filter(|_| store.object == load.object);
             false
         }
         None => true,

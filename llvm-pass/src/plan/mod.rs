@@ -6,12 +6,13 @@ pub mod merge;
 pub mod print;
 pub mod stack;
 pub mod version;
+pub mod window;
 
 use std::collections::BTreeMap;
 
 use crate::analysis::facts::{
-    Access, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Private, Range,
-    Site, Stay, Stride, ValueId, What,
+    Access, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Object, Private,
+    Range, Site, Stay, Stride, ValueId, What,
 };
 use crate::options::Options;
 
@@ -107,6 +108,10 @@ pub struct LoopCheck {
     pub length: u64,
     /// When it is made.
     pub guarded: Guarded,
+    /// The variable that all of it lies in, if it is known.
+    pub object: Option<Object>,
+    /// Preheader in which the window is emptied that the check remembers what is valid in, if it has one.
+    pub window: Option<BlockId>,
     /// Number of accesses that rely on it.
     pub covers: u32,
 }
@@ -129,6 +134,14 @@ pub struct Flag {
     pub preheader: BlockId,
     /// All must hold.
     pub conditions: Vec<Condition>,
+}
+
+/// Number of a flag, which is added if it is new.
+pub(crate) fn number_flag(flags: &mut Vec<Flag>, flag: Flag) -> usize {
+    flags.iter().position(|f| *f == flag).unwrap_or_else(|| {
+        flags.push(flag);
+        flags.len() - 1
+    })
 }
 
 /// What became of an access.
@@ -207,6 +220,8 @@ pub struct Counters {
     pub hoisted: u64,
     /// Checks before loops.
     pub loop_checks: u64,
+    /// Of these, with a window.
+    pub windows: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
     /// Loops with two versions.
@@ -254,6 +269,9 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     }
     if options.enabled("hoist") {
         hoist::apply(facts, &mut items, &mut plan, options);
+        if options.enabled("window") {
+            window::apply(facts, &mut plan);
+        }
     }
     if options.enabled("available") {
         available::apply(facts, &mut items, &mut plan, options);
@@ -304,6 +322,7 @@ impl FunctionPlan {
             }
         }
         totals.loop_checks += self.loop_checks.len() as u64;
+        totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
         totals.atomics += self.atomics.len() as u64;
         totals.ranges += (self.ranges.len() + self.formats.len()) as u64;

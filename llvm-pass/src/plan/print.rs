@@ -56,7 +56,8 @@ impl Display for LoopCheck {
             Guarded::Always => Ok(()),
             Guarded::If(flag) => write!(f, " if flag {flag}"),
             Guarded::Unless(flag) => write!(f, " unless flag {flag}"),
-        }
+        }?;
+        self.window.map_or(Ok(()), |at| write!(f, ", window from block {at}"))
     }
 }
 
@@ -114,6 +115,9 @@ impl Display for FunctionPlan {
             for condition in &flag.conditions {
                 match condition {
                     Condition::Guard { value, holds } => write!(f, " v{value} is {holds}")?,
+                    Condition::Valid { object, kind: k } => {
+                        write!(f, " v{} is valid for a {}", object.value, kind(*k))?
+                    }
                     Condition::Dense { step, extent, slack } => write!(f, " e{step} <= e{extent} + {slack}")?,
                 }
             }
@@ -182,10 +186,11 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", hoisted {} (by {} loop checks), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {}, atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {}, atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
+            self.windows,
             self.versioned,
             self.versions,
             self.available,

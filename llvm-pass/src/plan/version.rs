@@ -26,8 +26,9 @@ use super::{FunctionPlan, Item, Ready, Start, Version};
 
 /// Most instructions of a loop that is copied.
 const MAX_COST: u32 = 400;
-/// Most tests for a loop.
+/// Most tests for a loop, in front of it and in front of one around it.
 const MAX_TESTS: usize = 6;
+const MAX_OUTER_TESTS: usize = 16;
 
 /// What can be tested together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +104,8 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
         }
     }
     absorb_loads(&mut parts);
-    if parts.len() > MAX_TESTS {
+    let often = |place: &Place| matches!(place, Place::Span(at, ..) | Place::Object(at, _) if *at == over);
+    if parts.len() > MAX_OUTER_TESTS || parts.keys().filter(|(place, _)| often(place)).count() > MAX_TESTS {
         return None;
     }
     parts.into_iter().map(|((place, _), part)| ready(facts, over, &place, &part)).collect()
@@ -149,7 +151,7 @@ fn ready(facts: &FunctionFacts, over: LoopId, place: &Place, part: &Part) -> Opt
 }
 
 /// The outermost loop around this one that has no sync point.
-fn outermost_quiet(facts: &FunctionFacts, over: LoopId) -> LoopId {
+pub(super) fn outermost_quiet(facts: &FunctionFacts, over: LoopId) -> LoopId {
     let mut at = over;
     while let Some(parent) = facts.loops[at].parent
         && !facts.loops[parent].syncs

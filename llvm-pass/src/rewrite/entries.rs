@@ -61,7 +61,7 @@ impl Entries {
 
 fn decorate(function: Value, name: &str) {
     function.add_function_attribute("nounwind");
-    let checks = ["_miss", "_range", "_grid", "_ready", "_str"];
+    let checks = ["_miss", "_range", "_window", "_grid", "_ready", "_str"];
     if checks.iter().any(|end| name.ends_with(end)) {
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");

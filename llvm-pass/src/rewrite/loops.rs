@@ -5,6 +5,7 @@
 //!             w = the 8 state bytes from `first` on, shifted left so that only those of the range remain
 //! together:   bad = (OR of w, loads masked to states >= READ_LIMIT) != 0, or (OR of more) > 7
 //!             br bad, rare -> the range entries, one after the other
+//! window:     bad = start < window.start or start + length > window.end, by the signs of two differences
 //! unless:     the test is jumped over if all its flags are set
 //! ```
 //! A range with strides has no test here: the runtime's entry for grids is called.
@@ -38,6 +39,8 @@ struct Range {
     strides: Vec<(Value, Value)>,
     kind: Kind,
     flag: Option<Value>,
+    /// Two addresses on the native stack.
+    window: Option<Value>,
 }
 
 /// Ranges that are tested together, before the terminator of a preheader.
@@ -109,7 +112,20 @@ fn range(
         Guarded::Unless(at) => Some(flags[at]),
         Guarded::Always | Guarded::If(_) => None,
     };
-    Range { start, length, strides, kind: check.kind, flag }
+    let window = check.window.map(|at| window(emitter, facts, at));
+    Range { start, length, strides, kind: check.kind, flag, window }
+}
+
+/// A window that is emptied at the end of a preheader.
+fn window(emitter: &Emitter<'_>, facts: &Function, at: usize) -> Value {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    builder.before_records(facts.value.entry_block().instructions()[0]);
+    let window = builder.alloca(i64_type.array(2), 16, "dsm.window");
+    let before = facts.blocks[at].terminator();
+    builder.before(before).locate_as(before);
+    builder.store(i64_type.array(2).zero(), window, 16);
+    window
 }
 
 fn flag(emitter: &Emitter<'_>, expander: &Expander, facts: &Function, flag: &Flag) -> Value {
@@ -123,6 +139,11 @@ fn flag(emitter: &Emitter<'_>, expander: &Expander, facts: &Function, flag: &Fla
                 builder.before(before).locate_as(before);
                 let wanted = builder.context.int(1).constant(holds.into());
                 builder.icmp(IntPredicate::LLVMIntEQ, value, wanted)
+            }
+            Condition::Valid { object, kind } => {
+                builder.before(before).locate_as(before);
+                let start = facts.values[object.value as usize];
+                super::version::whole_is_ready(emitter, start, object.bytes, kind)
             }
             Condition::Dense { step, extent, slack } => {
                 let step = expander.expand(facts.exprs[step as usize], before);
@@ -170,8 +191,19 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
     builder.at_end(miss).locate_as(before);
     for range in dense {
-        let entry = emitter.entries.get(Emitter::range_entry(range.kind));
-        builder.call_fn(entry, &[range.start, range.length]);
+        match range.window {
+            Some(window) => {
+                let entry = match range.kind {
+                    Kind::Load => "__dsm_load_window",
+                    Kind::Store => "__dsm_store_window",
+                };
+                builder.call_fn(emitter.entries.get(entry), &[range.start, range.length, window]);
+            }
+            None => {
+                let entry = emitter.entries.get(Emitter::range_entry(range.kind));
+                builder.call_fn(entry, &[range.start, range.length]);
+            }
+        }
     }
     builder.br(tail);
 }
@@ -192,6 +224,30 @@ fn grid(emitter: &Emitter<'_>, range: &Range) {
 fn test(emitter: &Emitter<'_>, before: Value, ranges: &[&Range]) -> Value {
     let builder = emitter.builder;
     builder.before(before).locate_as(before);
+    let (in_windows, in_table): (Vec<&Range>, Vec<&Range>) = ranges.iter().partition(|r| r.window.is_some());
+    let bad = in_windows
+        .into_iter()
+        .map(|r| outside(emitter, r, r.window.expect("these have one")))
+        .reduce(|x, y| builder.or(x, y))
+        .map(|signs| builder.icmp(IntPredicate::LLVMIntSLT, signs, builder.context.i64().constant(0)));
+    let table = (!in_table.is_empty()).then(|| states_refuse(emitter, &in_table));
+    bad.into_iter().chain(table).reduce(|x, y| builder.or(x, y)).expect("groups are not empty")
+}
+
+/// Negative if the range is not in its window. Addresses are small enough for their differences to have the right sign.
+fn outside(emitter: &Emitter<'_>, range: &Range, window: Value) -> Value {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    let first = builder.address(range.start);
+    let past = builder.add(first, range.length);
+    let start = builder.load(i64_type, window, 16);
+    let end = builder.load(i64_type, builder.offset(window, i64_type.constant(8)), 8);
+    builder.or(builder.sub(first, start), builder.sub(end, past))
+}
+
+/// True if the state of a line refuses, or if a range has more lines than are looked at here.
+fn states_refuse(emitter: &Emitter<'_>, ranges: &[&Range]) -> Value {
+    let builder = emitter.builder;
     let i64_type = builder.context.i64();
     let (mut states, mut lines): (Option<Value>, Option<Value>) = (None, None);
     let join = |so_far: Option<Value>, next| Some(so_far.map_or(next, |s| builder.or(s, next)));

@@ -97,13 +97,27 @@ pub fn copy(
     copies
 }
 
-fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
+/// Asks at the builder's place whether all of a variable is valid.
+pub fn whole_is_ready(emitter: &Emitter<'_>, start: Value, bytes: u64, kind: Kind) -> Value {
     let builder = emitter.builder;
-    let entry = match test.kind {
+    let none = builder.context.i64().constant(0);
+    let mut arguments = vec![start, builder.context.i64().constant(bytes)];
+    arguments.extend(std::iter::repeat_n(none, 2 * MAX_STRIDES));
+    arguments.push(builder.context.i64().constant(NO_USES));
+    let ready = builder.call_fn(emitter.entries.get(entry(kind)), &arguments);
+    builder.icmp(IntPredicate::LLVMIntNE, ready, builder.context.i32().constant(0))
+}
+
+fn entry(kind: Kind) -> &'static str {
+    match kind {
         Kind::Load => "__dsm_load_ready",
         Kind::Store => "__dsm_store_ready",
-    };
-    let entry = emitter.entries.get(entry);
+    }
+}
+
+fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
+    let builder = emitter.builder;
+    let entry = emitter.entries.get(entry(test.kind));
     let zero = builder.context.i32().constant(0);
     let made = |before: Value| {
         emitter.counted(before, 0, 0, 1);

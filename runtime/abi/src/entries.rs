@@ -31,6 +31,11 @@ macro_rules! for_each_entry {
             fn __dsm_load_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
             /// 1 if they are writable.
             fn __dsm_store_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
+            /// As `__dsm_load_range`. Then `window`, two addresses in private memory, holds what is known to be readable around the
+            /// range: first byte and end. It may hold more than the range, and both are 0 before the first call.
+            fn __dsm_load_window(addr: ptr, len: i64, window: ptr) -> void;
+            /// As `__dsm_store_range`, with a window of writable memory.
+            fn __dsm_store_window(addr: ptr, len: i64, window: ptr) -> void;
             /// In builds that count (`-fdsm-count`): so many accesses are about to be executed, `shared` of them possibly to shared memory,
             /// and so many checks.
             fn __dsm_count(accesses: i64, shared: i64, checks: i64) -> void;

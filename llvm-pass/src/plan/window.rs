@@ -1,0 +1,42 @@
+//! Range checks that stay inside of a loop remember what is valid around them: rows of a sparse matrix, short inner loops whose bounds
+//! are loaded from memory. Switch: `window`.
+//!
+//! ```text
+//! in front of the outermost loop without sync points:   start = end = 0
+//! in front of the inner loop:                           first < start or past > end, rare -> the runtime checks the range and makes the
+//!                                                       window [start, end) around it as large as it finds memory valid
+//! ```
+//! If the range lies in a global variable, the outer preheader also asks whether all of it is valid. A flag remembers that, and the check
+//! is jumped over where it holds.
+//!
+//! Soundness. Every line in the window was found valid (writable, for stores) by the runtime after the outer loop was entered, and the
+//! loop has no sync point: the thread has not acquired since. That is what any check made earlier says, and a range inside the
+//! window needs no other. A window belongs to one check, is private to the function's frame, and is emptied in the preheader
+//! of the outer loop, which dominates the check. The same is true of a whole variable that was found valid: an address that is computed from
+//! it lies in it.
+
+use crate::analysis::facts::{BlockId, Condition, FunctionFacts, Kind, Object};
+
+use super::version::outermost_quiet;
+use super::{Flag, FunctionPlan, Guarded, number_flag};
+
+/// Gives windows to the dense checks inside of loops.
+pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan) {
+    let FunctionPlan { loop_checks, flags, .. } = plan;
+    for check in loop_checks {
+        let outer = outermost_quiet(facts, check.over);
+        // What is checked under a flag is checked further out than the loop needs, hence rarely.
+        let often = check.strides.is_empty() && !matches!(check.guarded, Guarded::If(_));
+        let Some(preheader) = facts.loops[outer].preheader.filter(|_| often && outer != check.over) else {
+            continue;
+        };
+        check.window = Some(preheader);
+        if let (Guarded::Always, Some(object)) = (check.guarded, check.object) {
+            check.guarded = Guarded::Unless(number_flag(flags, valid(preheader, object, check.kind)));
+        }
+    }
+}
+
+fn valid(preheader: BlockId, object: Object, kind: Kind) -> Flag {
+    Flag { preheader, conditions: vec![Condition::Valid { object, kind }] }
+}
