@@ -15,6 +15,7 @@ fn main() {
             "c/main.c",
             "c/microtask.c",
             "c/program.c",
+            "c/thread.c",
             "c/tls.c",
         ])
         .include("c")

@@ -26,6 +26,7 @@ uint32_t dsm_rt_posix_memalign(void *out, uint64_t align, uint64_t size, uintptr
 void *dsm_rt_strndup(void *s, uint64_t n, uintptr_t site);
 void *dsm_rt_new(uint64_t size, uint64_t align, uintptr_t site);
 void dsm_rt_delete(void *object);
+void dsm_rt_thread_begins(uint32_t stack);
 void __dsm_atomic_rmw(void *object, void *value, void *old, uint32_t size, uint32_t operation, uint32_t order);
 void __dsm_library_atomic_load(size_t size, void *object, void *out, int order);
 void __dsm_library_atomic_store(size_t size, void *object, const void *value, int order);
@@ -37,6 +38,7 @@ int dsm_rt_call_microtask(void (*microtask)(), int32_t *gtid, int32_t *tid, size
 int dsm_rt_user_main(int argc, char **argv, char **envp);
 int dsm_rt_has_user_main(void);
 void dsm_rt_set_shared_sp(char *top);
+void *dsm_rt_thread(void *start);
 char *dsm_rt_shared_sp(void);
 void dsm_rt_cxx_streams(int open);
 void dsm_rt_cxx_threads(void);

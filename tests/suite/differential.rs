@@ -56,6 +56,7 @@ programs! {
     cxx_mutex
     cxx_objects
     cxx_streams
+    cxx_threads
     exit_call
     exit_status
     f_allocatable
@@ -101,6 +102,7 @@ programs! {
     plain_c
     printf_shared
     private_clauses
+    pthreads
     queries
     queue_pool
     recursion

@@ -345,6 +345,9 @@ impl Reader<'_> {
     }
 
     fn external(&self, call: Value, name: &str) -> Vec<What> {
+        if LOCAL.contains(&name) {
+            return vec![What::Unsupported(format!("{name} synchronises threads of one process only"))];
+        }
         let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
         // Where there is a body, dsm-cc compiles it, here or in another source.
         let known = !call.callee().is_declaration();
@@ -371,6 +374,19 @@ impl Reader<'_> {
         if call.args().iter().any(shared) { vec![What::Unsupported(text.to_owned())] } else { vec![] }
     }
 }
+
+/// Functions that wait on objects which only the C library understands.
+const LOCAL: [&str; 9] = [
+    "pthread_barrier_wait",
+    "pthread_mutex_timedlock",
+    "pthread_mutex_clocklock",
+    "pthread_spin_lock",
+    "pthread_spin_trylock",
+    "sem_wait",
+    "sem_timedwait",
+    "sem_trywait",
+    "sem_post",
+];
 
 /// Text of a format that is a constant.
 fn constant_format(call: Value, argument: u32) -> Option<Vec<u8>> {

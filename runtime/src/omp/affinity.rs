@@ -213,10 +213,11 @@ pub fn with<T>(region: Region, tid: u32, size: u32, body: impl FnOnce() -> T) ->
 /// `OMP_DISPLAY_AFFINITY`: prints where the calling thread runs, unless that and its team are as before.
 pub fn display_changed(frame: &Frame) {
     thread_local! {
-        static SHOWN: Cell<Option<(u32, u32, u32, Option<u32>)>> = const { Cell::new(None) };
+        static SHOWN: Cell<Option<[u32; 4]>> = const { Cell::new(None) };
     }
     if config::get().display_affinity {
-        let now = Some((frame.team().size, frame.level, frame.tid, BOUND.get()));
+        let place = BOUND.get().unwrap_or(u32::MAX);
+        let now = Some([frame.team().size, frame.level, frame.tid, place]);
         if SHOWN.replace(now) != now {
             affinity_format::display(None);
         }

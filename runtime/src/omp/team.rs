@@ -17,7 +17,7 @@ use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, share};
-use crate::{config, memory, sync};
+use crate::{config, memory, pthread, sync};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
 pub type Microtask = unsafe extern "C" fn();
@@ -256,6 +256,11 @@ fn pool() -> &'static Mutex<Vec<&'static Helper>> {
     POOL.get_or_init(Mutex::default)
 }
 
+/// Threads of the pool.
+pub fn helpers() -> u32 {
+    pool().lock().len() as u32
+}
+
 impl Helper {
     /// The idle helper with the smallest number; a new one if all are busy.
     fn take() -> &'static Helper {
@@ -264,7 +269,7 @@ impl Helper {
             return helper;
         }
         let index = pool.len() as u32 + 1;
-        if index >= config::MAX_THREADS {
+        if index + pthread::thread::stacks() >= config::MAX_THREADS {
             crate::start::die(&format!("more than {} threads in a process", config::MAX_THREADS));
         }
         let helper: &'static Helper = Box::leak(Box::new(Helper {
@@ -273,10 +278,10 @@ impl Helper {
             tid: AtomicU32::new(0),
             go: Event::new(),
         }));
-        let spawned = std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name(format!("omp-{index}"))
-            .stack_size(config::get().native_stack_bytes)
-            .spawn(move || helper.serve(index));
+            .stack_size(config::get().native_stack_bytes);
+        let spawned = pthread::thread::own(|| thread.spawn(move || helper.serve(index)));
         if let Err(error) = spawned {
             crate::start::die(&format!("cannot start thread {index} of the team: {error}"));
         }

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dsm_comm::futex;
 
 use super::{File, fflush, registry, stdin};
-use crate::sync;
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
+use crate::{pthread, sync};
 
 const FREE: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -135,14 +135,16 @@ pub fn serve() {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         }
-        let thread = std::thread::Builder::new().name("dsm-stdio".into()).stack_size(1 << 18).spawn(|| {
+        let thread = std::thread::Builder::new().name("dsm-stdio".into()).stack_size(1 << 18);
+        let serve = || {
             let mailbox = Mailbox { rank: sync::rank() };
             loop {
                 mailbox.wait_until(REQUEST);
                 carry_out(mailbox);
                 mailbox.become_state(REPLY);
             }
-        });
+        };
+        let thread = pthread::thread::own(|| thread.spawn(serve));
         // SAFETY: the set was filled in above.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
         if let Err(error) = thread {

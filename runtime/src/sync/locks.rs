@@ -115,6 +115,12 @@ pub(super) fn unlock(name: u64) {
     cell::wake(slot.serving, slot.sleepers, mask(next));
 }
 
+/// A counter with sleepers under a name that is no lock's.
+pub(super) fn counter(name: u64) -> (&'static AtomicU32, &'static AtomicU32) {
+    let slot = slot(name);
+    (slot.next, slot.sleepers)
+}
+
 /// Sleepers with different masks do not wake each other.
 fn mask(ticket: u32) -> u32 {
     1 << (ticket % 32)

@@ -4,6 +4,7 @@
 //! the signature of whom it met). In a single process the meetings are trivial and there is no coherence to do.
 
 pub mod cell;
+mod conditions;
 mod control;
 pub mod layout;
 mod locks;
@@ -22,6 +23,7 @@ use crate::memory;
 use crate::race;
 use crate::stdio;
 
+pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
 pub use control::{
     CONTROL_WORDS, control_area, control_area_half, control_area_word, control_cas, control_fetch_add,
     control_load, control_store, control_wait, stats_word,

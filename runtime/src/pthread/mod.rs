@@ -1,12 +1,28 @@
-//! Mutual exclusion of POSIX threads between the threads of all processes.
+//! POSIX threads: mutual exclusion between the threads of all processes, [`condition`] variables, and [`thread`]s.
 //!
 //! In a job of several processes a mutex is a lock of the runtime whose name is the mutex's address; the memory of the mutex only
-//! says of which kind it is. A single process uses the C library's, because condition variables work on its mutexes alone.
+//! says of which kind it is. A single process uses the C library's.
 
-use std::ffi::c_int;
+pub mod condition;
+pub mod thread;
+
+use std::ffi::{CStr, c_int, c_void};
 
 use crate::omp::locks::{nest_set, nest_test, nest_unset};
 use crate::{check, sync};
+
+/// The C library's function that one of this process stands in front of.
+fn next_function(name: &CStr, version: Option<&CStr>) -> *mut c_void {
+    // SAFETY: looks up names; a version that the library does not have gives null.
+    let found = unsafe {
+        let versioned = version.map(|v| libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), v.as_ptr()));
+        versioned.filter(|f| !f.is_null()).unwrap_or_else(|| libc::dlsym(libc::RTLD_NEXT, name.as_ptr()))
+    };
+    if found.is_null() {
+        crate::start::die(&format!("the C library has no {}", name.to_string_lossy()));
+    }
+    found
+}
 
 fn spread() -> bool {
     sync::size() > 1

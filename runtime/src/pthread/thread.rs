@@ -1,0 +1,138 @@
+//! Threads that the program makes, or a library for it (`std::thread`).
+//!
+//! They are threads of their process like those of teams: with a shared stack, and counted where the protocol asks who runs user code.
+//! `pthread_create` stands in front of the C library's for the whole process; the runtime's own threads pass.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+
+use parking_lot::Mutex;
+
+use super::next_function;
+use crate::{config, memory, omp, sync};
+
+type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Create = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
+
+unsafe extern "C" {
+    fn dsm_rt_thread(start: *mut c_void) -> *mut c_void;
+}
+
+/// What `c/thread.c` takes over.
+#[repr(C)]
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+    stack: u32,
+}
+
+/// Shared stacks that threads of the program have; teams take theirs from the other end.
+struct Stacks {
+    free: Vec<u32>,
+    made: u32,
+}
+
+static STACKS: Mutex<Stacks> = Mutex::new(Stacks { free: Vec::new(), made: 0 });
+
+/// Stacks at the upper end that teams cannot have.
+pub fn stacks() -> u32 {
+    STACKS.lock().made
+}
+
+impl Stacks {
+    fn take(&mut self, helpers: u32) -> Option<u32> {
+        self.free.pop().or_else(|| {
+            let left = config::MAX_THREADS - 1 - self.made;
+            (left > helpers).then(|| {
+                self.made += 1;
+                left
+            })
+        })
+    }
+}
+
+thread_local! {
+    static OWN: Cell<bool> = const { Cell::new(false) };
+    static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
+}
+
+/// Runs `make`, which makes a thread that never runs user code or cares for itself.
+pub fn own<T>(make: impl FnOnce() -> T) -> T {
+    let outer = OWN.replace(true);
+    let made = make();
+    OWN.set(outer);
+    made
+}
+
+/// The thread's stack, until the thread ends in whatever way.
+struct Stack(u32);
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        sync::user_threads_leave();
+        STACKS.lock().free.push(self.0);
+    }
+}
+
+/// Called by a new thread before the program's function.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_thread_begins(stack: u32) {
+    STACK.set(Some(Stack(stack)));
+    omp::team::adopt_stack(stack);
+    sync::user_threads_enter();
+}
+
+/// As in POSIX; the thread can use shared memory.
+///
+/// # Safety
+/// As for the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut c_void,
+    attributes: *const c_void,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the C library's function of this name has this type.
+    let create: Create = unsafe { std::mem::transmute(next_function(c"pthread_create", None)) };
+    if OWN.get() || !memory::is_set_up() {
+        // SAFETY: passed on as it came.
+        return unsafe { create(thread, attributes, routine, argument) };
+    }
+    let helpers = omp::team::helpers();
+    let Some(stack) = STACKS.lock().take(helpers) else {
+        eprintln!("dsm: error: pthread_create: a process has at most {} threads", config::MAX_THREADS);
+        return libc::EAGAIN;
+    };
+    crate::check::writable(thread as usize, size_of::<libc::pthread_t>());
+    // SAFETY: `Start` is what the C half reads; it frees the memory.
+    unsafe {
+        let start: *mut Start = libc::malloc(size_of::<Start>()).cast();
+        if start.is_null() {
+            STACKS.lock().free.push(stack);
+            return libc::EAGAIN;
+        }
+        start.write(Start { routine, argument, stack });
+        let status = create(thread, attributes, dsm_rt_thread, start.cast());
+        if status != 0 {
+            libc::free(start.cast());
+            STACKS.lock().free.push(stack);
+        }
+        status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_come_from_the_upper_end_and_are_used_again() {
+        let mut stacks = Stacks { free: Vec::new(), made: 0 };
+        let last = config::MAX_THREADS - 1;
+        assert_eq!((stacks.take(3), stacks.take(3)), (Some(last), Some(last - 1)));
+        stacks.free.push(last);
+        assert_eq!((stacks.take(3), stacks.take(3)), (Some(last), Some(last - 2)));
+        assert_eq!(stacks.take(last), None);
+    }
+}
