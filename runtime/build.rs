@@ -14,6 +14,7 @@ fn main() {
             "c/kmpc_atomic.c",
             "c/main.c",
             "c/microtask.c",
+            "c/process.c",
             "c/program.c",
             "c/thread.c",
             "c/tls.c",

@@ -20,6 +20,7 @@ use crate::guard;
 use crate::memory::geometry::{Geometry, NOTICE_BYTES};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
+use crate::process;
 use crate::race;
 use crate::sync::{layout, threads};
 
@@ -68,6 +69,7 @@ fn fence_behind_atomic() {
 
 /// Runs a protocol function to its end on this thread.
 pub fn run<F: Future>(future: F) -> F::Output {
+    process::assert_of_job();
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     match future.as_mut().poll(&mut context) {

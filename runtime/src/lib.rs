@@ -17,6 +17,7 @@ pub mod image;
 pub mod job;
 pub mod memory;
 pub mod omp;
+pub mod process;
 pub mod pthread;
 pub mod race;
 pub mod start;
@@ -34,6 +35,7 @@ mod entry_types {
     use crate::fortran::descriptor::*;
     use crate::fortran::units::*;
     use crate::heap::entries::*;
+    use crate::process::*;
     use crate::pthread::*;
     use crate::stdio::*;
     use crate::window::*;

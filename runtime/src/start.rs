@@ -13,7 +13,7 @@ use dsm_abi::job::FIRST_FREE_WORD;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
-use crate::{config, counted, cxx, fortran, guard, memory, omp, stats, stdio, sync};
+use crate::{config, counted, cxx, fortran, guard, memory, omp, process, stats, stdio, sync};
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
@@ -50,6 +50,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     sync::init(omp::threads_in_job());
     stdio::init();
     guard::init();
+    process::init();
     omp::team::adopt_stack(0);
     // SAFETY: the handler is a plain function that stays loaded.
     unsafe { libc::atexit(at_exit) };
@@ -94,7 +95,7 @@ extern "C" fn run_destructors() {
 
 /// Runs after the program's own handlers, in whichever process calls `exit`.
 extern "C" fn at_exit() {
-    if sync::rank() != 0 {
+    if sync::rank() != 0 || process::is_child() {
         return;
     }
     JobPage::get().finish();

@@ -65,3 +65,104 @@ int main(void)
     let link = "-O2 -fopenmp -fopenmp-targets=nvptx64 ../target.c -o y";
     case.refused(link, "y", &["-fopenmp-targets=nvptx64", "not supported"]);
 }
+
+/// A child has a copy of its parent's memory, and is no part of the job.
+#[test]
+fn fork() {
+    let source = "#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int a[100000];
+int main(int argc, char **argv)
+{
+    int *heap = malloc(sizeof *heap);
+    *heap = 3;
+    a[0] = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (argc > 1 && !strcmp(argv[1], \"exec\")) execlp(\"echo\", \"echo\", \"from exec\", NULL);
+        a[0] += 76;
+        *heap += 4;
+        char *more = malloc(10000);
+        strcpy(more, \"child\");
+        printf(\"%s %d %d\\n\", more, a[0], *heap);
+        exit(5);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    printf(\"parent %d %d %d\\n\", a[0], *heap, WEXITSTATUS(status));
+    fflush(stdout);
+#pragma omp parallel for
+    for (int i = 0; i < 100000; i++) a[i] = i;
+    child = fork();
+    if (child == 0) {
+        long sum = 0;
+        for (int i = 0; i < 100000; i++) sum += a[i];
+        _exit(sum != 4999950000);
+    }
+    waitpid(child, &status, 0);
+    printf(\"then %d\\n\", WEXITSTATUS(status));
+    return 0;
+}
+";
+    let Some(case) = Case::new("fork", &[("fork.c", source)]) else { return };
+    case.both("-O2 -g -fopenmp ../fork.c -o x");
+    let expected = case.must("clang", "./x", "");
+    assert_eq!(expected, "child 77 7\nparent 1 3 5\nthen 0\n");
+    assert_eq!(case.must("dsm", "./x", ""), expected);
+    assert_eq!(case.must("dsm", &case.dsm.run, "-n 1 ./x"), expected);
+    // Half of the array is in the other process when the second child wants it.
+    let outcome = case.run("dsm", &case.dsm.run, "-n 2 ./x exec");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    assert_eq!(outcome.text(), "from exec\nparent 1 3 0\nthen 1\n", "{}", outcome.errors());
+    let message = outcome.errors();
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(
+        message.contains("the child of the fork at") && message.contains("fork.c:29 (main)"),
+        "{message}"
+    );
+    let outcome = case.run("dsm", &case.dsm.run, "-n 2 ./x");
+    assert_eq!(outcome.text(), expected.replace("then 0", "then 1"), "{}", outcome.errors());
+}
+
+#[test]
+fn loading_instrumented_libraries_later() {
+    let source = "#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    void *library = dlopen(argv[1], RTLD_NOW);
+    if (!library) {
+        puts(dlerror());
+        return 1;
+    }
+    int (*add)(int) = (int (*)(int))dlsym(library, \"add\");
+    printf(\"%d\\n\", add(3));
+    return 0;
+}
+";
+    let library = "int sum = 4;
+int *where(int *p) { return p; }
+int add(int n) { int own = n; sum += *where(&own); return sum; }
+";
+    let Some(case) = Case::new("dlopen", &[("load.c", source), ("library.c", library)]) else { return };
+    case.both("-O2 -g ../load.c -o x -ldl");
+    case.both("-O2 -fPIC -shared ../library.c -o lib.so");
+    assert_eq!(case.must("clang", "./x", "./lib.so"), "7\n");
+    // Libraries of other compilers are as ever, missing ones, too.
+    assert_eq!(case.must("dsm", &case.dsm.run, "-n 2 ./x ../clang/lib.so"), "7\n");
+    let missing = case.run("dsm", &case.dsm.run, "-n 2 ./x ./none.so");
+    assert_eq!(missing.text(), case.run("clang", "./x", "./none.so").text());
+    for processes in ["1", "2"] {
+        let outcome = case.run("dsm", &case.dsm.run, &format!("-n {processes} ./x ./lib.so"));
+        let message = outcome.errors();
+        assert_eq!(outcome.status, Some(1), "{message}");
+        assert_eq!(message.matches("error:").count(), 1, "{message}");
+        for part in ["dlopen at", "load.c:5 (main)", "lib.so", "link the program with it"] {
+            assert!(message.contains(part), "not '{part}' in: {message}");
+        }
+    }
+}

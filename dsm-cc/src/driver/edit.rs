@@ -73,6 +73,10 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
             out.push(argument.clone());
         }
     }
+    if parts.runtime.is_some() {
+        // Libraries that are loaded later find it, and end the program with a message.
+        out.push("-Wl,--export-dynamic-symbol=__dsm_add_image".into());
+    }
     if let Some(image) = &parts.image {
         out.extend(["-Xlinker".into(), image.into()]);
     }
@@ -178,8 +182,7 @@ mod tests {
 
     const PASS: &str = "-fpass-plugin=P.so -Xclang -Rpass=^dsm-lines$";
     const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free";
-    const LIBS: &str =
-        "-Xlinker R.a -Wl,--push-state,--as-needed -lpthread -ldl -lrt -lutil -lm -lgcc_s -Wl,--pop-state";
+    const LIBS: &str = "-Wl,--export-dynamic-symbol=__dsm_add_image -Xlinker R.a -Wl,--push-state,--as-needed -lpthread -ldl -lrt -lutil -lm -lgcc_s -Wl,--pop-state";
 
     #[test]
     fn compile_keeps_everything() {
@@ -198,7 +201,7 @@ mod tests {
     fn compile_and_link_in_one_step() {
         assert_eq!(
             edited("-O2 -fopenmp=libomp x.c -lm"),
-            format!("{PASS} -Xclang -fopenmp -O2 x.c -lm {LIBS}")
+            format!("{PASS} {LINK} -Xclang -fopenmp -O2 x.c -lm {LIBS}")
         );
         assert_eq!(
             edited("-fopenmp -fopenmp-version=52 x.c"),

@@ -68,6 +68,7 @@ pub const LIBRARY: &[(&str, &str, u32)] = &[
     ("getline", "__dsm_getline", 3), ("getdelim", "__dsm_getdelim", 4), ("__getdelim", "__dsm_getdelim", 4),
     ("strtok", "__dsm_strtok", 2), ("strtok_r", "__dsm_strtok_r", 3), ("__strtok_r", "__dsm_strtok_r", 3),
     ("strsep", "__dsm_strsep", 2), ("realpath", "__dsm_realpath", 2), ("getcwd", "__dsm_getcwd", 2),
+    ("fork", "__dsm_fork", 0), ("dlopen", "__dsm_dlopen", 2),
     ("mmap", "__dsm_mmap", 6), ("mmap64", "__dsm_mmap", 6), ("munmap", "__dsm_munmap", 2),
 ];
 

@@ -173,7 +173,7 @@ fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "getrandom" | "getentropy" => [(W, 0, A(1))];
         "statvfs" | "statvfs64" | "statfs" | "statfs64" => [(R, 0, S), (W, 1, N(128))];
         "symlink" | "link" => [(R, 0, S), (R, 1, S)];
-        "truncate" | "chmod" | "dlopen" | "putenv" => [(R, 0, S)];
+        "truncate" | "chmod" | "putenv" => [(R, 0, S)];
         "dlsym" => [(R, 1, S)];
         "getopt" => [(R, 2, S)];
         "getloadavg" => [(W, 0, M(1, 8))];

@@ -119,6 +119,10 @@ macro_rules! for_each_entry {
             fn __dsm_getcwd(buffer: ptr, size: i64) -> ptr;
             /// `mmap`: anonymous memory and contents of files in the shared heap.
             fn __dsm_mmap(addr: ptr, len: i64, protection: i32, flags: i32, descriptor: i32, offset: i64) -> ptr;
+            /// `fork`; the child is no process of the job.
+            fn __dsm_fork() -> i32;
+            /// `dlopen`; libraries with code of the pass end the job with a message.
+            fn __dsm_dlopen(path: ptr, flags: i32) -> ptr;
             /// `munmap`.
             fn __dsm_munmap(addr: ptr, len: i64) -> i32;
             /// Makes an array of `struct iovec` and the memory it names readable.

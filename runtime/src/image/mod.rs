@@ -13,7 +13,7 @@ use dsm_abi::layout::{CTOR_RECORD_SIZE, THREADPRIVATE_RECORD_SIZE};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 use parking_lot::Mutex;
 
-use crate::memory;
+use crate::{memory, process};
 pub use symbols::{Place, Variable, call_site, file_of, function_of, instrumented, variable_at, variables};
 
 /// The record of one linked file, as in `c/image.h`.
@@ -156,11 +156,7 @@ impl Image {
 
     /// What becomes of a library that is loaded while the program runs: nobody else has it.
     fn loaded_late(&'static self) {
-        crate::start::die(&format!(
-            "{} has code that dsm-cc compiled, and is loaded by dlopen: its variables and functions would be those of one process; link \
-             the program with it, or compile it with another compiler",
-            self.path().display()
-        ));
+        process::refuse_library(&self.path().display().to_string());
     }
 }
 

@@ -240,6 +240,18 @@ fn meet(job: &Job) {
     }
 }
 
+/// Turns this process's shared memory into a private copy: it is a child that `fork` made.
+pub fn detach() -> Result<(), SegmentError> {
+    let Some(Memory { geometry, shared: Some(shared), .. }) = MEMORY.get() else { return Ok(()) };
+    let region = (geometry.region(), geometry.region_offset());
+    for (range, offset) in geometry.globals().placed().chain([region]) {
+        // SAFETY: the range is a mapping of the same part of the same file; its contents stay the same.
+        unsafe { shared.own_file.map_private_at(range.start, range.len(), offset as u64)? };
+    }
+    executable::like_the_stack(&geometry.region());
+    Ok(())
+}
+
 /// Whether [`init`] is done: constructors of libraries run before.
 pub fn is_set_up() -> bool {
     MEMORY.get().is_some()

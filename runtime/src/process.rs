@@ -1,0 +1,102 @@
+//! What the program does to its process as a whole: `fork`, and `dlopen` of code of the pass.
+//!
+//! A child that `fork` makes has a copy of what its parent had, as ever: its shared memory becomes a private copy of the parent's
+//! (as far as the parent does not change it later). It is no process of the job, so where it needs another process's memory or
+//! synchronisation it ends with a message. The usual `exec` does not.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{check, image, memory, start};
+
+thread_local! {
+    /// Return address of the call that the thread is in, or was in last.
+    static SITE: Cell<usize> = const { Cell::new(0) };
+}
+
+static CHILD: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    // In C, where a function can ask for its return address: each calls the function below of its name.
+    pub(crate) fn __dsm_fork() -> u32;
+    pub(crate) fn __dsm_dlopen(path: *mut u8, flags: u32) -> *mut u8;
+}
+
+/// Prepares for children; once, when memory is set up.
+pub fn init() {
+    // SAFETY: the handler is a plain function that stays loaded.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// Whether this is a child that `fork` made, and not a process of the job.
+#[inline]
+pub fn is_child() -> bool {
+    CHILD.load(Ordering::Relaxed)
+}
+
+/// Ends a child that asks for what only processes of the job have.
+#[inline]
+pub fn assert_of_job() {
+    if is_child() {
+        lost();
+    }
+}
+
+#[cold]
+fn lost() -> ! {
+    let site = SITE.get();
+    let at = if site == 0 { "in a library".into() } else { format!("at {}", image::call_site(site)) };
+    start::die(&format!(
+        "the child of the fork {at} uses memory that its parent did not have, or synchronisation with other processes; it is no part \
+         of the job: let it call exec, or run the program as one process"
+    ))
+}
+
+extern "C" fn in_child() {
+    CHILD.store(true, Ordering::Relaxed);
+    if let Err(error) = memory::detach() {
+        start::die(&format!("fork: {error}"));
+    }
+}
+
+/// `fork`; `site` is the caller's address.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
+    SITE.set(site);
+    // SAFETY: as the program's own call.
+    unsafe { libc::fork() }
+}
+
+/// `dlopen`; `site` is the caller's address.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_dlopen(path: *const c_char, flags: c_int, site: usize) -> *mut c_void {
+    if !path.is_null() {
+        // SAFETY: the program passes a string.
+        unsafe { check::readable_string(path as usize) };
+    }
+    SITE.set(site);
+    // SAFETY: the program's arguments, made readable.
+    let handle = unsafe { libc::dlopen(path, flags) };
+    if !handle.is_null() {
+        return handle;
+    }
+    // SAFETY: the error is a string of this thread until the next call, or null.
+    let error = unsafe { libc::dlerror().as_ref().map(|e| CStr::from_ptr(e).to_string_lossy().into_owned()) };
+    let error = error.unwrap_or_default();
+    if error.contains("undefined symbol: __dsm_") || error.contains("undefined symbol: __kmpc_") {
+        refuse_library(error.split(':').next().unwrap_or("the library"));
+    }
+    // The program may ask for the error as well.
+    // SAFETY: as above.
+    unsafe { libc::dlopen(path, flags) }
+}
+
+/// Ends the job because a library with code of the pass is being loaded while it runs.
+pub fn refuse_library(name: &str) -> ! {
+    start::die(&format!(
+        "dlopen at {}: {name} has code that dsm-cc compiled; its variables and functions would exist in one process only: link the \
+         program with it, or compile it with another compiler",
+        image::call_site(SITE.get())
+    ))
+}
