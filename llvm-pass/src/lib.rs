@@ -77,7 +77,8 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::main_function(module, &builder);
     rewrite::module::constructors(module);
     rewrite::module::threadprivates(module);
-    rewrite::module::globals(module);
+    rewrite::module::private_pointers(module);
+    rewrite::module::globals(module, &facts.privacy.declared);
     rewrite::module::features(module);
     rewrite::module::note(module, &options);
     output(module, &options, &printed, &totals);

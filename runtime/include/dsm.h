@@ -19,6 +19,17 @@ enum {
 
 #ifdef __DSM__
 
+/* Marks a variable as private: static, global or local, of any type. Each process has its own, with the initial value that is written
+ * there; threads of a process share it as the language says. It is not checked, nor kept coherent, and a local one stays on the
+ * native stack, so no other process may be given its address. Other source files that use a global one should see the mark too, but need
+ * not. */
+#define DSM_PRIVATE __attribute__((annotate("dsm_private")))
+
+/* The pointer, as one to private memory: what is accessed through the result is not checked. That has to be true of all of it, as
+ * it is of private variables and of memory that uninstrumented libraries allocate. */
+#define dsm_private(pointer) ((__typeof__(pointer))__dsm_private((void *)(pointer)))
+void *__dsm_private(void *) __attribute__((const, nothrow));
+
 /* Makes `bytes` the unit of coherence of the `len` bytes at `ptr`, and of what lies in the same 4096 bytes. To be called in the
  * serial part of the program, at any time; the contents stay. Returns DSM_OK or why it is not possible. */
 int dsm_set_block(void *ptr, size_t len, size_t bytes);
@@ -30,6 +41,9 @@ size_t dsm_block_size(const void *ptr);
 const char *dsm_error(int code);
 
 #else
+
+#define DSM_PRIVATE
+#define dsm_private(pointer) (pointer)
 
 static inline int dsm_set_block(void *ptr, size_t len, size_t bytes)
 {

@@ -103,6 +103,7 @@ programs! {
     printf_shared
     private_clauses
     pthreads
+    private_data
     queries
     queue_pool
     recursion

@@ -112,7 +112,7 @@ pub fn callee(call: Value) -> Callee {
     if is_heap(&name) || libatomic::in_library(&name) {
         return Callee::Heap(name);
     }
-    if is_replaced(&name) {
+    if is_replaced(&name) || name == super::annotated::POINTER {
         return Callee::Replaced(name);
     }
     match libc::function(&name) {

@@ -26,8 +26,8 @@ pub struct Escapes {
 }
 
 impl Escapes {
-    /// Solves the module.
-    pub fn solve(module: Module) -> Escapes {
+    /// Solves the module. Locals that the program declares private do not count.
+    pub fn solve(module: Module, declared: &HashSet<Value>) -> Escapes {
         let functions: Vec<Value> = module.functions().into_iter().filter(|f| !f.is_declaration()).collect();
         let mut out = Escapes { fortran: fortran::is_fortran(module), ..Escapes::default() };
         loop {
@@ -50,7 +50,10 @@ impl Escapes {
         for &function in &functions {
             for block in function.blocks() {
                 for instruction in block.instructions() {
-                    if instruction.opcode() == Opcode::LLVMAlloca && out.escapes(instruction) {
+                    if instruction.opcode() == Opcode::LLVMAlloca
+                        && !declared.contains(&instruction)
+                        && out.escapes(instruction)
+                    {
                         out.locals.insert(instruction);
                     }
                 }

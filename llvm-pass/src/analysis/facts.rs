@@ -39,6 +39,8 @@ pub enum Private {
     ByvalCopy,
     /// Thread numbers that the OpenMP runtime passes by address.
     ThreadNumber,
+    /// The program says so.
+    Declared,
     /// Null or undefined: executing it is an error of the program.
     Undefined,
     /// Not in the default address space (segment-relative).

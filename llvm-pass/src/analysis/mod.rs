@@ -1,6 +1,7 @@
 //! Read-only facts about a module: accesses and who can share them, sync points, loops, locals that escape.
 
 pub mod access;
+pub mod annotated;
 pub mod callee;
 pub mod escape;
 pub mod facts;

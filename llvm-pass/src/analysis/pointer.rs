@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::llvm::{Module, Opcode, Value};
 
+use super::annotated;
 use super::escape::Escapes;
 use super::facts::Private;
 use super::openmp;
@@ -15,12 +16,20 @@ pub struct Privacy {
     /// Allocas of run-time size that move along with an escaping one of their function.
     pub moved: HashSet<Value>,
     microtasks: HashSet<Value>,
+    /// Variables that the program declares private.
+    pub declared: HashSet<Value>,
 }
 
 impl Privacy {
     /// Analyses the module.
     pub fn new(module: Module) -> Privacy {
-        Privacy { escapes: Escapes::solve(module), moved: HashSet::new(), microtasks: microtasks(module) }
+        let declared = annotated::variables(module);
+        Privacy {
+            escapes: Escapes::solve(module, &declared),
+            moved: HashSet::new(),
+            microtasks: microtasks(module),
+            declared,
+        }
     }
 
     /// Why no other process can share the memory behind the pointer; `None` if it may be shared.
@@ -55,6 +64,9 @@ impl Privacy {
         if value.is_null_pointer() || value.is_undef() {
             return Object::Private(Private::Undefined);
         }
+        if self.declared.contains(&value) {
+            return Object::Private(Private::Declared);
+        }
         if value.is_global_variable() {
             return match (value.is_global_constant(), value.is_thread_local()) {
                 (_, true) => Object::Private(Private::ThreadLocal),
@@ -86,6 +98,9 @@ impl Privacy {
             }
             Opcode::LLVMPHI => Object::Derived(value.incoming().into_iter().map(|(v, _)| v).collect()),
             Opcode::LLVMSelect => Object::Derived(vec![value.operand(1), value.operand(2)]),
+            Opcode::LLVMCall if value.called_function().is_some_and(|f| f.name() == annotated::POINTER) => {
+                Object::Private(Private::Declared)
+            }
             Opcode::LLVMCall if value.is_intrinsic_call() => {
                 let name = value.callee().name();
                 if name.starts_with("llvm.threadlocal.address") {

@@ -383,6 +383,20 @@ impl Value {
         some(unsafe { core::LLVMGetInitializer(self.0) })
     }
 
+    /// Text of a constant array of bytes, without its final NUL.
+    pub fn const_string(self) -> Option<String> {
+        // SAFETY: live handle of a constant, asked whether it is a string first; {pointer, length} text of the context.
+        unsafe {
+            if core::LLVMIsAConstantDataArray(self.0).is_null() || core::LLVMIsConstantString(self.0) == 0 {
+                return None;
+            }
+            let mut length = 0;
+            let bytes = core::LLVMGetAsString(self.0, &mut length);
+            let text = std::slice::from_raw_parts(bytes.cast::<u8>(), length);
+            Some(String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+        }
+    }
+
     /// Sets the initialiser.
     pub fn set_initializer(self, value: Value) {
         // SAFETY: callers pass global variables and a constant of their type.

@@ -8,6 +8,7 @@ use dsm_abi::layout::{
 };
 use dsm_abi::note;
 
+use crate::analysis::annotated;
 use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, WRAPPED};
 use crate::analysis::flags::Flags;
 use crate::analysis::libc::STREAMS;
@@ -23,10 +24,19 @@ pub fn order_flags(flags: &Flags) {
     flags.stores.iter().for_each(|s| s.set_ordering(Ordering::LLVMAtomicOrderingRelease));
 }
 
-/// Puts writable globals into the shared sections.
-pub fn globals(module: Module) {
+/// Puts marked pointers in the place of the calls that mark them.
+pub fn private_pointers(module: Module) {
+    let Some(function) = module.function(annotated::POINTER) else { return };
+    for call in function.users().into_iter().filter(|u| u.is_call() && u.callee() == function) {
+        call.replace_uses(call.operand(0));
+        call.erase();
+    }
+}
+
+/// Puts writable globals into the shared sections, but those that the program declares private.
+pub fn globals(module: Module, private: &HashSet<Value>) {
     for global in module.globals() {
-        if !is_shared_global(global) {
+        if !is_shared_global(global) || private.contains(&global) {
             continue;
         }
         let section = global.section();
