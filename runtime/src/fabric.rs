@@ -180,7 +180,8 @@ impl ShmFabric {
 
     fn notice_words(&self, at: u32, buffer: u8, index: u32) -> [&'static AtomicU64; 4] {
         let base = self.geometry.buffer_offset(buffer) + index as usize * NOTICE_BYTES;
-        std::array::from_fn(|i| self.views.word(at, base + 8 * i))
+        let mut words = self.words(at, base, 4);
+        std::array::from_fn(|_| words.next().expect("four words"))
     }
 }
 
@@ -308,10 +309,11 @@ impl Fabric for ShmFabric {
     #[inline]
     fn expect_move(&self, from: Rank, extent: Extent) {
         let g = self.geometry;
-        let data = self.data(from.0, extent.first);
-        (0..self.bytes(extent).min(PREFETCHED))
-            .step_by(64)
-            .for_each(|at| prefetch::<false>(data.wrapping_add(at)));
+        let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
+        for at in (0..self.bytes(extent).min(PREFETCHED)).step_by(64) {
+            prefetch::<false>(there.wrapping_add(at));
+            prefetch::<true>(here.wrapping_add(at));
+        }
         for at in [from.0, self.rank] {
             let records = [
                 g.header_offset(extent.first.chunk()),

@@ -2,8 +2,8 @@
 
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
-use crate::records::Records;
-use crate::signature::split_state;
+use crate::records::{Records, Scratch};
+use crate::signature::{TAIL, Told, split_state};
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp, ones};
 use crate::{Coherence, Fault, abi, marks};
 
@@ -19,27 +19,41 @@ impl<F: Fabric> Coherence<F> {
 
     /// Takes in everything that `from` had published when [`Coherence::published`] was `state` there: spares looking it up.
     pub async fn acquire_published(&self, from: Rank, state: u64) {
+        self.acquire_told(from, state.into()).await;
+    }
+
+    /// As [`Coherence::acquire_published`], with what [`Coherence::told`] was: spares reading what it tells.
+    pub async fn acquire_told(&self, from: Rank, told: Told) {
         self.stats.acquires.add(1);
-        if from == self.me() || self.has_read(from, state) {
+        if from == self.me() || self.has_read(from, told.state()) {
             return;
         }
+        (1..=TAIL).filter_map(|back| told.tail(back)).for_each(|notice| self.expect_move(notice));
         let gate = self.fabric.lock_gate(Gate::Acquire).await;
-        let Some((fresh, min_wr_ts, cursor)) = self.read_signature(from, state).await else {
-            return;
+        let mut scratch = self.scratch();
+        let Scratch { own, fresh, .. } = &mut *scratch;
+        fresh.clear();
+        let (min_wr_ts, cursor) = if self.tail(from, told, fresh) {
+            // A greater bound would have begun a new list.
+            (0, told.state())
+        } else {
+            let Some(read) = self.read_signature(from, told.state(), fresh).await else { return };
+            read
         };
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
         }
-        let mut scratch = self.scratch();
-        for notice in &fresh {
+        for notice in fresh.iter() {
             if notice.writer != self.me() && self.signature().is_new(notice) {
-                self.apply(*notice, &mut scratch.own).await;
+                self.apply(*notice, own).await;
                 self.stats.notices_in.add(1);
             }
         }
         let expired = {
             let mut signature = self.signature();
-            for notice in fresh.into_iter().filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
+            // What this process has written it has listed, or will.
+            fresh.retain(|notice| notice.writer != self.me());
+            for notice in fresh.drain(..).filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
                 signature.add(notice);
             }
             signature.raise_min(min_wr_ts, &self.fabric)
@@ -57,6 +71,31 @@ impl<F: Fabric> Coherence<F> {
         self.fabric.own(Word::LogState)
     }
 
+    /// As [`Coherence::published`], with the last notices.
+    pub fn told(&self) -> Told {
+        self.signature().told()
+    }
+
+    /// Whether all that is not taken in of what a peer had published is told along; appends it to `fresh`, in order. The acquire gate is locked.
+    fn tail(&self, from: Rank, told: Told, fresh: &mut Vec<Notice>) -> bool {
+        let (sequence, length) = split_state(told.state());
+        let (read, until) = split_state(self.fabric.own(Word::Cursor(from)));
+        if sequence != read || length <= until {
+            return false;
+        }
+        let missing = (length - until) as usize;
+        let told_of = if self.fabric.fault(Fault::TailOnly) { missing.min(TAIL) } else { missing };
+        if told_of > TAIL {
+            return false;
+        }
+        fresh.extend((1..=told_of).rev().filter_map(|back| told.tail(back)));
+        let all = fresh.len() == told_of;
+        if !all {
+            fresh.clear();
+        }
+        all
+    }
+
     /// Whether all that a peer had published when its state word was `state` is taken in. A newer list repeats what is not known to all.
     fn has_read(&self, from: Rank, state: u64) -> bool {
         let (sequence, length) = split_state(state);
@@ -68,8 +107,14 @@ impl<F: Fabric> Coherence<F> {
         self.fabric.set_own(Word::Cursor(from), state);
     }
 
-    /// What of a peer's signature has not been read yet, its `min_wr_ts`, and how far that is. `state`: its state word, not too old. None: nothing.
-    async fn read_signature(&self, from: Rank, mut state: u64) -> Option<(Vec<Notice>, Timestamp, u64)> {
+    /// Reads what of a peer's signature has not been read yet into `fresh`, which is empty; returns its `min_wr_ts`, and how far that is. `state`: its state
+    /// word, not too old. None: nothing.
+    async fn read_signature(
+        &self,
+        from: Rank,
+        mut state: u64,
+        fresh: &mut Vec<Notice>,
+    ) -> Option<(Timestamp, u64)> {
         let cursor = split_state(self.fabric.own(Word::Cursor(from)));
         loop {
             if self.has_read(from, state) {
@@ -78,12 +123,12 @@ impl<F: Fabric> Coherence<F> {
             let (sequence, length) = split_state(state);
             let start = if sequence == cursor.0 { cursor.1 } else { 0 };
             let buffer = (sequence % 2) as u8;
-            let mut fresh = Vec::with_capacity((length - start) as usize);
-            self.fabric.read_notices(from, buffer, start, length - start, &mut fresh).await;
+            fresh.clear();
+            self.fabric.read_notices(from, buffer, start, length - start, fresh).await;
             let min_wr_ts = self.fabric.load(from, Word::LogMin(0)).await;
             let after = self.fabric.load(from, Word::LogState).await;
             if split_state(after).0 == sequence {
-                return Some((fresh, min_wr_ts, state));
+                return Some((min_wr_ts, state));
             }
             state = after;
         }
@@ -151,9 +196,6 @@ impl<F: Fabric> Coherence<F> {
             fabric.set_own_links(part, Link::to(notice.writer).encode());
             fabric.set_own_stamps(part, own.run(part));
             fabric.set_state(part, abi::NOTICED);
-        }
-        if noticed != 0 {
-            self.expect_move(notice.writer, chunk, noticed);
         }
         if forgotten != 0 {
             self.forget(chunk, forgotten);

@@ -1,7 +1,7 @@
 //! Taking homes at misses, before anything is stored: then no twin is made, nothing is compared, and the release publishes in place.
 //!
 //! A miss for stores takes every home that it can. A miss for loads does so where this process wrote last time after it had read (a *migratory*
-//! block, as what a lock protects), and stops if it turns out not to store. Homes that others store to at present are left alone:
+//! block, as what a lock protects), mostly with the permission to store, and stops if it turns out not to store. Homes that others store to at present are left alone:
 //! they would come back at the next release.
 //!
 //! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in any circle of waiting
@@ -11,11 +11,16 @@ use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::queue_lock::Batch;
 use crate::records::{Blocked, Scratch};
-use crate::types::{Chunk, Extent, Rank};
+use crate::types::{Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
-/// Blocks of a chunk whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
-const EXPECTED: u32 = 4;
+/// Blocks of a notice whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
+const EXPECTED: u64 = 4;
+
+/// Whether a miss for loads in this version does not allow stores to what it takes, to see whether they are asked for: one in 16.
+fn is_trial(version: Timestamp) -> bool {
+    version.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 == 0
+}
 
 fn hint(kind: MarkKind, chunk: Chunk) -> Word {
     Word::Mark { kind, level: 0, index: chunk.0 }
@@ -48,7 +53,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Takes the homes of blocks of a run in an invalid state, as far as that is worth while and they are free. They become readable, and writable if
-    /// `write`. Returns them. The chunk is locked.
+    /// `write` or likely to be written. Returns them. The chunk is locked.
     pub(crate) async fn take_early(
         &self,
         run: Extent,
@@ -85,7 +90,7 @@ impl<F: Fabric> Coherence<F> {
         chunk: Chunk,
         wanted: u64,
         write: bool,
-        Scratch { own, peer }: &mut Scratch,
+        Scratch { own, peer, .. }: &mut Scratch,
     ) -> u64 {
         let fabric = &self.fabric;
         let span = chunk.span(wanted);
@@ -120,6 +125,9 @@ impl<F: Fabric> Coherence<F> {
             return 0;
         }
         let version = self.signature().clock() + 1;
+        // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its own on:
+        // then it has to publish.
+        let write = write || batch.writable != 0 || !is_trial(version);
         let wr_ts = self.begin_move(chunk, batch, version, own, peer).await;
         self.fabric.or_own(hint(MarkKind::Early, chunk), batch.blocks);
         if write && !fabric.fault(Fault::EarlyNotDirty) {
@@ -149,10 +157,15 @@ impl<F: Fabric> Coherence<F> {
         early & published
     }
 
-    /// Blocks whose contents have become old, and are at `writer`: lets what a move of migratory ones needs come nearer at once.
-    pub(crate) fn expect_move(&self, writer: Rank, chunk: Chunk, blocks: u64) {
-        let migratory = self.fabric.own(hint(MarkKind::Migratory, chunk)) & blocks;
-        if migratory != 0 && migratory.count_ones() <= EXPECTED {
+    /// Lets what a move of migratory blocks needs come nearer as soon as a notice of them is seen.
+    pub(crate) fn expect_move(&self, notice: Notice) {
+        let (writer, extent) = (notice.writer, notice.extent);
+        if extent.count > EXPECTED || writer == self.me() {
+            return;
+        }
+        for part in extent.chunks() {
+            let chunk = part.first.chunk();
+            let migratory = self.fabric.own(hint(MarkKind::Migratory, chunk)) & part.mask();
             chunk.runs(migratory).for_each(|run| self.fabric.expect_move(writer, run));
         }
     }

@@ -93,6 +93,8 @@ faults! {
     EarlyNotDirty,
     /// A miss takes the home of a block that another process is just taking from there.
     EarlyFromTaken,
+    /// An acquirer takes the notices that it was told along for all that it has missed.
+    TailOnly,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

@@ -40,6 +40,7 @@ use std::sync::Mutex;
 pub use fabric::{Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use link::Link;
+pub use signature::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;

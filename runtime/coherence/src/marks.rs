@@ -10,6 +10,9 @@ use crate::Fault;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::types::{Chunk, Rank, ones};
 
+/// Greatest number of levels of a bit set.
+const MOST_LEVELS: usize = 12;
+
 /// Sets the bits of `mask` in the set of process `at`.
 pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
     fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask).await;
@@ -45,21 +48,41 @@ pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
         .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))
 }
 
-/// The chunks that may have bits in any of the own sets `kinds`, in order.
-pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> Vec<Chunk> {
-    let mut found: Vec<u64> = (0..fabric.top_mark_words()).collect();
-    for level in (1..fabric.mark_levels()).rev() {
-        let mut below = Vec::new();
-        for index in found {
-            let mut bits = 0;
-            for &kind in kinds {
-                bits |= fabric.load(fabric.rank(), Word::Mark { kind, level, index }).await;
+/// Appends the chunks that may have bits in any of the own sets `kinds` to `out`, in order.
+pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind], out: &mut Vec<Chunk>) {
+    let top = fabric.mark_levels() - 1;
+    for root in 0..fabric.top_mark_words() {
+        // Words to look at, and what is left to look at in them, from the top down.
+        let mut path = [(0, 0); MOST_LEVELS];
+        let mut level = top;
+        path[usize::from(level)] = (root, union(fabric, kinds, level, root).await);
+        loop {
+            let (index, bits) = &mut path[usize::from(level)];
+            if *bits == 0 {
+                if level == top {
+                    break;
+                }
+                level += 1;
+                continue;
             }
-            below.extend(ones(bits).map(|bit| index * 64 + bit));
+            let below = *index * 64 + u64::from(bits.trailing_zeros());
+            *bits &= *bits - 1;
+            if level == 1 {
+                out.push(Chunk(below));
+            } else {
+                level -= 1;
+                path[usize::from(level)] = (below, union(fabric, kinds, level, below).await);
+            }
         }
-        found = below;
     }
-    found.into_iter().map(Chunk).collect()
+}
+
+async fn union<F: Fabric>(fabric: &F, kinds: &[MarkKind], level: u8, index: u64) -> u64 {
+    let mut bits = 0;
+    for &kind in kinds {
+        bits |= fabric.load(fabric.rank(), Word::Mark { kind, level, index }).await;
+    }
+    bits
 }
 
 /// Takes the bits of a chunk from the process's own set. Clears the summaries that lead to the chunk if there are none.

@@ -152,7 +152,7 @@ impl<F: Fabric> Coherence<F> {
         home: Rank,
         part: Extent,
         state: u8,
-        Scratch { own, peer }: &mut Scratch,
+        Scratch { own, peer, .. }: &mut Scratch,
     ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
         let part = self.leases(home, part, peer).await?;
@@ -289,7 +289,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// A block with own unpublished bytes: brings in what changed at the home.
-    async fn merge_from_home(&self, block: Block, Scratch { own, peer }: &mut Scratch) -> Outcome {
+    async fn merge_from_home(&self, block: Block, Scratch { own, peer, .. }: &mut Scratch) -> Outcome {
         let fabric = &self.fabric;
         let (seen, link) = self.own_link(block);
         if matches!(link, Link::Link { pending: true, .. }) {

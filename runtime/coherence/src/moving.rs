@@ -16,7 +16,7 @@ impl<F: Fabric> Coherence<F> {
         chunk: Chunk,
         batch: Batch,
         at_least: Timestamp,
-        Scratch { own, peer }: &mut Scratch,
+        Scratch { own, peer, .. }: &mut Scratch,
     ) -> Timestamp {
         let wr_ts = self.begin_move(chunk, batch, at_least, own, peer).await;
         let locked = self.fabric.lock_chunk(chunk).await;
@@ -88,25 +88,44 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// [`Coherence::move_homes`] for a batch of a chase, with the blocks unlocked and listed. `share`: the next stores to
-    /// them ask, so that whoever takes the homes next has no twins to leave.
+    /// [`Coherence::move_homes`] for a batch of a chase, with the blocks unlocked and listed. `exclusive`: no thread of this process is about to store to
+    /// them. Then the next stores ask, so that whoever takes the homes next has no twins to leave; unless the block was published by
+    /// somebody else since it was read here: two processes that store to it all the time should not ask all the time.
     pub(crate) async fn publish_batch(
         &self,
         chunk: Chunk,
         batch: Batch,
-        share: bool,
+        exclusive: bool,
         progress: &mut Progress,
         scratch: &mut Scratch,
     ) {
+        let fabric = &self.fabric;
+        let mut share = 0;
+        if exclusive && fabric.watches_writes() {
+            share = batch.blocks;
+        } else if exclusive {
+            share = self.stored_to_alone(chunk, batch.blocks, scratch);
+        }
         let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
         // Until the links say that nobody stores, no thread may be allowed to.
-        let locked = if share { Some(self.fabric.lock_chunk(chunk).await) } else { None };
-        if share {
-            self.make_ask(chunk, batch.blocks);
+        let locked = if share != 0 { Some(fabric.lock_chunk(chunk).await) } else { None };
+        if share != 0 {
+            self.make_ask(chunk, share);
+            self.unlock(chunk, share, false, wr_ts, &mut scratch.own).await;
         }
-        self.unlock(chunk, batch.blocks, !share, wr_ts, &mut scratch.own).await;
+        if batch.blocks != share {
+            self.unlock(chunk, batch.blocks & !share, true, wr_ts, &mut scratch.own).await;
+        }
         drop(locked);
         self.list(chunk, batch.blocks, wr_ts, progress);
+    }
+
+    /// Blocks whose version at their home, in `peer`, is that of the copy here.
+    fn stored_to_alone(&self, chunk: Chunk, blocks: u64, Scratch { own, peer, .. }: &mut Scratch) -> u64 {
+        let span = chunk.span(blocks);
+        self.fabric.own_records(span, own.run_mut(span));
+        let alone = |block: &Block| own.of(*block).wr_ts == peer.of(*block).wr_ts;
+        chunk.blocks(blocks).filter(alone).fold(0, |mask, block| mask | block.bit())
     }
 
     /// Decides on the version of a batch, writes to the records of the old home what its copies are from now on, and to `own` what the records here

@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
 use crate::fabric::{Fabric, Word};
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Rank, Record};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record};
 use crate::{Coherence, Fault};
 
 /// Records by their blocks' positions in a chunk.
@@ -45,11 +45,15 @@ impl Records {
     }
 }
 
-/// Records that an operation works with: own ones, and those of a peer.
+/// Room for what an operation works with: own records, those of a peer, and lists.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub(crate) own: Records,
     pub(crate) peer: Records,
+    /// What a release looks at.
+    pub(crate) chunks: Vec<Chunk>,
+    /// What an acquire has read.
+    pub(crate) fresh: Vec<Notice>,
 }
 
 /// Scratch records that go back to the pool. What is in them is what the last user left.
@@ -93,7 +97,10 @@ impl<F: Fabric> Coherence<F> {
     /// Room for records: clearing it for each of many small operations would cost as much as they do.
     pub(crate) fn scratch(&self) -> Lent<'_> {
         let scratch = self.pool.lock().expect("no thread panics while it holds the pool").pop();
-        let new = || Box::new(Scratch { own: Records::new(), peer: Records::new() });
+        let new = || {
+            let (own, peer) = (Records::new(), Records::new());
+            Box::new(Scratch { own, peer, chunks: Vec::new(), fresh: Vec::new() })
+        };
         Lent { pool: &self.pool, scratch: Some(scratch.unwrap_or_else(new)) }
     }
 

@@ -58,17 +58,18 @@ impl<F: Fabric> Coherence<F> {
         self.stats.releases.add(1);
         let held = fabric.begin_exclusive();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let chunks = marks::scan(fabric, MARKS).await;
-        let mut progress = Progress { version: self.signature().clock() + 1, run: None };
         let mut scratch = self.scratch();
-        for chunk in chunks {
+        let mut chunks = std::mem::take(&mut scratch.chunks);
+        marks::scan(fabric, MARKS, &mut chunks).await;
+        let mut progress = Progress { version: self.signature().clock() + 1, run: None };
+        for chunk in chunks.drain(..) {
             self.release_chunk(chunk, exclusive, &mut progress, &mut scratch).await;
         }
-        self.list_run(&mut progress);
+        scratch.chunks = chunks;
         if held {
             fabric.end_exclusive();
         }
-        self.signature().publish(fabric);
+        self.publish(&mut progress);
         drop(gate);
     }
 
@@ -279,9 +280,22 @@ impl<F: Fabric> Coherence<F> {
     }
 
     fn list_run(&self, progress: &mut Progress) {
-        if let Some((extent, wr_ts)) = progress.run.take() {
-            self.signature().add(Notice { writer: self.me(), extent, wr_ts });
+        if let Some(run) = progress.run.take() {
+            self.signature().add_own(self.notice(run));
         }
+    }
+
+    fn notice(&self, (extent, wr_ts): (Extent, Timestamp)) -> Notice {
+        Notice { writer: self.me(), extent, wr_ts }
+    }
+
+    /// Lists what is left, and lets acquirers see all that is listed.
+    fn publish(&self, progress: &mut Progress) {
+        let mut signature = self.signature();
+        if let Some(run) = progress.run.take() {
+            signature.add_own(self.notice(run));
+        }
+        signature.publish(&self.fabric);
     }
 
     /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
@@ -340,8 +354,7 @@ impl<F: Fabric> Coherence<F> {
             let mut progress = Progress { version: self.signature().clock() + 1, run: None };
             let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
             self.list(chunk, block.bit(), wr_ts, &mut progress);
-            self.list_run(&mut progress);
-            self.signature().publish(fabric);
+            self.publish(&mut progress);
             let locked = fabric.lock_chunk(chunk).await;
             let result = self.alone(block, body);
             drop(locked);

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
-use crate::types::{Extent, Notice, Rank, Timestamp};
+use crate::types::{Block, Extent, Notice, Rank, Timestamp};
 
 /// Settlements after which no process's list can hold a notice any more (each list drops it after three).
 const FORGET_AFTER: u32 = 6;
@@ -90,7 +90,22 @@ impl Signature {
         !self.seen.contains_key(notice)
     }
 
-    /// Lists a notice; joins it to the last one where that is the same version of the neighbouring blocks.
+    /// Lists a notice of this process, which has not listed it before: joins it to the last one where that is the same version of the
+    /// neighbouring blocks. It is not remembered: what comes back from peers is known by its writer.
+    pub(crate) fn add_own(&mut self, notice: Notice) {
+        self.clock = self.clock.max(notice.wr_ts);
+        if self.unpublished > 0
+            && let Some(last) = self.notices.last_mut()
+            && (last.writer, last.wr_ts, last.extent.end())
+                == (notice.writer, notice.wr_ts, notice.extent.first)
+        {
+            last.extent.count += notice.extent.count;
+        } else if notice.wr_ts > self.min_out {
+            self.list(notice);
+        }
+    }
+
+    /// Lists a peer's notice; joins it to the last one where that is the same version of the neighbouring blocks.
     pub(crate) fn add(&mut self, notice: Notice) {
         self.clock = self.clock.max(notice.wr_ts);
         if self.unpublished > 0
@@ -190,7 +205,7 @@ impl Signature {
     }
 
     pub(crate) fn remembered_bound(&self) -> usize {
-        8 * self.capacity + 64
+        self.capacity + 64
     }
 
     pub(crate) fn digest(&self) -> u64 {
@@ -206,6 +221,17 @@ impl Signature {
             (seen, self.generation, self.sequence, self.unpublished).hash(h);
             (self.min_out, self.min_applied, self.clock).hash(h);
         })
+    }
+
+    /// How far this is published.
+    pub(crate) fn told(&self) -> Told {
+        let length = self.notices.len() - self.unpublished;
+        let mut told = Told::default();
+        told.0[0] = u64::from(self.sequence) << 32 | length as u64;
+        for back in 1..=TAIL.min(length) {
+            told.set_tail(back, self.notices[length - back]);
+        }
+        told
     }
 
     fn buffer(&self) -> u8 {
@@ -262,6 +288,54 @@ impl Signature {
     }
 }
 
+/// What whoever orders an acquire behind a release tells along with it: how far the signature was published, and its last notices, which often are all
+/// that the acquirer does not know. Five words that mean nothing to anybody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Told(pub [u64; Told::WORDS]);
+
+/// Notices that are told along.
+pub(crate) const TAIL: usize = 2;
+const COUNT_SHIFT: u32 = 40;
+const WRITER_SHIFT: u32 = 48;
+
+/// A state word alone.
+impl From<u64> for Told {
+    fn from(state: u64) -> Told {
+        let mut told = Told::default();
+        told.0[0] = state;
+        told
+    }
+}
+
+impl Told {
+    /// Words.
+    pub const WORDS: usize = 1 + 2 * TAIL;
+
+    pub(crate) fn state(self) -> u64 {
+        self.0[0]
+    }
+
+    /// Notice number `back` from the end, from 1 on, if it is among those told.
+    pub(crate) fn tail(self, back: usize) -> Option<Notice> {
+        let [place, wr_ts] = *self.0[1..].chunks_exact(2).nth(back - 1)? else { return None };
+        let field = |shift: u32, bits: u32| place >> shift & ((1 << bits) - 1);
+        (wr_ts != 0).then(|| Notice {
+            writer: Rank(field(WRITER_SHIFT, 16) as u32),
+            extent: Extent::new(Block(field(0, COUNT_SHIFT)), field(COUNT_SHIFT, WRITER_SHIFT - COUNT_SHIFT)),
+            wr_ts,
+        })
+    }
+
+    fn set_tail(&mut self, back: usize, notice: Notice) {
+        let (first, count, writer) = (notice.extent.first.0, notice.extent.count, u64::from(notice.writer.0));
+        // What does not fit is not told.
+        if first >> COUNT_SHIFT == 0 && count >> (WRITER_SHIFT - COUNT_SHIFT) == 0 && writer >> 16 == 0 {
+            let place = first | count << COUNT_SHIFT | writer << WRITER_SHIFT;
+            self.0[2 * back - 1..=2 * back].copy_from_slice(&[place, notice.wr_ts]);
+        }
+    }
+}
+
 /// Splits a state word into sequence number and length.
 pub(crate) fn split_state(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
@@ -270,7 +344,6 @@ pub(crate) fn split_state(word: u64) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Block;
 
     fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
         Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts }
@@ -333,6 +406,19 @@ mod tests {
             assert!(dropped.wr_ts <= bound, "{dropped:?} is above {bound}");
         }
         assert!(listed(&signature).iter().all(|n| n.wr_ts > bound));
+    }
+
+    #[test]
+    fn the_tail_is_told_as_far_as_it_fits() {
+        assert_eq!(Signature::new(4).told().tail(1), None);
+        let wide = Notice { writer: Rank(3), extent: Extent::new(Block(7), 256), wr_ts: 9 };
+        let far =
+            Notice { writer: Rank(1023), extent: Extent::new(Block((1 << 40) - 1), 255), wr_ts: u64::MAX };
+        let mut signature = with(8, &[notice(1, 4, 3), wide, far]);
+        assert_eq!((signature.told().state(), signature.told().tail(1)), (0, None), "nothing is published");
+        signature.unpublished = 0;
+        let told = signature.told();
+        assert_eq!((told.tail(1), told.tail(2), told.tail(3)), (Some(far), None, None));
     }
 
     #[test]

@@ -6,8 +6,8 @@
 pub const GRANT: usize = 0;
 /// State of the signature.
 pub const LOG_STATE: usize = 64;
-/// `min_wr_ts` of the two signature buffers. In the line of the state word, since both are read together.
-pub const LOG_MIN: usize = 72;
+/// `min_wr_ts` of the signature. Not in the line of the state word, which changes with every release: takers of homes read it.
+pub const LOG_MIN: usize = 128;
 /// Arrivals of each barrier round: a [`super::cell::Cell`], then how far the signalling process's signature is published.
 pub const BARRIER: usize = 4096;
 /// Distance between barrier rounds.

@@ -2,14 +2,20 @@
 //!
 //! A lock is found by name (the address of the lock variable) in a table in process 0's control area and is a ticket lock: the waiting
 //! order is that of arrival. Whoever gets it acquires from the process that held it last, what that one had published then. All of a lock
-//! lies in one cache line.
+//! lies in one cache line, with the last notices, so that mostly no other line has to change hands.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dsm_coherence::Told;
 
 use super::cell;
 use super::control::line;
 use super::layout::{LOCK_BYTES, LOCK_SLOTS, LOCKS};
 use super::threads::Inside;
+
+/// Words that tell of a signature.
+const TOLD_WORDS: usize = Told::WORDS;
+const _: () = assert!(24 + 8 * TOLD_WORDS <= LOCK_BYTES);
 
 /// A slot of the table.
 #[derive(Clone, Copy)]
@@ -22,8 +28,8 @@ struct Slot {
     /// Rank + 1 of the last holder.
     last: &'static AtomicU32,
     sleepers: &'static AtomicU32,
-    /// How far its signature was published.
-    state: &'static AtomicU64,
+    /// What it told of its signature.
+    told: [&'static AtomicU64; TOLD_WORDS],
 }
 
 impl Slot {
@@ -35,7 +41,7 @@ impl Slot {
             serving: line.half(12),
             last: line.half(16),
             sleepers: line.half(20),
-            state: line.word(24),
+            told: std::array::from_fn(|i| line.word(24 + 8 * i)),
         }
     }
 }
@@ -98,7 +104,8 @@ pub(super) fn try_lock(name: u64) -> bool {
 fn entered(slot: Slot) {
     let last = slot.last.load(Ordering::SeqCst);
     if last != 0 {
-        super::take_in(last - 1, slot.state.load(Ordering::SeqCst));
+        let told = Told(slot.told.map(|word| word.load(Ordering::Acquire)));
+        super::take_in(last - 1, told);
         crate::race::clocks::after_acquire(last - 1);
     }
 }
@@ -108,7 +115,9 @@ pub(super) fn unlock(name: u64) {
     let slot = slot(name);
     super::release();
     slot.last.store(super::rank() + 1, Ordering::Release);
-    slot.state.store(super::published(), Ordering::Release);
+    for (word, value) in slot.told.into_iter().zip(super::told().0) {
+        word.store(value, Ordering::Release);
+    }
     // Only the holder changes it.
     let next = slot.serving.load(Ordering::Relaxed).wrapping_add(1);
     slot.serving.store(next, Ordering::SeqCst);

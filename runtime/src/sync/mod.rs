@@ -14,7 +14,7 @@ pub mod threads;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use dsm_coherence::Rank;
+use dsm_coherence::{Rank, Told};
 use dsm_comm::futex;
 
 use crate::config;
@@ -85,11 +85,16 @@ fn published() -> u64 {
     memory::shared().map_or(0, |shared| shared.coherence.published())
 }
 
-/// As [`acquire_from`], but only what `rank` had published when [`published`] was `state` there, and without its effect on race reports:
+/// As [`published`], with the last notices.
+fn told() -> Told {
+    memory::shared().map_or(Told::default(), |shared| shared.coherence.told())
+}
+
+/// As [`acquire_from`], but only what `rank` had published when [`published`] or [`told`] was `told` there, and without its effect on race reports:
 /// meetings know better what is ordered by them.
-fn take_in(rank: u32, state: u64) {
+fn take_in(rank: u32, told: impl Into<Told>) {
     if let Some(shared) = memory::shared() {
-        run(shared.coherence.acquire_published(Rank(rank), state));
+        run(shared.coherence.acquire_told(Rank(rank), told.into()));
     }
 }
 

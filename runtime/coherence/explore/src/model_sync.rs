@@ -1,6 +1,8 @@
 //! The runtime's synchronisation as far as programs see it: who holds which lock, who met whom. Models what the runtime crate builds from the
 //! protocol's release and acquire; the protocol calls themselves are in `threads`.
 
+use dsm_coherence::Told;
+
 use crate::hash::Digest;
 use crate::oracle::Clocks;
 
@@ -8,8 +10,8 @@ use crate::oracle::Clocks;
 #[derive(Clone, Debug, Default)]
 struct Lock {
     held: bool,
-    /// Process and how far its signature was published.
-    last: Option<(usize, u64)>,
+    /// Process and what it told of its signature.
+    last: Option<(usize, Told)>,
     clocks: Clocks,
 }
 
@@ -59,7 +61,7 @@ impl SyncState {
     }
 
     /// Takes a free lock; returns the process that had it last, how far its signature was published, and what happened before its release.
-    pub fn take_lock(&mut self, lock: usize) -> (Option<(usize, u64)>, Clocks) {
+    pub fn take_lock(&mut self, lock: usize) -> (Option<(usize, Told)>, Clocks) {
         let lock = &mut self.locks[lock];
         assert!(!lock.held, "the model's lock admits one holder");
         lock.held = true;
@@ -67,7 +69,7 @@ impl SyncState {
     }
 
     /// Gives a lock back.
-    pub fn give_lock(&mut self, lock: usize, last: (usize, u64), clocks: &Clocks) {
+    pub fn give_lock(&mut self, lock: usize, last: (usize, Told), clocks: &Clocks) {
         let lock = &mut self.locks[lock];
         lock.held = false;
         lock.last = Some(last);
@@ -135,9 +137,9 @@ impl SyncState {
     /// Digest of everything here.
     pub fn digest(&self, d: &mut Digest) {
         for lock in &self.locks {
-            let (last, state) = lock.last.map_or((0, 0), |(p, state)| (p as u64 + 1, state));
+            let (last, told) = lock.last.map_or((0, Told::default()), |(p, told)| (p as u64 + 1, told));
             d.add(last << 1 | u64::from(lock.held));
-            d.add(state);
+            told.0.into_iter().for_each(|word| d.add(word));
             lock.clocks.digest(d);
         }
         for m in &self.meetings {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::rc::Rc;
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Coherence, Extent, Rank};
+use dsm_coherence::{Coherence, Extent, Rank, Told};
 
 use crate::fabric::ModelFabric;
 use crate::oracle::Clocks;
@@ -232,7 +232,7 @@ impl ThreadCode {
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
-    async fn acquire_from(&self, process: usize, state: Option<u64>) {
+    async fn acquire_from(&self, process: usize, state: Option<Told>) {
         if process == self.process() {
             // The threads of a process share its memory.
             let known = self.world.borrow().sync.published[process].clone();
@@ -248,7 +248,7 @@ impl ThreadCode {
             state.is_none().then(|| w.sync.published[process].clone())
         };
         match state {
-            Some(state) => self.protocol.acquire_published(Rank(process as u32), state).await,
+            Some(state) => self.protocol.acquire_told(Rank(process as u32), state).await,
             None => self.protocol.acquire_from(Rank(process as u32)).await,
         }
         if let Some(known) = known {
@@ -284,7 +284,7 @@ impl ThreadCode {
         self.release().await;
         self.forget(1);
         pause(&self.world, Wait::Ready).await;
-        let state = self.protocol.published();
+        let state = self.protocol.told();
         {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
@@ -398,7 +398,7 @@ impl ThreadCode {
             let partner = (me + size - distance) % size;
             pause(&self.world, Wait::Signal(meeting, round, partner)).await;
             let state = self.world.borrow().sync.signalled(meeting, round, partner);
-            self.acquire_from(partner, state).await;
+            self.acquire_from(partner, state.map(Told::from)).await;
             self.forget(2 + u64::from(round));
             pause(&self.world, Wait::Ready).await;
             distance *= 2;
