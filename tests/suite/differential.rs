@@ -57,6 +57,7 @@ programs! {
     cxx_objects
     cxx_streams
     cxx_threads
+    descriptors
     exit_call
     exit_status
     f_allocatable

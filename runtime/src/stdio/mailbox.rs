@@ -1,4 +1,4 @@
-//! Operations on another process's streams: a mailbox in each process's control memory, emptied by a thread of that process.
+//! Operations on another process's streams and descriptors: a mailbox in each process's control memory, emptied by a thread of that process.
 //!
 //! One request at a time. `STATE` goes FREE -> CLAIMED (by a requester) -> REQUEST -> REPLY (by the owner's thread) -> FREE. The thread sleeps
 //! while there is nothing to do; it runs no code of the program and touches no shared data of it.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_comm::futex;
 
-use super::{File, fflush, registry, stdin};
+use super::{File, descriptors, fflush, registry, stdin};
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
 use crate::{pthread, sync};
 
@@ -35,6 +35,28 @@ pub enum Operation {
     Flush,
     /// `fclose`.
     Close,
+    /// `read` or `pread` of `a` bytes at `b`.
+    DescriptorRead,
+    /// `write` or `pwrite` of `a` bytes at `b`.
+    DescriptorWrite,
+    /// `lseek` by `a` from `b`.
+    DescriptorSeek,
+    /// `fsync`.
+    DescriptorSync,
+    /// `ftruncate` to `a` bytes.
+    DescriptorTruncate,
+    /// `close`.
+    DescriptorClose,
+}
+
+impl Operation {
+    /// The operation on a descriptor with this code.
+    fn on_descriptor(code: u64) -> Option<Operation> {
+        use Operation::*;
+        [DescriptorRead, DescriptorWrite, DescriptorSeek, DescriptorSync, DescriptorTruncate, DescriptorClose]
+            .into_iter()
+            .find(|o| *o as u64 == code)
+    }
 }
 
 unsafe extern "C" {
@@ -66,6 +88,11 @@ impl Mailbox {
 
     fn data(self) -> *mut u8 {
         sync::control_area(self.rank, MAILBOX_DATA)
+    }
+
+    fn answer(self, result: i64, error: c_int) {
+        self.word(1).store(result as u64, Ordering::Relaxed);
+        self.word(2).store(error as u64, Ordering::Relaxed);
     }
 
     fn become_state(self, state: u32) {
@@ -155,13 +182,22 @@ pub fn serve() {
 
 fn carry_out(mailbox: Mailbox) {
     let [operation, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
+    if let Some(operation) = Operation::on_descriptor(operation) {
+        // SAFETY: the data area is this request's.
+        let (result, error) = unsafe {
+            let result =
+                descriptors::carry_out(operation, file as c_int, (a as i64, b as i64), mailbox.data());
+            (result, *libc::__errno_location())
+        };
+        mailbox.answer(result, error);
+        return;
+    }
     let (result, error) = match stream(file as usize) {
         Some(stream) => perform(mailbox, operation, stream, a as i64, b as i64),
         // Closed in the meantime.
         None => (-1, libc::EBADF),
     };
-    mailbox.word(1).store(result as u64, Ordering::Relaxed);
-    mailbox.word(2).store(error as u64, Ordering::Relaxed);
+    mailbox.answer(result, error);
 }
 
 /// The stream, if it is (still) one of this process.

@@ -4,10 +4,13 @@
 //! `__dsm_stream`: for a stream of another process it gives a stand-in, an unbuffered stream whose reads and writes are carried out by a
 //! thread of the owner ([`mailbox`]). Who owns a stream says the [`registry`].
 //!
+//! [`descriptors`] does the same for file descriptors.
+//!
 //! Standard output is each process's own, line-buffered, so that lines stay whole; what a release finds half written goes
 //! out with it, so that output that is ordered by synchronisation appears in that order. Standard input is process 0's.
 
 mod allocating;
+pub mod descriptors;
 mod entries;
 mod mailbox;
 mod registry;

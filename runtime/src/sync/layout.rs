@@ -66,7 +66,10 @@ pub const MAILBOX: usize = STREAMS_CHANGES + 64;
 pub const MAILBOX_DATA: usize = 41 << 20;
 /// Size of a mailbox's data, bytes.
 pub const MAILBOX_DATA_BYTES: usize = 64 << 10;
+/// Numbers of the descriptors that the program has opened in process 0: a set of bits.
+pub const DESCRIPTORS: usize = MAILBOX_DATA + MAILBOX_DATA_BYTES;
 
+const _: () = assert!(DESCRIPTORS + crate::stdio::descriptors::RANGE as usize / 8 <= TASK_SLOTS);
 const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);
