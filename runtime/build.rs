@@ -22,6 +22,8 @@ fn main() {
         .include("c")
         .opt_level(2)
         .flag("-fno-strict-aliasing")
+        // What `operator new` throws passes through.
+        .flag("-fexceptions")
         .flag_if_supported("-Wno-deprecated-non-prototype")
         .flag_if_supported("-Wno-strict-prototypes")
         .warnings(true)

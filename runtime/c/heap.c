@@ -1,6 +1,8 @@
 /* Allocation entries that want to know who calls: block sizes and race reports go by the place of the call. */
 #include "internal.h"
 
+#include <stdlib.h>
+
 #define SITE ((uintptr_t)__builtin_return_address(0))
 
 void *__dsm_malloc(uint64_t size) { return dsm_rt_malloc(size, SITE); }
@@ -19,6 +21,25 @@ void *__dsm_strdup(void *s) { return dsm_rt_strndup(s, UINT64_MAX, SITE); }
 
 void *__dsm_strndup(void *s, uint64_t n) { return dsm_rt_strndup(s, n, SITE); }
 
-void *__dsm_new(uint64_t size) { return dsm_rt_new(size, 16, SITE); }
+/* std::get_new_handler and std::__throw_bad_alloc. Weak: a C program has none. */
+__attribute__((weak)) extern void (*_ZSt15get_new_handlerv(void))(void);
+__attribute__((weak, noreturn)) extern void _ZSt17__throw_bad_allocv(void);
 
-void *__dsm_new_aligned(uint64_t size, uint64_t align) { return dsm_rt_new(size, align, SITE); }
+/* As the C++ library's: the program's handler may free memory, throw, or not return. */
+static void *allocate_or_throw(uint64_t size, uint64_t align, uintptr_t site) {
+    for (;;) {
+        void *object = dsm_rt_new(size, align, site);
+        if (object) return object;
+        void (*handler)(void) = _ZSt15get_new_handlerv ? _ZSt15get_new_handlerv() : NULL;
+        if (handler)
+            handler();
+        else if (_ZSt17__throw_bad_allocv)
+            _ZSt17__throw_bad_allocv();
+        else
+            abort();
+    }
+}
+
+void *__dsm_new(uint64_t size) { return allocate_or_throw(size, 16, SITE); }
+
+void *__dsm_new_aligned(uint64_t size, uint64_t align) { return allocate_or_throw(size, align, SITE); }

@@ -337,6 +337,32 @@ fn arguments_need_not_be_utf8() {
 }
 
 #[test]
+fn disabled_drivers_are_the_compilers() {
+    let fortran = "program x\n  integer :: i, s = 0\n  !$omp parallel do reduction(+:s)\n  do i = 1, 10\n    s = s + i\n  end do\n\
+                   print *, s\nend program\n";
+    let Some(case) = Case::new("disabled", &[("x.c", PART), ("x.cpp", PART), ("x.f90", fortran)]) else {
+        return;
+    };
+    let drivers = [
+        (&case.dsm.cc, toolchain::clang(), "x.c"),
+        (&case.dsm.cxx, toolchain::clangxx(), "x.cpp"),
+        (&case.dsm.fc, toolchain::flang(), "x.f90"),
+    ];
+    for (driver, compiler, source) in drivers {
+        let arguments = format!("-O2 -fopenmp -c ../{source}");
+        let disabled = format!("DSM_DISABLE=1 {} {arguments} -fdsm-line=64 -o x.o", driver.display());
+        case.must("dsm", "env", &disabled);
+        case.must("dsm", compiler, &format!("{arguments} -o plain.o"));
+        let object = |name: &str| std::fs::read(case.root.join("dsm").join(name)).expect("just made");
+        assert!(object("x.o") == object("plain.o"), "{disabled}");
+    }
+    // What clang refuses, or the drivers do, is up to clang then.
+    case.must("dsm", "env", &format!("DSM_DISABLE=1 {} -fopenmp x.o -o x", case.dsm.fc.display()));
+    assert!(case.must("dsm", "readelf", "--wide --dynamic x").contains("libomp"), "the link brings libomp");
+    assert!(case.must("dsm", &case.dsm.cc, "--dsm-check x").contains("not compiled by dsm-cc"));
+}
+
+#[test]
 fn dependency_files() {
     let header = ("part.h", "extern int part[1000];\n");
     let main = MAIN.replace("extern int part[1000];", "#include \"part.h\"");

@@ -1,4 +1,4 @@
-//! What cannot be shared is said, with its place: by the compiler where it sees it, by the program where it happens.
+//! What cannot be shared, or is too much, is said, with its place: by the compiler where it sees it, by the program where it happens.
 
 use super::case::Case;
 
@@ -165,4 +165,109 @@ int add(int n) { int own = n; sum += *where(&own); return sum; }
             assert!(message.contains(part), "not '{part}' in: {message}");
         }
     }
+}
+
+/// A full heap is told as the language has it, once more in words, and what the program frees can be had again.
+#[test]
+fn full_heaps() {
+    let c = "#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    void *aligned = NULL;
+    int code = posix_memalign(&aligned, 64, 100000000);
+    /* Kept in memory: the compiler may leave out allocations that nobody uses. */
+    void *volatile large = malloc(100000000);
+    void *volatile old = malloc(1000);
+    void *volatile larger = realloc(old, 100000000);
+    void *volatile fits = calloc(1000, 1000);
+    printf(\"%d %d %d %d\\n\", large == NULL, code == ENOMEM, larger == NULL, fits != NULL);
+    return 0;
+}
+";
+    let cxx = "#include <cstdio>
+#include <new>
+#include <vector>
+static std::vector<char> *reserve;
+// The compiler may leave out allocations that nobody uses.
+static char *volatile seen;
+struct Member {
+    std::vector<char> bytes;
+    explicit Member(std::size_t n) : bytes(n) { seen = bytes.data(); }
+};
+static int caught(std::size_t n)
+{
+    try {
+        Member member(n);
+        return (int)member.bytes.size();
+    } catch (const std::bad_alloc &) {
+        return -1;
+    }
+}
+int main(int argc, char **)
+{
+    int all = 0;
+#pragma omp parallel for reduction(+ : all) num_threads(2)
+    for (int i = 0; i < 2; i++) all += caught(100000000);
+    std::printf(\"%d %d %d\\n\", all, caught(1000), (seen = new (std::nothrow) char[100000000]) == nullptr);
+    reserve = new std::vector<char>(40000000);
+    std::set_new_handler([] {
+        if (!reserve) throw 7;
+        delete reserve;
+        reserve = nullptr;
+        std::puts(\"freed\");
+    });
+    char *volatile now = new char[40000000];
+    int thrown = 0;
+    try { now = new char[40000000]; } catch (int n) { thrown = n; }
+    std::printf(\"%d %d\\n\", now != nullptr, thrown);
+    std::fflush(stdout);
+    std::set_new_handler(nullptr);
+    if (argc > 1) seen = new char[100000000];
+    return 0;
+}
+";
+    let fortran = "program full
+  integer(8), allocatable :: a(:), b(:)
+  integer :: status
+  character(80) :: text
+  allocate(a(20000000), stat=status)
+  print *, status /= 0, allocated(a)
+  allocate(b(1000), stat=status, errmsg=text)
+  print *, status, allocated(b)
+  flush(6)
+  ! flang does not look whether an allocation without stat= has succeeded.
+  allocate(a(30000000))
+  a = status
+  print *, a(30000000)
+end program
+";
+    let Some(case) = Case::new("full", &[("c.c", c), ("cxx.cpp", cxx), ("fortran.f90", fortran)]) else {
+        return;
+    };
+    case.compiled("-O2 ../c.c -o c");
+    case.must("dsm", &case.dsm.cxx, "-O2 -fopenmp ../cxx.cpp -o cxx");
+    case.must("dsm", &case.dsm.fc, "-O2 ../fortran.f90 -o fortran");
+    let run = |arguments: &str| {
+        let outcome = case.run("dsm", "env", &format!("DSM_HEAP=64M {} {arguments}", case.dsm.run.display()));
+        let message = outcome.errors();
+        let words = message.lines().filter(|l| l.contains("dsm: warning: process") && l.contains("DSM_HEAP"));
+        (outcome.status, outcome.text(), words.count(), message)
+    };
+    for processes in [1, 2] {
+        let (status, text, words, message) = run(&format!("-n {processes} ./c"));
+        assert_eq!((status, &*text, words), (Some(0), "1 1 1 1\n", 1), "{message}");
+        // Each process has a heap of its own that is full.
+        let (status, text, words, message) = run(&format!("-n {processes} ./cxx"));
+        assert_eq!((status, &*text), (Some(0), "-2 1000 1\nfreed\n1 7\n"), "{message}");
+        assert_eq!((words, message.lines().count()), (processes, processes), "{message}");
+    }
+    let (status, text, words, message) = run("-n 1 ./cxx uncaught");
+    assert_ne!(status, Some(0), "{message}");
+    assert!(text.ends_with("1 7\n") && words == 1 && message.contains("std::bad_alloc"), "{message}");
+    let (status, text, words, message) = run("-n 1 ./fortran");
+    assert_ne!(status, Some(0), "{message}");
+    assert!(text.contains("T F") && text.contains("0 T") && words == 1, "{text}{message}");
+    assert!(message.contains("SIGSEGV"), "{message}");
 }

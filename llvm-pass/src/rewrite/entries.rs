@@ -60,7 +60,10 @@ impl Entries {
 }
 
 fn decorate(function: Value, name: &str) {
-    function.add_function_attribute("nounwind");
+    // The program may catch std::bad_alloc.
+    if !["__dsm_new", "__dsm_new_aligned"].contains(&name) {
+        function.add_function_attribute("nounwind");
+    }
     let checks = ["_miss", "_range", "_window", "_grid", "_ready", "_str"];
     if checks.iter().any(|end| name.ends_with(end)) {
         function.add_function_attribute("willreturn");

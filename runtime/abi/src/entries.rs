@@ -4,7 +4,7 @@
 //! of declarations; the runtime expands it to assertions that its functions have these types. Types:
 //! `ptr`, `i8`, `i32`, `i64`, `void` (result only).
 //!
-//! All entries have the C calling convention, never unwind, and never capture their pointer arguments,
+//! All entries have the C calling convention, never unwind (but for `__dsm_new` and `__dsm_new_aligned`), and never capture their pointer arguments,
 //! except the heap entries whose results are fresh memory. Miss and range entries do not synchronise: they
 //! only make blocks valid, so checks made before such a call still hold after it.
 
@@ -81,7 +81,7 @@ macro_rules! for_each_entry {
             fn __dsm_strdup(s: ptr) -> ptr;
             /// `strndup` on the shared heap; reads the string through checks.
             fn __dsm_strndup(s: ptr, n: i64) -> ptr;
-            /// `operator new`: as `__dsm_malloc`, but ends the job with a message when memory is exhausted.
+            /// `operator new`: as `__dsm_malloc`, but throws `std::bad_alloc` when memory is exhausted.
             fn __dsm_new(size: i64) -> ptr;
             /// `operator new` with an alignment.
             fn __dsm_new_aligned(size: i64, align: i64) -> ptr;

@@ -148,13 +148,10 @@ pub unsafe extern "C" fn dsm_rt_strndup(s: *mut u8, n: u64, site: usize) -> *mut
     new as *mut u8
 }
 
-/// `operator new`.
+/// What `operator new` allocates, or null.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_rt_new(size: u64, align: u64, site: usize) -> *mut u8 {
-    match allocate_at(size as usize, (align as usize).max(ALIGN), site) {
-        Some((address, _)) => address as *mut u8,
-        None => crate::start::die("operator new: out of memory"),
-    }
+    pointer(allocate_at(size as usize, (align as usize).max(ALIGN), site))
 }
 
 /// See [`dsm_abi::entries`].

@@ -81,7 +81,7 @@ fn report_exhaustion(size: usize, room: usize) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     if !REPORTED.swap(true, Ordering::Relaxed) {
         eprintln!(
-            "dsm: error: process {} cannot allocate {size} bytes: its part of the shared heap has {room} bytes; set DSM_HEAP to a larger size",
+            "dsm: warning: process {} has no room for {size} bytes in its part of the shared heap, of {room} bytes, so the allocation fails; set DSM_HEAP to a larger size",
             sync::rank()
         );
     }
