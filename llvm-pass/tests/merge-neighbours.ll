@@ -5,9 +5,9 @@ target triple = "x86_64-pc-linux-gnu"
 define double @f(ptr %p) {
 ; CHECK-LABEL: define double @f
 ; CHECK: load atomic i8
-; CHECK: icmp ne i8 %{{.*}}, 0
 ; CHECK: load atomic i8
-; CHECK: icmp ne i8 %{{.*}}, 0
+; CHECK-NEXT: %[[BOTH:.*]] = or i8
+; CHECK-NEXT: icmp ne i8 %[[BOTH]], 0
 ; CHECK-NOT: load atomic
 ; CHECK: call void @__dsm_store_range(ptr %p, i64 24)
   %a = load double, ptr %p, align 8

@@ -40,7 +40,7 @@ fn function(blocks: Vec<BlockFacts>) -> FunctionFacts {
 fn merges_up_to_a_line_and_not_across_a_sync_point() {
     let load = |site, offset| (site, What::Access(access(Kind::Load, 1, offset, 8)));
     let store = |site, offset| (site, What::Access(access(Kind::Store, 1, offset, 8)));
-    let events = vec![load(0, 0), load(1, 56), store(2, 64), (3, What::Sync), load(4, 8)];
+    let events = vec![load(0, 0), load(1, 56), store(2, 128), (3, What::Sync), load(4, 8)];
     let expected = "\
 function f
   #0 load 8: checked
@@ -52,6 +52,22 @@ function f
   check #4 load line [+0, 8) for 1
 ";
     assert_eq!(printed(&function(vec![block(&[], events)]), "line=6"), expected);
+}
+
+#[test]
+fn merges_over_short_lines_only_where_it_touches_them_all() {
+    let load = |site, offset| (site, What::Access(access(Kind::Load, 1, offset, 8)));
+    let near = function(vec![block(&[], vec![load(0, 0), load(1, 100), load(2, 60), load(3, 120)])]);
+    assert!(
+        printed(&near, "line=6").contains("check #1 load word [-40, 68) for 3"),
+        "{}",
+        printed(&near, "line=6")
+    );
+    assert!(printed(&near, "line=10").contains("check #0 load ends [+0, 128) for 4"));
+    let rising = function(vec![block(&[], vec![load(0, 0), load(1, 60), load(2, 120)])]);
+    assert!(printed(&rising, "line=6").contains("check #0 load word [+0, 128) for 3"));
+    let long = function(vec![block(&[], (0..9).map(|i| load(i, 60 * i64::from(i))).collect())]);
+    assert!(printed(&long, "line=6").contains("check #0 load word [+0, 428) for 8"));
 }
 
 #[test]

@@ -8,8 +8,9 @@ define <8 x float> @f(ptr %p) {
 ; CHECK: %[[E:.*]] = add i64 %[[A]], 31
 ; CHECK: load atomic i8
 ; CHECK: load atomic i8
-; CHECK: %[[OR:.*]] = or i1
-; CHECK: br i1 %[[OR]]
+; CHECK: %[[OR:.*]] = or i8
+; CHECK: %[[BAD:.*]] = icmp uge i8 %[[OR]], 2
+; CHECK: br i1 %[[BAD]]
 ; CHECK: call void @__dsm_load_range(ptr %p, i64 32)
   %v = load <8 x float>, ptr %p, align 4
   ret <8 x float> %v

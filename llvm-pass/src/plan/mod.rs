@@ -16,6 +16,9 @@ use crate::analysis::facts::{
 };
 use crate::options::Options;
 
+/// Lines whose states one load of the table tests.
+pub const WORD_LINES: u64 = 8;
+
 /// How the state of `[address, address + length)` is tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Test {
@@ -23,6 +26,8 @@ pub enum Test {
     Line,
     /// The bytes lie in at most two lines: the states of both ends.
     Ends,
+    /// The bytes lie in at most [`WORD_LINES`] lines: one word of the state table.
+    Word,
     /// Any length: both ends, and the runtime's range entry if there are lines in between.
     Range,
 }

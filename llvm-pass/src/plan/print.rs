@@ -32,6 +32,7 @@ impl Display for Check {
         let test = match self.test {
             Test::Line => "line",
             Test::Ends => "ends",
+            Test::Word => "word",
             Test::Range => "range",
         };
         let Check { site, delta, length, covers, .. } = self;

@@ -10,16 +10,21 @@
 //!        br label %tail
 //! tail:  the access
 //! ```
+//! Short lines: one load of eight states, shifted so that those of the range remain, see [`Emitter::word`].
+//!
 //! The state is loaded with acquire order, so no later pass may move the access above its check.
 
 use dsm_abi::layout::STATE_BASE;
 use dsm_abi::state::{READ_LIMIT, WRITABLE};
 
 use crate::analysis::facts::Kind;
-use crate::llvm::{Block, Builder, IntPredicate, Value};
-use crate::plan::Test;
+use crate::llvm::{Block, Builder, IntPredicate, Ordering, Value};
+use crate::plan::{Test, WORD_LINES};
 
 use super::entries::Entries;
+
+// The masks below take these values apart bit by bit.
+const _: () = assert!(READ_LIMIT == 2 && WRITABLE == 0);
 
 /// Emits code into one module.
 pub struct Emitter<'a> {
@@ -52,9 +57,14 @@ impl Emitter<'_> {
             Test::Ends => {
                 let first = self.builder.address(pointer);
                 let last = self.builder.add(first, i64_type.constant(length - 1));
-                let either =
-                    self.builder.or(self.bad(self.line(first), kind), self.bad(self.line(last), kind));
-                (either, Self::range_entry(kind))
+                let states = self.builder.or(self.state(self.line(first)), self.state(self.line(last)));
+                (self.refuses(states, kind), Self::range_entry(kind))
+            }
+            Test::Word => {
+                let (states, _) = self.word(self.builder.address(pointer), i64_type.constant(length), kind);
+                self.builder.fence(Ordering::LLVMAtomicOrderingAcquire);
+                let bad = self.builder.icmp(IntPredicate::LLVMIntNE, states, i64_type.constant(0));
+                (bad, Self::range_entry(kind))
             }
             Test::Range => {
                 let first = self.builder.address(pointer);
@@ -107,17 +117,44 @@ impl Emitter<'_> {
     }
 
     fn bad(&self, line: Value, kind: Kind) -> Value {
+        self.refuses(self.state(line), kind)
+    }
+
+    fn state(&self, line: Value) -> Value {
         let context = self.builder.context;
-        let state_address = self.builder.offset(context.const_address(STATE_BASE), line);
-        let state = self.builder.load_acquire(context.i8(), state_address, 1);
+        let address = self.builder.offset(context.const_address(STATE_BASE), line);
+        self.builder.load_acquire(context.i8(), address, 1)
+    }
+
+    /// True if a state, or one of several that were combined by `or`, refuses: the limits are powers of two.
+    fn refuses(&self, state: Value, kind: Kind) -> Value {
+        let limit = |value: u8| self.builder.context.i8().constant(value.into());
         match kind {
-            Kind::Load => {
-                self.builder.icmp(IntPredicate::LLVMIntUGE, state, context.i8().constant(READ_LIMIT.into()))
-            }
-            Kind::Store => {
-                self.builder.icmp(IntPredicate::LLVMIntNE, state, context.i8().constant(WRITABLE.into()))
-            }
+            Kind::Load => self.builder.icmp(IntPredicate::LLVMIntUGE, state, limit(READ_LIMIT)),
+            Kind::Store => self.builder.icmp(IntPredicate::LLVMIntNE, state, limit(WRITABLE)),
         }
+    }
+
+    /// The states of the lines of a range of at least one byte, 0 if none refuses, and the number of lines without the first. The
+    /// states are right if that is less than [`WORD_LINES`]. They are not ordered before later loads.
+    pub fn word(&self, first_address: Value, length: Value, kind: Kind) -> (Value, Value) {
+        let builder = self.builder;
+        let i64_type = builder.context.i64();
+        let past = builder.sub(length, i64_type.constant(1));
+        let first = self.line(first_address);
+        let more = builder.sub(self.line(builder.add(first_address, past)), first);
+        let word_address = builder.offset(builder.context.const_address(STATE_BASE), first);
+        let word = builder.load_volatile(i64_type, word_address, 1);
+        // (7 - more) * 8, for more <= 7.
+        let unused = builder.xor(more, i64_type.constant(WORD_LINES - 1));
+        let bits = builder.shl(unused, i64_type.constant(3));
+        let bits = builder.and(bits, i64_type.constant(56));
+        let state = builder.shl(word, bits);
+        let state = match kind {
+            Kind::Load => builder.and(state, i64_type.constant(0xfefe_fefe_fefe_fefe)),
+            Kind::Store => state,
+        };
+        (state, more)
     }
 
     fn slow_path(&self, before: Value, bad: Value, entry: &str, pointer: Value, length: Value) {

@@ -15,21 +15,12 @@
 
 use std::collections::BTreeMap;
 
-use dsm_abi::layout::STATE_BASE;
-use dsm_abi::state::{READ_LIMIT, WRITABLE};
-
 use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::llvm::{Analyses, Expander, IntPredicate, Ordering, Value};
-use crate::plan::{Flag, FunctionPlan, Guarded, LoopCheck};
+use crate::plan::{Flag, FunctionPlan, Guarded, LoopCheck, WORD_LINES};
 
 use super::check::Emitter;
-
-/// Lines that one word of the state table covers.
-const WORD_LINES: u64 = 8;
-
-// The masks below take these values apart bit by bit.
-const _: () = assert!(READ_LIMIT == 2 && WRITABLE == 0);
 
 /// A range whose bounds have been computed.
 struct Range {
@@ -252,20 +243,8 @@ fn states_refuse(emitter: &Emitter<'_>, ranges: &[&Range]) -> Value {
     let (mut states, mut lines): (Option<Value>, Option<Value>) = (None, None);
     let join = |so_far: Option<Value>, next| Some(so_far.map_or(next, |s| builder.or(s, next)));
     for range in ranges {
-        let first_address = builder.address(range.start);
-        let past = builder.sub(range.length, i64_type.constant(1));
-        let first = emitter.line(first_address);
-        let more = builder.sub(emitter.line(builder.add(first_address, past)), first);
-        let word_address = builder.offset(builder.context.const_address(STATE_BASE), first);
-        let word = builder.load_volatile(i64_type, word_address, 1);
-        // (7 - more) * 8, for more <= 7; any other value is caught by the number of lines.
-        let unused = builder.xor(more, i64_type.constant(WORD_LINES - 1));
-        let bits = builder.shl(unused, i64_type.constant(3));
-        let bits = builder.and(bits, i64_type.constant(56));
-        let mut state = builder.shl(word, bits);
-        if range.kind == Kind::Load {
-            state = builder.and(state, i64_type.constant(0xfefe_fefe_fefe_fefe));
-        }
+        // Longer ranges are caught by the number of lines.
+        let (state, more) = emitter.word(builder.address(range.start), range.length, range.kind);
         states = join(states, state);
         lines = join(lines, more);
     }
