@@ -106,7 +106,7 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Begins to use blocks that no process uses, whose contents are at `home`. Every process calls it before anyone uses them. `version` is above every
+    /// Begins to use blocks that no process uses and to whose records nothing posted is under way, whose contents are at `home`. Every process calls it before anyone uses them. `version` is above every
     /// version that any notice can name.
     pub fn adopt(&self, extents: impl Iterator<Item = Extent>, home: Rank, version: Timestamp) {
         let here = home == self.me();

@@ -12,6 +12,7 @@ pub struct ModelFabric {
     world: Shared,
     process: usize,
     fault: Option<Fault>,
+    watch: bool,
     size: u32,
     block_bytes: usize,
 }
@@ -31,12 +32,13 @@ impl Drop for Guard<'_> {
 
 impl ModelFabric {
     /// The fabric of a process.
-    pub fn new(world: &Shared, process: usize, fault: Option<Fault>) -> Self {
+    pub fn new(world: &Shared, process: usize, fault: Option<Fault>, watch: bool) -> Self {
         let w = world.borrow();
         ModelFabric {
             world: world.clone(),
             process,
             fault,
+            watch,
             size: w.processes.len() as u32,
             block_bytes: w.layout.block_bytes,
         }
@@ -533,6 +535,10 @@ impl Fabric for ModelFabric {
 
     fn fault(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
+    }
+
+    fn watches_writes(&self) -> bool {
+        self.watch
     }
 
     fn published(&self, extent: Extent, wr_ts: u64) {

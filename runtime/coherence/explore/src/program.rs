@@ -49,6 +49,8 @@ pub enum Op {
         /// What it becomes.
         value: u8,
     },
+    /// Meets all threads and begins to use all blocks anew, as after a change of the block size.
+    Adopt,
     /// Gives the memory of twins back that the process does not need.
     Free,
     /// Flushes and reads until the flag is set.
@@ -71,6 +73,7 @@ impl fmt::Display for Op {
             Op::Atomic { addr } => write!(f, "a{addr}"),
             Op::Look { addr } => write!(f, "look{addr}"),
             Op::SetFlag { addr, value } => write!(f, "set{addr}={value:#x}"),
+            Op::Adopt => write!(f, "adopt"),
             Op::Free => write!(f, "free"),
             Op::WaitFlag { addr, value } => write!(f, "wait{addr}={value:#x}"),
         }
@@ -129,6 +132,8 @@ pub struct Program {
     pub roles: Vec<Use>,
     /// Rule of the protocol to break.
     pub fault: Option<Fault>,
+    /// Whether every interval's first store to a block is seen, as where races are looked for.
+    pub watch: bool,
     /// How stores become visible.
     pub memory: Memory,
     /// Whether to meet often enough at the end that twins and exclusive blocks come to rest and can be checked.
@@ -185,6 +190,7 @@ impl Program {
             locks,
             roles,
             fault: None,
+            watch: false,
             memory: Memory::Buffered,
             settle: true,
             closing: Closing::Free,
@@ -245,6 +251,7 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             if name == "lock" { Op::Lock(addr) } else { Op::Unlock(addr) }
         }
         "barrier" => Op::Barrier,
+        "adopt" => Op::Adopt,
         "free" => Op::Free,
         "a" => {
             roles[addr] = Use::Atomic;
@@ -308,6 +315,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         barrier: [BarrierKind::AllToAll, BarrierKind::Dissemination][r.below(2)],
         locks: 1 + r.below(3),
         fault: None,
+        watch: seed % 16 == 5,
         memory: Memory::Buffered,
         settle: true,
         closing: Closing::Free,
@@ -324,7 +332,9 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
     let phases = 1 + r.below(1 + bounds.ops / 4);
     for phase in 0..phases {
         if phase > 0 {
-            program.ops.iter_mut().for_each(|ops| ops.push(Op::Barrier));
+            let adopt = threads == 1 && (seed >> 4) % 8 == phase as u64;
+            let meet = if adopt { Op::Adopt } else { Op::Barrier };
+            program.ops.iter_mut().for_each(|ops| ops.push(meet));
         }
         let (mut roles, flag) = phase_roles(r, &mut program, total);
         let length = bounds.ops.div_ceil(phases);
@@ -385,7 +395,7 @@ fn uses(op: &Op, a: usize) -> bool {
         Op::Atomic { addr } | Op::Look { addr } | Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => {
             addr == a
         }
-        Op::Lock(_) | Op::Unlock(_) | Op::Barrier | Op::Free => false,
+        Op::Lock(_) | Op::Unlock(_) | Op::Barrier | Op::Adopt | Op::Free => false,
     }
 }
 

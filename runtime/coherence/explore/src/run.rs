@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use dsm_coherence::Coherence;
+use dsm_coherence::{Coherence, Extent};
 
 use crate::check;
 use crate::fabric::ModelFabric;
@@ -46,11 +46,25 @@ impl Run {
         let sync = SyncState::new(program.processes, threads, program.locks);
         let oracle = Oracle::new(threads, &program.roles);
         let mut world = World::new(layout, program.processes, program.threads, sync, oracle);
+        world.watch = program.watch;
         world.trace = trace.then(Vec::new);
         let world: Shared = Rc::new(RefCell::new(world));
         let protocols: Vec<_> = (0..program.processes)
-            .map(|p| Rc::new(Coherence::new(ModelFabric::new(&world, p, program.fault), program.notices)))
+            .map(|p| {
+                Rc::new(Coherence::new(
+                    ModelFabric::new(&world, p, program.fault, program.watch),
+                    program.notices,
+                ))
+            })
             .collect();
+        if program.watch {
+            // As the runtime does it with what every process begins with.
+            for (p, protocol) in protocols.iter().enumerate() {
+                world.borrow_mut().current = p * program.threads;
+                protocol.watch(Self::homes(&world, p));
+            }
+            world.borrow_mut().current = 0;
+        }
         let tasks = (0..threads)
             .map(|thread| {
                 let code = ThreadCode {
@@ -70,6 +84,13 @@ impl Run {
             settle: program.settle,
             steps: 0,
         }
+    }
+
+    /// Blocks whose default home is a process.
+    fn homes(world: &Shared, process: usize) -> impl Iterator<Item = Extent> {
+        let w = world.borrow();
+        let homes = (0..w.layout.blocks).filter(|index| w.default_home(*index) == process);
+        homes.map(|index| Extent::single(w.layout.block(index))).collect::<Vec<_>>().into_iter()
     }
 
     /// What may happen next.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::rc::Rc;
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Coherence, Extent, Rank, Told};
+use dsm_coherence::{Coherence, Extent, Fabric, Rank, Told};
 
 use crate::fabric::ModelFabric;
 use crate::oracle::Clocks;
@@ -45,6 +45,10 @@ impl ThreadCode {
                 Op::Barrier => {
                     self.barrier(meetings).await;
                     meetings += 1;
+                }
+                Op::Adopt => {
+                    self.adopt(meetings).await;
+                    meetings += 3;
                 }
                 Op::Atomic { addr } => self.atomic(addr).await,
                 Op::Look { addr } => self.look(addr).await,
@@ -176,7 +180,30 @@ impl ThreadCode {
             .await;
     }
 
+    /// What `dsm_set_block` does, without another size: process 0 has everything, tells all others, and becomes the home.
+    async fn adopt(&self, meeting: usize) {
+        assert!(!self.several(), "the other threads of a process would have to wait");
+        let bytes = self.program.blocks * self.program.block_bytes;
+        self.barrier(meeting).await;
+        if self.process() == 0 {
+            self.make_readable(0, bytes).await;
+            let version = self.protocol.clock() + 1;
+            self.world.borrow_mut().adopted = version;
+        }
+        for process in 0..self.program.processes {
+            self.protocol.fabric().flush(Rank(process as u32)).await;
+        }
+        self.barrier(meeting + 1).await;
+        let version = self.world.borrow().adopted;
+        self.protocol.adopt(self.extents(0, bytes).into_iter(), Rank(0), version);
+        pause(&self.world, Wait::Ready).await;
+        self.barrier(meeting + 2).await;
+    }
+
     async fn free_twins(&self) {
+        if self.program.watch {
+            return;
+        }
         let bytes = self.program.blocks * self.program.block_bytes;
         for block in self.extents(0, bytes).into_iter().flat_map(Extent::blocks) {
             self.protocol.free_twins(Extent::single(block)).await;

@@ -125,6 +125,10 @@ pub struct World {
     pub current: usize,
     /// Whether the current step did anything that other threads or processes can notice or influence.
     pub visible: bool,
+    /// Whether every interval's first store to a block is seen.
+    pub watch: bool,
+    /// Version from which blocks are used anew.
+    pub adopted: u64,
     /// Threads that have come to the end of their operations.
     pub ended: usize,
     /// Whether posted writes are placed only where a step touches the cell; see the search of all schedules.
@@ -175,6 +179,8 @@ impl World {
             oracle,
             current: 0,
             visible: false,
+            watch: false,
+            adopted: 0,
             ended: 0,
             lazy: false,
             touched: Vec::new(),
