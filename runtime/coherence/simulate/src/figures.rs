@@ -1,6 +1,7 @@
 //! The figures of the book's chapter on scale: which runs they need, and what they show of them.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::costs::Costs;
 use crate::net::Phase;
@@ -107,7 +108,11 @@ pub fn settings(most: u32, costs: &Costs) -> Vec<Setting> {
     let mut add = |workload, protocol, blocks: &[u64], limit: u32, change: &dyn Fn(&mut Setting)| {
         for &block in blocks {
             for processes in (1..=12).map(|k| 1 << k).filter(|n| *n <= most.min(limit)) {
-                let long = if workload == Workload::Transpose { 1 } else { 4 };
+                let long = match (workload, processes) {
+                    (Workload::Transpose, _) => 1,
+                    (_, 1024..) => 2,
+                    _ => 4,
+                };
                 let mut setting = Setting {
                     workload,
                     protocol,
@@ -128,8 +133,8 @@ pub fn settings(most: u32, costs: &Costs) -> Vec<Setting> {
     for protocol in [Protocol::Dsm, Protocol::Directory] {
         add(Workload::Stencil, protocol, &[64, 256, 4096], 4096, &same);
         add(Workload::Transpose, protocol, &[64, 4096], 256, &same);
-        add(Workload::Migratory, protocol, &[256], 1024, &same);
-        add(Workload::Table, protocol, &[64, 4096], 1024, &same);
+        add(Workload::Migratory, protocol, &[256], 2048, &same);
+        add(Workload::Table, protocol, &[64, 4096], 4096, &same);
     }
     for notices in [64, 16384] {
         let limit = if notices > NOTICES { 1024 } else { 4096 };
@@ -140,17 +145,40 @@ pub fn settings(most: u32, costs: &Costs) -> Vec<Setting> {
     settings
 }
 
+/// Runs the settings on all processors, the largest first; outcomes in the order of the settings.
+fn run_all(settings: &[Setting], progress: impl Fn(&Outcome) + Sync) -> Vec<Outcome> {
+    let mut order: Vec<usize> = (0..settings.len()).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(settings[*i].processes));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = run(&settings[index]);
+            progress(&outcome);
+            done.push((index, outcome));
+        }
+        done
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut outcomes: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a run does not panic")).collect()
+    });
+    outcomes.sort_by_key(|(index, _)| *index);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
 /// Runs everything and writes `figures.json`, a chart for each figure, and a table in Markdown for each workload into a directory.
 ///
 /// # Errors
 /// What could not be written.
-pub fn write(directory: &Path, most: u32, costs: &Costs, progress: impl Fn(&Outcome)) -> Result<(), String> {
-    let mut outcomes = Vec::new();
-    for setting in settings(most, costs) {
-        let outcome = run(&setting);
-        progress(&outcome);
-        outcomes.push(outcome);
-    }
+pub fn write(
+    directory: &Path,
+    most: u32,
+    costs: &Costs,
+    progress: impl Fn(&Outcome) + Sync,
+) -> Result<(), String> {
+    let outcomes = run_all(&settings(most, costs), progress);
     let save = |file: String, text: String| {
         let path = directory.join(file);
         std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
