@@ -209,62 +209,31 @@ extern "C" fn dsm_rt_store_range(addr: *mut u8, len: u64, pc: usize) {
     writable(addr as usize, len as usize);
 }
 
-/// Entry point, see `dsm_abi::entries`.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_load_grid(
-    addr: *mut u8,
-    len: u64,
-    step: u64,
-    count: u64,
-    outer_step: u64,
-    outer_count: u64,
-) {
-    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
-    ensure_grid(addr as usize, len as usize, strides, Access::Read);
+/// Entry points on grids: the bytes come first, then the two strides, then what else an entry takes.
+macro_rules! grids {
+    ($($entry:ident($($more:ident: $t:ty)?) $(-> $result:ty)? = $body:expr;)*) => {$(
+        #[doc = "Entry point, see `dsm_abi::entries`."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $entry(
+            addr: *mut u8,
+            len: u64,
+            step: u64,
+            count: u64,
+            outer_step: u64,
+            outer_count: u64,
+            $($more: $t,)?
+        ) $(-> $result)? {
+            let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
+            $body(addr as usize, len as usize, strides $(, $more)?)
+        }
+    )*};
 }
 
-/// Entry point, see `dsm_abi::entries`.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_store_grid(
-    addr: *mut u8,
-    len: u64,
-    step: u64,
-    count: u64,
-    outer_step: u64,
-    outer_count: u64,
-) {
-    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
-    ensure_grid(addr as usize, len as usize, strides, Access::Write);
-}
-
-/// Entry point, see `dsm_abi::entries`.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_load_ready(
-    addr: *mut u8,
-    len: u64,
-    step: u64,
-    count: u64,
-    outer_step: u64,
-    outer_count: u64,
-    uses: u64,
-) -> u32 {
-    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
-    ready(addr as usize, len as usize, strides, Access::Read, uses as usize).into()
-}
-
-/// Entry point, see `dsm_abi::entries`.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_store_ready(
-    addr: *mut u8,
-    len: u64,
-    step: u64,
-    count: u64,
-    outer_step: u64,
-    outer_count: u64,
-    uses: u64,
-) -> u32 {
-    let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
-    ready(addr as usize, len as usize, strides, Access::Write, uses as usize).into()
+grids! {
+    __dsm_load_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Read);
+    __dsm_store_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Write);
+    __dsm_load_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Read, uses as usize));
+    __dsm_store_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Write, uses as usize));
 }
 
 /// Entry point, see `dsm_abi::entries`.

@@ -89,6 +89,7 @@ programs! {
     hash_table
     heap_kinds
     large_frames
+    leagues
     library_memory
     linked_list
     locks

@@ -5,6 +5,7 @@
 //! [`serve`]. All other regions stay inside their process.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::frame::{self, Frame, Icv, League};
 use super::ring::{Ring, control};
@@ -168,12 +169,40 @@ pub fn push_serial(frame: &Frame) {
     frame::push(Box::new(inner));
 }
 
+/// A control variable of the device, which is a process: what the program has set, else what the environment says.
+pub struct DeviceVariable {
+    set: AtomicU32,
+    given: fn(&config::Config) -> u32,
+}
+
+/// The nteams-var; 0 if nobody set it.
+pub static NUM_TEAMS: DeviceVariable = DeviceVariable { set: AtomicU32::new(0), given: |c| c.num_teams };
+
+/// The teams-thread-limit-var; 0 if nobody set it.
+pub static TEAMS_THREAD_LIMIT: DeviceVariable =
+    DeviceVariable { set: AtomicU32::new(0), given: |c| c.teams_thread_limit };
+
+impl DeviceVariable {
+    /// Its value.
+    pub fn get(&self) -> u32 {
+        match self.set.load(Ordering::Relaxed) {
+            0 => (self.given)(config::get()),
+            n => n,
+        }
+    }
+
+    /// Sets it; numbers that are not positive give it back to the environment.
+    pub fn set(&self, value: i32) {
+        self.set.store(value.max(0) as u32, Ordering::Relaxed);
+    }
+}
+
 /// Runs a league: its teams one after the other, each of which may start regions of all threads.
 fn fork_teams(task: Microtask, args: &[usize]) {
     let frame = frame::current();
     let (clause, limit) = frame.requested_teams.replace((0, 0));
-    let teams = [clause, config::get().num_teams, 1].into_iter().find(|&n| n > 0).unwrap_or(1);
-    let limit = [limit, config::get().teams_thread_limit].into_iter().find(|&n| n > 0);
+    let teams = [clause, NUM_TEAMS.get(), 1].into_iter().find(|&n| n > 0).unwrap_or(1);
+    let limit = [limit, TEAMS_THREAD_LIMIT.get()].into_iter().find(|&n| n > 0);
     for number in 0..teams {
         let team = Team::serial();
         let mut icv = frame.icv.get();
