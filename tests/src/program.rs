@@ -154,6 +154,9 @@ mod tests {
     fn every_program_loads() {
         let names = all_names();
         assert!(names.len() >= 50, "only {} programs", names.len());
-        assert_eq!(names.iter().map(|n| Program::load(n).sources.len()).max(), Some(3));
+        assert!(
+            names.iter().any(|n| Program::load(n).sources.len() > 2),
+            "programs of several files are found"
+        );
     }
 }
