@@ -140,7 +140,18 @@ impl Job<'_> {
 }
 
 fn launcher() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_dsm-run"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dsm-run"));
+    // Whoever runs the tests in the background may have them ignored, which launcher and processes would inherit.
+    let heard = || {
+        for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+            // SAFETY: no handler of this process is involved.
+            unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl)? };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes system calls.
+    unsafe { command.pre_exec(heard) };
+    command
 }
 
 fn send(pid: i32, signal: i32) {

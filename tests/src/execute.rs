@@ -96,6 +96,16 @@ pub fn hide_own_variables(command: &mut Command) {
 /// If it cannot be started.
 pub fn start(command: &mut Command) -> Child {
     command.process_group(0);
+    // Whoever runs the tests in the background may have them ignored, which the command would inherit.
+    let heard = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: no handler of this process is involved.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes system calls.
+    unsafe { command.pre_exec(heard) };
     command.spawn().unwrap_or_else(|e| panic!("cannot start {:?}: {e}", command.get_program()))
 }
 
