@@ -21,6 +21,11 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {
+    if cfg!(panic = "abort") {
+        eprintln!(
+            "dsm-explore: a failed assertion will end this search; build with --profile explore to have it reported"
+        );
+    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize| args.get(i).and_then(|s| s.parse::<u64>().ok());
     let named = PROGRAMS.iter().find(|(name, _)| args.last().is_some_and(|a| a == name));

@@ -1,4 +1,4 @@
-//! Random schedules of generated programs. A failure names its seed: `cargo run --release -p dsm-explore -- --seed N SIZE` shows it.
+//! Random schedules of generated programs. A failure names its seed: `cargo run --profile explore -p dsm-explore -- --seed N SIZE` shows it.
 
 use std::rc::Rc;
 
