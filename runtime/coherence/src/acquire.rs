@@ -73,7 +73,10 @@ impl<F: Fabric> Coherence<F> {
 
     /// As [`Coherence::published`], with the last notices.
     pub fn told(&self) -> Told {
-        self.signature().told()
+        let told = self.signature().told();
+        // What another thread has listed may be told of only when its list can be read as well.
+        let published = self.published();
+        if told.state() == published { told } else { published.into() }
     }
 
     /// Whether all that is not taken in of what a peer had published is told along; appends it to `fresh`, in order. The acquire gate is locked.
