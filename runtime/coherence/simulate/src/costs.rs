@@ -7,7 +7,7 @@ use serde::Serialize;
 pub type Time = u64;
 
 /// Costs of the network and of local work.
-#[derive(Clone, Debug, Args, Serialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize)]
 pub struct Costs {
     /// One way through the network, ns. With two messages of 20 ns an 8-byte read takes 2.0 us, as measured for ConnectX-5 in Kalia et al.,
     /// "Datacenter RPCs can be general and fast", NSDI 2019, table 2

@@ -24,14 +24,14 @@ struct Figure {
 const NOTICES: usize = 1024;
 
 fn kind(o: &Outcome) -> String {
-    format!("{}, {} B", name(&o.protocol), o.block)
+    format!("{}, {} B", name(&o.setting.protocol), o.setting.block)
 }
 
 fn usual(o: &Outcome, workload: Workload) -> bool {
-    o.workload == workload
-        && o.notices == NOTICES
-        && o.barrier == Barrier::Dissemination
-        && o.lock == Lock::Queue
+    o.setting.workload == workload
+        && o.setting.notices == NOTICES
+        && o.setting.barrier == Barrier::Dissemination
+        && o.setting.lock == Lock::Queue
 }
 
 const FIGURES: &[Figure] = &[
@@ -54,10 +54,10 @@ const FIGURES: &[Figure] = &[
         title: "Stencil, 64 B: from the last arrival at a barrier to the last departure",
         unit: "microseconds",
         label: |o| {
-            let shown = o.workload == Workload::Stencil && o.block == 64;
-            let meeting = if o.barrier == Barrier::ForkJoin { ", fork and join" } else { "" };
-            let label = match o.protocol {
-                Protocol::Dsm => format!("dsm, {} notices{meeting}", o.notices),
+            let shown = o.setting.workload == Workload::Stencil && o.setting.block == 64;
+            let meeting = if o.setting.barrier == Barrier::ForkJoin { ", fork and join" } else { "" };
+            let label = match o.setting.protocol {
+                Protocol::Dsm => format!("dsm, {} notices{meeting}", o.setting.notices),
                 Protocol::Directory => "directory".to_string(),
             };
             shown.then_some(label)
@@ -69,9 +69,10 @@ const FIGURES: &[Figure] = &[
         title: "Stencil, 64 B: bytes that a process reads in the acquires of a barrier",
         unit: "bytes",
         label: |o| {
-            let shown =
-                o.workload == Workload::Stencil && o.block == 64 && o.barrier == Barrier::Dissemination;
-            (shown && o.protocol == Protocol::Dsm).then(|| format!("{} notices", o.notices))
+            let shown = o.setting.workload == Workload::Stencil
+                && o.setting.block == 64
+                && o.setting.barrier == Barrier::Dissemination;
+            (shown && o.setting.protocol == Protocol::Dsm).then(|| format!("{} notices", o.setting.notices))
         },
         value: |o| o.bytes[Phase::Acquire as usize],
     },
@@ -87,11 +88,11 @@ const FIGURES: &[Figure] = &[
         title: "Migratory record: from one holder of the lock to the next",
         unit: "microseconds",
         label: |o| {
-            let lock = name(&o.lock);
-            (o.workload == Workload::Migratory && o.notices == NOTICES)
+            let lock = name(&o.setting.lock);
+            (o.setting.workload == Workload::Migratory && o.setting.notices == NOTICES)
                 .then(|| format!("{}, {lock} lock", kind(o)))
         },
-        value: |o| o.iteration_us / f64::from(o.processes),
+        value: |o| o.iteration_us / f64::from(o.setting.processes),
     },
     Figure {
         file: "table",
@@ -198,7 +199,7 @@ fn lines(figure: &Figure, outcomes: &[Outcome]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for outcome in outcomes {
         let Some(label) = (figure.label)(outcome) else { continue };
-        let point = (f64::from(outcome.processes), (figure.value)(outcome));
+        let point = (f64::from(outcome.setting.processes), (figure.value)(outcome));
         match lines.iter_mut().find(|(name, _)| *name == label) {
             Some((_, points)) => points.push(point),
             None => lines.push((label, vec![point])),

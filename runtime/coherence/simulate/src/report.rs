@@ -29,11 +29,11 @@ pub fn row(o: &Outcome) -> String {
     let of = |phase| o.messages_of(phase);
     format!(
         "{:<10} {:<9} {:>5} {:>7} {:>5} | {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>10.0} {:>9.0} | {:>10.1} {:>9.2} {:>10.1}",
-        name(&o.workload),
-        name(&o.protocol),
-        o.block,
-        o.notices,
-        o.processes,
+        name(&o.setting.workload),
+        name(&o.setting.protocol),
+        o.setting.block,
+        o.setting.notices,
+        o.setting.processes,
         of(Phase::Access),
         of(Phase::Release),
         of(Phase::Acquire),

@@ -25,7 +25,7 @@ pub enum Protocol {
 }
 
 /// What to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
     /// What processes do.
     pub workload: Workload,
@@ -42,28 +42,19 @@ pub struct Setting {
     /// How a lock is passed on.
     pub lock: Lock,
     /// Iterations.
+    #[serde(skip)]
     pub sizes: Sizes,
     /// What things cost.
+    #[serde(skip)]
     pub costs: Costs,
 }
 
 /// What a run took. Messages and bytes are means of a process and an iteration, times are virtual.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// As in [`Setting`].
-    pub workload: Workload,
-    /// As in [`Setting`].
-    pub protocol: Protocol,
-    /// As in [`Setting`].
-    pub processes: u32,
-    /// As in [`Setting`], bytes.
-    pub block: u64,
-    /// As in [`Setting`].
-    pub notices: usize,
-    /// As in [`Setting`].
-    pub barrier: Barrier,
-    /// As in [`Setting`].
-    pub lock: Lock,
+    /// What was run.
+    #[serde(flatten)]
+    pub setting: Setting,
     /// Messages in loads and stores, releases, acquires, and in barriers and locks themselves.
     pub messages: [f64; PHASES],
     /// Bytes likewise.
@@ -191,13 +182,7 @@ fn outcome(setting: &Setting, world: &World, counters: &BTreeMap<&'static str, u
     let mean = |sum: Time, count: u64| us(sum) / count.max(1) as f64;
     let barriers: Time = times.barriers.iter().map(|(last_in, last_out)| last_out - last_in).sum();
     Outcome {
-        workload: setting.workload,
-        protocol: setting.protocol,
-        processes: setting.processes,
-        block: setting.block,
-        notices: setting.notices,
-        barrier: setting.barrier,
-        lock: setting.lock,
+        setting: setting.clone(),
         messages: all.messages.map(each),
         bytes: all.bytes.map(each),
         hottest: world.take_handled().into_iter().max().unwrap_or(0) as f64 / iterations,

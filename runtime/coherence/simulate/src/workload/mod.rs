@@ -30,7 +30,7 @@ pub enum Workload {
 }
 
 /// Sizes of a workload that have one default for all figures.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sizes {
     /// Iterations that are measured. (One of [`Workload::Migratory`] is one passing of the lock by every process.)
     pub iterations: u64,
