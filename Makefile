@@ -1,5 +1,5 @@
 # make demo       installs what is missing (Debian), builds, runs NPB CG on two processes
-# make test       everything that continuous integration runs
+# make test       installs what is missing, then everything that continuous integration runs
 # make loom       the part of it that searches all interleavings of the lock-free parts
 # make install    to PREFIX, after make build
 
@@ -40,7 +40,7 @@ demo: setup
 	DSM_STATS=1 $(BIN)/dsm-run -n 2 $(TARGET)/demo/cg.W
 
 # The end-to-end tests take the commands from the release directory, so the build comes before them.
-test:
+test: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	scripts/licences.sh
