@@ -12,6 +12,7 @@ fn main() {
             "c/wrap_free.c",
             "c/heap.c",
             "c/kmpc_atomic.c",
+            "c/library.c",
             "c/main.c",
             "c/microtask.c",
             "c/process.c",

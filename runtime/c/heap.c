@@ -1,6 +1,7 @@
 /* Allocation entries that want to know who calls: block sizes and race reports go by the place of the call. */
 #include "internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define SITE ((uintptr_t)__builtin_return_address(0))
@@ -10,6 +11,19 @@ void *__dsm_malloc(uint64_t size) { return dsm_rt_malloc(size, SITE); }
 void *__dsm_calloc(uint64_t count, uint64_t size) { return dsm_rt_calloc(count, size, SITE); }
 
 void *__dsm_realloc(void *old, uint64_t size) { return dsm_rt_realloc(old, size, SITE); }
+
+void *__dsm_reallocarray(void *old, uint64_t count, uint64_t size) {
+    uint64_t bytes;
+    if (!__builtin_mul_overflow(count, size, &bytes)) return dsm_rt_realloc(old, bytes, SITE);
+    errno = ENOMEM;
+    return NULL;
+}
+
+#define PAGE 4096
+
+void *__dsm_valloc(uint64_t size) { return dsm_rt_aligned_alloc(PAGE, size, SITE); }
+
+void *__dsm_pvalloc(uint64_t size) { return dsm_rt_aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE, SITE); }
 
 void *__dsm_aligned_alloc(uint64_t align, uint64_t size) { return dsm_rt_aligned_alloc(align, size, SITE); }
 

@@ -83,6 +83,7 @@ programs! {
     flush_flag
     for_dynamic
     for_static
+    fortified
     function_pointers
     gather
     globals
@@ -139,6 +140,7 @@ programs! {
     tree
     unaligned
     unions
+    unlocked_streams
     varargs
     vla_alloca
     volatile

@@ -75,6 +75,12 @@ macro_rules! for_each_entry {
             fn __dsm_aligned_alloc(align: i64, size: i64) -> ptr;
             /// `posix_memalign` on the shared heap.
             fn __dsm_posix_memalign(out: ptr, align: i64, size: i64) -> i32;
+            /// `reallocarray`; takes pointers of both heaps.
+            fn __dsm_reallocarray(ptr: ptr, count: i64, size: i64) -> ptr;
+            /// `valloc`: memory that begins with a page.
+            fn __dsm_valloc(size: i64) -> ptr;
+            /// `pvalloc`: whole pages.
+            fn __dsm_pvalloc(size: i64) -> ptr;
             /// `malloc_usable_size`; takes pointers of both heaps.
             fn __dsm_malloc_usable_size(ptr: ptr) -> i64;
             /// `strdup` on the shared heap; reads the string through checks.

@@ -14,6 +14,9 @@ unsafe extern "C" {
     pub(crate) fn __dsm_malloc(size: u64) -> *mut u8;
     pub(crate) fn __dsm_calloc(count: u64, size: u64) -> *mut u8;
     pub(crate) fn __dsm_realloc(old: *mut u8, size: u64) -> *mut u8;
+    pub(crate) fn __dsm_reallocarray(old: *mut u8, count: u64, size: u64) -> *mut u8;
+    pub(crate) fn __dsm_valloc(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_pvalloc(size: u64) -> *mut u8;
     pub(crate) fn __dsm_aligned_alloc(align: u64, size: u64) -> *mut u8;
     pub(crate) fn __dsm_posix_memalign(out: *mut u8, align: u64, size: u64) -> u32;
     pub(crate) fn __dsm_strdup(s: *mut u8) -> *mut u8;

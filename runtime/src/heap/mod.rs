@@ -50,6 +50,8 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
     let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
     let Some(object) = part.arena.lock().allocate(size, align) else {
         report_exhaustion(size, part.bytes);
+        // SAFETY: the thread's own errno.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
         return None;
     };
     let address = part.base + object.offset;

@@ -166,6 +166,14 @@ fn write_to(rank: u32, descriptor: c_int, buffer: *const u8, len: usize, offset:
     done as isize
 }
 
+/// # Safety
+/// A string that ends.
+unsafe fn template_writable(template: *mut c_char) {
+    // SAFETY: the caller's promise.
+    let len = unsafe { check::readable_string(template as usize) };
+    check::writable(template as usize, len + 1);
+}
+
 macro_rules! descriptors {
     ($($name:ident($($arg:ident: $t:ty),*) -> $result:ty = $body:expr;)*) => {$(
         #[doc = "The C library's function of this name, on descriptors of any process."]
@@ -195,9 +203,20 @@ descriptors! {
         opened(libc::openat(directory, path, flags, mode))
     };
     __dsm_mkstemp(template: *mut c_char) -> c_int = {
-        let len = check::readable_string(template as usize);
-        check::writable(template as usize, len + 1);
+        template_writable(template);
         opened(libc::mkstemp(template))
+    };
+    __dsm_mkostemp(template: *mut c_char, flags: c_int) -> c_int = {
+        template_writable(template);
+        opened(libc::mkostemp(template, flags))
+    };
+    __dsm_mkstemps(template: *mut c_char, suffix: c_int) -> c_int = {
+        template_writable(template);
+        opened(libc::mkstemps(template, suffix))
+    };
+    __dsm_mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int = {
+        template_writable(template);
+        opened(libc::mkostemps(template, suffix, flags))
     };
     __dsm_dup(descriptor: c_int) -> c_int = opened(libc::dup(descriptor));
     __dsm_pipe(ends: *mut c_int) -> c_int = {

@@ -1,0 +1,30 @@
+//! Functions of which no more need be said than their names.
+
+/// The functions whose only memory is `errno`, without the suffixes for `float` and `long double`.
+#[rustfmt::skip]
+pub const MATH: &[&str] = &[
+    "cabs", "cacos", "cacosh", "carg", "casin", "casinh", "catan", "catanh", "ccos", "ccosh", "cexp", "cimag", "clog", "conj", "cpow",
+    "cproj", "creal", "csin", "csinh", "csqrt", "ctan", "ctanh", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil",
+    "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod",
+    "hypot", "ilogb", "j0", "j1", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround",
+    "nearbyint", "nextafter", "pow", "remainder", "rint", "round", "scalbln", "scalbn", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma",
+    "trunc", "y0", "y1",
+];
+
+/// Functions without pointer arguments that neither touch the program's memory nor synchronise.
+#[rustfmt::skip]
+pub const PLAIN: &[&str] = &[
+    "__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc", "__errno_location", "__fdelt_chk", "abort", "abs", "alarm", "arc4random",
+    "arc4random_uniform", "btowc", "clock", "close", "closedir", "ctermid", "difftime", "dirfd", "div", "dlclose", "drand48", "dup", "dup2",
+    "endpwent", "fallocate", "fallocate64", "fchdir", "fchmod", "fchown", "fdatasync", "ffs", "ffsl", "ffsll", "finite", "flock",
+    "fpathconf", "freeaddrinfo", "fsync", "ftruncate", "gai_strerror", "get_nprocs", "get_nprocs_conf", "getchar", "getchar_unlocked",
+    "getdtablesize", "getegid", "geteuid", "getgid", "getlogin", "getpagesize", "getpgid", "getpgrp", "getpid", "getppid",
+    "getpriority", "getsid", "gettid", "getuid", "gnu_get_libc_version", "htonl", "htons", "imaxabs", "imaxdiv", "isalnum", "isalpha",
+    "isascii", "isatty", "isblank", "iscntrl", "isdigit", "isgraph", "isinf", "islower", "isnan", "isprint", "ispunct", "isspace",
+    "isupper", "iswalnum", "iswalpha", "iswblank", "iswcntrl", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct", "iswspace",
+    "iswupper", "iswxdigit", "isxdigit", "kill", "labs", "ldiv", "listen", "llabs", "lldiv", "localeconv", "lockf", "lrand48", "lseek",
+    "lseek64", "mrand48", "nice", "nl_langinfo", "ntohl", "ntohs", "posix_fadvise", "posix_fadvise64", "posix_fallocate",
+    "posix_fallocate64", "putchar", "putchar_unlocked", "raise", "rand", "random", "readdir", "readdir64", "rewinddir", "sched_yield",
+    "seekdir", "setpriority", "shutdown", "signal", "sleep", "socket", "srand", "srand48", "srandom", "strerror", "strsignal", "sync",
+    "syncfs", "sysconf", "telldir", "toascii", "tolower", "toupper", "towlower", "towupper", "tzset", "umask", "usleep", "wcwidth",
+];

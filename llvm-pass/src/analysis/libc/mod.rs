@@ -1,0 +1,149 @@
+//! What known C library functions read and write through their pointer arguments.
+//!
+//! The library is not instrumented, so the memory is made valid before the call. None of the functions lets other
+//! threads of the program reach its pointers; a result may alias an argument. Functions that call back into the
+//! program are marked, because the callback may synchronise.
+
+mod lists;
+mod streams;
+mod table;
+
+pub use streams::STREAMS;
+
+use lists::{MATH, PLAIN};
+use table::{callback_table, table};
+
+use super::facts::{Kind, Length};
+use super::fortran;
+
+/// Length rule of a table entry.
+#[derive(Clone, Copy)]
+pub enum Rule {
+    /// Constant number of bytes.
+    N(u64),
+    /// The argument's value.
+    A(u32),
+    /// Product of two arguments.
+    P(u32, u32),
+    /// To the terminating NUL.
+    S,
+    /// Strings at one argument, with NUL.
+    L(u32),
+    /// Strings at two arguments, with one NUL.
+    L2(u32, u32),
+    /// What `sprintf` with the format at this argument writes.
+    F(u32),
+    /// An array descriptor of Fortran and its elements.
+    D,
+    /// The objects of a namelist.
+    Namelist,
+    /// An array constructor of Fortran: room for this many elements more.
+    Constructor(u64),
+    /// Number of a Fortran unit, and what is done with it.
+    U(u32),
+    /// The argument's value times a constant.
+    M(u32, u64),
+    /// As many `struct iovec` as the argument says, and what they name.
+    V(u32),
+}
+
+use Rule::{A, F, L, L2, M, N, P, S, V};
+
+/// Kind, argument with the address, length.
+pub type Effect = (Kind, u32, Rule);
+/// Reads.
+pub const R: Kind = Kind::Load;
+/// Writes.
+pub const W: Kind = Kind::Store;
+
+/// How the arguments behind the format are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// No format.
+    None,
+    /// `printf`: the format at this argument, its arguments from that one on.
+    Print(u32, u32),
+    /// `vprintf`: the format at this argument, the `va_list` at that one.
+    PrintList(u32, u32),
+    /// `vsprintf`: likewise; the third is where the text goes.
+    PrintToList(u32, u32, u32),
+    /// `scanf`: as `Print`; the third is the source string, which bounds `%s`.
+    Scan(u32, u32, Option<u32>),
+    /// `vscanf`, likewise.
+    ScanList(u32, u32, Option<u32>),
+}
+
+/// What a function does.
+pub struct Function {
+    effects: &'static [Effect],
+    /// Format arguments.
+    pub format: Format,
+    /// True if it calls functions of the program, and hands them its arguments.
+    pub calls_back: bool,
+    /// True if it may synchronise.
+    pub syncs: bool,
+    /// Argument whose address it stores.
+    pub keeps: Option<u32>,
+}
+
+/// The function that `__name_chk` of `_FORTIFY_SOURCE` stands for. It has the object's size as an argument more behind those of `name`;
+/// where the size is elsewhere, the table has the function itself.
+fn unfortified(name: &str) -> Option<&str> {
+    name.strip_prefix("__")?.strip_suffix("_chk")
+}
+
+/// The function's description, if it is in the table.
+pub fn function(name: &str) -> Option<Function> {
+    if let Some(effects) = callback_table(name) {
+        return Some(Function { effects, format: Format::None, calls_back: true, syncs: true, keeps: None });
+    }
+    if let Some(function) = fortran::function(name) {
+        return Some(function);
+    }
+    let plain = name.strip_prefix("__isoc23_").or(name.strip_prefix("__isoc99_")).unwrap_or(name);
+    if let Some(effects) = super::libstdcxx::effects(name) {
+        return Some(Function {
+            effects,
+            format: Format::None,
+            calls_back: false,
+            syncs: false,
+            keeps: None,
+        });
+    }
+    let (effects, format) =
+        table(name).or_else(|| table(plain)).or_else(|| table(unfortified(name)?)).or_else(|| {
+            let stem = name.strip_suffix(['f', 'l']).unwrap_or(name);
+            let known = MATH.contains(&name) || MATH.contains(&stem) || PLAIN.contains(&name);
+            known.then_some((&[] as &[Effect], Format::None))
+        })?;
+    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None })
+}
+
+impl Function {
+    /// An entry of the Fortran runtime library.
+    pub fn fortran(effects: &'static [Effect], syncs: bool, keeps: Option<u32>) -> Function {
+        Function { effects, format: Format::None, calls_back: false, syncs, keeps }
+    }
+
+    /// Memory touched, as (kind, argument, length).
+    pub fn effects(&self) -> impl Iterator<Item = (Kind, u32, Length)> + '_ {
+        self.effects.iter().map(|&(kind, argument, rule)| {
+            let length = match rule {
+                N(bytes) => Length::Bytes(bytes),
+                A(argument) => Length::Arg(argument),
+                P(x, y) => Length::Product(x, y),
+                S => Length::Str,
+                L(argument) => Length::StrLen(vec![argument]),
+                L2(x, y) => Length::StrLen(vec![x, y]),
+                F(format) => Length::Formatted { format },
+                Rule::D => Length::Descriptor,
+                Rule::Namelist => Length::Namelist,
+                Rule::Constructor(elements) => Length::Constructor { elements },
+                Rule::U(role) => Length::Unit { role },
+                M(argument, scale) => Length::Scaled(argument, scale),
+                V(count) => Length::Vectors(count),
+            };
+            (kind, argument, length)
+        })
+    }
+}
