@@ -2,6 +2,36 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::process::ExitCode;
+
+/// A command: what `--help` prints and which options there are.
+pub struct Command {
+    /// First line: how it is called, its name first. Then what it does, an option a line.
+    pub usage: &'static str,
+    /// Options that take a value.
+    pub values: &'static [&'static str],
+    /// Options that do not.
+    pub switches: &'static [&'static str],
+}
+
+impl Command {
+    /// Parses the command line of this process and runs the command: 0 after `--help`, 2 with one message if the command line or the run is
+    /// no good.
+    pub fn main(&self, run: impl FnOnce(&Options) -> Result<ExitCode, String>) -> ExitCode {
+        let mut arguments = std::env::args().skip(1).peekable();
+        if arguments.peek().is_some_and(|a| a == "--help" || a == "-h") {
+            println!("usage: {}", self.usage);
+            return ExitCode::SUCCESS;
+        }
+        Options::parse(arguments, self.values, self.switches)
+            .and_then(|options| run(&options))
+            .unwrap_or_else(|message| {
+                let name = self.usage.split_whitespace().next().unwrap_or_default();
+                eprintln!("{name}: {message}; `{name} --help` tells what there is");
+                ExitCode::from(2)
+            })
+    }
+}
 
 /// Parsed command line.
 #[derive(Debug, Default)]
@@ -30,12 +60,20 @@ impl Options {
                 let value = arguments.next().ok_or(format!("{argument} needs a value"))?;
                 options.values.insert(argument, value);
             } else if argument.starts_with('-') {
-                return Err(format!("unknown option {argument}; known are {known:?} and {switches:?}"));
+                return Err(format!("unknown option {argument}"));
             } else {
                 options.words.push(argument);
             }
         }
         Ok(options)
+    }
+
+    /// For commands that take options only.
+    ///
+    /// # Errors
+    /// If there is a word.
+    pub fn no_words(&self) -> Result<(), String> {
+        self.words.first().map_or(Ok(()), |word| Err(format!("unknown argument {word}")))
     }
 
     /// Whether a switch was given.

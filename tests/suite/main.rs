@@ -3,6 +3,7 @@
 mod blocks;
 mod build_systems;
 mod case;
+mod commands;
 mod differential;
 mod driver;
 mod examples;

@@ -1,29 +1,34 @@
 //! What the checks cost: kernels compiled by `dsm-cc` against the same sources under plain clang, one process and one thread.
-//!
-//! `bench [--class C] [--runs N] [--line BYTES,...] [--kernels ep,cg,...] [--npb DIRECTORY,...] [--count-class C] [--json FILE]
-//! [--svg FILE] [--table FILE]`. The directories are checkouts of NPB 3.0 in OpenMP C, whose BT, SP and LU are measured too, and of NPB 3.4
-//! in OpenMP, whose Fortran programs are (`bt-f`, `ua-f`, ...). Instructions are counted by valgrind where it is installed, executed checks
-//! by the programs themselves (`--count-class -` leaves both out).
 
 use dsm_tests::bench::{self, Settings};
-use dsm_tests::options::Options;
+use dsm_tests::options::{Command, Options};
 use std::process::ExitCode;
 
-const VALUES: [&str; 9] =
-    ["--class", "--runs", "--line", "--kernels", "--npb", "--count-class", "--json", "--svg", "--table"];
+const COMMAND: Command = Command {
+    usage: "bench [OPTION VALUE]...
+
+Compares kernels compiled by dsm-cc with the same sources under plain clang, in one process of one thread.
+Instructions are counted by valgrind where it is installed, executed checks by the programs themselves.
+
+  --class C          problem size of the timed runs: S, W, A, B or C (W)
+  --runs N           timed runs of each program, of which the fastest counts (3)
+  --line BYTES,...   line sizes to compile for (1024,64)
+  --kernels NAME,... kernels to measure: ep, cg, is, mg, ft, and what --npb adds (all)
+  --npb DIR,...      checkouts of NPB 3.0 in OpenMP C (adds bt, sp, lu) and of NPB 3.4 in OpenMP (adds bt-f, ua-f, ...)
+  --count-class C    problem size of the runs that count; - leaves them out (S)
+  --json FILE        write the rows as JSON
+  --table FILE       write them as a table for the book
+  --svg FILE         write a plot",
+    values: &["--class", "--runs", "--line", "--kernels", "--npb", "--count-class", "--json", "--svg", "--table"],
+    switches: &[],
+};
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("bench: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    COMMAND.main(|options| run(options).map(|()| ExitCode::SUCCESS))
 }
 
-fn run() -> Result<(), String> {
-    let options = Options::parse(std::env::args().skip(1), &VALUES, &[])?;
+fn run(options: &Options) -> Result<(), String> {
+    options.no_words()?;
     let lines: Result<Vec<u32>, _> =
         options.text("--line").unwrap_or("1024,64").split(',').map(str::parse).collect();
     let settings = Settings {
@@ -34,9 +39,6 @@ fn run() -> Result<(), String> {
         kernels: options.text("--kernels").map(|k| k.split(',').map(str::to_owned).collect()),
         npb: options.text("--npb").map_or(vec![], |d| d.split(',').map(Into::into).collect()),
     };
-    if !options.words.is_empty() {
-        return Err(format!("unknown argument {}; options are {}", options.words[0], VALUES.join(", ")));
-    }
     let rows = bench::measure(&settings, |row| println!("{row}"))?;
     println!("{}", bench::means(&rows));
     let write = |option: &str, text: String| match options.text(option) {

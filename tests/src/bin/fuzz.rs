@@ -1,32 +1,35 @@
 //! Runs generated programs over ranges of seeds.
-//!
-//! `fuzz --seeds A..B [-n P] [-t T] [-O L] [--line BYTES] [--batch N] [-j N]`: one configuration;
-//! without `-n`, each batch takes the next configuration of the matrix. `--native` uses plain clang,
-//! `--fault lost-write|missing-barrier|missing-locks` breaks the programs, `--print` shows the source.
 
 use dsm_tests::compile::Target;
 use dsm_tests::generator::{self, Fault};
 use dsm_tests::matrix::{BUILDS, Build, SHAPES, Shape};
-use dsm_tests::options::Options;
+use dsm_tests::options::{Command, Options};
 use dsm_tests::work;
 use std::process::ExitCode;
 
-const VALUES: [&str; 8] = ["--seeds", "-n", "-t", "-O", "--line", "--batch", "-j", "--fault"];
-const SWITCHES: [&str; 2] = ["--native", "--print"];
+const COMMAND: Command = Command {
+    usage: "fuzz [OPTION]...
+
+Compiles generated programs by dsm-cc, runs them on several processes and compares what they compute with what the generator knows.
+
+  --seeds A..B    programs to generate (0..100)
+  --batch N       programs in one executable (20)
+  -n P, -t T      processes, threads of each; without both, each batch takes the next configuration of the matrix
+  -O L, --line B  optimisation level and line size, with -n or -t (2, 64)
+  -j N            batches at a time
+  --native        use plain clang
+  --fault KIND    break the programs: lost-write, missing-barrier or missing-locks
+  --print         only show the source",
+    values: &["--seeds", "-n", "-t", "-O", "--line", "--batch", "-j", "--fault"],
+    switches: &["--native", "--print"],
+};
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("fuzz: {message}");
-            ExitCode::from(2)
-        }
-    }
+    COMMAND.main(|options| run(options).map(|ok| if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }
 
-fn run() -> Result<bool, String> {
-    let options = Options::parse(std::env::args().skip(1), &VALUES, &SWITCHES)?;
+fn run(options: &Options) -> Result<bool, String> {
+    options.no_words()?;
     let seeds = options.range("--seeds", 0..100)?;
     let fault = match options.text("--fault") {
         None => Fault::None,

@@ -1,29 +1,37 @@
 //! Runs test programs in the full matrix, in parallel, and prints one line a program.
-//!
-//! `cargo run -p dsm-tests --release --bin matrix -- [NAME ...] [--only LAYOUTS] [--repeat N] [-j N]`
-//!
-//! LAYOUTS are processes x threads with commas, as in `--only 2x1,3x1`; by default all of the matrix.
 
-use dsm_tests::{differential, matrix, options::Options, program, work};
+use dsm_tests::options::{Command, Options};
+use dsm_tests::{differential, matrix, program, work};
 use std::process::ExitCode;
 
+const COMMAND: Command = Command {
+    usage: "matrix [OPTION]... [NAME]...
+
+Runs the named test programs, or all, in all configurations and compares them with plain clang or flang.
+
+  --only LAYOUTS  processes x threads, as in 2x1,3x1 (all)
+  --repeat N      runs of each configuration (1)
+  -j N            programs at a time",
+    values: &["--only", "--repeat", "-j"],
+    switches: &[],
+};
+
 fn main() -> ExitCode {
-    match run() {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(failed) => {
+    COMMAND.main(|options| {
+        let failed = run(options)?;
+        if failed > 0 {
             println!("{failed} programs failed");
-            ExitCode::FAILURE
         }
-        Err(message) => {
-            eprintln!("matrix: {message}");
-            ExitCode::from(2)
-        }
-    }
+        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
 }
 
-fn run() -> Result<usize, String> {
-    let options = Options::parse(std::env::args().skip(1), &["--only", "--repeat", "-j"], &[])?;
-    let names = if options.words.is_empty() { program::all_names() } else { options.words.clone() };
+fn run(options: &Options) -> Result<usize, String> {
+    let all = program::all_names();
+    if let Some(unknown) = options.words.iter().find(|w| !all.contains(w)) {
+        return Err(format!("no test program has the name {unknown}"));
+    }
+    let names = if options.words.is_empty() { all } else { options.words.clone() };
     let repeat = options.number("--repeat", 1)?;
     let width = options.number("-j", work::width() as u64)? as usize;
     let only: Option<Vec<&str>> = options.text("--only").map(|layouts| layouts.split(',').collect());

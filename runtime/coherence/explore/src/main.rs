@@ -32,6 +32,10 @@ fn main() -> ExitCode {
     let size = named.map_or(PROGRAMS[4].1, |(_, bounds)| *bounds);
     let small = named.map_or(PROGRAMS[0].1, |(_, bounds)| *bounds);
     match (args.first().map(String::as_str), number(1), number(2)) {
+        (Some("--help" | "-h"), ..) => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
         (Some("--seed"), Some(seed), _) => replay(seed, size),
         (Some("--random"), Some(from), Some(count)) => search(from, count, size),
         (Some("--exhaustive"), Some(from), Some(count)) => {
@@ -42,7 +46,12 @@ fn main() -> ExitCode {
             hunt_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
         }
         _ => {
-            eprintln!("{USAGE}");
+            let typed = if args.is_empty() {
+                "it does nothing by itself".into()
+            } else {
+                format!("not understood: {}", args.join(" "))
+            };
+            eprintln!("dsm-explore: {typed}; `dsm-explore --help` tells what there is");
             ExitCode::from(2)
         }
     }
