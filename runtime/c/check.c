@@ -7,4 +7,10 @@ void __dsm_store_miss(void *addr, uint64_t len) { dsm_rt_store_miss(addr, len, P
 
 void __dsm_store_window(void *addr, uint64_t len, void *window) { dsm_rt_store_window(addr, len, window, PLACE); }
 
+void __dsm_overwrite_window(void *addr, uint64_t len, void *window) {
+    dsm_rt_overwrite_window(addr, len, window, PLACE);
+}
+
+void __dsm_overwrite_range(void *addr, uint64_t len) { dsm_rt_overwrite_range(addr, len, PLACE); }
+
 void __dsm_store_range(void *addr, uint64_t len) { dsm_rt_store_range(addr, len, PLACE); }

@@ -14,6 +14,8 @@ use crate::race;
 pub(crate) enum Access {
     Read,
     Write,
+    /// A write of every byte before the thread's next release, with none read before it was written.
+    Overwrite,
 }
 
 impl Access {
@@ -21,7 +23,7 @@ impl Access {
     pub(crate) fn limit(self) -> u8 {
         match self {
             Access::Read => READ_LIMIT,
-            Access::Write => READABLE,
+            Access::Write | Access::Overwrite => READABLE,
         }
     }
 }
@@ -52,20 +54,32 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
         match access {
             Access::Read => fabric::run(shared.coherence.read_miss(extent)),
             Access::Write => fabric::run(shared.coherence.write_miss(extent)),
+            Access::Overwrite => match geometry.whole(extent, first, last) {
+                Some(whole) => fabric::run(shared.coherence.overwrite_miss(extent, whole)),
+                None => fabric::run(shared.coherence.write_miss(extent)),
+            },
         }
         at = refused;
     }
 }
 
 /// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive.
-fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], access: Access) {
+fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut access: Access) {
     if memory::shared().is_none() || len == 0 {
         return;
     }
     let [inner, outer] = strides;
     let mut rest = if inner.0 <= outer.0 { [inner, outer] } else { [outer, inner] };
-    let gap = (1usize << memory::get().geometry().line_shift()) - 1;
+    let geometry = memory::get().geometry();
+    let gap = (1usize << geometry.line_shift()) - 1;
     for (step, count) in &mut rest {
+        if access == Access::Overwrite && *count > 0 && *step > len {
+            if len > 2 * gap {
+                // Bytes that are left out tell the repetitions apart.
+                continue;
+            }
+            access = Access::Write;
+        }
         // Between two repetitions lies no line that is left out.
         if *step <= len + gap {
             len += *step * std::mem::take(count);
@@ -140,6 +154,11 @@ pub fn writable(address: usize, len: usize) {
     ensure(address, len, Access::Write);
 }
 
+/// As [`writable`], when every byte is stored to before the thread's next release and none is read before that: what is not valid is not fetched.
+pub fn overwritten(address: usize, len: usize) {
+    ensure(address, len, Access::Overwrite);
+}
+
 /// Makes a NUL-terminated string readable; returns its length without the NUL.
 ///
 /// # Safety
@@ -182,6 +201,7 @@ unsafe extern "C" {
     // In C, where a function can ask for its return address: each calls the function below of its name.
     pub(crate) fn __dsm_store_miss(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_store_range(addr: *mut u8, len: u64);
+    pub(crate) fn __dsm_overwrite_range(addr: *mut u8, len: u64);
 }
 
 /// A store at return address `pc` asks.
@@ -209,6 +229,15 @@ extern "C" fn dsm_rt_store_range(addr: *mut u8, len: u64, pc: usize) {
     writable(addr as usize, len as usize);
 }
 
+/// As `dsm_rt_store_range`, for stores to every byte.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_overwrite_range(addr: *mut u8, len: u64, pc: usize) {
+    if race::is_on() {
+        race::note_write(addr as usize, len as usize, pc);
+    }
+    overwritten(addr as usize, len as usize);
+}
+
 /// Entry points on grids: the bytes come first, then the two strides, then what else an entry takes.
 macro_rules! grids {
     ($($entry:ident($($more:ident: $t:ty)?) $(-> $result:ty)? = $body:expr;)*) => {$(
@@ -232,6 +261,7 @@ macro_rules! grids {
 grids! {
     __dsm_load_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Read);
     __dsm_store_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Write);
+    __dsm_overwrite_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Overwrite);
     __dsm_load_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Read, uses as usize));
     __dsm_store_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Write, uses as usize));
 }

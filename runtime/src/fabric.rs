@@ -103,6 +103,7 @@ impl ShmFabric {
             Word::Records(chunk) => g.header_offset(chunk),
             Word::Lease(chunk) => g.header_offset(chunk) + 8,
             Word::Floor(chunk) => g.header_offset(chunk) + 16,
+            Word::Replaced(chunk) => g.header_offset(chunk) + 24,
             Word::Mark { kind, level, index } => g.mark_offset(kind, level, index),
             Word::Grant => g.control_offset() + layout::GRANT,
             Word::LogState => g.control_offset() + layout::LOG_STATE,

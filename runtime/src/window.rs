@@ -87,6 +87,7 @@ pub unsafe extern "C" fn __dsm_load_window(addr: *mut u8, len: u64, window: *mut
 unsafe extern "C" {
     // In C, where a function can ask for its return address: calls the function below.
     pub(crate) fn __dsm_store_window(addr: *mut u8, len: u64, window: *mut u8);
+    pub(crate) fn __dsm_overwrite_window(addr: *mut u8, len: u64, window: *mut u8);
 }
 
 /// A store at return address `pc` asks.
@@ -95,12 +96,29 @@ unsafe extern "C" {
 /// As for [`__dsm_load_window`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { store_window(addr, len, window, pc, Access::Write) }
+}
+
+/// As [`dsm_rt_store_window`], for stores to every byte.
+///
+/// # Safety
+/// As for [`__dsm_load_window`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_overwrite_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { store_window(addr, len, window, pc, Access::Overwrite) }
+}
+
+/// # Safety
+/// As for [`__dsm_load_window`].
+unsafe fn store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize, access: Access) {
     if race::is_on() {
         race::note_write(addr as usize, len as usize, pc);
     }
     // SAFETY: the caller's promise.
     let window = unsafe { &mut *window.cast::<Window>() };
-    *window = look(addr as usize, len as usize, *window, Access::Write);
+    *window = look(addr as usize, len as usize, *window, access);
 }
 
 #[cfg(test)]

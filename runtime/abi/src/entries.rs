@@ -26,6 +26,11 @@ macro_rules! for_each_entry {
             fn __dsm_load_grid(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64) -> void;
             /// As `__dsm_store_range` for the bytes that `__dsm_load_grid` describes.
             fn __dsm_store_grid(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64) -> void;
+            /// As `__dsm_store_range`, when the thread is going to store to every byte before it synchronises or ends, and reads none before it
+            /// has stored to it: memory that is not valid may hold anything afterwards.
+            fn __dsm_overwrite_range(addr: ptr, len: i64) -> void;
+            /// As `__dsm_overwrite_range` for the bytes that `__dsm_load_grid` describes.
+            fn __dsm_overwrite_grid(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64) -> void;
             /// 1 if all bytes that `__dsm_load_grid` describes are readable. Makes them so if that pays for `uses` reads. They need not
             /// all be the program's; arguments that describe no user addresses give 0.
             fn __dsm_load_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
@@ -36,6 +41,8 @@ macro_rules! for_each_entry {
             fn __dsm_load_window(addr: ptr, len: i64, window: ptr) -> void;
             /// As `__dsm_store_range`, with a window of writable memory.
             fn __dsm_store_window(addr: ptr, len: i64, window: ptr) -> void;
+            /// As `__dsm_overwrite_range`, with a window of writable memory.
+            fn __dsm_overwrite_window(addr: ptr, len: i64, window: ptr) -> void;
             /// In builds that count (`-fdsm-count`): so many accesses are about to be executed, `shared` of them possibly to shared memory,
             /// and so many checks.
             fn __dsm_count(accesses: i64, shared: i64, checks: i64) -> void;

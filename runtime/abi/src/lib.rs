@@ -15,4 +15,4 @@ pub mod note;
 pub mod state;
 
 /// Version of everything in this crate; stored in every object's note.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;

@@ -30,6 +30,8 @@ const ROWS: &[Row] = &[
     row("bulk-read", 2, 64, bulk_read),
     row("release-elsewhere", 2, 64, release_elsewhere),
     row("release-at-home", 2, 64, release_at_home),
+    row("overwrite-64", 2, 64, overwrite),
+    row("overwrite-1024", 2, 1024, overwrite),
     row("barrier", 2, 64, empty_barrier),
     row("lock-hand-off", 2, 64, lock_hand_off),
     row("busy-home", 2, 4096, busy_home),
@@ -192,21 +194,21 @@ fn bulk_read() {
     report_published("bulk-read", "<= 2 (copy of 64 MB)");
 }
 
-/// What the protocol costs a process that stores to all of a range: the miss before the stores, which may take the homes, and the release.
-fn write_and_release(address: usize, bytes: usize, value: u64) -> f64 {
-    let miss = time(|| check::writable(address, bytes));
+/// What the protocol costs a process that stores to all of a range: the miss before the stores, by `check`, which may take the homes, and the release.
+fn write_and_release(address: usize, bytes: usize, value: u64, check: fn(usize, usize)) -> f64 {
+    let miss = time(|| check(address, bytes));
     fill(address, bytes, value);
     miss + time(sync::release)
 }
 
 /// Processes take turns in writing 64 MB, so the writer is never the home.
-fn elsewhere_samples() -> Vec<f64> {
+fn elsewhere_samples(check: fn(usize, usize)) -> Vec<f64> {
     const BYTES: usize = 64 * MIB;
     let mut samples = Vec::new();
     for round in 0..2 * ROUNDS as u64 {
         let mine = round % 2 == u64::from(sync::rank());
         if mine {
-            samples.push(write_and_release(heap(0), BYTES, round + 1));
+            samples.push(write_and_release(heap(0), BYTES, round + 1, check));
         }
         barrier();
     }
@@ -214,18 +216,28 @@ fn elsewhere_samples() -> Vec<f64> {
 }
 
 fn release_elsewhere() {
-    let ns = median(elsewhere_samples());
+    let ns = median(elsewhere_samples(check::writable));
     let reference = if sync::rank() == 0 { peer_copy(heap(0), 64 * MIB) } else { 0.0 };
     report("release-elsewhere", ns, reference, "<= 4 (copy of 64 MB)");
 }
 
+/// As [`release_elsewhere`], when the check knows that all of it is overwritten.
+fn overwrite() {
+    let fetched = median(elsewhere_samples(check::writable));
+    let ns = median(elsewhere_samples(check::overwritten));
+    barrier();
+    assert_eq!(load(heap(0) + 32 * MIB), 2 * ROUNDS as u64);
+    let block = memory::get().geometry().block_bytes(memory::get().geometry().block(heap(0)));
+    report(&format!("overwrite-{block}"), ns, fetched, "report (the same, fetched)");
+}
+
 fn release_at_home() {
     const BYTES: usize = 64 * MIB;
-    let elsewhere = median(elsewhere_samples());
+    let elsewhere = median(elsewhere_samples(check::writable));
     let mut samples = Vec::new();
     for round in 0..ROUNDS as u64 {
         if sync::rank() == 0 {
-            samples.push(write_and_release(heap(0) + 2 * BYTES, BYTES, round));
+            samples.push(write_and_release(heap(0) + 2 * BYTES, BYTES, round, check::writable));
         }
         barrier();
         if sync::rank() == 1 {

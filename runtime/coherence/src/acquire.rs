@@ -166,6 +166,7 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         fabric.own_records(run, own.run_mut(run));
         let (mut dirty, mut noticed, mut forgotten) = (0, 0, 0);
+        let replaced = if state == abi::WRITABLE { self.replaced(run.first.chunk()) } else { 0 };
         for block in run.blocks() {
             let link = self.decode(own.of(block).link, self.me(), block);
             let record = own.of_mut(block);
@@ -180,7 +181,7 @@ impl<F: Fabric> Coherence<F> {
                 continue;
             }
             match (state, link) {
-                (abi::WRITABLE, _) => dirty |= block.bit(),
+                (abi::WRITABLE, _) if replaced & block.bit() == 0 => dirty |= block.bit(),
                 // Not read since the last notice: let it go cold, so that the next notices pass over it.
                 (abi::NOTICED, _) => forgotten |= block.bit(),
                 (_, Link::Link { pending: false, .. }) => {
@@ -246,8 +247,10 @@ impl<F: Fabric> Coherence<F> {
             return;
         }
         let own = Extent::single(block);
+        let replaced = self.replaced(block.chunk()) & block.bit() != 0;
         let (lease, state) = match fabric.state(block) {
             abi::READABLE => (fabric.own(Word::Rd(block)), abi::EXPIRED),
+            abi::WRITABLE if replaced => (fabric.own(Word::Rd(block)), abi::COLD),
             abi::WRITABLE => (fabric.own(Word::Rd(block)), abi::INVALID_DIRTY),
             abi::NOTICED => (fabric.own(Word::Wr(block)), abi::COLD),
             _ => return,

@@ -9,6 +9,7 @@
 
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
+use crate::overwrite::Purpose;
 use crate::queue_lock::Batch;
 use crate::records::{Blocked, Scratch};
 use crate::types::{Chunk, Extent, Notice, Rank, Timestamp};
@@ -27,14 +28,17 @@ fn hint(kind: MarkKind, chunk: Chunk) -> Word {
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// Blocks of a run of invalid ones whose homes a miss should take. The chunk is locked.
-    fn wanted_early(&self, run: Extent, write: bool) -> u64 {
+    /// Blocks of a run in a state that is not writable whose homes a miss should take. The chunk is locked.
+    fn wanted_early(&self, run: Extent, state: u8, purpose: Purpose) -> u64 {
         let fabric = &self.fabric;
         if fabric.watches_writes() {
             // Then every store needs a twin.
             return 0;
         }
-        if write {
+        if state == abi::READABLE {
+            return purpose.whole(run);
+        }
+        if purpose.write {
             return run.mask();
         }
         let chunk = run.first.chunk();
@@ -52,16 +56,16 @@ impl<F: Fabric> Coherence<F> {
         migratory & !wrong
     }
 
-    /// Takes the homes of blocks of a run in an invalid state, as far as that is worth while and they are free. They become readable, and writable if
-    /// `write` or likely to be written. Returns them. The chunk is locked.
+    /// Takes the homes of blocks of a run in a state that is not writable, as far as that is worth while and they are free. They become readable, and writable if
+    /// the purpose is to write or they are likely to be written. Returns them. The chunk is locked.
     pub(crate) async fn take_early(
         &self,
         run: Extent,
         state: u8,
-        write: bool,
+        purpose: Purpose,
         scratch: &mut Scratch,
     ) -> Result<u64, Blocked> {
-        let wanted = self.wanted_early(run, write);
+        let wanted = self.wanted_early(run, state, purpose);
         if wanted == 0 {
             return Ok(0);
         }
@@ -77,7 +81,7 @@ impl<F: Fabric> Coherence<F> {
                 && let Link::Link { to, pending: false } = self.decode(link, self.me(), at)
             {
                 let home = if state == abi::NOTICED { to } else { self.find_home(at).await? };
-                taken |= self.take_from(home, at.chunk(), part.mask() & wanted, write, scratch).await;
+                taken |= self.take_from(home, at.chunk(), part.mask() & wanted, purpose, scratch).await;
             }
             at = part.end();
         }
@@ -89,7 +93,7 @@ impl<F: Fabric> Coherence<F> {
         home: Rank,
         chunk: Chunk,
         wanted: u64,
-        write: bool,
+        purpose: Purpose,
         Scratch { own, peer, .. }: &mut Scratch,
     ) -> u64 {
         let fabric = &self.fabric;
@@ -114,6 +118,8 @@ impl<F: Fabric> Coherence<F> {
             batch.blocks &= !stored_to;
             batch.writable &= !stored_to;
         }
+        let whole = purpose.whole(span);
+        self.replace(home, chunk, batch.writable & whole).await;
         let mine = Link::Link { to: self.me(), pending: true };
         for run in chunk.runs(batch.blocks) {
             // Whoever comes here along an old link queues.
@@ -127,7 +133,7 @@ impl<F: Fabric> Coherence<F> {
         let version = self.signature().clock() + 1;
         // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its own on:
         // then it has to publish.
-        let write = write || batch.writable != 0 || !is_trial(version);
+        let write = purpose.write || batch.writable != 0 || !is_trial(version);
         let wr_ts = self.begin_move(chunk, batch, version, own, peer).await;
         self.fabric.or_own(hint(MarkKind::Early, chunk), batch.blocks);
         if write && !fabric.fault(Fault::EarlyNotDirty) {
@@ -135,11 +141,17 @@ impl<F: Fabric> Coherence<F> {
         }
         let state = if write { abi::WRITABLE } else { abi::READABLE };
         // Nobody stores to what is not writable at its home: one copy is enough.
-        for run in chunk.runs(batch.blocks & !batch.writable) {
+        for run in chunk.runs(batch.blocks & !batch.writable & !whole) {
             self.fetch(home, run).await;
             fabric.set_state(run, state);
         }
-        self.move_contents(batch, chunk.runs(batch.writable), state).await;
+        self.move_contents(batch, chunk.runs(batch.writable & !whole), state).await;
+        for run in chunk.runs(batch.blocks & whole) {
+            fabric.not_fetched(run);
+            fabric.set_state(run, state);
+            self.stats.blocks_overwritten.add(run.count);
+            self.stats.bytes_not_fetched.add(run.count * fabric.block_bytes(run.first) as u64);
+        }
         self.set_stamps(chunk, batch.blocks, own);
         self.end_move(chunk, batch).await;
         self.unlock(chunk, batch.blocks, write, wr_ts, own).await;

@@ -56,6 +56,9 @@ pub enum Word {
     Lease(Chunk),
     /// Versions of the blocks of a chunk that are at home here are at least this. At most the lease. Never falls.
     Floor(Chunk),
+    /// Blocks of a chunk whose homes were taken from here without a twin, to be overwritten as a whole. Set by the taker with the records locked, before the
+    /// link; cleared by the process itself.
+    Replaced(Chunk),
     /// Word `index` of level `level` of a bit set; level 0 has one bit a block.
     Mark {
         /// Which set.
@@ -229,6 +232,9 @@ pub trait Fabric {
     fn fault(&self, _fault: crate::Fault) -> bool {
         false
     }
+
+    /// Tells an observer that what is in own blocks is worth nothing until they are overwritten.
+    fn not_fetched(&self, _extent: Extent) {}
 
     /// Tells an observer (statistics, an oracle) that the own version of blocks was published.
     fn published(&self, _extent: Extent, _wr_ts: Timestamp) {}

@@ -93,6 +93,14 @@ faults! {
     EarlyNotDirty,
     /// A miss takes the home of a block that another process is just taking from there.
     EarlyFromTaken,
+    /// A block that is overwritten in part is not fetched.
+    OverwritePart,
+    /// A block that is overwritten is not fetched, although its home was not free.
+    OverwriteUntaken,
+    /// The taker of a writable home that is overwritten says nothing of the missing twin.
+    NoReplacedBit,
+    /// What was said of a missing twin stays when a twin is made, and when the home returns.
+    ReplacedForGood,
     /// An acquirer takes the notices that it was told along for all that it has missed.
     TailOnly,
     /// A home that queued processes wait for is unlocked without handing over.

@@ -4,7 +4,7 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `queue_lock`, `moving` and `release` (publishing), `acquire`
+//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `overwrite` (without their contents), `queue_lock`, `moving` and `release` (publishing), `acquire`
 //! (invalidating), `twins` (giving their memory back).
 //!
 //! Invariants, in the words of the design:
@@ -27,6 +27,7 @@ pub mod link;
 mod marks;
 mod miss;
 mod moving;
+mod overwrite;
 mod queue_lock;
 mod records;
 mod release;
@@ -101,6 +102,10 @@ impl<F: Fabric> Coherence<F> {
                 if marks & part.mask() != 0 {
                     self.fabric.set_own(word, marks & !part.mask());
                 }
+            }
+            let replaced = self.replaced(part.first.chunk());
+            if replaced & part.mask() != 0 {
+                self.fabric.set_own(Word::Replaced(part.first.chunk()), replaced & !part.mask());
             }
             self.fabric.drop_twin(part);
         }

@@ -6,6 +6,7 @@
 
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
+use crate::overwrite::Purpose;
 use crate::records::{Blocked, Records, Scratch};
 use crate::types::{Block, Extent, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
@@ -20,23 +21,23 @@ impl<F: Fabric> Coherence<F> {
     /// Makes all blocks of an extent readable. They stay so until the next acquire.
     pub async fn read_miss(&self, extent: Extent) {
         self.stats.read_misses.add(1);
-        self.miss(extent, false).await;
+        self.miss(extent, Purpose::LOAD).await;
     }
 
     /// Makes all blocks of an extent readable and writable. They stay so until the next acquire or release.
     pub async fn write_miss(&self, extent: Extent) {
         self.stats.write_misses.add(1);
-        self.miss(extent, true).await;
+        self.miss(extent, Purpose::STORE).await;
     }
 
-    async fn miss(&self, extent: Extent, write: bool) {
+    pub(crate) async fn miss(&self, extent: Extent, purpose: Purpose) {
         let mut scratch = self.scratch();
         for part in extent.chunks() {
-            let mut take = Some(write);
+            let mut take = Some(purpose);
             loop {
                 let chunk = self.fabric.lock_chunk(part.first.chunk()).await;
                 let mut outcome = self.make_readable(part, take.take(), &mut scratch).await;
-                if write && outcome.is_ok() {
+                if purpose.write && outcome.is_ok() {
                     outcome = self.make_writable(part, &mut scratch.own).await;
                 }
                 drop(chunk);
@@ -50,8 +51,8 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// `take`: whether homes may be taken, for loads or for stores.
-    async fn make_readable(&self, part: Extent, take: Option<bool>, scratch: &mut Scratch) -> Outcome {
+    /// `take`: whether homes may be taken, and what for.
+    async fn make_readable(&self, part: Extent, take: Option<Purpose>, scratch: &mut Scratch) -> Outcome {
         let mut at = part.first;
         while at < part.end() {
             let (state, count) = self.run(at, part);
@@ -62,11 +63,24 @@ impl<F: Fabric> Coherence<F> {
                 marks::set_own(&self.fabric, MarkKind::Cached, at.chunk(), run.mask());
             }
             match state {
-                abi::WRITABLE | abi::READABLE => {}
+                abi::WRITABLE => {}
+                abi::READABLE => {
+                    // Else a twin would be made, and compared.
+                    if let Some(purpose) = take
+                        && purpose.whole(run) != 0
+                    {
+                        self.take_early(run, state, purpose, scratch).await?;
+                    }
+                }
                 abi::NOTICED | abi::COLD | abi::EXPIRED => {
                     let mut left = run.mask();
-                    if let Some(write) = take {
-                        left &= !self.take_early(run, state, write, scratch).await?;
+                    if let Some(purpose) = take {
+                        left &= !self.take_early(run, state, purpose, scratch).await?;
+                        if self.fabric.fault(Fault::OverwriteUntaken) {
+                            let unread = left & purpose.whole(run);
+                            at.chunk().runs(unread).for_each(|run| self.fabric.set_state(run, abi::READABLE));
+                            left &= !unread;
+                        }
                     }
                     for run in at.chunk().runs(left) {
                         match state {
@@ -361,6 +375,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.make_twin(part);
             self.stats.twins_made.add(part.count);
         }
+        self.not_replaced(chunk, twins).await;
         self.note_migratory(chunk, twins);
         if ready != 0 {
             // The mark comes after the writable bit (a release that finds a shared home drops its read marks) and before the state.

@@ -79,6 +79,7 @@ impl<F: Fabric> Coherence<F> {
     /// The contents are here.
     pub(crate) async fn end_move(&self, chunk: Chunk, batch: Batch) {
         self.stats.homes_taken.add(u64::from(batch.blocks.count_ones()));
+        self.not_replaced(chunk, batch.blocks).await;
         if !self.fabric.fault(Fault::NoTwinFlush) {
             self.fabric.flush(batch.from).await;
         }
@@ -193,9 +194,13 @@ impl<F: Fabric> Coherence<F> {
         let mut at = piece.first;
         while at < piece.end() {
             let (state, count) = self.run(at, piece);
+            // An atomic operation may come to blocks that were replaced.
+            let replaced = if has_twin(state) { self.replaced(at.chunk()) } else { 0 };
+            let alike = |block: &Block| (replaced & block.bit() != 0) == (replaced & at.bit() != 0);
+            let count = Extent::new(at, count).blocks().take_while(alike).count() as u64;
             let run = Extent::new(at, count);
             let (part, behind) = rest.split_at(count as usize * fabric.block_bytes(at));
-            if has_twin(state) && !fabric.fault(Fault::NoMerge) {
+            if has_twin(state) && replaced & at.bit() == 0 && !fabric.fault(Fault::NoMerge) {
                 fabric.merge(run, part, from);
                 fabric.drop_twin(run);
                 self.stats.blocks_merged.add(count);

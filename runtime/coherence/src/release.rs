@@ -197,7 +197,10 @@ impl<F: Fabric> Coherence<F> {
                 let (state, count) = self.run(at, run);
                 let part = Extent::new(at, count);
                 if has_twin(state) {
-                    let different = fabric.changed(part);
+                    // What was replaced has no twin, and nothing of ours in it.
+                    let compared = part.mask() & !self.replaced(chunk);
+                    let different =
+                        chunk.runs(compared).fold(0, |different, run| different | fabric.changed(run));
                     changed |= different;
                     for block in chunk.blocks(part.mask() & !different) {
                         self.unchanged(work, block, state, own).await;

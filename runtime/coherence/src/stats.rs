@@ -75,6 +75,10 @@ counters! {
     homes_taken,
     /// Of these, the ones taken at a miss, before anything was stored.
     homes_taken_early,
+    /// Blocks that were not fetched, since all of their bytes are overwritten.
+    blocks_overwritten,
+    /// Bytes of these.
+    bytes_not_fetched,
     /// Blocks published at their home.
     published_in_place,
     /// Homes that went from writable to shared because somebody had read them.

@@ -25,7 +25,7 @@ use super::globals::Globals;
 
 /// Bytes of the records of a chunk: its blocks' links, then lease and version of each.
 pub const RECORDS_BYTES: usize = CHUNK_BLOCKS as usize * 24;
-/// Bytes for a chunk as a whole: lock of its records, lease, floor, and one word to spare, so that it is in one cache line.
+/// Bytes for a chunk as a whole: lock of its records, lease, floor, and which of its blocks were replaced. They are in one cache line.
 const HEADER_BYTES: usize = 32;
 /// Bytes of a notice in a signature buffer.
 pub const NOTICE_BYTES: usize = 32;
@@ -313,6 +313,16 @@ impl Geometry {
         Extent::new(block, end.0 - block.0 + 1)
     }
 
+    /// The blocks of an extent in one part of the data all of whose bytes are in `[first, last]`, addresses of that part.
+    pub fn whole(&self, extent: Extent, first: usize, last: usize) -> Option<Extent> {
+        let bytes = self.block_bytes(extent.first);
+        let start = self.address(extent.first);
+        let before = first.saturating_sub(start).div_ceil(bytes) as u64;
+        let end = ((last + 1).saturating_sub(start) / bytes) as u64;
+        let end = end.min(extent.count);
+        (before < end).then(|| Extent::new(Block(extent.first.0 + before), end - before))
+    }
+
     /// The blocks of `[first, last]` as extents, each of one size; both addresses lie in the same part.
     pub fn extents(&self, first: usize, last: usize) -> impl Iterator<Item = Extent> + '_ {
         let mut at = first;
@@ -394,6 +404,25 @@ mod tests {
         assert_eq!(g.default_home(g.block(0x400100)), Rank(0));
         assert_eq!(g.address(g.block(0x4001ff)), 0x400100);
         assert_eq!(g.extent(0x4001ff, 0x400200).count, 2);
+    }
+
+    #[test]
+    fn whole_blocks_of_a_range() {
+        let g = geometry(2);
+        let start = g.arena(1).start;
+        let whole = |from: usize, to: usize| {
+            let (first, last) = (start + from, start + to - 1);
+            let whole = g.whole(g.extent(first, last), first, last);
+            whole.map(|e| (g.address(e.first) - start, e.count))
+        };
+        assert_eq!(whole(0, 256), Some((0, 1)));
+        assert_eq!(whole(1, 512), Some((256, 1)));
+        assert_eq!(whole(255, 1025), Some((256, 3)));
+        assert_eq!(whole(256, 1023), Some((256, 2)));
+        assert_eq!((whole(1, 256), whole(0, 255), whole(1, 511), whole(100, 101)), (None, None, None, None));
+        // What is left of a range whose first blocks are valid already.
+        let rest = g.extent(start + 512, start + 1099);
+        assert_eq!(g.whole(rest, start + 100, start + 1099).map(|e| e.count), Some(2));
     }
 
     #[test]

@@ -541,6 +541,17 @@ impl Fabric for ModelFabric {
         self.watch
     }
 
+    fn not_fetched(&self, extent: Extent) {
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("{extent:?} not fetched"));
+        for block in extent.blocks() {
+            for addr in self.addrs_in(&w, block) {
+                let data = w.layout.data(addr);
+                w.own_write(data, 0xee);
+            }
+        }
+    }
+
     fn published(&self, extent: Extent, wr_ts: u64) {
         self.world.borrow_mut().note(|| format!("published {extent:?} as version {wr_ts}"));
     }

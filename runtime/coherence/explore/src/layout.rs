@@ -93,6 +93,17 @@ impl Layout {
         (first..=last).map(|index| Extent::single(self.block(index))).collect()
     }
 
+    /// The blocks of an extent of [`Layout::extents`] of which no byte is left out.
+    pub fn whole(&self, extent: Extent, addr: usize, len: usize) -> Option<Extent> {
+        let inside = |block: &Block| {
+            let first = self.addr(*block);
+            addr <= first && first + self.block_bytes <= addr + len
+        };
+        let first = extent.blocks().find(inside)?;
+        let count = extent.blocks().filter(inside).count() as u64;
+        Some(Extent::new(first, count))
+    }
+
     /// Number of words of the highest level of a bit set.
     pub fn top_mark_words(&self) -> u64 {
         self.tops.last().map_or(0, |top| top + 1)
@@ -115,7 +126,7 @@ impl Layout {
     }
 
     fn base_notices(&self) -> usize {
-        self.base_records() + 3 * self.chunks.len()
+        self.base_records() + 4 * self.chunks.len()
     }
 
     fn header(&self, word: usize, chunk: Chunk) -> Option<usize> {
@@ -151,6 +162,7 @@ impl Layout {
             Word::Records(chunk) => self.header(0, chunk)?,
             Word::Lease(chunk) => self.header(1, chunk)?,
             Word::Floor(chunk) => self.header(2, chunk)?,
+            Word::Replaced(chunk) => self.header(3, chunk)?,
             Word::Mark { kind, level, index } => {
                 let (skip, list) = match level {
                     0 => (0, &self.chunks),
@@ -254,7 +266,7 @@ impl Layout {
                 let at = at - self.base_records();
                 format!(
                     "{} {}",
-                    ["records lock", "lease", "floor"][at / self.chunks.len()],
+                    ["records lock", "lease", "floor", "replaced"][at / self.chunks.len()],
                     at % self.chunks.len()
                 )
             }

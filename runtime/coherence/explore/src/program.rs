@@ -26,6 +26,29 @@ pub enum Op {
         /// What each becomes.
         value: u8,
     },
+    /// As `Write`, for code that is known to write all of the bytes before anything else happens.
+    Overwrite {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+        /// What each becomes.
+        value: u8,
+    },
+    /// Checks before loads that do not happen, as of a range that is fetched at once.
+    Fetch {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
+    /// Checks before stores that do not happen, as of a buffer that is not filled.
+    Permit {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
     /// Takes a lock.
     Lock(usize),
     /// Gives it back.
@@ -67,6 +90,9 @@ impl fmt::Display for Op {
         match self {
             Op::Read { addr, len } => write!(f, "r{addr}+{len}"),
             Op::Write { addr, len, value } => write!(f, "w{addr}+{len}={value:#x}"),
+            Op::Overwrite { addr, len, value } => write!(f, "o{addr}+{len}={value:#x}"),
+            Op::Fetch { addr, len } => write!(f, "fetch{addr}+{len}"),
+            Op::Permit { addr, len } => write!(f, "permit{addr}+{len}"),
             Op::Lock(l) => write!(f, "lock{l}"),
             Op::Unlock(l) => write!(f, "unlock{l}"),
             Op::Barrier => write!(f, "barrier"),
@@ -246,6 +272,9 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
     match name {
         "r" => Op::Read { addr, len },
         "w" => Op::Write { addr, len, value },
+        "o" => Op::Overwrite { addr, len, value },
+        "fetch" => Op::Fetch { addr, len },
+        "permit" => Op::Permit { addr, len },
         "lock" | "unlock" => {
             *locks = (*locks).max(addr + 1);
             if name == "lock" { Op::Lock(addr) } else { Op::Unlock(addr) }
@@ -328,6 +357,8 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
             *role = Use::Atomic;
         }
     }
+    // As for atomic reads.
+    let whole = ((seed >> 3) % 4 == 1).then_some(block_bytes);
     let mut value = 0u8;
     let phases = 1 + r.below(1 + bounds.ops / 4);
     for phase in 0..phases {
@@ -337,19 +368,48 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
             program.ops.iter_mut().for_each(|ops| ops.push(meet));
         }
         let (mut roles, flag) = phase_roles(r, &mut program, total);
+        if whole.is_some() {
+            unite(&mut roles, block_bytes, phase);
+        }
         let length = bounds.ops.div_ceil(phases);
         for t in 0..total {
             let mut ops = Vec::new();
-            thread_phase(r, t, length, &mut roles, &mut value, flag, program.locks, &mut ops);
+            thread_phase(r, t, length, &mut roles, &mut value, flag, program.locks, whole, &mut ops);
             // Bits of the seed, not of the generator: as for atomic reads.
             if (seed + t as u64 + phase as u64).is_multiple_of(4) {
                 ops.insert((seed >> 2) as usize % (ops.len() + 1), Op::Free);
+            }
+            if whole.is_some() {
+                add_unused_checks(&mut ops, bytes, seed >> 5, t + phase);
             }
             program.ops[t].extend(ops);
         }
     }
     debug_assert!(bytes == program.roles.len());
     program
+}
+
+/// Adds checks of bytes that others may be using.
+fn add_unused_checks(ops: &mut Vec<Op>, bytes: usize, seed: u64, number: usize) {
+    let seed = seed as usize + 7 * number;
+    let addr = seed % bytes;
+    let len = (1 + seed / 3 % 5).min(bytes - addr);
+    let place = seed / 2 % (ops.len() + 1);
+    match seed % 5 {
+        0 | 1 => ops.insert(place, Op::Fetch { addr, len }),
+        2 => ops.insert(place, Op::Permit { addr, len }),
+        _ => {}
+    }
+}
+
+/// Gives some blocks one role, so that they can be overwritten.
+fn unite(roles: &mut [Role], block_bytes: usize, phase: usize) {
+    for (number, block) in roles.chunks_mut(block_bytes).enumerate() {
+        let plain = |role: &Role| !matches!(role, Role::Atomic | Role::Flag);
+        if !(number + phase).is_multiple_of(3) && block.iter().all(plain) {
+            block.fill(block[0]);
+        }
+    }
 }
 
 type FlagUse = Option<(usize, usize, usize)>;
@@ -391,11 +451,14 @@ fn phase_roles(r: &mut Random, program: &mut Program, total: usize) -> (Vec<Role
 
 fn uses(op: &Op, a: usize) -> bool {
     match *op {
-        Op::Read { addr, len } | Op::Write { addr, len, .. } => (addr..addr + len).contains(&a),
+        Op::Read { addr, len } | Op::Write { addr, len, .. } | Op::Overwrite { addr, len, .. } => {
+            (addr..addr + len).contains(&a)
+        }
         Op::Atomic { addr } | Op::Look { addr } | Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => {
             addr == a
         }
         Op::Lock(_) | Op::Unlock(_) | Op::Barrier | Op::Adopt | Op::Free => false,
+        Op::Fetch { .. } | Op::Permit { .. } => false,
     }
 }
 
@@ -408,6 +471,7 @@ fn thread_phase(
     value: &mut u8,
     flag: FlagUse,
     locks: usize,
+    whole: Option<usize>,
     ops: &mut Vec<Op>,
 ) {
     let mut next = || {
@@ -451,12 +515,12 @@ fn thread_phase(
                 ops.push(Op::Lock(l));
                 for _ in 0..1 + r.below(3) {
                     let addr = if r.chance(60) { addr } else { r.below(roles.len()) };
-                    access(r, addr, roles, |role| may(role, Some(l)), &mut next, ops);
+                    access(r, addr, roles, |role| may(role, Some(l)), &mut next, whole, ops);
                     step += 1;
                 }
                 ops.push(Op::Unlock(l));
             }
-            _ => access(r, addr, roles, |role| may(role, None), &mut next, ops),
+            _ => access(r, addr, roles, |role| may(role, None), &mut next, whole, ops),
         }
         step += 1;
     }
@@ -468,13 +532,14 @@ fn thread_phase(
     }
 }
 
-/// Adds an access at `addr` or the first allowed byte behind it, stretched as far as allowed in some cases.
+/// Adds an access at `addr` or the first allowed byte behind it, stretched as far as allowed in some cases, over a block of `whole` bytes too.
 fn access(
     r: &mut Random,
     addr: usize,
     roles: &[Role],
     may: impl Fn(Role) -> (bool, bool),
     next: &mut impl FnMut() -> u8,
+    whole: Option<usize>,
     ops: &mut Vec<Op>,
 ) {
     let Some(addr) = (addr..roles.len()).chain(0..addr).find(|a| may(roles[*a]).0) else { return };
@@ -482,5 +547,16 @@ fn access(
     let ok = |a: usize| if write { may(roles[a]).1 } else { may(roles[a]).0 };
     let longest = if r.chance(25) { [4, 4, 8, 32][r.below(4)] } else { 1 };
     let len = (addr..(addr + longest).min(roles.len())).take_while(|a| ok(*a)).count();
-    ops.push(if write { Op::Write { addr, len, value: next() } } else { Op::Read { addr, len } });
+    let Some(block) = whole.filter(|_| write) else {
+        return ops.push(if write { Op::Write { addr, len, value: next() } } else { Op::Read { addr, len } });
+    };
+    let (first, value) = (addr / block * block, next());
+    // What may be there already does not differ from a twin.
+    let value = if value % 3 == 0 { 0 } else { value };
+    let all = (first..first + block).all(ok);
+    ops.push(match value % 4 {
+        0..=2 if all => Op::Overwrite { addr: first, len: (addr + len - first).max(block), value },
+        3 if !all => Op::Write { addr, len, value },
+        _ => Op::Overwrite { addr, len, value },
+    });
 }

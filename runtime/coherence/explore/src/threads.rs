@@ -39,7 +39,10 @@ impl ThreadCode {
             self.begin(number, op);
             match *op {
                 Op::Read { addr, len } => self.read(addr, len).await,
-                Op::Write { addr, len, value } => self.write(addr, len, value).await,
+                Op::Write { addr, len, value } => self.write(addr, len, value, false).await,
+                Op::Overwrite { addr, len, value } => self.write(addr, len, value, true).await,
+                Op::Fetch { addr, len } => self.make_readable(addr, len).await,
+                Op::Permit { addr, len } => self.make_writable(addr, len, false).await,
                 Op::Lock(l) => self.lock(l).await,
                 Op::Unlock(l) => self.unlock(l).await,
                 Op::Barrier => {
@@ -54,7 +57,7 @@ impl ThreadCode {
                 Op::Look { addr } => self.look(addr).await,
                 Op::SetFlag { addr, value } => {
                     self.flush().await;
-                    self.write(addr, 1, value).await;
+                    self.write(addr, 1, value, false).await;
                     self.flush().await;
                 }
                 Op::Free => self.free_twins().await,
@@ -145,13 +148,22 @@ impl ThreadCode {
         }
     }
 
-    async fn write(&self, addr: usize, len: usize, value: u8) {
+    /// `all`: it is known that every byte will be stored to.
+    async fn make_writable(&self, addr: usize, len: usize, all: bool) {
         for extent in self.extents(addr, len) {
             self.window().await;
             if self.worst_state(extent) != u64::from(abi::WRITABLE) {
-                self.protocol.write_miss(extent).await;
+                let whole = self.world.borrow().layout.whole(extent, addr, len);
+                match whole.filter(|_| all) {
+                    Some(whole) => self.protocol.overwrite_miss(extent, whole).await,
+                    None => self.protocol.write_miss(extent).await,
+                }
             }
         }
+    }
+
+    async fn write(&self, addr: usize, len: usize, value: u8, all: bool) {
+        self.make_writable(addr, len, all).await;
         for a in addr..addr + len {
             self.window().await;
             let mut w = self.world.borrow_mut();

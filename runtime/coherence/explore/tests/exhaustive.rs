@@ -47,6 +47,16 @@ const PAIRS: &[Shape] = &[
     ("polled atomics", 1, 2, &["a0 w1=1 a0", "look0 look0 look0"]),
     ("atomics polled beside merges", 1, 3, &["a0 lock0 w1=1 unlock0", "look0 w2=2 lock0 r1 unlock0 look0"]),
     ("atomics and locks", 1, 3, &["a0 lock0 w1=1 unlock0", "lock0 r1 unlock0 a0"]),
+    ("overwritten", 1, 2, &["lock0 w0=1 unlock0 lock0 r1 unlock0", "lock0 o0+2=2 unlock0"]),
+    ("overwritten in part", 2, 2, &["w1=1 w2=1 barrier lock1 r0 unlock1", "barrier o1+3=0 lock1 unlock1"]),
+    ("overwritten copy", 1, 2, &["w0=1 barrier lock1 fetch0 unlock1", "barrier r0 lock0 o0+2=2 unlock0"]),
+    (
+        "overwritten beside a fetch",
+        1,
+        2,
+        &["lock0 w0=1 unlock0 fetch0 lock0 r0 unlock0", "lock0 o0+2=2 unlock0"],
+    ),
+    ("overwritten beside a permit", 1, 2, &["lock0 w0=1 unlock0 permit0", "lock0 o0+2=0 unlock0"]),
     ("twins freed while taken", 1, 2, &["w0=1 free w0=2 lock1 unlock1", "w1=3 lock0 unlock0 free"]),
 ];
 
@@ -64,6 +74,12 @@ const TRIPLES: &[Shape] = &[
         2,
         2,
         &["lock0 w0=1 unlock0", "lock0 r0 unlock0 lock1 w2=1 unlock1", "lock1 r2 unlock1"],
+    ),
+    (
+        "overwritten by turns",
+        1,
+        2,
+        &["lock0 o0+2=1 unlock0", "lock0 o0+2=2 unlock0", "lock0 r1 o0+2=3 unlock0"],
     ),
     ("writer before its lock", 1, 2, &["lock0 w0=1 unlock0", "w1=1 lock0 unlock0", "lock0 r0 unlock0"]),
     (
@@ -151,6 +167,12 @@ fn long_shapes() {
     let shapes: &[Shape] = &[
         ("two writers, one reader", 1, 3, &["w0=1 barrier", "w1=2 barrier", "r2 barrier r0 r1"]),
         ("three atomics", 1, 1, &["a0", "a0", "a0"]),
+        (
+            "overwritten while a third fetches",
+            1,
+            2,
+            &["lock0 w0=1 unlock0", "lock0 o0+2=2 unlock0", "fetch0 lock0 unlock0"],
+        ),
     ];
     for shape in shapes {
         delayed(shape.0, program(shape).short(), delays);

@@ -29,6 +29,7 @@ struct Header {
     records: u64,
     lease: u64,
     floor: u64,
+    replaced: u64,
 }
 
 /// See the module documentation.
@@ -87,6 +88,7 @@ impl Memory {
             Word::Records(chunk) => header(chunk).records,
             Word::Lease(chunk) => header(chunk).lease,
             Word::Floor(chunk) => header(chunk).floor,
+            Word::Replaced(chunk) => header(chunk).replaced,
             Word::Mark { kind, level, index } => self.marks.get(&(kind, level, index)).copied().unwrap_or(0),
             Word::Grant => self.grant,
             Word::LogState => self.log_state,
@@ -104,6 +106,7 @@ impl Memory {
             Word::Records(chunk) => self.chunks.entry(chunk).or_default().records = value,
             Word::Lease(chunk) => self.chunks.entry(chunk).or_default().lease = value,
             Word::Floor(chunk) => self.chunks.entry(chunk).or_default().floor = value,
+            Word::Replaced(chunk) => self.chunks.entry(chunk).or_default().replaced = value,
             Word::Mark { kind, level, index } => {
                 if value == 0 {
                     self.marks.remove(&(kind, level, index));
