@@ -126,6 +126,59 @@ const SCEV *withoutConstant(ScalarEvolution &SE, const SCEV *S, APInt &Offset) {
   return S;
 }
 
+// A division by what may be zero cannot be computed anywhere but where the program does it.
+bool isOpenQuotient(const SCEV *S) {
+  auto *Quotient = dyn_cast<SCEVUDivExpr>(S);
+  return Quotient && !isa<SCEVConstant>(Quotient->getRHS());
+}
+
+struct Quotients : SCEVRewriteVisitor<Quotients> {
+  DenseMap<const SCEV *, const SCEV *> Known;
+  explicit Quotients(ScalarEvolution &SE) : SCEVRewriteVisitor(SE) {}
+  const SCEV *visitUDivExpr(const SCEVUDivExpr *S) {
+    auto It = Known.find(S);
+    return It == Known.end() ? SCEVRewriteVisitor::visitUDivExpr(S) : It->second;
+  }
+  void add(Instruction *Quotient) {
+    if (!SE.isSCEVable(Quotient->getType()) || !isOpenQuotient(SE.getSCEV(Quotient)))
+      return;
+    const SCEV *Plain = SE.getSCEV(Quotient), *Value = SE.getUnknown(Quotient);
+    Known.try_emplace(Plain, Value);
+    // Scalar evolution turns the wider quotient into a quotient of wider operands.
+    Type *Wide = Type::getInt64Ty(SE.getContext());
+    if (SE.getTypeSizeInBits(Plain->getType()) < 64)
+      Known.try_emplace(SE.getZeroExtendExpr(Plain, Wide), SE.getZeroExtendExpr(Value, Wide));
+  }
+};
+
+// The expression of a value with the quotients in it that are computed on the way to it taken as they are: how the indices of collapsed
+// loops are made. A remainder's quotient is looked for in its block.
+const SCEV *overQuotients(ScalarEvolution &SE, Value *V) {
+  const SCEV *Whole = SE.getSCEV(V);
+  if (!SCEVExprContains(Whole, isOpenQuotient))
+    return Whole;
+  Quotients Rewriter(SE);
+  SmallPtrSet<Value *, 16> Seen;
+  SmallVector<Value *, 16> Work{V};
+  while (!Work.empty() && Seen.size() < 64) {
+    auto *I = dyn_cast<Instruction>(Work.pop_back_val());
+    if (!I || isa<PHINode>(I) || !Seen.insert(I).second)
+      continue;
+    Instruction *Quotient = I->getOpcode() == Instruction::UDiv ? I : nullptr;
+    if (I->getOpcode() == Instruction::URem)
+      for (User *U : I->getOperand(0)->users())
+        if (auto *D = dyn_cast<Instruction>(U); D && D->getOpcode() == Instruction::UDiv &&
+                                                D->getParent() == I->getParent() &&
+                                                D->getOperand(0) == I->getOperand(0) &&
+                                                D->getOperand(1) == I->getOperand(1))
+          Quotient = D;
+    if (Quotient)
+      Rewriter.add(Quotient);
+    Work.append(I->op_begin(), I->op_end());
+  }
+  return Rewriter.visit(Whole);
+}
+
 bool isStackMark(Instruction &I) {
   auto *Call = dyn_cast<IntrinsicInst>(&I);
   return Call && (Call->getIntrinsicID() == Intrinsic::stacksave || Call->getIntrinsicID() == Intrinsic::stackrestore);
@@ -161,6 +214,24 @@ void *dsm_shim_analyses(void *ManagerPtr, LLVMValueRef FunctionRef) {
 }
 
 void dsm_shim_analyses_free(void *A) { delete static_cast<Analyses *>(A); }
+
+// Marks the recurrences of sign-extended values as free of signed overflow, before their extensions are asked for: scalar evolution
+// remembers what it found out about an extension.
+void dsm_shim_linear(void *ManagerPtr, LLVMValueRef FunctionRef) {
+  auto &MAM = *static_cast<ModuleAnalysisManager *>(ManagerPtr);
+  auto &F = *cast<Function>(unwrap(FunctionRef));
+  auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(*F.getParent()).getManager();
+  PreservedAnalyses Kept = PreservedAnalyses::all();
+  Kept.abandon<ScalarEvolutionAnalysis>();
+  FAM.invalidate(F, Kept);
+  auto &SE = FAM.getResult<ScalarEvolutionAnalysis>(F);
+  auto &LI = FAM.getResult<LoopAnalysis>(F);
+  for (BasicBlock &B : F)
+    for (Instruction &I : B)
+      if (isa<SExtInst>(I) && LI.getLoopFor(&B) && SE.isSCEVable(I.getType()))
+        if (auto *Rec = dyn_cast<SCEVAddRecExpr>(SE.getSCEV(I.getOperand(0))); Rec && Rec->isAffine())
+          SE.setNoWrapFlags(const_cast<SCEVAddRecExpr *>(Rec), SCEV::FlagNSW);
+}
 
 void dsm_shim_invalidate(void *ManagerPtr, LLVMValueRef FunctionRef) {
   auto &MAM = *static_cast<ModuleAnalysisManager *>(ManagerPtr);
@@ -206,9 +277,10 @@ int dsm_shim_dominates(void *A, LLVMBasicBlockRef X, LLVMBasicBlockRef Y) {
 
 // ---- scalar evolution: expressions are opaque and uniqued ----
 
+// The expression of a value, over quotients that the program computes.
 const void *dsm_shim_scev(void *A, LLVMValueRef V) {
   auto &SE = static_cast<Analyses *>(A)->SE;
-  return SE.isSCEVable(unwrap(V)->getType()) ? SE.getSCEV(unwrap(V)) : nullptr;
+  return SE.isSCEVable(unwrap(V)->getType()) ? overQuotients(SE, unwrap(V)) : nullptr;
 }
 // The exact number of times the back edge is taken, or null.
 const void *dsm_shim_backedge_count(void *A, void *L) {

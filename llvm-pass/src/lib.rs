@@ -42,6 +42,7 @@ fn run(module: Module, manager: Manager) -> bool {
         rewrite::module::order_flags(&analysis::flags::find(module, manager));
     }
     let facts = ModuleFacts::new(module);
+    let linear = analysis::linear::assumed(module, &options);
     let builder = Builder::new(module);
     let entries = Entries::new(module);
     let emitter = Emitter {
@@ -56,6 +57,9 @@ fn run(module: Module, manager: Manager) -> bool {
     for function in definitions.filter(|f| !f.has_function_attribute("naked")) {
         if function.linkage() == llvm::Linkage::LLVMAvailableExternallyLinkage {
             continue;
+        }
+        if linear {
+            manager.extended_values_are_linear(function);
         }
         let analyses = manager.analyses(function);
         let found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);

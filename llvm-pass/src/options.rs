@@ -7,7 +7,7 @@ pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
 
 /// Names that `disable=` takes.
 pub const SWITCHES: &[&str] =
-    &["invariant", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
+    &["invariant", "linear", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
 
 /// Settings of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub struct Options {
     pub remarks: bool,
     /// Count executed accesses and checks.
     pub count: bool,
+    /// The program is compiled for integers that wrap.
+    pub wrapv: bool,
     /// Optimisations switched off.
     pub disabled: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl Default for Options {
             stats: false,
             remarks: false,
             count: false,
+            wrapv: false,
             disabled: vec![],
         }
     }
@@ -68,6 +71,7 @@ impl Options {
                 "stats" => out.stats = flag(value, "stats")?,
                 "remarks" => out.remarks = flag(value, "remarks")?,
                 "count" => out.count = flag(value, "count")?,
+                "wrapv" => out.wrapv = flag(value, "wrapv")?,
                 "disable" => {
                     for name in value.split(',').filter(|n| !n.is_empty()) {
                         if !SWITCHES.contains(&name) {

@@ -9,16 +9,18 @@ use dsm_tests::execute;
 use dsm_tests::matrix::{Build, Shape};
 use dsm_tests::program::Program;
 use dsm_tests::toolchain::{self, Dsm};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 /// What `-fdsm-disable` takes.
-const SWITCHES: [&str; 9] =
-    ["invariant", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
+const SWITCHES: [&str; 10] =
+    ["invariant", "linear", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
 
 /// Programs with all kinds of accesses, one of which each switch is tried on at each level.
-const PROGRAMS: [&str; 6] = ["strided", "gather", "stencil", "short_neighbours", "hash_table", "f_loops"];
+const PROGRAMS: [&str; 7] =
+    ["strided", "gather", "stencil", "short_neighbours", "hash_table", "f_loops", "f_walks"];
 
 fn directory(name: &str) -> PathBuf {
     let directory = toolchain::scratch().join("pass").join(name);
@@ -119,6 +121,28 @@ fn kernels_stay_vectorised() {
         total += without;
     }
     assert!(total >= 10, "plain clang reports only {total} vectorised loops");
+}
+
+/// Lines of the loops that are vectorised.
+fn vectorised_lines(directory: &Path, compiler: &str, source: &Path) -> BTreeSet<String> {
+    let mut command = Command::new(compiler);
+    command.args(["-O3", "-fopenmp", "-gline-tables-only", "-Rpass=loop-vectorize", "-c", "-o", "x.o"]);
+    let outcome = succeed(command.arg(source).current_dir(directory));
+    let errors = outcome.errors();
+    let loops = errors.lines().filter_map(|l| l.split_once(": remark: vectorized loop"));
+    loops.map(|(place, _)| place.rsplit_once('/').map_or(place, |(_, file)| file).to_owned()).collect()
+}
+
+#[test]
+fn fortran_loops_stay_vectorised() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("vectorised-fortran");
+    let source = dsm_tests::program::directory().join("f_walks.f90");
+    let without = vectorised_lines(&directory, &toolchain::flang(), &source);
+    let with = vectorised_lines(&directory, &dsm.fc.display().to_string(), &source);
+    assert!(without.len() >= 5, "plain flang vectorises only {without:?}");
+    let lost: Vec<&String> = without.difference(&with).collect();
+    assert!(lost.is_empty(), "not vectorised with checks: {lost:?}");
 }
 
 const SUM: &str = "#include <stdio.h>

@@ -213,6 +213,8 @@ impl Typed {
             "-S" => stop_at(Stage::Assembly),
             "-c" => stop_at(Stage::Object),
             "-g0" => self.keeps_places = false,
+            "-fwrapv" => self.own.wraps = true,
+            "-fno-wrapv" => self.own.wraps = false,
             "-fno-pic" | "-fno-PIC" | "-fno-pie" | "-fno-PIE" => self.fixed_code = true,
             "-fpic" | "-fPIC" | "-fpie" | "-fPIE" => self.fixed_code = false,
             "-shared" | "--shared" => self.shared = true,

@@ -19,6 +19,8 @@ pub struct Own {
     pub count: bool,
     /// Optimisations to leave out.
     pub disable: Vec<String>,
+    /// The compiler was told that integers wrap (its own option).
+    pub wraps: bool,
     /// Objects without a note may be linked.
     pub allow_plain: bool,
 }
@@ -153,6 +155,9 @@ impl Own {
         if self.count {
             options += ";count=1";
         }
+        if self.wraps {
+            options += ";wrapv=1";
+        }
         if !self.disable.is_empty() {
             options += &format!(";disable={}", self.disable.join(","));
         }
@@ -264,6 +269,7 @@ mod tests {
             "-fdsm-count",
         ]);
         assert_eq!(own.unwrap().pass_options(), "line=6;plan=-;stats=1;remarks=1;count=1;disable=a,b,c");
+        assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1");
         assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");
     }
 

@@ -11,6 +11,7 @@ pub mod fortran;
 pub mod libatomic;
 pub mod libc;
 pub mod libstdcxx;
+pub mod linear;
 pub mod loops;
 pub mod names;
 pub mod openmp;

@@ -13,6 +13,7 @@ unsafe extern "C" {
     pub(super) fn dsm_shim_register(builder: Raw);
     fn dsm_shim_analyses(manager: Raw, function: LLVMValueRef) -> Raw;
     fn dsm_shim_analyses_free(analyses: Raw);
+    fn dsm_shim_linear(manager: Raw, function: LLVMValueRef);
     fn dsm_shim_invalidate(manager: Raw, function: LLVMValueRef);
     fn dsm_shim_address_key(analyses: Raw, pointer: LLVMValueRef, offset: *mut i64) -> RawExpr;
     fn dsm_shim_split_constant(analyses: Raw, s: RawExpr, offset: *mut i64) -> RawExpr;
@@ -119,6 +120,12 @@ impl Manager {
     pub fn analyses(self, function: Value) -> Analyses {
         // SAFETY: the manager is the one that LLVM handed to the running pass.
         Analyses(unsafe { dsm_shim_analyses(self.0, function.0) })
+    }
+
+    /// Tells scalar evolution that integers which are sign-extended in the function's loops do not wrap.
+    pub fn extended_values_are_linear(self, function: Value) {
+        // SAFETY: as above; there are no `Analyses` of the function yet, for scalar evolution starts anew.
+        unsafe { dsm_shim_linear(self.0, function.0) }
     }
 
     /// Drops what LLVM has cached about a function that was changed.
