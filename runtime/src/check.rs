@@ -2,8 +2,11 @@
 //!
 //! In a single process no state byte ever refuses, so nothing here runs but the first test of the range entries.
 
+use std::ops::Range;
+
 use dsm_abi::layout::ADDRESS_BITS;
 use dsm_abi::state::{READ_LIMIT, READABLE};
+use dsm_coherence::Extent;
 
 use crate::fabric;
 use crate::memory::{self, Shared};
@@ -36,10 +39,35 @@ pub(crate) fn ensure(address: usize, len: usize, access: Access) {
     }
     let geometry = memory::get().geometry();
     let last = address.saturating_add(len - 1);
+    if (address ^ last) >> geometry.line_shift() == 0 && geometry.is_in_region(address) {
+        ensure_line(shared, address..last + 1, access);
+        return;
+    }
     for part in geometry.parts() {
         if address < part.end && last >= part.start {
             ensure_part(shared, address.max(part.start), last.min(part.end - 1), access);
         }
+    }
+}
+
+/// Bytes of one line of the heap or the stacks.
+fn ensure_line(shared: &Shared, bytes: Range<usize>, access: Access) {
+    let memory = memory::get();
+    while memory.table().get(bytes.start) >= access.limit() {
+        let extent = Extent::single(memory.geometry().block(bytes.start));
+        miss(shared, extent, (bytes.start, bytes.end - 1), access);
+    }
+}
+
+/// Makes an extent accessible; `[first, last]` is what the access touches.
+fn miss(shared: &Shared, extent: Extent, (first, last): (usize, usize), access: Access) {
+    match access {
+        Access::Read => fabric::run(shared.coherence.read_miss(extent)),
+        Access::Write => fabric::run(shared.coherence.write_miss(extent)),
+        Access::Overwrite => match memory::get().geometry().whole(extent, first, last) {
+            Some(whole) => fabric::run(shared.coherence.overwrite_miss(extent, whole)),
+            None => fabric::run(shared.coherence.write_miss(extent)),
+        },
     }
 }
 
@@ -50,15 +78,7 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
     let mut at = first;
     while let Some(refused) = table.first_at_least(at, last, access.limit()) {
         // The protocol skips what is valid already: one call for the rest of the range, as far as the block size is the same, is one batch.
-        let extent = geometry.extent(refused, last);
-        match access {
-            Access::Read => fabric::run(shared.coherence.read_miss(extent)),
-            Access::Write => fabric::run(shared.coherence.write_miss(extent)),
-            Access::Overwrite => match geometry.whole(extent, first, last) {
-                Some(whole) => fabric::run(shared.coherence.overwrite_miss(extent, whole)),
-                None => fabric::run(shared.coherence.write_miss(extent)),
-            },
-        }
+        miss(shared, geometry.extent(refused, last), (first, last), access);
         at = refused;
     }
 }

@@ -1,6 +1,6 @@
-//! The protocol's world over shared memory: [`Fabric`] on mapped peers. Every operation is done when its future is first polled.
+//! The protocol's world over shared memory: [`Fabric`] on mapped peers. Every operation is done when it is called.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::task::{Context, Poll, Waker};
@@ -13,7 +13,7 @@ use dsm_coherence::{
 use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
-use dsm_comm::shm::Views;
+use dsm_comm::shm::{View, Views};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::guard;
@@ -33,6 +33,8 @@ pub struct ShmFabric {
     table: StateTable,
     views: Views,
     rank: u32,
+    /// The own segment.
+    own: View,
     twins: TwinPages,
     stripes: Box<[CachePadded<Mutex<()>>]>,
     gates: [CachePadded<Mutex<()>>; 2],
@@ -86,17 +88,33 @@ impl ShmFabric {
             table,
             views,
             rank,
+            own: views.view(rank),
             twins: TwinPages::new(geometry, views),
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
         }
     }
 
-    // Which word is known where it is called: nothing but an addition is left.
     #[inline(always)]
     fn word(&self, at: u32, word: Word) -> &'static AtomicU64 {
+        self.view(at).word(self.offset(word))
+    }
+
+    #[inline(always)]
+    fn own_word(&self, word: Word) -> &'static AtomicU64 {
+        self.own.word(self.offset(word))
+    }
+
+    #[inline(always)]
+    fn view(&self, at: u32) -> View {
+        if at == self.rank { self.own } else { self.views.view(at) }
+    }
+
+    // Which word is known where it is called: nothing but an addition is left.
+    #[inline(always)]
+    fn offset(&self, word: Word) -> usize {
         let g = self.geometry;
-        let offset = match word {
+        match word {
             Word::Link(block) => g.link_offset(block),
             Word::Rd(block) => g.stamps_offset(block),
             Word::Wr(block) => g.stamps_offset(block) + 8,
@@ -109,11 +127,10 @@ impl ShmFabric {
             Word::LogState => g.control_offset() + layout::LOG_STATE,
             Word::Cursor(peer) => g.control_offset() + layout::CURSORS + 8 * peer.0 as usize,
             Word::LogMin(buffer) => g.control_offset() + layout::LOG_MIN + 8 * buffer as usize,
-        };
-        self.views.word(at, offset)
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn data(&self, at: u32, block: Block) -> *mut u8 {
         self.views.address(at, self.geometry.data_offset(block))
     }
@@ -128,68 +145,60 @@ impl ShmFabric {
         extent.count as usize * self.geometry.block_bytes(extent.first)
     }
 
-    /// `count` words from an offset on.
-    #[inline]
-    fn words(&self, at: u32, offset: usize, count: usize) -> impl Iterator<Item = &'static AtomicU64> {
-        assert!(offset.is_multiple_of(8));
-        let first = self.views.address(at, offset).cast::<u64>();
-        // The last one is inside the segment too.
-        self.views.address(at, offset + 8 * (count - 1));
-        // SAFETY: the words from the first to the last lie behind each other in a mapping that lasts, aligned; only atomics access them.
-        (0..count).map(move |i| unsafe { AtomicU64::from_ptr(first.add(i)) })
-    }
-
     /// The links of an extent in one chunk.
-    #[inline]
-    fn links(&self, at: u32, extent: Extent) -> impl Iterator<Item = &'static AtomicU64> {
-        self.words(at, self.geometry.link_offset(extent.first), extent.count as usize)
+    #[inline(always)]
+    fn links(&self, at: u32, extent: Extent) -> &'static [AtomicU64] {
+        self.view(at).words(self.geometry.link_offset(extent.first), extent.count as usize)
     }
 
-    /// Leases and versions of an extent in one chunk, in turn.
-    #[inline]
-    fn stamps(&self, at: u32, extent: Extent) -> impl Iterator<Item = &'static AtomicU64> {
-        self.words(at, self.geometry.stamps_offset(extent.first), 2 * extent.count as usize)
+    /// Leases and versions of an extent in one chunk.
+    #[inline(always)]
+    fn stamps(&self, at: u32, extent: Extent) -> &'static [AtomicU64] {
+        self.view(at).words(self.geometry.stamps_offset(extent.first), 2 * extent.count as usize)
     }
 
-    #[inline]
-    fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
+    #[inline(always)]
+    fn get_links(&self, at: u32, extent: Extent, into: &mut [Record]) {
         for (record, link) in into.iter_mut().zip(self.links(at, extent)) {
             record.link = link.load(Ordering::Acquire);
         }
-        let mut stamps = self.stamps(at, extent);
-        for record in into {
-            for stamp in [&mut record.rd_ts, &mut record.wr_ts] {
-                *stamp = stamps.next().map_or(0, |word| word.load(Ordering::Acquire));
-            }
+    }
+
+    #[inline(always)]
+    fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
+        self.get_links(at, extent, into);
+        for (record, stamps) in into.iter_mut().zip(self.stamps(at, extent).chunks_exact(2)) {
+            record.rd_ts = stamps[0].load(Ordering::Acquire);
+            record.wr_ts = stamps[1].load(Ordering::Acquire);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
-        let values = stamps.iter().flat_map(|record| [record.rd_ts, record.wr_ts]);
-        for (word, value) in self.stamps(at, extent).zip(values) {
-            word.store(value, Ordering::Release);
+        for (words, record) in self.stamps(at, extent).chunks_exact(2).zip(stamps) {
+            words[0].store(record.rd_ts, Ordering::Release);
+            words[1].store(record.wr_ts, Ordering::Release);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_links(&self, at: u32, extent: Extent, value: u64) {
         for link in self.links(at, extent) {
             link.store(value, Ordering::Release);
         }
     }
 
-    fn notice_words(&self, at: u32, buffer: u8, index: u32) -> [&'static AtomicU64; 4] {
+    #[inline]
+    fn notice_words(&self, at: u32, buffer: u8, index: u32) -> &'static [AtomicU64] {
         let base = self.geometry.buffer_offset(buffer) + index as usize * NOTICE_BYTES;
-        let mut words = self.words(at, base, 4);
-        std::array::from_fn(|_| words.next().expect("four words"))
+        self.view(at).words(base, NOTICE_BYTES / 8)
     }
 }
 
 impl Fabric for ShmFabric {
     type Guard<'a> = MutexGuard<'a, ()>;
 
-    #[inline]
+    #[inline(always)]
     fn rank(&self) -> Rank {
         Rank(self.rank)
     }
@@ -198,17 +207,17 @@ impl Fabric for ShmFabric {
         self.geometry.processes()
     }
 
-    #[inline]
+    #[inline(always)]
     fn block_bytes(&self, block: Block) -> usize {
         self.geometry.block_bytes(block)
     }
 
-    #[inline]
+    #[inline(always)]
     fn default_home(&self, block: Block) -> Rank {
         self.geometry.default_home(block)
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark_levels(&self) -> u8 {
         self.geometry.mark_levels()
     }
@@ -217,40 +226,43 @@ impl Fabric for ShmFabric {
         self.geometry.top_mark_words()
     }
 
-    #[inline]
-    async fn load(&self, at: Rank, word: Word) -> u64 {
-        self.word(at.0, word).load(Ordering::SeqCst)
+    #[inline(always)]
+    fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64> {
+        ready(self.word(at.0, word).load(Ordering::SeqCst))
     }
 
-    #[inline]
-    async fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> u64 {
-        match self.word(at.0, word).compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
+    #[inline(always)]
+    fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64> {
+        let word = self.word(at.0, word);
+        ready(match word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(old) | Err(old) => old,
-        }
+        })
     }
 
-    #[inline]
-    async fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> u64 {
+    #[inline(always)]
+    fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> impl Future<Output = u64> {
         let old = self.word(at.0, word).fetch_or(bits, Ordering::SeqCst);
         // A reader reads data after its mark.
         fence_behind_atomic();
-        old
+        ready(old)
     }
 
-    #[inline]
-    async fn swap_own(&self, word: Word, new: u64) -> u64 {
-        self.word(self.rank, word).swap(new, Ordering::SeqCst)
+    #[inline(always)]
+    fn swap_own(&self, word: Word, new: u64) -> impl Future<Output = u64> {
+        ready(self.own_word(word).swap(new, Ordering::SeqCst))
     }
 
-    #[inline]
-    async fn post_store(&self, at: Rank, word: Word, value: u64) {
+    #[inline(always)]
+    fn post_store(&self, at: Rank, word: Word, value: u64) -> impl Future<Output = ()> {
         self.word(at.0, word).store(value, Ordering::Release);
+        ready(())
     }
 
-    #[inline]
-    async fn flush(&self, _at: Rank) {
+    #[inline(always)]
+    fn flush(&self, _at: Rank) -> impl Future<Output = ()> {
         // What was posted are stores. What is posted next, and tells of them, comes behind.
         fence(Ordering::Release);
+        ready(())
     }
 
     async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
@@ -265,12 +277,13 @@ impl Fabric for ShmFabric {
         }
     }
 
-    #[inline]
-    async fn fetch(&self, from: Rank, extent: Extent) {
+    #[inline(always)]
+    fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()> {
         // SAFETY: both blocks runs are mapped for their whole length and lie in different segments.
         unsafe {
             copy(self.data(from.0, extent.first), self.data(self.rank, extent.first), self.bytes(extent))
         }
+        ready(())
     }
 
     #[inline]
@@ -289,22 +302,24 @@ impl Fabric for ShmFabric {
         }
     }
 
-    #[inline]
-    async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {
+    #[inline(always)]
+    fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()> {
         assert_eq!(into.len(), self.bytes(extent));
         if race::is_on() {
             race::intervals::remember(&self.views, self.geometry, from, extent);
         }
         // SAFETY: the blocks are mapped; `into` has their length by the assertion and is private.
         unsafe { copy(self.data(from.0, extent.first), into.as_mut_ptr(), into.len()) }
+        ready(())
     }
 
-    #[inline]
-    async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
+    #[inline(always)]
+    fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()> {
         assert_eq!(contents.len(), self.bytes(extent));
         self.twins.use_them(to.0, extent);
         // SAFETY: the twins are mapped and have the length of `contents`; their owner does not use them while the links are pending.
         unsafe { copy(contents.as_ptr(), self.twin(to.0, extent.first), contents.len()) }
+        ready(())
     }
 
     #[inline]
@@ -325,25 +340,28 @@ impl Fabric for ShmFabric {
         }
     }
 
-    #[inline]
-    async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
+    #[inline(always)]
+    fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()> {
         self.get_records(from.0, extent, into);
+        ready(())
     }
 
-    #[inline]
-    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
+    #[inline(always)]
+    fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()> {
         self.put_stamps(to.0, extent, stamps);
+        ready(())
     }
 
-    #[inline]
-    async fn post_links(&self, to: Rank, extent: Extent, link: u64) {
+    #[inline(always)]
+    fn post_links(&self, to: Rank, extent: Extent, link: u64) -> impl Future<Output = ()> {
         self.put_links(to.0, extent, link);
+        ready(())
     }
 
     async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
         for index in start..start + count {
-            let [writer, first, blocks, wr_ts] =
-                self.notice_words(from.0, buffer, index).map(|w| w.load(Ordering::Relaxed));
+            let words = self.notice_words(from.0, buffer, index);
+            let [writer, first, blocks, wr_ts] = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
             out.push(Notice {
                 writer: Rank(writer as u32),
                 extent: Extent::new(Block(first), blocks),
@@ -360,63 +378,61 @@ impl Fabric for ShmFabric {
         for (index, n) in (start..).zip(notices) {
             let words = self.notice_words(self.rank, buffer, index);
             let values = [u64::from(n.writer.0), n.extent.first.0, n.extent.count, n.wr_ts];
-            for (word, value) in words.into_iter().zip(values) {
+            for (word, value) in words.iter().zip(values) {
                 word.store(value, Ordering::Relaxed);
             }
         }
         fence(Ordering::Release);
     }
 
-    #[inline]
+    #[inline(always)]
     fn own(&self, word: Word) -> u64 {
-        self.word(self.rank, word).load(Ordering::SeqCst)
+        self.own_word(word).load(Ordering::SeqCst)
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_own(&self, word: Word, value: u64) {
-        self.word(self.rank, word).store(value, Ordering::Release);
+        self.own_word(word).store(value, Ordering::Release);
     }
 
-    #[inline]
+    #[inline(always)]
     fn own_records(&self, extent: Extent, into: &mut [Record]) {
         self.get_records(self.rank, extent, into);
     }
 
-    #[inline]
+    #[inline(always)]
     fn own_links(&self, extent: Extent, into: &mut [Record]) {
-        for (record, link) in into.iter_mut().zip(self.links(self.rank, extent)) {
-            record.link = link.load(Ordering::Acquire);
-        }
+        self.get_links(self.rank, extent, into);
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
         self.put_stamps(self.rank, extent, stamps);
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_own_links(&self, extent: Extent, link: u64) {
         self.put_links(self.rank, extent, link);
     }
 
-    #[inline]
+    #[inline(always)]
     fn or_own(&self, word: Word, bits: u64) -> u64 {
-        let word = self.word(self.rank, word);
+        let word = self.own_word(word);
         let now = word.load(Ordering::Acquire);
         if now & bits == bits { now } else { word.fetch_or(bits, Ordering::SeqCst) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_own(&self, word: Word) -> u64 {
-        self.word(self.rank, word).swap(0, Ordering::SeqCst)
+        self.own_word(word).swap(0, Ordering::SeqCst)
     }
 
-    #[inline]
-    async fn clear_own(&self, word: Word, bits: u64) -> u64 {
-        self.word(self.rank, word).fetch_and(!bits, Ordering::SeqCst) & !bits
+    #[inline(always)]
+    fn clear_own(&self, word: Word, bits: u64) -> impl Future<Output = u64> {
+        ready(self.own_word(word).fetch_and(!bits, Ordering::SeqCst) & !bits)
     }
 
-    #[inline]
+    #[inline(always)]
     fn state(&self, block: Block) -> u8 {
         // An old notice may name blocks that are not any more: nothing of them is here.
         if !self.geometry.blocks().is_current(block) {
@@ -437,8 +453,11 @@ impl Fabric for ShmFabric {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn state_run(&self, extent: Extent) -> u64 {
+        if extent.count == 1 {
+            return 1;
+        }
         if self.geometry.blocks().is_changing() {
             // Blocks that are not any more may be among them.
             let state = self.state(extent.first);
@@ -513,19 +532,20 @@ impl Fabric for ShmFabric {
         }
     }
 
-    #[inline]
-    async fn lock_chunk(&self, chunk: Chunk) -> MutexGuard<'_, ()> {
-        self.stripes[chunk.0 as usize % STRIPES].lock()
+    #[inline(always)]
+    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = MutexGuard<'_, ()>> {
+        ready(self.stripes[chunk.0 as usize % STRIPES].lock())
     }
 
-    async fn lock_gate(&self, gate: Gate) -> MutexGuard<'_, ()> {
+    #[inline(always)]
+    fn lock_gate(&self, gate: Gate) -> impl Future<Output = MutexGuard<'_, ()>> {
         let guard = match gate {
             Gate::Publish => self.gates[0].lock(),
             Gate::Acquire => self.gates[1].lock(),
         };
         // A release looks at the marks after everything the process stored.
         fence_behind_atomic();
-        guard
+        ready(guard)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
-use crate::records::{Records, Scratch};
+use crate::records::{Lent, Records, Scratch};
 use crate::signature::{TAIL, Told, split_state};
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp, ones};
 use crate::{Coherence, Fault, abi, marks};
@@ -30,10 +30,11 @@ impl<F: Fabric> Coherence<F> {
         }
         (1..=TAIL).filter_map(|back| told.tail(back)).for_each(|notice| self.expect_move(notice));
         let gate = self.fabric.lock_gate(Gate::Acquire).await;
-        let mut scratch = self.scratch();
+        let mut scratch = Lent::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
         fresh.clear();
-        let (min_wr_ts, cursor) = if self.tail(from, told, fresh) {
+        let all_told = self.tail(from, told, fresh);
+        let (min_wr_ts, cursor) = if all_told {
             // A greater bound would have begun a new list.
             (0, told.state())
         } else {
@@ -44,7 +45,8 @@ impl<F: Fabric> Coherence<F> {
             self.set_cursor(from, cursor);
         }
         for notice in fresh.iter() {
-            if notice.writer != self.me() && self.signature().is_new(notice) {
+            // So few are applied twice sooner than looked up.
+            if notice.writer != self.me() && (all_told || self.signature().is_new(notice)) {
                 self.apply(*notice, own).await;
                 self.stats.notices_in.add(1);
             }
@@ -73,10 +75,8 @@ impl<F: Fabric> Coherence<F> {
 
     /// As [`Coherence::published`], with the last notices.
     pub fn told(&self) -> Told {
-        let told = self.signature().told();
-        // What another thread has listed may be told of only when its list can be read as well.
-        let published = self.published();
-        if told.state() == published { told } else { published.into() }
+        // Listed and published with the signature locked: the list can be read as far as this tells of it.
+        self.signature().told()
     }
 
     /// Whether all that is not taken in of what a peer had published is told along; appends it to `fresh`, in order. The acquire gate is locked.

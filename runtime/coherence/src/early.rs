@@ -94,7 +94,7 @@ impl<F: Fabric> Coherence<F> {
         chunk: Chunk,
         wanted: u64,
         purpose: Purpose,
-        Scratch { own, peer, .. }: &mut Scratch,
+        Scratch { own, peer, room, .. }: &mut Scratch,
     ) -> u64 {
         let fabric = &self.fabric;
         let span = chunk.span(wanted);
@@ -130,7 +130,7 @@ impl<F: Fabric> Coherence<F> {
         if batch.blocks == 0 {
             return 0;
         }
-        let version = self.signature().clock() + 1;
+        let version = self.clock() + 1;
         // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its own on:
         // then it has to publish.
         let write = purpose.write || batch.writable != 0 || !is_trial(version);
@@ -145,7 +145,7 @@ impl<F: Fabric> Coherence<F> {
             self.fetch(home, run).await;
             fabric.set_state(run, state);
         }
-        self.move_contents(batch, chunk.runs(batch.writable & !whole), state).await;
+        self.move_contents(batch, chunk.runs(batch.writable & !whole), state, room).await;
         for run in chunk.runs(batch.blocks & whole) {
             fabric.not_fetched(run);
             fabric.set_state(run, state);

@@ -36,7 +36,8 @@ pub mod stats;
 mod twins;
 pub mod types;
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 pub use fabric::{Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
@@ -54,22 +55,16 @@ pub struct Coherence<F> {
     fabric: F,
     signature: Mutex<Signature>,
     stats: Stats,
-    #[expect(clippy::vec_box, reason = "goes in and out without being copied")]
-    pool: Mutex<Vec<Box<records::Scratch>>>,
-    /// Room for snapshots, used by the release under way.
-    room: Mutex<Vec<u8>>,
+    /// Greatest version heard of, as the signature has it.
+    clock: Arc<AtomicU64>,
 }
 
 impl<F: Fabric> Coherence<F> {
     /// A process that has only what it is the default home of. `notices` bounds the signature.
     pub fn new(fabric: F, notices: usize) -> Self {
-        Coherence {
-            fabric,
-            signature: Mutex::new(Signature::new(notices)),
-            stats: Stats::default(),
-            pool: Mutex::default(),
-            room: Mutex::default(),
-        }
+        let signature = Signature::new(notices);
+        let clock = signature.clock();
+        Coherence { fabric, signature: Mutex::new(signature), stats: Stats::default(), clock }
     }
 
     /// The world this process acts on.
@@ -90,7 +85,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Greatest version this process has heard of.
     pub fn clock(&self) -> Timestamp {
-        self.signature().clock()
+        self.clock.load(Ordering::Relaxed)
     }
 
     /// Gives up blocks that will not be used any more, or not until [`Coherence::adopt`]. No process uses them now.

@@ -52,10 +52,14 @@ pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
 pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind], out: &mut Vec<Chunk>) {
     let top = fabric.mark_levels() - 1;
     for root in 0..fabric.top_mark_words() {
+        let bits = union(fabric, kinds, top, root).await;
+        if bits == 0 {
+            continue;
+        }
         // Words to look at, and what is left to look at in them, from the top down.
         let mut path = [(0, 0); MOST_LEVELS];
         let mut level = top;
-        path[usize::from(level)] = (root, union(fabric, kinds, level, root).await);
+        path[usize::from(level)] = (root, bits);
         loop {
             let (index, bits) = &mut path[usize::from(level)];
             if *bits == 0 {

@@ -7,7 +7,7 @@
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::overwrite::Purpose;
-use crate::records::{Blocked, Records, Scratch};
+use crate::records::{Blocked, Lent, Records, Scratch};
 use crate::types::{Block, Extent, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
@@ -31,7 +31,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     pub(crate) async fn miss(&self, extent: Extent, purpose: Purpose) {
-        let mut scratch = self.scratch();
+        let mut scratch = Lent::new();
         for part in extent.chunks() {
             let mut take = Some(purpose);
             loop {

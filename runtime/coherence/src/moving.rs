@@ -16,11 +16,11 @@ impl<F: Fabric> Coherence<F> {
         chunk: Chunk,
         batch: Batch,
         at_least: Timestamp,
-        Scratch { own, peer, .. }: &mut Scratch,
+        Scratch { own, peer, room, .. }: &mut Scratch,
     ) -> Timestamp {
         let wr_ts = self.begin_move(chunk, batch, at_least, own, peer).await;
         let locked = self.fabric.lock_chunk(chunk).await;
-        self.move_contents(batch, chunk.runs(batch.blocks), abi::WRITABLE).await;
+        self.move_contents(batch, chunk.runs(batch.blocks), abi::WRITABLE, room).await;
         // Together with the contents: an acquire that finds the new lease passes the block over.
         self.set_stamps(chunk, batch.blocks, own);
         drop(locked);
@@ -55,10 +55,14 @@ impl<F: Fabric> Coherence<F> {
 
     /// Reads `runs` of the batch's blocks, leaves twins where needed, and puts the contents into the own blocks, whose state becomes `state`. The chunk is
     /// locked.
-    pub(crate) async fn move_contents(&self, batch: Batch, runs: impl Iterator<Item = Extent>, state: u8) {
+    pub(crate) async fn move_contents(
+        &self,
+        batch: Batch,
+        runs: impl Iterator<Item = Extent>,
+        state: u8,
+        room: &mut Vec<u8>,
+    ) {
         let fabric = &self.fabric;
-        let mut room =
-            std::mem::take(&mut *self.room.lock().expect("no thread panics while it holds the room"));
         for run in runs {
             let block_bytes = fabric.block_bytes(run.first);
             for piece in run.pieces(fabric.snapshot_blocks(run.first.chunk())) {
@@ -73,7 +77,6 @@ impl<F: Fabric> Coherence<F> {
                 self.stats.bytes_moved.add(bytes as u64);
             }
         }
-        *self.room.lock().expect("no thread panics while it holds the room") = room;
     }
 
     /// The contents are here.

@@ -6,8 +6,8 @@
 //! The lock is a word at the process whose records it guards, odd while held. Whoever holds it does a few accesses and waits for nothing. Readers do not
 //! take it: what they read counts if the word was even and the same before and after.
 
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex;
 
 use crate::fabric::{Fabric, Word};
 use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record};
@@ -54,34 +54,49 @@ pub(crate) struct Scratch {
     pub(crate) chunks: Vec<Chunk>,
     /// What an acquire has read.
     pub(crate) fresh: Vec<Notice>,
+    /// Room for snapshots.
+    pub(crate) room: Vec<u8>,
 }
 
-/// Scratch records that go back to the pool. What is in them is what the last user left.
+thread_local! {
+    /// Room that no operation of this thread uses at present: clearing it for each of many small operations would cost as much as they do.
+    static SPARE: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Room for one operation. What is in the records is what the last user left.
 #[derive(Debug)]
-pub(crate) struct Lent<'a> {
-    #[expect(clippy::vec_box, reason = "goes in and out without being copied")]
-    pool: &'a Mutex<Vec<Box<Scratch>>>,
-    scratch: Option<Box<Scratch>>,
+pub(crate) struct Lent(Option<Box<Scratch>>);
+
+impl Lent {
+    pub(crate) fn new() -> Lent {
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
+        Lent(Some(spare.unwrap_or_else(|| {
+            let (own, peer) = (Records::new(), Records::new());
+            Box::new(Scratch { own, peer, chunks: Vec::new(), fresh: Vec::new(), room: Vec::new() })
+        })))
+    }
 }
 
-impl Deref for Lent<'_> {
+impl Deref for Lent {
     type Target = Scratch;
 
+    #[inline]
     fn deref(&self) -> &Scratch {
-        self.scratch.as_ref().expect("given back only when dropped")
+        self.0.as_ref().expect("given back only when dropped")
     }
 }
 
-impl DerefMut for Lent<'_> {
+impl DerefMut for Lent {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Scratch {
-        self.scratch.as_mut().expect("given back only when dropped")
+        self.0.as_mut().expect("given back only when dropped")
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for Lent {
     fn drop(&mut self) {
-        let mut pool = self.pool.lock().expect("no thread panics while it holds the pool");
-        pool.extend(self.scratch.take());
+        // An ending thread has none to spare.
+        _ = SPARE.try_with(|spare| spare.set(self.0.take()));
     }
 }
 
@@ -94,16 +109,6 @@ pub(crate) struct Blocked {
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// Room for records: clearing it for each of many small operations would cost as much as they do.
-    pub(crate) fn scratch(&self) -> Lent<'_> {
-        let scratch = self.pool.lock().expect("no thread panics while it holds the pool").pop();
-        let new = || {
-            let (own, peer) = (Records::new(), Records::new());
-            Box::new(Scratch { own, peer, chunks: Vec::new(), fresh: Vec::new() })
-        };
-        Lent { pool: &self.pool, scratch: Some(scratch.unwrap_or_else(new)) }
-    }
-
     /// Locks the records of a chunk at a process. Returns what [`Coherence::unlock_records`] takes.
     pub(crate) async fn lock_records(&self, at: Rank, chunk: Chunk) -> u64 {
         let word = Word::Records(chunk);

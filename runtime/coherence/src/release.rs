@@ -16,9 +16,9 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::moving::has_twin;
 use crate::queue_lock::Chase;
-use crate::records::{Records, Scratch};
+use crate::records::{Lent, Records, Scratch};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
-use crate::{Coherence, Fault, abi, marks};
+use crate::{Coherence, Fault, Told, abi, marks};
 
 /// The sets that a release looks at.
 const MARKS: &[MarkKind] = &[MarkKind::Dirty, MarkKind::Read, MarkKind::Taken];
@@ -45,23 +45,44 @@ pub(crate) struct Progress {
 impl<F: Fabric> Coherence<F> {
     /// Publishes everything this process wrote so far.
     pub async fn release(&self) {
+        if !self.nothing_to_publish() {
+            self.publish_all().await;
+        }
+    }
+
+    /// As [`Coherence::release`]; returns what [`Coherence::told`] is then.
+    pub async fn release_told(&self) -> Told {
+        match self.nothing_to_publish() {
+            true => self.told(),
+            false => self.publish_all().await,
+        }
+    }
+
+    /// Whether a release has nothing to do.
+    fn nothing_to_publish(&self) -> bool {
         let fabric = &self.fabric;
+        if !marks::none(fabric, &[MarkKind::Dirty]) {
+            // The gate is the fence then.
+            return false;
+        }
         fabric.fence();
         // Marks first: if another thread's release has taken them, it has published by the time the gate is free.
-        if (marks::none(fabric, MARKS) && fabric.gate_free(Gate::Publish))
-            || (fabric.fault(Fault::ReleaseUnderway) && !fabric.gate_free(Gate::Publish))
-        {
-            self.stats.releases.add(1);
-            return;
-        }
+        let nothing = (marks::none(fabric, MARKS) && fabric.gate_free(Gate::Publish))
+            || (fabric.fault(Fault::ReleaseUnderway) && !fabric.gate_free(Gate::Publish));
+        self.stats.releases.add(u64::from(nothing));
+        nothing
+    }
+
+    async fn publish_all(&self) -> Told {
+        let fabric = &self.fabric;
         let gate = fabric.lock_gate(Gate::Publish).await;
         self.stats.releases.add(1);
         let held = fabric.begin_exclusive();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let mut scratch = self.scratch();
+        let mut scratch = Lent::new();
         let mut chunks = std::mem::take(&mut scratch.chunks);
         marks::scan(fabric, MARKS, &mut chunks).await;
-        let mut progress = Progress { version: self.signature().clock() + 1, run: None };
+        let mut progress = Progress { version: self.clock() + 1, run: None };
         for chunk in chunks.drain(..) {
             self.release_chunk(chunk, exclusive, &mut progress, &mut scratch).await;
         }
@@ -69,8 +90,9 @@ impl<F: Fabric> Coherence<F> {
         if held {
             fabric.end_exclusive();
         }
-        self.publish(&mut progress);
+        let told = self.publish(&mut progress);
         drop(gate);
+        told
     }
 
     async fn release_chunk(
@@ -293,12 +315,13 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Lists what is left, and lets acquirers see all that is listed.
-    fn publish(&self, progress: &mut Progress) {
+    fn publish(&self, progress: &mut Progress) -> Told {
         let mut signature = self.signature();
         if let Some(run) = progress.run.take() {
             signature.add_own(self.notice(run));
         }
         signature.publish(&self.fabric);
+        signature.told()
     }
 
     /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
@@ -335,7 +358,7 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             let locked = fabric.lock_chunk(chunk).await;
             let sequence = self.lock_records(self.me(), chunk).await;
-            let scratch = &mut *self.scratch();
+            let scratch = &mut *Lent::new();
             fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
             let word = scratch.own.of(block).link;
             let link = self.decode(word, self.me(), block);
@@ -354,7 +377,7 @@ impl<F: Fabric> Coherence<F> {
             let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
             drop(locked);
             let batch = self.next_batch(&mut chase, &mut scratch.peer).await.expect("one block is chased");
-            let mut progress = Progress { version: self.signature().clock() + 1, run: None };
+            let mut progress = Progress { version: self.clock() + 1, run: None };
             let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
             self.list(chunk, block.bit(), wr_ts, &mut progress);
             self.publish(&mut progress);

@@ -10,6 +10,8 @@
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
@@ -37,8 +39,8 @@ pub(crate) struct Signature {
     min_out: Timestamp,
     /// Greatest `min_wr_ts` that the own copies have been checked against.
     min_applied: Timestamp,
-    /// Greatest version seen or published.
-    clock: Timestamp,
+    /// Greatest version seen or published. Only raised, with the signature locked.
+    clock: Arc<AtomicU64>,
     /// Notices appended to the list and not yet told of.
     unpublished: usize,
 }
@@ -57,13 +59,20 @@ impl Signature {
             capacity,
             min_out: 0,
             min_applied: 0,
-            clock: 0,
+            clock: Arc::default(),
             unpublished: 0,
         }
     }
 
-    pub(crate) fn clock(&self) -> Timestamp {
-        self.clock
+    /// The greatest version seen or published, to be read without a lock.
+    pub(crate) fn clock(&self) -> Arc<AtomicU64> {
+        self.clock.clone()
+    }
+
+    fn raise_clock(&self, version: Timestamp) {
+        if version > self.clock.load(Ordering::Relaxed) {
+            self.clock.store(version, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn min_applied(&self) -> Timestamp {
@@ -73,7 +82,7 @@ impl Signature {
     /// Takes in a peer's `min_wr_ts` and publishes; true if own copies have to be checked against it. The bound goes on to whoever acquires
     /// from here, and must be there for takers of homes before the check of the own copies begins.
     pub(crate) fn raise_min<F: Fabric>(&mut self, min: Timestamp, fabric: &F) -> bool {
-        self.clock = self.clock.max(min);
+        self.raise_clock(min);
         if min > self.min_out && !fabric.fault(Fault::BoundNotPassedOn) {
             self.min_out = min;
             self.republish(fabric);
@@ -93,7 +102,7 @@ impl Signature {
     /// Lists a notice of this process, which has not listed it before: joins it to the last one where that is the same version of the
     /// neighbouring blocks. It is not remembered: what comes back from peers is known by its writer.
     pub(crate) fn add_own(&mut self, notice: Notice) {
-        self.clock = self.clock.max(notice.wr_ts);
+        self.raise_clock(notice.wr_ts);
         if self.unpublished > 0
             && let Some(last) = self.notices.last_mut()
             && (last.writer, last.wr_ts, last.extent.end())
@@ -107,7 +116,7 @@ impl Signature {
 
     /// Lists a peer's notice; joins it to the last one where that is the same version of the neighbouring blocks.
     pub(crate) fn add(&mut self, notice: Notice) {
-        self.clock = self.clock.max(notice.wr_ts);
+        self.raise_clock(notice.wr_ts);
         if self.unpublished > 0
             && let Some(last) = self.notices.last_mut()
             && (last.writer, last.wr_ts, last.extent.end())
@@ -219,7 +228,7 @@ impl Signature {
             self.notices.hash(h);
             self.generations.hash(h);
             (seen, self.generation, self.sequence, self.unpublished).hash(h);
-            (self.min_out, self.min_applied, self.clock).hash(h);
+            (self.min_out, self.min_applied, self.clock.load(Ordering::Relaxed)).hash(h);
         })
     }
 
@@ -372,7 +381,7 @@ mod tests {
     fn a_notice_is_listed_once() {
         let signature = with(8, &[notice(0, 4, 7), notice(1, 9, 3), notice(0, 4, 7)]);
         assert_eq!(listed(&signature).len(), 2);
-        assert_eq!(signature.clock(), 7);
+        assert_eq!(signature.clock().load(Ordering::Relaxed), 7);
     }
 
     #[test]

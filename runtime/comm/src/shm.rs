@@ -18,6 +18,35 @@ unsafe impl Send for Views {}
 // SAFETY: as above; all access is by atomics or by `unsafe` functions whose callers answer for races.
 unsafe impl Sync for Views {}
 
+/// One segment: the base address is not to be computed again for each access.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: as for `Views`.
+unsafe impl Send for View {}
+// SAFETY: as for `Views`.
+unsafe impl Sync for View {}
+
+impl View {
+    /// The 64-bit words from an offset on; none is beyond the end.
+    #[inline(always)]
+    pub fn words(&self, offset: usize, count: usize) -> &'static [AtomicU64] {
+        let start = self.base.wrapping_add(offset).cast::<AtomicU64>();
+        assert!(offset < self.bytes && 8 * count <= self.bytes - offset && start.is_aligned());
+        // SAFETY: inside the mapping, which lasts as long as the process, and aligned by the assertion; only ever accessed atomically.
+        unsafe { std::slice::from_raw_parts(start, count) }
+    }
+
+    /// The 64-bit word at an offset.
+    #[inline(always)]
+    pub fn word(&self, offset: usize) -> &'static AtomicU64 {
+        &self.words(offset, 1)[0]
+    }
+}
+
 impl Views {
     /// Maps the segments of `bytes` bytes, rank order, from address `base` on.
     ///
@@ -38,6 +67,14 @@ impl Views {
         assert!(rank < self.count && offset < self.bytes, "no byte {offset:#x} in segment {rank}");
         // SAFETY: inside the mapping by the assertion.
         unsafe { self.base.add(rank as usize * self.stride + offset) }
+    }
+
+    /// The segment of one process.
+    #[inline]
+    pub fn view(&self, rank: u32) -> View {
+        assert!(rank < self.count, "no segment {rank}");
+        // SAFETY: the segment is mapped there.
+        View { base: unsafe { self.base.add(rank as usize * self.stride) }, bytes: self.bytes }
     }
 
     /// A 64-bit word of a process's segment.

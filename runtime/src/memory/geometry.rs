@@ -86,6 +86,7 @@ pub struct Geometry {
     data_bytes: usize,
     records: usize,
     mark_levels: usize,
+    top_words: u64,
     headers: usize,
     marks: [[usize; MARK_LEVELS]; MarkKind::ALL.len()],
     twin_pages: usize,
@@ -145,6 +146,7 @@ impl Geometry {
         let headers = place(chunks * HEADER_BYTES, PAGE);
         let mark_words = |level: usize| blocks.end().div_ceil(64u64.pow(level as u32 + 1));
         let mark_levels = (2..MARK_LEVELS).find(|n| mark_words(n - 1) <= TOP_WORDS).unwrap_or(MARK_LEVELS);
+        let top_words = mark_words(mark_levels - 1);
         // The small levels of all kinds together, so that they share pages.
         let mut marks = [[0; MARK_LEVELS]; MarkKind::ALL.len()];
         for level in (0..mark_levels).rev() {
@@ -171,6 +173,7 @@ impl Geometry {
             data_bytes,
             records,
             mark_levels,
+            top_words,
             headers,
             marks,
             twin_pages,
@@ -245,6 +248,12 @@ impl Geometry {
     pub fn region(&self) -> Range<usize> {
         let start = self.shape.region.start;
         start..start + self.data_bytes - self.heap_offset
+    }
+
+    /// Whether heap or stacks hold the address.
+    #[inline]
+    pub fn is_in_region(&self, address: usize) -> bool {
+        address.wrapping_sub(self.shape.region.start) < self.data_bytes - self.heap_offset
     }
 
     /// Segment offset of the first byte of the region.

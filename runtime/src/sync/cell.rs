@@ -35,6 +35,18 @@ pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
     }
 }
 
+/// Looks at the word for about a microsecond, less where threads share cores; whether `until(value)` came.
+pub fn look(word: &AtomicU32, until: impl Fn(u32) -> bool) -> bool {
+    const LOOKS: u32 = 100;
+    for _ in 0..super::looks().min(LOOKS) {
+        if until(word.load(Ordering::SeqCst)) {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    false
+}
+
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
 pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
     spin(word, &until).unwrap_or_else(|| dsm_comm::wait::wait(&Futex, word, sleepers, mask, until))

@@ -82,7 +82,7 @@ fn search(name: u64) -> Slot {
 pub(super) fn lock(name: u64) {
     let slot = slot(name);
     let ticket = slot.next.fetch_add(1, Ordering::SeqCst);
-    if slot.serving.load(Ordering::SeqCst) != ticket {
+    if !cell::look(slot.serving, |serving| serving == ticket) {
         let _inside = Inside::begin();
         cell::wait(slot.serving, slot.sleepers, mask(ticket), |serving| serving == ticket);
     }
@@ -113,9 +113,9 @@ fn entered(slot: Slot) {
 /// Publishes and passes the lock on.
 pub(super) fn unlock(name: u64) {
     let slot = slot(name);
-    super::release();
+    let told = super::release_told();
     slot.last.store(super::rank() + 1, Ordering::Release);
-    for (word, value) in slot.told.into_iter().zip(super::told().0) {
+    for (word, value) in slot.told.into_iter().zip(told.0) {
         word.store(value, Ordering::Release);
     }
     // Only the holder changes it.

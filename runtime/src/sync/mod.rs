@@ -66,10 +66,21 @@ pub fn size() -> u32 {
 /// Makes everything this process wrote so far visible to whoever acquires from it.
 pub fn release() {
     if let Some(shared) = memory::shared() {
-        stdio::before_release();
-        race::clocks::before_release();
+        before_release();
         run(shared.coherence.release());
     }
+}
+
+/// As [`release`]; returns how far the own signature is published then, with its last notices.
+fn release_told() -> Told {
+    let Some(shared) = memory::shared() else { return Told::default() };
+    before_release();
+    run(shared.coherence.release_told())
+}
+
+fn before_release() {
+    stdio::before_release();
+    race::clocks::before_release();
 }
 
 /// Takes in everything that `rank` has published and taken in so far.
@@ -85,12 +96,7 @@ fn published() -> u64 {
     memory::shared().map_or(0, |shared| shared.coherence.published())
 }
 
-/// As [`published`], with the last notices.
-fn told() -> Told {
-    memory::shared().map_or(Told::default(), |shared| shared.coherence.told())
-}
-
-/// As [`acquire_from`], but only what `rank` had published when [`published`] or [`told`] was `told` there, and without its effect on race reports:
+/// As [`acquire_from`], but only what `rank` had published when [`published`] was, or [`release_told`] returned, `told` there, and without its effect on race reports:
 /// meetings know better what is ordered by them.
 fn take_in(rank: u32, told: impl Into<Told>) {
     if let Some(shared) = memory::shared() {

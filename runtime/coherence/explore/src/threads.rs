@@ -257,8 +257,9 @@ impl ThreadCode {
         w.visible |= self.several();
     }
 
-    async fn release(&self) {
-        self.protocol.release().await;
+    /// Returns what can be told of the signature then.
+    async fn release(&self) -> Told {
+        let told = self.protocol.release_told().await;
         pause(&self.world, Wait::Ready).await;
         let mut w = self.world.borrow_mut();
         let w = &mut *w;
@@ -268,6 +269,7 @@ impl ThreadCode {
         w.visible = true;
         w.sync.published[self.process()].join(w.oracle.clocks(self.thread));
         w.sync.releases += 1;
+        told
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
@@ -320,10 +322,9 @@ impl ThreadCode {
 
     async fn unlock(&self, lock: usize) {
         self.leave_user();
-        self.release().await;
+        let state = self.release().await;
         self.forget(1);
         pause(&self.world, Wait::Ready).await;
-        let state = self.protocol.told();
         {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;

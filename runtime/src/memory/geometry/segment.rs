@@ -46,15 +46,7 @@ impl Geometry {
     /// Segment offset of a mark word.
     #[inline]
     pub fn mark_offset(&self, kind: MarkKind, level: u8, index: u64) -> usize {
-        let kind = match kind {
-            MarkKind::Read => 0,
-            MarkKind::Taken => 1,
-            MarkKind::Dirty => 2,
-            MarkKind::Cached => 3,
-            MarkKind::Migratory => 4,
-            MarkKind::Early => 5,
-        };
-        self.marks[kind][level as usize] + index as usize * 8
+        self.marks[kind as usize][level as usize] + index as usize * 8
     }
 
     /// Number of levels of the bit sets.
@@ -64,7 +56,7 @@ impl Geometry {
 
     /// Words of the highest mark level.
     pub fn top_mark_words(&self) -> u64 {
-        self.blocks.end().div_ceil(64u64.pow(self.mark_levels as u32))
+        self.top_words
     }
 
     /// Number of groups of 64 pages of twins.
