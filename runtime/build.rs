@@ -9,6 +9,7 @@ fn main() {
             "c/cxx.c",
             "c/format.c",
             "c/fortran.c",
+            "c/fortran_io.c",
             "c/wrap_free.c",
             "c/heap.c",
             "c/kmpc_atomic.c",

@@ -78,6 +78,7 @@ fn run(module: Module, manager: Manager) -> bool {
     target_regions(module);
     rewrite::module::streams(module, &builder, &entries);
     rewrite::module::library(module, &builder, &entries);
+    rewrite::module::statements(module);
     rewrite::module::main_function(module, &builder);
     rewrite::module::constructors(module);
     rewrite::module::threadprivates(module);

@@ -1,4 +1,4 @@
-; flang's library: descriptors stay private, what they name is made valid; units are announced; the end of a statement is wrapped.
+; flang's library: descriptors stay private, what they name is made valid; statements go through the runtime.
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 
@@ -10,15 +10,17 @@ declare double @_FortranASumReal8(ptr, ptr, i32, i32, ptr)
 declare void @_FortranAPointerAssociateScalar(ptr, ptr)
 declare void @_FortranANoSuchThing(ptr)
 declare void @llvm.init.trampoline(ptr, ptr, ptr)
+; What the linker takes from the library.
+; CHECK: @__dsm_library._FortranAioBeginExternalListOutput = internal constant ptr @_FortranAioBeginExternalListOutput
+
 define double @f(ptr %array, ptr %x) {
 ; CHECK-LABEL: define double @f
 ; CHECK-NOT: @__dsm_shared_sp
-; CHECK: call void @__dsm_fortran_unit(i32 6, i32 0)
-; CHECK: call ptr @_FortranAioBeginExternalListOutput
+; CHECK: call ptr @__dsm_ioBeginExternalListOutput
 ; CHECK: call void @__dsm_fortran_read(ptr %descriptor)
-; CHECK: call i1 @_FortranAioOutputDescriptor
-; CHECK: call i1 @_FortranAioInputReal64
-; CHECK: call i32 @__dsm_fortran_end_io
+; CHECK: call i1 @__dsm_ioOutputDescriptor
+; CHECK: call i1 @__dsm_ioInputReal64
+; CHECK: call i32 @__dsm_ioEndIoStatement
 ; CHECK: call void @__dsm_fortran_read(ptr %descriptor)
 ; CHECK: call double @_FortranASumReal8
 ; CHECK-DAG: call void @__dsm_store_range(ptr %x, i64 8)

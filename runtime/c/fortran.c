@@ -9,8 +9,6 @@ struct allocator {
 __attribute__((weak)) extern struct allocator _ZN7Fortran7runtime17allocatorRegistryE[];
 __attribute__((weak)) extern void _FortranAProgramStart(int, char **, char **, const void *);
 __attribute__((weak)) extern void _FortranAProgramEndStatement(void);
-__attribute__((weak)) extern void *_FortranAioBeginFlush(int32_t unit, const char *file, int line);
-__attribute__((weak)) extern int32_t _FortranAioEndIoStatement(void *cookie);
 
 void dsm_rt_fortran_set_allocator(void *(*allocate)(size_t, int64_t *), void (*deallocate)(void *)) {
     struct allocator *registry = _ZN7Fortran7runtime17allocatorRegistryE;
@@ -23,13 +21,4 @@ void dsm_rt_fortran_start(int argc, char **argv, char **envp) {
 
 void dsm_rt_fortran_close(void) {
     if (_FortranAProgramEndStatement) _FortranAProgramEndStatement();
-}
-
-int32_t dsm_rt_fortran_end_io(void *cookie) {
-    return _FortranAioEndIoStatement ? _FortranAioEndIoStatement(cookie) : 0;
-}
-
-void dsm_rt_fortran_flush(int32_t unit) {
-    if (_FortranAioBeginFlush && _FortranAioEndIoStatement)
-        _FortranAioEndIoStatement(_FortranAioBeginFlush(unit, NULL, 0));
 }

@@ -50,7 +50,6 @@ const struct dsm_image *dsm_rt_program_image(void);
 void dsm_rt_fortran_set_allocator(void *(*allocate)(size_t, int64_t *), void (*deallocate)(void *));
 void dsm_rt_fortran_start(int argc, char **argv, char **envp);
 void dsm_rt_fortran_close(void);
-int32_t dsm_rt_fortran_end_io(void *cookie);
 void dsm_rt_fortran_flush(int32_t unit);
 
 #endif

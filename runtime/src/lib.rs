@@ -33,7 +33,6 @@ mod entry_types {
     use crate::counted::*;
     use crate::cxx::*;
     use crate::fortran::descriptor::*;
-    use crate::fortran::units::*;
     use crate::heap::entries::*;
     use crate::process::*;
     use crate::pthread::*;

@@ -77,6 +77,7 @@ programs! {
     f_tasks
     f_threadprivate
     f_trampolines
+    f_units
     f_walks
     f_workshare
     file_io

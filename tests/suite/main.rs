@@ -7,6 +7,7 @@ mod commands;
 mod differential;
 mod driver;
 mod examples;
+mod fortran;
 mod generated;
 mod guard;
 mod kill;

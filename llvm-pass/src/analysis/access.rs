@@ -271,7 +271,7 @@ impl Reader<'_> {
                 _ => vec![argument],
             };
             if operands.iter().any(|&i| i >= call.arg_count())
-                || !(call.operand(argument).ty().is_plain_pointer() || matches!(length, Length::Unit { .. }))
+                || !call.operand(argument).ty().is_plain_pointer()
             {
                 return self.external(call, name);
             }

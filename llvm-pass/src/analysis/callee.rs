@@ -56,9 +56,6 @@ pub const HEAP: &[(&str, &str, u32)] = &[
     ("pthread_rwlock_unlock", "__dsm_rwlock_unlock", 1),
 ];
 
-/// Entries of the Fortran runtime library that the runtime wraps, likewise.
-pub const WRAPPED: &[(&str, &str, u32)] = &[("_FortranAioEndIoStatement", "__dsm_fortran_end_io", 1)];
-
 /// Library functions that become entries because what they open, allocate or go on with must serve all processes, likewise.
 #[rustfmt::skip]
 pub const LIBRARY: &[(&str, &str, u32)] = &[

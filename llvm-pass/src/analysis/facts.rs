@@ -212,11 +212,6 @@ pub enum Length {
         /// How many at most.
         elements: u64,
     },
-    /// No memory: the argument is the number of a Fortran unit.
-    Unit {
-        /// What is done with it: `dsm_abi::fortran`.
-        role: u32,
-    },
     /// Value of an argument times a constant.
     Scaled(u32, u64),
     /// As many `struct iovec` as the argument says, and the memory that they name.
@@ -226,8 +221,8 @@ pub enum Length {
 impl Length {
     /// True if the memory lies elsewhere than at the address.
     pub fn is_indirect(&self) -> bool {
-        use Length::{Constructor, Descriptor, Namelist, Unit, Vectors};
-        matches!(self, Descriptor | Namelist | Constructor { .. } | Unit { .. } | Vectors(_))
+        use Length::{Constructor, Descriptor, Namelist, Vectors};
+        matches!(self, Descriptor | Namelist | Constructor { .. } | Vectors(_))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::llvm::Module;
 use super::facts::Kind;
 use super::libc::{Effect, Function, Rule};
 
-use Rule::{A, D, N, S, U};
+use Rule::{A, D, N, S};
 
 const R: Kind = Kind::Load;
 const W: Kind = Kind::Store;
@@ -22,13 +22,6 @@ const H: Rule = N(24 + 15 * 24 + 16);
 
 /// Start of the names of the library's entries.
 const PREFIX: &str = "_FortranA";
-
-/// What the library's statements do with a unit; see `__dsm_fortran_unit`.
-const USE: u32 = dsm_abi::fortran::UNIT_USE;
-const OPEN: u32 = dsm_abi::fortran::UNIT_OPEN;
-const CLOSE: u32 = dsm_abi::fortran::UNIT_CLOSE;
-/// Statements without a unit; the argument is any.
-const NO_UNIT: Rule = U(dsm_abi::fortran::UNIT_NONE);
 
 /// True of modules that flang made: it gives all of them the same name.
 pub fn is_fortran(module: Module) -> bool {
@@ -56,25 +49,17 @@ const fn calls(pattern: &'static str, effects: &'static [Effect]) -> Entry {
 #[rustfmt::skip]
 const TABLE: &[Entry] = &[
     // input and output: statements
-    entry("ioBeginExternalListOutput", &[(R, 0, U(USE))]),
-    entry("ioBeginExternalListInput", &[(R, 0, U(USE))]),
-    entry("ioBeginUnformatted*", &[(R, 0, U(USE))]),
-    entry("ioBeginExternalFormatted*", &[(R, 3, U(USE)), (R, 0, A(1)), (R, 2, D)]),
-    entry("ioBeginInternalListOutput", &[(R, 0, NO_UNIT), (W, 0, A(1))]),
-    entry("ioBeginInternalListInput", &[(R, 0, NO_UNIT), (R, 0, A(1))]),
-    entry("ioBeginInternalFormattedOutput", &[(R, 0, NO_UNIT), (R, 2, A(3)), (R, 4, D), (W, 0, A(1))]),
-    entry("ioBeginInternalFormattedInput", &[(R, 0, NO_UNIT), (R, 2, A(3)), (R, 4, D), (R, 0, A(1))]),
-    entry("ioBeginInternalArrayListOutput", &[(R, 0, NO_UNIT), (W, 0, D)]),
-    entry("ioBeginInternalArrayListInput", &[(R, 0, NO_UNIT), (R, 0, D)]),
-    entry("ioBeginInternalArrayFormattedOutput", &[(R, 0, NO_UNIT), (R, 1, A(2)), (R, 3, D), (W, 0, D)]),
-    entry("ioBeginInternalArrayFormattedInput", &[(R, 0, NO_UNIT), (R, 1, A(2)), (R, 3, D), (R, 0, D)]),
-    entry("ioBeginOpenUnit", &[(R, 0, U(OPEN))]),
-    entry("ioBeginClose", &[(R, 0, U(CLOSE))]),
-    entry("ioBeginBackspace", &[(R, 0, U(USE))]),
-    entry("ioBeginRewind", &[(R, 0, U(USE))]),
-    entry("ioBeginEndfile", &[(R, 0, U(USE))]),
-    entry("ioBeginInquireFile", &[(R, 0, NO_UNIT), (R, 0, A(1))]),
-    entry("ioBegin*", &[(R, 0, NO_UNIT)]),
+    entry("ioBeginExternalFormatted*", &[(R, 0, A(1)), (R, 2, D)]),
+    entry("ioBeginInternalListOutput", &[(W, 0, A(1))]),
+    entry("ioBeginInternalListInput", &[(R, 0, A(1))]),
+    entry("ioBeginInternalFormattedOutput", &[(R, 2, A(3)), (R, 4, D), (W, 0, A(1))]),
+    entry("ioBeginInternalFormattedInput", &[(R, 2, A(3)), (R, 4, D), (R, 0, A(1))]),
+    entry("ioBeginInternalArrayListOutput", &[(W, 0, D)]),
+    entry("ioBeginInternalArrayListInput", &[(R, 0, D)]),
+    entry("ioBeginInternalArrayFormattedOutput", &[(R, 1, A(2)), (R, 3, D), (W, 0, D)]),
+    entry("ioBeginInternalArrayFormattedInput", &[(R, 1, A(2)), (R, 3, D), (R, 0, D)]),
+    entry("ioBeginInquireFile", &[(R, 0, A(1))]),
+    entry("ioBegin*", &[]),
     entry("ioEndIoStatement", &[]),
     entry("ioEnableHandlers", &[]),
     entry("ioCheckUnitNumberInRange*", &[(W, 2, A(3))]),

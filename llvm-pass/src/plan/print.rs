@@ -98,7 +98,6 @@ impl Display for Length {
             Length::Descriptor => write!(f, "array"),
             Length::Namelist => write!(f, "namelist"),
             Length::Constructor { .. } => write!(f, "array constructor"),
-            Length::Unit { .. } => write!(f, "unit"),
             Length::Scaled(a, scale) => write!(f, "arg{a} * {scale}"),
             Length::Vectors(count) => write!(f, "arg{count} vectors"),
         }

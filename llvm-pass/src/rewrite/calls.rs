@@ -51,11 +51,6 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
         Length::Constructor { elements } => {
             emitter.call(call, "__dsm_fortran_constructor", &[pointer, i64_type.constant(*elements)]);
         }
-        Length::Unit { role } => {
-            let i32_type = builder.context.i32();
-            let unit = if pointer.ty() == i32_type { pointer } else { i32_type.constant(0) };
-            emitter.call(call, "__dsm_fortran_unit", &[unit, i32_type.constant((*role).into())]);
-        }
     }
 }
 

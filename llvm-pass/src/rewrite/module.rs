@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use dsm_abi::fortran;
 use dsm_abi::layout::{
     BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, THREADPRIVATE_SECTION,
     USER_MAIN, USES_TASKS_SYMBOL,
@@ -9,7 +10,7 @@ use dsm_abi::layout::{
 use dsm_abi::note;
 
 use crate::analysis::annotated;
-use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, WRAPPED};
+use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC};
 use crate::analysis::flags::Flags;
 use crate::analysis::libc::STREAMS;
 use crate::analysis::libstdcxx;
@@ -119,7 +120,7 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
     };
     LIBRARY_VARIADIC.iter().for_each(|(name, replacement)| same(name, replacement));
     crate::analysis::libatomic::library().for_each(|(name, replacement)| same(&name, &replacement));
-    for &(name, entry, kept) in HEAP.iter().chain(LIBRARY).chain(WRAPPED) {
+    for &(name, entry, kept) in HEAP.iter().chain(LIBRARY) {
         let Some(function) = module.function(name) else { continue };
         // A program's own allocator stays.
         if !function.is_declaration() {
@@ -139,6 +140,28 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
             }
         }
         function.replace_uses(entry);
+    }
+}
+
+/// Redirects Fortran's statements for input and output to the runtime, which calls flang's library in turn. The linker takes from that only
+/// what is referred to, which the runtime does weakly, so a reference stays here.
+pub fn statements(module: Module) {
+    let inside = fortran::STATEMENTS.iter().map(|name| {
+        (format!("{}{name}", fortran::LIBRARY_PREFIX), format!("{}{name}", fortran::RUNTIME_PREFIX))
+    });
+    let beside =
+        fortran::ON_UNITS.iter().map(|(name, replacement)| ((*name).to_owned(), (*replacement).to_owned()));
+    for (name, replacement) in inside.chain(beside) {
+        let Some(function) = module.function(&name).filter(|f| f.is_declaration()) else { continue };
+        let new = module
+            .function(&replacement)
+            .unwrap_or_else(|| module.add_function(&replacement, function.value_type()));
+        function.replace_uses(new);
+        let reference = module.add_global(&format!("__dsm_library.{name}"), module.context().ptr());
+        reference.set_initializer(function);
+        reference.set_linkage(Linkage::LLVMInternalLinkage);
+        reference.set_global_constant();
+        module.keep(reference);
     }
 }
 

@@ -56,10 +56,6 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
             /// Makes room for `elements` more writable in what flang's array constructor at `vector` has allocated.
             fn __dsm_fortran_constructor(vector: ptr, elements: i64) -> void;
-            /// A Fortran statement is about to begin that does `role` (`dsm_abi::fortran`) with a unit.
-            fn __dsm_fortran_unit(unit: i32, role: i32) -> void;
-            /// `_FortranAioEndIoStatement`; inside parallel regions it writes out what the statement has written.
-            fn __dsm_fortran_end_io(cookie: ptr) -> i32;
             /// Atomic load of `size` bytes (1, 2, 4, 8, 16) into private memory at `out`.
             fn __dsm_atomic_load(addr: ptr, out: ptr, size: i32, order: i32) -> void;
             /// Atomic store of `size` bytes from private memory at `value`.

@@ -13,9 +13,9 @@ use crate::memory;
 /// One dimension.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Dimension {
-    lower: i64,
-    extent: i64,
+pub(super) struct Dimension {
+    pub(super) lower: i64,
+    pub(super) extent: i64,
     stride: i64,
 }
 
@@ -33,7 +33,7 @@ struct Header {
 
 const MOST_RANKS: usize = 15;
 /// `Header::extra`: an addendum follows the dimensions.
-const HAS_ADDENDUM: u8 = 1;
+pub(super) const HAS_ADDENDUM: u8 = 1;
 /// Bytes of the addendum: type description and one length parameter.
 const ADDENDUM: usize = 16;
 /// Bytes between pieces of a section that are checked as one.
@@ -55,7 +55,14 @@ struct DerivedType {
     length_parameter: [u8; embedded(1, false)],
     component: Header,
     component_dimension: Dimension,
+    component_addendum: [u8; ADDENDUM],
+    procedure_pointer: [u8; embedded(1, true)],
+    special: [u8; embedded(1, true)],
+    special_bits: u32,
 }
+
+/// Bits of `DerivedType::special_bits`: formatted and unformatted, reading and writing.
+const DEFINED_IO: u32 = 0b111_1000;
 
 /// Description of a component, as far as it is used.
 #[repr(C)]
@@ -99,13 +106,15 @@ impl Access {
 }
 
 /// What was read of a descriptor.
-struct Array {
+pub(super) struct Array {
     base: usize,
-    element: usize,
-    rank: usize,
-    dimensions: [Dimension; MOST_RANKS],
+    pub(super) element: usize,
+    /// Type code of ISO_Fortran_binding.h.
+    pub(super) kind: i8,
+    pub(super) rank: usize,
+    pub(super) dimensions: [Dimension; MOST_RANKS],
     /// Address of the description of the elements' derived type, or 0.
-    derived: usize,
+    pub(super) derived: usize,
     /// Bytes of the descriptor.
     bytes: usize,
     /// An allocatable or a pointer, so the library may change the descriptor.
@@ -117,7 +126,7 @@ impl Array {
     ///
     /// # Safety
     /// A descriptor of flang begins there.
-    unsafe fn read(address: usize) -> Option<Array> {
+    pub(super) unsafe fn read(address: usize) -> Option<Array> {
         check::readable(address, size_of::<Header>());
         // SAFETY: the caller's promise; it was made readable.
         let header = unsafe { (address as *const Header).read_unaligned() };
@@ -139,6 +148,7 @@ impl Array {
         Some(Array {
             base: header.base,
             element: header.element,
+            kind: header.kind.cast_signed(),
             rank,
             dimensions,
             derived,
@@ -174,7 +184,7 @@ impl Array {
     }
 
     /// Calls `visit(address)` for every element.
-    fn each(&self, visit: &mut impl FnMut(usize)) {
+    pub(super) fn each(&self, visit: &mut impl FnMut(usize)) {
         if self.base != 0 && self.elements() != 0 {
             walk(self.base as i64, 0, &self.dimensions[..self.rank], &mut |address, _| visit(address));
         }
@@ -281,6 +291,16 @@ fn has_allocatables(derived: usize) -> bool {
         DATA => c.category == DERIVED && c.derived.base != 0 && has_allocatables(c.derived.base),
         _ => false,
     })
+}
+
+/// Whether objects of the type, or of a component's, are read or written by procedures of the program.
+pub(super) fn has_defined_io(derived: usize) -> bool {
+    // SAFETY: descriptions are constant data of the program, laid out by flang 22.
+    let bits = unsafe { ((derived + offset_of!(DerivedType, special_bits)) as *const u32).read_unaligned() };
+    bits & DEFINED_IO != 0
+        || described(derived).any(|c| {
+            c.category == DERIVED && c.genre == DATA && c.derived.base != 0 && has_defined_io(c.derived.base)
+        })
 }
 
 /// Entry point, see `dsm_abi::entries`.

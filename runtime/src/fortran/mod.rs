@@ -2,7 +2,12 @@
 //! shared heap, and what it reads and writes through array descriptors is made valid before the call.
 
 pub mod descriptor;
-pub mod units;
+mod remote;
+pub(crate) mod serve;
+pub(crate) mod statement;
+mod units;
+mod values;
+mod wire;
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -1,125 +1,100 @@
-//! Units of Fortran input and output. Each process has its own connections and buffers, as its copy of flang's library
-//! keeps them in private memory.
+//! Whose Fortran units are. Each process has its own connections and buffers, as its copy of flang's library keeps them in private memory.
 //!
-//! Standard output (6) and error (0) are connected everywhere. What a process has written to them goes out before a
-//! parallel region begins, and inside regions at the end of each statement, so lines stay whole and in order. Any other
-//! unit belongs to the process that connected it: a table in the control words keeps its owner, and a statement elsewhere
-//! ends the job with a message, where the library would silently connect another file. Numbers from `newunit=` are
-//! negative; the library itself refuses those it has not handed out.
+//! Standard output (6) and error (0) are connected everywhere, standard input (5) is process 0's. Any other unit belongs to the process that
+//! connected it, these three too once the program has opened them: a table in the control words keeps the owners. The library hands out
+//! numbers for `newunit=` from -1 down; those of process `r` go under numbers that are smaller by `r * RANGE`, which name the owner.
 
-use std::cell::RefCell;
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use dsm_abi::fortran::{UNIT_CLOSE, UNIT_NONE, UNIT_USE};
-
-use crate::omp::frame;
 use crate::omp::ring::control;
-use crate::start::die;
+use crate::stdio::mailbox;
 use crate::sync;
 
-unsafe extern "C" {
-    fn dsm_rt_fortran_end_io(cookie: *mut c_void) -> i32;
-    fn dsm_rt_fortran_flush(unit: i32);
-}
+pub const STANDARD_ERROR: i32 = 0;
+pub const STANDARD_INPUT: i32 = 5;
+pub const STANDARD_OUTPUT: i32 = 6;
 
-const STANDARD_ERROR: i32 = 0;
-const STANDARD_INPUT: i32 = 5;
-const STANDARD_OUTPUT: i32 = 6;
+/// Numbers of each process for `newunit=`; more than the library has.
+const RANGE: i32 = 4096;
 
 /// Set in a word of the table that has served a unit; the owner's rank plus one, or 0, lies below, the unit above.
 const IN_USE: u64 = 1 << 31;
 
-thread_local! {
-    /// The statements of this thread that are under way, the innermost last: the standard unit that each writes to.
-    static STATEMENTS: RefCell<Vec<Option<i32>>> = const { RefCell::new(Vec::new()) };
+fn key(unit: i32) -> u64 {
+    u64::from(unit.cast_unsigned()) << 32 | IN_USE
 }
 
-/// Process 0 has written to a standard unit outside parallel regions since the last one.
-static PENDING: AtomicBool = AtomicBool::new(false);
-
-/// Entry point, see `dsm_abi::entries`.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_fortran_unit(unit: u32, role: u32) {
-    if sync::size() == 1 {
-        return;
-    }
-    let mut writes = None;
-    match unit.cast_signed() {
-        _ if role == UNIT_NONE => {}
-        unit @ (STANDARD_OUTPUT | STANDARD_ERROR) => writes = Some(unit),
-        STANDARD_INPUT if sync::rank() != 0 && role == UNIT_USE => die(&format!(
-            "process {} reads standard input, which belongs to process 0; read it outside parallel regions or in `omp master`",
-            sync::rank()
-        )),
-        unit if unit > 0 => claim(unit, role),
-        _ => {}
-    }
-    STATEMENTS.with_borrow_mut(|s| s.push(writes));
-}
-
-/// Enters this process as owner of the unit, or takes it out when the unit is closed.
-fn claim(unit: i32, role: u32) {
-    let me = u64::from(sync::rank()) + 1;
-    let key = (unit as u64) << 32 | IN_USE;
+/// Looks for the unit's word: calls `found(word, contents)` for it, or for the free word where it could be, until that gives a result;
+/// `None` if the unit is not there and the table is full.
+fn look_up<R>(unit: i32, mut found: impl FnMut(usize, u64) -> Option<R>) -> Option<R> {
     let first = unit as usize % control::UNIT_WORDS;
     for step in 0..control::UNIT_WORDS {
         let word = control::UNITS + (first + step) % control::UNIT_WORDS;
         loop {
-            let found = sync::control_load(word);
-            if found != 0 && found & !(IN_USE - 1) != key {
+            let contents = sync::control_load(word);
+            if contents != 0 && contents & !(IN_USE - 1) != key(unit) {
                 break;
             }
-            let owner = found & (IN_USE - 1);
-            if role == UNIT_CLOSE && owner != me {
-                return;
-            }
-            if owner != 0 && owner != me {
-                die(&format!(
-                    "Fortran unit {unit} is connected in process {}, and process {} uses it too; use it in one process only, \
-                     for example outside parallel regions or in `omp master`",
-                    owner - 1,
-                    me - 1
-                ));
-            }
-            let new = key | if role == UNIT_CLOSE { 0 } else { me };
-            if found == new || sync::control_cas(word, found, new).is_ok() {
-                return;
+            if let Some(result) = found(word, contents) {
+                return Some(result);
             }
         }
     }
+    None
 }
 
-/// Entry point, see `dsm_abi::entries`.
-///
-/// # Safety
-/// `cookie` is that of the statement under way.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_fortran_end_io(cookie: *mut u8) -> u32 {
-    // SAFETY: the caller's promise.
-    let status = unsafe { dsm_rt_fortran_end_io(cookie.cast()) };
-    if sync::size() > 1 {
-        let (unit, outermost) = STATEMENTS.with_borrow_mut(|s| (s.pop().flatten(), s.is_empty()));
-        if let Some(unit) = unit {
-            // A statement around this one may be using the unit still.
-            if outermost && (frame::current().active_level > 0 || sync::rank() != 0) {
-                // SAFETY: no statement of this thread is under way.
-                unsafe { dsm_rt_fortran_flush(unit) };
-            } else {
-                PENDING.store(true, Ordering::Relaxed);
-            }
+fn rank_in(contents: u64) -> Option<u32> {
+    (contents & (IN_USE - 1)).checked_sub(1).map(|rank| rank as u32)
+}
+
+/// The process that has the unit connected.
+pub fn owner(unit: i32) -> Option<u32> {
+    look_up(unit, |_, contents| Some(rank_in(contents))).flatten()
+}
+
+/// Makes this process the owner unless there is one; the owner.
+pub fn claim(unit: i32) -> u32 {
+    let me = sync::rank();
+    let claimed = look_up(unit, |word, contents| {
+        if let Some(rank) = rank_in(contents) {
+            return Some(rank);
         }
-    }
-    status.cast_unsigned()
+        let taken = sync::control_cas(word, contents, key(unit) | u64::from(me + 1)).is_ok();
+        taken.then(|| {
+            mailbox::serve();
+            me
+        })
+    });
+    claimed.unwrap_or(me)
 }
 
-/// To be called before other processes may write: what was written so far goes out first.
-pub fn before_fork() {
-    let idle = STATEMENTS.with_borrow(Vec::is_empty);
-    if idle && PENDING.load(Ordering::Relaxed) && PENDING.swap(false, Ordering::Relaxed) {
-        for unit in [STANDARD_OUTPUT, STANDARD_ERROR] {
-            // SAFETY: no statement of this thread is under way.
-            unsafe { dsm_rt_fortran_flush(unit) };
+/// The unit is not connected any more.
+pub fn release(unit: i32) {
+    let mine = key(unit) | u64::from(sync::rank() + 1);
+    look_up(unit, |word, contents| {
+        (contents != mine || sync::control_cas(word, mine, key(unit)).is_ok()).then_some(())
+    });
+}
+
+/// The number by which all processes know a unit of this one.
+pub fn for_all(own: i32) -> i32 {
+    if own < 0 { own - sync::rank() as i32 * RANGE } else { own }
+}
+
+/// Owner of a negative number, and the number there.
+pub fn split(unit: i32) -> (u32, i32) {
+    let rank = -(unit + 1) / RANGE;
+    (rank as u32, unit + rank * RANGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_numbers_name_their_owner() {
+        for rank in 0..3 {
+            for own in [-1, -2, -129, -RANGE] {
+                assert_eq!(split(own - rank * RANGE), (rank as u32, own));
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     }
     sync::user_threads_leave();
     if spread {
-        crate::fortran::units::before_fork();
+        crate::fortran::statement::before_fork();
         fork_processes(size, work);
     } else {
         fork_local(size, work);

@@ -52,7 +52,7 @@ pub mod control {
     /// First of the words that say which process a Fortran unit is connected in.
     pub const UNITS: usize = COPYPRIVATE + 16;
     /// Number of these.
-    pub const UNIT_WORDS: usize = 256;
+    pub const UNIT_WORDS: usize = 1024;
     /// First of the heap's words: notes about freed memory, a group for each process.
     pub const HEAP: usize = UNITS + UNIT_WORDS;
     /// Words of such a group.

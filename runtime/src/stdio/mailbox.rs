@@ -3,6 +3,7 @@
 //! One request at a time. `STATE` goes FREE -> CLAIMED (by a requester) -> REQUEST -> REPLY (by the owner's thread) -> FREE. The thread sleeps
 //! while there is nothing to do; it runs no code of the program and touches no shared data of it.
 
+use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dsm_comm::futex;
 
 use super::{File, descriptors, fflush, registry, stdin};
+use crate::fortran::serve;
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
 use crate::{pthread, sync};
 
@@ -47,6 +49,12 @@ pub enum Operation {
     DescriptorTruncate,
     /// `close`.
     DescriptorClose,
+    /// `a` bytes of a message of a Fortran statement, and more to come.
+    FortranPart,
+    /// The last `a` bytes; the message is carried out, and the result is the reply's length.
+    FortranRun,
+    /// The reply from byte `a` on.
+    FortranFetch,
 }
 
 impl Operation {
@@ -115,8 +123,74 @@ impl Mailbox {
     }
 }
 
-/// Has the owner carry out an operation on `file`; `out` goes with the request, `into` takes what comes back. Data beyond
-/// [`MAILBOX_DATA_BYTES`] is left out: the result says how much was done.
+thread_local! {
+    /// Mailboxes that this thread holds.
+    static HELD: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Another process's mailbox, which is this thread's alone while the value lives.
+pub struct Held {
+    mailbox: Mailbox,
+}
+
+impl Held {
+    /// Waits for the mailbox.
+    pub fn claim(owner: u32) -> Held {
+        if HELD.with_borrow(|held| held.contains(&owner)) {
+            crate::start::die(&format!(
+                "process {} uses a file of process {owner} inside a Fortran input statement on a unit of that process: end the statement first",
+                sync::rank()
+            ));
+        }
+        let mailbox = Mailbox { rank: owner };
+        while mailbox.state().compare_exchange(FREE, CLAIMED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            mailbox.wait_until(FREE);
+        }
+        HELD.with_borrow_mut(|held| held.push(owner));
+        Held { mailbox }
+    }
+
+    /// Has the owner carry out an operation on `file`; `out` goes with the request, `into` takes what comes back. Data beyond
+    /// [`MAILBOX_DATA_BYTES`] is left out: the result says how much was done.
+    ///
+    /// # Errors
+    /// The owner's `errno`.
+    pub fn exchange(
+        &self,
+        operation: Operation,
+        file: usize,
+        (a, b): (i64, i64),
+        out: &[u8],
+        into: &mut [u8],
+    ) -> Result<i64, c_int> {
+        let mailbox = self.mailbox;
+        let words = [operation as u64, file as u64, a as u64, b as u64];
+        for (i, value) in (1..).zip(words) {
+            mailbox.word(i).store(value, Ordering::Relaxed);
+        }
+        assert!(out.len() <= MAILBOX_DATA_BYTES && into.len() <= MAILBOX_DATA_BYTES);
+        // SAFETY: the data area has room by the assertion and is this thread's while it holds the mailbox.
+        unsafe { mailbox.data().copy_from_nonoverlapping(out.as_ptr(), out.len()) };
+        mailbox.become_state(REQUEST);
+        mailbox.wait_until(REPLY);
+        let result = mailbox.word(1).load(Ordering::Relaxed) as i64;
+        let error = mailbox.word(2).load(Ordering::Relaxed) as c_int;
+        let len = (result.max(0) as usize).min(into.len());
+        // SAFETY: as above.
+        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(mailbox.data(), len) };
+        mailbox.become_state(CLAIMED);
+        if result < 0 { Err(error) } else { Ok(result) }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.with_borrow_mut(|held| held.retain(|owner| *owner != self.mailbox.rank));
+        self.mailbox.become_state(FREE);
+    }
+}
+
+/// A single operation: see [`Held::exchange`].
 ///
 /// # Errors
 /// The owner's `errno`.
@@ -124,30 +198,11 @@ pub fn request(
     owner: u32,
     operation: Operation,
     file: usize,
-    (a, b): (i64, i64),
+    place: (i64, i64),
     out: &[u8],
     into: &mut [u8],
 ) -> Result<i64, c_int> {
-    let mailbox = Mailbox { rank: owner };
-    while mailbox.state().compare_exchange(FREE, CLAIMED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-        mailbox.wait_until(FREE);
-    }
-    let words = [operation as u64, file as u64, a as u64, b as u64];
-    for (i, value) in (1..).zip(words) {
-        mailbox.word(i).store(value, Ordering::Relaxed);
-    }
-    assert!(out.len() <= MAILBOX_DATA_BYTES && into.len() <= MAILBOX_DATA_BYTES);
-    // SAFETY: the data area has room by the assertion and is this request's until the state is FREE again.
-    unsafe { mailbox.data().copy_from_nonoverlapping(out.as_ptr(), out.len()) };
-    mailbox.become_state(REQUEST);
-    mailbox.wait_until(REPLY);
-    let result = mailbox.word(1).load(Ordering::Relaxed) as i64;
-    let error = mailbox.word(2).load(Ordering::Relaxed) as c_int;
-    let len = (result.max(0) as usize).min(into.len());
-    // SAFETY: as above.
-    unsafe { into.as_mut_ptr().copy_from_nonoverlapping(mailbox.data(), len) };
-    mailbox.become_state(FREE);
-    if result < 0 { Err(error) } else { Ok(result) }
+    Held::claim(owner).exchange(operation, file, place, out, into)
 }
 
 /// Starts the thread that empties this process's mailbox, once.
@@ -162,7 +217,7 @@ pub fn serve() {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         }
-        let thread = std::thread::Builder::new().name("dsm-stdio".into()).stack_size(1 << 18);
+        let thread = std::thread::Builder::new().name("dsm-stdio".into()).stack_size(1 << 20);
         let serve = || {
             let mailbox = Mailbox { rank: sync::rank() };
             loop {
@@ -192,12 +247,35 @@ fn carry_out(mailbox: Mailbox) {
         mailbox.answer(result, error);
         return;
     }
+    if let Some(result) = fortran(mailbox, operation, a as usize) {
+        mailbox.answer(result as i64, 0);
+        return;
+    }
     let (result, error) = match stream(file as usize) {
         Some(stream) => perform(mailbox, operation, stream, a as i64, b as i64),
         // Closed in the meantime.
         None => (-1, libc::EBADF),
     };
     mailbox.answer(result, error);
+}
+
+/// Operations of Fortran statements.
+fn fortran(mailbox: Mailbox, operation: u64, a: usize) -> Option<usize> {
+    // SAFETY: the data area is this request's.
+    let data = unsafe { std::slice::from_raw_parts_mut(mailbox.data(), MAILBOX_DATA_BYTES) };
+    let given = a.min(MAILBOX_DATA_BYTES);
+    if operation == Operation::FortranPart as u64 {
+        serve::part(&data[..given]);
+        Some(0)
+    } else if operation == Operation::FortranRun as u64 {
+        let len = serve::run(&data[..given]);
+        serve::fetch(0, data);
+        Some(len)
+    } else if operation == Operation::FortranFetch as u64 {
+        Some(serve::fetch(a, data))
+    } else {
+        None
+    }
 }
 
 /// The stream, if it is (still) one of this process.

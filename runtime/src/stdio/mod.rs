@@ -12,7 +12,7 @@
 mod allocating;
 pub mod descriptors;
 mod entries;
-mod mailbox;
+pub(crate) mod mailbox;
 mod registry;
 mod stream;
 mod strings;

@@ -39,8 +39,6 @@ pub enum Rule {
     Namelist,
     /// An array constructor of Fortran: room for this many elements more.
     Constructor(u64),
-    /// Number of a Fortran unit, and what is done with it.
-    U(u32),
     /// The argument's value times a constant.
     M(u32, u64),
     /// As many `struct iovec` as the argument says, and what they name.
@@ -139,7 +137,6 @@ impl Function {
                 Rule::D => Length::Descriptor,
                 Rule::Namelist => Length::Namelist,
                 Rule::Constructor(elements) => Length::Constructor { elements },
-                Rule::U(role) => Length::Unit { role },
                 M(argument, scale) => Length::Scaled(argument, scale),
                 V(count) => Length::Vectors(count),
             };
