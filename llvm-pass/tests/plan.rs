@@ -121,6 +121,7 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
         start: over as u32,
         extent: 5 + over as u32,
         strides: vec![],
+        walk: None,
         conditions: conditions.to_vec(),
     };
     let dense = [Condition::Dense { step: 3, extent: 6, slack: 71 }];

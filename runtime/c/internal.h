@@ -19,6 +19,7 @@ void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_overwrite_range(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_window(void *addr, uint64_t len, void *window, uintptr_t pc);
+void dsm_rt_store_walk(void *addr, uint64_t len, uint64_t step, uint64_t count, void *window, uintptr_t pc);
 void dsm_rt_overwrite_window(void *addr, uint64_t len, void *window, uintptr_t pc);
 void *dsm_rt_malloc(uint64_t size, uintptr_t site);
 void *dsm_rt_calloc(uint64_t count, uint64_t size, uintptr_t site);

@@ -83,8 +83,9 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
     }
 }
 
-/// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive.
-fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut access: Access) {
+/// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive. Steps may be
+/// negative, modulo the size of an address.
+pub(crate) fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut access: Access) {
     if memory::shared().is_none() || len == 0 {
         return;
     }
@@ -108,7 +109,8 @@ fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut
     let [(step, count), (outer_step, outer_count)] = rest;
     for j in 0..=outer_count {
         for i in 0..=count {
-            ensure(address + i * step + j * outer_step, len, access);
+            let offset = i.wrapping_mul(step).wrapping_add(j.wrapping_mul(outer_step));
+            ensure(address.wrapping_add(offset), len, access);
         }
     }
 }

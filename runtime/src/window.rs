@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use dsm_abi::layout::ADDRESS_BITS;
 
-use crate::check::{Access, ensure};
+use crate::check::{Access, ensure, ensure_grid};
 use crate::memory;
 use crate::race;
 
@@ -55,6 +55,30 @@ fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
     to_window(start..end)
 }
 
+/// As [`look`] for `len` bytes at `address + i * step`, `i` up to `count` inclusive.
+fn look_along(
+    address: usize,
+    len: usize,
+    (step, count): (usize, usize),
+    old: Window,
+    access: Access,
+) -> Window {
+    let line = 1usize << memory::get().geometry().line_shift();
+    if memory::shared().is_none() || step < len + line {
+        return look(address, len.wrapping_add(step.wrapping_mul(count)), old, access);
+    }
+    ensure_grid(address, len, [(step, count), (0, 0)], access);
+    // Lines between the steps may be valid, too. Backwards steps are not looked at: the inline test fails for them anyway.
+    let whole = step.checked_mul(count).and_then(|far| address.checked_add(far)?.checked_add(len));
+    let table = memory::get().table();
+    match whole.filter(|end| (end - address) / line <= AHEAD_MAX) {
+        Some(end) if table.first_at_least(address, end - 1, access.limit()).is_none() => {
+            to_window(address..end)
+        }
+        _ => old,
+    }
+}
+
 /// The private memory around a range that starts in it.
 fn private(from: usize, to: usize, shared: impl Iterator<Item = Range<usize>>) -> Range<usize> {
     let (mut start, mut end) = (0, 1 << ADDRESS_BITS);
@@ -84,10 +108,47 @@ pub unsafe extern "C" fn __dsm_load_window(addr: *mut u8, len: u64, window: *mut
     *window = look(addr as usize, len as usize, *window, Access::Read);
 }
 
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// As for [`__dsm_load_window`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_load_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8) {
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<Window>() };
+    let steps = (step as usize, count as usize);
+    *window = look_along(addr as usize, len as usize, steps, *window, Access::Read);
+}
+
 unsafe extern "C" {
     // In C, where a function can ask for its return address: calls the function below.
     pub(crate) fn __dsm_store_window(addr: *mut u8, len: u64, window: *mut u8);
     pub(crate) fn __dsm_overwrite_window(addr: *mut u8, len: u64, window: *mut u8);
+    pub(crate) fn __dsm_store_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8);
+}
+
+/// As [`dsm_rt_store_window`], for a walk.
+///
+/// # Safety
+/// As for [`__dsm_load_window`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_store_walk(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    window: *mut u8,
+    pc: usize,
+) {
+    if race::is_on() {
+        for i in 0..=count {
+            race::note_write((addr as u64).wrapping_add(i.wrapping_mul(step)) as usize, len as usize, pc);
+        }
+    }
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<Window>() };
+    let steps = (step as usize, count as usize);
+    *window = look_along(addr as usize, len as usize, steps, *window, Access::Write);
 }
 
 /// A store at return address `pc` asks.

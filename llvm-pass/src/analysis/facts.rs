@@ -139,10 +139,23 @@ pub struct Hull {
     pub start: ExprId,
     /// Expression of the length in bytes minus the size of the access.
     pub extent: ExprId,
+    /// Set if the loop's step is known only at run time: what start and extent say is true of steps forwards that leave no line out.
+    pub walk: Option<Walk>,
     /// Dimensions that leave lines out between their steps, at most [`MAX_STRIDES`].
     pub strides: Vec<Stride>,
     /// What must hold when the loop is entered for the hull to be exact; grows from loop to enclosing loop.
     pub conditions: Vec<Condition>,
+}
+
+/// The steps of a loop that may leave lines out, or go backwards.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Walk {
+    /// Expression of the distance in bytes, signed.
+    pub step: ExprId,
+    /// Expression of the number of steps.
+    pub count: ExprId,
+    /// Expression of the length in bytes of what one iteration touches, minus the size of the access.
+    pub extent: ExprId,
 }
 
 /// Dimensions that the runtime's entries for strided ranges take.

@@ -9,13 +9,16 @@
 //! A loop whose step is longer than the bytes of one iteration and a line leaves lines out. It becomes a *stride* of the
 //! hull: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each
 //! other, as long as counts and steps do not change in the outer ones.
+//!
+//! A loop whose step is known at run time only becomes the *walk* of its hull: if the step turns out to be forwards and short enough, the
+//! hull is one range; if not, the runtime looks at the bytes of each step. Further out, that it is short is a condition.
 
 use std::collections::HashMap;
 
 use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode, Value};
 
 use super::facts::{
-    Access, BlockId, Condition, ExprId, Hull, LoopFacts, LoopId, MAX_STRIDES, Stay, Stride, What,
+    Access, BlockId, Condition, ExprId, Hull, LoopFacts, LoopId, MAX_STRIDES, Stay, Stride, Walk, What,
 };
 use super::spans::Spanner;
 use super::{Collector, Function};
@@ -103,6 +106,8 @@ struct Bounds {
     start: Expr,
     extent: Expr,
     strides: Vec<(Expr, Expr)>,
+    /// Of the last loop only: to the loops around it, its steps are a condition.
+    walk: Option<Walk>,
     conditions: Vec<Condition>,
     /// Block that is executed once in each iteration of the next loop for which the guards hold.
     executed: Block,
@@ -145,7 +150,7 @@ impl Walker<'_> {
         let Some(start) = self.analyses.expr(pointer) else { return (hulls, Some(Stay::Irregular)) };
         let extent = self.analyses.int(self.context, 0);
         let executed = out.blocks[block];
-        let mut bounds = Bounds { start, extent, strides: vec![], conditions: vec![], executed };
+        let mut bounds = Bounds { start, extent, strides: vec![], walk: None, conditions: vec![], executed };
         let mut at = Some(inner);
         while let Some(level) = at
             && hulls.len() < MAX_LEVELS
@@ -172,7 +177,8 @@ impl Walker<'_> {
                 start: number(&mut out.exprs, bounds.start),
                 extent: number(&mut out.exprs, bounds.extent),
                 strides,
-                conditions: bounds.conditions.clone(),
+                walk: bounds.walk,
+                conditions: if bounds.walk.is_some() { vec![] } else { bounds.conditions.clone() },
             });
             at = out.facts.loops[level].parent;
         }
@@ -191,6 +197,7 @@ impl Walker<'_> {
         self.expander.is_safe(bounds.start, end)
             && self.expander.is_safe(bounds.extent, end)
             && bounds.strides.iter().all(|&(_, count)| self.expander.is_safe(count, end))
+            && bounds.walk.is_none_or(|w| safe(w.count))
             && bounds.conditions.iter().all(|c| match *c {
                 Condition::Guard { .. } | Condition::Valid { .. } => true,
                 Condition::Dense { step, extent, .. } => safe(step) && safe(extent),
@@ -201,7 +208,7 @@ impl Walker<'_> {
     fn widen(&self, out: &mut Function, level: LoopId, bounds: Bounds, size: u64) -> Result<Bounds, Stay> {
         let l = self.loops[level];
         let count = self.counts[level].ok_or(Stay::NoCount)?;
-        let Bounds { start, extent, mut strides, mut conditions, executed } = bounds;
+        let Bounds { start, extent, mut strides, mut conditions, executed, .. } = bounds;
         if !self.analyses.invariant(extent, l)
             || !self.invariant_conditions(out, &conditions, l)
             || !strides.iter().all(|&(_, repeats)| self.analyses.invariant(repeats, l))
@@ -211,7 +218,7 @@ impl Walker<'_> {
         self.guards(out, &mut conditions, executed, l).ok_or(Stay::Conditional)?;
         let executed = l.preheader().ok_or(Stay::NoCount)?;
         if self.analyses.invariant(start, l) {
-            return Ok(Bounds { start, extent, strides, conditions, executed });
+            return Ok(Bounds { start, extent, strides, walk: None, conditions, executed });
         }
         let (first, step) = self.analyses.recurrence(start, l).ok_or(Stay::Irregular)?;
         let slack = size + self.line_bytes - 1;
@@ -221,9 +228,14 @@ impl Walker<'_> {
                 return Err(Stay::Irregular);
             }
             let (step_id, extent_id) = (number(&mut out.exprs, step), number(&mut out.exprs, extent));
+            let walk = (conditions.is_empty() && strides.is_empty()).then(|| Walk {
+                step: step_id,
+                count: number(&mut out.exprs, count),
+                extent: extent_id,
+            });
             conditions.push(Condition::Dense { step: step_id, extent: extent_id, slack });
             let extent = self.analyses.add(extent, self.analyses.mul(count, step));
-            return Ok(Bounds { start: first, extent, strides, conditions, executed });
+            return Ok(Bounds { start: first, extent, strides, walk, conditions, executed });
         };
         let width = constant.unsigned_abs();
         if width >= MAX_STEP {
@@ -242,7 +254,7 @@ impl Walker<'_> {
             // Where the length is known at run time only, the runtime finds out whether the rows touch each other.
             _ if strides.len() < MAX_STRIDES => {
                 strides.push((magnitude, count));
-                return Ok(Bounds { start, extent, strides, conditions, executed });
+                return Ok(Bounds { start, extent, strides, walk: None, conditions, executed });
             }
             Some(_) => return Err(Stay::Bounds),
             None => {
@@ -251,7 +263,7 @@ impl Walker<'_> {
             }
         }
         let extent = self.analyses.add(extent, self.analyses.mul(count, magnitude));
-        Ok(Bounds { start, extent, strides, conditions, executed })
+        Ok(Bounds { start, extent, strides, walk: None, conditions, executed })
     }
 
     fn invariant_conditions(&self, out: &Function, conditions: &[Condition], l: Loop) -> bool {

@@ -11,18 +11,24 @@
 //! the check in the preheader of the inner loop, whose hull needs no conditions. The flag is computed in a block that
 //! dominates the inner one and its conditions do not change in the outer loop.
 //!
+//! A hull with a walk is tested as if its steps left no line out. That is more than enough where they go forwards: every line between the
+//! first and the last is found valid. Where they go backwards the test fails by the sign of the step. What a failed test calls looks at
+//! the step first, and then at the lines that are really accessed.
+//!
 //! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no
 //! line that is not touched. A check for stores covers loads inside its bytes.
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId, Object, Stride};
+use crate::analysis::facts::{
+    Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId, Object, Stride, Walk,
+};
 use crate::options::Options;
 
 use super::{Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck, number_flag};
 
 /// Hulls that can be compared: same loop, same start up to a constant, same extent and strides.
-type Family = (LoopId, Key, ExprId, Vec<Stride>, Vec<Condition>);
+type Family = (LoopId, Key, ExprId, Vec<Stride>, Option<Walk>, Vec<Condition>);
 
 struct Member<'a> {
     lo: i64,
@@ -70,7 +76,7 @@ pub(crate) fn apply(
 }
 
 fn family(hull: &Hull) -> Family {
-    (hull.over, hull.start_key, hull.extent, hull.strides.clone(), hull.conditions.clone())
+    (hull.over, hull.start_key, hull.extent, hull.strides.clone(), hull.walk, hull.conditions.clone())
 }
 
 /// The outermost hull that needs no conditions, and the outermost one that does.
@@ -81,7 +87,8 @@ fn choose<'h>(
 ) -> Option<(&'h Hull, Option<&'h Hull>)> {
     let strides = options.enabled("stride");
     let quiet = || {
-        let fits = move |h: &&Hull| !facts.loops[h.over].syncs && (strides || h.strides.is_empty());
+        let simple = |h: &Hull| h.strides.is_empty() && h.walk.is_none();
+        let fits = move |h: &&Hull| !facts.loops[h.over].syncs && (strides || simple(h));
         hulls.iter().take_while(fits)
     };
     let sure = quiet().take_while(|h| h.conditions.is_empty()).last()?;
@@ -102,6 +109,7 @@ fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
         delta: member.lo - member.origin,
         extent: hull.extent,
         strides: hull.strides.clone(),
+        walk: hull.walk,
         length: (member.hi - member.lo) as u64,
         guarded,
         object: member.object,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::facts::{
     Access, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Object, Private,
-    Range, Site, Stay, Stride, ValueId, What,
+    Range, Site, Stay, Stride, ValueId, Walk, What,
 };
 use crate::options::Options;
 
@@ -109,6 +109,8 @@ pub struct LoopCheck {
     pub extent: ExprId,
     /// Where the range is repeated.
     pub strides: Vec<Stride>,
+    /// Steps known at run time only: the range is what they cover if they leave no line out.
+    pub walk: Option<Walk>,
     /// Further bytes.
     pub length: u64,
     /// When it is made.

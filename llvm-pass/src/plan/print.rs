@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Condition, Kind, Length, Stride};
+use crate::analysis::facts::{Condition, Kind, Length, Stride, Walk};
 
 use super::stack::Source;
 use super::{Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
@@ -51,6 +51,9 @@ impl Display for LoopCheck {
         write!(f, "loop {over} {what} range [e{start}{delta:+}, e{extent} + {length})")?;
         for Stride { step, count } in &self.strides {
             write!(f, " and e{count} times e{step} on")?;
+        }
+        if let Some(Walk { step, count, extent }) = self.walk {
+            write!(f, " in e{count} steps of e{step} after e{extent} + {length}")?;
         }
         write!(f, " for {covers}")?;
         match self.guarded {

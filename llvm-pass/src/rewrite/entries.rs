@@ -64,7 +64,7 @@ fn decorate(function: Value, name: &str) {
     if !["__dsm_new", "__dsm_new_aligned"].contains(&name) {
         function.add_function_attribute("nounwind");
     }
-    let checks = ["_miss", "_range", "_window", "_grid", "_ready", "_str"];
+    let checks = ["_miss", "_range", "_window", "_walk", "_grid", "_ready", "_str"];
     if checks.iter().any(|end| name.ends_with(end)) {
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");

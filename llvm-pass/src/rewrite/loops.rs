@@ -5,6 +5,7 @@
 //!             w = the 8 state bytes from `first` on, shifted left so that only those of the range remain
 //! together:   bad = (OR of w, loads masked to states >= READ_LIMIT) != 0, or (OR of more) > 7
 //!             br bad, rare -> the range entries, one after the other
+//! walk:       bad if the step is negative
 //! window:     bad = start < window.start or start + length > window.end, by the signs of two differences
 //! unless:     the test is jumped over if all its flags are set
 //! ```
@@ -28,10 +29,19 @@ struct Range {
     length: Value,
     /// Step and count of each.
     strides: Vec<(Value, Value)>,
+    walk: Option<Walk>,
     kind: Kind,
     flag: Option<Value>,
     /// Two addresses on the native stack.
     window: Option<Value>,
+}
+
+/// Steps that may leave lines out.
+struct Walk {
+    step: Value,
+    count: Value,
+    /// Bytes of one.
+    length: Value,
 }
 
 /// Ranges that are tested together, before the terminator of a preheader.
@@ -86,8 +96,14 @@ fn range(
     let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
     let strides: Vec<(Value, Value)> =
         check.strides.iter().map(|s| (expand(s.step), expand(s.count))).collect();
+    let walk = check.walk.map(|w| (expand(w.step), expand(w.count), expand(w.extent)));
     builder.before(before).locate_as(before);
     let start = builder.offset(start, i64_type.constant(check.delta as u64));
+    let walk = walk.map(|(step, count, extent)| Walk {
+        step,
+        count,
+        length: builder.add(extent, i64_type.constant(check.length)),
+    });
     // Where the conditions do not hold the address may be garbage: the test looks at the line of null, which is valid.
     let none = i64_type.constant(0);
     let (start, extent, strides) = match check.guarded {
@@ -104,7 +120,7 @@ fn range(
         Guarded::Always | Guarded::If(_) => None,
     };
     let window = check.window.map(|at| window(emitter, facts, at));
-    Range { start, length, strides, kind: check.kind, flag, window }
+    Range { start, length, strides, walk, kind: check.kind, flag, window }
 }
 
 /// A window that is emptied at the end of a preheader.
@@ -183,6 +199,7 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     builder.at_end(miss).locate_as(before);
     for range in dense {
         match range.window {
+            _ if range.walk.is_some() => walked(emitter, range),
             Some(window) => {
                 let entry = match range.kind {
                     Kind::Load => "__dsm_load_window",
@@ -199,11 +216,26 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     builder.br(tail);
 }
 
+/// The runtime looks at the steps.
+fn walked(emitter: &Emitter<'_>, range: &Range) {
+    let Some(Walk { step, count, length }) = range.walk else { return };
+    let Some(window) = range.window else { return call_grid(emitter, range, length, &[(step, count)]) };
+    let entry = match range.kind {
+        Kind::Load => "__dsm_load_walk",
+        Kind::Store => "__dsm_store_walk",
+    };
+    emitter.builder.call_fn(emitter.entries.get(entry), &[range.start, length, step, count, window]);
+}
+
 /// A range with strides is left to the runtime.
 fn grid(emitter: &Emitter<'_>, range: &Range) {
+    call_grid(emitter, range, range.length, &range.strides);
+}
+
+fn call_grid(emitter: &Emitter<'_>, range: &Range, length: Value, strides: &[(Value, Value)]) {
     let none = emitter.builder.context.i64().constant(0);
-    let mut arguments = vec![range.start, range.length];
-    let strides = range.strides.iter().copied().chain(std::iter::repeat((none, none)));
+    let mut arguments = vec![range.start, length];
+    let strides = strides.iter().copied().chain(std::iter::repeat((none, none)));
     arguments.extend(strides.take(MAX_STRIDES).flat_map(|(step, count)| [step, count]));
     let entry = match range.kind {
         Kind::Load => "__dsm_load_grid",
@@ -216,9 +248,11 @@ fn test(emitter: &Emitter<'_>, before: Value, ranges: &[&Range]) -> Value {
     let builder = emitter.builder;
     builder.before(before).locate_as(before);
     let (in_windows, in_table): (Vec<&Range>, Vec<&Range>) = ranges.iter().partition(|r| r.window.is_some());
+    let backwards = ranges.iter().filter_map(|r| r.walk.as_ref()).map(|w| w.step);
     let bad = in_windows
         .into_iter()
         .map(|r| outside(emitter, r, r.window.expect("these have one")))
+        .chain(backwards)
         .reduce(|x, y| builder.or(x, y))
         .map(|signs| builder.icmp(IntPredicate::LLVMIntSLT, signs, builder.context.i64().constant(0)));
     let table = (!in_table.is_empty()).then(|| states_refuse(emitter, &in_table));

@@ -41,6 +41,11 @@ macro_rules! for_each_entry {
             fn __dsm_load_window(addr: ptr, len: i64, window: ptr) -> void;
             /// As `__dsm_store_range`, with a window of writable memory.
             fn __dsm_store_window(addr: ptr, len: i64, window: ptr) -> void;
+            /// As `__dsm_load_window` for `len` bytes at `addr + i * step`, `i` up to `count` inclusive, for a step that may go backwards. The window
+            /// may stay as it was.
+            fn __dsm_load_walk(addr: ptr, len: i64, step: i64, count: i64, window: ptr) -> void;
+            /// As `__dsm_load_walk`, with a window of writable memory.
+            fn __dsm_store_walk(addr: ptr, len: i64, step: i64, count: i64, window: ptr) -> void;
             /// As `__dsm_overwrite_range`, with a window of writable memory.
             fn __dsm_overwrite_window(addr: ptr, len: i64, window: ptr) -> void;
             /// In builds that count (`-fdsm-count`): so many accesses are about to be executed, `shared` of them possibly to shared memory,
