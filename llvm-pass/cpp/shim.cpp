@@ -1,11 +1,13 @@
 // What LLVM's C API lacks: pass registration, function analyses, a few edits. Opaque handles, {pointer,
 // length} strings, no exceptions, no C++ types across the boundary. Nothing is decided here.
 #include "llvm-c/Core.h"
+#include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -92,6 +94,7 @@ struct Analyses {
   DominatorTree &DT;
   LoopInfo &LI;
   ScalarEvolution &SE;
+  AAResults &AA;
   const DataLayout &DL;
 };
 
@@ -210,7 +213,7 @@ void *dsm_shim_analyses(void *ManagerPtr, LLVMValueRef FunctionRef) {
   auto &F = *cast<Function>(unwrap(FunctionRef));
   auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(*F.getParent()).getManager();
   return new Analyses{FAM.getResult<DominatorTreeAnalysis>(F), FAM.getResult<LoopAnalysis>(F),
-                      FAM.getResult<ScalarEvolutionAnalysis>(F), F.getDataLayout()};
+                      FAM.getResult<ScalarEvolutionAnalysis>(F), FAM.getResult<AAManager>(F), F.getDataLayout()};
 }
 
 void dsm_shim_analyses_free(void *A) { delete static_cast<Analyses *>(A); }
@@ -273,6 +276,30 @@ LLVMBasicBlockRef dsm_shim_loop_exiting(void *L) { return wrap(loop(L)->getExiti
 int dsm_shim_loop_contains(void *L, LLVMBasicBlockRef B) { return loop(L)->contains(unwrap(B)); }
 int dsm_shim_dominates(void *A, LLVMBasicBlockRef X, LLVMBasicBlockRef Y) {
   return static_cast<Analyses *>(A)->DT.dominates(unwrap(X), unwrap(Y));
+}
+
+// Writes the instructions of a loop that may read what a store in it stores to, in any iterations, to Out and returns their number. -1 if
+// there are more than Max, or if control may not get from some instruction to the next (exceptions, exits).
+int dsm_shim_loop_readers(void *A, void *L, LLVMValueRef StoreRef, LLVMValueRef *Out, unsigned Max) {
+  auto *An = static_cast<Analyses *>(A);
+  auto Place = MemoryLocation::get(cast<StoreInst>(unwrap(StoreRef)))
+                   .getWithNewSize(LocationSize::beforeOrAfterPointer());
+  // Scopes that are declared in the loop say nothing of two iterations.
+  Place.AATags.Scope = Place.AATags.NoAlias = nullptr;
+  BatchAAResults AA(An->AA);
+  AA.enableCrossIterationMode();
+  unsigned Count = 0;
+  for (BasicBlock *B : loop(L)->blocks())
+    for (Instruction &I : *B) {
+      if (!isGuaranteedToTransferExecutionToSuccessor(&I))
+        return -1;
+      if (!I.mayReadFromMemory() || !isRefSet(AA.getModRefInfo(&I, Place)))
+        continue;
+      if (Count == Max)
+        return -1;
+      Out[Count++] = wrap(&I);
+    }
+  return Count;
 }
 
 // ---- scalar evolution: expressions are opaque and uniqued ----

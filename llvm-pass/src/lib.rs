@@ -130,6 +130,11 @@ fn remarks(found: &analysis::Function, plan: &plan::FunctionPlan) {
         if hoisted > 0 {
             handle.remark("Hoisted", &format!("checks of {hoisted} accesses moved in front of the loop"));
         }
+        let overwritten = plan.loop_checks.iter().filter(|c| c.over == id && c.overwrites).count();
+        if overwritten > 0 {
+            let text = format!("ranges that are overwritten, and not fetched: {overwritten}");
+            handle.remark("Overwritten", &text);
+        }
         if versioned > 0 {
             let text =
                 format!("two versions of the loop, one of them without checks of {versioned} accesses");

@@ -6,8 +6,19 @@ use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
 
 /// Names that `disable=` takes.
-pub const SWITCHES: &[&str] =
-    &["invariant", "linear", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
+pub const SWITCHES: &[&str] = &[
+    "invariant",
+    "linear",
+    "merge",
+    "available",
+    "hoist",
+    "nest",
+    "window",
+    "stride",
+    "version",
+    "flags",
+    "overwrite",
+];
 
 /// Settings of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -22,7 +22,7 @@ define void @f(ptr %p, ptr %q, ptr %file, i64 %n, i64 %m, i32 %k) {
 ; CHECK: call ptr @__stpncpy_chk
 ; CHECK: call i64 @__recv_chk
 ; CHECK-DAG: call void @__dsm_load_range(ptr %q, i64 %n)
-; CHECK-DAG: call void @__dsm_store_range(ptr %p, i64 %n)
+; CHECK-DAG: call void @__dsm_overwrite_range(ptr %p, i64 %n)
 ; CHECK-DAG: call void @__dsm_store_range(ptr %p, i64 [[LINE]])
 ; CHECK-DAG: call void @__dsm_store_range(ptr %p, i64 [[BYTES]])
 ; CHECK-DAG: call void @__dsm_load_range(ptr %q, i64 7)

@@ -6,7 +6,7 @@ define void @f(ptr %p, i64 %n) {
 ; CHECK-LABEL: define void @f
 ; CHECK: ph:
 ; CHECK: %[[COUNT:.*]] = add i64 %n, -1
-; CHECK: call void @__dsm_store_grid(ptr %p, i64 8, i64 4800, i64 %[[COUNT]], i64 0, i64 0)
+; CHECK: call void @__dsm_overwrite_grid(ptr %p, i64 8, i64 4800, i64 %[[COUNT]], i64 0, i64 0)
 ; CHECK: loop:
 ; CHECK-NOT: load atomic
 ; CHECK: store double

@@ -5,7 +5,7 @@ target triple = "x86_64-pc-linux-gnu"
 define void @f(ptr %p, i64 %height, i64 %width) {
 ; CHECK-LABEL: define void @f
 ; CHECK: entry:
-; CHECK: call void @__dsm_store_grid(ptr %p, i64 %{{.*}}, i64 80000, i64 %{{.*}}, i64 0, i64 0)
+; CHECK: call void @__dsm_overwrite_grid(ptr %p, i64 %{{.*}}, i64 80000, i64 %{{.*}}, i64 0, i64 0)
 ; CHECK: rows:
 ; CHECK-NOT: __dsm_
 ; CHECK: ret void

@@ -9,7 +9,7 @@ define void @f(ptr %d, ptr %s, i64 %n) {
 ; CHECK: select
 ; CHECK: call void @llvm.memcpy
 ; CHECK-DAG: call void @__dsm_load_range(ptr %s, i64 %n)
-; CHECK-DAG: call void @__dsm_store_range(ptr %d, i64 %n)
+; CHECK-DAG: call void @__dsm_overwrite_range(ptr %d, i64 %n)
   call void @llvm.memcpy.p0.p0.i64(ptr %d, ptr %s, i64 %n, i1 false)
   ret void
 }

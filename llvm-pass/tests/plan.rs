@@ -123,6 +123,7 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
         strides: vec![],
         walk: None,
         conditions: conditions.to_vec(),
+        fills: None,
     };
     let dense = [Condition::Dense { step: 3, extent: 6, slack: 71 }];
     let walk = |kind, offset| {

@@ -10,6 +10,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: remark: {{.*}}checks of 1 accesses moved in front of the loop
 ; CHECK: remark: {{.*}}two versions of the loop, one of them without checks of 1 accesses
 ; CHECK: remark: {{.*}}a check stays in the loop: its address is no linear function of the iteration
+; CHECK: remark: {{.*}}ranges that are overwritten, and not fetched: 1
 define void @f(ptr %index, i64 %n, ptr %list) {
 entry:
   br label %loop
@@ -29,6 +30,20 @@ walk:
   %c1 = add nuw nsw i64 %c, 1
   %again = icmp slt i64 %c1, %n
   br i1 %again, label %walk, label %exit
+exit:
+  ret void
+}
+
+define void @g(i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %q = getelementptr inbounds i64, ptr @p, i64 %i
+  store i64 0, ptr %q, align 8
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %j, %n
+  br i1 %more, label %loop, label %exit
 exit:
   ret void
 }

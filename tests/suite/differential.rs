@@ -55,6 +55,7 @@ programs! {
     cxx_memory
     cxx_mutex
     cxx_objects
+    cxx_overwrite
     cxx_streams
     cxx_threads
     descriptors
@@ -69,6 +70,7 @@ programs! {
     f_loops
     f_modules
     f_objects
+    f_overwrite
     f_procedures
     f_several_files
     f_stop
@@ -103,6 +105,7 @@ programs! {
     mem_functions
     ordered
     orphaned
+    overwrite
     parallel_clauses
     plain_c
     printf_shared

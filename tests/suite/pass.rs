@@ -15,12 +15,23 @@ use std::process::Command;
 use std::time::Duration;
 
 /// What `-fdsm-disable` takes.
-const SWITCHES: [&str; 10] =
-    ["invariant", "linear", "merge", "available", "hoist", "nest", "window", "stride", "version", "flags"];
+const SWITCHES: [&str; 11] = [
+    "invariant",
+    "linear",
+    "merge",
+    "available",
+    "hoist",
+    "nest",
+    "window",
+    "stride",
+    "version",
+    "flags",
+    "overwrite",
+];
 
 /// Programs with all kinds of accesses, one of which each switch is tried on at each level.
-const PROGRAMS: [&str; 7] =
-    ["strided", "gather", "stencil", "short_neighbours", "hash_table", "f_loops", "f_walks"];
+const PROGRAMS: [&str; 8] =
+    ["strided", "gather", "stencil", "short_neighbours", "hash_table", "f_loops", "f_walks", "overwrite"];
 
 fn directory(name: &str) -> PathBuf {
     let directory = toolchain::scratch().join("pass").join(name);

@@ -88,7 +88,12 @@ impl Reader<'_> {
             true => None,
             false => self.private(operand),
         };
-        Range { kind, argument, length, private }
+        Range { kind, argument, length, fills: false, private }
+    }
+
+    /// Of a call that stores to all of it.
+    fn filled(&self, call: Value, argument: u32, length: Length) -> Range {
+        Range { fills: true, ..self.range(call, Kind::Store, argument, length) }
     }
 
     fn call(&self, call: Value) -> Vec<What> {
@@ -136,10 +141,11 @@ impl Reader<'_> {
             _ => Length::Arg(2),
         };
         if name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove") {
-            return ranges(&[(Kind::Load, 1, length()), (Kind::Store, 0, length())]);
+            let from = self.range(call, Kind::Load, 1, length());
+            return vec![What::Ranges(vec![from, self.filled(call, 0, length())])];
         }
         if name.starts_with("llvm.memset") {
-            return ranges(&[(Kind::Store, 0, length())]);
+            return vec![What::Ranges(vec![self.filled(call, 0, length())])];
         }
         if name.starts_with("llvm.init.trampoline") {
             return ranges(&[(Kind::Store, 0, Length::Bytes(TRAMPOLINE_BYTES))]);
@@ -275,7 +281,10 @@ impl Reader<'_> {
             {
                 return self.external(call, name);
             }
-            ranges.push(self.range(call, kind, argument, length));
+            ranges.push(match kind {
+                Kind::Store if function.fills => self.filled(call, argument, length),
+                _ => self.range(call, kind, argument, length),
+            });
         }
         let fixed = match function.format {
             Format::None => Some((0, vec![])),

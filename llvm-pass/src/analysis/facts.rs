@@ -145,6 +145,9 @@ pub struct Hull {
     pub strides: Vec<Stride>,
     /// What must hold when the loop is entered for the hull to be exact; grows from loop to enclosing loop.
     pub conditions: Vec<Condition>,
+    /// Set for stores that overwrite, see `analysis::overwrite`: no byte of the dense part is left out if at least so many bytes side by side are
+    /// stored to in each iteration.
+    pub fills: Option<u64>,
 }
 
 /// The steps of a loop that may leave lines out, or go backwards.
@@ -279,6 +282,8 @@ pub struct Range {
     pub argument: u32,
     /// How long.
     pub length: Length,
+    /// Every byte is stored to; what is read, it was made valid for before.
+    pub fills: bool,
     /// Set if it needs no check.
     pub private: Option<Private>,
 }

@@ -18,8 +18,9 @@ use std::collections::HashMap;
 use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode, Value};
 
 use super::facts::{
-    Access, BlockId, Condition, ExprId, Hull, LoopFacts, LoopId, MAX_STRIDES, Stay, Stride, Walk, What,
+    Access, BlockId, Condition, ExprId, Hull, Kind, LoopFacts, LoopId, MAX_STRIDES, Stay, Stride, Walk, What,
 };
+use super::overwrite::overwrites;
 use super::spans::Spanner;
 use super::{Collector, Function};
 
@@ -76,8 +77,9 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
             if let What::Access(access) = &mut event.what
                 && access.private.is_none()
             {
-                let pointer = out.sites[event.site as usize].operand(access.operand);
-                (access.hulls, access.stay) = walker.hulls(out, collector, id, inner, pointer, access);
+                let instruction = out.sites[event.site as usize];
+                let pointer = instruction.operand(access.operand);
+                (access.hulls, access.stay) = walker.hulls(out, collector, id, inner, instruction, access);
                 walker.spanner(collector.module()).look(out, inner, pointer, access);
             }
         }
@@ -111,6 +113,8 @@ struct Bounds {
     conditions: Vec<Condition>,
     /// Block that is executed once in each iteration of the next loop for which the guards hold.
     executed: Block,
+    /// See [`Hull::fills`].
+    fills: Option<u64>,
 }
 
 impl Walker<'_> {
@@ -143,14 +147,18 @@ impl Walker<'_> {
         collector: &mut Collector<'_>,
         block: BlockId,
         inner: LoopId,
-        pointer: Value,
+        instruction: Value,
         access: &Access,
     ) -> (Vec<Hull>, Option<Stay>) {
         let mut hulls = Vec::new();
-        let Some(start) = self.analyses.expr(pointer) else { return (hulls, Some(Stay::Irregular)) };
+        let Some(start) = self.analyses.expr(instruction.operand(access.operand)) else {
+            return (hulls, Some(Stay::Irregular));
+        };
         let extent = self.analyses.int(self.context, 0);
         let executed = out.blocks[block];
-        let mut bounds = Bounds { start, extent, strides: vec![], walk: None, conditions: vec![], executed };
+        let fills = (access.kind == Kind::Store).then_some(0);
+        let mut bounds =
+            Bounds { start, extent, strides: vec![], walk: None, conditions: vec![], executed, fills };
         let mut at = Some(inner);
         while let Some(level) = at
             && hulls.len() < MAX_LEVELS
@@ -159,6 +167,9 @@ impl Walker<'_> {
                 Ok(next) => next,
                 Err(why) => return (hulls, Some(why)),
             };
+            let module = collector.module();
+            bounds.fills =
+                bounds.fills.filter(|_| overwrites(self.analyses, module, self.loops[level], instruction));
             if !self.expandable(out, &bounds) {
                 return (hulls, Some(Stay::Bounds));
             }
@@ -179,6 +190,7 @@ impl Walker<'_> {
                 strides,
                 walk: bounds.walk,
                 conditions: if bounds.walk.is_some() { vec![] } else { bounds.conditions.clone() },
+                fills: bounds.fills,
             });
             at = out.facts.loops[level].parent;
         }
@@ -208,7 +220,7 @@ impl Walker<'_> {
     fn widen(&self, out: &mut Function, level: LoopId, bounds: Bounds, size: u64) -> Result<Bounds, Stay> {
         let l = self.loops[level];
         let count = self.counts[level].ok_or(Stay::NoCount)?;
-        let Bounds { start, extent, mut strides, mut conditions, executed, .. } = bounds;
+        let Bounds { start, extent, mut strides, mut conditions, executed, fills, .. } = bounds;
         if !self.analyses.invariant(extent, l)
             || !self.invariant_conditions(out, &conditions, l)
             || !strides.iter().all(|&(_, repeats)| self.analyses.invariant(repeats, l))
@@ -218,7 +230,7 @@ impl Walker<'_> {
         self.guards(out, &mut conditions, executed, l).ok_or(Stay::Conditional)?;
         let executed = l.preheader().ok_or(Stay::NoCount)?;
         if self.analyses.invariant(start, l) {
-            return Ok(Bounds { start, extent, strides, walk: None, conditions, executed });
+            return Ok(Bounds { start, extent, strides, walk: None, conditions, executed, fills });
         }
         let (first, step) = self.analyses.recurrence(start, l).ok_or(Stay::Irregular)?;
         let slack = size + self.line_bytes - 1;
@@ -235,7 +247,7 @@ impl Walker<'_> {
             });
             conditions.push(Condition::Dense { step: step_id, extent: extent_id, slack });
             let extent = self.analyses.add(extent, self.analyses.mul(count, step));
-            return Ok(Bounds { start: first, extent, strides, walk, conditions, executed });
+            return Ok(Bounds { start: first, extent, strides, walk, conditions, executed, fills: None });
         };
         let width = constant.unsigned_abs();
         if width >= MAX_STEP {
@@ -248,22 +260,24 @@ impl Walker<'_> {
             self.analyses.add(first, self.analyses.mul(count, back))
         };
         let magnitude = self.analyses.int(self.context, width as i64);
-        match self.analyses.constant(extent) {
-            Some(known) if width <= slack.saturating_add(known.max(0) as u64) => {}
-            _ if width <= slack => {}
+        let longer = |covered: u64| fills.map(|least| least.max(width.saturating_sub(covered)));
+        let fills = match self.analyses.constant(extent).map(|known| known.max(0) as u64) {
+            Some(known) if width <= slack.saturating_add(known) => longer(known),
+            _ if width <= slack => longer(0),
             // Where the length is known at run time only, the runtime finds out whether the rows touch each other.
             _ if strides.len() < MAX_STRIDES => {
                 strides.push((magnitude, count));
-                return Ok(Bounds { start, extent, strides, walk: None, conditions, executed });
+                return Ok(Bounds { start, extent, strides, walk: None, conditions, executed, fills });
             }
             Some(_) => return Err(Stay::Bounds),
             None => {
                 let (step, extent) = (number(&mut out.exprs, magnitude), number(&mut out.exprs, extent));
                 conditions.push(Condition::Dense { step, extent, slack });
+                None
             }
-        }
+        };
         let extent = self.analyses.add(extent, self.analyses.mul(count, magnitude));
-        Ok(Bounds { start, extent, strides, walk: None, conditions, executed })
+        Ok(Bounds { start, extent, strides, walk: None, conditions, executed, fills })
     }
 
     fn invariant_conditions(&self, out: &Function, conditions: &[Condition], l: Loop) -> bool {

@@ -15,6 +15,7 @@ pub mod linear;
 pub mod loops;
 pub mod names;
 pub mod openmp;
+pub mod overwrite;
 pub mod pointer;
 pub mod spans;
 pub mod sync;

@@ -25,6 +25,8 @@ unsafe extern "C" {
     fn dsm_shim_loop_exiting(l: Raw) -> LLVMBasicBlockRef;
     fn dsm_shim_loop_contains(l: Raw, block: LLVMBasicBlockRef) -> c_int;
     fn dsm_shim_dominates(analyses: Raw, x: LLVMBasicBlockRef, y: LLVMBasicBlockRef) -> c_int;
+    fn dsm_shim_loop_readers(a: Raw, l: Raw, store: LLVMValueRef, out: *mut LLVMValueRef, most: u32)
+    -> c_int;
     fn dsm_shim_scev(analyses: Raw, value: LLVMValueRef) -> RawExpr;
     fn dsm_shim_backedge_count(analyses: Raw, l: Raw) -> RawExpr;
     fn dsm_shim_recurrence(a: Raw, s: RawExpr, l: Raw, start: *mut RawExpr, step: *mut RawExpr) -> c_int;
@@ -187,6 +189,17 @@ impl Analyses {
     pub fn dominates(&self, x: Block, y: Block) -> bool {
         // SAFETY: live handles.
         unsafe { dsm_shim_dominates(self.0, x.0, y.0) != 0 }
+    }
+
+    /// The instructions of a loop that may read, in any iteration, what a store in it stores to. `None` if there are too many, or if the loop may be left
+    /// in the middle of a block.
+    pub fn loop_readers(&self, l: Loop, store: Value) -> Option<Vec<Value>> {
+        let mut out = [std::ptr::null_mut(); 8];
+        // SAFETY: live handles; callers pass stores; `out` has the stated room, of which the first `count` are set.
+        let count =
+            unsafe { dsm_shim_loop_readers(self.0, l.0, store.0, out.as_mut_ptr(), out.len() as u32) };
+        let count = usize::try_from(count).ok()?;
+        Some(out[..count].iter().map(|&raw| Value(raw)).collect())
     }
 
     /// Expression of an integer or pointer value.

@@ -16,7 +16,8 @@
 //! the step first, and then at the lines that are really accessed.
 //!
 //! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no
-//! line that is not touched. A check for stores covers loads inside its bytes.
+//! line that is not touched. A check for stores covers loads inside its bytes. It says that they overwrite all of it if each of the stores overwrites, and no
+//! byte lies between theirs (see `analysis::overwrite`). Switch: `overwrite`.
 
 use std::collections::BTreeMap;
 
@@ -40,6 +41,22 @@ struct Member<'a> {
     object: Option<Object>,
     sure: &'a Hull,
     wide: Option<&'a Hull>,
+    fills: Fills,
+}
+
+/// [`Hull::fills`] of the two hulls.
+#[derive(Clone, Copy, Default)]
+struct Fills {
+    sure: Option<u64>,
+    wide: Option<u64>,
+}
+
+impl Fills {
+    /// Of two stores' bytes together.
+    fn with(self, other: Fills) -> Fills {
+        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.max(b));
+        Fills { sure: both(self.sure, other.sure), wide: both(self.wide, other.wide) }
+    }
 }
 
 /// Marks hoisted accesses, takes them out of `items` and adds the loops' checks.
@@ -63,6 +80,10 @@ pub(crate) fn apply(
             object: item.access.object,
             sure,
             wide,
+            fills: match options.enabled("overwrite") {
+                true => Fills { sure: sure.fills, wide: wide.and_then(|w| w.fills) },
+                false => Fills::default(),
+            },
         };
         families.entry((family(sure), wide.map(family))).or_default().push(member);
         false
@@ -101,7 +122,8 @@ fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
         let flag = Flag { preheader: preheader(facts, wide), conditions: wide.conditions.clone() };
         (wide, number_flag(&mut plan.flags, flag))
     });
-    let check = |hull: &Hull, guarded| LoopCheck {
+    let length = (member.hi - member.lo) as u64;
+    let check = |hull: &Hull, fills: Option<u64>, guarded| LoopCheck {
         over: hull.over,
         preheader: preheader(facts, hull),
         kind: member.kind,
@@ -110,17 +132,18 @@ fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
         extent: hull.extent,
         strides: hull.strides.clone(),
         walk: hull.walk,
-        length: (member.hi - member.lo) as u64,
+        length,
         guarded,
         object: member.object,
         window: None,
         covers: member.covers,
+        overwrites: fills.is_some_and(|least| least <= length),
     };
     if let Some((wide, at)) = flag {
-        plan.loop_checks.push(check(wide, Guarded::If(at)));
+        plan.loop_checks.push(check(wide, member.fills.wide, Guarded::If(at)));
     }
     let guarded = flag.map_or(Guarded::Always, |(_, at)| Guarded::Unless(at));
-    plan.loop_checks.push(check(member.sure, guarded));
+    plan.loop_checks.push(check(member.sure, member.fills.sure, guarded));
 }
 
 fn preheader(facts: &FunctionFacts, hull: &Hull) -> usize {
@@ -134,6 +157,8 @@ fn unite(members: Vec<Member<'_>>, line: i64) -> Vec<Member<'_>> {
         let list = if member.kind == Kind::Store { &mut stores } else { &mut loads };
         match list.last_mut() {
             Some(last) if member.lo <= last.hi.saturating_add(line - 1) => {
+                last.fills =
+                    if member.lo <= last.hi { last.fills.with(member.fills) } else { Fills::default() };
                 last.hi = last.hi.max(member.hi);
                 last.covers += member.covers;
                 last.object = last.object.filter(|_| last.object == member.object);

@@ -121,6 +121,8 @@ pub struct LoopCheck {
     pub window: Option<BlockId>,
     /// Number of accesses that rely on it.
     pub covers: u32,
+    /// All of it is stored to, and not read before.
+    pub overwrites: bool,
 }
 
 /// Condition of a loop's check; the numbers index [`FunctionPlan::flags`].
@@ -229,6 +231,8 @@ pub struct Counters {
     pub loop_checks: u64,
     /// Of these, with a window.
     pub windows: u64,
+    /// Of these, before stores that overwrite all of it.
+    pub overwrites: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
     /// Loops with two versions.
@@ -237,6 +241,8 @@ pub struct Counters {
     pub atomics: u64,
     /// Range checks before calls.
     pub ranges: u64,
+    /// Of these, before calls that overwrite all of it.
+    pub filled: u64,
     /// Variables on the shared stack.
     pub stack_slots: u64,
 }
@@ -265,7 +271,8 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
                 What::Atomic(None) => plan.atomics.push(site),
                 What::Ranges(ranges) => {
                     let shared = ranges.iter().filter(|r| r.private.is_none());
-                    plan.ranges.extend(shared.map(|r| (site, r.clone())));
+                    let fills = |r: &Range| r.fills && options.enabled("overwrite");
+                    plan.ranges.extend(shared.map(|r| (site, Range { fills: fills(r), ..r.clone() })));
                 }
                 What::Format(format) => plan.formats.push((site, *format)),
                 What::Unsupported(text) => plan.notes.push((site, Note::Unsupported, text.clone())),
@@ -330,8 +337,10 @@ impl FunctionPlan {
         }
         totals.loop_checks += self.loop_checks.len() as u64;
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
+        totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites).count() as u64;
         totals.versions += self.versions.len() as u64;
         totals.atomics += self.atomics.len() as u64;
+        totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;
         totals.ranges += (self.ranges.len() + self.formats.len()) as u64;
         totals.stack_slots += (self.stack.slots.len() + self.stack.dynamic.len()) as u64;
     }

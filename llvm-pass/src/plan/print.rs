@@ -55,7 +55,7 @@ impl Display for LoopCheck {
         if let Some(Walk { step, count, extent }) = self.walk {
             write!(f, " in e{count} steps of e{step} after e{extent} + {length}")?;
         }
-        write!(f, " for {covers}")?;
+        write!(f, " for {covers}{}", if self.overwrites { ", overwritten" } else { "" })?;
         match self.guarded {
             Guarded::Always => Ok(()),
             Guarded::If(flag) => write!(f, " if flag {flag}"),
@@ -149,7 +149,14 @@ impl Display for FunctionPlan {
             )?;
         }
         for (site, range) in &self.ranges {
-            writeln!(f, "  range #{site} {} arg{} {}", kind(range.kind), range.argument, range.length)?;
+            let filled = if range.fills { ", overwritten" } else { "" };
+            writeln!(
+                f,
+                "  range #{site} {} arg{} {}{filled}",
+                kind(range.kind),
+                range.argument,
+                range.length
+            )?;
         }
         for (site, format) in &self.formats {
             writeln!(f, "  format #{site} arg{} {:?} {:?}", format.format, format.purpose, format.arguments)?;
@@ -189,11 +196,12 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {}, atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
             self.windows,
+            self.overwrites,
             self.versioned,
             self.versions,
             self.available,
@@ -201,6 +209,7 @@ impl Display for Counters {
             self.checked,
             self.in_loops.values().sum::<u64>(),
             self.ranges,
+            self.filled,
             self.atomics,
             self.stack_slots
         )?;

@@ -11,19 +11,21 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
     match &range.length {
-        Length::Bytes(bytes) => emitter.range(call, pointer, i64_type.constant(*bytes), range.kind),
+        Length::Bytes(bytes) => {
+            emitter.range(call, pointer, i64_type.constant(*bytes), range.kind, range.fills)
+        }
         Length::Arg(argument) => {
             let length = widened(emitter, call, *argument);
-            emitter.range(call, pointer, length, range.kind);
+            emitter.range(call, pointer, length, range.kind, range.fills);
         }
         Length::Product(x, y) => {
             let (x, y) = (widened(emitter, call, *x), widened(emitter, call, *y));
             let length = builder.mul(x, y);
-            emitter.range(call, pointer, length, range.kind);
+            emitter.range(call, pointer, length, range.kind, range.fills);
         }
         Length::Scaled(argument, scale) => {
             let length = builder.mul(widened(emitter, call, *argument), i64_type.constant(*scale));
-            emitter.range(call, pointer, length, range.kind);
+            emitter.range(call, pointer, length, range.kind, range.fills);
         }
         Length::Vectors(count) => {
             builder.before(call).locate_as(call);
@@ -73,7 +75,7 @@ fn text(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range, point
             for &argument in arguments {
                 length = builder.add(length, builder.call(strlen, ty, &[call.operand(argument)]));
             }
-            emitter.range(back, pointer, length, range.kind);
+            emitter.range(back, pointer, length, range.kind, range.fills);
         }
         Length::Formatted { format } => {
             builder.before(back).locate_as(call);
@@ -84,7 +86,7 @@ fn text(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range, point
             args.extend((*format..call.arg_count()).map(|i| call.operand(i)));
             let written = builder.int_cast(builder.call(measure, ty, &args), i64_type, true);
             let length = builder.add(written, i64_type.constant(1));
-            emitter.range(back, pointer, length, range.kind);
+            emitter.range(back, pointer, length, range.kind, range.fills);
         }
         _ => emitter.call(back, "__dsm_load_str", &[pointer]),
     }

@@ -58,33 +58,40 @@ impl Emitter<'_> {
                 let first = self.builder.address(pointer);
                 let last = self.builder.add(first, i64_type.constant(length - 1));
                 let states = self.builder.or(self.state(self.line(first)), self.state(self.line(last)));
-                (self.refuses(states, kind), Self::range_entry(kind))
+                (self.refuses(states, kind), Self::range_entry(kind, false))
             }
             Test::Word => {
                 let (states, _) = self.word(self.builder.address(pointer), i64_type.constant(length), kind);
                 self.builder.fence(Ordering::LLVMAtomicOrderingAcquire);
                 let bad = self.builder.icmp(IntPredicate::LLVMIntNE, states, i64_type.constant(0));
-                (bad, Self::range_entry(kind))
+                (bad, Self::range_entry(kind, false))
             }
             Test::Range => {
                 let first = self.builder.address(pointer);
                 let last = self.builder.add(first, i64_type.constant(length - 1));
-                (self.range_bad(first, last, kind), Self::range_entry(kind))
+                (self.range_bad(first, last, kind), Self::range_entry(kind, false))
             }
         };
         self.slow_path(before, bad, entry, pointer, i64_type.constant(length));
     }
 
-    /// Checks `[pointer, pointer + length)` before an instruction, for an i64 length.
-    pub fn range(&self, before: Value, pointer: Value, length: Value, kind: Kind) {
+    /// Checks `[pointer, pointer + length)` before an instruction, for an i64 length. `overwrites`: all of it is stored to.
+    pub fn range(&self, before: Value, pointer: Value, length: Value, kind: Kind, overwrites: bool) {
         if let Some(bytes) = length.int() {
             match u64::try_from(bytes) {
                 Ok(0) => {}
                 Ok(bytes) if bytes <= 1 << self.line_shift => {
                     self.fixed(before, pointer, bytes, kind, Test::Ends)
                 }
-                Ok(bytes) => self.fixed(before, pointer, bytes, kind, Test::Range),
-                Err(_) => self.call(before, Self::range_entry(kind), &[pointer, length]),
+                Ok(_) => {
+                    self.counted(before, 0, 0, 1);
+                    self.builder.before(before).locate_as(before);
+                    let first = self.builder.address(pointer);
+                    let past = self.builder.context.i64().constant(bytes as u64 - 1);
+                    let bad = self.range_bad(first, self.builder.add(first, past), kind);
+                    self.slow_path(before, bad, Self::range_entry(kind, overwrites), pointer, length);
+                }
+                Err(_) => self.call(before, Self::range_entry(kind, overwrites), &[pointer, length]),
             }
             return;
         }
@@ -97,7 +104,7 @@ impl Emitter<'_> {
         let past =
             self.builder.select(empty, i64_type.constant(0), self.builder.sub(length, i64_type.constant(1)));
         let bad = self.range_bad(first, self.builder.add(first, past), kind);
-        self.slow_path(before, bad, Self::range_entry(kind), pointer, length);
+        self.slow_path(before, bad, Self::range_entry(kind, overwrites), pointer, length);
     }
 
     fn range_bad(&self, first: Value, last: Value, kind: Kind) -> Value {
@@ -194,9 +201,10 @@ impl Emitter<'_> {
         self.builder.call_fn(self.entries.get(entry), args);
     }
 
-    /// The range entry for the kind.
-    pub fn range_entry(kind: Kind) -> &'static str {
+    /// The range entry for the kind, or for stores to all of the range.
+    pub fn range_entry(kind: Kind, overwrites: bool) -> &'static str {
         match kind {
+            Kind::Store if overwrites => "__dsm_overwrite_range",
             Kind::Load => "__dsm_load_range",
             Kind::Store => "__dsm_store_range",
         }

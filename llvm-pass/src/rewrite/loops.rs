@@ -31,6 +31,7 @@ struct Range {
     strides: Vec<(Value, Value)>,
     walk: Option<Walk>,
     kind: Kind,
+    overwrites: bool,
     flag: Option<Value>,
     /// Two addresses on the native stack.
     window: Option<Value>,
@@ -120,7 +121,8 @@ fn range(
         Guarded::Always | Guarded::If(_) => None,
     };
     let window = check.window.map(|at| window(emitter, facts, at));
-    Range { start, length, strides, walk, kind: check.kind, flag, window }
+    let overwrites = check.overwrites;
+    Range { start, length, strides, walk, kind: check.kind, overwrites, flag, window }
 }
 
 /// A window that is emptied at the end of a preheader.
@@ -203,12 +205,13 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
             Some(window) => {
                 let entry = match range.kind {
                     Kind::Load => "__dsm_load_window",
+                    Kind::Store if range.overwrites => "__dsm_overwrite_window",
                     Kind::Store => "__dsm_store_window",
                 };
                 builder.call_fn(emitter.entries.get(entry), &[range.start, range.length, window]);
             }
             None => {
-                let entry = emitter.entries.get(Emitter::range_entry(range.kind));
+                let entry = emitter.entries.get(Emitter::range_entry(range.kind, range.overwrites));
                 builder.call_fn(entry, &[range.start, range.length]);
             }
         }
@@ -239,6 +242,7 @@ fn call_grid(emitter: &Emitter<'_>, range: &Range, length: Value, strides: &[(Va
     arguments.extend(strides.take(MAX_STRIDES).flat_map(|(step, count)| [step, count]));
     let entry = match range.kind {
         Kind::Load => "__dsm_load_grid",
+        Kind::Store if range.overwrites => "__dsm_overwrite_grid",
         Kind::Store => "__dsm_store_grid",
     };
     emitter.builder.call_fn(emitter.entries.get(entry), &arguments);

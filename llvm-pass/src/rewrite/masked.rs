@@ -50,5 +50,5 @@ fn packed(module: Module, emitter: &Emitter<'_>, call: Value, masked: &Masked) {
     let (side, tail) = emitter.branch(call, any, "dsm.lane");
     let back = builder.at_end(side).br(tail);
     let kind: Kind = masked.kind;
-    emitter.range(back, address, length, kind);
+    emitter.range(back, address, length, kind, false);
 }

@@ -11,6 +11,21 @@ pub const MATH: &[&str] = &[
     "trunc", "y0", "y1",
 ];
 
+/// Functions that store to every byte of what the table says that they write.
+pub const FILLING: &[&str] = &[
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "memset",
+    "wmemcpy",
+    "wmemmove",
+    "wmempcpy",
+    "wmemset",
+    "bcopy",
+    "bzero",
+    "explicit_bzero",
+];
+
 /// Functions without pointer arguments that neither touch the program's memory nor synchronise.
 #[rustfmt::skip]
 pub const PLAIN: &[&str] = &[

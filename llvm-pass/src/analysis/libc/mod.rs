@@ -10,7 +10,7 @@ mod table;
 
 pub use streams::STREAMS;
 
-use lists::{MATH, PLAIN};
+use lists::{FILLING, MATH, PLAIN};
 use table::{callback_table, table};
 
 use super::facts::{Kind, Length};
@@ -82,6 +82,8 @@ pub struct Function {
     pub syncs: bool,
     /// Argument whose address it stores.
     pub keeps: Option<u32>,
+    /// True if it always stores to every byte of what it writes, and first reads what it reads.
+    pub fills: bool,
 }
 
 /// The function that `__name_chk` of `_FORTIFY_SOURCE` stands for. It has the object's size as an argument more behind those of `name`;
@@ -93,7 +95,14 @@ fn unfortified(name: &str) -> Option<&str> {
 /// The function's description, if it is in the table.
 pub fn function(name: &str) -> Option<Function> {
     if let Some(effects) = callback_table(name) {
-        return Some(Function { effects, format: Format::None, calls_back: true, syncs: true, keeps: None });
+        return Some(Function {
+            effects,
+            format: Format::None,
+            calls_back: true,
+            syncs: true,
+            keeps: None,
+            fills: false,
+        });
     }
     if let Some(function) = fortran::function(name) {
         return Some(function);
@@ -106,6 +115,7 @@ pub fn function(name: &str) -> Option<Function> {
             calls_back: false,
             syncs: false,
             keeps: None,
+            fills: false,
         });
     }
     let (effects, format) =
@@ -114,13 +124,14 @@ pub fn function(name: &str) -> Option<Function> {
             let known = MATH.contains(&name) || MATH.contains(&stem) || PLAIN.contains(&name);
             known.then_some((&[] as &[Effect], Format::None))
         })?;
-    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None })
+    let fills = FILLING.contains(&unfortified(name).unwrap_or(name));
+    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None, fills })
 }
 
 impl Function {
     /// An entry of the Fortran runtime library.
     pub fn fortran(effects: &'static [Effect], syncs: bool, keeps: Option<u32>) -> Function {
-        Function { effects, format: Format::None, calls_back: false, syncs, keeps }
+        Function { effects, format: Format::None, calls_back: false, syncs, keeps, fills: false }
     }
 
     /// Memory touched, as (kind, argument, length).
