@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use crossbeam_utils::CachePadded;
 use dsm_abi::state;
 use dsm_coherence::{
-    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Notice, Rank, Record, Timestamp, Word,
+    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Timestamp, Word,
 };
 use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
@@ -122,6 +122,8 @@ impl ShmFabric {
             Word::Lease(chunk) => g.header_offset(chunk) + 8,
             Word::Floor(chunk) => g.header_offset(chunk) + 16,
             Word::Replaced(chunk) => g.header_offset(chunk) + 24,
+            Word::Homes(chunk) => g.header_offset(chunk) + 32,
+            Word::Asking(chunk) => g.header_offset(chunk) + 40,
             Word::Mark { kind, level, index } => g.mark_offset(kind, level, index),
             Word::Grant => g.control_offset() + layout::GRANT,
             Word::LogState => g.control_offset() + layout::LOG_STATE,
@@ -215,6 +217,11 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn default_home(&self, block: Block) -> Rank {
         self.geometry.default_home(block)
+    }
+
+    #[inline]
+    fn default_homes(&self, at: Rank, chunk: Chunk) -> u64 {
+        if self.geometry.default_home(chunk.block(0)) == at { u64::MAX } else { 0 }
     }
 
     #[inline(always)]
@@ -344,6 +351,17 @@ impl Fabric for ShmFabric {
     fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()> {
         self.get_records(from.0, extent, into);
         ready(())
+    }
+
+    #[inline(always)]
+    fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header> {
+        let word = |word| self.word(from.0, word).load(Ordering::Acquire);
+        ready(Header {
+            lease: word(Word::Lease(chunk)),
+            floor: word(Word::Floor(chunk)),
+            homes: word(Word::Homes(chunk)),
+            asking: word(Word::Asking(chunk)),
+        })
     }
 
     #[inline(always)]

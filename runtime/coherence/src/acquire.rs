@@ -177,7 +177,7 @@ impl<F: Fabric> Coherence<F> {
                 abi::NOTICED => record.wr_ts,
                 _ => return,
             };
-            if matches!(link, Link::Home { .. }) || notice.wr_ts <= known {
+            if matches!(link, Link::Home) || notice.wr_ts <= known {
                 continue;
             }
             match (state, link) {
@@ -243,7 +243,7 @@ impl<F: Fabric> Coherence<F> {
 
     fn expire_block(&self, block: Block, min_wr_ts: Timestamp) {
         let fabric = &self.fabric;
-        if matches!(self.own_link(block).1, Link::Home { .. }) {
+        if matches!(self.own_link(block).1, Link::Home) {
             return;
         }
         let own = Extent::single(block);

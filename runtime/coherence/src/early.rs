@@ -12,7 +12,7 @@ use crate::link::Link;
 use crate::overwrite::Purpose;
 use crate::queue_lock::Batch;
 use crate::records::{Blocked, Scratch};
-use crate::types::{Chunk, Extent, Notice, Rank, Timestamp};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
 /// Blocks of a notice whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
@@ -99,19 +99,14 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let span = chunk.span(wanted);
         let sequence = self.lock_records(home, chunk).await;
-        self.home_records(home, span, peer).await;
-        let mut batch = Batch { from: home, blocks: 0, writable: 0 };
-        for block in chunk.blocks(wanted) {
-            match self.decode(peer.of(block).link, home, block) {
-                Link::Home { writable } => {
-                    batch.blocks |= block.bit();
-                    batch.writable |= if writable { block.bit() } else { 0 };
-                }
-                Link::Link { pending: true, .. } if fabric.fault(Fault::EarlyFromTaken) => {
-                    batch.blocks |= block.bit();
-                }
-                _ => {}
-            }
+        let homes = self.home_records(home, span, peer).await;
+        let blocks = wanted & homes.all;
+        let mut batch = Batch { from: home, blocks, writable: blocks & !homes.asking };
+        if fabric.fault(Fault::EarlyFromTaken) {
+            let taken = |block: &Block| {
+                matches!(self.decode(peer.of(*block).link, home, *block), Link::Link { pending: true, .. })
+            };
+            batch.blocks |= chunk.blocks(wanted).filter(taken).fold(0, |mask, block| mask | block.bit());
         }
         if batch.writable != 0 {
             let stored_to = fabric.load(home, hint(MarkKind::Dirty, chunk)).await & batch.writable;
@@ -126,6 +121,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.set_own_links(run, Link::Wait.encode());
             fabric.post_links(home, run, mine.encode()).await;
         }
+        self.leave_home(home, chunk, batch.blocks, homes).await;
         self.unlock_records(home, chunk, sequence).await;
         if batch.blocks == 0 {
             return 0;

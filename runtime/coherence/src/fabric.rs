@@ -10,7 +10,7 @@
 
 use std::future::Future;
 
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Record, Timestamp};
+use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 /// The bit sets over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,6 +59,11 @@ pub enum Word {
     /// Blocks of a chunk whose homes were taken from here without a twin, to be overwritten as a whole. Set by the taker with the records locked, before the
     /// link; cleared by the process itself.
     Replaced(Chunk),
+    /// The blocks of a chunk that are at home here: bits that differ from [`Fabric::default_homes`]. Says the same as their links.
+    Homes(Chunk),
+    /// Of these, the ones whose stores ask: no state here allows them, so whoever takes the home has no twin to leave. Bits of other blocks say
+    /// nothing.
+    Asking(Chunk),
     /// Word `index` of level `level` of a bit set; level 0 has one bit a block.
     Mark {
         /// Which set.
@@ -107,6 +112,11 @@ pub trait Fabric {
     fn block_bytes(&self, block: Block) -> usize;
     /// Where a block's home is until somebody else writes.
     fn default_home(&self, block: Block) -> Rank;
+    /// The blocks of a chunk whose default home a process is, as bits of its mark words.
+    fn default_homes(&self, at: Rank, chunk: Chunk) -> u64 {
+        let there = |block: &Block| self.default_home(*block) == at;
+        chunk.blocks(self.existing(chunk)).filter(there).fold(0, |mask, block| mask | block.bit())
+    }
     /// Number of levels of the bit sets: each above the first has a bit for a word of the one below.
     fn mark_levels(&self) -> u8 {
         3
@@ -147,6 +157,8 @@ pub trait Fabric {
 
     /// Reads a peer's records of an extent that lies in a chunk.
     fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()>;
+    /// Reads what a peer has of a chunk as a whole.
+    fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header>;
     /// Stores leases and versions, not links, at a peer, some time before the next flush of it.
     fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()>;
     /// Stores one link for all blocks of an extent at a peer, some time before the next flush of it.

@@ -103,6 +103,12 @@ faults! {
     ReplacedForGood,
     /// An acquirer takes the notices that it was told along for all that it has missed.
     TailOnly,
+    /// Who takes a home leaves it among those that are noted for the old place.
+    HomeStays,
+    /// A home that is stored to again goes on telling takers that its stores ask.
+    UpgradeUnseen,
+    /// A home is made writable without the lock of its records.
+    UpgradeUnlocked,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

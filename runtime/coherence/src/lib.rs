@@ -43,7 +43,7 @@ pub use fabric::{Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use link::Link;
 pub use signature::Told;
-pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
+pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;
 use signature::Signature;
@@ -110,16 +110,17 @@ impl<F: Fabric> Coherence<F> {
     /// version that any notice can name.
     pub fn adopt(&self, extents: impl Iterator<Item = Extent>, home: Rank, version: Timestamp) {
         let here = home == self.me();
-        let (link, version, state) = if here {
-            (Link::Home { writable: true }, version, abi::WRITABLE)
-        } else {
-            (Link::to(home), 0, abi::COLD)
-        };
+        let (link, version, state) =
+            if here { (Link::Home, version, abi::WRITABLE) } else { (Link::to(home), 0, abi::COLD) };
         for part in extents.flat_map(Extent::chunks) {
             self.discard(std::iter::once(part));
             let chunk = part.first.chunk();
             let stamps = [Record { link: 0, rd_ts: version, wr_ts: version }; CHUNK_BLOCKS as usize];
             self.fabric.set_own_links(part, link.encode());
+            let others = self.own_homes(chunk).all & !part.mask();
+            let homes = others | if here { part.mask() } else { 0 };
+            self.fabric.set_own(Word::Homes(chunk), homes ^ self.fabric.default_homes(self.me(), chunk));
+            self.set_asking(chunk, part.mask(), false);
             self.fabric.set_own_stamps(part, &stamps[..part.count as usize]);
             if here {
                 // Lease and floor are also those of the chunk's other blocks, which are in use: neither falls, and this version is not below the floor.

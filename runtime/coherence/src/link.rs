@@ -1,13 +1,12 @@
 //! The link word: probable owner and distributed queue lock in one word.
 //!
 //! ```text
-//!   Home                contents here are current, and the block's lock is free
+//!   Home                contents here are current, and the block's lock is free; so says a bit in the header of the chunk's records, too
 //!   Wait                the process queues for the lock or holds it; contents here are not valid yet
 //!   Link(p)             p took the home from here, or (not yet home ever) p is where to ask
 //! ```
 //! A word of 0 stands for the state at the start: home at the default home, elsewhere a link to it.
-//! `writable` on a home means that its state byte allows stores, so whoever takes it leaves a twin behind. `pending` on a
-//! link means that the taker has not finished doing so.
+//! `pending` on a link means that the taker has not finished reading the contents and leaving a twin behind.
 //!
 //! Who may change a word: `Home` and `Wait` are changed under the lock of the chunk's records only, by the process or a peer; a pending link by the
 //! taker alone; any other link by the process alone, with the chunk locked.
@@ -18,7 +17,6 @@ const TAG_HOME: u64 = 1;
 const TAG_WAIT: u64 = 2;
 const TAG_LINK: u64 = 3;
 const TAG_MASK: u64 = 7;
-const WRITABLE: u64 = 1 << 3;
 const PENDING: u64 = 1 << 5;
 const RANK_SHIFT: u32 = 16;
 
@@ -26,10 +24,7 @@ const RANK_SHIFT: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// The home is here.
-    Home {
-        /// Stores pass their check here.
-        writable: bool,
-    },
+    Home,
     /// Queued for the lock, or holding it with contents not merged yet.
     Wait,
     /// The home is probably there.
@@ -50,7 +45,7 @@ impl Link {
     /// The word.
     pub fn encode(self) -> u64 {
         match self {
-            Link::Home { writable } => TAG_HOME | if writable { WRITABLE } else { 0 },
+            Link::Home => TAG_HOME,
             Link::Wait => TAG_WAIT,
             Link::Link { to, pending } => {
                 TAG_LINK | u64::from(to.0) << RANK_SHIFT | if pending { PENDING } else { 0 }
@@ -62,13 +57,13 @@ impl Link {
     #[inline]
     pub fn decode(word: u64, at: Rank, default_home: impl FnOnce() -> Rank) -> Link {
         match word & TAG_MASK {
-            TAG_HOME => Link::Home { writable: word & WRITABLE != 0 },
+            TAG_HOME => Link::Home,
             TAG_WAIT => Link::Wait,
             TAG_LINK => Link::Link { to: Rank((word >> RANK_SHIFT) as u32), pending: word & PENDING != 0 },
             _ => {
                 assert_eq!(word, 0, "link word {word:#x} has no meaning");
                 let default_home = default_home();
-                if at == default_home { Link::Home { writable: true } } else { Link::to(default_home) }
+                if at == default_home { Link::Home } else { Link::to(default_home) }
             }
         }
     }
@@ -80,20 +75,15 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for link in [
-            Link::Home { writable: true },
-            Link::Home { writable: false },
-            Link::Wait,
-            Link::to(Rank(7)),
-            Link::Link { to: Rank(1023), pending: true },
-        ] {
+        for link in [Link::Home, Link::Wait, Link::to(Rank(7)), Link::Link { to: Rank(1023), pending: true }]
+        {
             assert_eq!(Link::decode(link.encode(), Rank(3), || Rank(0)), link);
         }
     }
 
     #[test]
     fn zero_is_the_start() {
-        assert_eq!(Link::decode(0, Rank(2), || Rank(2)), Link::Home { writable: true });
+        assert_eq!(Link::decode(0, Rank(2), || Rank(2)), Link::Home);
         assert_eq!(Link::decode(0, Rank(1), || Rank(2)), Link::to(Rank(2)));
     }
 }

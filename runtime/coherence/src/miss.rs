@@ -228,7 +228,7 @@ impl<F: Fabric> Coherence<F> {
     /// The blocks from the first on whose home is where the records are from.
     fn at_home(&self, home: Rank, part: Extent, records: &Records) -> Result<Extent, Blocked> {
         let is_home = |block: &Block| {
-            matches!(self.decode(records.of(*block).link, home, *block), Link::Home { .. })
+            matches!(self.decode(records.of(*block).link, home, *block), Link::Home)
                 || self.fabric.fault(Fault::NoLinkRecheck)
         };
         match part.blocks().take_while(is_home).count() as u64 {
@@ -292,7 +292,7 @@ impl<F: Fabric> Coherence<F> {
         loop {
             let (seen, link) = self.load_link(at, block).await;
             match link {
-                Link::Home { .. } => return Ok(at),
+                Link::Home => return Ok(at),
                 Link::Wait => return Err(Blocked { at, word: Word::Link(block), seen }),
                 Link::Link { to, .. } => {
                     self.stats.link_hops.add(u64::from(at != self.me()));
@@ -345,32 +345,30 @@ impl<F: Fabric> Coherence<F> {
             // At a home too, where nobody else leaves a twin before stores are allowed: what differs is what was stored here.
             fabric.make_twin(run);
         }
-        fabric.own_links(run, own.run_mut(run));
-        let link = |own: &Records, block| self.decode(own.of(block).link, self.me(), block);
-        if run.blocks().any(|b| link(own, b) == Link::Home { writable: false }) {
-            let sequence = self.lock_records(self.me(), chunk).await;
-            fabric.own_links(run, own.run_mut(run));
-            let shared = run.blocks().filter(|b| link(own, *b) == Link::Home { writable: false });
-            for part in chunk.runs(shared.fold(0, |mask, block| mask | block.bit())) {
-                fabric.set_own_links(part, Link::Home { writable: true }.encode());
+        if self.own_homes(chunk).asking & run.mask() != 0 {
+            let locked = !fabric.fault(Fault::UpgradeUnlocked);
+            let sequence = if locked { self.lock_records(self.me(), chunk).await } else { 0 };
+            if !fabric.fault(Fault::UpgradeUnseen) {
+                self.set_asking(chunk, run.mask(), false);
             }
-            self.unlock_records(self.me(), chunk, sequence).await;
+            if locked {
+                self.unlock_records(self.me(), chunk, sequence).await;
+            }
         }
         // Homes are written in place, everything else gets a twin, and what is being taken has to wait.
-        let (mut ready, mut twins) = (0, 0);
+        let away = self.away(chunk, run.mask(), own).await;
+        let mut ready = run.mask() & !away;
+        let mut twins = 0;
         let mut outcome = Ok(());
-        for block in run.blocks() {
-            match link(own, block) {
-                Link::Home { .. } => {}
-                Link::Link { pending: true, .. } => {
-                    let seen = own.of(block).link;
-                    outcome = Err(Blocked { at: self.me(), word: Word::Link(block), seen });
-                    break;
-                }
-                Link::Link { .. } | Link::Wait => twins |= block.bit(),
+        for block in chunk.blocks(away) {
+            let word = own.of(block).link;
+            if let Link::Link { pending: true, .. } = self.decode(word, self.me(), block) {
+                outcome = Err(Blocked { at: self.me(), word: Word::Link(block), seen: word });
+                break;
             }
-            ready |= block.bit();
+            twins |= block.bit();
         }
+        ready |= twins;
         for part in chunk.runs(twins) {
             fabric.make_twin(part);
             self.stats.twins_made.add(part.count);
@@ -380,7 +378,7 @@ impl<F: Fabric> Coherence<F> {
         if ready != 0 {
             // The mark comes after the writable bit (a release that finds a shared home drops its read marks) and before the state.
             marks::set_own(fabric, MarkKind::Dirty, chunk, ready);
-            fabric.set_state(chunk.span(ready), abi::WRITABLE);
+            chunk.runs(ready).for_each(|part| fabric.set_state(part, abi::WRITABLE));
         }
         outcome
     }

@@ -84,15 +84,13 @@ impl<F: Fabric> Coherence<F> {
         let span = chunk.span(wanted);
 
         let sequence = self.lock_records(at, chunk).await;
-        self.home_records(at, span, records).await;
-        let mut batch = Batch { from: at, blocks: 0, writable: 0 };
+        let homes = self.home_records(at, span, records).await;
+        let blocks = wanted & homes.all;
+        let mut batch = Batch { from: at, blocks, writable: blocks & !homes.asking };
         let mut queued = 0;
-        for block in chunk.blocks(wanted) {
+        for block in chunk.blocks(wanted & !blocks) {
             match self.decode(records.of(block).link, at, block) {
-                Link::Home { writable } => {
-                    batch.blocks |= block.bit();
-                    batch.writable |= if writable { block.bit() } else { 0 };
-                }
+                Link::Home => unreachable!("the header tells of it"),
                 Link::Wait if queue => queued = block.bit(),
                 Link::Wait => chase.busy |= block.bit(),
                 Link::Link { to, .. } => {
@@ -105,6 +103,7 @@ impl<F: Fabric> Coherence<F> {
         for run in chunk.runs(batch.blocks | queued) {
             fabric.post_links(at, run, mine.encode()).await;
         }
+        self.leave_home(at, chunk, batch.blocks, homes).await;
         self.unlock_records(at, chunk, sequence).await;
         if queued != 0 {
             self.stats.lock_waits.add(1);
@@ -135,8 +134,9 @@ impl<F: Fabric> Coherence<F> {
         let free = chunk.blocks(blocks).filter(is_wait).fold(0, |mask, block| mask | block.bit());
         self.raise_lease(chunk, wr_ts);
         for run in chunk.runs(free) {
-            fabric.set_own_links(run, Link::Home { writable }.encode());
+            fabric.set_own_links(run, Link::Home.encode());
         }
+        self.come_home(chunk, free, !writable);
         self.unlock_records(self.me(), chunk, sequence).await;
         if fabric.fault(Fault::NoHandOver) {
             return;

@@ -3,6 +3,9 @@
 //! Blocks at home share one lease in each chunk: a new version has to be above all leases given on the old ones, and a chunk at home as a whole gets its
 //! new version by two stores, whatever its records say.
 //!
+//! Which blocks are at home, and which of these ask before a store, is also in two words of the chunk: what happens to many blocks at home looks at
+//! these and leaves the links alone.
+//!
 //! The lock is a word at the process whose records it guards, odd while held. Whoever holds it does a few accesses and waits for nothing. Readers do not
 //! take it: what they read counts if the word was even and the same before and after.
 
@@ -10,6 +13,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use crate::fabric::{Fabric, Word};
+use crate::link::Link;
 use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record};
 use crate::{Coherence, Fault};
 
@@ -56,6 +60,20 @@ pub(crate) struct Scratch {
     pub(crate) fresh: Vec<Notice>,
     /// Room for snapshots.
     pub(crate) room: Vec<u8>,
+}
+
+/// Which blocks of a chunk are at home at a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Homes {
+    pub(crate) all: u64,
+    /// Those whose stores ask.
+    pub(crate) asking: u64,
+}
+
+impl Homes {
+    fn valid(self) -> Homes {
+        Homes { asking: self.asking & self.all, ..self }
+    }
 }
 
 thread_local! {
@@ -165,19 +183,69 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Reads records of a peer, with leases and versions as they are for blocks that are at home there. The caller makes sure that they belong
-    /// together.
-    pub(crate) async fn home_records(&self, at: Rank, extent: Extent, records: &mut Records) {
+    /// together. Returns which of the chunk's blocks are.
+    pub(crate) async fn home_records(&self, at: Rank, extent: Extent, records: &mut Records) -> Homes {
         let fabric = &self.fabric;
         let chunk = extent.first.chunk();
         fabric.read_records(at, extent, records.run_mut(extent)).await;
-        let lease = fabric.load(at, Word::Lease(chunk)).await;
-        let floor = match fabric.fault(Fault::IgnoreFloor) {
-            true => 0,
-            false => fabric.load(at, Word::Floor(chunk)).await,
-        };
+        let header = fabric.read_header(at, chunk).await;
+        let floor = if fabric.fault(Fault::IgnoreFloor) { 0 } else { header.floor };
         for record in records.run_mut(extent) {
-            record.rd_ts = lease;
+            record.rd_ts = header.lease;
             record.wr_ts = record.wr_ts.max(floor);
+        }
+        Homes { all: header.homes ^ fabric.default_homes(at, chunk), asking: header.asking }.valid()
+    }
+
+    /// Which blocks are at home here. Others may take them meanwhile, unless the records are locked.
+    pub(crate) fn own_homes(&self, chunk: Chunk) -> Homes {
+        let fabric = &self.fabric;
+        let all = fabric.own(Word::Homes(chunk)) ^ fabric.default_homes(self.me(), chunk);
+        Homes { all, asking: fabric.own(Word::Asking(chunk)) }.valid()
+    }
+
+    /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.
+    pub(crate) async fn away(&self, chunk: Chunk, blocks: u64, own: &mut Records) -> u64 {
+        loop {
+            let away = blocks & !self.own_homes(chunk).all;
+            if away == 0 {
+                return 0;
+            }
+            let span = chunk.span(away);
+            self.fabric.own_links(span, own.run_mut(span));
+            let home = |block| self.decode(own.of(block).link, self.me(), block) == Link::Home;
+            if !chunk.blocks(away).any(home) {
+                return away;
+            }
+            // Somebody is taking it: the link is on its way.
+            let sequence = self.lock_records(self.me(), chunk).await;
+            self.unlock_records(self.me(), chunk, sequence).await;
+        }
+    }
+
+    /// Notes that blocks are at home here now. The chunk's records are locked.
+    pub(crate) fn come_home(&self, chunk: Chunk, blocks: u64, asking: bool) {
+        let fabric = &self.fabric;
+        let all = self.own_homes(chunk).all | blocks;
+        fabric.set_own(Word::Homes(chunk), all ^ fabric.default_homes(self.me(), chunk));
+        self.set_asking(chunk, blocks, asking);
+    }
+
+    /// Notes whether stores to blocks that are at home here ask. The chunk's records are locked.
+    pub(crate) fn set_asking(&self, chunk: Chunk, blocks: u64, asking: bool) {
+        let word = Word::Asking(chunk);
+        let old = self.fabric.own(word);
+        let new = if asking { old | blocks } else { old & !blocks };
+        if new != old {
+            self.fabric.set_own(word, new);
+        }
+    }
+
+    /// Notes that blocks leave their home at a peer, whose records of the chunk are locked.
+    pub(crate) async fn leave_home(&self, at: Rank, chunk: Chunk, blocks: u64, homes: Homes) {
+        if blocks != 0 && !self.fabric.fault(Fault::HomeStays) {
+            let left = homes.all & !blocks;
+            self.fabric.post_store(at, Word::Homes(chunk), left ^ self.fabric.default_homes(at, chunk)).await;
         }
     }
 }

@@ -113,8 +113,6 @@ impl<F: Fabric> Coherence<F> {
         let work = Work { chunk, dirty, read, exclusive };
         while todo != 0 {
             let locked = fabric.lock_chunk(chunk).await;
-            let span = chunk.span(todo);
-            fabric.own_links(span, scratch.own.run_mut(span));
             self.publish_here(work, &mut todo, &mut scratch.own, progress).await;
             let chase = self.begin_elsewhere(work, &mut todo, &mut scratch.own).await;
             drop(locked);
@@ -136,24 +134,13 @@ impl<F: Fabric> Coherence<F> {
     async fn publish_here(&self, work: Work, todo: &mut u64, own: &mut Records, progress: &mut Progress) {
         let fabric = &self.fabric;
         let chunk = work.chunk;
-        let home = |own: &Records, block| match self.decode(own.of(block).link, self.me(), block) {
-            Link::Home { writable } => Some(writable),
-            _ => None,
-        };
-        if !chunk.blocks(*todo).any(|block| home(own, block).is_some()) {
+        if self.own_homes(chunk).all & *todo == 0 {
             return;
         }
-        let span = chunk.span(*todo);
         let sequence = self.lock_records(self.me(), chunk).await;
-        fabric.own_links(span, own.run_mut(span));
-        let (mut publish, mut done) = (0, 0);
-        for block in chunk.blocks(*todo) {
-            let Some(writable) = home(own, block) else { continue };
-            done |= block.bit();
-            if (work.dirty | if writable { work.read } else { 0 }) & block.bit() != 0 {
-                publish |= block.bit();
-            }
-        }
+        let homes = self.own_homes(chunk);
+        let done = homes.all & *todo;
+        let publish = done & (work.dirty | work.read & !homes.asking);
         let lease = fabric.own(Word::Lease(chunk));
         let wr_ts = progress.version.max(lease + u64::from(!fabric.fault(Fault::EqualTimestamps)));
         if publish == fabric.existing(chunk) {
@@ -186,9 +173,7 @@ impl<F: Fabric> Coherence<F> {
             return;
         }
         self.make_ask(chunk, blocks);
-        for run in chunk.runs(blocks) {
-            self.fabric.set_own_links(run, Link::Home { writable: false }.encode());
-        }
+        self.set_asking(chunk, blocks, true);
     }
 
     /// Takes back the permission to store to blocks whose homes are here. The chunk is locked, and so are its records or the blocks.
@@ -209,7 +194,8 @@ impl<F: Fabric> Coherence<F> {
         let settled = |own: &Records, block| {
             matches!(self.decode(own.of(block).link, self.me(), block), Link::Link { pending: false, .. })
         };
-        let away = chunk.blocks(*todo).filter(|b| settled(own, *b)).fold(0, |mask, block| mask | block.bit());
+        let mut away = self.away(chunk, *todo, own).await;
+        away = chunk.blocks(away).filter(|b| settled(own, *b)).fold(0, |mask, block| mask | block.bit());
         *todo &= !away;
         let mut changed = 0;
         for run in chunk.runs(away) {
@@ -343,7 +329,7 @@ impl<F: Fabric> Coherence<F> {
             let value = fabric.load_bytes(home, block, offset, bytes).await;
             let (_, link) = self.load_link(home, block).await;
             let after = fabric.load(home, Word::Wr(block)).await;
-            if matches!(link, Link::Home { .. }) && before == after {
+            if matches!(link, Link::Home) && before == after {
                 return value;
             }
         }
@@ -358,17 +344,17 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             let locked = fabric.lock_chunk(chunk).await;
             let sequence = self.lock_records(self.me(), chunk).await;
-            let scratch = &mut *Lent::new();
-            fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
-            let word = scratch.own.of(block).link;
-            let link = self.decode(word, self.me(), block);
-            if matches!(link, Link::Home { .. }) {
-                fabric.set_own_links(Extent::single(block), Link::Home { writable: true }.encode());
+            if self.own_homes(chunk).all & block.bit() != 0 {
+                self.set_asking(chunk, block.bit(), false);
                 let result = self.alone(block, body);
                 self.unlock_records(self.me(), chunk, sequence).await;
                 break result;
             }
             self.unlock_records(self.me(), chunk, sequence).await;
+            let scratch = &mut *Lent::new();
+            fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
+            let word = scratch.own.of(block).link;
+            let link = self.decode(word, self.me(), block);
             if matches!(link, Link::Link { pending: true, .. }) {
                 drop(locked);
                 fabric.wait_change(self.me(), Word::Link(block), word).await;

@@ -27,7 +27,7 @@ impl<F: Fabric> Coherence<F> {
     /// The chunk and its records are locked.
     fn may_need_twin(&self, block: Block) -> bool {
         match self.own_link(block).1 {
-            Link::Home { .. } => false,
+            Link::Home => false,
             // It is on its way here.
             Link::Link { pending: true, .. } => !self.fabric.fault(Fault::FreeExpectedTwin),
             // Its home is on its way here, to be merged.

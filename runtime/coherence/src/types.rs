@@ -135,10 +135,23 @@ pub type Timestamp = u64;
 pub struct Record {
     /// See [`crate::Link`].
     pub link: u64,
-    /// At a copy: its lease. At a home, the chunk's lease counts, see [`crate::Word::Lease`].
+    /// At a copy: its lease. At a home, the chunk's lease counts, see [`Header::lease`].
     pub rd_ts: Timestamp,
-    /// At a home: version, unless [`crate::Word::Floor`] is greater. At a copy: version held, or known from a notice when the state is noticed.
+    /// At a home: version, unless [`Header::floor`] is greater. At a copy: version held, or known from a notice when the state is noticed.
     pub wr_ts: Timestamp,
+}
+
+/// What a process has of a chunk as a whole, beside the lock of its records; peers can read and change it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// See [`crate::Word::Lease`].
+    pub lease: Timestamp,
+    /// See [`crate::Word::Floor`].
+    pub floor: Timestamp,
+    /// See [`crate::Word::Homes`].
+    pub homes: u64,
+    /// See [`crate::Word::Asking`].
+    pub asking: u64,
 }
 
 /// `writer` published the blocks of `extent` as version `wr_ts`.

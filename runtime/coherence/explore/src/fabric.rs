@@ -1,7 +1,7 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Notice, Rank, Record, Word};
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Header, Notice, Rank, Record, Word};
 
 use crate::layout::{Loc, pack, unpack};
 use crate::world::{Shared, Wait, pause};
@@ -261,6 +261,21 @@ impl Fabric for ModelFabric {
             self.world.borrow_mut().note(|| format!("record of {block:?} at p{}: {record:x?}", from.0));
         }
         self.point().await;
+    }
+
+    async fn read_header(&self, from: Rank, chunk: Chunk) -> Header {
+        let mut words = [0; 4];
+        let names = [Word::Lease(chunk), Word::Floor(chunk), Word::Homes(chunk), Word::Asking(chunk)];
+        self.world.borrow_mut().end_chase();
+        for (word, name) in words.iter_mut().zip(names) {
+            let Some(loc) = self.loc(name) else { continue };
+            *word = self.read(from, loc).await;
+        }
+        self.point().await;
+        let [lease, floor, homes, asking] = words;
+        let header = Header { lease, floor, homes, asking };
+        self.world.borrow_mut().note(|| format!("header of {chunk:?} at p{}: {header:x?}", from.0));
+        header
     }
 
     async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {

@@ -126,7 +126,7 @@ impl Layout {
     }
 
     fn base_notices(&self) -> usize {
-        self.base_records() + 4 * self.chunks.len()
+        self.base_records() + 6 * self.chunks.len()
     }
 
     fn header(&self, word: usize, chunk: Chunk) -> Option<usize> {
@@ -163,6 +163,8 @@ impl Layout {
             Word::Lease(chunk) => self.header(1, chunk)?,
             Word::Floor(chunk) => self.header(2, chunk)?,
             Word::Replaced(chunk) => self.header(3, chunk)?,
+            Word::Homes(chunk) => self.header(4, chunk)?,
+            Word::Asking(chunk) => self.header(5, chunk)?,
             Word::Mark { kind, level, index } => {
                 let (skip, list) = match level {
                     0 => (0, &self.chunks),
@@ -266,7 +268,7 @@ impl Layout {
                 let at = at - self.base_records();
                 format!(
                     "{} {}",
-                    ["records lock", "lease", "floor", "replaced"][at / self.chunks.len()],
+                    ["records lock", "lease", "floor", "replaced", "homes", "asking"][at / self.chunks.len()],
                     at % self.chunks.len()
                 )
             }

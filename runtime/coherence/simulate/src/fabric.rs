@@ -3,7 +3,7 @@
 //! What a process does in its own memory is charged to its processor and paid before its next message; it takes effect at once. Data
 //! transfers take effect at one moment (that they may tear is the explorer's business).
 
-use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Notice, Rank, Record, Word};
+use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word};
 
 use crate::costs::ns;
 use crate::engine::Key;
@@ -15,6 +15,8 @@ pub const NOTICE_BYTES: u64 = 32;
 /// Bytes of a record, of its lease and version, and of its link.
 const RECORD_BYTES: u64 = 24;
 const STAMP_BYTES: u64 = 16;
+/// Bytes of what is read of a chunk as a whole.
+const HEADER_BYTES: u64 = 32;
 const LINK_BYTES: u64 = 8;
 /// Levels of the bit sets, as in the runtime.
 const MARK_LEVELS: u8 = 4;
@@ -265,6 +267,26 @@ impl Fabric for SimFabric {
         self.request(from, 0).await;
         self.get_records(from.0, extent, into);
         self.answer(from, extent.count * RECORD_BYTES).await;
+    }
+
+    async fn read_header(&self, from: Rank, chunk: Chunk) -> Header {
+        let away = from.0 != self.me;
+        if away {
+            self.request(from, 0).await;
+        } else {
+            self.world.charge_words(self.me, 1);
+        }
+        let word = |word| self.world.word(from.0, word);
+        let header = Header {
+            lease: word(Word::Lease(chunk)),
+            floor: word(Word::Floor(chunk)),
+            homes: word(Word::Homes(chunk)),
+            asking: word(Word::Asking(chunk)),
+        };
+        if away {
+            self.answer(from, HEADER_BYTES).await;
+        }
+        header
     }
 
     async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {

@@ -30,6 +30,8 @@ struct Header {
     lease: u64,
     floor: u64,
     replaced: u64,
+    homes: u64,
+    asking: u64,
 }
 
 /// See the module documentation.
@@ -89,6 +91,8 @@ impl Memory {
             Word::Lease(chunk) => header(chunk).lease,
             Word::Floor(chunk) => header(chunk).floor,
             Word::Replaced(chunk) => header(chunk).replaced,
+            Word::Homes(chunk) => header(chunk).homes,
+            Word::Asking(chunk) => header(chunk).asking,
             Word::Mark { kind, level, index } => self.marks.get(&(kind, level, index)).copied().unwrap_or(0),
             Word::Grant => self.grant,
             Word::LogState => self.log_state,
@@ -107,6 +111,8 @@ impl Memory {
             Word::Lease(chunk) => self.chunks.entry(chunk).or_default().lease = value,
             Word::Floor(chunk) => self.chunks.entry(chunk).or_default().floor = value,
             Word::Replaced(chunk) => self.chunks.entry(chunk).or_default().replaced = value,
+            Word::Homes(chunk) => self.chunks.entry(chunk).or_default().homes = value,
+            Word::Asking(chunk) => self.chunks.entry(chunk).or_default().asking = value,
             Word::Mark { kind, level, index } => {
                 if value == 0 {
                     self.marks.remove(&(kind, level, index));

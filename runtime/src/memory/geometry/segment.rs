@@ -37,7 +37,7 @@ impl Geometry {
         self.records + block.chunk().0 as usize * RECORDS_BYTES
     }
 
-    /// Segment offset of the words of a chunk: lock of its records, lease, floor.
+    /// Segment offset of the words of a chunk: lock of its records, lease, floor, which blocks are at home, which of them ask.
     #[inline]
     pub fn header_offset(&self, chunk: Chunk) -> usize {
         self.headers + chunk.0 as usize * HEADER_BYTES

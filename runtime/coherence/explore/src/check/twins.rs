@@ -13,7 +13,7 @@ pub fn check(world: &World) -> Result<(), String> {
         let default_home = Rank(world.default_home(index) as u32);
         for (p, process) in world.processes.iter().enumerate() {
             let link = Link::decode(process.cells[link_loc], Rank(p as u32), || default_home);
-            let home = matches!(link, Link::Home { .. });
+            let home = matches!(link, Link::Home);
             let state = process.cells[world.layout.state(block) as usize] as u8;
             // Where every interval's first store is seen, homes have twins too, and keep them.
             if process.twin_live[index] && !world.watch && (home || !needs_twin(state)) {
