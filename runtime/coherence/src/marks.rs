@@ -10,6 +10,13 @@ use crate::Fault;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::types::{Chunk, Rank, ones};
 
+#[cfg(test)]
+mod bits;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Greatest number of levels of a bit set.
 const MOST_LEVELS: usize = 12;
 
