@@ -18,7 +18,8 @@ define void @f(ptr %p, ptr %q, ptr %file, i64 %n, i64 %m, i32 %k) {
 ; CHECK: [[BYTES:%.*]] = mul i64 4, %n
 ; CHECK: call i64 @__fread_chk
 ; CHECK: [[FD:%.*]] = call i32 @__dsm_open_2(ptr %q, i32 %k)
-; CHECK: call i64 @__dsm_read_chk(i32 [[FD]], ptr %p, i64 %n, i64 %m)
+; CHECK: [[THERE:%.*]] = call i32 @__dsm_descriptor(i32 [[FD]])
+; CHECK: call i64 @__read_chk(i32 [[THERE]], ptr %p, i64 %n, i64 %m)
 ; CHECK: call ptr @__stpncpy_chk
 ; CHECK: call i64 @__recv_chk
 ; CHECK-DAG: call void @__dsm_load_range(ptr %q, i64 %n)

@@ -1,12 +1,8 @@
 /* Functions of the C library that are others of it with a condition, as `_FORTIFY_SOURCE` has them, or with fixed arguments. */
 #include "internal.h"
 
-#include <sys/types.h>
-
 int __dsm_open(const char *path, int flags, uint32_t mode);
 int __dsm_openat(int directory, const char *path, int flags, uint32_t mode);
-ssize_t __dsm_read(int descriptor, void *buffer, size_t len);
-ssize_t __dsm_pread(int descriptor, void *buffer, size_t len, long offset);
 void *__dsm_getcwd(void *buffer, uint64_t size);
 void *__dsm_realpath(void *path, void *resolved);
 
@@ -15,16 +11,6 @@ _Noreturn void __chk_fail(void);
 
 /* PATH_MAX. */
 #define PATH_BYTES 4096
-
-ssize_t __dsm_read_chk(int descriptor, void *buffer, size_t len, size_t room) {
-    if (len > room) __chk_fail();
-    return __dsm_read(descriptor, buffer, len);
-}
-
-ssize_t __dsm_pread_chk(int descriptor, void *buffer, size_t len, long offset, size_t room) {
-    if (len > room) __chk_fail();
-    return __dsm_pread(descriptor, buffer, len, offset);
-}
 
 void *__dsm_getcwd_chk(void *buffer, size_t len, size_t room) {
     if (len > room) __chk_fail();

@@ -36,6 +36,7 @@ mod entry_types {
     use crate::heap::entries::*;
     use crate::process::*;
     use crate::pthread::*;
+    use crate::stdio::descriptors::__dsm_descriptor;
     use crate::stdio::*;
     use crate::window::*;
 

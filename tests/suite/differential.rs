@@ -58,6 +58,7 @@ programs! {
     cxx_overwrite
     cxx_streams
     cxx_threads
+    descriptor_calls
     descriptors
     exit_call
     exit_status

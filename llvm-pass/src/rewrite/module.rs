@@ -12,7 +12,7 @@ use dsm_abi::note;
 use crate::analysis::annotated;
 use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC};
 use crate::analysis::flags::Flags;
-use crate::analysis::libc::STREAMS;
+use crate::analysis::libc::{DESCRIPTORS, STREAMS};
 use crate::analysis::libstdcxx;
 use crate::llvm::{Builder, Linkage, Module, Ordering, Severity, Value};
 use crate::options::Options;
@@ -83,21 +83,30 @@ fn is_c_identifier(section: &str) -> bool {
         && bytes.all(|c| c == b'_' || c.is_ascii_alphanumeric())
 }
 
-/// Lets each call use the stream that stands for the named one in its process.
+/// Lets each call use the stream that stands for the named one in its process, and the descriptor.
 pub fn streams(module: Module, builder: &Builder, entries: &Entries) {
-    for &(name, argument) in STREAMS {
+    let pointer = |v: Value| v.ty().is_plain_pointer() && !is_standard_stream(v);
+    let number = |v: Value| v.ty() == module.context().i32();
+    arguments(module, builder, STREAMS, pointer, || entries.get("__dsm_stream"));
+    arguments(module, builder, DESCRIPTORS, number, || entries.get("__dsm_descriptor"));
+}
+
+/// Passes arguments of library functions, of which there may be several at a function, through an entry of the runtime.
+fn arguments(
+    module: Module,
+    builder: &Builder,
+    list: &[(&str, u32)],
+    wanted: impl Fn(Value) -> bool,
+    entry: impl Fn() -> Value,
+) {
+    for &(name, argument) in list {
         let Some(function) = module.function(name).filter(|f| f.is_declaration()) else { continue };
         for call in function.users() {
             let direct = call.is_call() && call.callee() == function && argument < call.arg_count();
-            if !direct || !call.operand(argument).ty().is_plain_pointer() {
-                continue;
+            if direct && wanted(call.operand(argument)) {
+                builder.before(call).locate_as(call);
+                call.set_operand(argument, builder.call_fn(entry(), &[call.operand(argument)]));
             }
-            let stream = call.operand(argument);
-            if is_standard_stream(stream) {
-                continue;
-            }
-            builder.before(call).locate_as(call);
-            call.set_operand(argument, builder.call_fn(entries.get("__dsm_stream"), &[stream]));
         }
     }
 }

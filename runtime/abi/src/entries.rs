@@ -101,6 +101,8 @@ macro_rules! for_each_entry {
             fn __dsm_new_aligned(size: i64, align: i64) -> ptr;
             /// The stream to use in this process for a `FILE *` that any process may have opened.
             fn __dsm_stream(stream: ptr) -> ptr;
+            /// The number to use in this process for a file descriptor that any process may have opened.
+            fn __dsm_descriptor(descriptor: i32) -> i32;
             /// `fopen`; the stream can be used in all processes.
             fn __dsm_fopen(path: ptr, mode: ptr) -> ptr;
             /// `fdopen`.
@@ -115,6 +117,8 @@ macro_rules! for_each_entry {
             fn __dsm_pclose(stream: ptr) -> i32;
             /// `fclose`, of any process's stream.
             fn __dsm_fclose(stream: ptr) -> i32;
+            /// `fileno`, of any process's stream.
+            fn __dsm_fileno(stream: ptr) -> i32;
             /// `fflush`, of any process's stream.
             fn __dsm_fflush(stream: ptr) -> i32;
             /// `getline` into memory of the shared heap.

@@ -105,6 +105,8 @@ pub unsafe extern "C" fn __dsm_mmap(
 ) -> *mut u8 {
     let (protection, flags) = (protection as c_int, flags as c_int);
     let anonymous = flags & libc::MAP_ANONYMOUS != 0;
+    let descriptor =
+        if anonymous { descriptor as c_int } else { super::descriptors::here(descriptor as c_int) };
     let written_through = !anonymous && flags & libc::MAP_SHARED != 0 && protection & libc::PROT_WRITE != 0;
     let ours = sync::size() > 1
         && flags & libc::MAP_FIXED == 0
@@ -121,12 +123,11 @@ pub unsafe extern "C" fn __dsm_mmap(
         }
         // SAFETY: what the program asks for.
         let result = unsafe {
-            libc::mmap(address.cast(), bytes as usize, protection, flags, descriptor as c_int, offset as i64)
+            libc::mmap(address.cast(), bytes as usize, protection, flags, descriptor, offset as i64)
         };
         return result.cast();
     }
-    let Some(object) = map(bytes as usize, (!anonymous).then_some((descriptor as c_int, offset as i64)))
-    else {
+    let Some(object) = map(bytes as usize, (!anonymous).then_some((descriptor, offset as i64))) else {
         return libc::MAP_FAILED.cast();
     };
     object as *mut u8

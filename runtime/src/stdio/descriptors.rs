@@ -1,48 +1,58 @@
 //! File descriptors, in jobs of several processes: a number means the same file in all of them.
 //!
-//! What process `r` opens gets a number from `r * RANGE` on, so a number of another range tells whom to ask. Process 0's numbers are the kernel's;
-//! a set in control memory says which of them the program has opened, since other processes have files of the runtime under the same
-//! numbers. Operations on another process's descriptor are carried out by its [`mailbox`]. 1 and 2 are each process's own, 0 is process 0's.
+//! What process `r` opens gets a number from `r * RANGE` on, so a number of another range tells whose it is. Process 0's numbers are the
+//! kernel's; a set in control memory says which of them the program has opened, since other processes have files of the runtime under the
+//! same numbers. The compiler passes descriptors through [`__dsm_descriptor`]: another process's is [imported](super::import) at its first
+//! use. 0 is process 0's; 1 and 2 are each process's own until the main program puts another file there.
+//!
+//! System calls are made directly: a program may have a function of its own with the name of one (`accept`, `select`).
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::import;
 use super::mailbox::{self, Operation};
-use crate::sync::layout::{DESCRIPTORS, MAILBOX_DATA_BYTES};
-use crate::{check, sync};
+use crate::omp::frame;
+use crate::start::die;
+use crate::sync::layout::{DESCRIPTORS, STANDARD_CHANGES};
+use crate::{check, memory, sync};
 
 /// Numbers of each process.
 pub const RANGE: c_int = 4096;
 
-fn opened_word(descriptor: c_int) -> Option<(&'static AtomicU64, u64)> {
-    let n = usize::try_from(descriptor).ok().filter(|n| *n < RANGE as usize)?;
-    Some((sync::control_area_word(0, DESCRIPTORS + n / 64 * 8), 1 << (n % 64)))
+/// Bytes of a `struct sockaddr_storage`.
+const ADDRESS_BYTES: usize = 128;
+
+/// Where the set of a process has a number, and which bit it is.
+pub fn bit(rank: u32, set: usize, descriptor: c_int) -> (&'static AtomicU64, u64) {
+    let n = (descriptor % RANGE) as usize;
+    (sync::control_area_word(rank, set + n / 64 * 8), 1 << (n % 64))
 }
 
-/// The process to ask; `None` if it is this one.
-fn owner(descriptor: c_int) -> Option<u32> {
+fn is_opened_by_process_0(descriptor: c_int) -> bool {
+    let (word, bit) = bit(0, DESCRIPTORS, descriptor);
+    word.load(Ordering::Acquire) & bit != 0
+}
+
+/// The other process that has opened it; `None` if this one has, or the runtime, or whoever started the job.
+pub fn owner(descriptor: c_int) -> Option<u32> {
     if sync::size() == 1 || descriptor < 0 || descriptor == 1 || descriptor == 2 {
         return None;
     }
     let rank = (descriptor / RANGE) as u32;
-    let process_0 = || {
-        descriptor == 0
-            || opened_word(descriptor).is_some_and(|(w, bit)| w.load(Ordering::Acquire) & bit != 0)
-    };
-    let known = if rank == 0 { process_0() } else { rank < sync::size() };
+    let known =
+        if rank == 0 { descriptor == 0 || is_opened_by_process_0(descriptor) } else { rank < sync::size() };
     (known && rank != sync::rank()).then_some(rank)
 }
 
 /// A new descriptor of this process, under a number that all understand.
-fn opened(descriptor: c_int) -> c_int {
+pub fn opened(descriptor: c_int) -> c_int {
     if descriptor < 0 || sync::size() == 1 {
         return descriptor;
     }
     if sync::rank() == 0 {
-        if let Some((word, bit)) = opened_word(descriptor) {
-            word.fetch_or(bit, Ordering::AcqRel);
-        }
+        enter(descriptor);
         return descriptor;
     }
     raise_limit();
@@ -57,7 +67,7 @@ fn opened(descriptor: c_int) -> c_int {
         let moved = libc::fcntl(descriptor, keep, sync::rank() as c_int * RANGE);
         if moved < 0 {
             let error = std::io::Error::last_os_error();
-            crate::start::die(&format!(
+            die(&format!(
                 "process {} cannot number the files that it opens from {} on ({error}); ulimit -Hn allows more",
                 sync::rank(),
                 sync::rank() as c_int * RANGE
@@ -82,88 +92,99 @@ fn raise_limit() {
     });
 }
 
-/// Asks the owner; sets `errno` and gives -1 if that fails.
-fn ask(
-    rank: u32,
-    operation: Operation,
-    descriptor: c_int,
-    ab: (i64, i64),
-    out: &[u8],
-    into: &mut [u8],
-) -> i64 {
-    mailbox::request(rank, operation, descriptor as usize, ab, out, into).unwrap_or_else(|error| {
-        // SAFETY: the thread's own errno.
-        unsafe { *libc::__errno_location() = error };
-        -1
-    })
+/// Process 0's program has a file under this number.
+pub fn enter(descriptor: c_int) {
+    if sync::size() == 1 || sync::rank() != 0 || !(0..RANGE).contains(&descriptor) {
+        return;
+    }
+    if descriptor == 1 || descriptor == 2 {
+        if frame::current().active_level == 0 {
+            standard_changes(descriptor).fetch_add(1, Ordering::AcqRel);
+        }
+        return;
+    }
+    let (word, bit) = bit(0, DESCRIPTORS, descriptor);
+    word.fetch_or(bit, Ordering::AcqRel);
 }
 
-/// The owner's side: `a` and `b` are length and offset (-1: where the file stands), or offset and origin.
-///
-/// # Safety
-/// `data` has room for what `a` asks for.
-pub unsafe fn carry_out(operation: Operation, descriptor: c_int, (a, b): (i64, i64), data: *mut u8) -> i64 {
-    let len = (a.max(0) as usize).min(MAILBOX_DATA_BYTES);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match operation {
-            Operation::DescriptorRead if b < 0 => libc::read(descriptor, data.cast(), len) as i64,
-            Operation::DescriptorRead => libc::pread(descriptor, data.cast(), len, b) as i64,
-            Operation::DescriptorWrite if b < 0 => libc::write(descriptor, data.cast(), len) as i64,
-            Operation::DescriptorWrite => libc::pwrite(descriptor, data.cast(), len, b) as i64,
-            Operation::DescriptorSeek => libc::lseek(descriptor, a, b as c_int),
-            Operation::DescriptorSync => libc::fsync(descriptor).into(),
-            Operation::DescriptorTruncate => libc::ftruncate(descriptor, a).into(),
-            _ => close_own(descriptor).into(),
+/// How often process 0 has put another file at 1 or 2.
+fn standard_changes(descriptor: c_int) -> &'static AtomicU64 {
+    sync::control_area_word(0, STANDARD_CHANGES + 8 * (descriptor as usize - 1))
+}
+
+/// At the begin of a region: standard output and error are where process 0's are once the program has moved these.
+pub fn follow_standard() {
+    static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    for (descriptor, seen) in (1..).zip(&SEEN) {
+        let changes = standard_changes(descriptor).load(Ordering::Acquire);
+        if seen.swap(changes, Ordering::Relaxed) != changes
+            && let Ok(file) = import::receive(0, descriptor)
+        {
+            // SAFETY: puts a file that has just arrived in the place of this process's standard output.
+            unsafe {
+                libc::dup2(file, descriptor);
+                libc::close(file);
+            }
         }
     }
 }
 
-fn close_own(descriptor: c_int) -> c_int {
-    if sync::size() > 1
-        && sync::rank() == 0
-        && let Some((word, bit)) = opened_word(descriptor)
-    {
+/// The number to use in this process; -1 if the file is closed.
+pub fn here(descriptor: c_int) -> c_int {
+    owner(descriptor).map_or(descriptor, |rank| import::local(rank, descriptor))
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_descriptor(descriptor: u32) -> u32 {
+    here(descriptor.cast_signed()).cast_unsigned()
+}
+
+/// A descriptor of this process is about to be closed.
+pub fn leave(descriptor: c_int) {
+    if sync::size() > 1 && sync::rank() == 0 && (0..RANGE).contains(&descriptor) {
+        let (word, bit) = bit(0, DESCRIPTORS, descriptor);
         word.fetch_and(!bit, Ordering::AcqRel);
     }
+}
+
+/// Closes a descriptor of this process.
+pub fn close_own(descriptor: c_int) -> c_int {
+    leave(descriptor);
     // SAFETY: the program's descriptor.
     unsafe { libc::close(descriptor) }
 }
 
-/// Reads pieces until all is there, nothing more comes, or what came was less than asked for.
-fn read_from(rank: u32, descriptor: c_int, buffer: *mut u8, len: usize, offset: i64) -> isize {
-    let mut done = 0;
-    while done < len {
-        let wanted = (len - done).min(MAILBOX_DATA_BYTES);
-        // SAFETY: inside the program's buffer, writable by now.
-        let into = unsafe { std::slice::from_raw_parts_mut(buffer.add(done), wanted) };
-        let at = if offset < 0 { -1 } else { offset + done as i64 };
-        let got = ask(rank, Operation::DescriptorRead, descriptor, (wanted as i64, at), &[], into);
-        if got < 0 {
-            return if done > 0 { done as isize } else { -1 };
-        }
-        done += got as usize;
-        if (got as usize) < wanted {
-            break;
-        }
-    }
-    done as isize
+fn fail(error: c_int) -> c_int {
+    // SAFETY: the thread's own errno.
+    unsafe { *libc::__errno_location() = error };
+    -1
 }
 
-fn write_to(rank: u32, descriptor: c_int, buffer: *const u8, len: usize, offset: i64) -> isize {
-    let mut done = 0;
-    while done < len {
-        let wanted = (len - done).min(MAILBOX_DATA_BYTES);
-        // SAFETY: inside the program's buffer, readable by now.
-        let out = unsafe { std::slice::from_raw_parts(buffer.add(done), wanted) };
-        let at = if offset < 0 { -1 } else { offset + done as i64 };
-        let put = ask(rank, Operation::DescriptorWrite, descriptor, (wanted as i64, at), out, &mut []);
-        if put <= 0 {
-            return if done > 0 { done as isize } else { put as isize };
-        }
-        done += put as usize;
+/// A system call; the result is -1 with `errno` if it fails.
+macro_rules! system {
+    ($name:ident $(, $arg:expr)*) => { libc::syscall(libc::$name $(, $arg)*) as c_int };
+}
+
+fn dup_to(old: c_int, new: c_int, flags: c_int) -> c_int {
+    if old == new {
+        // SAFETY: asks about the program's descriptor, here.
+        return if unsafe { libc::fcntl(here(old), libc::F_GETFD) } < 0 { -1 } else { new };
     }
-    done as isize
+    if let Some(rank) = owner(new) {
+        die(&format!(
+            "process {} calls dup2 for descriptor {new}, which process {rank} has opened; call it there, for example outside parallel regions",
+            sync::rank()
+        ));
+    }
+    let from = here(old);
+    import::forget_everywhere(sync::rank(), new);
+    // SAFETY: the program's own request.
+    let result = unsafe { system!(SYS_dup3, from, new, flags) };
+    if result >= 0 {
+        enter(new);
+    }
+    result
 }
 
 /// # Safety
@@ -192,15 +213,13 @@ macro_rules! descriptors {
 descriptors! {
     __dsm_open(path: *const c_char, flags: c_int, mode: u32) -> c_int = {
         check::readable_string(path as usize);
-        opened(libc::open(path, flags, mode))
+        opened(system!(SYS_openat, libc::AT_FDCWD, path, flags, mode))
     };
-    __dsm_creat(path: *const c_char, mode: u32) -> c_int = {
-        check::readable_string(path as usize);
-        opened(libc::creat(path, mode))
-    };
+    __dsm_creat(path: *const c_char, mode: u32) -> c_int =
+        __dsm_open(path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, mode);
     __dsm_openat(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> c_int = {
         check::readable_string(path as usize);
-        opened(libc::openat(directory, path, flags, mode))
+        opened(system!(SYS_openat, here(directory), path, flags, mode))
     };
     __dsm_mkstemp(template: *mut c_char) -> c_int = {
         template_writable(template);
@@ -218,58 +237,79 @@ descriptors! {
         template_writable(template);
         opened(libc::mkostemps(template, suffix, flags))
     };
-    __dsm_dup(descriptor: c_int) -> c_int = opened(libc::dup(descriptor));
-    __dsm_pipe(ends: *mut c_int) -> c_int = {
-        check::writable(ends as usize, 2 * size_of::<c_int>());
-        let status = libc::pipe(ends);
-        if status == 0 {
-            let ends = std::slice::from_raw_parts_mut(ends, 2);
-            ends.iter_mut().for_each(|end| *end = opened(*end));
+    __dsm_dup(descriptor: c_int) -> c_int = opened(system!(SYS_dup, here(descriptor)));
+    __dsm_dup2(old: c_int, new: c_int) -> c_int = dup_to(old, new, 0);
+    __dsm_dup3(old: c_int, new: c_int, flags: c_int) -> c_int =
+        if old == new { fail(libc::EINVAL) } else { dup_to(old, new, flags) };
+    __dsm_pipe(ends: *mut c_int) -> c_int = __dsm_pipe2(ends, 0);
+    __dsm_pipe2(ends: *mut c_int, flags: c_int) -> c_int = {
+        let mut own = [0; 2];
+        let result = system!(SYS_pipe2, own.as_mut_ptr(), flags);
+        pair(ends, own, result)
+    };
+    __dsm_socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int =
+        opened(system!(SYS_socket, domain, kind, protocol));
+    __dsm_socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int = {
+        let mut own = [0; 2];
+        let result = system!(SYS_socketpair, domain, kind, protocol, own.as_mut_ptr());
+        pair(ends, own, result)
+    };
+    __dsm_accept(socket: c_int, address: *mut c_void, len: *mut u32) -> c_int = __dsm_accept4(socket, address, len, 0);
+    __dsm_accept4(socket: c_int, address: *mut c_void, len: *mut u32, flags: c_int) -> c_int = {
+        if !address.is_null() {
+            check::writable(address as usize, ADDRESS_BYTES);
+            check::writable(len as usize, size_of::<u32>());
         }
-        status
+        opened(system!(SYS_accept4, here(socket), address, len, flags))
     };
-    __dsm_read(descriptor: c_int, buffer: *mut c_void, len: usize) -> isize = {
-        check::writable(buffer as usize, len);
-        match owner(descriptor) {
-            None => libc::read(descriptor, buffer, len),
-            Some(rank) => read_from(rank, descriptor, buffer.cast(), len, -1),
+    __dsm_epoll_create(_size: c_int) -> c_int = opened(system!(SYS_epoll_create1, 0));
+    __dsm_epoll_create1(flags: c_int) -> c_int = opened(system!(SYS_epoll_create1, flags));
+    __dsm_eventfd(value: u32, flags: c_int) -> c_int = opened(system!(SYS_eventfd2, value, flags));
+    __dsm_timerfd_create(clock: c_int, flags: c_int) -> c_int = opened(system!(SYS_timerfd_create, clock, flags));
+    __dsm_memfd_create(name: *const c_char, flags: u32) -> c_int = {
+        check::readable_string(name as usize);
+        opened(system!(SYS_memfd_create, name, flags))
+    };
+    __dsm_fcntl(descriptor: c_int, command: c_int, argument: c_long) -> c_int = {
+        let lock = matches!(
+            command,
+            libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW | libc::F_OFD_GETLK
+        );
+        if lock {
+            check::writable(argument as usize, size_of::<libc::flock>());
+        }
+        let result = libc::fcntl(here(descriptor), command, argument);
+        if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) { opened(result) } else { result }
+    };
+    __dsm_ioctl(descriptor: c_int, request: libc::c_ulong, argument: c_long) -> c_int = {
+        // What it is to the device nobody knows; the size is in the number, or small.
+        const SMALL: usize = 64;
+        if memory::shared().is_some() && memory::is_shared(argument as usize) {
+            check::writable(argument as usize, (request as usize >> 16 & 0x3fff).max(SMALL));
+        }
+        libc::ioctl(here(descriptor), request, argument)
+    };
+    __dsm_close(descriptor: c_int) -> c_int = {
+        let rank = owner(descriptor);
+        if descriptor >= 0 && sync::size() > 1 {
+            import::forget_everywhere(rank.unwrap_or(sync::rank()), descriptor);
+        }
+        match rank {
+            None => close_own(descriptor),
+            Some(rank) => {
+                let closed = mailbox::request(rank, Operation::DescriptorClose, descriptor as usize, (0, 0), &[], &mut []);
+                closed.map_or_else(fail, |result| result as c_int)
+            }
         }
     };
-    __dsm_pread(descriptor: c_int, buffer: *mut c_void, len: usize, offset: c_long) -> isize = {
-        check::writable(buffer as usize, len);
-        match owner(descriptor) {
-            None => libc::pread(descriptor, buffer, len, offset),
-            Some(rank) => read_from(rank, descriptor, buffer.cast(), len, offset.max(0)),
-        }
-    };
-    __dsm_write(descriptor: c_int, buffer: *const c_void, len: usize) -> isize = {
-        check::readable(buffer as usize, len);
-        match owner(descriptor) {
-            None => libc::write(descriptor, buffer, len),
-            Some(rank) => write_to(rank, descriptor, buffer.cast(), len, -1),
-        }
-    };
-    __dsm_pwrite(descriptor: c_int, buffer: *const c_void, len: usize, offset: c_long) -> isize = {
-        check::readable(buffer as usize, len);
-        match owner(descriptor) {
-            None => libc::pwrite(descriptor, buffer, len, offset),
-            Some(rank) => write_to(rank, descriptor, buffer.cast(), len, offset.max(0)),
-        }
-    };
-    __dsm_lseek(descriptor: c_int, offset: c_long, origin: c_int) -> c_long = match owner(descriptor) {
-        None => libc::lseek(descriptor, offset, origin),
-        Some(rank) => ask(rank, Operation::DescriptorSeek, descriptor, (offset, origin.into()), &[], &mut []),
-    };
-    __dsm_fsync(descriptor: c_int) -> c_int = match owner(descriptor) {
-        None => libc::fsync(descriptor),
-        Some(rank) => ask(rank, Operation::DescriptorSync, descriptor, (0, 0), &[], &mut []) as c_int,
-    };
-    __dsm_ftruncate(descriptor: c_int, len: c_long) -> c_int = match owner(descriptor) {
-        None => libc::ftruncate(descriptor, len),
-        Some(rank) => ask(rank, Operation::DescriptorTruncate, descriptor, (len, 0), &[], &mut []) as c_int,
-    };
-    __dsm_close(descriptor: c_int) -> c_int = match owner(descriptor) {
-        None => close_own(descriptor),
-        Some(rank) => ask(rank, Operation::DescriptorClose, descriptor, (0, 0), &[], &mut []) as c_int,
-    };
+}
+
+/// Gives both ends of a pipe or a pair of sockets to the program.
+unsafe fn pair(ends: *mut c_int, own: [c_int; 2], result: c_int) -> c_int {
+    if result == 0 {
+        check::writable(ends as usize, size_of_val(&own));
+        // SAFETY: the program passes room for two numbers, writable now.
+        unsafe { ends.cast::<[c_int; 2]>().write_unaligned(own.map(opened)) };
+    }
+    result
 }

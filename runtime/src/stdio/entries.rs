@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::mailbox::{self, Operation};
 use super::registry::{self, Refused};
-use super::{File, fflush, stream};
+use super::{File, descriptors, fflush, stream};
 use crate::{check, sync};
 
 unsafe extern "C" {
@@ -41,6 +41,15 @@ unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
     }
     mailbox::serve();
     let mut file = first;
+    // SAFETY: the stream was just opened. What another process opens goes on under a number that all understand.
+    unsafe {
+        if sync::rank() == 0 {
+            descriptors::enter(fileno(first));
+        } else if let Some(mode) = mode {
+            file = fdopen(descriptors::opened(libc::dup(fileno(first))), mode.as_ptr());
+            fclose(first);
+        }
+    }
     let mut rejected = Vec::new();
     loop {
         match registry::insert(file as usize) {
@@ -97,7 +106,11 @@ pub unsafe extern "C" fn __dsm_fdopen(descriptor: u32, mode: *mut u8) -> *mut u8
     // SAFETY: the program passes what `fdopen` demands.
     unsafe {
         let mode = text(mode);
-        opened(fdopen(descriptor as c_int, mode), Some(CStr::from_ptr(mode)))
+        let descriptor = descriptor as c_int;
+        // A copy is not the stream's to close.
+        let here = descriptors::here(descriptor);
+        let file = if here == descriptor { here } else { libc::fcntl(here, libc::F_DUPFD_CLOEXEC, 0) };
+        opened(fdopen(file, mode), Some(CStr::from_ptr(mode)))
     }
 }
 
@@ -134,6 +147,32 @@ pub unsafe extern "C" fn __dsm_popen(command: *mut u8, mode: *mut u8) -> *mut u8
     unsafe { opened(popen(text(command), text(mode)), None) }
 }
 
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fileno(named: *mut u8) -> u32 {
+    if sync::size() > 1 {
+        if stream::is_standard_input(named.cast()) {
+            return libc::STDIN_FILENO as u32;
+        }
+        if let Some((owner, file)) = stream::target(named.cast()) {
+            return stream::number(owner, file).cast_unsigned();
+        }
+    }
+    // SAFETY: the program passes an open stream.
+    unsafe { fileno(named.cast()).cast_unsigned() }
+}
+
+/// A stream of this process is about to be closed.
+unsafe fn closing(named: *mut u8) {
+    // SAFETY: the program passes an open stream.
+    let descriptor = unsafe { fileno(named.cast()) };
+    if descriptor >= 0 {
+        super::import::forget_everywhere(sync::rank(), descriptor);
+        descriptors::leave(descriptor);
+    }
+    registry::remove(named as usize);
+}
+
 /// See [`dsm_abi::entries`]. Only the process that called `popen` can wait for the command.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_pclose(named: *mut u8) -> u32 {
@@ -142,7 +181,8 @@ pub unsafe extern "C" fn __dsm_pclose(named: *mut u8) -> u32 {
             fail(libc::ECHILD);
             return u32::MAX;
         }
-        registry::remove(named as usize);
+        // SAFETY: the program passes a stream of `popen`.
+        unsafe { closing(named) };
     }
     // SAFETY: the program passes a stream of `popen`.
     unsafe { pclose(named.cast()) as u32 }
@@ -155,7 +195,8 @@ pub unsafe extern "C" fn __dsm_fclose(named: *mut u8) -> u32 {
         if let Some((owner, file)) = stream::target(named.cast()) {
             return stream::close_stand_in(owner, file) as u32;
         }
-        registry::remove(named as usize);
+        // SAFETY: the program passes an open stream.
+        unsafe { closing(named) };
     }
     // SAFETY: the program passes an open stream.
     unsafe { fclose(named.cast()) as u32 }
@@ -183,8 +224,11 @@ pub unsafe extern "C" fn __dsm_fflush(named: *mut u8) -> u32 {
 
 /// After a fork: takes over that process 0 has reopened a standard stream.
 pub fn after_fork() {
-    if sync::rank() == 0 || stream::seen_all_changes() {
+    if sync::rank() == 0 {
         return;
     }
-    stream::follow_standard_output();
+    descriptors::follow_standard();
+    if !stream::seen_all_changes() {
+        stream::follow_standard_output();
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_comm::futex;
 
-use super::{File, descriptors, fflush, registry, stdin};
+use super::{File, descriptors, fflush, import, registry, stdin};
 use crate::fortran::serve;
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
 use crate::{pthread, sync};
@@ -37,16 +37,12 @@ pub enum Operation {
     Flush,
     /// `fclose`.
     Close,
-    /// `read` or `pread` of `a` bytes at `b`.
-    DescriptorRead,
-    /// `write` or `pwrite` of `a` bytes at `b`.
-    DescriptorWrite,
-    /// `lseek` by `a` from `b`.
-    DescriptorSeek,
-    /// `fsync`.
-    DescriptorSync,
-    /// `ftruncate` to `a` bytes.
-    DescriptorTruncate,
+    /// `fileno`.
+    Number,
+    /// Sends the file to a socket, whose address is `a` bytes with what goes with it: see [`import`].
+    DescriptorSend,
+    /// Closes the copy of another process's file.
+    DescriptorForget,
     /// `close`.
     DescriptorClose,
     /// `a` bytes of a message of a Fortran statement, and more to come.
@@ -61,9 +57,7 @@ impl Operation {
     /// The operation on a descriptor with this code.
     fn on_descriptor(code: u64) -> Option<Operation> {
         use Operation::*;
-        [DescriptorRead, DescriptorWrite, DescriptorSeek, DescriptorSync, DescriptorTruncate, DescriptorClose]
-            .into_iter()
-            .find(|o| *o as u64 == code)
+        [DescriptorSend, DescriptorForget, DescriptorClose].into_iter().find(|o| *o as u64 == code)
     }
 }
 
@@ -74,6 +68,7 @@ unsafe extern "C" {
     fn ftello(stream: File) -> c_long;
     fn fclose(stream: File) -> c_int;
     fn ferror(stream: File) -> c_int;
+    fn fileno(stream: File) -> c_int;
 }
 
 #[derive(Clone, Copy)]
@@ -239,11 +234,19 @@ fn carry_out(mailbox: Mailbox) {
     let [operation, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
     if let Some(operation) = Operation::on_descriptor(operation) {
         // SAFETY: the data area is this request's.
-        let (result, error) = unsafe {
-            let result =
-                descriptors::carry_out(operation, file as c_int, (a as i64, b as i64), mailbox.data());
-            (result, *libc::__errno_location())
+        let data =
+            unsafe { std::slice::from_raw_parts(mailbox.data(), (a as usize).min(MAILBOX_DATA_BYTES)) };
+        let descriptor = file as c_int;
+        let result = match operation {
+            Operation::DescriptorSend => import::send(descriptor, data),
+            Operation::DescriptorForget => {
+                import::forget(descriptor);
+                0
+            }
+            _ => descriptors::close_own(descriptor).into(),
         };
+        // SAFETY: the thread's own errno.
+        let error = unsafe { *libc::__errno_location() };
         mailbox.answer(result, error);
         return;
     }
@@ -303,8 +306,11 @@ fn perform(mailbox: Mailbox, operation: u64, stream: File, a: i64, b: i64) -> (i
             if fseeko(stream, a, b as c_int) == 0 { ftello(stream) } else { -1 }
         } else if operation == Operation::Flush as u64 {
             i64::from(fflush(stream))
+        } else if operation == Operation::Number as u64 {
+            i64::from(fileno(stream))
         } else {
             registry::remove(stream as usize);
+            descriptors::leave(fileno(stream));
             i64::from(fclose(stream))
         }
     };

@@ -12,10 +12,12 @@
 mod allocating;
 pub mod descriptors;
 mod entries;
+mod import;
 pub(crate) mod mailbox;
 mod registry;
 mod stream;
 mod strings;
+mod waiting;
 
 use std::ffi::{c_int, c_void};
 

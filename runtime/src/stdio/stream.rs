@@ -95,9 +95,15 @@ pub fn stand_in(owner: u32, file: usize) -> File {
     address as File
 }
 
+/// The descriptor of another process's stream, as all processes name it.
+pub fn number(owner: u32, file: usize) -> c_int {
+    done(mailbox::request(owner, Operation::Number, file, (0, 0), &[], &mut [])) as c_int
+}
+
 /// Closes the stand-in and with it the stream it stands for; the result is that of `fclose`.
 pub fn close_stand_in(owner: u32, file: usize) -> c_int {
     let stream = stand_in(owner, file);
+    super::import::forget_everywhere(owner, number(owner, file));
     STAND_INS.lock().get_or_insert_default().remove(&Target { owner, file });
     // SAFETY: made by `stand_in` and forgotten above, so nobody closes it twice.
     unsafe { libc::fclose(stream.cast()) }
@@ -158,6 +164,12 @@ unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
 /// The streams that `stdout` and `stderr` name at first; at the same addresses in every process.
 fn standard_outputs() -> [File; 2] {
     [&raw mut super::_IO_2_1_stdout_, &raw mut super::_IO_2_1_stderr_]
+}
+
+/// Whether it is process 0's standard input, under its name here or there.
+pub fn is_standard_input(named: File) -> bool {
+    // SAFETY: the variable is changed before the program runs.
+    named == unsafe { stdin } || named == &raw mut super::_IO_2_1_stdin_
 }
 
 /// Whether it is the standard output or error stream.

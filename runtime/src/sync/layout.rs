@@ -68,8 +68,14 @@ pub const MAILBOX_DATA: usize = 41 << 20;
 pub const MAILBOX_DATA_BYTES: usize = 64 << 10;
 /// Numbers of the descriptors that the program has opened in process 0: a set of bits.
 pub const DESCRIPTORS: usize = MAILBOX_DATA + MAILBOX_DATA_BYTES;
+/// Numbers of the process's descriptors that others have copies of, likewise.
+pub const IMPORTED: usize = DESCRIPTORS + crate::stdio::descriptors::RANGE as usize / 8;
+/// 1 once the process has copies of other processes' descriptors.
+pub const IMPORTS: usize = IMPORTED + crate::stdio::descriptors::RANGE as usize / 8;
+/// How often process 0 has put another file in the place of standard output, and of standard error.
+pub const STANDARD_CHANGES: usize = IMPORTS + 64;
 
-const _: () = assert!(DESCRIPTORS + crate::stdio::descriptors::RANGE as usize / 8 <= TASK_SLOTS);
+const _: () = assert!(STANDARD_CHANGES + 16 <= TASK_SLOTS);
 const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);

@@ -8,7 +8,7 @@ mod lists;
 mod streams;
 mod table;
 
-pub use streams::STREAMS;
+pub use streams::{DESCRIPTORS, STREAMS};
 
 use lists::{FILLING, MATH, PLAIN};
 use table::{callback_table, table};

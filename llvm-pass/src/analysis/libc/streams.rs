@@ -1,4 +1,4 @@
-//! Functions that use a stream of the C library.
+//! Functions that use a stream of the C library or a file descriptor.
 
 /// Functions that use a stream, and the argument that it is.
 #[rustfmt::skip]
@@ -8,13 +8,32 @@ pub const STREAMS: &[(&str, u32)] = &[
     ("vfscanf", 0), ("__isoc99_vfscanf", 0), ("__isoc23_vfscanf", 0),
     ("fgetc", 0), ("getc", 0), ("_IO_getc", 0), ("ungetc", 1), ("fgets", 2), ("fgets_unlocked", 2), ("__fgets_chk", 3),
     ("__fgets_unlocked_chk", 3), ("fgetc_unlocked", 0), ("getc_unlocked", 0), ("__fread_unlocked_chk", 4),
-    ("fputc_unlocked", 1), ("putc_unlocked", 1), ("feof_unlocked", 0), ("ferror_unlocked", 0), ("clearerr_unlocked", 0), ("fileno_unlocked", 0),
+    ("fputc_unlocked", 1), ("putc_unlocked", 1), ("feof_unlocked", 0), ("ferror_unlocked", 0), ("clearerr_unlocked", 0), 
     ("fgetwc", 0), ("getwc", 0), ("fputwc", 1), ("putwc", 1), ("ungetwc", 1), ("fputws", 1), ("fgetws", 2), ("fwprintf", 0), ("fwscanf", 0),
     ("fread", 3), ("fread_unlocked", 3), ("__fread_chk", 4),
     ("fputc", 1), ("putc", 1), ("_IO_putc", 1), ("fputs", 1), ("fputs_unlocked", 1),
     ("fwrite", 3), ("fwrite_unlocked", 3),
-    ("feof", 0), ("ferror", 0), ("clearerr", 0), ("fileno", 0), ("rewind", 0),
+    ("feof", 0), ("ferror", 0), ("clearerr", 0), ("rewind", 0),
     ("fseek", 0), ("fseeko", 0), ("fseeko64", 0), ("ftell", 0), ("ftello", 0), ("ftello64", 0),
     ("fgetpos", 0), ("fgetpos64", 0), ("fsetpos", 0), ("fsetpos64", 0),
     ("setvbuf", 0), ("setbuf", 0), ("setbuffer", 0), ("ftrylockfile", 0), ("setlinebuf", 0), ("flockfile", 0), ("funlockfile", 0),
+];
+
+/// Functions that use a file descriptor, likewise.
+#[rustfmt::skip]
+pub const DESCRIPTORS: &[(&str, u32)] = &[
+    ("read", 0), ("pread", 0), ("pread64", 0), ("preadv", 0), ("preadv64", 0), ("readv", 0), ("__read_chk", 0), ("__pread_chk", 0),
+    ("__pread64_chk", 0), ("write", 0), ("pwrite", 0), ("pwrite64", 0), ("pwritev", 0), ("pwritev64", 0), ("writev", 0), ("lseek", 0),
+    ("lseek64", 0), ("fsync", 0), ("fdatasync", 0), ("syncfs", 0), ("ftruncate", 0), ("ftruncate64", 0), ("fallocate", 0),
+    ("fallocate64", 0), ("posix_fallocate", 0), ("posix_fallocate64", 0), ("posix_fadvise", 0), ("posix_fadvise64", 0), ("fstat", 0),
+    ("fstat64", 0), ("fstatfs", 0), ("fstatfs64", 0), ("fstatvfs", 0), ("fstatvfs64", 0), ("fchmod", 0), ("fchown", 0), ("fchdir", 0),
+    ("futimens", 0), ("futimes", 0), ("flock", 0), ("lockf", 0), ("lockf64", 0), ("isatty", 0), ("ttyname", 0), ("ttyname_r", 0),
+    ("fpathconf", 0), ("fdopendir", 0), ("dprintf", 0), ("vdprintf", 0), ("__dprintf_chk", 0), ("__vdprintf_chk", 0), ("send", 0),
+    ("sendto", 0), ("sendmsg", 0), ("recv", 0), ("recvfrom", 0), ("recvmsg", 0), ("__recv_chk", 0), ("__recvfrom_chk", 0), ("connect", 0),
+    ("bind", 0), ("listen", 0), ("shutdown", 0), ("getsockopt", 0), ("setsockopt", 0), ("getsockname", 0), ("getpeername", 0),
+    ("epoll_wait", 0), ("epoll_pwait", 0), ("eventfd_read", 0), ("eventfd_write", 0), ("timerfd_settime", 0), ("timerfd_gettime", 0),
+    ("tcgetattr", 0), ("tcsetattr", 0), ("fstatat", 0), ("fstatat64", 0), ("statx", 0), ("unlinkat", 0), ("mkdirat", 0), ("readlinkat", 0),
+    ("faccessat", 0), ("utimensat", 0), ("sendfile", 0), ("sendfile", 1), ("sendfile64", 0), ("sendfile64", 1), ("splice", 0),
+    ("splice", 2), ("copy_file_range", 0), ("copy_file_range", 2), ("epoll_ctl", 0), ("epoll_ctl", 2), ("renameat", 0), ("renameat", 2),
+    ("linkat", 0), ("linkat", 2), ("symlinkat", 1),
 ];
