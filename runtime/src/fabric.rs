@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use crossbeam_utils::CachePadded;
 use dsm_abi::state;
 use dsm_coherence::{
-    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Timestamp, Word,
+    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, MarkKind, Notice, Rank, Record, Timestamp, Word,
 };
 use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
@@ -70,6 +70,8 @@ fn fence_behind_atomic() {
 }
 
 /// Runs a protocol function to its end on this thread.
+// Inlined so that the function's state is made where it is used.
+#[inline(always)]
 pub fn run<F: Future>(future: F) -> F::Output {
     process::assert_of_job();
     let mut future = pin!(future);
@@ -134,7 +136,7 @@ impl ShmFabric {
 
     #[inline(always)]
     fn data(&self, at: u32, block: Block) -> *mut u8 {
-        self.views.address(at, self.geometry.data_offset(block))
+        self.view(at).address(self.geometry.data_offset(block))
     }
 
     #[inline]
@@ -236,6 +238,14 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64> {
         ready(self.word(at.0, word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
+        debug_assert!(level > 0, "only summaries lie side by side");
+        let words = self.own.words(self.geometry.summaries_offset(level, index), MarkKind::SUMMARISED);
+        let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
+        ready(marked[0] | marked[1] | marked[2])
     }
 
     #[inline(always)]
@@ -343,7 +353,8 @@ impl Fabric for ShmFabric {
                 g.link_offset(extent.first),
                 g.stamps_offset(extent.first),
             ];
-            records.into_iter().for_each(|offset| prefetch::<true>(self.views.address(at, offset)));
+            let view = self.view(at);
+            records.into_iter().for_each(|offset| prefetch::<true>(view.address(offset)));
         }
     }
 
@@ -462,13 +473,13 @@ impl Fabric for ShmFabric {
     #[inline]
     fn set_state(&self, extent: Extent, state: u8) {
         let (address, bytes) = (self.geometry.address(extent.first), self.bytes(extent));
-        if guard::enabled() {
-            guard::states_changed(address, bytes, Some(state));
+        if !guard::enabled() {
+            self.table.set(address, bytes, state);
+            return;
         }
+        guard::states_changed(address, bytes, Some(state));
         self.table.set(address, bytes, state);
-        if guard::enabled() {
-            guard::states_changed(address, bytes, None);
-        }
+        guard::states_changed(address, bytes, None);
     }
 
     #[inline(always)]

@@ -29,24 +29,20 @@ impl<F: Fabric> Coherence<F> {
             return;
         }
         (1..=TAIL).filter_map(|back| told.tail(back)).for_each(|notice| self.expect_move(notice));
-        let gate = self.fabric.lock_gate(Gate::Acquire).await;
+        let _gate = self.fabric.lock_gate(Gate::Acquire).await;
+        if let Some(count) = self.all_told(from, told) {
+            self.take_in_told(from, told, count).await;
+            return;
+        }
         let mut scratch = Lent::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
         fresh.clear();
-        let all_told = self.tail(from, told, fresh);
-        let (min_wr_ts, cursor) = if all_told {
-            // A greater bound would have begun a new list.
-            (0, told.state())
-        } else {
-            let Some(read) = self.read_signature(from, told.state(), fresh).await else { return };
-            read
-        };
+        let Some((min_wr_ts, cursor)) = self.read_signature(from, told.state(), fresh).await else { return };
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
         }
         for notice in fresh.iter() {
-            // So few are applied twice sooner than looked up.
-            if notice.writer != self.me() && (all_told || self.signature().is_new(notice)) {
+            if notice.writer != self.me() && self.signature().is_new(notice) {
                 self.apply(*notice, own).await;
                 self.stats.notices_in.add(1);
             }
@@ -65,7 +61,31 @@ impl<F: Fabric> Coherence<F> {
         }
         // Last, because other threads of this process look at it without the gate.
         self.set_cursor(from, cursor);
-        drop(gate);
+    }
+
+    /// Takes in the last `count` notices of a peer, which were told along. The acquire gate is locked.
+    async fn take_in_told(&self, from: Rank, told: Told, count: usize) {
+        if self.fabric.fault(Fault::CursorEarly) {
+            self.set_cursor(from, told.state());
+        }
+        // What this process has written it has listed, or will.
+        let foreign = |notice: &Notice| notice.writer != self.me();
+        let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(foreign);
+        // So few are applied twice sooner than looked up.
+        for notice in notices() {
+            if notice.extent.count > 1 || !self.take_lone(notice).await {
+                self.apply(notice, &mut Lent::new().own).await;
+            }
+            self.stats.notices_in.add(1);
+        }
+        let mut signature = self.signature();
+        for notice in notices().filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
+            signature.add(notice);
+        }
+        // A greater bound would have begun a new list.
+        signature.publish(&self.fabric);
+        drop(signature);
+        self.set_cursor(from, told.state());
     }
 
     /// How far the own signature is published: what a release has published is taken in by [`Coherence::acquire_published`] with this.
@@ -79,24 +99,16 @@ impl<F: Fabric> Coherence<F> {
         self.signature().told()
     }
 
-    /// Whether all that is not taken in of what a peer had published is told along; appends it to `fresh`, in order. The acquire gate is locked.
-    fn tail(&self, from: Rank, told: Told, fresh: &mut Vec<Notice>) -> bool {
+    /// Number of notices that are not taken in of what a peer had published, if all of them are told along. The acquire gate is locked.
+    fn all_told(&self, from: Rank, told: Told) -> Option<usize> {
         let (sequence, length) = split_state(told.state());
         let (read, until) = split_state(self.fabric.own(Word::Cursor(from)));
         if sequence != read || length <= until {
-            return false;
+            return None;
         }
         let missing = (length - until) as usize;
         let told_of = if self.fabric.fault(Fault::TailOnly) { missing.min(TAIL) } else { missing };
-        if told_of > TAIL {
-            return false;
-        }
-        fresh.extend((1..=told_of).rev().filter_map(|back| told.tail(back)));
-        let all = fresh.len() == told_of;
-        if !all {
-            fresh.clear();
-        }
-        all
+        (1..=told_of).all(|back| told.tail(back).is_some()).then_some(told_of)
     }
 
     /// Whether all that a peer had published when its state word was `state` is taken in. A newer list repeats what is not known to all.

@@ -19,11 +19,11 @@ use crate::{Coherence, Fault, abi, marks};
 const EXPECTED: u64 = 4;
 
 /// Whether a miss for loads in this version does not allow stores to what it takes, to see whether they are asked for: one in 16.
-fn is_trial(version: Timestamp) -> bool {
+pub(crate) fn is_trial(version: Timestamp) -> bool {
     version.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 == 0
 }
 
-fn hint(kind: MarkKind, chunk: Chunk) -> Word {
+pub(crate) fn hint(kind: MarkKind, chunk: Chunk) -> Word {
     Word::Mark { kind, level: 0, index: chunk.0 }
 }
 

@@ -23,6 +23,7 @@ pub enum MarkKind {
     Dirty,
     /// Set by the process itself for blocks it may hold a copy of. Changed with the chunk locked.
     Cached,
+    // Those from here on have no summaries.
     /// Set by the process itself for blocks that it wrote after it had read them elsewhere: its next read miss takes the home. Level 0 only.
     Migratory,
     /// Set by the process itself for blocks whose home it took at a miss and has not published since. Level 0 only.
@@ -39,6 +40,12 @@ impl MarkKind {
         MarkKind::Migratory,
         MarkKind::Early,
     ];
+
+    /// Those that a release looks at.
+    pub const RELEASED: [MarkKind; 3] = [MarkKind::Dirty, MarkKind::Read, MarkKind::Taken];
+
+    /// The first of them, which have summaries.
+    pub const SUMMARISED: usize = 4;
 }
 
 /// Names a 64-bit word that every process has.
@@ -126,6 +133,16 @@ pub trait Fabric {
 
     /// Reads a word.
     fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64>;
+    /// The union of a summary word of the own bit sets that a release looks at.
+    fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
+        async move {
+            let mut bits = 0;
+            for kind in MarkKind::RELEASED {
+                bits |= self.load(self.rank(), Word::Mark { kind, level, index }).await;
+            }
+            bits
+        }
+    }
     /// Compare-and-swap; returns the old value.
     fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64>;
     /// Sets bits; returns the old value.

@@ -109,6 +109,10 @@ faults! {
     UpgradeUnseen,
     /// A home is made writable without the lock of its records.
     UpgradeUnlocked,
+    /// A release does not look again whether the home of a single block is still here when it has the lock of its records.
+    LoneNotAtHome,
+    /// An acquirer takes a single block from the writer of a notice without a look whether its home is free there.
+    LoneNotFree,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

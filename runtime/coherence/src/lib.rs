@@ -4,7 +4,7 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `overwrite` (without their contents), `queue_lock`, `moving` and `release` (publishing), `acquire`
+//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `overwrite` (without their contents), `queue_lock`, `moving` and `release` (publishing), `acquire`
 //! (invalidating), `twins` (giving their memory back).
 //!
 //! Invariants, in the words of the design:
@@ -24,6 +24,7 @@ mod early;
 pub mod fabric;
 pub mod fault;
 pub mod link;
+mod lone;
 mod marks;
 mod miss;
 mod moving;

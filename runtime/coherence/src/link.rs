@@ -54,7 +54,7 @@ impl Link {
     }
 
     /// Reads the word of process `at` for a block whose default home is `default_home`.
-    #[inline]
+    #[inline(always)]
     pub fn decode(word: u64, at: Rank, default_home: impl FnOnce() -> Rank) -> Link {
         match word & TAG_MASK {
             TAG_HOME => Link::Home,

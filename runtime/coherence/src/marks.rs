@@ -36,7 +36,11 @@ pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: 
 
 /// Sets bits in one of the process's own sets that no peer changes.
 pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask: u64) {
-    fabric.or_own(Word::Mark { kind, level: 0, index: chunk.0 }, mask);
+    let old = fabric.or_own(Word::Mark { kind, level: 0, index: chunk.0 }, mask);
+    if kind == MarkKind::Cached && old & mask == mask {
+        // Nobody clears its summaries.
+        return;
+    }
     let mut index = chunk.0;
     for level in 1..fabric.mark_levels() {
         let bit = 1 << (index % 64);
@@ -55,11 +59,37 @@ pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
         .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))
 }
 
-/// Appends the chunks that may have bits in any of the own sets `kinds` to `out`, in order.
-pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind], out: &mut Vec<Chunk>) {
+/// The chunk that may have bits in the own sets that a release looks at, if it is the only one.
+pub(crate) async fn lone_chunk<F: Fabric>(fabric: &F) -> Option<Chunk> {
+    let mut level = fabric.mark_levels() - 1;
+    let (mut index, mut bits) = (0, 0);
+    for root in 0..fabric.top_mark_words() {
+        let marked = fabric.load_marked(level, root).await;
+        if marked != 0 && bits != 0 {
+            return None;
+        }
+        if marked != 0 {
+            (index, bits) = (root, marked);
+        }
+    }
+    loop {
+        if !bits.is_power_of_two() {
+            return None;
+        }
+        index = index * 64 + u64::from(bits.trailing_zeros());
+        level -= 1;
+        if level == 0 {
+            return Some(Chunk(index));
+        }
+        bits = fabric.load_marked(level, index).await;
+    }
+}
+
+/// Appends the chunks that may have bits in any of the own sets that a release looks at to `out`, in order.
+pub(crate) async fn scan<F: Fabric>(fabric: &F, out: &mut Vec<Chunk>) {
     let top = fabric.mark_levels() - 1;
     for root in 0..fabric.top_mark_words() {
-        let bits = union(fabric, kinds, top, root).await;
+        let bits = fabric.load_marked(top, root).await;
         if bits == 0 {
             continue;
         }
@@ -82,18 +112,10 @@ pub(crate) async fn scan<F: Fabric>(fabric: &F, kinds: &[MarkKind], out: &mut Ve
                 out.push(Chunk(below));
             } else {
                 level -= 1;
-                path[usize::from(level)] = (below, union(fabric, kinds, level, below).await);
+                path[usize::from(level)] = (below, fabric.load_marked(level, below).await);
             }
         }
     }
-}
-
-async fn union<F: Fabric>(fabric: &F, kinds: &[MarkKind], level: u8, index: u64) -> u64 {
-    let mut bits = 0;
-    for &kind in kinds {
-        bits |= fabric.load(fabric.rank(), Word::Mark { kind, level, index }).await;
-    }
-    bits
 }
 
 /// Takes the bits of a chunk from the process's own set. Clears the summaries that lead to the chunk if there are none.

@@ -142,12 +142,17 @@ impl<F: Fabric> Coherence<F> {
             return;
         }
         for block in chunk.blocks(blocks & !free) {
-            let Link::Link { to, .. } = self.decode(own.of(block).link, self.me(), block) else {
-                unreachable!("a block is unlocked by its holder")
-            };
-            fabric.post_store(to, Word::Grant, 1 | u64::from(writable) << 1).await;
-            fabric.flush(to).await;
+            self.hand_over(block, own.of(block).link, writable).await;
         }
+    }
+
+    /// Tells whoever queued for a block, in whose own link word it is, that the lock is its own.
+    pub(crate) async fn hand_over(&self, block: Block, link: u64, writable: bool) {
+        let Link::Link { to, .. } = self.decode(link, self.me(), block) else {
+            unreachable!("a block is unlocked by its holder")
+        };
+        self.fabric.post_store(to, Word::Grant, 1 | u64::from(writable) << 1).await;
+        self.fabric.flush(to).await;
     }
 
     /// The lease of blocks at home is at least their versions. The chunk's records are locked.

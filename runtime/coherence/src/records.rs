@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record};
 use crate::{Coherence, Fault};
 
 /// Records by their blocks' positions in a chunk.
@@ -128,7 +128,17 @@ pub(crate) struct Blocked {
 
 impl<F: Fabric> Coherence<F> {
     /// Locks the records of a chunk at a process. Returns what [`Coherence::unlock_records`] takes.
+    #[inline]
     pub(crate) async fn lock_records(&self, at: Rank, chunk: Chunk) -> u64 {
+        let word = Word::Records(chunk);
+        let seen = self.fabric.load(at, word).await;
+        if seen.is_multiple_of(2) && self.fabric.cas(at, word, seen, seen + 1).await == seen {
+            return seen;
+        }
+        self.wait_for_records(at, chunk).await
+    }
+
+    async fn wait_for_records(&self, at: Rank, chunk: Chunk) -> u64 {
         let word = Word::Records(chunk);
         let mut seen = self.fabric.load(at, word).await;
         loop {
@@ -145,6 +155,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Unlocks the records, once everything that was posted to them is placed.
+    #[inline]
     pub(crate) async fn unlock_records(&self, at: Rank, chunk: Chunk, sequence: u64) {
         let word = Word::Records(chunk);
         if at == self.me() {
@@ -186,15 +197,24 @@ impl<F: Fabric> Coherence<F> {
     /// together. Returns which of the chunk's blocks are.
     pub(crate) async fn home_records(&self, at: Rank, extent: Extent, records: &mut Records) -> Homes {
         let fabric = &self.fabric;
-        let chunk = extent.first.chunk();
         fabric.read_records(at, extent, records.run_mut(extent)).await;
-        let header = fabric.read_header(at, chunk).await;
-        let floor = if fabric.fault(Fault::IgnoreFloor) { 0 } else { header.floor };
+        let (header, homes) = self.read_homes(at, extent.first.chunk()).await;
         for record in records.run_mut(extent) {
             record.rd_ts = header.lease;
-            record.wr_ts = record.wr_ts.max(floor);
+            record.wr_ts = record.wr_ts.max(header.floor);
         }
-        Homes { all: header.homes ^ fabric.default_homes(at, chunk), asking: header.asking }.valid()
+        homes
+    }
+
+    /// Reads what a peer has of a chunk as a whole, and which of its blocks are at home there.
+    #[inline]
+    pub(crate) async fn read_homes(&self, at: Rank, chunk: Chunk) -> (Header, Homes) {
+        let mut header = self.fabric.read_header(at, chunk).await;
+        if self.fabric.fault(Fault::IgnoreFloor) {
+            header.floor = 0;
+        }
+        let all = header.homes ^ self.fabric.default_homes(at, chunk);
+        (header, Homes { all, asking: header.asking }.valid())
     }
 
     /// Which blocks are at home here. Others may take them meanwhile, unless the records are locked.

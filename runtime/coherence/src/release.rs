@@ -20,9 +20,6 @@ use crate::records::{Lent, Records, Scratch};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
 use crate::{Coherence, Fault, Told, abi, marks};
 
-/// The sets that a release looks at.
-const MARKS: &[MarkKind] = &[MarkKind::Dirty, MarkKind::Read, MarkKind::Taken];
-
 /// What a release found in the sets of a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Work {
@@ -70,7 +67,7 @@ impl<F: Fabric> Coherence<F> {
         }
         fabric.fence();
         // Marks first: if another thread's release has taken them, it has published by the time the gate is free.
-        let nothing = marks::none(fabric, MARKS) && fabric.gate_free(Gate::Publish);
+        let nothing = marks::none(fabric, &MarkKind::RELEASED) && fabric.gate_free(Gate::Publish);
         self.stats.releases.add(u64::from(nothing));
         nothing
     }
@@ -81,14 +78,18 @@ impl<F: Fabric> Coherence<F> {
         self.stats.releases.add(1);
         let held = fabric.begin_exclusive();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let mut scratch = Lent::new();
-        let mut chunks = std::mem::take(&mut scratch.chunks);
-        marks::scan(fabric, MARKS, &mut chunks).await;
         let mut progress = Progress { version: self.clock() + 1, run: None };
-        for chunk in chunks.drain(..) {
-            self.release_chunk(chunk, exclusive, &mut progress, &mut scratch).await;
+        match marks::lone_chunk(fabric).await {
+            Some(chunk) => self.release_chunk(chunk, exclusive, &mut progress).await,
+            None => {
+                let mut chunks = std::mem::take(&mut Lent::new().chunks);
+                marks::scan(fabric, &mut chunks).await;
+                for chunk in chunks.drain(..) {
+                    self.release_chunk(chunk, exclusive, &mut progress).await;
+                }
+                Lent::new().chunks = chunks;
+            }
         }
-        scratch.chunks = chunks;
         if held {
             fabric.end_exclusive();
         }
@@ -97,22 +98,23 @@ impl<F: Fabric> Coherence<F> {
         told
     }
 
-    async fn release_chunk(
-        &self,
-        chunk: Chunk,
-        exclusive: bool,
-        progress: &mut Progress,
-        scratch: &mut Scratch,
-    ) {
+    async fn release_chunk(&self, chunk: Chunk, exclusive: bool, progress: &mut Progress) {
         let fabric = &self.fabric;
         let dirty = marks::take_chunk(fabric, MarkKind::Dirty, chunk).await;
         let mut read = marks::take_chunk(fabric, MarkKind::Read, chunk).await;
         let taken = marks::take_chunk(fabric, MarkKind::Taken, chunk).await;
         let mut todo = dirty | read | taken;
+        if read | taken == 0
+            && dirty.is_power_of_two()
+            && self.publish_lone(chunk.block(dirty.trailing_zeros()), exclusive, progress).await
+        {
+            return;
+        }
         if fabric.fault(Fault::IgnoreReadMarks) {
             read = 0;
         }
         let work = Work { chunk, dirty, read, exclusive };
+        let scratch = &mut *Lent::new();
         while todo != 0 {
             let locked = fabric.lock_chunk(chunk).await;
             self.publish_here(work, &mut todo, &mut scratch.own, progress).await;
@@ -143,8 +145,7 @@ impl<F: Fabric> Coherence<F> {
         let homes = self.own_homes(chunk);
         let done = homes.all & *todo;
         let publish = done & (work.dirty | work.read & !homes.asking);
-        let lease = fabric.own(Word::Lease(chunk));
-        let wr_ts = progress.version.max(lease + u64::from(!fabric.fault(Fault::EqualTimestamps)));
+        let wr_ts = self.next_version(chunk, progress.version);
         if publish == fabric.existing(chunk) {
             fabric.set_own(Word::Floor(chunk), wr_ts);
         } else {
@@ -169,8 +170,14 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
+    /// Version in which blocks of a chunk that are home here can be published: at least `at_least`, above all leases. The chunk's records are locked.
+    pub(crate) fn next_version(&self, chunk: Chunk, at_least: Timestamp) -> Timestamp {
+        let lease = self.fabric.own(Word::Lease(chunk));
+        at_least.max(lease + u64::from(!self.fabric.fault(Fault::EqualTimestamps)))
+    }
+
     /// Makes homes ask before the next store. The chunk and its records are locked.
-    fn share(&self, chunk: Chunk, blocks: u64) {
+    pub(crate) fn share(&self, chunk: Chunk, blocks: u64) {
         if blocks == 0 {
             return;
         }
@@ -276,18 +283,20 @@ impl<F: Fabric> Coherence<F> {
 
     /// Lists own blocks of one version; acquirers see it when the signature is published.
     pub(crate) fn list(&self, chunk: Chunk, blocks: u64, wr_ts: Timestamp, progress: &mut Progress) {
-        self.stats.notices_out.add(u64::from(blocks.count_ones()));
+        chunk.runs(blocks).for_each(|extent| self.list_extent(extent, wr_ts, progress));
+    }
+
+    pub(crate) fn list_extent(&self, extent: Extent, wr_ts: Timestamp, progress: &mut Progress) {
+        self.stats.notices_out.add(extent.count);
         progress.version = wr_ts;
-        for extent in chunk.runs(blocks) {
-            self.fabric.published(extent, wr_ts);
-            match &mut progress.run {
-                Some((run, version)) if run.end() == extent.first && *version == wr_ts => {
-                    run.count += extent.count;
-                }
-                _ => {
-                    self.list_run(progress);
-                    progress.run = Some((extent, wr_ts));
-                }
+        self.fabric.published(extent, wr_ts);
+        match &mut progress.run {
+            Some((run, version)) if run.end() == extent.first && *version == wr_ts => {
+                run.count += extent.count;
+            }
+            _ => {
+                self.list_run(progress);
+                progress.run = Some((extent, wr_ts));
             }
         }
     }

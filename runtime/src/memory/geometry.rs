@@ -89,7 +89,10 @@ pub struct Geometry {
     mark_levels: usize,
     top_words: u64,
     headers: usize,
-    marks: [[usize; MARK_LEVELS]; MarkKind::ALL.len()],
+    /// Bits of each kind.
+    marks: [usize; MarkKind::ALL.len()],
+    /// Summaries of each level from 1 on.
+    summaries: [usize; MARK_LEVELS],
     twin_pages: usize,
     buffers: [usize; 2],
     control: usize,
@@ -148,13 +151,12 @@ impl Geometry {
         let mark_words = |level: usize| blocks.end().div_ceil(64u64.pow(level as u32 + 1));
         let mark_levels = (2..MARK_LEVELS).find(|n| mark_words(n - 1) <= TOP_WORDS).unwrap_or(MARK_LEVELS);
         let top_words = mark_words(mark_levels - 1);
-        // The small levels of all kinds together, so that they share pages.
-        let mut marks = [[0; MARK_LEVELS]; MarkKind::ALL.len()];
-        for level in (0..mark_levels).rev() {
-            for kind in &mut marks {
-                kind[level] = place(8 * mark_words(level) as usize, 64);
-            }
+        // Summaries of all kinds side by side, because a release looks at several kinds.
+        let mut summaries = [0; MARK_LEVELS];
+        for level in (1..mark_levels).rev() {
+            summaries[level] = place(8 * MarkKind::SUMMARISED * mark_words(level) as usize, 64);
         }
+        let marks = std::array::from_fn(|_| place(8 * mark_words(0) as usize, 64));
         let groups = data_bytes.div_ceil(64 * PAGE);
         let twin_pages = place(TWIN_COUNTS + groups.div_ceil(64) * 8 + groups * 16, PAGE);
         // Room for one release more than the bound: the list is cut after it was extended.
@@ -177,6 +179,7 @@ impl Geometry {
             top_words,
             headers,
             marks,
+            summaries,
             twin_pages,
             buffers,
             control,

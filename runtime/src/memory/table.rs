@@ -42,6 +42,11 @@ impl StateTable {
     #[inline]
     pub fn set(self, address: usize, bytes: usize, value: u8) {
         let (first, count) = (self.byte(address), bytes >> self.line_shift);
+        if count == 1 {
+            // SAFETY: in the table, see `get`.
+            unsafe { AtomicU8::from_ptr(first) }.store(value, Ordering::Release);
+            return;
+        }
         let mut line = 0;
         // Eight at once where they are a word: readers see single bytes, each of them old or new.
         let eight = u64::from_ne_bytes([value; 8]);

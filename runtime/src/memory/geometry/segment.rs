@@ -46,7 +46,16 @@ impl Geometry {
     /// Segment offset of a mark word.
     #[inline]
     pub fn mark_offset(&self, kind: MarkKind, level: u8, index: u64) -> usize {
-        self.marks[kind as usize][level as usize] + index as usize * 8
+        match level {
+            0 => self.marks[kind as usize] + index as usize * 8,
+            _ => self.summaries_offset(level, index) + kind as usize * 8,
+        }
+    }
+
+    /// Segment offset of the summary words of number `index` in a level from 1 on, one for each kind that has them.
+    #[inline]
+    pub fn summaries_offset(&self, level: u8, index: u64) -> usize {
+        self.summaries[level as usize] + index as usize * MarkKind::SUMMARISED * 8
     }
 
     /// Number of levels of the bit sets.
