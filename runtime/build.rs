@@ -17,6 +17,7 @@ fn main() {
             "c/main.c",
             "c/microtask.c",
             "c/process.c",
+            "c/once.c",
             "c/program.c",
             "c/thread.c",
             "c/tls.c",

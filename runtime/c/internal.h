@@ -30,6 +30,8 @@ void *dsm_rt_strndup(void *s, uint64_t n, uintptr_t site);
 void *dsm_rt_new(uint64_t size, uint64_t align, uintptr_t site);
 void dsm_rt_delete(void *object);
 void dsm_rt_thread_begins(uint32_t stack);
+int dsm_rt_once_begin(int *once);
+void dsm_rt_once_end(int *once, int done);
 int dsm_rt_fork_process(uintptr_t site);
 void *dsm_rt_dlopen(const char *path, int flags, uintptr_t site);
 void __dsm_atomic_rmw(void *object, void *value, void *old, uint32_t size, uint32_t operation, uint32_t order);

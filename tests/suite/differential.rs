@@ -56,6 +56,7 @@ programs! {
     cxx_mutex
     cxx_objects
     cxx_overwrite
+    cxx_once
     cxx_streams
     cxx_threads
     descriptor_calls
@@ -111,6 +112,7 @@ programs! {
     plain_c
     printf_shared
     private_clauses
+    pthread_objects
     pthreads
     private_data
     queries

@@ -384,18 +384,8 @@ impl Reader<'_> {
     }
 }
 
-/// Functions that wait on objects which only the C library understands.
-const LOCAL: [&str; 9] = [
-    "pthread_barrier_wait",
-    "pthread_mutex_timedlock",
-    "pthread_mutex_clocklock",
-    "pthread_spin_lock",
-    "pthread_spin_trylock",
-    "sem_wait",
-    "sem_timedwait",
-    "sem_trywait",
-    "sem_post",
-];
+/// Functions whose objects only the C library understands.
+const LOCAL: [&str; 5] = ["sem_open", "thrd_create", "mtx_trylock", "mtx_timedlock", "cnd_timedwait"];
 
 /// Text of a format that is a constant.
 fn constant_format(call: Value, argument: u32) -> Option<Vec<u8>> {

@@ -1,6 +1,6 @@
 //! One place that says what a call does, by who is called: intrinsic, OpenMP, C library, own function, unknown.
 
-use crate::llvm::Value;
+use crate::llvm::{Type, TypeKind, Value};
 
 use super::libatomic;
 use super::libc;
@@ -51,9 +51,6 @@ pub const HEAP: &[(&str, &str, u32)] = &[
     ("atexit", "__dsm_atexit", 1), ("__cxa_atexit", "__dsm_cxa_atexit", 3),
     ("pthread_mutex_lock", "__dsm_mutex_lock", 1), ("pthread_mutex_trylock", "__dsm_mutex_trylock", 1),
     ("pthread_mutex_unlock", "__dsm_mutex_unlock", 1),
-    ("pthread_rwlock_rdlock", "__dsm_rwlock_rdlock", 1), ("pthread_rwlock_wrlock", "__dsm_rwlock_wrlock", 1),
-    ("pthread_rwlock_tryrdlock", "__dsm_rwlock_tryrdlock", 1), ("pthread_rwlock_trywrlock", "__dsm_rwlock_trywrlock", 1),
-    ("pthread_rwlock_unlock", "__dsm_rwlock_unlock", 1),
 ];
 
 /// Library functions that become entries because what they open, allocate or go on with must serve all processes, likewise.
@@ -71,33 +68,87 @@ pub const LIBRARY: &[(&str, &str, u32)] = &[
     ("mmap", "__dsm_mmap", 6), ("mmap64", "__dsm_mmap", 6), ("munmap", "__dsm_munmap", 2),
 ];
 
-/// The same for functions whose arguments go on unchanged, variadic ones among them: (name, function of the runtime).
+/// The same for functions whose arguments go on unchanged: (name, function of the runtime, signature). A function of another type is the
+/// program's own. Signature: result and parameters as `i` (32 bits), `l` (64 bits), `p` (address), `v` (none), `.` (more).
 #[rustfmt::skip]
-pub const LIBRARY_VARIADIC: &[(&str, &str)] = &[
-    ("open", "__dsm_open"), ("open64", "__dsm_open"), ("openat", "__dsm_openat"), ("openat64", "__dsm_openat"),
-    ("mkstemp", "__dsm_mkstemp"), ("mkstemp64", "__dsm_mkstemp"), ("dup", "__dsm_dup"), ("pipe", "__dsm_pipe"), ("creat", "__dsm_creat"),
-    ("creat64", "__dsm_creat"), ("close", "__dsm_close"), ("asprintf", "__dsm_asprintf"), ("vasprintf", "__dsm_vasprintf"),
-    ("__asprintf_chk", "__dsm_asprintf_chk"), ("__vasprintf_chk", "__dsm_vasprintf_chk"), ("__open_2", "__dsm_open_2"),
-    ("__open64_2", "__dsm_open_2"), ("__openat_2", "__dsm_openat_2"), ("__openat64_2", "__dsm_openat_2"),
-    ("__getcwd_chk", "__dsm_getcwd_chk"), ("__realpath_chk", "__dsm_realpath_chk"), ("get_current_dir_name", "__dsm_get_current_dir_name"),
-    ("canonicalize_file_name", "__dsm_canonicalize_file_name"), ("mkostemp", "__dsm_mkostemp"), ("mkostemp64", "__dsm_mkostemp"),
-    ("mkstemps", "__dsm_mkstemps"), ("mkstemps64", "__dsm_mkstemps"), ("mkostemps", "__dsm_mkostemps"), ("mkostemps64", "__dsm_mkostemps"),
-    ("dup2", "__dsm_dup2"), ("dup3", "__dsm_dup3"), ("pipe2", "__dsm_pipe2"), ("socket", "__dsm_socket"),
-    ("socketpair", "__dsm_socketpair"), ("accept", "__dsm_accept"), ("accept4", "__dsm_accept4"), ("epoll_create", "__dsm_epoll_create"),
-    ("epoll_create1", "__dsm_epoll_create1"), ("eventfd", "__dsm_eventfd"), ("timerfd_create", "__dsm_timerfd_create"),
-    ("memfd_create", "__dsm_memfd_create"), ("fcntl", "__dsm_fcntl"), ("ioctl", "__dsm_ioctl"), ("poll", "__dsm_poll"),
-    ("ppoll", "__dsm_ppoll"), ("select", "__dsm_select"), ("pselect", "__dsm_pselect"), ("fcntl64", "__dsm_fcntl"),
-    ("__poll_chk", "__dsm_poll"), ("__ppoll_chk", "__dsm_ppoll"),
+pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
+    ("open", "__dsm_open", "i:pi."), ("open64", "__dsm_open", "i:pi."), ("openat", "__dsm_openat", "i:ipi."),
+    ("openat64", "__dsm_openat", "i:ipi."), ("mkstemp", "__dsm_mkstemp", "i:p"), ("mkstemp64", "__dsm_mkstemp", "i:p"),
+    ("dup", "__dsm_dup", "i:i"), ("pipe", "__dsm_pipe", "i:p"), ("creat", "__dsm_creat", "i:pi"), ("creat64", "__dsm_creat", "i:pi"),
+    ("close", "__dsm_close", "i:i"), ("asprintf", "__dsm_asprintf", "i:pp."), ("vasprintf", "__dsm_vasprintf", "i:ppp"),
+    ("__asprintf_chk", "__dsm_asprintf_chk", "i:pip."), ("__vasprintf_chk", "__dsm_vasprintf_chk", "i:pipp"),
+    ("__open_2", "__dsm_open_2", "i:pi"), ("__open64_2", "__dsm_open_2", "i:pi"), ("__openat_2", "__dsm_openat_2", "i:ipi"),
+    ("__openat64_2", "__dsm_openat_2", "i:ipi"), ("__getcwd_chk", "__dsm_getcwd_chk", "p:pll"),
+    ("__realpath_chk", "__dsm_realpath_chk", "p:ppl"), ("get_current_dir_name", "__dsm_get_current_dir_name", "p:"),
+    ("canonicalize_file_name", "__dsm_canonicalize_file_name", "p:p"), ("mkostemp", "__dsm_mkostemp", "i:pi"),
+    ("mkostemp64", "__dsm_mkostemp", "i:pi"), ("mkstemps", "__dsm_mkstemps", "i:pi"), ("mkstemps64", "__dsm_mkstemps", "i:pi"),
+    ("mkostemps", "__dsm_mkostemps", "i:pii"), ("mkostemps64", "__dsm_mkostemps", "i:pii"), ("dup2", "__dsm_dup2", "i:ii"),
+    ("dup3", "__dsm_dup3", "i:iii"), ("pipe2", "__dsm_pipe2", "i:pi"), ("socket", "__dsm_socket", "i:iii"),
+    ("socketpair", "__dsm_socketpair", "i:iiip"), ("accept", "__dsm_accept", "i:ipp"), ("accept4", "__dsm_accept4", "i:ippi"),
+    ("epoll_create", "__dsm_epoll_create", "i:i"), ("epoll_create1", "__dsm_epoll_create1", "i:i"), ("eventfd", "__dsm_eventfd", "i:ii"),
+    ("timerfd_create", "__dsm_timerfd_create", "i:ii"), ("memfd_create", "__dsm_memfd_create", "i:pi"), ("fcntl", "__dsm_fcntl", "i:ii."),
+    ("ioctl", "__dsm_ioctl", "i:il."), ("poll", "__dsm_poll", "i:pli"), ("ppoll", "__dsm_ppoll", "i:plpp"),
+    ("select", "__dsm_select", "i:ipppp"), ("pselect", "__dsm_pselect", "i:ippppp"), ("fcntl64", "__dsm_fcntl", "i:ii."),
+    ("__poll_chk", "__dsm_poll", "i:plil"), ("__ppoll_chk", "__dsm_ppoll", "i:plppl"), ("pthread_key_create", "__dsm_key_create", "i:pp"),
+    ("pthread_key_delete", "__dsm_key_delete", "i:i"), ("pthread_setspecific", "__dsm_setspecific", "i:ip"),
+    ("pthread_getspecific", "__dsm_getspecific", "p:i"), ("tss_create", "__dsm_key_create", "i:pp"),
+    ("tss_delete", "__dsm_key_delete", "v:i"), ("tss_set", "__dsm_setspecific", "i:ip"), ("tss_get", "__dsm_getspecific", "p:i"),
 ];
 
-/// True if calls of the library function go to the shared heap's entries.
+/// Functions that synchronise threads and become functions of the runtime with the same arguments, likewise.
+#[rustfmt::skip]
+pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
+    ("sem_init", "__dsm_sem_init", "i:pii"), ("sem_destroy", "__dsm_sem_destroy", "i:p"), ("sem_wait", "__dsm_sem_wait", "i:p"),
+    ("sem_timedwait", "__dsm_sem_timedwait", "i:pp"), ("sem_clockwait", "__dsm_sem_clockwait", "i:pip"),
+    ("sem_trywait", "__dsm_sem_trywait", "i:p"), ("sem_post", "__dsm_sem_post", "i:p"), ("sem_getvalue", "__dsm_sem_getvalue", "i:pp"),
+    ("pthread_barrier_init", "__dsm_barrier_init", "i:ppi"), ("pthread_barrier_destroy", "__dsm_barrier_destroy", "i:p"),
+    ("pthread_barrier_wait", "__dsm_barrier_wait", "i:p"), ("pthread_rwlock_init", "__dsm_rwlock_init", "i:pp"),
+    ("pthread_rwlock_destroy", "__dsm_rwlock_destroy", "i:p"), ("pthread_rwlock_rdlock", "__dsm_rwlock_rdlock", "i:p"),
+    ("pthread_rwlock_wrlock", "__dsm_rwlock_wrlock", "i:p"), ("pthread_rwlock_tryrdlock", "__dsm_rwlock_tryrdlock", "i:p"),
+    ("pthread_rwlock_trywrlock", "__dsm_rwlock_trywrlock", "i:p"), ("pthread_rwlock_timedrdlock", "__dsm_rwlock_timedrdlock", "i:pp"),
+    ("pthread_rwlock_timedwrlock", "__dsm_rwlock_timedwrlock", "i:pp"), ("pthread_rwlock_clockrdlock", "__dsm_rwlock_clockrdlock", "i:pip"),
+    ("pthread_rwlock_clockwrlock", "__dsm_rwlock_clockwrlock", "i:pip"), ("pthread_rwlock_unlock", "__dsm_rwlock_unlock", "i:p"),
+    ("pthread_spin_init", "__dsm_spin_init", "i:pi"), ("pthread_spin_destroy", "__dsm_spin_destroy", "i:p"),
+    ("pthread_spin_lock", "__dsm_spin_lock", "i:p"), ("pthread_spin_trylock", "__dsm_spin_trylock", "i:p"),
+    ("pthread_spin_unlock", "__dsm_spin_unlock", "i:p"), ("pthread_mutex_timedlock", "__dsm_mutex_timedlock", "i:pp"),
+    ("pthread_mutex_clocklock", "__dsm_mutex_clocklock", "i:pip"), ("pthread_once", "__dsm_once", "i:pp"),
+    ("call_once", "__dsm_once", "v:pp"), ("mtx_lock", "__dsm_mutex_lock", "i:p"), ("mtx_unlock", "__dsm_mutex_unlock", "i:p"),
+    ("cnd_wait", "pthread_cond_wait", "i:pp"), ("cnd_signal", "pthread_cond_signal", "i:p"),
+    ("cnd_broadcast", "pthread_cond_broadcast", "i:p"),
+];
+
+/// True if calls of the library function go to the shared heap's entries, or others that may synchronise.
 pub fn is_heap(name: &str) -> bool {
     HEAP.iter().any(|(from, ..)| *from == name)
 }
 
 /// True if calls of the library function go to other entries.
 pub fn is_replaced(name: &str) -> bool {
-    LIBRARY.iter().any(|(from, ..)| *from == name) || LIBRARY_VARIADIC.iter().any(|(from, _)| *from == name)
+    LIBRARY.iter().any(|(from, ..)| *from == name)
+}
+
+/// Whether the list has the function, with its type.
+pub fn lists(list: &[(&str, &str, &str)], function: Value) -> bool {
+    let name = function.name();
+    list.iter().any(|(from, _, signature)| *from == name && has_signature(function, signature))
+}
+
+/// Whether the function is of the type that the signature of a list describes.
+pub fn has_signature(function: Value, signature: &str) -> bool {
+    let letter = |ty: Type| match ty.kind() {
+        TypeKind::LLVMPointerTypeKind => 'p',
+        TypeKind::LLVMVoidTypeKind => 'v',
+        TypeKind::LLVMIntegerTypeKind if ty.int_width() == 32 => 'i',
+        TypeKind::LLVMIntegerTypeKind if ty.int_width() == 64 => 'l',
+        _ => '?',
+    };
+    let ty = function.value_type();
+    let Some((result, params)) = signature.split_once(':') else { return false };
+    // A function without a prototype has whatever arguments the call passes.
+    let unknown = ty.params().is_empty() && ty.is_variadic();
+    let more = if ty.is_variadic() { "." } else { "" };
+    let given: String = ty.params().into_iter().map(letter).collect();
+    letter(ty.result()).to_string() == result && (unknown || format!("{given}{more}") == params)
 }
 
 /// Looks through aliases of casts at the callee.
@@ -119,10 +170,10 @@ pub fn callee(call: Value) -> Callee {
     if openmp::is_openmp(&name) {
         return Callee::OpenMp(name);
     }
-    if is_heap(&name) || libatomic::in_library(&name) {
+    if is_heap(&name) || libatomic::in_library(&name) || lists(SYNCHRONISING, target) {
         return Callee::Heap(name);
     }
-    if is_replaced(&name) || name == super::annotated::POINTER {
+    if is_replaced(&name) || lists(LIBRARY_VARIADIC, target) || name == super::annotated::POINTER {
         return Callee::Replaced(name);
     }
     match libc::function(&name) {

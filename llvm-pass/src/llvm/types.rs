@@ -74,6 +74,12 @@ impl Type {
         }
     }
 
+    /// Whether a function type takes further arguments.
+    pub fn is_variadic(self) -> bool {
+        // SAFETY: callers ask this of function types only.
+        unsafe { core::LLVMIsFunctionVarArg(self.0) != 0 }
+    }
+
     /// Result type of a function type.
     pub fn result(self) -> Type {
         // SAFETY: callers ask this of function types only.

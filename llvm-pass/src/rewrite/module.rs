@@ -10,7 +10,7 @@ use dsm_abi::layout::{
 use dsm_abi::note;
 
 use crate::analysis::annotated;
-use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC};
+use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, SYNCHRONISING, has_signature};
 use crate::analysis::flags::Flags;
 use crate::analysis::libc::{DESCRIPTORS, STREAMS};
 use crate::analysis::libstdcxx;
@@ -127,7 +127,11 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
             .unwrap_or_else(|| module.add_function(replacement, function.value_type()));
         function.replace_uses(new);
     };
-    LIBRARY_VARIADIC.iter().for_each(|(name, replacement)| same(name, replacement));
+    for (name, replacement, signature) in LIBRARY_VARIADIC.iter().chain(SYNCHRONISING) {
+        if module.function(name).is_some_and(|f| has_signature(f, signature)) {
+            same(name, replacement);
+        }
+    }
     crate::analysis::libatomic::library().for_each(|(name, replacement)| same(&name, &replacement));
     for &(name, entry, kept) in HEAP.iter().chain(LIBRARY) {
         let Some(function) = module.function(name) else { continue };

@@ -159,16 +159,6 @@ macro_rules! for_each_entry {
             fn __dsm_mutex_trylock(mutex: ptr) -> i32;
             /// `pthread_mutex_unlock`.
             fn __dsm_mutex_unlock(mutex: ptr) -> i32;
-            /// `pthread_rwlock_rdlock`; readers exclude each other, too.
-            fn __dsm_rwlock_rdlock(lock: ptr) -> i32;
-            /// `pthread_rwlock_wrlock`.
-            fn __dsm_rwlock_wrlock(lock: ptr) -> i32;
-            /// `pthread_rwlock_tryrdlock`.
-            fn __dsm_rwlock_tryrdlock(lock: ptr) -> i32;
-            /// `pthread_rwlock_trywrlock`.
-            fn __dsm_rwlock_trywrlock(lock: ptr) -> i32;
-            /// `pthread_rwlock_unlock`.
-            fn __dsm_rwlock_unlock(lock: ptr) -> i32;
         }
     };
 }

@@ -19,7 +19,7 @@ fn ours(condition: *mut c_void) -> bool {
 }
 
 /// Time left until `deadline` of the clock.
-fn left(clock: c_int, deadline: &libc::timespec) -> Option<Duration> {
+pub(super) fn left(clock: c_int, deadline: &libc::timespec) -> Option<Duration> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is written.
     unsafe { libc::clock_gettime(clock, &mut now) };
@@ -45,7 +45,7 @@ fn wait(condition: *mut c_void, mutex: *mut u8, deadline: Option<(c_int, libc::t
 
 /// # Safety
 /// `time` is the program's.
-unsafe fn deadline(clock: c_int, time: *const libc::timespec) -> Option<(c_int, libc::timespec)> {
+pub(super) unsafe fn deadline(clock: c_int, time: *const libc::timespec) -> Option<(c_int, libc::timespec)> {
     check::readable(time as usize, size_of::<libc::timespec>());
     // SAFETY: the caller's promise, readable now.
     Some((clock, unsafe { time.read() }))

@@ -1,9 +1,12 @@
-//! POSIX threads: mutual exclusion between the threads of all processes, [`condition`] variables, and [`thread`]s.
+//! POSIX threads: mutual exclusion between the threads of all processes, [`condition`] variables, other [`objects`], and [`thread`]s.
 //!
 //! In a job of several processes a mutex is a lock of the runtime whose name is the mutex's address; the memory of the mutex only
 //! says of which kind it is. A single process uses the C library's.
 
 pub mod condition;
+mod key;
+mod monitor;
+pub mod objects;
 pub mod thread;
 
 use std::ffi::{CStr, c_int, c_void};
@@ -81,27 +84,4 @@ pub unsafe extern "C" fn __dsm_mutex_unlock(mutex: *mut u8) -> u32 {
         sync::unlock(mutex as u64);
     }
     0
-}
-
-macro_rules! rwlock {
-    ($($entry:ident = $posix:ident, $shared:expr;)*) => {$(
-        #[doc = "See [`dsm_abi::entries`]. A thread may read again what it reads."]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $entry(lock: *mut u8) -> u32 {
-            if !spread() {
-                // SAFETY: the program's lock.
-                return unsafe { libc::$posix(lock.cast()) } as u32;
-            }
-            let shared: fn(u64) -> u32 = $shared;
-            shared(lock as u64)
-        }
-    )*};
-}
-
-rwlock! {
-    __dsm_rwlock_rdlock = pthread_rwlock_rdlock, |name| { nest_set(name); 0 };
-    __dsm_rwlock_wrlock = pthread_rwlock_wrlock, |name| { nest_set(name); 0 };
-    __dsm_rwlock_tryrdlock = pthread_rwlock_tryrdlock, |name| status(nest_test(name) > 0);
-    __dsm_rwlock_trywrlock = pthread_rwlock_trywrlock, |name| status(nest_test(name) > 0);
-    __dsm_rwlock_unlock = pthread_rwlock_unlock, |name| { nest_unset(name); 0 };
 }

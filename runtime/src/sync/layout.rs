@@ -74,8 +74,14 @@ pub const IMPORTED: usize = DESCRIPTORS + crate::stdio::descriptors::RANGE as us
 pub const IMPORTS: usize = IMPORTED + crate::stdio::descriptors::RANGE as usize / 8;
 /// How often process 0 has put another file in the place of standard output, and of standard error.
 pub const STANDARD_CHANGES: usize = IMPORTS + 64;
+/// Keys for thread-specific data that were made.
+pub const KEYS_MADE: usize = STANDARD_CHANGES + 64;
+/// Their destructors.
+pub const KEYS: usize = KEYS_MADE + 64;
+/// Number of keys.
+pub const KEY_SLOTS: usize = 1024;
 
-const _: () = assert!(STANDARD_CHANGES + 16 <= TASK_SLOTS);
+const _: () = assert!(KEYS + 8 * KEY_SLOTS <= TASK_SLOTS);
 const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);
