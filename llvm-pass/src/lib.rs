@@ -130,7 +130,7 @@ fn remarks(found: &analysis::Function, plan: &plan::FunctionPlan) {
         if hoisted > 0 {
             handle.remark("Hoisted", &format!("checks of {hoisted} accesses moved in front of the loop"));
         }
-        let overwritten = plan.loop_checks.iter().filter(|c| c.over == id && c.overwrites).count();
+        let overwritten = plan.loop_checks.iter().filter(|c| c.over == id && c.overwrites.is_some()).count();
         if overwritten > 0 {
             let text = format!("ranges that are overwritten, and not fetched: {overwritten}");
             handle.remark("Overwritten", &text);

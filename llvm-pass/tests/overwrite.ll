@@ -92,9 +92,34 @@ exit:
   ret void
 }
 
-; The pointers may meet.
+; The pointers may meet: what they cover is compared where the range is not valid.
 define void @alias(ptr %p, ptr %q, i64 %n) {
 ; CHECK-LABEL: define void @alias(
+; CHECK: %[[MEET:.*]] = and i1
+; CHECK: dsm.miss:
+; CHECK: %[[YES:.*]] = select i1 %[[MEET]], i64 0, i64 %[[LENGTH:.*]]
+; CHECK: %[[NO:.*]] = select i1 %[[MEET]], i64 %[[LENGTH]], i64 0
+; CHECK: call void @__dsm_overwrite_range(ptr %p, i64 %[[YES]])
+; CHECK: call void @__dsm_store_range(ptr %p, i64 %[[NO]])
+; CHECK: {{^[}]$}}
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+  %qi = getelementptr inbounds double, ptr %q, i64 %i
+  %v = load double, ptr %qi, align 8
+  %pi = getelementptr inbounds double, ptr %p, i64 %i
+  store double %v, ptr %pi, align 8
+  %i1 = add nuw nsw i64 %i, 1
+  %c = icmp slt i64 %i1, %n
+  br i1 %c, label %loop, label %exit
+exit:
+  ret void
+}
+
+; What one of them reads is not known before the loop.
+define void @scattered(ptr %p, ptr %q, ptr noalias %index, i64 %n) {
+; CHECK-LABEL: define void @scattered(
 ; CHECK-NOT: @__dsm_overwrite_
 ; CHECK: call void @__dsm_store_range(
 ; CHECK: {{^[}]$}}
@@ -102,7 +127,9 @@ entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
-  %qi = getelementptr inbounds double, ptr %q, i64 %i
+  %xi = getelementptr inbounds i64, ptr %index, i64 %i
+  %x = load i64, ptr %xi, align 8
+  %qi = getelementptr inbounds double, ptr %q, i64 %x
   %v = load double, ptr %qi, align 8
   %pi = getelementptr inbounds double, ptr %p, i64 %i
   store double %v, ptr %pi, align 8

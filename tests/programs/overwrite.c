@@ -117,6 +117,8 @@ static void work(int kind, int part, int round) {
     case 18: leave_out_y(triples + at, PER, round); break;
     case 19: until(keys + at, PER, keys + at); break;
     case 20: scatter(keys + at, PER, b + at); break;
+    case 21: may_meet(b + at, a + at, PER); break;
+    case 22: may_meet(a + at, b + (at + PER) % N, PER); break;
     }
 }
 
@@ -128,7 +130,7 @@ int main(void) {
     }
     for (int i = 0; i < 8 * N; i++) bytes[i] = i % 100;
     for (int round = 0; round < 3; round++)
-        for (int kind = 0; kind <= 20; kind++) {
+        for (int kind = 0; kind <= 22; kind++) {
             // Every part is another thread's each time.
 #pragma omp parallel
             for (int part = 0; part < PARTS; part++)

@@ -145,9 +145,17 @@ pub struct Hull {
     pub strides: Vec<Stride>,
     /// What must hold when the loop is entered for the hull to be exact; grows from loop to enclosing loop.
     pub conditions: Vec<Condition>,
-    /// Set for stores that overwrite, see `analysis::overwrite`: no byte of the dense part is left out if at least so many bytes side by side are
-    /// stored to in each iteration.
-    pub fills: Option<u64>,
+    /// Set for stores that overwrite, see `analysis::overwrite`.
+    pub fills: Option<Fills>,
+}
+
+/// When a hull is overwritten.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fills {
+    /// So many bytes side by side have to be stored to in each iteration for no byte of the dense part to be left out.
+    pub least: u64,
+    /// Loads of the loop that must not read any of it.
+    pub readers: Vec<Site>,
 }
 
 /// The steps of a loop that may leave lines out, or go backwards.

@@ -18,9 +18,10 @@ use std::collections::HashMap;
 use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode, Value};
 
 use super::facts::{
-    Access, BlockId, Condition, ExprId, Hull, Kind, LoopFacts, LoopId, MAX_STRIDES, Stay, Stride, Walk, What,
+    Access, BlockId, Condition, ExprId, Fills, Hull, Kind, LoopFacts, LoopId, MAX_STRIDES, Site, Stay,
+    Stride, Walk, What,
 };
-use super::overwrite::overwrites;
+use super::overwrite::readers;
 use super::spans::Spanner;
 use super::{Collector, Function};
 
@@ -114,7 +115,7 @@ struct Bounds {
     /// Block that is executed once in each iteration of the next loop for which the guards hold.
     executed: Block,
     /// See [`Hull::fills`].
-    fills: Option<u64>,
+    fills: Option<Fills>,
 }
 
 impl Walker<'_> {
@@ -156,7 +157,7 @@ impl Walker<'_> {
         };
         let extent = self.analyses.int(self.context, 0);
         let executed = out.blocks[block];
-        let fills = (access.kind == Kind::Store).then_some(0);
+        let fills = (access.kind == Kind::Store).then(Fills::default);
         let mut bounds =
             Bounds { start, extent, strides: vec![], walk: None, conditions: vec![], executed, fills };
         let mut at = Some(inner);
@@ -167,9 +168,14 @@ impl Walker<'_> {
                 Ok(next) => next,
                 Err(why) => return (hulls, Some(why)),
             };
-            let module = collector.module();
-            bounds.fills =
-                bounds.fills.filter(|_| overwrites(self.analyses, module, self.loops[level], instruction));
+            let found = bounds
+                .fills
+                .is_some()
+                .then(|| readers(self.analyses, collector.module(), self.loops[level], instruction));
+            bounds.fills = bounds.fills.take().zip(found.flatten()).map(|(fills, readers)| {
+                let site = |r| out.sites.iter().position(|s| *s == r).expect("reachable code") as Site;
+                Fills { readers: readers.into_iter().map(site).collect(), ..fills }
+            });
             if !self.expandable(out, &bounds) {
                 return (hulls, Some(Stay::Bounds));
             }
@@ -190,7 +196,7 @@ impl Walker<'_> {
                 strides,
                 walk: bounds.walk,
                 conditions: if bounds.walk.is_some() { vec![] } else { bounds.conditions.clone() },
-                fills: bounds.fills,
+                fills: bounds.fills.clone(),
             });
             at = out.facts.loops[level].parent;
         }
@@ -260,7 +266,10 @@ impl Walker<'_> {
             self.analyses.add(first, self.analyses.mul(count, back))
         };
         let magnitude = self.analyses.int(self.context, width as i64);
-        let longer = |covered: u64| fills.map(|least| least.max(width.saturating_sub(covered)));
+        let longer = |covered: u64| {
+            let least = width.saturating_sub(covered);
+            fills.clone().map(|f| Fills { least: f.least.max(least), ..f })
+        };
         let fills = match self.analyses.constant(extent).map(|known| known.max(0) as u64) {
             Some(known) if width <= slack.saturating_add(known) => longer(known),
             _ if width <= slack => longer(0),

@@ -10,9 +10,11 @@
 //! the promise no less true: there is no release then. No gap is left where the step of each level is at most as long as what the inner levels and the
 //! stores side by side cover; other levels are strides, which the runtime looks at.
 //!
-//! *None before.* No instruction of the loop may read what the store stores to in any iteration, by LLVM's alias analysis, but loads of the same address that
-//! come after the store in the same iteration. The checks that are made together in the preheader fetch other bytes, or bytes that are accessed
-//! in other loops; a fetch of the block as a whole changes nothing that is valid.
+//! *None before.* LLVM's alias analysis lists the instructions of the loop that may read what the store stores to in any iteration. Loads of the same
+//! address that come after the store in the same iteration read what was stored. For other loads the planner has the ranges that they read
+//! compared with the overwritten one when the check is made, before the loop; if these meet, or are not known then, nothing is overwritten. The checks that
+//! are made together in the preheader fetch other bytes, or bytes that are accessed in other loops; a fetch of the block as a whole
+//! changes nothing that is valid.
 //!
 //! What the compiler does later keeps this true. It may leave out a store if the bytes are stored to again before anybody can see the difference: before
 //! any call that it does not know, such as those that release, and the misses. A load that it makes up is one whose result does not matter.
@@ -22,10 +24,11 @@
 
 use crate::llvm::{Analyses, Loop, Module, Opcode, Value};
 
-/// Whether a loop reads nothing that a store in it stores to, before it has done so, and runs to its end.
-pub fn overwrites(analyses: &Analyses, module: Module, l: Loop, store: Value) -> bool {
-    let readers = analyses.loop_readers(l, store);
-    readers.is_some_and(|readers| readers.into_iter().all(|r| reads_back(analyses, module, store, r)))
+/// The loads of a loop that must not read what a store in it stores to, for that to be overwritten. `None` if it is not.
+pub fn readers(analyses: &Analyses, module: Module, l: Loop, store: Value) -> Option<Vec<Value>> {
+    let mut readers = analyses.loop_readers(l, store)?;
+    readers.retain(|r| !reads_back(analyses, module, store, *r));
+    readers.iter().all(|r| r.opcode() == Opcode::LLVMLoad).then_some(readers)
 }
 
 /// Whether an instruction loads what the store has stored just before.

@@ -17,16 +17,17 @@
 //!
 //! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no
 //! line that is not touched. A check for stores covers loads inside its bytes. It says that they overwrite all of it if each of the stores overwrites, and no
-//! byte lies between theirs (see `analysis::overwrite`). Switch: `overwrite`.
+//! byte lies between theirs (see `analysis::overwrite`), unless it turns out to meet what the loop's loads read. Switch: `overwrite`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::analysis::facts::{
-    Condition, ExprId, FunctionFacts, Hull, Key, Kind, LoopId, Object, Stride, Walk,
+    Access, Condition, ExprId, Fills, FunctionFacts, Hull, Key, Kind, LoopId, Object, Site, Stride, Walk,
+    What,
 };
 use crate::options::Options;
 
-use super::{Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck, number_flag};
+use super::{Apart, Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck, number_flag};
 
 /// Hulls that can be compared: same loop, same start up to a constant, same extent and strides.
 type Family = (LoopId, Key, ExprId, Vec<Stride>, Option<Walk>, Vec<Condition>);
@@ -41,22 +42,73 @@ struct Member<'a> {
     object: Option<Object>,
     sure: &'a Hull,
     wide: Option<&'a Hull>,
-    fills: Fills,
+    fills: Both,
 }
 
 /// [`Hull::fills`] of the two hulls.
-#[derive(Clone, Copy, Default)]
-struct Fills {
-    sure: Option<u64>,
-    wide: Option<u64>,
+#[derive(Default)]
+struct Both {
+    sure: Option<Fills>,
+    wide: Option<Fills>,
 }
 
-impl Fills {
+impl Both {
     /// Of two stores' bytes together.
-    fn with(self, other: Fills) -> Fills {
-        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.max(b));
-        Fills { sure: both(self.sure, other.sure), wide: both(self.wide, other.wide) }
+    fn with(self, other: Both) -> Both {
+        let both = |a: Option<Fills>, b: Option<Fills>| {
+            let (mut a, b) = a.zip(b)?;
+            a.least = a.least.max(b.least);
+            a.readers.extend(b.readers);
+            Some(a)
+        };
+        Both { sure: both(self.sure, other.sure), wide: both(self.wide, other.wide) }
     }
+}
+
+/// Most ranges that an overwritten one is compared with.
+const MAX_APART: usize = 4;
+
+/// What a range of `length` bytes in each iteration has to be apart from to be overwritten; `None` if it is not, or if that is not known before the loop.
+fn apart(accesses: &Accesses<'_>, hull: &Hull, fills: &Fills, length: u64) -> Option<Vec<Apart>> {
+    if fills.least > length {
+        return None;
+    }
+    let mut places: BTreeMap<(Key, ExprId, &[Stride]), (i64, Apart)> = BTreeMap::new();
+    for site in &fills.readers {
+        let access = accesses.get(site)?;
+        if access.private.is_some() {
+            // Where that is so, the range is private, too.
+            continue;
+        }
+        let read = access.hulls.iter().find(|h| h.over == hull.over)?;
+        let known = read.walk.is_none() && read.conditions.iter().all(|c| hull.conditions.contains(c));
+        // Most likely the same array.
+        if !known || read.start_key == hull.start_key {
+            return None;
+        }
+        let new = || {
+            let (start, extent, strides) = (read.start, read.extent, read.strides.clone());
+            (read.start_offset, Apart { start, delta: 0, extent, length: access.size, strides })
+        };
+        let place = (read.start_key, read.extent, &read.strides[..]);
+        let (origin, part) = places.entry(place).or_insert_with(new);
+        let lo = part.delta.min(read.start_offset - *origin);
+        let end = |delta: i64, length: u64| delta + length as i64;
+        let hi = end(part.delta, part.length).max(end(read.start_offset - *origin, access.size));
+        (part.delta, part.length) = (lo, (hi - lo) as u64);
+    }
+    (places.len() <= MAX_APART).then(|| places.into_values().map(|(_, part)| part).collect())
+}
+
+type Accesses<'a> = HashMap<Site, &'a Access>;
+
+fn accesses(facts: &FunctionFacts) -> Accesses<'_> {
+    let events = facts.blocks.iter().flat_map(|b| &b.events);
+    let found = events.filter_map(|event| match &event.what {
+        What::Access(access) => Some((event.site, access)),
+        _ => None,
+    });
+    found.collect()
 }
 
 /// Marks hoisted accesses, takes them out of `items` and adds the loops' checks.
@@ -81,17 +133,18 @@ pub(crate) fn apply(
             sure,
             wide,
             fills: match options.enabled("overwrite") {
-                true => Fills { sure: sure.fills, wide: wide.and_then(|w| w.fills) },
-                false => Fills::default(),
+                true => Both { sure: sure.fills.clone(), wide: wide.and_then(|w| w.fills.clone()) },
+                false => Both::default(),
             },
         };
         families.entry((family(sure), wide.map(family))).or_default().push(member);
         false
     });
+    let accesses = accesses(facts);
     for (_, mut members) in families {
         members.sort_by_key(|m| (m.lo, m.hi, m.kind));
         for member in unite(members, options.line_bytes() as i64) {
-            emit(facts, plan, &member);
+            emit(facts, &accesses, plan, &member);
         }
     }
 }
@@ -117,13 +170,13 @@ fn choose<'h>(
     Some((sure, wide))
 }
 
-fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
+fn emit(facts: &FunctionFacts, accesses: &Accesses<'_>, plan: &mut FunctionPlan, member: &Member<'_>) {
     let flag = member.wide.map(|wide| {
         let flag = Flag { preheader: preheader(facts, wide), conditions: wide.conditions.clone() };
         (wide, number_flag(&mut plan.flags, flag))
     });
     let length = (member.hi - member.lo) as u64;
-    let check = |hull: &Hull, fills: Option<u64>, guarded| LoopCheck {
+    let check = |hull: &Hull, fills: &Option<Fills>, guarded| LoopCheck {
         over: hull.over,
         preheader: preheader(facts, hull),
         kind: member.kind,
@@ -137,13 +190,13 @@ fn emit(facts: &FunctionFacts, plan: &mut FunctionPlan, member: &Member<'_>) {
         object: member.object,
         window: None,
         covers: member.covers,
-        overwrites: fills.is_some_and(|least| least <= length),
+        overwrites: fills.as_ref().and_then(|fills| apart(accesses, hull, fills, length)),
     };
     if let Some((wide, at)) = flag {
-        plan.loop_checks.push(check(wide, member.fills.wide, Guarded::If(at)));
+        plan.loop_checks.push(check(wide, &member.fills.wide, Guarded::If(at)));
     }
     let guarded = flag.map_or(Guarded::Always, |(_, at)| Guarded::Unless(at));
-    plan.loop_checks.push(check(member.sure, member.fills.sure, guarded));
+    plan.loop_checks.push(check(member.sure, &member.fills.sure, guarded));
 }
 
 fn preheader(facts: &FunctionFacts, hull: &Hull) -> usize {
@@ -157,8 +210,8 @@ fn unite(members: Vec<Member<'_>>, line: i64) -> Vec<Member<'_>> {
         let list = if member.kind == Kind::Store { &mut stores } else { &mut loads };
         match list.last_mut() {
             Some(last) if member.lo <= last.hi.saturating_add(line - 1) => {
-                last.fills =
-                    if member.lo <= last.hi { last.fills.with(member.fills) } else { Fills::default() };
+                let fills = std::mem::take(&mut last.fills);
+                last.fills = if member.lo <= last.hi { fills.with(member.fills) } else { Both::default() };
                 last.hi = last.hi.max(member.hi);
                 last.covers += member.covers;
                 last.object = last.object.filter(|_| last.object == member.object);

@@ -121,8 +121,23 @@ pub struct LoopCheck {
     pub window: Option<BlockId>,
     /// Number of accesses that rely on it.
     pub covers: u32,
-    /// All of it is stored to, and not read before.
-    pub overwrites: bool,
+    /// Set if all of it is stored to, and not read before unless it meets one of these.
+    pub overwrites: Option<Vec<Apart>>,
+}
+
+/// `[start + delta, start + delta + extent + length)`, repeated at the strides: what a load reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Apart {
+    /// Address expression.
+    pub start: ExprId,
+    /// Distance from it, bytes.
+    pub delta: i64,
+    /// Length expression.
+    pub extent: ExprId,
+    /// Further bytes.
+    pub length: u64,
+    /// Where the range is repeated.
+    pub strides: Vec<Stride>,
 }
 
 /// Condition of a loop's check; the numbers index [`FunctionPlan::flags`].
@@ -337,7 +352,7 @@ impl FunctionPlan {
         }
         totals.loop_checks += self.loop_checks.len() as u64;
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
-        totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites).count() as u64;
+        totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
         totals.atomics += self.atomics.len() as u64;
         totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::analysis::facts::{Condition, Kind, Length, Stride, Walk};
 
 use super::stack::Source;
-use super::{Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
+use super::{Apart, Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -55,7 +55,13 @@ impl Display for LoopCheck {
         if let Some(Walk { step, count, extent }) = self.walk {
             write!(f, " in e{count} steps of e{step} after e{extent} + {length}")?;
         }
-        write!(f, " for {covers}{}", if self.overwrites { ", overwritten" } else { "" })?;
+        write!(f, " for {covers}")?;
+        if let Some(apart) = &self.overwrites {
+            write!(f, ", overwritten")?;
+            for Apart { start, delta, extent, length, .. } in apart {
+                write!(f, " apart from [e{start}{delta:+}, e{extent} + {length})")?;
+            }
+        }
         match self.guarded {
             Guarded::Always => Ok(()),
             Guarded::If(flag) => write!(f, " if flag {flag}"),

@@ -31,6 +31,8 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan) {
             continue;
         };
         check.window = Some(preheader);
+        // What is compared would have to be compared each time.
+        check.overwrites.take_if(|apart| !apart.is_empty());
         if let (Guarded::Always, Some(object)) = (check.guarded, check.object) {
             check.guarded = Guarded::Unless(number_flag(flags, valid(preheader, object, check.kind)));
         }

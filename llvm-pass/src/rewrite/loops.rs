@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::llvm::{Analyses, Expander, IntPredicate, Ordering, Value};
-use crate::plan::{Flag, FunctionPlan, Guarded, LoopCheck, WORD_LINES};
+use crate::plan::{Apart, Flag, FunctionPlan, Guarded, LoopCheck, WORD_LINES};
 
 use super::check::Emitter;
 
@@ -31,7 +31,7 @@ struct Range {
     strides: Vec<(Value, Value)>,
     walk: Option<Walk>,
     kind: Kind,
-    overwrites: bool,
+    overwrites: Overwrites,
     flag: Option<Value>,
     /// Two addresses on the native stack.
     window: Option<Value>,
@@ -43,6 +43,15 @@ struct Walk {
     count: Value,
     /// Bytes of one.
     length: Value,
+}
+
+/// Whether a range is overwritten.
+#[derive(Clone, Copy)]
+enum Overwrites {
+    No,
+    Yes,
+    /// Not if this holds.
+    Unless(Value),
 }
 
 /// Ranges that are tested together, before the terminator of a preheader.
@@ -121,8 +130,51 @@ fn range(
         Guarded::Always | Guarded::If(_) => None,
     };
     let window = check.window.map(|at| window(emitter, facts, at));
-    let overwrites = check.overwrites;
+    let overwrites = match &check.overwrites {
+        None => Overwrites::No,
+        Some(apart) if apart.is_empty() => Overwrites::Yes,
+        Some(apart) => {
+            let written = (start, length, strides.clone());
+            let meets = meets(emitter, expander, facts, apart, written, before);
+            // Without the conditions' hold, the others' bounds may be garbage too.
+            Overwrites::Unless(match check.guarded {
+                Guarded::If(at) => builder.select(flags[at], meets, builder.context.int(1).constant(1)),
+                Guarded::Always | Guarded::Unless(_) => meets,
+            })
+        }
+    };
     Range { start, length, strides, walk, kind: check.kind, overwrites, flag, window }
+}
+
+/// Whether a range has bytes in common with others, or lies between their strides.
+fn meets(
+    emitter: &Emitter<'_>,
+    expander: &Expander,
+    facts: &Function,
+    others: &[Apart],
+    written: (Value, Value, Vec<(Value, Value)>),
+    before: Value,
+) -> Value {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    let end = |first: Value, length: Value, strides: &[(Value, Value)]| {
+        let end = builder.add(first, length);
+        strides.iter().fold(end, |end, (step, count)| builder.add(end, builder.mul(*step, *count)))
+    };
+    let (start, length, strides) = written;
+    let first = builder.address(start);
+    let past = end(first, length, &strides);
+    let meets = others.iter().map(|other| {
+        let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
+        let (start, extent) = (expand(other.start), expand(other.extent));
+        let strides: Vec<_> = other.strides.iter().map(|s| (expand(s.step), expand(s.count))).collect();
+        builder.before(before).locate_as(before);
+        let other_first = builder.add(builder.address(start), i64_type.constant(other.delta as u64));
+        let other_past = end(other_first, builder.add(extent, i64_type.constant(other.length)), &strides);
+        let behind = builder.icmp(IntPredicate::LLVMIntULT, first, other_past);
+        builder.and(behind, builder.icmp(IntPredicate::LLVMIntULT, other_first, past))
+    });
+    meets.reduce(|x, y| builder.or(x, y)).expect("there are others")
 }
 
 /// A window that is emptied at the end of a preheader.
@@ -205,14 +257,16 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
             Some(window) => {
                 let entry = match range.kind {
                     Kind::Load => "__dsm_load_window",
-                    Kind::Store if range.overwrites => "__dsm_overwrite_window",
+                    Kind::Store if matches!(range.overwrites, Overwrites::Yes) => "__dsm_overwrite_window",
                     Kind::Store => "__dsm_store_window",
                 };
                 builder.call_fn(emitter.entries.get(entry), &[range.start, range.length, window]);
             }
             None => {
-                let entry = emitter.entries.get(Emitter::range_entry(range.kind, range.overwrites));
-                builder.call_fn(entry, &[range.start, range.length]);
+                for (overwrites, length) in parts(emitter, range, range.length) {
+                    let entry = emitter.entries.get(Emitter::range_entry(range.kind, overwrites));
+                    builder.call_fn(entry, &[range.start, length]);
+                }
             }
         }
     }
@@ -236,13 +290,38 @@ fn grid(emitter: &Emitter<'_>, range: &Range) {
 }
 
 fn call_grid(emitter: &Emitter<'_>, range: &Range, length: Value, strides: &[(Value, Value)]) {
+    for (overwrites, length) in parts(emitter, range, length) {
+        grid_part(emitter, range, length, strides, overwrites);
+    }
+}
+
+/// How a range is asked for: with which lengths, of which one is 0, to overwrite it or not.
+fn parts(emitter: &Emitter<'_>, range: &Range, length: Value) -> Vec<(bool, Value)> {
+    let none = emitter.builder.context.i64().constant(0);
+    match range.overwrites {
+        Overwrites::No => vec![(false, length)],
+        Overwrites::Yes => vec![(true, length)],
+        Overwrites::Unless(meets) => {
+            let select = |x, y| emitter.builder.select(meets, x, y);
+            vec![(true, select(none, length)), (false, select(length, none))]
+        }
+    }
+}
+
+fn grid_part(
+    emitter: &Emitter<'_>,
+    range: &Range,
+    length: Value,
+    strides: &[(Value, Value)],
+    overwrites: bool,
+) {
     let none = emitter.builder.context.i64().constant(0);
     let mut arguments = vec![range.start, length];
     let strides = strides.iter().copied().chain(std::iter::repeat((none, none)));
     arguments.extend(strides.take(MAX_STRIDES).flat_map(|(step, count)| [step, count]));
     let entry = match range.kind {
         Kind::Load => "__dsm_load_grid",
-        Kind::Store if range.overwrites => "__dsm_overwrite_grid",
+        Kind::Store if overwrites => "__dsm_overwrite_grid",
         Kind::Store => "__dsm_store_grid",
     };
     emitter.builder.call_fn(emitter.entries.get(entry), &arguments);

@@ -37,7 +37,7 @@ pub extern "C" fn dsm_rt_calloc(count: u64, size: u64, site: usize) -> *mut u8 {
     let Some(bytes) = (count as usize).checked_mul(size as usize) else { return std::ptr::null_mut() };
     let allocation = allocate_at(bytes, ALIGN, site);
     if let Some((address, false)) = allocation {
-        check::writable(address, bytes);
+        check::overwritten(address, bytes);
         // SAFETY: a new object of at least `bytes` bytes, made writable.
         unsafe { (address as *mut u8).write_bytes(0, bytes) };
     }
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dsm_rt_realloc(old: *mut u8, size: u64, site: usize) ->
     let Some((new, _)) = allocate_at(size, ALIGN, site) else { return std::ptr::null_mut() };
     let bytes = size.min(old_bytes);
     check::readable(address, bytes);
-    check::writable(new, bytes);
+    check::overwritten(new, bytes);
     // SAFETY: both ranges are valid for `bytes`, made accessible, and in different objects.
     unsafe { (new as *mut u8).copy_from_nonoverlapping(address as *const u8, bytes) };
     free(address);
