@@ -159,6 +159,10 @@ impl Kernel {
         let settings = self.settings(with, flags);
         fs::write(copy.join("config/make.def"), settings).map_err(|e| e.to_string())?;
         command.args(["-s", "-C"]).arg(&copy).arg(self.program.to_uppercase()).arg(format!("CLASS={class}"));
+        if matches!(self.source, Source::Fortran(_)) {
+            // Its makefiles name /bin/sh and need bash.
+            command.arg("SHELL=/bin/bash");
+        }
         let output = run(&mut command)?;
         let names = [format!("{}.{class}", self.program), format!("{}.{class}.x", self.program)];
         let built = names.iter().map(|n| copy.join("bin").join(n)).find(|p| p.exists());
