@@ -26,7 +26,7 @@ const SIGNAL_GRACE: Duration = Duration::from_millis(500);
 /// A signal from the terminal reaches processes and launcher one after the other.
 const TERMINAL_LAG: Duration = Duration::from_millis(50);
 /// Longest wait for killed processes to disappear (one may sit in an uninterruptible system call).
-const REAP_LIMIT: Duration = Duration::from_secs(5);
+const REAP_LIMIT: Duration = Duration::from_secs(60);
 
 /// Signals that end the job. Passed on to the processes first.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
