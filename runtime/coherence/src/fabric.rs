@@ -99,6 +99,31 @@ pub enum Gate {
     Acquire,
 }
 
+/// [`Fabric::lock_word`] by the other operations.
+#[inline]
+pub async fn lock_by_cas<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
+    let seen = fabric.load(at, word).await;
+    if seen.is_multiple_of(2) && fabric.cas(at, word, seen, seen + 1).await == seen {
+        return seen;
+    }
+    spin(fabric, at, word).await
+}
+
+async fn spin<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
+    let mut seen = fabric.load(at, word).await;
+    loop {
+        if seen % 2 == 1 {
+            seen = fabric.wait_change(at, word, seen).await;
+            continue;
+        }
+        let found = fabric.cas(at, word, seen, seen + 1).await;
+        if found == seen {
+            return seen;
+        }
+        seen = found;
+    }
+}
+
 /// See the module documentation.
 pub trait Fabric {
     /// Keeps a chunk or a gate locked.
@@ -155,6 +180,11 @@ pub trait Fabric {
     fn flush(&self, at: Rank) -> impl Future<Output = ()>;
     /// Waits until a word differs from `seen`; returns the new value. May poll.
     fn wait_change(&self, at: Rank, word: Word, seen: u64) -> impl Future<Output = u64>;
+    /// Makes an even word odd, once it is even; returns what it was.
+    #[inline]
+    fn lock_word(&self, at: Rank, word: Word) -> impl Future<Output = u64> {
+        lock_by_cas(self, at, word)
+    }
 
     /// Copies a peer's blocks over the own ones.
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()>;

@@ -130,28 +130,7 @@ impl<F: Fabric> Coherence<F> {
     /// Locks the records of a chunk at a process. Returns what [`Coherence::unlock_records`] takes.
     #[inline]
     pub(crate) async fn lock_records(&self, at: Rank, chunk: Chunk) -> u64 {
-        let word = Word::Records(chunk);
-        let seen = self.fabric.load(at, word).await;
-        if seen.is_multiple_of(2) && self.fabric.cas(at, word, seen, seen + 1).await == seen {
-            return seen;
-        }
-        self.wait_for_records(at, chunk).await
-    }
-
-    async fn wait_for_records(&self, at: Rank, chunk: Chunk) -> u64 {
-        let word = Word::Records(chunk);
-        let mut seen = self.fabric.load(at, word).await;
-        loop {
-            if seen % 2 == 1 {
-                seen = self.fabric.wait_change(at, word, seen).await;
-                continue;
-            }
-            let found = self.fabric.cas(at, word, seen, seen + 1).await;
-            if found == seen {
-                return seen;
-            }
-            seen = found;
-        }
+        self.fabric.lock_word(at, Word::Records(chunk)).await
     }
 
     /// Unlocks the records, once everything that was posted to them is placed.

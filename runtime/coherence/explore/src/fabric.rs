@@ -1,10 +1,14 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Header, Notice, Rank, Record, Word};
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word};
 
 use crate::layout::{Loc, pack, unpack};
+use crate::program::{Memory, Program};
 use crate::world::{Shared, Wait, pause};
+
+/// A version beyond all that there are.
+const MEANINGLESS: u64 = 1 << 27;
 
 /// One process's view of the world.
 #[derive(Debug)]
@@ -13,6 +17,7 @@ pub struct ModelFabric {
     process: usize,
     fault: Option<Fault>,
     watch: bool,
+    prompt: bool,
     size: u32,
     block_bytes: usize,
 }
@@ -32,13 +37,14 @@ impl Drop for Guard<'_> {
 
 impl ModelFabric {
     /// The fabric of a process.
-    pub fn new(world: &Shared, process: usize, fault: Option<Fault>, watch: bool) -> Self {
+    pub fn new(world: &Shared, process: usize, program: &Program) -> Self {
         let w = world.borrow();
         ModelFabric {
             world: world.clone(),
             process,
-            fault,
-            watch,
+            fault: program.fault,
+            watch: program.watch,
+            prompt: program.memory == Memory::Prompt,
             size: w.processes.len() as u32,
             block_bytes: w.layout.block_bytes,
         }
@@ -93,6 +99,15 @@ impl ModelFabric {
             self.point().await;
         }
         Guard { world: &self.world, lock: loc }
+    }
+
+    /// Whether lease and version beside a link are for this process: the home is there, or was and is being moved here.
+    fn is_informative(&self, link: u64, at: Rank, block: Block) -> bool {
+        match Link::decode(link, at, || self.default_home(block)) {
+            Link::Home => true,
+            Link::Link { to, pending } => pending && to == self.rank(),
+            Link::Wait => false,
+        }
     }
 
     fn extent_addrs(&self, extent: Extent) -> impl Iterator<Item = usize> {
@@ -171,6 +186,7 @@ impl Fabric for ModelFabric {
     async fn flush(&self, at: Rank) {
         pause(&self.world, Wait::Placed(self.process, at.0 as usize)).await;
         let mut w = self.world.borrow_mut();
+        w.flushed(at.0 as usize);
         let current = w.current;
         w.drain(current, true);
     }
@@ -188,6 +204,23 @@ impl Fabric for ModelFabric {
         };
         self.point().await;
         value
+    }
+
+    async fn lock_word(&self, at: Rank, word: Word) -> u64 {
+        if !self.prompt {
+            return dsm_coherence::fabric::lock_by_cas(self, at, word).await;
+        }
+        // Attempts that fail change nothing: one step is enough where all schedules are searched.
+        let loc = self.loc(word).expect("words of used blocks");
+        pause(&self.world, Wait::Even(at.0 as usize, loc)).await;
+        let old = {
+            let mut w = self.world.borrow_mut();
+            let old = w.atomic(at.0 as usize, loc, |old| Some(old + 1));
+            w.note_loc(loc, |name| format!("lock {name} at p{}: {old:#x}", at.0));
+            old
+        };
+        self.point().await;
+        old
     }
 
     async fn fetch(&self, from: Rank, extent: Extent) {
@@ -233,7 +266,7 @@ impl Fabric for ModelFabric {
         w.note(|| format!("post twins of {extent:?} to p{}: {contents:x?}", to.0));
         for block in extent.blocks() {
             let index = w.layout.index(block);
-            w.processes[to.0 as usize].twin_live[index] = true;
+            w.set_twin(to.0 as usize, index, true);
         }
         let first = w.layout.addr(extent.first);
         for (addr, byte) in (first..).zip(contents) {
@@ -256,6 +289,11 @@ impl Fabric for ModelFabric {
                 self.world.borrow_mut().count_hop(link);
             }
             record.link = self.read(from, link).await;
+            if self.prompt && !self.is_informative(record.link, from, block) {
+                // Whatever is read besides means nothing.
+                (record.rd_ts, record.wr_ts) = (MEANINGLESS, MEANINGLESS);
+                continue;
+            }
             record.rd_ts = self.read(from, rd_ts).await;
             record.wr_ts = self.read(from, wr_ts).await;
             self.world.borrow_mut().note(|| format!("record of {block:?} at p{}: {record:x?}", from.0));
@@ -417,7 +455,7 @@ impl Fabric for ModelFabric {
             let mut w = self.world.borrow_mut();
             w.note(|| format!("make twin of {}", block.0));
             let index = w.layout.index(block);
-            w.processes[self.process].twin_live[index] = true;
+            w.set_twin(self.process, index, true);
             for addr in self.addrs_in(&w, block) {
                 let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
                 let value = w.own_read(data);
@@ -430,7 +468,7 @@ impl Fabric for ModelFabric {
         let mut w = self.world.borrow_mut();
         for block in extent.blocks() {
             let index = w.layout.index(block);
-            w.processes[self.process].twin_live[index] = false;
+            w.set_twin(self.process, index, false);
         }
     }
 
@@ -439,7 +477,7 @@ impl Fabric for ModelFabric {
         w.note(|| format!("free twins of {extent:?}"));
         for block in extent.blocks() {
             let index = w.layout.index(block);
-            w.processes[self.process].twin_live[index] = false;
+            w.set_twin(self.process, index, false);
             for addr in self.addrs_in(&w, block) {
                 let twin = w.layout.twin(addr);
                 // At once, as the system does it, for everybody.
@@ -453,7 +491,7 @@ impl Fabric for ModelFabric {
         let mut mask = 0;
         for block in extent.blocks() {
             let index = w.layout.index(block);
-            if !w.processes[self.process].twin_live[index] {
+            if !w.twin(index) {
                 w.fail(format!("block {} is compared with a twin that does not exist", block.0));
             }
             let differs = self.addrs_in(&w, block).any(|addr| {
@@ -470,7 +508,7 @@ impl Fabric for ModelFabric {
         w.note(|| format!("merge {extent:?} with {incoming:x?} from p{}", from.0));
         for (block, incoming) in extent.blocks().zip(incoming.chunks(self.block_bytes)) {
             let index = w.layout.index(block);
-            if !w.processes[self.process].twin_live[index] {
+            if !w.twin(index) {
                 w.fail(format!("block {} is merged against a twin that does not exist", block.0));
             }
             for (addr, byte) in self.addrs_in(&w, block).zip(incoming) {

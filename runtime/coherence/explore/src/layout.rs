@@ -232,7 +232,9 @@ impl Layout {
         if (marks..self.base_words()).contains(&at) {
             let kind = (at - marks) / self.marks();
             let remote = kind == MarkKind::Read as usize || kind == MarkKind::Taken as usize;
-            return if remote { Class::Remote } else { Class::Local };
+            // A miss that takes a home looks whether stores are under way there.
+            let other = if kind == MarkKind::Dirty as usize { Class::Published } else { Class::Local };
+            return if remote { Class::Remote } else { other };
         }
         if (self.base_words() + 4..self.base_records()).contains(&at) {
             return Class::Local;

@@ -8,15 +8,17 @@ use dsm_coherence::Fault;
 use dsm_explore::hunt::{PROGRAMS, hunt};
 use dsm_explore::program::{Bounds, Program, generate};
 use dsm_explore::search::exhaustive::{self, Limits};
-use dsm_explore::search::random;
+use dsm_explore::search::{orders, random};
 
 const USAGE: &str = "\
 usage: dsm-explore --seed N [SIZE]                      replay a random run and print what happened
        dsm-explore --random FROM COUNT [SIZE]           random schedules of generated programs
        dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules with so many delays ('all': any number)
-       dsm-explore --shape DELAYS BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each, operations of each
+       dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each, operations of each
                                                         process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
-                                                        meeting runs in one order
+                                                        meeting runs in one order. HOW: 'all', but one of those that differ in
+                                                        independent steps only; 'states', those too; a number of delays; or
+                                                        'runs=N', as 'all', giving up after N
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
@@ -116,6 +118,19 @@ fn shape(args: &[String], blocks: usize) -> ExitCode {
     let program =
         Rc::new(Program::parse(threads.len(), blocks, bytes, &threads).notices(2).short().closing_in_order());
     let start = Instant::now();
+    let most = args[1].strip_prefix("runs=").map_or(Some(usize::MAX), |n| n.parse().ok());
+    if args[1] == "all" || (most.is_some() && args[1].contains('=')) {
+        return match orders::search(&program, most.unwrap_or(usize::MAX)) {
+            Ok(found) => {
+                println!("{found}, {:.1} s", start.elapsed().as_secs_f64());
+                ExitCode::SUCCESS
+            }
+            Err(failure) => {
+                println!("{}", failure.account());
+                ExitCode::FAILURE
+            }
+        };
+    }
     match exhaustive::search(&program, limits(delays, 100_000_000)) {
         Ok(covered) => println!("{covered}, {:.1} s", start.elapsed().as_secs_f64()),
         Err(failure) => {

@@ -39,8 +39,8 @@ pub struct SyncState {
     locals: Vec<Local>,
     /// What each process has published: happens before whoever acquires from it.
     pub published: Vec<Clocks>,
-    /// Releases completed so far.
-    pub releases: u64,
+    /// Flags set so far.
+    pub flags: u64,
 }
 
 impl SyncState {
@@ -51,7 +51,7 @@ impl SyncState {
             meetings: Vec::new(),
             locals: vec![Local::default(); processes],
             published: vec![Clocks::new(threads); processes],
-            releases: 0,
+            flags: 0,
         }
     }
 
@@ -156,6 +156,6 @@ impl SyncState {
         for p in &self.published {
             p.digest(d);
         }
-        d.add(self.releases);
+        d.add(self.flags);
     }
 }

@@ -50,12 +50,7 @@ impl Run {
         world.trace = trace.then(Vec::new);
         let world: Shared = Rc::new(RefCell::new(world));
         let protocols: Vec<_> = (0..program.processes)
-            .map(|p| {
-                Rc::new(Coherence::new(
-                    ModelFabric::new(&world, p, program.fault, program.watch),
-                    program.notices,
-                ))
-            })
+            .map(|p| Rc::new(Coherence::new(ModelFabric::new(&world, p, program), program.notices)))
             .collect();
         if program.watch {
             // As the runtime does it with what every process begins with.
@@ -95,9 +90,21 @@ impl Run {
 
     /// What may happen next.
     pub fn choices(&self, out: &mut Vec<Choice>) {
-        self.world.borrow().choices(out);
-        if self.prompt && matches!(out.first(), Some(Choice::Run(_))) {
-            out.retain(|c| !matches!(c, Choice::Drain(_)));
+        let w = self.world.borrow();
+        w.choices(out);
+        if self.prompt {
+            // First all stores of a step become visible, then its thread goes on.
+            let pending = |t: usize| !w.threads[t].buffer.is_empty();
+            let runs = out.iter().take_while(|c| matches!(c, Choice::Run(_))).count();
+            for at in (runs..out.len()).rev() {
+                if let Choice::Drain(t) = out[at]
+                    && let Some(run) = out[..runs].iter().position(|c| *c == Choice::Run(t))
+                {
+                    out.swap(run, at);
+                    out.remove(at);
+                }
+            }
+            debug_assert!(!out.iter().any(|c| matches!(c, Choice::Run(t) if pending(*t))));
         }
     }
 
@@ -107,22 +114,22 @@ impl Run {
         {
             let mut w = self.world.borrow_mut();
             w.visible = false;
-            w.touched.clear();
+            w.accesses.clear();
         }
-        let Choice::Run(thread) = choice else {
-            return self.world.borrow_mut().memory_step(choice);
+        let thread = match choice {
+            Choice::Run(thread) => thread,
+            Choice::Drain(thread) if self.prompt => {
+                let mut w = self.world.borrow_mut();
+                w.visible = true;
+                return w.drain(thread, true);
+            }
+            _ => return self.world.borrow_mut().memory_step(choice),
         };
         {
             let mut w = self.world.borrow_mut();
             w.current = thread;
-            if let (true, Wait::Placed(from, to)) = (w.lazy, w.threads[thread].wait) {
-                w.place_all(from, to);
-            }
             // Steps that observe nothing move on too.
             w.observe(1);
-            if self.prompt {
-                w.drain(thread, true);
-            }
         }
         let task = self.tasks[thread].as_mut().expect("a thread that has not ended");
         let mut context = Context::from_waker(Waker::noop());

@@ -8,8 +8,8 @@ use dsm_coherence::{Coherence, Extent, Fabric, Rank, Told};
 
 use crate::fabric::ModelFabric;
 use crate::oracle::Clocks;
-use crate::program::{BarrierKind, Closing, Op, Program};
-use crate::world::{Shared, Wait, World, pause};
+use crate::program::{BarrierKind, Closing, Memory, Op, Program};
+use crate::world::{Shared, Thing, Wait, World, pause};
 
 /// One thread and what it acts on.
 pub struct ThreadCode {
@@ -59,6 +59,11 @@ impl ThreadCode {
                     self.flush().await;
                     self.write(addr, 1, value, false).await;
                     self.flush().await;
+                    let mut w = self.world.borrow_mut();
+                    let flags = w.sync.flags;
+                    w.access(Thing::Flags, true, flags);
+                    w.visible = true;
+                    w.sync.flags += 1;
                 }
                 Op::Free => self.free_twins().await,
                 Op::WaitFlag { addr, value } => self.wait_flag(addr, value).await,
@@ -143,6 +148,7 @@ impl ThreadCode {
             let value = load(&mut w, a);
             w.note(|| format!("read byte {a}: {value:#04x}"));
             let thread = self.thread;
+            w.access(Thing::Byte(a), false, 0);
             let judged = w.oracle.read(thread, a, value);
             fail_if(&mut w, judged);
         }
@@ -171,6 +177,7 @@ impl ThreadCode {
             let loc = w.layout.data(a);
             w.own_write(loc, u64::from(value));
             let thread = self.thread;
+            w.access(Thing::Byte(a), true, 0);
             let judged = w.oracle.write(thread, a, value);
             fail_if(&mut w, judged);
         }
@@ -186,6 +193,7 @@ impl ThreadCode {
                 w.own_write(loc, u64::from(old.wrapping_add(1)));
                 w.note(|| format!("atomic add to byte {addr}: found {old:#04x}"));
                 let thread = self.thread;
+                w.access(Thing::Byte(addr), true, 0);
                 let judged = w.oracle.add(thread, addr, old);
                 fail_if(&mut w, judged);
             })
@@ -231,6 +239,7 @@ impl ThreadCode {
         let value = self.protocol.read_atomic(block, offset, 1).await as u8;
         let mut w = self.world.borrow_mut();
         w.note(|| format!("atomic read of byte {addr}: {value:#04x}"));
+        w.access(Thing::Byte(addr), false, 0);
         let judged = w.oracle.look(self.thread, addr, value);
         fail_if(&mut w, judged);
     }
@@ -260,15 +269,17 @@ impl ThreadCode {
     /// Returns what can be told of the signature then.
     async fn release(&self) -> Told {
         let told = self.protocol.release_told().await;
-        pause(&self.world, Wait::Ready).await;
+        if self.program.memory == Memory::Buffered {
+            pause(&self.world, Wait::Ready).await;
+        }
         let mut w = self.world.borrow_mut();
         let w = &mut *w;
         // Whoever is told of the release by a later store or message sees all stores before it.
         w.drain(w.current, true);
         w.take_mutex();
         w.visible = true;
+        w.access(Thing::Published(self.process()), true, 0);
         w.sync.published[self.process()].join(w.oracle.clocks(self.thread));
-        w.sync.releases += 1;
         told
     }
 
@@ -286,6 +297,9 @@ impl ThreadCode {
             w.visible = true;
             w.note(|| format!("acquire from p{process}"));
             // What the process publishes after its signal need not be taken in; what the signal orders comes with it.
+            if state.is_none() {
+                w.access(Thing::Published(process), false, 0);
+            }
             state.is_none().then(|| w.sync.published[process].clone())
         };
         match state {
@@ -311,6 +325,7 @@ impl ThreadCode {
         let (last, clocks) = {
             let mut w = self.world.borrow_mut();
             w.visible = true;
+            w.access(Thing::Lock(lock), true, 0);
             w.sync.take_lock(lock)
         };
         if let Some((last, state)) = last {
@@ -329,6 +344,7 @@ impl ThreadCode {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
             w.visible = true;
+            w.access(Thing::Lock(lock), true, 1);
             w.sync.give_lock(lock, (self.process(), state), w.oracle.clocks(self.thread));
         }
         self.tick();
@@ -347,7 +363,7 @@ impl ThreadCode {
 
     async fn wait_flag(&self, addr: usize, value: u8) {
         loop {
-            let releases = self.world.borrow().sync.releases;
+            let flags = self.flags();
             self.flush().await;
             self.make_readable(addr, 1).await;
             self.window().await;
@@ -356,6 +372,7 @@ impl ThreadCode {
                 let found = load(&mut w, addr);
                 w.note(|| format!("poll flag {addr}: {found:#04x}"));
                 let thread = self.thread;
+                w.access(Thing::Byte(addr), false, 0);
                 let judged = w.oracle.read(thread, addr, found);
                 fail_if(&mut w, judged);
                 found
@@ -363,13 +380,21 @@ impl ThreadCode {
             if found == value {
                 break;
             }
-            // Polls again once another thread has released something. The own flush counts one.
+            // Polls again once another flag is set.
             self.leave_user();
-            pause(&self.world, Wait::Released(releases + 1)).await;
+            pause(&self.world, Wait::Flagged(flags)).await;
+            self.flags();
             self.world.borrow_mut().visible = true;
             self.enter_user().await;
         }
         self.flush().await;
+    }
+
+    /// Flags set so far.
+    fn flags(&self) -> u64 {
+        let mut w = self.world.borrow_mut();
+        w.access(Thing::Flags, false, 0);
+        w.sync.flags
     }
 
     /// All threads of all processes meet; one thread of each process does the protocol's part while the others wait in the runtime.
@@ -410,10 +435,15 @@ impl ThreadCode {
         {
             let mut w = self.world.borrow_mut();
             w.visible = true;
+            w.access(Thing::Arrival(meeting, self.process()), true, 0);
             w.sync.arrive(meeting);
         }
         pause(&self.world, Wait::Arrived(meeting, self.program.processes as u32)).await;
-        self.world.borrow_mut().visible = true;
+        {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            (0..self.program.processes).for_each(|p| w.access(Thing::Arrival(meeting, p), false, 0));
+        }
         for process in 0..self.program.processes {
             self.acquire_from(process, None).await;
             self.forget(2 + process as u64);
@@ -433,11 +463,16 @@ impl ThreadCode {
                 let current = w.current;
                 w.drain(current, true);
                 w.visible = true;
+                w.access(Thing::Signal(meeting, round, me), true, 0);
                 w.sync.signal(meeting, round, me, state);
             }
             let partner = (me + size - distance) % size;
             pause(&self.world, Wait::Signal(meeting, round, partner)).await;
-            let state = self.world.borrow().sync.signalled(meeting, round, partner);
+            let state = {
+                let mut w = self.world.borrow_mut();
+                w.access(Thing::Signal(meeting, round, partner), false, 0);
+                w.sync.signalled(meeting, round, partner)
+            };
             self.acquire_from(partner, state.map(Told::from)).await;
             self.forget(2 + u64::from(round));
             pause(&self.world, Wait::Ready).await;

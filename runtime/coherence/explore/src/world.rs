@@ -41,6 +41,8 @@ pub enum Wait {
     Ready,
     /// A cell of a process differs from a value.
     Differs(usize, Loc, u64),
+    /// A cell of a process is even.
+    Even(usize, Loc),
     /// A cell of a process has a value.
     Equals(usize, Loc, u64),
     /// Everything that the first process posted to the second one is placed.
@@ -55,8 +57,8 @@ pub enum Wait {
     Signal(u32, u32, usize),
     /// The process's local barrier has passed a generation.
     LocalBarrier(usize, u32),
-    /// Releases have happened beyond a number.
-    Released(u64),
+    /// More flags were set.
+    Flagged(u64),
     /// All threads have come to the end of their operations.
     Closing,
     /// The thread has ended.
@@ -78,12 +80,16 @@ pub struct Thread {
     pub history: u64,
     /// Consecutive link loads of one block, with the number of changes to that block's links when they began.
     pub hops: (Loc, u32, u64),
+    /// Writes posted so far.
+    pub posted: u32,
+    /// Target and number of those that no flush has waited for.
+    pub unflushed: Vec<(usize, u32)>,
 }
 
 /// A posted write.
 #[derive(Clone, Copy, Debug)]
 pub struct Post {
-    /// Unique in a run.
+    /// Unique in a run, and the same in all runs where its thread has done the same.
     pub number: u32,
     /// Who posted.
     pub from: usize,
@@ -104,6 +110,40 @@ pub enum Choice {
     Drain(usize),
     /// A posted write is placed.
     Place(u32),
+}
+
+/// What threads of several processes can touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Thing {
+    /// A cell of a process.
+    Cell(usize, Loc),
+    /// A lock of the program.
+    Lock(usize),
+    /// How many flags were set.
+    Flags,
+    /// What the judge knows that a process has published.
+    Published(usize),
+    /// What the judge knows of a byte.
+    Byte(usize),
+    /// Whether a process has a twin of a block.
+    Twin(usize, usize),
+    /// A posted write that is under way, by its number.
+    Post(u32),
+    /// A process has come to a meeting.
+    Arrival(usize, usize),
+    /// The dissemination signal of (meeting, round, process).
+    Signal(u32, u32, usize),
+}
+
+/// One access of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// To what.
+    pub to: Thing,
+    /// Whether it changed that.
+    pub write: bool,
+    /// What it was before the change, where something may wait for it.
+    pub before: u64,
 }
 
 /// Everything but the code's own local variables.
@@ -131,10 +171,10 @@ pub struct World {
     pub adopted: u64,
     /// Threads that have come to the end of their operations.
     pub ended: usize,
-    /// Whether posted writes are placed only where a step touches the cell; see the search of all schedules.
-    pub lazy: bool,
-    /// Posted writes under way to cells that the current step touched.
-    pub touched: Vec<u32>,
+    /// Whether to record accesses.
+    pub recording: bool,
+    /// What the current step touched of what other processes touch too.
+    pub accesses: Vec<Access>,
     /// First failure.
     pub failure: Option<String>,
     /// Readable account of the run, if wanted.
@@ -143,7 +183,6 @@ pub struct World {
     pub link_changes: u64,
     /// Longest chase beyond what moves of homes explain.
     pub longest_chase: u32,
-    next_post: u32,
 }
 
 /// Shared by the fabrics, the threads' code and the scheduler.
@@ -171,6 +210,8 @@ impl World {
                     operation: 0,
                     history: 0,
                     hops: (Loc::MAX, 0, 0),
+                    posted: 0,
+                    unflushed: Vec::new(),
                 })
                 .collect(),
             layout,
@@ -182,13 +223,12 @@ impl World {
             watch: false,
             adopted: 0,
             ended: 0,
-            lazy: false,
-            touched: Vec::new(),
+            recording: false,
+            accesses: Vec::new(),
             failure: None,
             trace: None,
             link_changes: 0,
             longest_chase: 0,
-            next_post: 0,
         };
         for p in 0..processes {
             for index in 0..world.layout.blocks {
@@ -244,10 +284,17 @@ impl World {
         self.processes[process].threads == 1 && self.layout.class(loc) == Class::Local
     }
 
-    fn touch(&mut self, process: usize, loc: Loc) {
-        if self.lazy {
-            let here = self.posts.iter().filter(|post| (post.to, post.loc) == (process, loc));
-            self.touched.extend(here.map(|post| post.number));
+    /// Records an access of the current step.
+    pub fn access(&mut self, to: Thing, write: bool, before: u64) {
+        if self.recording {
+            self.accesses.push(Access { to, write, before });
+        }
+    }
+
+    fn access_cell(&mut self, process: usize, loc: Loc, write: bool) {
+        if self.recording && !self.private(process, loc) {
+            let before = self.processes[process].cells[loc as usize];
+            self.access(Thing::Cell(process, loc), write, before);
         }
     }
 
@@ -264,7 +311,7 @@ impl World {
         let value = match thread.buffer.iter().rev().find(|(l, _)| *l == loc) {
             Some((_, value)) => *value,
             None => {
-                self.touch(me, loc);
+                self.access_cell(me, loc, false);
                 let others = self.processes[me].threads > 1;
                 if others || self.layout.class(loc) == Class::Remote {
                     self.visible = true;
@@ -300,7 +347,7 @@ impl World {
     /// A cell of any process changes.
     pub fn write(&mut self, process: usize, loc: Loc, value: u64) {
         self.visible = true;
-        self.touch(process, loc);
+        self.access_cell(process, loc, true);
         let cell = &mut self.processes[process].cells[loc as usize];
         if (loc as usize) < self.layout.blocks && *cell != value {
             self.link_changes += 1;
@@ -325,7 +372,7 @@ impl World {
             return self.own_read(loc);
         }
         self.visible = true;
-        self.touch(process, loc);
+        self.access_cell(process, loc, false);
         let value = self.processes[process].cells[loc as usize];
         self.observe(value);
         value
@@ -337,9 +384,10 @@ impl World {
         if process != self.me() || !self.private(process, loc) {
             self.visible = true;
         }
-        self.touch(process, loc);
         let old = self.processes[process].cells[loc as usize];
-        if let Some(new) = update(old) {
+        let new = update(old).filter(|new| *new != old);
+        self.access_cell(process, loc, false);
+        if let Some(new) = new {
             let visible = self.visible;
             self.write(process, loc, new);
             self.visible = visible;
@@ -352,12 +400,39 @@ impl World {
     pub fn post(&mut self, to: usize, loc: Loc, value: u64) {
         self.drain(self.current, true);
         let from = self.me();
-        let number = self.next_post;
-        self.next_post += 1;
         if to == from {
             return self.write(to, loc, value);
         }
+        let thread = &mut self.threads[self.current];
+        let number = (self.current as u32) << 16 | thread.posted;
+        thread.posted += 1;
+        thread.unflushed.push((to, number));
+        self.access(Thing::Post(number), true, 0);
         self.posts.push(Post { number, from, to, loc, value });
+    }
+
+    /// A flush of the running thread comes after all that it has posted to a process.
+    pub fn flushed(&mut self, to: usize) {
+        let unflushed = std::mem::take(&mut self.threads[self.current].unflushed);
+        for &(target, number) in &unflushed {
+            if target == to {
+                self.access(Thing::Post(number), false, 0);
+            }
+        }
+        self.threads[self.current].unflushed = unflushed.into_iter().filter(|post| post.0 != to).collect();
+    }
+
+    /// The running thread has a twin of a block made, or given up.
+    pub fn set_twin(&mut self, process: usize, index: usize, live: bool) {
+        self.access(Thing::Twin(process, index), true, 0);
+        self.processes[process].twin_live[index] = live;
+    }
+
+    /// Whether the running thread's process has a twin of a block.
+    pub fn twin(&mut self, index: usize) -> bool {
+        let me = self.me();
+        self.access(Thing::Twin(me, index), false, 0);
+        self.processes[me].twin_live[index]
     }
 
     /// Counts a link load of the running thread: chases that visit more processes than there are, and more than moves of the home
@@ -395,16 +470,15 @@ impl World {
             Wait::Ready => true,
             Wait::Done => false,
             Wait::Differs(p, loc, seen) => self.processes[p].cells[loc as usize] != seen,
+            Wait::Even(p, loc) => self.processes[p].cells[loc as usize].is_multiple_of(2),
             Wait::Equals(p, loc, value) => self.processes[p].cells[loc as usize] == value,
-            Wait::Placed(from, to) => {
-                self.lazy || !self.posts.iter().any(|post| post.from == from && post.to == to)
-            }
+            Wait::Placed(from, to) => !self.posts.iter().any(|post| post.from == from && post.to == to),
             Wait::NotExclusive(p) => !self.processes[p].exclusive,
             Wait::LockFree(lock) => self.sync.lock_free(lock),
             Wait::Arrived(meeting, count) => self.sync.arrived(meeting) >= count,
             Wait::Signal(meeting, round, process) => self.sync.signalled(meeting, round, process).is_some(),
             Wait::LocalBarrier(process, generation) => self.sync.local_generation(process) > generation,
-            Wait::Released(count) => self.sync.releases > count,
+            Wait::Flagged(count) => self.sync.flags > count,
             Wait::Closing => self.closing(),
         }
     }
@@ -424,24 +498,7 @@ impl World {
                 out.push(Choice::Drain(t));
             }
         }
-        let now = |post: &&Post| !self.lazy || out.is_empty() || self.is_awaited(post);
-        let placed: Vec<Choice> =
-            self.posts.iter().filter(now).map(|post| Choice::Place(post.number)).collect();
-        out.extend(placed);
-    }
-
-    /// Whether a thread that cannot go on looks at the cell that a posted write goes to, or another one goes there too.
-    fn is_awaited(&self, post: &Post) -> bool {
-        let waits = |wait| matches!(wait, Wait::Differs(p, loc, _) | Wait::Equals(p, loc, _) if (p, loc) == (post.to, post.loc));
-        self.threads.iter().any(|thread| waits(thread.wait))
-            || self.posts.iter().any(|p| p.number != post.number && (p.to, p.loc) == (post.to, post.loc))
-    }
-
-    /// Places what a process has posted to another one.
-    pub fn place_all(&mut self, from: usize, to: usize) {
-        while let Some(post) = self.posts.iter().find(|post| (post.from, post.to) == (from, to)) {
-            self.memory_step(Choice::Place(post.number));
-        }
+        out.extend(self.posts.iter().map(|post| Choice::Place(post.number)));
     }
 
     /// Digest of memory as it is when everything posted is placed and every store visible.
@@ -477,6 +534,7 @@ impl World {
             Choice::Place(number) => {
                 let at = self.posts.iter().position(|p| p.number == number).expect("a post under way");
                 let post = self.posts.swap_remove(at);
+                self.access(Thing::Post(number), true, 0);
                 self.note_loc(post.loc, |name| {
                     format!("(memory) posted write {} -> {}: {name} = {:#x}", post.from, post.to, post.value)
                 });

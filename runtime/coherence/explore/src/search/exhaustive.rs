@@ -1,13 +1,8 @@
 //! All schedules of a program, depth first. Futures cannot be copied, so each branch is run again from the start; states that were met
-//! before are not entered again, and a step that nobody else can notice is not a choice.
+//! before are not entered again, and a step that nobody else can notice is not a choice. See [`super::orders`] for less work.
 //!
 //! A state is memory, what is under way to it, and for each thread the sequence of values that it has observed since its operation began: a thread is a
 //! deterministic function of these.
-//!
-//! Reduction of posted writes: where a write is placed matters to those only who touch its cell. In each state the search lets every thread take
-//! its next step; a posted write is placed as an alternative only to a step that was seen to touch its cell, or if a waiting thread looks
-//! there, or if another one goes there too. A flush places what is left. The steps left out are independent of all others until one of these
-//! happens, so the set of steps taken is persistent; and since every write is placed at the next flush at the latest, none is put off for ever.
 //!
 //! With a bound on delays, only schedules that leave the default order (the running thread first, stores as late as possible) at most so
 //! often are searched.
@@ -28,8 +23,6 @@ pub struct Limits {
     pub delays: Option<u8>,
     /// States after which the search gives up.
     pub states: usize,
-    /// Whether posted writes are placed only where it matters. Not with a bound on delays.
-    pub reduce: bool,
 }
 
 /// What a search covered.
@@ -61,24 +54,12 @@ struct Frame {
 impl Limits {
     /// All schedules, up to so many states.
     pub fn all(states: usize) -> Limits {
-        Limits { delays: None, states, reduce: true }
+        Limits { delays: None, states }
     }
 
     /// Schedules with at most so many delays.
     pub fn delays(delays: u8, states: usize) -> Limits {
-        Limits { delays: Some(delays), states, reduce: false }
-    }
-}
-
-impl Frame {
-    /// Posted writes to cells that the step touched may as well be placed before it.
-    fn add_touched(&mut self, run: &Run) {
-        for number in &run.world.borrow().touched {
-            let choice = Choice::Place(*number);
-            if !self.choices.contains(&choice) {
-                self.choices.push(choice);
-            }
-        }
+        Limits { delays: Some(delays), states }
     }
 }
 
@@ -92,12 +73,8 @@ pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure
     loop {
         coverage.runs += 1;
         let mut run = Run::new(program, false);
-        run.world.borrow_mut().lazy = limits.reduce && limits.delays.is_none();
         for frame in &frames {
             run.step(frame.choices[frame.next]);
-        }
-        if let Some(frame) = frames.last_mut() {
-            frame.add_touched(&run);
         }
         let mut closed = false;
         loop {
@@ -128,11 +105,7 @@ pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure
             if !run.world.borrow().visible || closing {
                 choices.truncate(1);
             }
-            let mut frame = Frame { choices: choices.clone(), next: 0, delays };
-            if !closing {
-                frame.add_touched(&run);
-            }
-            frames.push(frame);
+            frames.push(Frame { choices: choices.clone(), next: 0, delays });
         }
         if let Some(why) = run.failure() {
             let schedule = frames.iter().map(|f| f.choices[f.next]).collect();

@@ -1,6 +1,7 @@
 //! Ways through the schedules of a program.
 
 pub mod exhaustive;
+pub mod orders;
 pub mod random;
 
 use std::rc::Rc;
