@@ -39,6 +39,8 @@ using namespace llvm;
 
 // Implemented in Rust: 1 if the module changed.
 extern "C" int dsm_pass_run(LLVMModuleRef module, void *analyses);
+// Implemented in Rust: the same for what has to be seen before functions are inlined.
+extern "C" int dsm_pass_early(LLVMModuleRef module);
 // Implemented in Rust: 1 if loop-invariant code is to be moved first.
 extern "C" int dsm_pass_moves_invariants();
 
@@ -52,6 +54,13 @@ struct DsmPass : PassInfoMixin<DsmPass> {
     return dsm_pass_run(wrap(&M), &MAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
   // Also under optnone: code without checks is wrong code.
+  static bool isRequired() { return true; }
+};
+
+struct DsmEarlyPass : PassInfoMixin<DsmEarlyPass> {
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    return dsm_pass_early(wrap(&M)) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
   static bool isRequired() { return true; }
 };
 
@@ -193,12 +202,17 @@ extern "C" {
 
 void dsm_shim_register(void *PassBuilderPtr) {
   auto &PB = *static_cast<PassBuilder *>(PassBuilderPtr);
+  PB.registerPipelineStartEPCallback([](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(DsmEarlyPass()); });
   PB.registerOptimizerEarlyEPCallback(
       [](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase) {
         addPasses(MPM, Level != OptimizationLevel::O0);
       });
   PB.registerPipelineParsingCallback(
       [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name == "dsm-early") {
+          MPM.addPass(DsmEarlyPass());
+          return true;
+        }
         if (Name != "dsm")
           return false;
         addPasses(MPM, false);

@@ -10,7 +10,6 @@ pub mod options;
 pub mod plan;
 pub mod rewrite;
 
-use std::collections::HashSet;
 use std::io::Write as _;
 
 use analysis::{Collector, ModuleFacts};
@@ -75,7 +74,6 @@ fn run(module: Module, manager: Manager) -> bool {
             manager.invalidate(function);
         }
     }
-    target_regions(module);
     rewrite::module::streams(module, &builder, &entries);
     rewrite::module::library(module, &builder, &entries);
     rewrite::module::statements(module);
@@ -100,24 +98,6 @@ fn report(found: &analysis::Function, plan: &plan::FunctionPlan, options: &Optio
                 found.value.diagnose(Some(instruction), Severity::Warning, text);
             }
             Note::Remark => instruction.remark(true, "UnknownCall", text),
-        }
-    }
-}
-
-/// Says that target regions stay on the host, by the names that clang and flang give their functions:
-/// `__omp_offloading_<device>_<file>_<function>_l<line>`, then perhaps what was outlined of them.
-fn target_regions(module: Module) {
-    let mut named = HashSet::new();
-    for function in module.functions().into_iter().filter(|f| !f.is_declaration()) {
-        let name = function.name();
-        let Some(rest) = name.strip_prefix("__omp_offloading_") else { continue };
-        let region = rest.split('.').next().unwrap_or(rest).splitn(3, '_').nth(2).unwrap_or(rest);
-        let (of, line) = region.rsplit_once("_l").unwrap_or((region, "?"));
-        if named.insert(region.to_owned()) {
-            let text = format!(
-                "the `omp target` region in line {line} (`{of}`) runs on the host: offloading to devices is not supported"
-            );
-            function.diagnose(None, Severity::Warning, &text);
         }
     }
 }

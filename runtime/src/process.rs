@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{check, image, memory, start};
+use crate::{check, config, image, memory, start};
 
 thread_local! {
     /// Return address of the call that the thread is in, or was in last.
@@ -66,6 +66,17 @@ extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
     SITE.set(site);
     // SAFETY: as the program's own call.
     unsafe { libc::fork() }
+}
+
+/// See [`dsm_abi::entries`]. All target regions run on the host, which `OMP_TARGET_OFFLOAD=mandatory` forbids.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_target(line: u32) {
+    if config::get().target_offload == "MANDATORY" {
+        start::die(&format!(
+            "OMP_TARGET_OFFLOAD is mandatory, and there is no device for the target region in line {line}; leave the variable out to have \
+             such regions run on the host"
+        ));
+    }
 }
 
 /// `dlopen`; `site` is the caller's address.

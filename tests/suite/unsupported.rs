@@ -44,6 +44,8 @@ int a[100];
 int main(void)
 {
     int s = 0;
+#pragma omp target map(tofrom : s)
+    s = omp_get_num_devices();
 #pragma omp target teams distribute parallel for map(tofrom : a)
     for (int i = 0; i < 100; i++) a[i] = i;
 #pragma omp target parallel for reduction(+ : s) map(tofrom : s)
@@ -54,14 +56,36 @@ int main(void)
 ";
     let Some(case) = Case::new("target", &[("target.c", source)]) else { return };
     let found = warnings(&case, "-O2 -fopenmp ../target.c -o x");
-    let [first, second] = &found[..] else { panic!("{found:?}") };
-    for (warning, line) in [(first, "7"), (second, "9")] {
+    let [plain, first, second] = &found[..] else { panic!("{found:?}") };
+    for (warning, line) in [(plain, "7"), (first, "9"), (second, "11")] {
         let text = format!("target.c:{line}:");
         assert!(warning.contains(&text) && warning.contains("`main`"), "{warning}");
         assert!(warning.contains("omp target") && warning.contains("runs on the host"), "{warning}");
     }
     case.native("-O2 -fopenmp ../target.c -o x");
     case.agrees("x");
+    for processes in [1, 2] {
+        let line = format!("OMP_TARGET_OFFLOAD=mandatory {} -n {processes} ./x", case.dsm.run.display());
+        let outcome = case.run("dsm", "env", &line);
+        let message = outcome.errors();
+        assert!(outcome.status != Some(0) && outcome.text().is_empty(), "{message}");
+        assert!(
+            message.contains("OMP_TARGET_OFFLOAD is mandatory") && message.contains("line 7"),
+            "{message}"
+        );
+    }
+    let fortran = "program target
+  integer :: x
+  x = 0
+!$omp target map(tofrom: x)
+  x = 3
+!$omp end target
+  print *, x
+end program
+";
+    case.write("target.f90", fortran);
+    let outcome = case.run("dsm", &case.dsm.fc, "-O2 -fopenmp ../target.f90 -o f");
+    assert!(outcome.errors().contains("`omp target` region in line 4"), "{}", outcome.errors());
     let link = "-O2 -fopenmp -fopenmp-targets=nvptx64 ../target.c -o y";
     case.refused(link, "y", &["-fopenmp-targets=nvptx64", "not supported"]);
 }

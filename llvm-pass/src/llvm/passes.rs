@@ -38,6 +38,12 @@ extern "C" fn dsm_pass_moves_invariants() -> c_int {
     crate::options::Options::from_env().is_ok_and(|options| options.enabled("invariant")).into()
 }
 
+/// Called at the start of the pipeline; returns 1 if the module changed.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_early(module: LLVMModuleRef) -> c_int {
+    crate::rewrite::target::regions(Module(module)).into()
+}
+
 /// Called by the shim's pass object; returns 1 if the module changed.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_pass_run(module: LLVMModuleRef, manager: *mut c_void) -> c_int {

@@ -8,6 +8,7 @@ pub mod loops;
 pub mod masked;
 pub mod module;
 pub mod stack;
+pub mod target;
 pub mod version;
 
 use crate::analysis::Function;

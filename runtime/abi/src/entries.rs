@@ -61,6 +61,8 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
             /// Makes room for `elements` more writable in what flang's array constructor at `vector` has allocated.
             fn __dsm_fortran_constructor(vector: ptr, elements: i64) -> void;
+            /// A target region begins, in this line of its source.
+            fn __dsm_target(line: i32) -> void;
             /// Atomic load of `size` bytes (1, 2, 4, 8, 16) into private memory at `out`.
             fn __dsm_atomic_load(addr: ptr, out: ptr, size: i32, order: i32) -> void;
             /// Atomic store of `size` bytes from private memory at `value`.
