@@ -12,6 +12,7 @@ mod generated;
 mod guard;
 mod kill;
 mod libraries;
+mod library_variables;
 mod litmus;
 mod npb;
 mod openmp;
