@@ -1,0 +1,116 @@
+//! The table of variables: a line each.
+
+use super::parse::*;
+use super::{Config, affinity, show};
+
+/// One environment variable.
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What values look like.
+    pub values: &'static str,
+    /// The default in words; may be empty.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    pub(super) set: fn(&mut Config, &str) -> Result<(), String>,
+    /// What stands behind the name in the display of `OMP_DISPLAY_ENV`, for variables of OpenMP.
+    pub(super) show: Option<fn(&Config) -> String>,
+}
+
+macro_rules! variables {
+    (@show) => { None };
+    (@show $show:expr) => { Some($show) };
+    ($($name:literal, $values:literal, $default:literal, $help:literal, $set:expr $(, $show:expr)?;)*) => {
+        /// Every variable that the runtime knows.
+        pub static VARIABLES: &[Variable] = &[
+            $(Variable { name: $name, values: $values, default: $default, help: $help, set: $set, show: variables!(@show $($show)?) },)*
+        ];
+    };
+}
+
+variables! {
+    "DSM_BLOCK", "BYTES", "4096", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
+        |c, s| set(&mut c.block_bytes, bytes(s).filter(|b| b.is_power_of_two() && (64..=1 << 16).contains(b)),
+            "a power of two from 64 to 64K");
+    "DSM_BLOCK_FILE", "PATH", "", "File with block sizes of single variables and allocations, a rule a line: \
+        'symbol NAME BYTES', 'alloc FILE:LINE BYTES', 'size >=SIZE BYTES', 'size <SIZE BYTES'.",
+        |c, s| set(&mut c.block_file, Some(s.to_owned()), "");
+    "DSM_HEAP", "BYTES", "16G", "Address space of each process's part of the shared heap; only touched pages use memory.",
+        |c, s| set(&mut c.heap_bytes, bytes(s).filter(|b| (1 << 20..=1 << 39).contains(b)), "a size from 1M to 512G");
+    "DSM_STACK", "BYTES", "64M", "Address space of each thread's shared stack; only touched pages use memory.",
+        |c, s| set(&mut c.stack_bytes, bytes(s).filter(|b| (1 << 16..=1 << 34).contains(b)), "a size from 64K to 16G");
+    "DSM_STATS", "0|1", "0", "Print a table of misses, notices and bytes moved when the program ends.",
+        |c, s| set(&mut c.stats, boolean(s), "0 or 1");
+    "DSM_GUARD", "0|1", "0", "For debugging: name library functions that touch shared memory which is not valid. Exact if DSM_BLOCK is at least 4096.",
+        |c, s| set(&mut c.guard, boolean(s), "0 or 1");
+    "DSM_RACE", "off|report|abort", "off", "Report variables that two processes wrote different values to without synchronisation; abort ends the job.",
+        |c, s| set(&mut c.race, race_mode(s), "off, report or abort");
+    "DSM_NOTICES", "COUNT", "1024", "Write notices that travel with a synchronisation before old ones are dropped.",
+        |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
+    "DSM_TWINS", "BYTES", "64M", "Memory that a process may keep for copies of blocks from before it wrote to them; above, what it has not used lately goes back to the system.",
+        |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
+    "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; overrides OMP_WAIT_POLICY.",
+        |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
+    "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());
+    "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
+    "DSM_DISABLE", "0|1", "0", "dsm-cc acts as the plain compiler; has no effect at run time.", |_, _| Ok(());
+    "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level.",
+        |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas"), show::num_threads;
+    "OMP_SCHEDULE", "[monotonic:|nonmonotonic:]static|dynamic|guided|auto[,CHUNK]", "static",
+        "What schedule(runtime) means.",
+        |c, s| set(&mut c.schedule, schedule(s), "a schedule such as dynamic,4"), show::schedule;
+    "OMP_DYNAMIC", "true|false", "false", "Accepted; teams always have the size asked for.",
+        |c, s| set(&mut c.dynamic, boolean(s), "true or false"), |c| show::truth(c.dynamic);
+    "OMP_STACKSIZE", "SIZE[B|K|M|G]", "8M", "Native stack of each team thread; a bare number counts kilobytes.",
+        |c, s| set(&mut c.native_stack_bytes, kilobytes(s).filter(|b| (1 << 14..=1 << 40).contains(b)),
+            "a size from 16K, for example 16M"), |c| show::size(c.native_stack_bytes);
+    "OMP_WAIT_POLICY", "active|passive", "spin briefly, then sleep", "How waiting threads spend their time.",
+        |c, s| set(&mut c.wait_policy, wait_policy(s), "active or passive"), show::wait_policy;
+    "OMP_DISPLAY_ENV", "true|false|verbose", "false", "Print the settings at start; verbose: those of the runtime, too.",
+        |c, s| set(&mut c.display_env, display_env(s), "true, false or verbose"), show::display_env;
+    "OMP_THREAD_LIMIT", "N", "2147483647", "Most threads of a team.",
+        |c, s| set(&mut c.thread_limit, positive(s), "a positive number"), |c| show::quoted(c.thread_limit);
+    "OMP_MAX_ACTIVE_LEVELS", "N", "1; more if OMP_NUM_THREADS or OMP_PROC_BIND is a list",
+        "Nested parallel regions deeper than this run in one thread.",
+        |c, s| set(&mut c.max_active_levels_given, number(s).map(Some), "a number"), |c| show::quoted(c.max_active_levels());
+    "OMP_NESTED", "true|false", "false", "Deprecated: true stands for OMP_MAX_ACTIVE_LEVELS=2147483647.",
+        |c, s| boolean(s).map(|on| c.max_active_levels_given = Some(if on { i32::MAX as u32 } else { 1 })).ok_or("true or false".into()),
+        |c| format!(": deprecated; max-active-levels-var={}", c.max_active_levels());
+    "OMP_PROC_BIND", "false|true or LIST of primary|close|spread", "false, or spread if OMP_PLACES is set",
+        "How threads of teams are bound to places, by nesting level. The places are those of the machine, for all processes.",
+        |c, s| set(&mut c.proc_bind, affinity::bindings(s), "false, true, or a list of primary, close and spread"), show::proc_bind;
+    "OMP_PLACES", "threads|cores|ll_caches|sockets|numa_domains[(N)] or LIST", "cores",
+        "Places that threads are bound to: a list is one of places such as {0:4},{4:4} or {0:2}:4:2.",
+        |c, s| set(&mut c.places, affinity::places(s).map(Some), "an abstract name or a list of places such as {0,1},{2:2}"),
+        |c| show::optional(c.places.as_ref());
+    "OMP_DISPLAY_AFFINITY", "true|false", "false", "Print where the threads of a team run when that changes.",
+        |c, s| set(&mut c.display_affinity, boolean(s), "true or false"), |c| show::truth(c.display_affinity);
+    "OMP_AFFINITY_FORMAT", "FORMAT", "OMP: pid %P tid %i thread %n bound to OS proc set {%A}", "What is printed then.",
+        |c, s| set(&mut c.affinity_format, Some(s.to_owned()), ""), |c| show::quoted(&c.affinity_format);
+    "OMP_CANCELLATION", "true|false", "false", "Whether cancel constructs take effect.",
+        |c, s| set(&mut c.cancellation, boolean(s), "true or false"), |c| show::truth(c.cancellation);
+    "OMP_MAX_TASK_PRIORITY", "N", "0", "Largest value of the priority clause that is told apart.",
+        |c, s| set(&mut c.max_task_priority, number(s), "a number"), |c| show::quoted(c.max_task_priority);
+    "OMP_NUM_TEAMS", "N", "1", "Teams of a league whose construct names no number.",
+        |c, s| set(&mut c.num_teams, positive(s), "a positive number"), |c| show::quoted(c.num_teams);
+    "OMP_TEAMS_THREAD_LIMIT", "N", "", "Most threads of each team of a league.",
+        |c, s| set(&mut c.teams_thread_limit, positive(s), "a positive number"), |c| show::quoted(c.teams_thread_limit);
+    "OMP_DEFAULT_DEVICE", "N", "0", "What omp_get_default_device returns; there is no device but the host.",
+        |c, s| set(&mut c.default_device, number(s).map(|n| n as i32), "a number"), |c| show::quoted(c.default_device);
+    "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "default", "There is no device but the host: mandatory ends the program at its first target region.",
+        |c, s| set(&mut c.target_offload, word(s, &["DISABLED", "DEFAULT", "MANDATORY"]), "disabled, default or mandatory"),
+        |c| format!("={}", c.target_offload);
+    "OMP_ALLOCATOR", "NAME", "omp_default_mem_alloc", "Accepted; all allocators are the shared heap.",
+        |c, s| set(&mut c.allocator, Some(s.to_owned()), ""), |c| show::quoted(&c.allocator);
+    "OMP_TOOL", "enabled|disabled", "enabled", "Accepted; there is no tools interface.",
+        |c, s| set(&mut c.tool, word(s, &["enabled", "disabled"]), "enabled or disabled"), |c| show::quoted(c.tool);
+    "OMP_TOOL_LIBRARIES", "PATHS", "", "Accepted; there is no tools interface.",
+        |c, s| set(&mut c.tool_libraries, Some(s.to_owned()), ""),
+        |c| show::optional((!c.tool_libraries.is_empty()).then_some(&c.tool_libraries));
+}
+
+fn set<T>(slot: &mut T, value: Option<T>, wanted: &str) -> Result<(), String> {
+    *slot = value.ok_or_else(|| wanted.to_owned())?;
+    Ok(())
+}
