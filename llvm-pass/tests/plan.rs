@@ -20,6 +20,7 @@ fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
         stay: None,
         span: None,
         object: None,
+        array: None,
     }
 }
 

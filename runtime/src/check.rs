@@ -120,7 +120,13 @@ const FREE_LINES: usize = 4096;
 
 /// Whether the bytes of a grid (see [`ensure_grid`]) are accessible. They are fetched if the `uses` reads that are to come can be expected to touch
 /// most of their blocks anyway.
-fn ready(address: usize, len: usize, mut strides: [(usize, usize); 2], access: Access, uses: usize) -> bool {
+pub(crate) fn ready(
+    address: usize,
+    len: usize,
+    mut strides: [(usize, usize); 2],
+    access: Access,
+    uses: usize,
+) -> bool {
     if memory::shared().is_none() {
         return true;
     }

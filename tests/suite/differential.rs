@@ -67,6 +67,7 @@ programs! {
     f_arguments
     f_clauses
     f_environment
+    f_gather
     f_intrinsics
     f_io
     f_loops

@@ -78,6 +78,7 @@ impl Reader<'_> {
             stay: None,
             span: None,
             object: None,
+            array: None,
         })
     }
 

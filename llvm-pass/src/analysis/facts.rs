@@ -72,6 +72,8 @@ pub struct Access {
     pub span: Option<Span>,
     /// The variable that it lies in.
     pub object: Option<Object>,
+    /// The allocated array of Fortran that it lies in.
+    pub array: Option<Array>,
 }
 
 /// All bytes that an access may touch while a loop runs, and maybe others.
@@ -96,6 +98,15 @@ pub struct Object {
     pub value: ValueId,
     /// Its size.
     pub bytes: u64,
+}
+
+/// An allocatable variable of a Fortran module: its extents are known at run time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Array {
+    /// Address of its descriptor.
+    pub descriptor: ValueId,
+    /// Address of its elements, as it was read from the descriptor.
+    pub base: ValueId,
 }
 
 /// Why an access has no hull over a loop.

@@ -7,7 +7,7 @@
 //! Functions marked `calls` may run procedures of the program (defined assignment and input/output, finalisers, the
 //! operation of REDUCE): these may synchronise. They get the descriptor, not memory that holds its address.
 
-use crate::llvm::Module;
+use crate::llvm::{Module, Type, TypeKind};
 
 use super::facts::Kind;
 use super::libc::{Effect, Function, Rule};
@@ -26,6 +26,21 @@ const PREFIX: &str = "_FortranA";
 /// True of modules that flang made: it gives all of them the same name.
 pub fn is_fortran(module: Module) -> bool {
     module.name() == "FIRModule"
+}
+
+/// True of flang's type for array descriptors: {address, element bytes, version, rank, type, attribute, extra, dimensions...}.
+pub fn is_descriptor(ty: Type) -> bool {
+    if ty.kind() != TypeKind::LLVMStructTypeKind {
+        return false;
+    }
+    let fields = ty.fields();
+    let is_integer = |field: Type| field.kind() == TypeKind::LLVMIntegerTypeKind;
+    let widths: Vec<u32> =
+        fields.iter().skip(1).take(6).filter(|f| is_integer(**f)).map(|f| f.int_width()).collect();
+    fields.len() >= 8
+        && fields[0].is_plain_pointer()
+        && widths == [64, 32, 8, 8, 8, 8]
+        && fields[7].kind() == TypeKind::LLVMArrayTypeKind
 }
 
 struct Entry {

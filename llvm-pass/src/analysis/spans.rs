@@ -8,11 +8,16 @@
 //! A global that an address is computed from holds every byte that the access touches: the language has no way from one
 //! object to another. What is known of its size here must be true of it: variables with an initialiser, and arrays of known
 //! length that are declared only.
+//!
+//! Likewise an allocatable array of Fortran holds all that is reached from its base address. Its extents are those that its descriptor has
+//! when they are tested, if the descriptor has the same base address then as when the program read it: an array that was
+//! deallocated since would have taken a call that may synchronise.
 
-use crate::llvm::{Analyses, Context, Expander, Expr, Loop, Module, TypeKind, Value};
+use crate::llvm::{Analyses, Context, Expander, Expr, Loop, Module, Opcode, TypeKind, Value};
 
 use super::Function;
-use super::facts::{Access, LoopId, MAX_STRIDES, Object, Span, Stride};
+use super::facts::{Access, Array, LoopId, MAX_STRIDES, Object, Span, Stride};
+use super::fortran;
 use super::loops::number;
 
 /// Largest step, bytes.
@@ -36,6 +41,7 @@ impl Spanner<'_> {
     /// Adds the span and the object of an access.
     pub fn look(&self, out: &mut Function, inner: LoopId, pointer: Value, access: &mut Access) {
         access.object = self.object(out, pointer);
+        access.array = self.array(out, inner, pointer);
         if access.hulls.is_empty() {
             access.span = self.span(out, inner, pointer);
         }
@@ -52,6 +58,27 @@ impl Spanner<'_> {
         }
         let bytes = self.module.alloc_size(ty);
         (bytes > 0).then(|| Object { value: number(&mut out.values, global), bytes })
+    }
+
+    fn array(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<Array> {
+        let base = self.analyses.pointer_base(pointer)?;
+        if !fortran::is_fortran(self.module) || !base.is_instruction() || base.opcode() != Opcode::LLVMLoad {
+            return None;
+        }
+        let descriptor = base.operand(0);
+        if !descriptor.is_global_variable() || !fortran::is_descriptor(descriptor.value_type()) {
+            return None;
+        }
+        // Tests are made in front of the outermost of these.
+        let mut at = Some(inner);
+        while let Some(level) = at {
+            if self.loops[level].contains(base.block()) {
+                return None;
+            }
+            at = out.facts.loops[level].parent.filter(|&p| !out.facts.loops[p].syncs);
+        }
+        let descriptor = number(&mut out.values, descriptor);
+        Some(Array { descriptor, base: number(&mut out.values, base) })
     }
 
     fn span(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<Span> {

@@ -11,8 +11,8 @@ pub mod window;
 use std::collections::BTreeMap;
 
 use crate::analysis::facts::{
-    Access, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Object, Private,
-    Range, Site, Stay, Stride, ValueId, Walk, What,
+    Access, Array, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Object,
+    Private, Range, Site, Stay, Stride, ValueId, Walk, What,
 };
 use crate::options::Options;
 
@@ -81,6 +81,8 @@ pub enum Start {
     Expr(ExprId),
     /// A global.
     Value(ValueId),
+    /// All of an array of Fortran; length and strides do not count.
+    Array(Array),
 }
 
 /// A loop with two versions, with and without checks.

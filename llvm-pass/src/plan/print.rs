@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Condition, Kind, Length, Stride, Walk};
+use crate::analysis::facts::{Array, Condition, Kind, Length, Stride, Walk};
 
 use super::stack::Source;
 use super::{Apart, Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
@@ -76,6 +76,9 @@ impl Display for Ready {
         let start = match self.start {
             Start::Expr(id) => format!("e{id}"),
             Start::Value(id) => format!("v{id}"),
+            Start::Array(Array { descriptor, base }) => {
+                format!("array at v{base} of descriptor v{descriptor} ")
+            }
         };
         let Ready { at, delta, length, .. } = self;
         write!(f, "before block {at}: {} [{start}{delta:+}, {length})", kind(self.kind))?;

@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{FunctionFacts, Key, Kind, LoopId, Object, Stride, ValueId, What};
+use crate::analysis::facts::{Array, FunctionFacts, Key, Kind, LoopId, Object, Stride, ValueId, What};
 use crate::options::Options;
 
 use super::{FunctionPlan, Item, Ready, Start, Version};
@@ -35,6 +35,7 @@ const MAX_OUTER_TESTS: usize = 16;
 enum Place {
     Span(LoopId, Key, Vec<Stride>),
     Object(LoopId, ValueId),
+    Array(LoopId, Array),
 }
 
 struct Part {
@@ -95,7 +96,11 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
                 let start = Start::Value(value);
                 (Place::Object(outermost, value), Part { lo: 0, hi, kind: access.kind, start, origin: 0 })
             }
-            (_, None) => return None,
+            (_, None) => {
+                let array = access.array?;
+                let start = Start::Array(array);
+                (Place::Array(outermost, array), Part { lo: 0, hi: 0, kind: access.kind, start, origin: 0 })
+            }
         };
         let known = parts.entry((place, part.kind)).or_insert(part);
         // The map keeps the first part of a place; the others widen it.
@@ -104,7 +109,7 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
         }
     }
     absorb_loads(&mut parts);
-    let often = |place: &Place| matches!(place, Place::Span(at, ..) | Place::Object(at, _) if *at == over);
+    let often = |place: &Place| matches!(place, Place::Span(at, ..) | Place::Object(at, _) | Place::Array(at, _) if *at == over);
     if parts.len() > MAX_OUTER_TESTS || parts.keys().filter(|(place, _)| often(place)).count() > MAX_TESTS {
         return None;
     }
@@ -134,7 +139,7 @@ fn absorb_loads(parts: &mut BTreeMap<(Place, Kind), Part>) {
 fn ready(facts: &FunctionFacts, over: LoopId, place: &Place, part: &Part) -> Option<Ready> {
     let (at, strides, whole) = match place {
         Place::Span(at, _, strides) => (*at, strides.clone(), false),
-        Place::Object(at, _) => (*at, vec![], true),
+        Place::Object(at, _) | Place::Array(at, _) => (*at, vec![], true),
     };
     let count = facts.loops[at].count;
     Some(Ready {

@@ -22,7 +22,7 @@ const NO_USES: u64 = 0;
 /// A test whose arguments have been computed.
 struct Test {
     before: Value,
-    kind: Kind,
+    entry: &'static str,
     arguments: Vec<Value>,
     worth: Option<Value>,
 }
@@ -57,6 +57,7 @@ pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan
         let start = match ready.start {
             Start::Expr(id) => expand(id),
             Start::Value(id) => facts.values[id as usize],
+            Start::Array(array) => facts.values[array.base as usize],
         };
         let none = i64_type.constant(0);
         let strides: Vec<Value> =
@@ -64,11 +65,15 @@ pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan
         let uses = ready.uses.map_or(i64_type.constant(NO_USES), expand);
         let worth = ready.worth.map(expand);
         builder.before(before).locate_as(before);
+        if let Start::Array(array) = ready.start {
+            let arguments = vec![facts.values[array.descriptor as usize], start, uses];
+            return Test { before, entry: array_entry(ready.kind), arguments, worth };
+        }
         let start = builder.offset(start, i64_type.constant(ready.delta as u64));
         let mut arguments = vec![start, i64_type.constant(ready.length)];
         arguments.extend(strides.into_iter().chain(std::iter::repeat(none)).take(2 * MAX_STRIDES));
         arguments.push(uses);
-        Test { before, kind: ready.kind, arguments, worth }
+        Test { before, entry: entry(ready.kind), arguments, worth }
     };
     Tests(plan.readies.iter().map(one).collect())
 }
@@ -115,9 +120,16 @@ fn entry(kind: Kind) -> &'static str {
     }
 }
 
+fn array_entry(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Load => "__dsm_fortran_load_ready",
+        Kind::Store => "__dsm_fortran_store_ready",
+    }
+}
+
 fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
     let builder = emitter.builder;
-    let entry = emitter.entries.get(entry(test.kind));
+    let entry = emitter.entries.get(test.entry);
     let zero = builder.context.i32().constant(0);
     let made = |before: Value| {
         emitter.counted(before, 0, 0, 1);

@@ -57,6 +57,11 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_read(descriptor: ptr) -> void;
             /// Makes the elements writable that the array descriptor of flang names; null is allowed.
             fn __dsm_fortran_write(descriptor: ptr) -> void;
+            /// 1 if the descriptor of flang is that of an allocatable array with this base address, and all elements are readable. Makes them so if
+            /// that pays for `uses` reads.
+            fn __dsm_fortran_load_ready(descriptor: ptr, base: ptr, uses: i64) -> i32;
+            /// The same for writable, without making them so.
+            fn __dsm_fortran_store_ready(descriptor: ptr, base: ptr, uses: i64) -> i32;
             /// Makes the objects readable, or writable if `write`, that the namelist of flang lists.
             fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
             /// Makes room for `elements` more writable in what flang's array constructor at `vector` has allocated.

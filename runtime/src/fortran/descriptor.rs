@@ -34,6 +34,8 @@ struct Header {
 const MOST_RANKS: usize = 15;
 /// `Header::extra`: an addendum follows the dimensions.
 pub(super) const HAS_ADDENDUM: u8 = 1;
+/// `Header::attribute` of allocatable variables.
+const ALLOCATABLE_VARIABLE: u8 = 2;
 /// Bytes of the addendum: type description and one length parameter.
 const ADDENDUM: usize = 16;
 /// Bytes between pieces of a section that are checked as one.
@@ -117,6 +119,8 @@ pub(super) struct Array {
     pub(super) derived: usize,
     /// Bytes of the descriptor.
     bytes: usize,
+    /// An allocatable, which is contiguous.
+    allocatable: bool,
     /// An allocatable or a pointer, so the library may change the descriptor.
     reallocatable: bool,
 }
@@ -153,6 +157,7 @@ impl Array {
             dimensions,
             derived,
             bytes: size_of::<Header>() + tail,
+            allocatable: header.attribute == ALLOCATABLE_VARIABLE,
             reallocatable: header.attribute != 0,
         })
     }
@@ -384,4 +389,40 @@ pub unsafe extern "C" fn __dsm_fortran_constructor(vector: *mut u8, elements: u6
         let from = array.base + vector.next as usize * array.element;
         check::writable(from, left.min(elements) as usize * array.element);
     }
+}
+
+/// Whether the allocatable array at `base` is accessible, which `descriptor` must be the descriptor of.
+///
+/// # Safety
+/// A descriptor of flang begins at `descriptor`.
+unsafe fn ready(descriptor: *mut u8, base: *mut u8, uses: u64, access: check::Access) -> bool {
+    if memory::shared().is_none() {
+        return true;
+    }
+    // SAFETY: the caller's promise.
+    let Some(array) = (unsafe { Array::read(descriptor as usize) }) else { return false };
+    let bytes = usize::try_from(array.elements()).ok().and_then(|n| n.checked_mul(array.element));
+    array.allocatable
+        && array.base == base as usize
+        && bytes.is_some_and(|b| check::ready(array.base, b, [(0, 0); 2], access, uses as usize))
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// A descriptor of flang begins at `descriptor`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fortran_load_ready(descriptor: *mut u8, base: *mut u8, uses: u64) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { ready(descriptor, base, uses, check::Access::Read) }.into()
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// A descriptor of flang begins at `descriptor`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fortran_store_ready(descriptor: *mut u8, base: *mut u8, uses: u64) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { ready(descriptor, base, uses, check::Access::Write) }.into()
 }
