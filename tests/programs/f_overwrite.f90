@@ -5,10 +5,17 @@ module data
   real(8), allocatable :: a(:), b(:)
   real(8) :: plane(per, parts), cube(40, 30, parts)
   complex(8) :: z(n)
+  type box
+    real(8), allocatable :: held(:)
+    integer :: count
+  end type
+  type(box) :: boxes(parts)
+  real(8), allocatable, target :: c(:)
 contains
   subroutine work(kind, part, round)
     integer, intent(in) :: kind, part, round
     integer :: lo, hi, i, j
+    real(8), pointer :: left(:), right(:)
     lo = part * per + 1
     hi = lo + per - 1
     select case (kind)
@@ -38,6 +45,23 @@ contains
       end do
     case (10)
       cube(2:39, :, part + 1) = -1
+    case (12)
+      left => c(lo:hi)
+      right => c(lo:hi)
+      left = right(per:1:-1) + round
+    case (13)
+      left => c(lo:hi - 1)
+      right => c(lo + 1:hi)
+      left = right
+    case (14)
+      left => c(lo + 1:hi - 1)
+      left = round
+    case (15)
+      left => c(lo:hi:3)
+      left = -round
+    case (16)
+      boxes(part + 1)%held = a(lo:hi - round)
+      boxes(part + 1) = box(boxes(part + 1)%held, round)
     case (11)
       forall (i=lo:hi) z(i) = z(i) * (0, 1)
     end select
@@ -62,16 +86,22 @@ program overwrite
   a = [(mod(i, 17), i=1, n)]
   b = [(mod(i, 13), i=1, n)]
   z = 0
+  allocate (c(n))
+  c = b
+  do i = 1, parts
+    boxes(i) = box([real(8) :: 1, 2], 0)
+  end do
   plane = 1
   cube = 2
   do round = 0, 2
-    do kind = 0, 11
+    do kind = 0, 16
       !$omp parallel private(part)
       do part = 0, parts - 1
         if (mod(part + kind + round, omp_get_num_threads()) == omp_get_thread_num()) call work(kind, part, round)
       end do
       !$omp end parallel
-      print '(2i3, 5f16.3)', round, kind, sum(a), sum(b), sum(plane), sum(cube), sum(real(z) - 2 * aimag(z))
+      print '(2i3, 7f16.3)', round, kind, sum(a), sum(b), sum(plane), sum(cube), sum(real(z) - 2 * aimag(z)), &
+        sum(c), sum([(sum(boxes(i)%held) + boxes(i)%count, i=1, parts)])
     end do
   end do
 end program

@@ -318,7 +318,10 @@ const PLAIN: &[&str] = &[
 pub fn function(name: &str) -> Option<Function> {
     let name = name.strip_prefix(PREFIX)?;
     if let Some(entry) = TABLE.iter().find(|e| matches(e.pattern, name)) {
-        return Some(Function::fortran(entry.effects, entry.calls, entry.keeps));
+        let mut function = Function::fortran(entry.effects, entry.calls, entry.keeps);
+        // An assignment whose sides share memory reads the right one first.
+        function.fills = name.starts_with("Assign");
+        return Some(function);
     }
     // The operation's arguments are temporaries of the library.
     if let Some(rest) = name.strip_prefix("Reduce").or(name.strip_prefix("CppReduce")) {

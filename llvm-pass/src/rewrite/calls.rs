@@ -45,7 +45,7 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             let back = builder.at_end(side).br(tail);
             text(module, emitter, call, range, pointer, back);
         }
-        Length::Descriptor => emitter.call(call, descriptor_entry(range.kind), &[pointer]),
+        Length::Descriptor => emitter.call(call, descriptor_entry(range), &[pointer]),
         Length::Namelist => {
             let write = builder.context.i32().constant((range.kind == Kind::Store).into());
             emitter.call(call, "__dsm_fortran_namelist", &[pointer, write]);
@@ -56,9 +56,10 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
     }
 }
 
-fn descriptor_entry(kind: Kind) -> &'static str {
-    match kind {
+fn descriptor_entry(range: &Range) -> &'static str {
+    match range.kind {
         Kind::Load => "__dsm_fortran_read",
+        Kind::Store if range.fills => "__dsm_fortran_overwrite",
         Kind::Store => "__dsm_fortran_write",
     }
 }

@@ -62,6 +62,8 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_load_ready(descriptor: ptr, base: ptr, uses: i64) -> i32;
             /// The same for writable, without making them so.
             fn __dsm_fortran_store_ready(descriptor: ptr, base: ptr, uses: i64) -> i32;
+            /// As `__dsm_fortran_write`, when the call that follows assigns to all of the elements. What it may need of them is fetched as well.
+            fn __dsm_fortran_overwrite(descriptor: ptr) -> void;
             /// Makes the objects readable, or writable if `write`, that the namelist of flang lists.
             fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
             /// Makes room for `elements` more writable in what flang's array constructor at `vector` has allocated.

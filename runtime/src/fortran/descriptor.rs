@@ -96,6 +96,8 @@ const DERIVED: u8 = 5;
 enum Access {
     Read,
     Write,
+    /// All of it, if it is of an intrinsic type.
+    Overwrite,
 }
 
 impl Access {
@@ -103,8 +105,20 @@ impl Access {
         match self {
             Access::Read => check::readable(address, bytes),
             Access::Write => check::writable(address, bytes),
+            Access::Overwrite => check::overwritten(address, bytes),
         }
     }
+}
+
+/// Elements of an array that are looked at together.
+struct Piece {
+    /// Address of the first.
+    first: i64,
+    bytes: i64,
+    /// Number of dimensions in it.
+    dimensions: usize,
+    /// Whether there are bytes between the elements.
+    gaps: bool,
 }
 
 /// What was read of a descriptor.
@@ -171,13 +185,19 @@ impl Array {
         if self.base == 0 || self.element == 0 || self.elements() == 0 {
             return;
         }
-        // Dimensions that lie next to each other, or nearly so, make one piece.
-        let (mut first, mut bytes, mut inner) = (self.base as i64, self.element as i64, 0);
+        let Piece { first, bytes, dimensions, .. } = self.piece();
+        walk(first, bytes, &self.dimensions[dimensions..self.rank], piece);
+    }
+
+    /// Dimensions that lie next to each other, or nearly so, make one piece.
+    fn piece(&self) -> Piece {
+        let (mut first, mut bytes, mut inner, mut gaps) = (self.base as i64, self.element as i64, 0, false);
         for dimension in &self.dimensions[..self.rank] {
             let step = dimension.stride.abs();
             if dimension.extent > 1 && step > bytes + SMALL_GAP {
                 break;
             }
+            gaps |= dimension.extent > 1 && step > bytes;
             let span = (dimension.extent - 1) * step;
             if dimension.stride < 0 {
                 first -= span;
@@ -185,7 +205,7 @@ impl Array {
             bytes += span;
             inner += 1;
         }
-        walk(first, bytes, &self.dimensions[inner..self.rank], piece);
+        Piece { first, bytes, dimensions: inner, gaps }
     }
 
     /// Calls `visit(address)` for every element.
@@ -214,7 +234,10 @@ fn walk(at: i64, bytes: i64, dimensions: &[Dimension], piece: &mut impl FnMut(us
 unsafe fn contents(address: usize, access: Access) {
     // SAFETY: the caller's promise.
     let Some(array) = (unsafe { Array::read(address) }) else { return };
-    if access == Access::Write && array.reallocatable {
+    // Finalisation and components' memory need what is there, and so do bytes between elements.
+    let keeps = array.derived != 0 || array.piece().gaps;
+    let access = if access == Access::Overwrite && keeps { Access::Write } else { access };
+    if access != Access::Read && array.reallocatable {
         check::writable(address, array.bytes);
     }
     array.pieces(&mut |at, bytes| access.ensure(at, bytes));
@@ -329,6 +352,18 @@ pub unsafe extern "C" fn __dsm_fortran_write(descriptor: *mut u8) {
     if memory::shared().is_some() && !descriptor.is_null() {
         // SAFETY: the caller's promise.
         unsafe { contents(descriptor as usize, Access::Write) };
+    }
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// Null, or a descriptor of flang begins at `descriptor`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fortran_overwrite(descriptor: *mut u8) {
+    if memory::shared().is_some() && !descriptor.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { contents(descriptor as usize, Access::Overwrite) };
     }
 }
 
