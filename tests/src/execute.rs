@@ -29,6 +29,14 @@ impl Outcome {
     pub fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
+
+    /// A row of the table that `DSM_STATS` prints: a value for each process. Panics if there is none.
+    pub fn counter(&self, name: &str) -> Vec<u64> {
+        let errors = self.errors();
+        let line = errors.lines().find(|l| l.split_whitespace().next() == Some(name));
+        let line = line.unwrap_or_else(|| panic!("no counter {name} in\n{errors}"));
+        line.split_whitespace().skip(1).map(|value| value.parse().expect("counters are numbers")).collect()
+    }
 }
 
 /// Time limit of one run: `DSM_TEST_TIMEOUT` seconds, by default 60.

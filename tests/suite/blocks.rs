@@ -134,13 +134,6 @@ fn sizes_can_change_while_the_program_runs() {
     assert!(outcome.errors().contains("outside parallel regions only"), "{}", outcome.errors());
 }
 
-/// A row of the table that `DSM_STATS` prints: a value for each process.
-fn row(errors: &str, name: &str) -> Vec<u64> {
-    let line = errors.lines().find(|l| l.split_whitespace().next() == Some(name));
-    let line = line.unwrap_or_else(|| panic!("no counter {name} in\n{errors}"));
-    line.split_whitespace().skip(1).map(|value| value.parse().expect("counters are numbers")).collect()
-}
-
 #[test]
 fn memory_beside_the_data_is_bounded() {
     let Some(built) = build("twins", 64) else { return };
@@ -154,7 +147,7 @@ fn memory_beside_the_data_is_bounded() {
         assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "0 wrong\n"), "{shape}: {errors}");
         let [data, metadata, ratio, twins, peak] =
             ["data_bytes", "metadata_bytes", "metadata_per_1000", "twin_bytes", "twin_bytes_peak"]
-                .map(|n| row(&errors, n));
+                .map(|n| outcome.counter(n));
         for rank in 0..2 {
             assert!(data[rank] >= DATA && ratio[rank] <= 125, "{shape} {bound}:\n{errors}");
             assert!(

@@ -77,6 +77,26 @@ fn every_switch_can_be_off() {
 }
 
 #[test]
+fn what_is_overwritten_is_not_fetched() {
+    let mut program = Program::load("overwrite");
+    let target = Target::Dsm(Build { level: 2, line: 1024 });
+    let mut bytes = |flag: Option<&str>| {
+        program.flags = flag.map(str::to_owned).into_iter().collect();
+        let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut command = run_command(&built, target, Shape::new(2, 1), &program);
+        command.env("DSM_STATS", "1").env("DSM_BLOCK", "1024");
+        let outcome = execute::run(&mut command, "", execute::time_limit());
+        let sum = |name| outcome.counter(name).iter().sum::<u64>();
+        (sum("bytes_not_fetched"), sum("bytes_moved"))
+    };
+    if toolchain::dsm().is_none() {
+        return;
+    }
+    let ((saved, moved), (none, all)) = (bytes(None), bytes(Some("-fdsm-disable=overwrite")));
+    assert!(none == 0 && saved > 1 << 20 && moved + saved / 2 < all, "{saved} {moved}, {none} {all}");
+}
+
+#[test]
 fn all_switches_are_tried() {
     let Some(dsm) = toolchain::dsm() else { return };
     let directory = directory("switches");
