@@ -71,7 +71,7 @@ impl StateTable {
         let (first, count) = (self.byte(address), bytes >> self.line_shift);
         let state = self.get(address);
         let eight = u64::from_ne_bytes([state; 8]);
-        let mut line = 1;
+        let mut line = 0;
         while line < count {
             // SAFETY: as in `set`.
             unsafe {
@@ -88,7 +88,7 @@ impl StateTable {
                 }
             }
         }
-        line
+        line.max(1)
     }
 
     /// Address of the first line in `[from, to]` whose state is at or above `limit`.

@@ -50,6 +50,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::StampBeforeMerge => Some(notice_during_move()),
         Fault::FreeExpectedTwin => Some(twins_freed_while_taken()),
         Fault::NoLinkRecheck => Some(lease_while_taken()),
+        Fault::LinkBackwards => Some(old_notice_of_a_clean_copy()),
         _ => None,
     }
 }
@@ -133,4 +134,14 @@ pub fn lease_while_taken() -> Program {
     let round = "lock0 w4=1 unlock0 lock0 w8=1 unlock0 lock0 w16=1 unlock0";
     let (taker, reader) = ("lock1 r2 w2=2 unlock1", "lock0 r4 unlock0 r0 lock1 r2 unlock1");
     Program::parse(4, 5, 4, &["r0", taker, reader, &format!("{round} {round}")]).notices(2)
+}
+
+/// A process takes a home, loses it without having stored since, and its copy expires; only then it hears of the version before its own.
+pub fn old_notice_of_a_clean_copy() -> Program {
+    let first = "lock1 w12=1 unlock1";
+    let second = "w13=2 lock2 unlock2 lock2 unlock2 lock0 unlock0 lock1 r12 unlock1";
+    let third = "lock2 w14=3 unlock2";
+    // The bound comes from a process that writes much: blocks at home elsewhere, so that each write is a notice.
+    let round = "lock0 w0=1 unlock0 lock0 w4=1 unlock0 lock0 w8=1 unlock0";
+    Program::parse(4, 5, 4, &[first, second, third, &format!("{round} {round} {round}")]).notices(2)
 }
