@@ -6,7 +6,7 @@
 
 pub mod affinity;
 mod help;
-mod parse;
+pub mod parse;
 pub mod show;
 mod table;
 
@@ -14,8 +14,7 @@ use std::sync::OnceLock;
 
 use affinity::{Binding, Places};
 pub use help::{help, page};
-pub use parse::bytes;
-pub use table::{VARIABLES, Variable};
+pub use table::VARIABLES;
 
 /// Most threads of one process; the shared stacks' address space is laid out for this many.
 pub const MAX_THREADS: u32 = 256;

@@ -123,7 +123,7 @@ fn site(text: &str) -> Result<Fits, String> {
 }
 
 fn sizes(text: &str) -> Result<Range<usize>, String> {
-    let at = |digits: &str| config::bytes(digits);
+    let at = |digits: &str| config::parse::bytes(digits);
     let range = match (text.strip_prefix(">="), text.strip_prefix('<')) {
         (Some(least), _) => at(least).map(|least| least..usize::MAX),
         (_, Some(limit)) => at(limit).filter(|limit| *limit > 0).map(|limit| 0..limit),
@@ -133,7 +133,7 @@ fn sizes(text: &str) -> Result<Range<usize>, String> {
 }
 
 fn block(text: &str, line_bytes: usize) -> Result<usize, String> {
-    match config::bytes(text) {
+    match config::parse::bytes(text) {
         Some(bytes) if bytes.is_power_of_two() && (line_bytes..=LARGEST).contains(&bytes) => Ok(bytes),
         Some(bytes) if bytes.is_power_of_two() && (64..line_bytes).contains(&bytes) => Err(format!(
             "blocks of {bytes} bytes are smaller than the lines that the program was compiled for; \
