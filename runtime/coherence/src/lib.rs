@@ -4,9 +4,8 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `overwrite` (without their
-//! contents), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating what notices name), `expire` (and what bounds cover), `twins`
-//! (giving their memory back).
+//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `overwrite` (without their contents), `queue_lock`, `moving` and `release` (publishing), `acquire`
+//! (invalidating), `twins` (giving their memory back).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
@@ -22,7 +21,6 @@
 
 mod acquire;
 mod early;
-mod expire;
 pub mod fabric;
 pub mod fault;
 pub mod link;
@@ -49,7 +47,6 @@ pub use signature::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;
-use expire::Leases;
 use signature::Signature;
 use stats::Stats;
 
@@ -59,7 +56,6 @@ pub struct Coherence<F> {
     fabric: F,
     signature: Mutex<Signature>,
     stats: Stats,
-    leases: Mutex<Leases>,
     /// Greatest version heard of, as the signature has it.
     clock: Arc<AtomicU64>,
 }
@@ -69,13 +65,7 @@ impl<F: Fabric> Coherence<F> {
     pub fn new(fabric: F, notices: usize) -> Self {
         let signature = Signature::new(notices);
         let clock = signature.clock();
-        Coherence {
-            fabric,
-            signature: Mutex::new(signature),
-            stats: Stats::default(),
-            leases: Mutex::default(),
-            clock,
-        }
+        Coherence { fabric, signature: Mutex::new(signature), stats: Stats::default(), clock }
     }
 
     /// The world this process acts on.
@@ -154,7 +144,7 @@ impl<F: Fabric> Coherence<F> {
     /// Digest of the process's state that is not in the fabric, for explorers that recognise states.
     #[doc(hidden)]
     pub fn digest(&self) -> u64 {
-        self.signature().digest() ^ self.listed().digest()
+        self.signature().digest()
     }
 
     /// Notices listed and notices remembered, for tests of their bounds.
@@ -171,10 +161,6 @@ impl<F: Fabric> Coherence<F> {
 
     fn signature(&self) -> std::sync::MutexGuard<'_, Signature> {
         self.signature.lock().expect("no thread panics while it holds the signature")
-    }
-
-    fn listed(&self) -> std::sync::MutexGuard<'_, Leases> {
-        self.leases.lock().expect("no thread panics while it holds the leases")
     }
 
     fn me(&self) -> Rank {

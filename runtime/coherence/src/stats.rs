@@ -91,8 +91,6 @@ counters! {
     blocks_invalidated,
     /// Blocks invalidated by timestamp.
     blocks_expired,
-    /// Chunks of 64 blocks that were looked at for that.
-    chunks_checked,
     /// Releases.
     releases,
     /// Acquires.
