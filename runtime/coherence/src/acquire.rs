@@ -41,16 +41,17 @@ impl<F: Fabric> Coherence<F> {
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
         }
+        // What this process has written it has listed, or will.
+        fresh.retain(|notice| notice.writer != self.me());
+        self.signature().keep_newest(fresh, &self.fabric);
         for notice in fresh.iter() {
-            if notice.writer != self.me() && self.signature().is_new(notice) {
+            if self.signature().is_new(notice) {
                 self.apply(*notice, own).await;
                 self.stats.notices_in.add(1);
             }
         }
         let expired = {
             let mut signature = self.signature();
-            // What this process has written it has listed, or will.
-            fresh.retain(|notice| notice.writer != self.me());
             for notice in fresh.drain(..).filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
                 signature.add(notice);
             }
@@ -68,9 +69,15 @@ impl<F: Fabric> Coherence<F> {
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, told.state());
         }
-        // What this process has written it has listed, or will.
-        let foreign = |notice: &Notice| notice.writer != self.me();
-        let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(foreign);
+        // What this process has written it has listed, or will; and of the same block only the last notice counts, as in `keep_newest`.
+        let newest = told.tail(1);
+        let counts = |notice: &Notice| {
+            let older = newest.is_some_and(|n| {
+                n.extent == notice.extent && n.wr_ts > notice.wr_ts && n.writer != self.me()
+            });
+            notice.writer != self.me() && !older
+        };
+        let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(counts);
         // So few are applied twice sooner than looked up.
         for notice in notices() {
             if notice.extent.count > 1 || !self.take_lone(notice).await {
@@ -178,6 +185,7 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         fabric.own_records(run, own.run_mut(run));
         let (mut dirty, mut noticed, mut forgotten) = (0, 0, 0);
+        let migratory = fabric_mark(fabric, MarkKind::Migratory, run.first.chunk());
         let replaced = if state == abi::WRITABLE { self.replaced(run.first.chunk()) } else { 0 };
         for block in run.blocks() {
             let link = self.decode(own.of(block).link, self.me(), block);
@@ -194,8 +202,9 @@ impl<F: Fabric> Coherence<F> {
             }
             match (state, link) {
                 (abi::WRITABLE, _) if replaced & block.bit() == 0 => dirty |= block.bit(),
-                // Not read since the last notice: let it go cold, so that the next notices pass over it.
-                (abi::NOTICED, _) => forgotten |= block.bit(),
+                // Not read since the last notice: let it go cold, so that the next notices pass over it. Unless it is sure to be read, and
+                // the links would lead along all that wrote it meanwhile.
+                (abi::NOTICED, _) if migratory & block.bit() == 0 => forgotten |= block.bit(),
                 (_, Link::Link { pending: false, .. }) => {
                     noticed |= block.bit();
                     record.wr_ts = notice.wr_ts;

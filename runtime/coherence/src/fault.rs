@@ -113,6 +113,8 @@ faults! {
     LoneNotAtHome,
     /// An acquirer takes a single block from the writer of a notice without a look whether its home is free there.
     LoneNotFree,
+    /// Of several notices of the same blocks an acquirer takes in the oldest.
+    KeepOldest,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }
