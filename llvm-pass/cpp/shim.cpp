@@ -43,6 +43,9 @@ extern "C" int dsm_pass_run(LLVMModuleRef module, void *analyses);
 extern "C" int dsm_pass_early(LLVMModuleRef module);
 // Implemented in Rust: 1 if loop-invariant code is to be moved first.
 extern "C" int dsm_pass_moves_invariants();
+// Implemented in Rust: 1 if loads and stores in loops are to be counted before and after that.
+extern "C" int dsm_pass_counts();
+extern "C" void dsm_pass_loop_accesses(uint64_t accesses, int after);
 
 namespace {
 
@@ -77,6 +80,25 @@ struct WalkLimitPass : PassInfoMixin<WalkLimitPass> {
   }
 };
 
+struct CountPass : PassInfoMixin<CountPass> {
+  bool After;
+  explicit CountPass(bool After) : After(After) {}
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    uint64_t Count = 0;
+    for (Function &F : M) {
+      if (F.isDeclaration())
+        continue;
+      auto &LI = FAM.getResult<LoopAnalysis>(F);
+      for (BasicBlock &B : F)
+        if (LI.getLoopFor(&B))
+          Count += count_if(B, [](Instruction &I) { return isa<LoadInst, StoreInst>(I); });
+    }
+    dsm_pass_loop_accesses(Count, After);
+    return PreservedAnalyses::all();
+  }
+};
+
 // LICM without its limit of 100 memory accesses a loop: bounds of loops with large bodies would stay loads in the enclosing loop. The
 // other passes find out that what was moved out is the same in all iterations.
 void addInvariantMotion(ModulePassManager &MPM) {
@@ -86,9 +108,14 @@ void addInvariantMotion(ModulePassManager &MPM) {
   FPM.addPass(InstCombinePass());
   FPM.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   FPM.addPass(SimplifyCFGPass());
+  bool Counts = dsm_pass_counts();
+  if (Counts)
+    MPM.addPass(CountPass(false));
   MPM.addPass(WalkLimitPass(LicmAccesses));
   MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
   MPM.addPass(WalkLimitPass(UsualAccesses));
+  if (Counts)
+    MPM.addPass(CountPass(true));
 }
 
 // Loops get preheaders, which checks are hoisted to. (Optional passes do not run at -O0.)
@@ -234,7 +261,8 @@ void dsm_shim_analyses_free(void *A) { delete static_cast<Analyses *>(A); }
 
 // Marks the recurrences of sign-extended values as free of signed overflow, before their extensions are asked for: scalar evolution
 // remembers what it found out about an extension.
-void dsm_shim_linear(void *ManagerPtr, LLVMValueRef FunctionRef) {
+// Returns how many there are.
+unsigned dsm_shim_linear(void *ManagerPtr, LLVMValueRef FunctionRef) {
   auto &MAM = *static_cast<ModuleAnalysisManager *>(ManagerPtr);
   auto &F = *cast<Function>(unwrap(FunctionRef));
   auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(*F.getParent()).getManager();
@@ -243,11 +271,15 @@ void dsm_shim_linear(void *ManagerPtr, LLVMValueRef FunctionRef) {
   FAM.invalidate(F, Kept);
   auto &SE = FAM.getResult<ScalarEvolutionAnalysis>(F);
   auto &LI = FAM.getResult<LoopAnalysis>(F);
+  unsigned Marked = 0;
   for (BasicBlock &B : F)
     for (Instruction &I : B)
       if (isa<SExtInst>(I) && LI.getLoopFor(&B) && SE.isSCEVable(I.getType()))
-        if (auto *Rec = dyn_cast<SCEVAddRecExpr>(SE.getSCEV(I.getOperand(0))); Rec && Rec->isAffine())
+        if (auto *Rec = dyn_cast<SCEVAddRecExpr>(SE.getSCEV(I.getOperand(0))); Rec && Rec->isAffine() && !Rec->hasNoSignedWrap()) {
           SE.setNoWrapFlags(const_cast<SCEVAddRecExpr *>(Rec), SCEV::FlagNSW);
+          ++Marked;
+        }
+  return Marked;
 }
 
 void dsm_shim_invalidate(void *ManagerPtr, LLVMValueRef FunctionRef) {

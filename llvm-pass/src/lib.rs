@@ -50,7 +50,7 @@ fn run(module: Module, manager: Manager) -> bool {
         line_shift: options.line_shift,
         count: options.count,
     };
-    let mut totals = Counters::default();
+    let mut totals = Counters { invariant: analysis::invariant::taken_out(), ..Counters::default() };
     let mut printed = String::new();
     let definitions = module.functions().into_iter().filter(|f| !f.is_declaration());
     for function in definitions.filter(|f| !f.has_function_attribute("naked")) {
@@ -58,7 +58,7 @@ fn run(module: Module, manager: Manager) -> bool {
             continue;
         }
         if linear {
-            manager.extended_values_are_linear(function);
+            totals.linear += manager.extended_values_are_linear(function);
         }
         let analyses = manager.analyses(function);
         let found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);

@@ -7,6 +7,7 @@ pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
 
 /// Names that `disable=` takes.
 pub const SWITCHES: &[&str] = &[
+    "private",
     "invariant",
     "linear",
     "merge",

@@ -9,8 +9,7 @@ define void @f(ptr %p, i64 %height, i64 %width, i64 %stride) {
 ; CHECK: icmp eq i1 %some, true
 ; CHECK: icmp ule i64 %{{.*}}, %{{.*}}
 ; CHECK: %[[FLAG:.*]] = freeze i1
-; CHECK: select i1 %[[FLAG]], ptr %p, ptr null
-; CHECK: load volatile i64
+; CHECK: br i1 %[[FLAG]], label %dsm.outer
 ; CHECK: rows:
 ; CHECK: inner.ph:
 ; CHECK: icmp eq i1 %[[FLAG]], false

@@ -2,7 +2,7 @@
 //! vectorised, and builds that count do.
 
 use dsm_tests::bench::Compilers;
-use dsm_tests::bench::Kernel;
+use dsm_tests::bench::{Built, Kernel};
 use dsm_tests::compile::{self, Target, shell_line};
 use dsm_tests::differential::run_command;
 use dsm_tests::execute;
@@ -15,7 +15,8 @@ use std::process::Command;
 use std::time::Duration;
 
 /// What `-fdsm-disable` takes.
-const SWITCHES: [&str; 11] = [
+const SWITCHES: [&str; 12] = [
+    "private",
     "invariant",
     "linear",
     "merge",
@@ -152,6 +153,27 @@ fn kernels_stay_vectorised() {
         total += without;
     }
     assert!(total >= 10, "plain clang reports only {total} vectorised loops");
+}
+
+#[test]
+fn code_stays_small() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("code");
+    let plain = Compilers { c: toolchain::clang(), fortran: toolchain::flang() };
+    let checked = Compilers { c: dsm.cc.display().to_string(), fortran: dsm.fc.display().to_string() };
+    let (mut without, mut with) = (0, 0);
+    for kernel in Kernel::own() {
+        let build = |compilers: &Compilers| {
+            kernel.build(&directory, "S", compilers, "-O3 -fopenmp").unwrap_or_else(|e| panic!("{e}"))
+        };
+        let (reference, subject) = (build(&plain), build(&checked));
+        let names = reference.functions().expect("nm lists the functions");
+        let bytes = |built: &Built| built.code_bytes(&names).expect("nm lists the functions");
+        let (least, most) = (bytes(&reference), bytes(&subject));
+        assert!(10 * most < 32 * least, "{}: {most} bytes of code instead of {least}", kernel.name());
+        (without, with) = (without + least, with + most);
+    }
+    assert!(with < 2 * without, "{with} bytes of code instead of {without}");
 }
 
 /// Lines of the loops that are vectorised.

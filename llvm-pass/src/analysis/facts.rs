@@ -37,6 +37,8 @@ pub enum Private {
     ThreadLocal,
     /// The callee's own copy of an argument passed in memory.
     ByvalCopy,
+    /// A parameter that gets pointers to private memory only.
+    Argument,
     /// Thread numbers that the OpenMP runtime passes by address.
     ThreadNumber,
     /// The program says so.

@@ -8,6 +8,7 @@ pub mod facts;
 pub mod flags;
 pub mod format;
 pub mod fortran;
+pub mod invariant;
 pub mod libatomic;
 pub mod libc;
 pub mod libstdcxx;
@@ -60,6 +61,7 @@ impl ModuleFacts {
         let mut privacy = Privacy::new(module);
         let definitions = module.functions().into_iter().filter(|f| !f.is_declaration());
         privacy.moved = definitions.flat_map(|f| dynamic_allocas_that_move(f, &privacy)).collect();
+        privacy.solve_parameters(module);
         ModuleFacts { privacy, syncs: Syncs::solve(module) }
     }
 }

@@ -1,8 +1,13 @@
-//! Which objects a pointer may point to, and whether all of them are private.
+//! Which objects a pointer may point to, and whether all of them are private. Switch: `private`.
+//!
+//! Soundness. A pointer is private if everything that it can have been computed from is: locals that do not escape (see `escape`),
+//! constants, thread-locals, what the program declares private. A parameter is if its function is local to the module, is only called
+//! directly, and gets a private pointer from every call; the callee runs on the caller's thread, so what is private to the one is to
+//! the other. Parameters are solved by iteration from "none is", and each one that is found follows from those found before.
 
 use std::collections::HashSet;
 
-use crate::llvm::{Module, Opcode, Value};
+use crate::llvm::{Linkage, Module, Opcode, Value};
 
 use super::annotated;
 use super::escape::Escapes;
@@ -16,6 +21,8 @@ pub struct Privacy {
     /// Allocas of run-time size that move along with an escaping one of their function.
     pub moved: HashSet<Value>,
     microtasks: HashSet<Value>,
+    /// Parameters that get private pointers only.
+    parameters: HashSet<Value>,
     /// Variables that the program declares private.
     pub declared: HashSet<Value>,
 }
@@ -28,7 +35,40 @@ impl Privacy {
             escapes: Escapes::solve(module, &declared),
             moved: HashSet::new(),
             microtasks: microtasks(module),
+            parameters: HashSet::new(),
             declared,
+        }
+    }
+
+    /// Finds the parameters that get private pointers only; what moves to the shared stack must be known.
+    pub fn solve_parameters(&mut self, module: Module) {
+        let local = |f: &Value| {
+            matches!(f.linkage(), Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage)
+                && !f.is_declaration()
+                && !f.value_type().is_variadic()
+        };
+        let functions: Vec<(Value, Vec<Value>)> = module
+            .functions()
+            .into_iter()
+            .filter(local)
+            .filter_map(|f| direct_calls(f).map(|calls| (f, calls)))
+            .collect();
+        loop {
+            let before = self.parameters.len();
+            for (function, calls) in &functions {
+                for index in 0..function.param_count() {
+                    let parameter = function.param(index);
+                    let private = |call: &Value| {
+                        self.in_function(call.parent_function(), call.operand(index)).is_some()
+                    };
+                    if parameter.ty().is_plain_pointer() && calls.iter().all(private) {
+                        self.parameters.insert(parameter);
+                    }
+                }
+            }
+            if self.parameters.len() == before {
+                return;
+            }
         }
     }
 
@@ -116,6 +156,9 @@ impl Privacy {
     }
 
     fn parameter(&self, value: Value) -> Object {
+        if self.parameters.contains(&value) {
+            return Object::Private(Private::Argument);
+        }
         // The handle of a parameter names no function, so its functions are found through the entry table.
         for function in &self.microtasks {
             for index in 0..function.param_count().min(2) {
@@ -151,6 +194,18 @@ fn strip(mut pointer: Value) -> Value {
         pointer = pointer.operand(0);
     }
     pointer
+}
+
+/// The calls of a function, if it has some and no other uses.
+fn direct_calls(function: Value) -> Option<Vec<Value>> {
+    let calls = function.users();
+    let direct = |call: &Value| {
+        call.is_call()
+            && call.callee() == function
+            && call.arg_count() == function.param_count()
+            && !call.args().contains(&function)
+    };
+    (!calls.is_empty() && calls.iter().all(direct)).then_some(calls)
 }
 
 /// Functions that only the OpenMP runtime calls, with the addresses of two thread numbers in front.

@@ -5,6 +5,8 @@ use std::os::raw::{c_char, c_int, c_void};
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 
 use super::{Manager, Module, shim};
+use crate::analysis::invariant;
+use crate::options::Options;
 
 /// Version of the plugin interface of LLVM 22; LLVM refuses a plugin that says another.
 const PLUGIN_API_VERSION: u32 = 2;
@@ -35,7 +37,19 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_pass_moves_invariants() -> c_int {
     // Wrong options are reported when the pass runs.
-    crate::options::Options::from_env().is_ok_and(|options| options.enabled("invariant")).into()
+    Options::from_env().is_ok_and(|options| invariant::enabled(&options)).into()
+}
+
+/// Called when the pipeline is made: 1 if accesses in loops are to be counted.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_counts() -> c_int {
+    Options::from_env().is_ok_and(|options| options.stats).into()
+}
+
+/// Called with the number of loads and stores in loops, before invariant code is moved and after.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_loop_accesses(accesses: u64, after: c_int) {
+    invariant::note(accesses, after != 0);
 }
 
 /// Called at the start of the pipeline; returns 1 if the module changed.

@@ -1,6 +1,6 @@
 //! The C++ shim's functions, wrapped.
 
-use std::os::raw::{c_int, c_void};
+use std::os::raw::{c_int, c_uint, c_void};
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMModuleRef, LLVMValueRef};
 
@@ -13,7 +13,7 @@ unsafe extern "C" {
     pub(super) fn dsm_shim_register(builder: Raw);
     fn dsm_shim_analyses(manager: Raw, function: LLVMValueRef) -> Raw;
     fn dsm_shim_analyses_free(analyses: Raw);
-    fn dsm_shim_linear(manager: Raw, function: LLVMValueRef);
+    fn dsm_shim_linear(manager: Raw, function: LLVMValueRef) -> c_uint;
     fn dsm_shim_invalidate(manager: Raw, function: LLVMValueRef);
     fn dsm_shim_address_key(analyses: Raw, pointer: LLVMValueRef, offset: *mut i64) -> RawExpr;
     fn dsm_shim_split_constant(analyses: Raw, s: RawExpr, offset: *mut i64) -> RawExpr;
@@ -124,10 +124,11 @@ impl Manager {
         Analyses(unsafe { dsm_shim_analyses(self.0, function.0) })
     }
 
-    /// Tells scalar evolution that integers which are sign-extended in the function's loops do not wrap.
-    pub fn extended_values_are_linear(self, function: Value) {
+    /// Tells scalar evolution that integers which are sign-extended in the function's loops do not wrap; returns how
+    /// many recurrences it did not know of.
+    pub fn extended_values_are_linear(self, function: Value) -> u64 {
         // SAFETY: as above; there are no `Analyses` of the function yet, for scalar evolution starts anew.
-        unsafe { dsm_shim_linear(self.0, function.0) }
+        unsafe { dsm_shim_linear(self.0, function.0) }.into()
     }
 
     /// Drops what LLVM has cached about a function that was changed.

@@ -232,6 +232,10 @@ pub struct FunctionPlan {
 pub struct Counters {
     /// Fixed accesses seen.
     pub accesses: u64,
+    /// Loads and stores that were taken out of loops before the accesses were looked at.
+    pub invariant: u64,
+    /// Recurrences that were found not to wrap, by the language.
+    pub linear: u64,
     /// Not checked, by reason.
     pub private: BTreeMap<Private, u64>,
     /// With a check of their own.
@@ -272,6 +276,12 @@ pub(crate) struct Item<'a> {
     pub access: &'a Access,
 }
 
+/// True if an access to private memory has no check. Without the optimisation it has one, which passes; where there is no plain address
+/// to check, never.
+fn unchecked(why: Private, options: &Options) -> bool {
+    options.enabled("private") || matches!(why, Private::OtherAddressSpace | Private::Undefined)
+}
+
 /// Plans a function.
 pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     let mut plan = FunctionPlan { name: facts.name.clone(), ..FunctionPlan::default() };
@@ -280,7 +290,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
         for event in &content.events {
             let site = event.site;
             match &event.what {
-                What::Access(access) => match access.private {
+                What::Access(access) => match access.private.filter(|why| unchecked(*why, options)) {
                     Some(why) => plan.decide(site, access, Decision::Private(why)),
                     None => items.push(Item { site, block, access }),
                 },

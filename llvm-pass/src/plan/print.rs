@@ -205,6 +205,11 @@ impl Display for Counters {
         }
         write!(
             f,
+            ", taken out of loops before {}, recurrences without wrapping {}",
+            self.invariant, self.linear
+        )?;
+        write!(
+            f,
             ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,

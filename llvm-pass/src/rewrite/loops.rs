@@ -8,6 +8,7 @@
 //! walk:       bad if the step is negative
 //! window:     bad = start < window.start or start + length > window.end, by the signs of two differences
 //! unless:     the test is jumped over if all its flags are set
+//! if:         no test: the range entries are called if the flag is set
 //! ```
 //! A range with strides has no test here: the runtime's entry for grids is called.
 //!
@@ -54,9 +55,20 @@ enum Overwrites {
     Unless(Value),
 }
 
+/// What the ranges of a group have in common: when they are checked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Together {
+    Always,
+    /// Under this flag.
+    If(usize),
+    /// Under flags of their own.
+    Unless,
+}
+
 /// Ranges that are tested together, before the terminator of a preheader.
 pub struct Group {
     before: Value,
+    together: Together,
     ranges: Vec<Range>,
 }
 
@@ -81,12 +93,17 @@ pub fn expand(
     }
     let expander = analyses.expander();
     let flags: Vec<Value> = plan.flags.iter().map(|f| flag(emitter, &expander, facts, f)).collect();
-    let mut groups: BTreeMap<(usize, bool), Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, Together), Group> = BTreeMap::new();
     for check in &plan.loop_checks {
         let before = facts.blocks[check.preheader].terminator();
         let range = range(emitter, &expander, facts, check, &flags, before);
-        let key = (check.preheader, matches!(check.guarded, Guarded::Unless(_)));
-        groups.entry(key).or_insert_with(|| Group { before, ranges: vec![] }).ranges.push(range);
+        let together = match check.guarded {
+            Guarded::Always => Together::Always,
+            Guarded::If(at) => Together::If(at),
+            Guarded::Unless(_) => Together::Unless,
+        };
+        let new = || Group { before, together, ranges: vec![] };
+        groups.entry((check.preheader, together)).or_insert_with(new).ranges.push(range);
     }
     groups.into_values().collect()
 }
@@ -114,20 +131,10 @@ fn range(
         count,
         length: builder.add(extent, i64_type.constant(check.length)),
     });
-    // Where the conditions do not hold the address may be garbage: the test looks at the line of null, which is valid.
-    let none = i64_type.constant(0);
-    let (start, extent, strides) = match check.guarded {
-        Guarded::If(at) => (
-            builder.select(flags[at], start, builder.context.ptr().zero()),
-            builder.select(flags[at], extent, none),
-            strides.into_iter().map(|(s, n)| (s, builder.select(flags[at], n, none))).collect(),
-        ),
-        Guarded::Always | Guarded::Unless(_) => (start, extent, strides),
-    };
     let length = builder.add(extent, i64_type.constant(check.length));
     let flag = match check.guarded {
-        Guarded::Unless(at) => Some(flags[at]),
-        Guarded::Always | Guarded::If(_) => None,
+        Guarded::Unless(at) | Guarded::If(at) => Some(flags[at]),
+        Guarded::Always => None,
     };
     let window = check.window.map(|at| window(emitter, facts, at));
     let overwrites = match &check.overwrites {
@@ -136,11 +143,7 @@ fn range(
         Some(apart) => {
             let written = (start, length, strides.clone());
             let meets = meets(emitter, expander, facts, apart, written, before);
-            // Without the conditions' hold, the others' bounds may be garbage too.
-            Overwrites::Unless(match check.guarded {
-                Guarded::If(at) => builder.select(flags[at], meets, builder.context.int(1).constant(1)),
-                Guarded::Always | Guarded::Unless(_) => meets,
-            })
+            Overwrites::Unless(meets)
         }
     };
     Range { start, length, strides, walk, kind: check.kind, overwrites, flag, window }
@@ -229,9 +232,12 @@ fn flag(emitter: &Emitter<'_>, expander: &Expander, facts: &Function, flag: &Fla
 pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     let builder = emitter.builder;
     let mut before = group.before;
-    let flags: Option<Vec<Value>> = group.ranges.iter().map(|r| r.flag).collect();
-    if let Some(mut flags) = flags {
-        flags.dedup();
+    let mut flags: Vec<Value> = group.ranges.iter().filter_map(|r| r.flag).collect();
+    flags.dedup();
+    if let Together::If(_) = group.together {
+        return emit_called(emitter, group, flags[0]);
+    }
+    if !flags.is_empty() {
         builder.before(before).locate_as(before);
         let all = flags.into_iter().reduce(|x, y| builder.and(x, y)).expect("groups are not empty");
         let missing = builder.icmp(IntPredicate::LLVMIntEQ, all, builder.context.int(1).constant(0));
@@ -251,7 +257,26 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     let bad = test(emitter, before, &dense);
     let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
     builder.at_end(miss).locate_as(before);
-    for range in dense {
+    call_ranges(emitter, &dense);
+    builder.br(tail);
+}
+
+/// Checks of whole nests are rare and long: calls without a test, under the flag.
+fn emit_called(emitter: &Emitter<'_>, group: &Group, flag: Value) {
+    let (side, tail) = emitter.branch(group.before, flag, "dsm.outer");
+    let end = emitter.builder.at_end(side).locate_as(group.before).br(tail);
+    emitter.counted(end, 0, 0, group.ranges.len() as u64);
+    emitter.builder.before(end).locate_as(group.before);
+    let (dense, strided): (Vec<&Range>, Vec<&Range>) =
+        group.ranges.iter().partition(|r| r.strides.is_empty());
+    strided.into_iter().for_each(|range| grid(emitter, range));
+    call_ranges(emitter, &dense);
+}
+
+/// Calls the runtime for each.
+fn call_ranges(emitter: &Emitter<'_>, ranges: &[&Range]) {
+    let builder = emitter.builder;
+    for range in ranges {
         match range.window {
             _ if range.walk.is_some() => walked(emitter, range),
             Some(window) => {
@@ -270,7 +295,6 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
             }
         }
     }
-    builder.br(tail);
 }
 
 /// The runtime looks at the steps.

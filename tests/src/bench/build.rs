@@ -158,6 +158,10 @@ impl Kernel {
         fs::create_dir_all(copy.join("bin")).map_err(|e| e.to_string())?;
         let settings = self.settings(with, flags);
         fs::write(copy.join("config/make.def"), settings).map_err(|e| e.to_string())?;
+        // Makefiles of 3.4 use what only bash knows, and name /bin/sh.
+        if matches!(self.source, Source::Fortran(_)) {
+            command.arg("SHELL=/bin/bash");
+        }
         command.args(["-s", "-C"]).arg(&copy).arg(self.program.to_uppercase()).arg(format!("CLASS={class}"));
         if matches!(self.source, Source::Fortran(_)) {
             // Its makefiles name /bin/sh and need bash.

@@ -11,8 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::toolchain;
-use build::Built;
-pub use build::{Compilers, Kernel};
+pub use build::{Built, Compilers, Kernel};
 use callgrind::Counted;
 pub use report::{json, means, svg, table};
 
