@@ -106,6 +106,7 @@ programs! {
     master_masked
     matrix
     mem_functions
+    memory_streams
     ordered
     orphaned
     overwrite

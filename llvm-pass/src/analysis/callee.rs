@@ -93,6 +93,7 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("pthread_key_delete", "__dsm_key_delete", "i:i"), ("pthread_setspecific", "__dsm_setspecific", "i:ip"),
     ("pthread_getspecific", "__dsm_getspecific", "p:i"), ("tss_create", "__dsm_key_create", "i:pp"),
     ("tss_delete", "__dsm_key_delete", "v:i"), ("tss_set", "__dsm_setspecific", "i:ip"), ("tss_get", "__dsm_getspecific", "p:i"),
+    ("open_memstream", "__dsm_open_memstream", "p:pp"),
 ];
 
 /// Functions that synchronise threads and become functions of the runtime with the same arguments, likewise.

@@ -35,7 +35,7 @@ unsafe fn text(string: *mut u8) -> *const c_char {
 
 /// Enters a new stream of this process into the registry. `mode`, if given, allows a second stream on the file in case another process's
 /// stream has the same address.
-unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
+pub(super) unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
     if first.is_null() || sync::size() == 1 {
         return first.cast();
     }

@@ -14,6 +14,7 @@ pub mod descriptors;
 mod entries;
 mod import;
 pub(crate) mod mailbox;
+mod memory_stream;
 mod registry;
 mod stream;
 mod strings;

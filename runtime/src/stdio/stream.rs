@@ -14,15 +14,15 @@ use crate::sync::layout::MAILBOX_DATA_BYTES;
 
 /// `cookie_io_functions_t` of the GNU C library.
 #[repr(C)]
-struct CookieFunctions {
-    read: unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> isize,
-    write: unsafe extern "C" fn(*mut c_void, *const u8, usize) -> isize,
-    seek: unsafe extern "C" fn(*mut c_void, *mut i64, c_int) -> c_int,
-    close: unsafe extern "C" fn(*mut c_void) -> c_int,
+pub struct CookieFunctions {
+    pub read: unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> isize,
+    pub write: unsafe extern "C" fn(*mut c_void, *const u8, usize) -> isize,
+    pub seek: unsafe extern "C" fn(*mut c_void, *mut i64, c_int) -> c_int,
+    pub close: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
 unsafe extern "C" {
-    fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: CookieFunctions) -> File;
+    pub fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: CookieFunctions) -> File;
 }
 
 /// What a stand-in stands for.
