@@ -130,3 +130,44 @@ fn figures_are_drawn() {
     assert_eq!(runs.as_array().map(Vec::len), Some(figures::settings(4, &Costs::default()).len()));
     std::fs::remove_dir_all(&directory).expect("the own directory");
 }
+
+/// The numbers of a table's first columns, and the names of its rows.
+fn columns(text: &str, count: usize) -> Vec<(String, Vec<f64>)> {
+    let rows = text.lines().skip(2).map(|line| {
+        let mut cells = line.trim_matches('|').split('|').map(str::trim);
+        let name = cells.next().unwrap_or_default().to_string();
+        (name, cells.take(count).map(|cell| cell.parse().unwrap_or(0.0)).collect())
+    });
+    rows.collect()
+}
+
+/// The book shows what this protocol does: a change that moves the figures has to make them again (`dsm-simulate --figures book/src/scale`).
+#[test]
+fn the_book_has_the_figures_of_this_protocol() {
+    let made = std::env::temp_dir().join(format!("dsm-figures-{}", std::process::id()));
+    figures::write(&made, 16, &Costs::default(), |_| {}).expect("figures");
+    let book = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../book/src/scale"));
+    let mut different = Vec::new();
+    for table in
+        ["stencil", "stencil-messages", "barrier", "barrier-bytes", "transpose", "migratory", "table"]
+    {
+        let read = |place: &std::path::Path| {
+            let path = place.join(format!("{table}.md"));
+            columns(&std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())), 4)
+        };
+        let (now, then) = (read(&made), read(book));
+        assert_eq!(now.len(), then.len(), "{table}");
+        for ((name, now), (old, then)) in now.iter().zip(&then) {
+            assert_eq!(name, old, "{table}");
+            assert_eq!((now.len(), then.len()), (4, 4), "{table}, {name}");
+            if now.iter().zip(then).any(|(a, b)| (a - b).abs() > TOLERANCE * b) {
+                different.push(format!("{table}, {name}: {now:?}, in the book {then:?}"));
+            }
+        }
+    }
+    std::fs::remove_dir_all(&made).expect("a directory of this test");
+    assert!(different.is_empty(), "make the figures again:\n{}", different.join("\n"));
+}
+
+/// By how much figures may differ from those in the book: small changes of the protocol move single points by a tenth.
+const TOLERANCE: f64 = 0.25;
