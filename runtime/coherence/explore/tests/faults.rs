@@ -7,7 +7,7 @@ use dsm_explore::hunt::hunt;
 fn every_fault_is_found() {
     let mut missed = Vec::new();
     for fault in Fault::ALL {
-        match hunt(Some(*fault), 60_000) {
+        match hunt(Some(*fault), 200_000) {
             Some((runs, failure)) => println!("{fault:?}: run {runs}: {}", failure.why),
             None => missed.push(*fault),
         }
