@@ -3,6 +3,7 @@
 //! In a single process no state byte ever refuses, so nothing here runs but the first test of the range entries.
 
 use std::ops::Range;
+use std::pin::pin;
 
 use dsm_abi::layout::ADDRESS_BITS;
 use dsm_abi::state::{READ_LIMIT, READABLE};
@@ -62,11 +63,11 @@ fn ensure_line(shared: &Shared, bytes: Range<usize>, access: Access) {
 /// Makes an extent accessible; `[first, last]` is what the access touches.
 fn miss(shared: &Shared, extent: Extent, (first, last): (usize, usize), access: Access) {
     match access {
-        Access::Read => fabric::run(shared.coherence.read_miss(extent)),
-        Access::Write => fabric::run(shared.coherence.write_miss(extent)),
+        Access::Read => fabric::run(pin!(shared.coherence.read_miss(extent))),
+        Access::Write => fabric::run(pin!(shared.coherence.write_miss(extent))),
         Access::Overwrite => match memory::get().geometry().whole(extent, first, last) {
-            Some(whole) => fabric::run(shared.coherence.overwrite_miss(extent, whole)),
-            None => fabric::run(shared.coherence.write_miss(extent)),
+            Some(whole) => fabric::run(pin!(shared.coherence.overwrite_miss(extent, whole))),
+            None => fabric::run(pin!(shared.coherence.write_miss(extent))),
         },
     }
 }

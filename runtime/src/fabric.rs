@@ -1,7 +1,7 @@
 //! The protocol's world over shared memory: [`Fabric`] on mapped peers. Every operation is done when it is called.
 
 use std::future::{Future, ready};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::task::{Context, Poll, Waker};
 
@@ -70,11 +70,9 @@ fn fence_behind_atomic() {
 }
 
 /// Runs a protocol function to its end on this thread.
-// Inlined so that the function's state is made where it is used.
 #[inline(always)]
-pub fn run<F: Future>(future: F) -> F::Output {
+pub fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     process::assert_of_job();
-    let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     match future.as_mut().poll(&mut context) {
         Poll::Ready(output) => output,

@@ -28,7 +28,8 @@ impl<F: Fabric> Coherence<F> {
         if from == self.me() || self.has_read(from, told.state()) {
             return;
         }
-        (1..=TAIL).filter_map(|back| told.tail(back)).for_each(|notice| self.expect_move(notice));
+        // What is told of the same blocks before is older.
+        told.tail(1).into_iter().for_each(|notice| self.expect_move(notice));
         let _gate = self.fabric.lock_gate(Gate::Acquire).await;
         if let Some(count) = self.all_told(from, told) {
             self.take_in_told(from, told, count).await;
@@ -87,10 +88,9 @@ impl<F: Fabric> Coherence<F> {
         }
         let mut signature = self.signature();
         for notice in notices().filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
-            signature.add(notice);
+            // A greater bound would have begun a new list.
+            signature.hold(notice, &self.fabric);
         }
-        // A greater bound would have begun a new list.
-        signature.publish(&self.fabric);
         drop(signature);
         self.set_cursor(from, told.state());
     }
@@ -102,8 +102,12 @@ impl<F: Fabric> Coherence<F> {
 
     /// As [`Coherence::published`], with the last notices.
     pub fn told(&self) -> Told {
+        let mut signature = self.signature();
+        if !self.fabric.fault(Fault::HeldBackForGood) {
+            signature.publish(&self.fabric);
+        }
         // Listed and published with the signature locked: the list can be read as far as this tells of it.
-        self.signature().told()
+        signature.told()
     }
 
     /// Number of notices that are not taken in of what a peer had published, if all of them are told along. The acquire gate is locked.

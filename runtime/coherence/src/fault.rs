@@ -109,12 +109,16 @@ faults! {
     UpgradeUnseen,
     /// A home is made writable without the lock of its records.
     UpgradeUnlocked,
-    /// A release does not look again whether the home of a single block is still here when it has the lock of its records.
+    /// A release takes a single block that is marked for one whose home is here.
     LoneNotAtHome,
     /// An acquirer takes a single block from the writer of a notice without a look whether its home is free there.
     LoneNotFree,
     /// Of several notices of the same blocks an acquirer takes in the oldest.
     KeepOldest,
+    /// A release that publishes any block drops all notices of others that are held back.
+    SupersedeOthers,
+    /// A release without anything of its own leaves notices of others held back.
+    HeldBackForGood,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

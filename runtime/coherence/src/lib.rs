@@ -37,7 +37,6 @@ pub mod stats;
 mod twins;
 pub mod types;
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub use fabric::{Fabric, Gate, MarkKind, Word};
@@ -47,7 +46,7 @@ pub use signature::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;
-use signature::Signature;
+use signature::{Front, Signature};
 use stats::Stats;
 
 /// The protocol's state in one process; its threads share it.
@@ -56,16 +55,15 @@ pub struct Coherence<F> {
     fabric: F,
     signature: Mutex<Signature>,
     stats: Stats,
-    /// Greatest version heard of, as the signature has it.
-    clock: Arc<AtomicU64>,
+    front: Arc<Front>,
 }
 
 impl<F: Fabric> Coherence<F> {
     /// A process that has only what it is the default home of. `notices` bounds the signature.
     pub fn new(fabric: F, notices: usize) -> Self {
         let signature = Signature::new(notices);
-        let clock = signature.clock();
-        Coherence { fabric, signature: Mutex::new(signature), stats: Stats::default(), clock }
+        let front = signature.front();
+        Coherence { fabric, signature: Mutex::new(signature), stats: Stats::default(), front }
     }
 
     /// The world this process acts on.
@@ -86,7 +84,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Greatest version this process has heard of.
     pub fn clock(&self) -> Timestamp {
-        self.clock.load(Ordering::Relaxed)
+        self.front.clock()
     }
 
     /// Gives up blocks that will not be used any more, or not until [`Coherence::adopt`]. No process uses them now.

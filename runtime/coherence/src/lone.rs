@@ -15,11 +15,7 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let chunk = block.chunk();
         let _locked = fabric.lock_chunk(chunk).await;
-        if self.own_homes(chunk).all & block.bit() == 0 {
-            return false;
-        }
         let sequence = self.lock_records(self.me(), chunk).await;
-        // It may have been taken meanwhile.
         let home = self.own_homes(chunk).all & block.bit() != 0 || fabric.fault(Fault::LoneNotAtHome);
         let mut wr_ts = 0;
         if home {

@@ -68,6 +68,8 @@ pub(crate) struct Homes {
     pub(crate) all: u64,
     /// Those whose stores ask.
     pub(crate) asking: u64,
+    /// The word, see [`Word::Homes`].
+    word: u64,
 }
 
 impl Homes {
@@ -193,14 +195,15 @@ impl<F: Fabric> Coherence<F> {
             header.floor = 0;
         }
         let all = header.homes ^ self.fabric.default_homes(at, chunk);
-        (header, Homes { all, asking: header.asking }.valid())
+        (header, Homes { all, asking: header.asking, word: header.homes }.valid())
     }
 
     /// Which blocks are at home here. Others may take them meanwhile, unless the records are locked.
     pub(crate) fn own_homes(&self, chunk: Chunk) -> Homes {
         let fabric = &self.fabric;
-        let all = fabric.own(Word::Homes(chunk)) ^ fabric.default_homes(self.me(), chunk);
-        Homes { all, asking: fabric.own(Word::Asking(chunk)) }.valid()
+        let word = fabric.own(Word::Homes(chunk));
+        let all = word ^ fabric.default_homes(self.me(), chunk);
+        Homes { all, asking: fabric.own(Word::Asking(chunk)), word }.valid()
     }
 
     /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.
@@ -222,11 +225,10 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Notes that blocks are at home here now. The chunk's records are locked.
+    /// Notes that blocks, which were not, are at home here now. The chunk's records are locked.
     pub(crate) fn come_home(&self, chunk: Chunk, blocks: u64, asking: bool) {
-        let fabric = &self.fabric;
-        let all = self.own_homes(chunk).all | blocks;
-        fabric.set_own(Word::Homes(chunk), all ^ fabric.default_homes(self.me(), chunk));
+        let word = Word::Homes(chunk);
+        self.fabric.set_own(word, self.fabric.own(word) ^ blocks);
         self.set_asking(chunk, blocks, asking);
     }
 
@@ -243,8 +245,8 @@ impl<F: Fabric> Coherence<F> {
     /// Notes that blocks leave their home at a peer, whose records of the chunk are locked.
     pub(crate) async fn leave_home(&self, at: Rank, chunk: Chunk, blocks: u64, homes: Homes) {
         if blocks != 0 && !self.fabric.fault(Fault::HomeStays) {
-            let left = homes.all & !blocks;
-            self.fabric.post_store(at, Word::Homes(chunk), left ^ self.fabric.default_homes(at, chunk)).await;
+            let word = homes.word ^ (homes.all & blocks);
+            self.fabric.post_store(at, Word::Homes(chunk), word).await;
         }
     }
 }

@@ -43,15 +43,18 @@ impl<F: Fabric> Coherence<F> {
     /// Publishes everything this process wrote so far.
     pub async fn release(&self) {
         if !self.nothing_to_publish() {
-            self.publish_all().await;
+            self.publish_all(drop).await;
+        } else if self.front.holds() && !self.fabric.fault(Fault::HeldBackForGood) {
+            self.signature().publish(&self.fabric);
         }
     }
 
-    /// As [`Coherence::release`]; returns what [`Coherence::told`] is then.
-    pub async fn release_told(&self) -> Told {
+    /// As [`Coherence::release`]; calls `then` with what [`Coherence::told`] is then, as soon as everything is published: whoever waits for it need not wait
+    /// for what comes behind.
+    pub async fn release_then<R>(&self, then: impl FnOnce(Told) -> R) -> R {
         match self.nothing_to_publish() {
-            true => self.told(),
-            false => self.publish_all().await,
+            true => then(self.told()),
+            false => self.publish_all(then).await,
         }
     }
 
@@ -72,7 +75,7 @@ impl<F: Fabric> Coherence<F> {
         nothing
     }
 
-    async fn publish_all(&self) -> Told {
+    async fn publish_all<R>(&self, then: impl FnOnce(Told) -> R) -> R {
         let fabric = &self.fabric;
         let gate = fabric.lock_gate(Gate::Publish).await;
         self.stats.releases.add(1);
@@ -90,12 +93,12 @@ impl<F: Fabric> Coherence<F> {
                 Lent::new().chunks = chunks;
             }
         }
+        let result = then(self.publish(&mut progress));
         if held {
             fabric.end_exclusive();
         }
-        let told = self.publish(&mut progress);
         drop(gate);
-        told
+        result
     }
 
     async fn release_chunk(&self, chunk: Chunk, exclusive: bool, progress: &mut Progress) {
@@ -303,7 +306,7 @@ impl<F: Fabric> Coherence<F> {
 
     fn list_run(&self, progress: &mut Progress) {
         if let Some(run) = progress.run.take() {
-            self.signature().add_own(self.notice(run));
+            self.signature().add_own(self.notice(run), &self.fabric);
         }
     }
 
@@ -315,7 +318,7 @@ impl<F: Fabric> Coherence<F> {
     fn publish(&self, progress: &mut Progress) -> Told {
         let mut signature = self.signature();
         if let Some(run) = progress.run.take() {
-            signature.add_own(self.notice(run));
+            signature.add_own(self.notice(run), &self.fabric);
         }
         signature.publish(&self.fabric);
         signature.told()

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
@@ -25,12 +25,36 @@ const FORGET_AFTER: u32 = 6;
 /// Length of a list up to which an acquirer looks for several notices of the same blocks.
 const MOST_COMPARED: usize = 256;
 
+/// Greatest number of notices held back.
+const MOST_HELD: usize = 4;
+
+/// What is read without locking the signature.
+#[derive(Debug, Default)]
+pub(crate) struct Front {
+    clock: AtomicU64,
+    holds: AtomicBool,
+}
+
+impl Front {
+    /// Greatest version seen or published. Only raised.
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Whether notices are held back that a release has to publish.
+    pub(crate) fn holds(&self) -> bool {
+        self.holds.load(Ordering::Acquire)
+    }
+}
+
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Signature {
     notices: Vec<Notice>,
     /// For each notice, the generation it was listed in; they never fall.
     generations: Vec<u32>,
+    /// Whether the next one, which is of the same blocks and newer, makes up for it. Readers may still have to count it: it goes when the list begins anew.
+    stale: Vec<bool>,
     /// Everything ever listed in the last [`FORGET_AFTER`] generations. An acquirer asks it for every notice it reads.
     seen: FxHashMap<Notice, u32>,
     /// What is in `seen` (and some that no longer is), oldest first.
@@ -42,8 +66,10 @@ pub(crate) struct Signature {
     min_out: Timestamp,
     /// Greatest `min_wr_ts` that the own copies have been checked against.
     min_applied: Timestamp,
-    /// Greatest version seen or published. Only raised, with the signature locked.
-    clock: Arc<AtomicU64>,
+    /// Changed with the signature locked.
+    front: Arc<Front>,
+    /// Notices of peers that were taken in and are not listed yet: a release that supersedes them spares listing them.
+    held: Vec<Notice>,
     /// Notices appended to the list and not yet told of.
     unpublished: usize,
 }
@@ -55,6 +81,7 @@ impl Signature {
         Signature {
             notices: Vec::new(),
             generations: Vec::new(),
+            stale: Vec::new(),
             seen: FxHashMap::default(),
             ages: VecDeque::new(),
             generation: 0,
@@ -62,20 +89,47 @@ impl Signature {
             capacity,
             min_out: 0,
             min_applied: 0,
-            clock: Arc::default(),
+            front: Arc::default(),
+            held: Vec::with_capacity(MOST_HELD),
             unpublished: 0,
         }
     }
 
-    /// The greatest version seen or published, to be read without a lock.
-    pub(crate) fn clock(&self) -> Arc<AtomicU64> {
-        self.clock.clone()
+    pub(crate) fn front(&self) -> Arc<Front> {
+        self.front.clone()
     }
 
     fn raise_clock(&self, version: Timestamp) {
-        if version > self.clock.load(Ordering::Relaxed) {
-            self.clock.store(version, Ordering::Relaxed);
+        if version > self.front.clock() {
+            self.front.clock.store(version, Ordering::Relaxed);
         }
+    }
+
+    /// A peer's notice that is taken in and has to be passed on by the next release.
+    pub(crate) fn hold<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
+        if self.held.len() == MOST_HELD {
+            self.publish(fabric);
+        }
+        self.raise_clock(notice.wr_ts);
+        self.held.push(notice);
+        self.front.holds.store(true, Ordering::Relaxed);
+    }
+
+    fn list_held(&mut self) {
+        for i in 0..self.held.len() {
+            self.add(self.held[i]);
+        }
+        self.held.clear();
+    }
+
+    /// Own notices that supersede those held: whoever would be told of an older version of these blocks is told of this one, which contains it.
+    fn supersede(&mut self, own: Notice, all: bool) {
+        let covered = |held: &Notice| {
+            own.extent.first <= held.extent.first
+                && held.extent.end() <= own.extent.end()
+                && held.wr_ts < own.wr_ts
+        };
+        self.held.retain(|held| !covered(held) && !all);
     }
 
     pub(crate) fn min_applied(&self) -> Timestamp {
@@ -129,8 +183,11 @@ impl Signature {
 
     /// Lists a notice of this process, which has not listed it before: joins it to the last one where that is the same version of the
     /// neighbouring blocks. It is not remembered: what comes back from peers is known by its writer.
-    pub(crate) fn add_own(&mut self, notice: Notice) {
+    pub(crate) fn add_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
         self.raise_clock(notice.wr_ts);
+        if !self.held.is_empty() {
+            self.supersede(notice, fabric.fault(Fault::SupersedeOthers));
+        }
         if self.unpublished > 0
             && let Some(last) = self.notices.last_mut()
             && (last.writer, last.wr_ts, last.extent.end())
@@ -174,8 +231,12 @@ impl Signature {
     }
 
     fn list(&mut self, notice: Notice) {
+        if let (Some(last), Some(stale)) = (self.notices.last(), self.stale.last_mut()) {
+            *stale = last.extent == notice.extent && last.wr_ts < notice.wr_ts;
+        }
         self.notices.push(notice);
         self.generations.push(self.generation);
+        self.stale.push(false);
         self.unpublished += 1;
     }
 
@@ -210,9 +271,17 @@ impl Signature {
 
     /// Makes what was added visible to acquirers.
     pub(crate) fn publish<F: Fabric>(&mut self, fabric: &F) {
-        if self.unpublished == 0 {
-            return;
+        self.list_held();
+        if self.unpublished != 0 {
+            self.publish_listed(fabric);
         }
+        // A release of another thread that sees this tells of the list as it is now.
+        if self.front.holds() {
+            self.front.holds.store(false, Ordering::Release);
+        }
+    }
+
+    fn publish_listed<F: Fabric>(&mut self, fabric: &F) {
         if self.notices.len() > self.capacity {
             self.republish(fabric);
             return;
@@ -233,6 +302,7 @@ impl Signature {
         if old > 0 {
             self.notices.drain(..old);
             self.generations.drain(..old);
+            self.stale.drain(..old);
             self.republish(fabric);
         }
     }
@@ -255,8 +325,10 @@ impl Signature {
         hash(&|h| {
             self.notices.hash(h);
             self.generations.hash(h);
+            self.stale.hash(h);
             (seen, self.generation, self.sequence, self.unpublished).hash(h);
-            (self.min_out, self.min_applied, self.clock.load(Ordering::Relaxed)).hash(h);
+            (self.min_out, self.min_applied, self.front.clock()).hash(h);
+            self.held.hash(h);
         })
     }
 
@@ -282,6 +354,7 @@ impl Signature {
 
     fn republish<F: Fabric>(&mut self, fabric: &F) {
         let min = self.min_out;
+        self.drop_stale();
         self.retain(|n| n.wr_ts > min);
         if self.notices.len() > self.capacity {
             let bound = self.shrink();
@@ -298,10 +371,20 @@ impl Signature {
         self.tell(fabric);
     }
 
-    fn retain(&mut self, keep: impl Fn(&Notice) -> bool) {
-        let mut kept = self.notices.iter().map(&keep);
-        self.generations.retain(|_| kept.next().expect("a generation for each notice"));
-        self.notices.retain(keep);
+    fn drop_stale(&mut self) {
+        let mut stale = std::mem::take(&mut self.stale).into_iter();
+        self.retain(|_| !stale.next().expect("one for each notice"));
+    }
+
+    fn retain(&mut self, keep: impl FnMut(&Notice) -> bool) {
+        let keep: Vec<bool> = self.notices.iter().map(keep).collect();
+        let mut kept = keep.iter();
+        self.notices.retain(|_| *kept.next().expect("one for each notice"));
+        let mut kept = keep.iter();
+        self.generations.retain(|_| *kept.next().expect("a generation for each notice"));
+        // Neighbours are not what they were.
+        self.stale.clear();
+        self.stale.resize(self.notices.len(), false);
     }
 
     /// Drops notices until some room is free; returns the bound that covers them.
@@ -409,7 +492,7 @@ mod tests {
     fn a_notice_is_listed_once() {
         let signature = with(8, &[notice(0, 4, 7), notice(1, 9, 3), notice(0, 4, 7)]);
         assert_eq!(listed(&signature).len(), 2);
-        assert_eq!(signature.clock().load(Ordering::Relaxed), 7);
+        assert_eq!(signature.front().clock(), 7);
     }
 
     #[test]
@@ -438,6 +521,27 @@ mod tests {
         let mut signature = with(2, &[notice(0, 4, 1), notice(0, 8, 2), notice(0, 4, 3)]);
         assert_eq!(signature.shrink(), 0);
         assert_eq!(listed(&signature), [notice(0, 8, 2), notice(0, 4, 3)]);
+    }
+
+    #[test]
+    fn a_list_that_begins_anew_leaves_out_what_the_next_notice_makes_up_for() {
+        let wide = Notice { extent: Extent::new(Block(4), 2), ..notice(1, 4, 9) };
+        let mut signature = with(
+            8,
+            &[notice(0, 4, 1), notice(0, 4, 2), notice(1, 4, 3), wide, notice(0, 4, 11), notice(0, 4, 10)],
+        );
+        signature.drop_stale();
+        assert_eq!(listed(&signature), [notice(1, 4, 3), wide, notice(0, 4, 11), notice(0, 4, 10)]);
+        signature.drop_stale();
+        assert_eq!(listed(&signature).len(), 4);
+    }
+
+    #[test]
+    fn own_notices_supersede_older_ones_of_their_blocks_that_are_held_back() {
+        let held = [notice(1, 4, 5), notice(1, 5, 9), notice(1, 6, 5)];
+        let mut signature = Signature { held: held.to_vec(), ..Signature::new(8) };
+        signature.supersede(Notice { extent: Extent::new(Block(4), 2), ..notice(0, 4, 9) }, false);
+        assert_eq!(signature.held, [notice(1, 5, 9), notice(1, 6, 5)]);
     }
 
     #[test]

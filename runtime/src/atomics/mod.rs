@@ -8,6 +8,7 @@
 pub mod library;
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use dsm_abi::atomic::{RmwOp, order};
@@ -36,7 +37,7 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     let geometry = memory::get().geometry();
     let block = geometry.block(address);
     if block == geometry.block(address + size.max(1) - 1) {
-        return run(shared.coherence.critical(block, body));
+        return run(pin!(shared.coherence.critical(block, body)));
     }
     sync::lock(STRADDLING);
     check::writable(address, size);
@@ -140,7 +141,7 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             let geometry = memory::get().geometry();
             let block = geometry.block(at);
             let offset = at - geometry.address(block);
-            let value = run(shared.coherence.read_atomic(block, offset, size as usize));
+            let value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
             poll(at, value);
             value.into()
         }

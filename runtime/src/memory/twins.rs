@@ -4,6 +4,7 @@
 //! them too. Above the bound (`DSM_TWINS`) a process looks at some of its meetings: what is recent stays, since what one interval needs the next one most
 //! likely needs too, and what is not goes back to the system if the protocol needs none of the twins in it.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::Extent;
@@ -146,6 +147,6 @@ pub fn after_sync() {
         return;
     }
     for extent in pages.idle(me) {
-        fabric::run(shared.coherence.free_twins(extent));
+        fabric::run(pin!(shared.coherence.free_twins(extent)));
     }
 }

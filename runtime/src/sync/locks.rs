@@ -113,15 +113,16 @@ fn entered(slot: Slot) {
 /// Publishes and passes the lock on.
 pub(super) fn unlock(name: u64) {
     let slot = slot(name);
-    let told = super::release_told();
-    slot.last.store(super::rank() + 1, Ordering::Release);
-    for (word, value) in slot.told.into_iter().zip(told.0) {
-        word.store(value, Ordering::Release);
-    }
-    // Only the holder changes it.
-    let next = slot.serving.load(Ordering::Relaxed).wrapping_add(1);
-    slot.serving.store(next, Ordering::SeqCst);
-    cell::wake(slot.serving, slot.sleepers, mask(next));
+    super::release_then(|told| {
+        slot.last.store(super::rank() + 1, Ordering::Release);
+        for (word, value) in slot.told.into_iter().zip(told.0) {
+            word.store(value, Ordering::Release);
+        }
+        // Only the holder changes it.
+        let next = slot.serving.load(Ordering::Relaxed).wrapping_add(1);
+        slot.serving.store(next, Ordering::SeqCst);
+        cell::wake(slot.serving, slot.sleepers, mask(next));
+    });
 }
 
 /// A counter with sleepers under a name that is no lock's.

@@ -12,6 +12,7 @@ mod meet;
 pub mod tasks;
 pub mod threads;
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::{Rank, Told};
@@ -67,15 +68,15 @@ pub fn size() -> u32 {
 pub fn release() {
     if let Some(shared) = memory::shared() {
         before_release();
-        run(shared.coherence.release());
+        run(pin!(shared.coherence.release()));
     }
 }
 
-/// As [`release`]; returns how far the own signature is published then, with its last notices.
-fn release_told() -> Told {
-    let Some(shared) = memory::shared() else { return Told::default() };
+/// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it.
+fn release_then(then: impl FnOnce(Told)) {
+    let Some(shared) = memory::shared() else { return then(Told::default()) };
     before_release();
-    run(shared.coherence.release_told())
+    run(pin!(shared.coherence.release_then(then)));
 }
 
 fn before_release() {
@@ -86,7 +87,7 @@ fn before_release() {
 /// Takes in everything that `rank` has published and taken in so far.
 pub fn acquire_from(rank: u32) {
     if let Some(shared) = memory::shared() {
-        run(shared.coherence.acquire_from(Rank(rank)));
+        run(pin!(shared.coherence.acquire_from(Rank(rank))));
     }
     race::clocks::after_acquire(rank);
 }
@@ -96,11 +97,11 @@ fn published() -> u64 {
     memory::shared().map_or(0, |shared| shared.coherence.published())
 }
 
-/// As [`acquire_from`], but only what `rank` had published when [`published`] was, or [`release_told`] returned, `told` there, and without its effect on race reports:
+/// As [`acquire_from`], but only what `rank` had published when [`published`] was, or [`release_then`] gave `told` there, and without its effect on race reports:
 /// meetings know better what is ordered by them.
 fn take_in(rank: u32, told: impl Into<Told>) {
     if let Some(shared) = memory::shared() {
-        run(shared.coherence.acquire_told(Rank(rank), told.into()));
+        run(pin!(shared.coherence.acquire_told(Rank(rank), told.into())));
     }
 }
 

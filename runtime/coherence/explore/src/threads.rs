@@ -268,7 +268,7 @@ impl ThreadCode {
 
     /// Returns what can be told of the signature then.
     async fn release(&self) -> Told {
-        let told = self.protocol.release_told().await;
+        let told = self.protocol.release_then(|told| told).await;
         if self.program.memory == Memory::Buffered {
             pause(&self.world, Wait::Ready).await;
         }

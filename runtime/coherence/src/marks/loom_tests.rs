@@ -21,7 +21,7 @@ fn release(fabric: &Bits, kind: MarkKind) -> [u64; 2] {
     let mut found = [0; 2];
     if !none(fabric, &[kind]) {
         let mut chunks = Vec::new();
-        now(scan(fabric, &[kind], &mut chunks));
+        now(scan(fabric, &mut chunks));
         chunks.iter().for_each(|chunk| found[chunk.0 as usize] |= now(take_chunk(fabric, kind, *chunk)));
     }
     found
