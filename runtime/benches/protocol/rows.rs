@@ -34,6 +34,7 @@ const ROWS: &[Row] = &[
     row("release-at-home", 2, 64, release_at_home),
     row("overwrite-64", 2, 64, overwrite),
     row("overwrite-1024", 2, 1024, overwrite),
+    row("bound", 2, 64, bound),
     row("barrier", 2, 64, empty_barrier),
     row("lock-hand-off", 2, 64, lock_hand_off),
     row("busy-home", 2, 4096, busy_home),
@@ -254,6 +255,45 @@ fn release_at_home() {
     if sync::rank() == 0 {
         report("release-at-home", median(samples), elsewhere, "<= 0.2 (release-elsewhere)");
     }
+}
+
+/// A barrier that brings a bound while the process holds copies, most of which it leaves valid: process 0 publishes more single blocks in each interval
+/// than its list has room for.
+fn bound() {
+    const SINGLE: usize = 1200;
+    const INTERVALS: u64 = 61;
+    let (has_read, has_published) = (4096, 4160);
+    let meet = |flag: usize, interval: u64| {
+        while sync::control_load(flag) != interval {
+            std::hint::spin_loop();
+        }
+    };
+    let sample = |bytes: usize, from: u64| {
+        let (blocks, copies) = (heap(0), heap(0) + MIB);
+        let mut samples = Vec::new();
+        for interval in from..from + INTERVALS {
+            if sync::rank() == 1 {
+                (0..SINGLE).for_each(|i| _ = black_box(load(blocks + i * 128)));
+                check::readable(copies, bytes);
+                sync::control_store(has_read, interval);
+                meet(has_published, interval);
+            } else {
+                // No meeting, which would take the marks of what was read before the stores.
+                meet(has_read, interval);
+                (0..SINGLE).for_each(|i| store(blocks + i * 128, interval));
+                sync::release();
+                sync::control_store(has_published, interval);
+            }
+            samples.push(time(barrier));
+        }
+        median(samples)
+    };
+    let (small, large) = (sample(MIB, 1), sample(64 * MIB, 1 + INTERVALS));
+    if sync::rank() == 1 {
+        publish(large, small);
+    }
+    barrier();
+    report_published("bound", "<= 2 (64 MB of copies against 1 MB)");
 }
 
 fn empty_barrier() {

@@ -4,8 +4,8 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::records::{Lent, Records, Scratch};
 use crate::signature::{TAIL, Told, split_state};
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp, ones};
-use crate::{Coherence, Fault, abi, marks};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::{Coherence, Fault, abi};
 
 impl<F: Fabric> Coherence<F> {
     /// Takes in everything `from` has published and taken in so far.
@@ -59,7 +59,7 @@ impl<F: Fabric> Coherence<F> {
             signature.raise_min(min_wr_ts, &self.fabric)
         };
         if expired && !self.fabric.fault(Fault::BoundNotApplied) {
-            self.expire(min_wr_ts).await;
+            self.expire(min_wr_ts, own).await;
         }
         // Last, because other threads of this process look at it without the gate.
         self.set_cursor(from, cursor);
@@ -239,54 +239,6 @@ impl<F: Fabric> Coherence<F> {
         }
         let left = fabric_mark(fabric, MarkKind::Cached, chunk) & !blocks;
         fabric.set_own(Word::Mark { kind: MarkKind::Cached, level: 0, index: chunk.0 }, left);
-    }
-
-    /// Invalidates every copy whose lease ends before `min_wr_ts`. No release is under way meanwhile, so that blocks taken from here are in
-    /// the taken set.
-    async fn expire(&self, min_wr_ts: Timestamp) {
-        let fabric = &self.fabric;
-        let gate = fabric.lock_gate(Gate::Publish).await;
-        let mut chunks = Vec::new();
-        for kind in [MarkKind::Cached, MarkKind::Dirty, MarkKind::Taken] {
-            marks::peek(fabric, kind, &mut chunks);
-        }
-        chunks.sort_unstable();
-        chunks.dedup();
-        for chunk in chunks {
-            let _chunk = fabric.lock_chunk(chunk).await;
-            let set = |kind| fabric_mark(fabric, kind, chunk);
-            let bits = match fabric.fault(Fault::ExpireOnlyCached) {
-                true => set(MarkKind::Cached),
-                false => set(MarkKind::Cached) | set(MarkKind::Dirty) | set(MarkKind::Taken),
-            };
-            for index in ones(bits) {
-                self.expire_block(chunk.block(index as u32), min_wr_ts);
-            }
-        }
-        drop(gate);
-    }
-
-    fn expire_block(&self, block: Block, min_wr_ts: Timestamp) {
-        let fabric = &self.fabric;
-        if matches!(self.own_link(block).1, Link::Home) {
-            return;
-        }
-        let own = Extent::single(block);
-        let replaced = self.replaced(block.chunk()) & block.bit() != 0;
-        let (lease, state) = match fabric.state(block) {
-            abi::READABLE => (fabric.own(Word::Rd(block)), abi::EXPIRED),
-            abi::WRITABLE if replaced => (fabric.own(Word::Rd(block)), abi::COLD),
-            abi::WRITABLE => (fabric.own(Word::Rd(block)), abi::INVALID_DIRTY),
-            abi::NOTICED => (fabric.own(Word::Wr(block)), abi::COLD),
-            _ => return,
-        };
-        if lease < min_wr_ts {
-            self.stats.blocks_expired.add(1);
-            match state {
-                abi::COLD => self.forget(block.chunk(), block.bit()),
-                _ => fabric.set_state(own, state),
-            }
-        }
     }
 }
 

@@ -87,6 +87,10 @@ faults! {
     RenewBlindly,
     /// A bound expires cached copies, but not those left behind by a taken home.
     ExpireOnlyCached,
+    /// A bound forgets the copies that it leaves valid.
+    LeaseNotListed,
+    /// A bound forgets the shared homes, whose takers leave copies behind.
+    SharedHomeNotListed,
     /// A miss marks its copies after it read the bound.
     CachedLate,
     /// A home taken at a miss for stores has no dirty mark.

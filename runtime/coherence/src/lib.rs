@@ -4,8 +4,9 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `overwrite` (without their contents), `queue_lock`, `moving` and `release` (publishing), `acquire`
-//! (invalidating), `twins` (giving their memory back).
+//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `overwrite` (without their
+//! contents), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating what notices name), `expire` (and what bounds cover), `twins`
+//! (giving their memory back).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
@@ -21,6 +22,7 @@
 
 mod acquire;
 mod early;
+mod expire;
 pub mod fabric;
 pub mod fault;
 pub mod link;
@@ -46,6 +48,7 @@ pub use signature::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;
+use expire::Leases;
 use signature::{Front, Signature};
 use stats::Stats;
 
@@ -55,6 +58,7 @@ pub struct Coherence<F> {
     fabric: F,
     signature: Mutex<Signature>,
     stats: Stats,
+    leases: Mutex<Leases>,
     front: Arc<Front>,
 }
 
@@ -63,7 +67,13 @@ impl<F: Fabric> Coherence<F> {
     pub fn new(fabric: F, notices: usize) -> Self {
         let signature = Signature::new(notices);
         let front = signature.front();
-        Coherence { fabric, signature: Mutex::new(signature), stats: Stats::default(), front }
+        Coherence {
+            fabric,
+            signature: Mutex::new(signature),
+            stats: Stats::default(),
+            leases: Mutex::default(),
+            front,
+        }
     }
 
     /// The world this process acts on.
@@ -142,7 +152,7 @@ impl<F: Fabric> Coherence<F> {
     /// Digest of the process's state that is not in the fabric, for explorers that recognise states.
     #[doc(hidden)]
     pub fn digest(&self) -> u64 {
-        self.signature().digest()
+        self.signature().digest() ^ self.listed().digest()
     }
 
     /// Notices listed and notices remembered, for tests of their bounds.
@@ -159,6 +169,10 @@ impl<F: Fabric> Coherence<F> {
 
     fn signature(&self) -> std::sync::MutexGuard<'_, Signature> {
         self.signature.lock().expect("no thread panics while it holds the signature")
+    }
+
+    fn listed(&self) -> std::sync::MutexGuard<'_, Leases> {
+        self.leases.lock().expect("no thread panics while it holds the leases")
     }
 
     fn me(&self) -> Rank {

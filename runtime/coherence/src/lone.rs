@@ -64,9 +64,8 @@ impl<F: Fabric> Coherence<F> {
         let write = !is_trial(version);
         let wr_ts = self.stamp_lone(home, block, there, lease, version).await;
         fabric.set_own(hint(MarkKind::Early, chunk), kind(MarkKind::Early) | block.bit());
-        if write {
-            marks::set_own(fabric, MarkKind::Dirty, chunk, block.bit());
-        }
+        // What is not stored to stays as a copy when the home goes on.
+        marks::set_own(fabric, if write { MarkKind::Dirty } else { MarkKind::Cached }, chunk, block.bit());
         self.fetch(home, extent).await;
         fabric.set_state(extent, if write { abi::WRITABLE } else { abi::READABLE });
         fabric.set_own_stamps(extent, &[Record { link: 0, rd_ts: wr_ts, wr_ts }]);

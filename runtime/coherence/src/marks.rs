@@ -38,7 +38,7 @@ pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: 
 pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask: u64) {
     let old = fabric.or_own(Word::Mark { kind, level: 0, index: chunk.0 }, mask);
     if kind == MarkKind::Cached && old & mask == mask {
-        // Nobody clears its summaries.
+        // The chunk is locked, as it was when these were set with their summaries, and as it is when the summaries of an empty word are cleared.
         return;
     }
     let mut index = chunk.0;

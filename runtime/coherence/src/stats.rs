@@ -91,6 +91,8 @@ counters! {
     blocks_invalidated,
     /// Blocks invalidated by timestamp.
     blocks_expired,
+    /// Chunks of 64 blocks that were looked at for that.
+    chunks_checked,
     /// Releases.
     releases,
     /// Acquires.
