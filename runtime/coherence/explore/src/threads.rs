@@ -266,9 +266,19 @@ impl ThreadCode {
         w.visible |= self.several();
     }
 
+    async fn release(&self) {
+        self.protocol.release().await;
+        self.after_release().await;
+    }
+
     /// Returns what can be told of the signature then.
-    async fn release(&self) -> Told {
+    async fn release_and_tell(&self) -> Told {
         let told = self.protocol.release_then(|told| told).await;
+        self.after_release().await;
+        told
+    }
+
+    async fn after_release(&self) {
         if self.program.memory == Memory::Buffered {
             pause(&self.world, Wait::Ready).await;
         }
@@ -280,7 +290,6 @@ impl ThreadCode {
         w.visible = true;
         w.access(Thing::Published(self.process()), true, 0);
         w.sync.published[self.process()].join(w.oracle.clocks(self.thread));
-        told
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
@@ -337,7 +346,7 @@ impl ThreadCode {
 
     async fn unlock(&self, lock: usize) {
         self.leave_user();
-        let state = self.release().await;
+        let state = self.release_and_tell().await;
         self.forget(1);
         pause(&self.world, Wait::Ready).await;
         {
