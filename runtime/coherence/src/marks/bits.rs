@@ -60,12 +60,17 @@ mod words {
     pub struct Words(pub Vec<(Word, AtomicU64)>);
 
     impl Words {
-        fn of(&self, word: Word) -> &AtomicU64 {
-            &self.0.iter().find(|(name, _)| *name == word).expect("a word of the model").1
+        fn find(&self, word: Word) -> Option<&AtomicU64> {
+            self.0.iter().find(|(name, _)| *name == word).map(|(_, value)| value)
         }
 
+        fn of(&self, word: Word) -> &AtomicU64 {
+            self.find(word).expect("a word of the model")
+        }
+
+        /// Sets that the model does not use are empty.
         pub fn load(&self, _: Rank, word: Word) -> u64 {
-            self.of(word).load(Ordering::Acquire)
+            self.find(word).map_or(0, |value| value.load(Ordering::Acquire))
         }
 
         pub fn change(&self, _: Rank, word: Word, change: Change) -> u64 {
