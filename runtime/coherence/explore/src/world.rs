@@ -483,22 +483,30 @@ impl World {
         }
     }
 
-    /// Everything that may happen next; the running thread first, then the others, then memory.
+    /// Everything that may happen next; the running thread first, then the others, then memory. In one order in the meetings at the end.
     pub fn choices(&self, out: &mut Vec<Choice>) {
         out.clear();
+        let closing = self.closing();
         let count = self.threads.len();
+        // Which thread came last is no difference between orders of dependent steps: the meetings at the end must not depend on it.
+        let first = if closing { 0 } else { self.current };
         for k in 0..count {
-            let t = (self.current + k) % count;
+            let t = (first + k) % count;
             if self.satisfied(self.threads[t].wait) {
                 out.push(Choice::Run(t));
             }
         }
+        let running = out.len();
         for (t, thread) in self.threads.iter().enumerate() {
             if !thread.buffer.is_empty() {
                 out.push(Choice::Drain(t));
             }
         }
         out.extend(self.posts.iter().map(|post| Choice::Place(post.number)));
+        if closing {
+            // Memory settles first.
+            out.rotate_left(running);
+        }
     }
 
     /// Digest of memory as it is when everything posted is placed and every store visible.
