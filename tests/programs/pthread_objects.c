@@ -19,7 +19,7 @@ static once_flag flag = ONCE_FLAG_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static mtx_t plain;
 static pthread_key_t key;
-static int cells[TEAM][64], ring[8], head, tail, prepared, table[64], spun, serial, inside, most;
+static int cells[TEAM][64], ring[8], head, tail, prepared, table[64], spun, counted, serial, inside, most;
 
 static void prepare(void) {
     for (int i = 0; i < 64; i++) table[i] = i + 1;
@@ -88,7 +88,7 @@ int main(void) {
             spun++;
             pthread_spin_unlock(&spin);
             mtx_lock(&plain);
-            spun++;
+            counted++;
             mtx_unlock(&plain);
         }
         pthread_once(&once, prepare);
@@ -120,7 +120,7 @@ int main(void) {
         late[3] = sem_trywait(&items) == -1 && errno == EAGAIN;
     }
     pthread_mutex_unlock(&mutex);
-    printf("%ld %ld %ld %d %d %d\n", sum, wrong, taken, serial, spun, most);
+    printf("%ld %ld %ld %d %d %d %d\n", sum, wrong, taken, serial, spun, counted, most);
     printf("%d %d %d %d %d %d\n", prepared, value, late[0] == ETIMEDOUT, late[1], late[2], late[3]);
     pthread_barrier_destroy(&barrier);
     sem_destroy(&items);
