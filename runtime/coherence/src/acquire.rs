@@ -44,7 +44,7 @@ impl<F: Fabric> Coherence<F> {
         }
         // What this process has written it has listed, or will.
         fresh.retain(|notice| notice.writer != self.me());
-        self.signature().keep_newest(fresh, &self.fabric);
+        let superseded = self.signature().keep_newest(fresh, &self.fabric);
         for notice in fresh.iter() {
             if self.signature().is_new(notice) {
                 self.apply(*notice, own).await;
@@ -56,6 +56,7 @@ impl<F: Fabric> Coherence<F> {
             for notice in fresh.drain(..).filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
                 signature.add(notice);
             }
+            signature.superseded(superseded);
             signature.raise_min(min_wr_ts, &self.fabric)
         };
         if expired && !self.fabric.fault(Fault::BoundNotApplied) {

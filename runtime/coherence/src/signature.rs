@@ -157,11 +157,13 @@ impl Signature {
     }
 
     /// Of peers' notices of the same blocks, leaves the newest. Its writer has what the others wrote, and it invalidates what they would: the others
-    /// need neither be applied nor passed on, and a reader follows no chain of former writers.
-    pub(crate) fn keep_newest<F: Fabric>(&mut self, fresh: &mut Vec<Notice>, fabric: &F) {
+    /// need neither be applied nor passed on, and a reader follows no chain of former writers. Returns the others: they are to be [superseded](Self::superseded)
+    /// when the newest is listed.
+    pub(crate) fn keep_newest<F: Fabric>(&mut self, fresh: &mut Vec<Notice>, fabric: &F) -> Vec<Notice> {
+        let mut others = Vec::new();
         // Long lists come from meetings, where hardly any block is told of twice.
         if !(2..=MOST_COMPARED).contains(&fresh.len()) {
-            return;
+            return others;
         }
         let mut newest: FxHashMap<Extent, Timestamp> = FxHashMap::default();
         for notice in fresh.iter() {
@@ -175,10 +177,18 @@ impl Signature {
             let keep = newest[&notice.extent] == notice.wr_ts;
             if !keep {
                 self.raise_clock(notice.wr_ts);
-                self.remember(*notice);
+                others.push(*notice);
             }
             keep
         });
+        others
+    }
+
+    /// Remembers notices that a listed one makes up for. Not before that one is listed: a release of another thread that owes one of them lists it unless it is remembered.
+    pub(crate) fn superseded(&mut self, notices: Vec<Notice>) {
+        for notice in notices {
+            self.remember(notice);
+        }
     }
 
     /// Lists a notice of this process, which has not listed it before: joins it to the last one where that is the same version of the
