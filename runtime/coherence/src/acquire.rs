@@ -44,7 +44,10 @@ impl<F: Fabric> Coherence<F> {
         }
         // What this process has written it has listed, or will.
         fresh.retain(|notice| notice.writer != self.me());
-        let superseded = self.signature().keep_newest(fresh, &self.fabric);
+        let mut superseded = self.signature().keep_newest(fresh, &self.fabric);
+        if self.fabric.fault(Fault::SupersededEarly) {
+            self.signature().superseded(std::mem::take(&mut superseded));
+        }
         for notice in fresh.iter() {
             if self.signature().is_new(notice) {
                 self.apply(*notice, own).await;

@@ -119,6 +119,8 @@ faults! {
     LoneNotFree,
     /// Of several notices of the same blocks an acquirer takes in the oldest.
     KeepOldest,
+    /// An acquirer takes the others for known before it has listed the newest.
+    SupersededEarly,
     /// A release that publishes any block drops all notices of others that are held back.
     SupersedeOthers,
     /// A release without anything of its own leaves notices of others held back.

@@ -51,6 +51,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::FreeExpectedTwin => Some(twins_freed_while_taken()),
         Fault::NoLinkRecheck => Some(lease_while_taken()),
         Fault::LinkBackwards => Some(old_notice_of_a_clean_copy()),
+        Fault::SupersededEarly => Some(owed_notice_during_acquire()),
         _ => None,
     }
 }
@@ -144,4 +145,14 @@ pub fn old_notice_of_a_clean_copy() -> Program {
     // The bound comes from a process that writes much: blocks at home elsewhere, so that each write is a notice.
     let round = "lock0 w0=1 unlock0 lock0 w4=1 unlock0 lock0 w8=1 unlock0";
     Program::parse(4, 5, 4, &[first, second, third, &format!("{round} {round} {round}")]).notices(2)
+}
+
+/// A home is taken by another process's release while it is stored to, and the release here owes the notice of that version; another thread acquires it from there
+/// with newer ones of the same block.
+pub fn owed_notice_during_acquire() -> Program {
+    let taker = "lock0 w9=1 unlock0 lock0 w9=2 unlock0 lock0 w9=3 unlock0";
+    let (writer, acquirer) = ("lock1 w8=9 unlock1", "lock0 unlock0");
+    let program = Program::parse(3, 3, 4, &[taker, "", "r10 lock1 r8 unlock1", "", writer, acquirer]);
+    // Where races are looked for every store asks: homes are taken by releases only, in versions that are told of.
+    Program { watch: true, ..program }
 }
