@@ -65,7 +65,7 @@ int main()
     }
 
     // Files.
-    char pattern[] = "/tmp/dsm-streams-XXXXXX";
+    char pattern[] = "dsm-streams-XXXXXX";
     close(mkstemp(pattern));
     std::string path = pattern;
     {

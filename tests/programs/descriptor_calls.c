@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static char name[64] = "/tmp/dsm-descriptors-XXXXXX", text[4096], other[64];
+static char name[64] = "dsm-descriptors-XXXXXX", text[4096], other[64];
 static struct pollfd polled[2];
 static int ends[2], pair[2], event, made, file;
 static struct iovec parts[2];

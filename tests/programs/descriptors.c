@@ -9,7 +9,7 @@
 static char big[200000], back[200000];
 
 int main(void) {
-    static char name[] = "/tmp/dsm-test-XXXXXX";
+    static char name[] = "dsm-test-XXXXXX";
     int file = mkstemp(name);
     if (file < 0) return 1;
     // Parts written by their threads, at their places.

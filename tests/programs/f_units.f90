@@ -207,7 +207,7 @@ program f_units
   close (22, status='delete')
 
   ! Connected before: units that a file's name stands for, output that the program redirects.
-  open (6, file='/tmp/dsm-f-units.txt', status='replace')
+  open (6, file='dsm-f-units.txt', status='replace')
   !$omp parallel do ordered schedule(static, 1)
   do k = 1, 6
     !$omp ordered

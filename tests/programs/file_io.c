@@ -8,7 +8,7 @@
 
 enum { N = 5000 };
 static int numbers[N], again[N];
-static char path[64] = "/tmp/dsm-file-io-XXXXXX";
+static char path[64] = "dsm-file-io-XXXXXX";
 
 int main(void) {
     int fd = mkstemp(path);

@@ -82,7 +82,7 @@ static void turn(int i, size_t n) {
 static jmp_buf back;
 
 int main(int argc, char **argv) {
-    strcpy(path, "/tmp/dsm-fortified-XXXXXX");
+    strcpy(path, "dsm-fortified-XXXXXX");
     int fd = mkostemps(path, 0, O_APPEND);
     if (fd < 0 || write(fd, "the contents of a file", 22) != 22) return 1;
     close(fd);

@@ -14,7 +14,7 @@ static char *lines[LINES];
 static size_t sizes[LINES];
 
 int main(void) {
-    char name[] = "/tmp/dsm-library-XXXXXX";
+    char name[] = "dsm-library-XXXXXX";
     int descriptor = mkstemp(name);
     if (descriptor < 0) return 1;
     for (int i = 0; i < N; i++) dprintf(descriptor, "%c", i % 61 == 60 ? '\n' : 'a' + i % 26);

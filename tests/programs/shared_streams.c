@@ -12,7 +12,7 @@ static FILE *log_file;
 static char words[16][16];
 
 int main(void) {
-    char name[] = "/tmp/dsm-streams-XXXXXX";
+    char name[] = "dsm-streams-XXXXXX";
     int descriptor = mkstemp(name);
     log_file = fdopen(descriptor, "w+");
     if (!log_file) return 1;
@@ -94,7 +94,7 @@ int main(void) {
     printf("\n");
 
     /* Standard output that goes elsewhere does so for all threads. */
-    char other[] = "/tmp/dsm-streams-XXXXXX";
+    char other[] = "dsm-streams-XXXXXX";
     close(mkstemp(other));
     fflush(stdout);
     if (!freopen(other, "w", stdout)) return 2;

@@ -1,7 +1,7 @@
 //! Comparing a program under test with the same program under plain clang.
 
 use crate::compile::{self, Built, Target, shell_line};
-use crate::execute::{self, Outcome};
+use crate::execute::{self, Outcome, Scratch};
 use crate::matrix::{Config, Shape};
 use crate::program::Program;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +52,8 @@ fn reference(program: &Program, threads: u32) -> Result<Outcome, String> {
 fn until_it_ends(command: &mut Command, input: &str) -> Outcome {
     const TRIES: u32 = 4;
     let limit = execute::time_limit() / TRIES;
+    let directory = Scratch::directory("reference");
+    command.current_dir(directory.path());
     let mut outcome = execute::run(command, input, limit);
     for _ in 1..TRIES {
         if outcome.status.is_some() {
@@ -99,6 +101,8 @@ fn check_one(program: &Program, config: Config, expected: &Outcome) -> Result<()
     let target = Target::Dsm(config.build);
     let built = compile::compile(program, target)?;
     let mut command = run_command(&built, target, config.shape, program);
+    let directory = Scratch::directory("run");
+    command.current_dir(directory.path());
     let outcome = execute::run(&mut command, &program.input, execute::time_limit());
     let Some(problem) = judge(expected, &outcome) else { return Ok(()) };
     let errors = outcome.errors();

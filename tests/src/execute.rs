@@ -45,7 +45,7 @@ pub fn time_limit() -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A file in the scratch directory that is deleted on drop.
+/// A file or directory in the scratch directory that is deleted on drop.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -57,6 +57,16 @@ impl Scratch {
         Self(crate::toolchain::scratch().join(format!("{kind}-{}-{number}", std::process::id())))
     }
 
+    /// A new empty directory.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub fn directory(kind: &str) -> Self {
+        let new = Self::new(kind);
+        std::fs::create_dir(&new.0).expect("a scratch directory can be made");
+        new
+    }
+
     /// Its path.
     pub fn path(&self) -> &std::path::Path {
         &self.0
@@ -65,7 +75,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ =
+            if self.0.is_dir() { std::fs::remove_dir_all(&self.0) } else { std::fs::remove_file(&self.0) };
     }
 }
 

@@ -139,6 +139,14 @@ impl Remote {
         ))
     }
 
+    /// Records an item; for input also what the unit's owner says: result and new contents.
+    fn item(&mut self, values: &Values, input: u32) -> Option<(i64, Vec<u8>)> {
+        self.message.word(Part::Item as u64);
+        self.message.word(input.into());
+        values.write(&mut self.message);
+        (input != 0).then(|| self.exchange())
+    }
+
     /// # Safety
     /// A descriptor of flang is at `address`, its elements readable.
     unsafe fn values(&self, address: usize) -> Values {
@@ -192,13 +200,7 @@ parts! {
     dsm_rt_io_value(remote, kind: i32, bytes: usize, at: *mut u8, input: u32) -> u32 = {
         let contents = std::slice::from_raw_parts(at, bytes).to_vec();
         let values = Values { kind: kind as i8, element: bytes, bounds: vec![], derived: 0, bytes: contents };
-        remote.message.word(Part::Item as u64);
-        remote.message.word(input.into());
-        values.write(&mut remote.message);
-        if input == 0 {
-            return 1;
-        }
-        let (done, new) = remote.exchange();
+        let Some((done, new)) = remote.item(&values, input) else { return 1 };
         if new != values.bytes && new.len() == bytes {
             check::writable(at as usize, bytes);
             at.copy_from_nonoverlapping(new.as_ptr(), bytes);
@@ -211,13 +213,7 @@ parts! {
             remote.refuse("an object with defined input or output");
         }
         let values = remote.values(descriptor as usize);
-        remote.message.word(Part::Item as u64);
-        remote.message.word(input.into());
-        values.write(&mut remote.message);
-        if input == 0 {
-            return 1;
-        }
-        let (done, new) = remote.exchange();
+        let Some((done, new)) = remote.item(&values, input) else { return 1 };
         values.put_back(descriptor as usize, &new);
         done as u32
     }
