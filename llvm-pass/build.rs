@@ -6,12 +6,15 @@ use std::process::{Command, exit};
 /// The one LLVM major version that the plugin loads into.
 const LLVM_MAJOR: &str = "22";
 
+/// The shim.
+const SOURCES: &[&str] = &["cpp/pipeline.cpp", "cpp/shim.cpp"];
+
 fn main() {
     println!("cargo:rerun-if-env-changed=LLVM_CONFIG");
-    println!("cargo:rerun-if-changed=cpp/shim.cpp");
+    SOURCES.iter().for_each(|source| println!("cargo:rerun-if-changed={source}"));
     let config = find_llvm_config();
     let mut build = cc::Build::new();
-    build.cpp(true).warnings(false).file("cpp/shim.cpp").flag("-fvisibility=hidden");
+    build.cpp(true).warnings(false).files(SOURCES).flag("-fvisibility=hidden");
     for flag in query(&config, "--cxxflags").split_whitespace() {
         match flag.strip_prefix("-I") {
             // As system headers, so that LLVM's own warnings stay out of the build log.

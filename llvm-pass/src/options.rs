@@ -1,25 +1,7 @@
 //! `DSM_PASS_OPTIONS`: what the driver tells the plugin.
 
+pub use dsm_abi::options::{SWITCHES, VARIABLE};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
-
-/// Name of the environment variable.
-pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
-
-/// Names that `disable=` takes.
-pub const SWITCHES: &[&str] = &[
-    "private",
-    "invariant",
-    "linear",
-    "merge",
-    "available",
-    "hoist",
-    "nest",
-    "window",
-    "stride",
-    "version",
-    "flags",
-    "overwrite",
-];
 
 /// Settings of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]

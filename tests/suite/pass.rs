@@ -1,6 +1,7 @@
 //! The optimising pass over whole programs: each optimisation can be left out, the output does not depend on the run, loops stay
 //! vectorised, and builds that count do.
 
+use dsm_abi::options::SWITCHES;
 use dsm_tests::bench::Compilers;
 use dsm_tests::bench::{Built, Kernel};
 use dsm_tests::compile::{self, Target, shell_line};
@@ -13,22 +14,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-
-/// What `-fdsm-disable` takes.
-const SWITCHES: [&str; 12] = [
-    "private",
-    "invariant",
-    "linear",
-    "merge",
-    "available",
-    "hoist",
-    "nest",
-    "window",
-    "stride",
-    "version",
-    "flags",
-    "overwrite",
-];
 
 /// Programs with all kinds of accesses, one of which each switch is tried on at each level.
 const PROGRAMS: [&str; 8] =

@@ -24,9 +24,6 @@ use components::{HEADERS, Language, PLUGIN, RUNTIME};
 use edit::Parts;
 use error::Error;
 
-/// Environment variable that carries the driver's options to the plugin.
-pub const PASS_VARIABLE: &str = "DSM_PASS_OPTIONS";
-
 /// `image.c`, compiled.
 const IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.o"));
 
@@ -169,7 +166,7 @@ fn become_compiler(
     let mut command = Command::new(compiler);
     command.args(arguments);
     if let Some(options) = options {
-        command.env(PASS_VARIABLE, options);
+        command.env(dsm_abi::options::VARIABLE, options);
     }
     Err(Error::Exec { path: compiler.to_owned(), source: command.exec() })
 }

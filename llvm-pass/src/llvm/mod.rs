@@ -6,21 +6,35 @@
 //! instruction only after its last use through this layer. Every `SAFETY` comment that says "live handle" refers
 //! to this invariant; "kind checked" means that LLVM's own cast has just confirmed the object's class.
 
+mod analyses;
 mod builder;
+mod diagnostic;
+mod edit;
+mod expr;
+mod instruction;
+mod loops;
 mod module;
 mod passes;
-mod shim;
 mod types;
 mod value;
 mod version;
 
+pub use analyses::{Analyses, Manager};
 pub use builder::Builder;
+pub use diagnostic::Severity;
+pub use expr::{Expander, Expr};
 pub use inkwell::llvm_sys::{
     LLVMAtomicOrdering as Ordering, LLVMAtomicRMWBinOp as RmwKind, LLVMIntPredicate as IntPredicate,
     LLVMLinkage as Linkage, LLVMOpcode as Opcode,
 };
+pub use instruction::AsmOperands;
+pub use loops::Loop;
 pub use module::{Context, Module};
-pub use shim::{Analyses, AsmOperands, Expander, Expr, Loop, Manager, Severity};
 pub use types::{Type, TypeKind};
 pub use value::{Block, Value};
 pub use version::LoopCopy;
+
+/// An object of the C++ shim.
+type Raw = *mut std::os::raw::c_void;
+/// An expression of scalar evolution.
+type RawExpr = *const std::os::raw::c_void;

@@ -4,9 +4,13 @@ use std::os::raw::{c_char, c_int, c_void};
 
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 
-use super::{Manager, Module, shim};
+use super::{Manager, Module, Raw};
 use crate::analysis::invariant;
 use crate::options::Options;
+
+unsafe extern "C" {
+    fn dsm_shim_register(builder: Raw);
+}
 
 /// Version of the plugin interface of LLVM 22; LLVM refuses a plugin that says another.
 const PLUGIN_API_VERSION: u32 = 2;
@@ -28,7 +32,7 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
         api_version: PLUGIN_API_VERSION,
         name: c"dsm".as_ptr(),
         version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
-        register: shim::dsm_shim_register,
+        register: dsm_shim_register,
         pre_codegen: None,
     }
 }

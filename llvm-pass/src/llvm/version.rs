@@ -1,16 +1,13 @@
 //! Copies of loops for versioning.
 
-use std::os::raw::{c_uint, c_void};
+use std::os::raw::c_uint;
 
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 
-use super::Value;
-use super::shim::{Analyses, Expr, Loop};
-
-type Raw = *mut c_void;
+use super::{Analyses, Expr, Loop, Raw, RawExpr, Value};
 
 unsafe extern "C" {
-    fn dsm_shim_max_count(analyses: Raw, l: Raw) -> *const c_void;
+    fn dsm_shim_max_count(analyses: Raw, l: Raw) -> RawExpr;
     fn dsm_shim_pointer_base(analyses: Raw, pointer: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_loop_copy_cost(l: Raw) -> c_uint;
     fn dsm_shim_if_then(analyses: Raw, condition: LLVMValueRef, before: LLVMValueRef) -> LLVMValueRef;
@@ -49,20 +46,20 @@ impl Analyses {
     /// An upper bound of the number of times the loop's back edge is taken.
     pub fn max_count(&self, l: Loop) -> Option<Expr> {
         // SAFETY: live handles.
-        Expr::from_raw(unsafe { dsm_shim_max_count(self.raw(), l.raw()) })
+        Expr::from_raw(unsafe { dsm_shim_max_count(self.0, l.0) })
     }
 
     /// The pointer that an address is computed from.
     pub fn pointer_base(&self, pointer: Value) -> Option<Value> {
         // SAFETY: live handles.
-        let raw = unsafe { dsm_shim_pointer_base(self.raw(), pointer.0) };
+        let raw = unsafe { dsm_shim_pointer_base(self.0, pointer.0) };
         (!raw.is_null()).then_some(Value(raw))
     }
 
     /// Puts a block before an instruction that runs if the condition holds; returns the block's terminator.
     pub fn if_then(&self, condition: Value, before: Value) -> Value {
         // SAFETY: live handles; `before` is an instruction that is no phi.
-        Value(unsafe { dsm_shim_if_then(self.raw(), condition.0, before.0) })
+        Value(unsafe { dsm_shim_if_then(self.0, condition.0, before.0) })
     }
 
     /// Copies an innermost loop; the loop is entered if the condition holds and the copy if not. Returns the copy and the
@@ -70,7 +67,7 @@ impl Analyses {
     pub fn version(&self, l: Loop, condition: Value) -> (LoopCopy, Value) {
         let mut branch = std::ptr::null_mut();
         // SAFETY: live handles; callers have asked for the copy's cost. The branch is set.
-        let map = unsafe { dsm_shim_version_loop(self.raw(), l.raw(), condition.0, &mut branch) };
+        let map = unsafe { dsm_shim_version_loop(self.0, l.0, condition.0, &mut branch) };
         (LoopCopy(map), Value(branch))
     }
 }
@@ -80,13 +77,13 @@ impl Loop {
     pub fn remark(self, name: &str, text: &str) {
         // SAFETY: live handle; {pointer, length} strings.
         unsafe {
-            dsm_shim_loop_remark(self.raw(), name.as_ptr(), name.len(), text.as_ptr(), text.len());
+            dsm_shim_loop_remark(self.0, name.as_ptr(), name.len(), text.as_ptr(), text.len());
         }
     }
 
     /// Instructions of the loop if it is innermost and can be copied; else 0.
     pub fn copy_cost(self) -> u32 {
         // SAFETY: live handle.
-        unsafe { dsm_shim_loop_copy_cost(self.raw()) }
+        unsafe { dsm_shim_loop_copy_cost(self.0) }
     }
 }

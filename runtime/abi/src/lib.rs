@@ -12,6 +12,7 @@ pub mod fortran;
 pub mod job;
 pub mod layout;
 pub mod note;
+pub mod options;
 pub mod state;
 
 /// Version of everything in this crate; stored in every object's note.

@@ -1,0 +1,94 @@
+//! Loads and stores of a known number of bytes, and what is known of where they go.
+
+use super::hull::{Hull, Stride};
+use super::{ExprId, Key, Kind, LoopId, Private, ValueId};
+
+/// A load or store of a fixed number of bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Read or write.
+    pub kind: Kind,
+    /// Number of the operand that is the address.
+    pub operand: u32,
+    /// Address up to a constant.
+    pub key: Key,
+    /// Distance from the key, bytes.
+    pub offset: i64,
+    /// Bytes touched, at least 1.
+    pub size: u64,
+    /// Guaranteed alignment of the address, a power of two.
+    pub align: u64,
+    /// Set if it needs no check.
+    pub private: Option<Private>,
+    /// Extents over enclosing loops, innermost first.
+    pub hulls: Vec<Hull>,
+    /// Why there is no hull over the innermost loop, or none over the next one.
+    pub stay: Option<Stay>,
+    /// What it can touch at most, if it has no hull.
+    pub span: Option<Span>,
+    /// The variable that it lies in.
+    pub object: Option<Object>,
+    /// The allocated array of Fortran that it lies in.
+    pub array: Option<Array>,
+}
+
+/// All bytes that an access may touch while a loop runs, and maybe others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The loop; everything can be computed in its preheader.
+    pub over: LoopId,
+    /// Equal for spans with a constant distance.
+    pub start_key: ExprId,
+    /// Distance of the first byte from the key.
+    pub start_offset: i64,
+    /// Expression of the first byte's address.
+    pub start: ExprId,
+    /// Where the bytes of the access are repeated.
+    pub strides: Vec<Stride>,
+}
+
+/// A global variable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Object {
+    /// Its address.
+    pub value: ValueId,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// An allocatable variable of a Fortran module: its extents are known at run time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Array {
+    /// Address of its descriptor.
+    pub descriptor: ValueId,
+    /// Address of its elements, as it was read from the descriptor.
+    pub base: ValueId,
+}
+
+/// Why an access has no hull over a loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stay {
+    /// How often the loop runs is not known before it starts.
+    NoCount,
+    /// Not every iteration executes the access.
+    Conditional,
+    /// The address is no linear function of the iteration.
+    Irregular,
+    /// The bounds cannot be computed in front of the loop, or have too many dimensions.
+    Bounds,
+    /// The loop has a sync point.
+    Sync,
+}
+
+impl Stay {
+    /// For messages to the user.
+    pub fn text(self) -> &'static str {
+        match self {
+            Stay::NoCount => "how often the loop runs is not known before it starts",
+            Stay::Conditional => "not every iteration executes it",
+            Stay::Irregular => "its address is no linear function of the iteration",
+            Stay::Bounds => "its bounds cannot be computed before the loop",
+            Stay::Sync => "the loop may synchronise",
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Memory that calls touch behind the pass's back.
+
+use super::{Kind, Private};
+
+/// Length of a range.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// Constant.
+    Bytes(u64),
+    /// Value of an argument of the call.
+    Arg(u32),
+    /// Product of two arguments.
+    Product(u32, u32),
+    /// The NUL-terminated string at the address.
+    Str,
+    /// One more than the summed lengths of the strings at these arguments.
+    StrLen(Vec<u32>),
+    /// One more than the characters that this `sprintf` call will write.
+    Formatted {
+        /// Argument with the format.
+        format: u32,
+    },
+    /// The elements that the array descriptor of Fortran at the address names.
+    Descriptor,
+    /// The objects of the namelist of Fortran at the address.
+    Namelist,
+    /// The next elements of the array constructor of Fortran at the address.
+    Constructor {
+        /// How many at most.
+        elements: u64,
+    },
+    /// Value of an argument times a constant.
+    Scaled(u32, u64),
+    /// As many `struct iovec` as the argument says, and the memory that they name.
+    Vectors(u32),
+}
+
+impl Length {
+    /// True if the memory lies elsewhere than at the address.
+    pub fn is_indirect(&self) -> bool {
+        use Length::{Constructor, Descriptor, Namelist, Vectors};
+        matches!(self, Descriptor | Namelist | Constructor { .. } | Vectors(_))
+    }
+}
+
+/// What a format is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Output.
+    Print,
+    /// Output to memory at this argument, as long as it gets.
+    PrintTo(u32),
+    /// Input, from the string at this argument or else from a stream.
+    Scan(Option<u32>),
+}
+
+/// Where the arguments of a format are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arguments {
+    /// From this argument on.
+    From(u32),
+    /// Behind the `va_list` at this argument.
+    List(u32),
+}
+
+/// A call whose format is read at run time to make the memory behind the arguments valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FormatCall {
+    /// What for.
+    pub purpose: Purpose,
+    /// Argument with the format.
+    pub format: u32,
+    /// The arguments.
+    pub arguments: Arguments,
+}
+
+/// Memory that a call touches behind the pass's back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Read or write.
+    pub kind: Kind,
+    /// Argument with the address.
+    pub argument: u32,
+    /// How long.
+    pub length: Length,
+    /// Every byte is stored to; what is read, it was made valid for before.
+    pub fills: bool,
+    /// Set if it needs no check.
+    pub private: Option<Private>,
+}
+
+/// Shape of an access under a mask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lanes {
+    /// Lane `i` at `address + i * element`, if its mask bit is set.
+    Contiguous,
+    /// Lane `i` at its own address, if its mask bit is set.
+    Scattered,
+    /// As many elements from the address on as mask bits are set.
+    Packed,
+}
+
+/// A masked access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Masked {
+    /// Read or write.
+    pub kind: Kind,
+    /// Placement of the lanes.
+    pub lanes: Lanes,
+    /// Number of lanes.
+    pub count: u32,
+    /// Bytes of a lane.
+    pub element: u64,
+    /// Operand with the address or the vector of addresses.
+    pub address: u32,
+    /// Operand with the mask.
+    pub mask: u32,
+    /// Set if it needs no check.
+    pub private: Option<Private>,
+}

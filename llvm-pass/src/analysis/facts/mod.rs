@@ -1,0 +1,148 @@
+//! What the analysis hands to the planner: plain data about one function, without LLVM.
+//!
+//! Instructions are named by [`Site`], their number in layout order; addresses by a [`Key`] (equal keys have a
+//! constant distance) and an offset; loop-invariant expressions by [`ExprId`]. Blocks are in reverse postorder, the
+//! entry first; unreachable blocks are absent. The order of events in a block is the order of execution.
+
+mod access;
+mod calls;
+mod hull;
+mod stack;
+
+pub use access::{Access, Array, Object, Span, Stay};
+pub use calls::{Arguments, FormatCall, Lanes, Length, Masked, Purpose, Range};
+pub use hull::{Condition, Fills, Hull, MAX_STRIDES, Stride, Walk};
+pub use stack::{StackFacts, StackSlot};
+
+/// Number of an instruction in its function.
+pub type Site = u32;
+/// Index into [`FunctionFacts::blocks`].
+pub type BlockId = usize;
+/// Index into [`FunctionFacts::loops`].
+pub type LoopId = usize;
+/// Number of an address up to a constant distance.
+pub type Key = u32;
+/// Number of an expression that the rewriter can expand.
+pub type ExprId = u32;
+/// Number of a value that the rewriter can use.
+pub type ValueId = u32;
+
+/// What an access wants to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Read: any state below `READ_LIMIT` will do.
+    Load,
+    /// Write: needs `WRITABLE`, which also allows reading.
+    Store,
+}
+
+/// Why an access needs no check.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Private {
+    /// A local variable whose address nobody else can learn.
+    Local,
+    /// Read-only data.
+    Constant,
+    /// A thread-local variable.
+    ThreadLocal,
+    /// The callee's own copy of an argument passed in memory.
+    ByvalCopy,
+    /// A parameter that gets pointers to private memory only.
+    Argument,
+    /// Thread numbers that the OpenMP runtime passes by address.
+    ThreadNumber,
+    /// The program says so.
+    Declared,
+    /// Null or undefined: executing it is an error of the program.
+    Undefined,
+    /// Not in the default address space (segment-relative).
+    OtherAddressSpace,
+}
+
+/// Something that the planner must know about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A fixed access.
+    Access(Access),
+    /// An access under a mask.
+    Masked(Masked),
+    /// An atomic operation; set if its address is private.
+    Atomic(Option<Private>),
+    /// Memory touched by a call.
+    Ranges(Vec<Range>),
+    /// Memory touched by a call as its format says.
+    Format(FormatCall),
+    /// A point after which earlier checks no longer hold.
+    Sync,
+    /// An instruction that the pass cannot make safe; the text says why.
+    Unsupported(String),
+    /// Something that the user should know; the text says what.
+    Remark(String),
+}
+
+/// An event at an instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The instruction.
+    pub site: Site,
+    /// What it does.
+    pub what: What,
+}
+
+/// A basic block.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BlockFacts {
+    /// Name for printing.
+    pub name: String,
+    /// Predecessors.
+    pub preds: Vec<BlockId>,
+    /// Innermost loop.
+    pub inner: Option<LoopId>,
+    /// Events in order.
+    pub events: Vec<Event>,
+}
+
+/// A loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopFacts {
+    /// Enclosing loop.
+    pub parent: Option<LoopId>,
+    /// The header.
+    pub header: BlockId,
+    /// Block that alone enters the loop, if there is one.
+    pub preheader: Option<BlockId>,
+    /// True if the loop (or a loop in it) holds a sync point.
+    pub syncs: bool,
+    /// Expression of the number of times that its back edge is taken, if it can be computed in the preheader.
+    pub count: Option<ExprId>,
+    /// Instructions of an innermost loop that can be copied, else 0.
+    pub copy_cost: u32,
+}
+
+/// Everything about a function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FunctionFacts {
+    /// Name.
+    pub name: String,
+    /// Reachable blocks in reverse postorder.
+    pub blocks: Vec<BlockFacts>,
+    /// Loops, outer ones before inner ones.
+    pub loops: Vec<LoopFacts>,
+    /// Stack.
+    pub stack: StackFacts,
+}
+
+impl FunctionFacts {
+    /// True if loop `inner` is `outer` or lies in it.
+    pub fn within(&self, mut inner: LoopId, outer: LoopId) -> bool {
+        loop {
+            if inner == outer {
+                return true;
+            }
+            match self.loops[inner].parent {
+                Some(parent) => inner = parent,
+                None => return false,
+            }
+        }
+    }
+}

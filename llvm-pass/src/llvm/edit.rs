@@ -1,0 +1,56 @@
+//! Edits that LLVM's C API lacks.
+
+use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMModuleRef, LLVMValueRef};
+
+use super::{Block, Module, Value};
+
+unsafe extern "C" {
+    fn dsm_shim_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
+    fn dsm_shim_split_edge(from: LLVMBasicBlockRef, to: LLVMBasicBlockRef) -> LLVMBasicBlockRef;
+    fn dsm_shim_global_attribute(g: LLVMValueRef, key: *const u8, klen: usize, value: *const u8, vlen: usize);
+    fn dsm_shim_move_before(instruction: LLVMValueRef, other: LLVMValueRef);
+    fn dsm_shim_keep(m: LLVMModuleRef, g: LLVMValueRef);
+    fn dsm_shim_keep_linked(m: LLVMModuleRef, g: LLVMValueRef);
+}
+
+impl Value {
+    /// Splits the instruction's block before it; the new block starts with it.
+    pub fn split_before(self) -> Block {
+        // SAFETY: callers pass instructions that are not phis.
+        Block(unsafe { dsm_shim_split_before(self.0) })
+    }
+
+    /// Moves an instruction in front of another.
+    pub fn move_before(self, other: Value) {
+        // SAFETY: callers pass two instructions of one function.
+        unsafe { dsm_shim_move_before(self.0, other.0) }
+    }
+
+    /// Sets a global variable's string attribute.
+    pub fn set_global_attribute(self, key: &str, value: &str) {
+        // SAFETY: callers pass global variables; {pointer, length} strings.
+        unsafe { dsm_shim_global_attribute(self.0, key.as_ptr(), key.len(), value.as_ptr(), value.len()) }
+    }
+}
+
+impl Block {
+    /// A new block on the edge to a successor.
+    pub fn split_edge(self, to: Block) -> Block {
+        // SAFETY: callers pass an edge of the function.
+        Block(unsafe { dsm_shim_split_edge(self.0, to.0) })
+    }
+}
+
+impl Module {
+    /// Keeps the compiler from dropping a global.
+    pub fn keep(self, global: Value) {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_keep(self.0, global.0) }
+    }
+
+    /// Keeps the linker, too, from dropping or changing a global.
+    pub fn keep_linked(self, global: Value) {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_keep_linked(self.0, global.0) }
+    }
+}

@@ -1,0 +1,117 @@
+//! Questions about instructions that LLVM's C API does not answer.
+
+use std::os::raw::c_int;
+
+use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+
+use super::{Module, Value};
+
+unsafe extern "C" {
+    fn dsm_shim_call_touches_memory(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_call_no_sync(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_call_no_capture(i: LLVMValueRef, argument: u32) -> c_int;
+    fn dsm_shim_call_returns_twice(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_call_must_tail(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_may_write(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_static_alloca(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_alloca_special(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_single_thread_scope(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_asm_operands(i: LLVMValueRef) -> c_int;
+    fn dsm_shim_asm_operand_in_memory(i: LLVMValueRef, index: u32) -> c_int;
+    fn dsm_shim_pointer_align(v: LLVMValueRef, m: LLVMModuleRef) -> u64;
+}
+
+/// Operands of inline assembly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsmOperands {
+    /// It has no instructions: a barrier for the compiler.
+    None,
+    /// In registers, or none.
+    Registers,
+    /// At least one in memory.
+    Memory,
+}
+
+impl Value {
+    /// True if a call may read or write memory.
+    pub fn call_touches_memory(self) -> bool {
+        // SAFETY: callers pass calls.
+        unsafe { dsm_shim_call_touches_memory(self.0) != 0 }
+    }
+
+    /// True if a call is marked as never synchronising.
+    pub fn call_no_sync(self) -> bool {
+        // SAFETY: callers pass calls.
+        unsafe { dsm_shim_call_no_sync(self.0) != 0 }
+    }
+
+    /// True if a call is marked as not capturing the argument.
+    pub fn call_no_capture(self, argument: u32) -> bool {
+        // SAFETY: callers pass calls and an argument in range.
+        unsafe { dsm_shim_call_no_capture(self.0, argument) != 0 }
+    }
+
+    /// True if a call may return twice.
+    pub fn call_returns_twice(self) -> bool {
+        // SAFETY: callers pass calls.
+        unsafe { dsm_shim_call_returns_twice(self.0) != 0 }
+    }
+
+    /// True of a `musttail` call.
+    pub fn call_must_tail(self) -> bool {
+        // SAFETY: callers pass instructions.
+        unsafe { dsm_shim_call_must_tail(self.0) != 0 }
+    }
+
+    /// True if an instruction may write memory.
+    pub fn may_write(self) -> bool {
+        // SAFETY: callers pass instructions.
+        unsafe { dsm_shim_may_write(self.0) != 0 }
+    }
+
+    /// True of an alloca of constant size in the entry block.
+    pub fn is_static_alloca(self) -> bool {
+        // SAFETY: callers pass allocas.
+        unsafe { dsm_shim_static_alloca(self.0) != 0 }
+    }
+
+    /// True of an `inalloca` alloca.
+    pub fn is_inalloca(self) -> bool {
+        // SAFETY: callers pass allocas.
+        unsafe { dsm_shim_alloca_special(self.0) == 1 }
+    }
+
+    /// True of a `swifterror` alloca.
+    pub fn is_swift_error(self) -> bool {
+        // SAFETY: callers pass allocas.
+        unsafe { dsm_shim_alloca_special(self.0) == 2 }
+    }
+
+    /// True of an atomic that orders only against signal handlers of its own thread.
+    pub fn is_single_thread(self) -> bool {
+        // SAFETY: callers pass atomic instructions.
+        unsafe { dsm_shim_single_thread_scope(self.0) != 0 }
+    }
+
+    /// Whether an argument of inline assembly is where an operand lies, and not an operand itself.
+    pub fn asm_operand_in_memory(self, index: u32) -> bool {
+        // SAFETY: callers pass calls.
+        unsafe { dsm_shim_asm_operand_in_memory(self.0, index) != 0 }
+    }
+
+    /// Where inline assembly has its operands.
+    pub fn asm_operands(self) -> AsmOperands {
+        // SAFETY: callers pass calls.
+        match unsafe { dsm_shim_asm_operands(self.0) } {
+            0 => AsmOperands::None,
+            1 => AsmOperands::Registers,
+            _ => AsmOperands::Memory,
+        }
+    }
+
+    /// Alignment that is known of a pointer.
+    pub fn pointer_align(self, module: Module) -> u64 {
+        // SAFETY: callers pass pointers.
+        unsafe { dsm_shim_pointer_align(self.0, module.0) }
+    }
+}

@@ -1,0 +1,90 @@
+//! Attributes of functions, parameters and calls, and metadata.
+
+use std::os::raw::{c_char, c_uint};
+
+use inkwell::llvm_sys::core;
+
+use crate::llvm::{Type, Value};
+
+fn attribute_kind(name: &str) -> c_uint {
+    // SAFETY: {pointer, length} string.
+    unsafe { core::LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) }
+}
+
+impl Value {
+    /// Type in a call argument's `byval`-like attribute.
+    pub fn call_type_attribute(self, argument: u32, name: &str) -> Option<Type> {
+        // SAFETY: callers pass calls; attribute indices of arguments start at 1.
+        unsafe {
+            let raw = core::LLVMGetCallSiteEnumAttribute(self.0, argument + 1, attribute_kind(name));
+            (!raw.is_null()).then(|| Type(core::LLVMGetTypeAttributeValue(raw)))
+        }
+    }
+
+    /// Value of a call argument's integer attribute such as `align`.
+    pub fn call_int_attribute(self, argument: u32, name: &str) -> Option<u64> {
+        // SAFETY: as above.
+        unsafe {
+            let raw = core::LLVMGetCallSiteEnumAttribute(self.0, argument + 1, attribute_kind(name));
+            (!raw.is_null()).then(|| core::LLVMGetEnumAttributeValue(raw))
+        }
+    }
+
+    /// Type in a parameter's `byval`-like attribute.
+    pub fn param_type_attribute(self, index: u32, name: &str) -> Option<Type> {
+        // SAFETY: callers pass functions; attribute indices of parameters start at 1.
+        unsafe {
+            let raw = core::LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind(name));
+            (!raw.is_null()).then(|| Type(core::LLVMGetTypeAttributeValue(raw)))
+        }
+    }
+
+    /// Adds an enum attribute to a function.
+    pub fn add_function_attribute(self, name: &str) {
+        self.add_attribute(core::LLVMGetEnumAttributeKindForName, name, u32::MAX, 0)
+    }
+
+    /// Adds an enum attribute to a function's parameter (0-based).
+    pub fn add_param_attribute(self, index: u32, name: &str, value: u64) {
+        self.add_attribute(core::LLVMGetEnumAttributeKindForName, name, index + 1, value)
+    }
+
+    fn add_attribute(
+        self,
+        kind_of: unsafe extern "C" fn(*const c_char, usize) -> c_uint,
+        name: &str,
+        index: u32,
+        value: u64,
+    ) {
+        // SAFETY: live handle of a function; the context is its own.
+        unsafe {
+            let kind = kind_of(name.as_ptr().cast(), name.len());
+            assert!(kind != 0, "LLVM knows no attribute {name}");
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let attribute = core::LLVMCreateEnumAttribute(context, kind, value);
+            core::LLVMAddAttributeAtIndex(self.0, index, attribute);
+        }
+    }
+
+    /// Removes an enum attribute of a function's parameter (0-based).
+    pub fn remove_param_attribute(self, index: u32, name: &str) {
+        // SAFETY: live handle of a function; removing an absent attribute does nothing.
+        unsafe { core::LLVMRemoveEnumAttributeAtIndex(self.0, index + 1, attribute_kind(name)) }
+    }
+
+    /// True if a function has the enum attribute.
+    pub fn has_function_attribute(self, name: &str) -> bool {
+        // SAFETY: callers pass functions only.
+        !unsafe { core::LLVMGetEnumAttributeAtIndex(self.0, u32::MAX, attribute_kind(name)) }.is_null()
+    }
+
+    /// Removes an instruction's metadata of the kind.
+    pub fn remove_metadata(self, kind: &str) {
+        // SAFETY: live handle of an instruction; a null node removes.
+        unsafe {
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let kind = core::LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as c_uint);
+            core::LLVMSetMetadata(self.0, kind, std::ptr::null_mut());
+        }
+    }
+}

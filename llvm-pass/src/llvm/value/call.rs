@@ -1,0 +1,41 @@
+//! Calls.
+
+use inkwell::llvm_sys::core;
+
+use crate::llvm::{Opcode, Type, Value};
+
+impl Value {
+    /// True of call, invoke and callbr.
+    pub fn is_call(self) -> bool {
+        self.is_instruction()
+            && matches!(self.opcode(), Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr)
+    }
+
+    /// Called operand of a call.
+    pub fn callee(self) -> Value {
+        // SAFETY: callers ask this of calls only.
+        Value(unsafe { core::LLVMGetCalledValue(self.0) })
+    }
+
+    /// The function called directly.
+    pub fn called_function(self) -> Option<Value> {
+        Some(self.callee()).filter(|c| c.is_function())
+    }
+
+    /// Number of arguments of a call.
+    pub fn arg_count(self) -> u32 {
+        // SAFETY: callers ask this of calls only.
+        unsafe { core::LLVMGetNumArgOperands(self.0) }
+    }
+
+    /// Arguments of a call.
+    pub fn args(self) -> Vec<Value> {
+        (0..self.arg_count()).map(|i| self.operand(i)).collect()
+    }
+
+    /// Function type that a call was made with.
+    pub fn call_type(self) -> Type {
+        // SAFETY: callers ask this of calls only.
+        Type(unsafe { core::LLVMGetCalledFunctionType(self.0) })
+    }
+}
