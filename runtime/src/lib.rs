@@ -32,7 +32,7 @@ mod entry_types {
     use crate::check::*;
     use crate::counted::*;
     use crate::cxx::*;
-    use crate::fortran::descriptor::*;
+    use crate::fortran::contents::*;
     use crate::heap::entries::*;
     use crate::process::*;
     use crate::pthread::*;

@@ -15,6 +15,7 @@ mod libraries;
 mod library_variables;
 mod litmus;
 mod npb;
+mod objects;
 mod openmp;
 mod pass;
 mod races;

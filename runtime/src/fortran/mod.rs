@@ -1,7 +1,9 @@
 //! What Fortran programs need beside OpenMP: flang's runtime library is not instrumented, so its allocations come from the
 //! shared heap, and what it reads and writes through array descriptors is made valid before the call.
 
-pub mod descriptor;
+pub mod contents;
+mod derived;
+mod descriptor;
 mod remote;
 pub(crate) mod serve;
 pub(crate) mod statement;

@@ -1,6 +1,7 @@
 //! Values of input and output statements: collected where the statement is, and put under a descriptor where it is carried out.
 
-use super::descriptor::{Array, Dimension, HAS_ADDENDUM, has_defined_io};
+use super::derived::has_defined_io;
+use super::descriptor::{Array, Dimension, HAS_ADDENDUM};
 use super::wire::{Reader, Writer};
 use crate::check;
 
