@@ -233,6 +233,37 @@ int dsm_shim_loop_readers(void *A, void *L, LLVMValueRef StoreRef, LLVMValueRef 
   return Count;
 }
 
+// Makes the comparisons that end a loop ask for equality, where what counts up or down by one reaches its bound exactly when the loop ends.
+// Returns how many there are.
+unsigned dsm_shim_exact_exits(void *A, void *L) {
+  auto *An = static_cast<Analyses *>(A);
+  auto &SE = An->SE;
+  SmallVector<BasicBlock *, 4> Exiting;
+  loop(L)->getExitingBlocks(Exiting);
+  unsigned Changed = 0;
+  for (BasicBlock *B : Exiting) {
+    auto *Branch = dyn_cast<BranchInst>(B->getTerminator());
+    auto *Compare = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
+    if (!Compare || Compare->isEquality() || !Compare->hasOneUse() || !Compare->getOperand(0)->getType()->isIntegerTy())
+      continue;
+    const SCEV *Left = SE.getSCEV(Compare->getOperand(0)), *Right = SE.getSCEV(Compare->getOperand(1));
+    if (!isa<SCEVAddRecExpr>(Left))
+      std::swap(Left, Right);
+    auto *Rec = dyn_cast<SCEVAddRecExpr>(Left);
+    if (!Rec || Rec->getLoop() != loop(L) || !Rec->isAffine() || !SE.isLoopInvariant(Right, loop(L)))
+      continue;
+    const SCEV *Step = Rec->getStepRecurrence(SE);
+    const SCEV *Count = SE.getExitCount(loop(L), B);
+    if (!(Step->isOne() || Step->isAllOnesValue()) || isa<SCEVCouldNotCompute>(Count) || Count->getType() != Rec->getType() ||
+        Rec->evaluateAtIteration(Count, SE) != Right)
+      continue;
+    Compare->setSameSign(false);
+    Compare->setPredicate(loop(L)->contains(Branch->getSuccessor(0)) ? ICmpInst::ICMP_NE : ICmpInst::ICMP_EQ);
+    ++Changed;
+  }
+  return Changed;
+}
+
 // ---- scalar evolution: expressions are opaque and uniqued ----
 
 // The expression of a value, over quotients that the program computes.

@@ -69,6 +69,9 @@ fn run(module: Module, manager: Manager) -> bool {
         }
         report(&found, &plan, &options);
         remarks(&found, &plan);
+        if plan.checks_loops() {
+            totals.exits += analysis::exits::make_exact(&analyses, &found.loops, &options);
+        }
         if !plan.is_empty() || options.count {
             rewrite::function(module, &emitter, analyses, &found, &plan);
             manager.invalidate(function);

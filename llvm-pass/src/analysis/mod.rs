@@ -4,6 +4,7 @@ pub mod access;
 pub mod annotated;
 pub mod callee;
 pub mod escape;
+pub mod exits;
 pub mod facts;
 pub mod flags;
 pub mod format;

@@ -1,6 +1,6 @@
 //! Natural loops.
 
-use std::os::raw::c_int;
+use std::os::raw::{c_int, c_uint};
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
@@ -16,6 +16,7 @@ unsafe extern "C" {
     fn dsm_shim_loop_contains(l: Raw, block: LLVMBasicBlockRef) -> c_int;
     fn dsm_shim_loop_readers(a: Raw, l: Raw, store: LLVMValueRef, out: *mut LLVMValueRef, most: u32)
     -> c_int;
+    fn dsm_shim_exact_exits(analyses: Raw, l: Raw) -> c_uint;
     fn dsm_shim_backedge_count(analyses: Raw, l: Raw) -> RawExpr;
 }
 
@@ -42,6 +43,13 @@ impl Analyses {
             unsafe { dsm_shim_loop_readers(self.0, l.0, store.0, out.as_mut_ptr(), out.len() as u32) };
         let count = usize::try_from(count).ok()?;
         Some(out[..count].iter().map(|&raw| Value(raw)).collect())
+    }
+
+    /// Makes the comparisons that end the loop ask for equality, where what counts by one reaches its bound exactly when the loop ends;
+    /// returns how many it has changed. What the analyses know stays true.
+    pub fn exact_exits(&self, l: Loop) -> u64 {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_exact_exits(self.0, l.0) }.into()
     }
 
     /// Exact number of times the loop's back edge is taken.

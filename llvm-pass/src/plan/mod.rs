@@ -236,6 +236,8 @@ pub struct Counters {
     pub invariant: u64,
     /// Recurrences that were found not to wrap, by the language.
     pub linear: u64,
+    /// Comparisons that end a loop and became tests for equality.
+    pub exits: u64,
     /// Not checked, by reason.
     pub private: BTreeMap<Private, u64>,
     /// With a check of their own.
@@ -370,6 +372,11 @@ impl FunctionPlan {
         totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;
         totals.ranges += (self.ranges.len() + self.formats.len()) as u64;
         totals.stack_slots += (self.stack.slots.len() + self.stack.dynamic.len()) as u64;
+    }
+
+    /// True if something is put in front of a loop.
+    pub fn checks_loops(&self) -> bool {
+        !self.loop_checks.is_empty() || !self.readies.is_empty()
     }
 
     /// True if the function stays as it is.

@@ -205,8 +205,8 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", taken out of loops before {}, recurrences without wrapping {}",
-            self.invariant, self.linear
+            ", taken out of loops before {}, recurrences without wrapping {}, exact exits {}",
+            self.invariant, self.linear, self.exits
         )?;
         write!(
             f,

@@ -8,6 +8,7 @@ pub const SWITCHES: &[&str] = &[
     "private",
     "invariant",
     "linear",
+    "exits",
     "merge",
     "available",
     "hoist",
