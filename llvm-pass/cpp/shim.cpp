@@ -209,12 +209,14 @@ int dsm_shim_dominates(void *A, LLVMBasicBlockRef X, LLVMBasicBlockRef Y) {
   return static_cast<Analyses *>(A)->DT.dominates(unwrap(X), unwrap(Y));
 }
 
-// Writes the instructions of a loop that may read what a store in it stores to, in any iterations, to Out and returns their number. -1 if
+// Writes the instructions of a loop that may read what a store (or a call that sets or copies) in it stores to, in any iterations, to Out and returns their number. -1 if
 // there are more than Max, or if control may not get from some instruction to the next (exceptions, exits).
 int dsm_shim_loop_readers(void *A, void *L, LLVMValueRef StoreRef, LLVMValueRef *Out, unsigned Max) {
   auto *An = static_cast<Analyses *>(A);
-  auto Place = MemoryLocation::get(cast<StoreInst>(unwrap(StoreRef)))
-                   .getWithNewSize(LocationSize::beforeOrAfterPointer());
+  auto *Store = unwrap(StoreRef);
+  auto Place = isa<StoreInst>(Store) ? MemoryLocation::get(cast<StoreInst>(Store))
+                                     : MemoryLocation::getForDest(cast<AnyMemIntrinsic>(Store));
+  Place = Place.getWithNewSize(LocationSize::beforeOrAfterPointer());
   // Scopes that are declared in the loop say nothing of two iterations.
   Place.AATags.Scope = Place.AATags.NoAlias = nullptr;
   BatchAAResults AA(An->AA);

@@ -10,7 +10,7 @@ define void @f(ptr %p, ptr %q) {
 ; CHECK: load %s, ptr %p
 ; CHECK: store %s
 ; CHECK-DAG: call void @__dsm_load_range(ptr %p, i64 800)
-; CHECK-DAG: call void @__dsm_store_range(ptr %q, i64 800)
+; CHECK-DAG: call void @__dsm_overwrite_range(ptr %q, i64 800)
   %v = load %s, ptr %p, align 8
   store %s %v, ptr %q, align 8
   ret void

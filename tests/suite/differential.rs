@@ -47,6 +47,7 @@ programs! {
     collapse_nowait
     complex_numbers
     constructors
+    copies
     critical
     cxx_clauses
     cxx_containers

@@ -18,6 +18,20 @@ const VA_LIST_BYTES: u64 = 32;
 /// Size of the code that `llvm.init.trampoline` writes, the largest of the targets that are supported.
 const TRAMPOLINE_BYTES: u64 = 32;
 
+/// Longest copy that is taken for a load and a store, bytes.
+const MAX_FIXED: i64 = 1 << 30;
+
+/// True of intrinsics that copy from their second argument to their first as many bytes as the third says.
+pub fn is_copy(intrinsic: &str) -> bool {
+    intrinsic.starts_with("llvm.memcpy") || intrinsic.starts_with("llvm.memmove")
+}
+
+/// An access about which nothing is known yet but its size.
+fn bare(kind: Kind, operand: u32, size: u64, align: u64, private: Option<Private>) -> Access {
+    let (hulls, stay, span, object, array) = (vec![], None, None, None, None);
+    Access { kind, operand, key: 0, offset: 0, size, align, private, hulls, stay, span, object, array }
+}
+
 /// Reads instructions of one function.
 pub struct Reader<'a> {
     /// The module.
@@ -66,20 +80,13 @@ impl Reader<'_> {
         }
         let size = self.module.store_size(ty).max(1);
         let align = u64::from(instruction.align().max(1));
-        What::Access(Access {
-            kind,
-            operand,
-            key: 0,
-            offset: 0,
-            size,
-            align,
-            private,
-            hulls: vec![],
-            stay: None,
-            span: None,
-            object: None,
-            array: None,
-        })
+        What::Access(bare(kind, operand, size, align, private))
+    }
+
+    /// One end of a call that copies or sets a number of bytes that is known here: no other than a load or store of so many.
+    fn fixed(&self, call: Value, kind: Kind, argument: u32, bytes: u64) -> What {
+        let align = call.call_int_attribute(argument, "align").unwrap_or(1);
+        What::Access(bare(kind, argument, bytes, align, self.private(call.operand(argument))))
     }
 
     fn range(&self, call: Value, kind: Kind, argument: u32, length: Length) -> Range {
@@ -137,16 +144,21 @@ impl Reader<'_> {
             let list = list.iter().map(|(k, a, l)| self.range(call, *k, *a, l.clone())).collect();
             vec![What::Ranges(list)]
         };
-        let length = || match call.operand(2).int() {
-            Some(bytes) if bytes >= 0 => Length::Bytes(bytes as u64),
-            _ => Length::Arg(2),
-        };
-        if name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove") {
-            let from = self.range(call, Kind::Load, 1, length());
-            return vec![What::Ranges(vec![from, self.filled(call, 0, length())])];
-        }
-        if name.starts_with("llvm.memset") {
-            return vec![What::Ranges(vec![self.filled(call, 0, length())])];
+        let copies = is_copy(name);
+        if copies || name.starts_with("llvm.memset") {
+            return match call.operand(2).int() {
+                Some(0) => vec![],
+                Some(bytes) if (1..=MAX_FIXED).contains(&bytes) => {
+                    let from = copies.then(|| self.fixed(call, Kind::Load, 1, bytes as u64));
+                    from.into_iter().chain([self.fixed(call, Kind::Store, 0, bytes as u64)]).collect()
+                }
+                _ => {
+                    let from = copies.then(|| self.range(call, Kind::Load, 1, Length::Arg(2)));
+                    vec![What::Ranges(
+                        from.into_iter().chain([self.filled(call, 0, Length::Arg(2))]).collect(),
+                    )]
+                }
+            };
         }
         if name.starts_with("llvm.init.trampoline") {
             return ranges(&[(Kind::Store, 0, Length::Bytes(TRAMPOLINE_BYTES))]);

@@ -24,11 +24,23 @@
 
 use crate::llvm::{Analyses, Loop, Module, Opcode, Value};
 
+use super::access::is_copy;
+
 /// The loads of a loop that must not read what a store in it stores to, for that to be overwritten. `None` if it is not.
 pub fn readers(analyses: &Analyses, module: Module, l: Loop, store: Value) -> Option<Vec<Value>> {
     let mut readers = analyses.loop_readers(l, store)?;
     readers.retain(|r| !reads_back(analyses, module, store, *r));
-    readers.iter().all(|r| r.opcode() == Opcode::LLVMLoad).then_some(readers)
+    let copies = |r: &Value| r.is_intrinsic_call() && is_copy(&r.callee().name());
+    readers.iter().all(|r| r.opcode() == Opcode::LLVMLoad || copies(r)).then_some(readers)
+}
+
+/// Where a store stores to, and how many bytes: an instruction, or a call that copies or sets as many as are known here.
+fn stored(module: Module, store: Value) -> Option<(Value, i64)> {
+    if store.opcode() == Opcode::LLVMStore {
+        let bytes = module.store_size(store.operand(0).ty());
+        return Some((store.operand(1), i64::try_from(bytes).ok()?));
+    }
+    Some((store.operand(0), store.operand(2).int()?))
 }
 
 /// Whether an instruction loads what the store has stored just before.
@@ -36,15 +48,15 @@ fn reads_back(analyses: &Analyses, module: Module, store: Value, reader: Value) 
     if reader.opcode() != Opcode::LLVMLoad || !reader.ty().is_fixed_size() {
         return false;
     }
-    let (from, to) = (reader.operand(0), store.operand(1));
+    let Some((to, length)) = stored(module, store) else { return false };
     let (Some((key, read)), Some((stored_key, stored))) =
-        (analyses.address_key(from), analyses.address_key(to))
+        (analyses.address_key(reader.operand(0)), analyses.address_key(to))
     else {
         return false;
     };
-    let end =
-        |offset: i64, value: Value| offset.checked_add(i64::try_from(module.store_size(value.ty())).ok()?);
-    let inside = stored <= read && end(read, reader) <= end(stored, store.operand(0));
+    let end = |offset: i64, bytes: i128| i128::from(offset) + bytes;
+    let read_end = end(read, module.store_size(reader.ty()).into());
+    let inside = stored <= read && read_end <= end(stored, length.into());
     key == stored_key && inside && comes_after(analyses, store, reader)
 }
 

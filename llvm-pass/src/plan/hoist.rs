@@ -69,13 +69,13 @@ impl Both {
 const MAX_APART: usize = 4;
 
 /// What a range of `length` bytes in each iteration has to be apart from to be overwritten; `None` if it is not, or if that is not known before the loop.
-fn apart(accesses: &Accesses<'_>, hull: &Hull, fills: &Fills, length: u64) -> Option<Vec<Apart>> {
+fn apart(loads: &Loads<'_>, hull: &Hull, fills: &Fills, length: u64) -> Option<Vec<Apart>> {
     if fills.least > length {
         return None;
     }
     let mut places: BTreeMap<(Key, ExprId, &[Stride]), (i64, Apart)> = BTreeMap::new();
     for site in &fills.readers {
-        let access = accesses.get(site)?;
+        let access = loads.get(site)?;
         if access.private.is_some() {
             // Where that is so, the range is private, too.
             continue;
@@ -100,12 +100,13 @@ fn apart(accesses: &Accesses<'_>, hull: &Hull, fills: &Fills, length: u64) -> Op
     (places.len() <= MAX_APART).then(|| places.into_values().map(|(_, part)| part).collect())
 }
 
-type Accesses<'a> = HashMap<Site, &'a Access>;
+/// Loads by their instructions.
+type Loads<'a> = HashMap<Site, &'a Access>;
 
-fn accesses(facts: &FunctionFacts) -> Accesses<'_> {
+fn loads(facts: &FunctionFacts) -> Loads<'_> {
     let events = facts.blocks.iter().flat_map(|b| &b.events);
     let found = events.filter_map(|event| match &event.what {
-        What::Access(access) => Some((event.site, access)),
+        What::Access(access) if access.kind == Kind::Load => Some((event.site, access)),
         _ => None,
     });
     found.collect()
@@ -140,11 +141,11 @@ pub(crate) fn apply(
         families.entry((family(sure), wide.map(family))).or_default().push(member);
         false
     });
-    let accesses = accesses(facts);
+    let loads = loads(facts);
     for (_, mut members) in families {
         members.sort_by_key(|m| (m.lo, m.hi, m.kind));
         for member in unite(members, options.line_bytes() as i64) {
-            emit(facts, &accesses, plan, &member);
+            emit(facts, &loads, plan, &member);
         }
     }
 }
@@ -170,7 +171,7 @@ fn choose<'h>(
     Some((sure, wide))
 }
 
-fn emit(facts: &FunctionFacts, accesses: &Accesses<'_>, plan: &mut FunctionPlan, member: &Member<'_>) {
+fn emit(facts: &FunctionFacts, loads: &Loads<'_>, plan: &mut FunctionPlan, member: &Member<'_>) {
     let flag = member.wide.map(|wide| {
         let flag = Flag { preheader: preheader(facts, wide), conditions: wide.conditions.clone() };
         (wide, number_flag(&mut plan.flags, flag))
@@ -190,7 +191,7 @@ fn emit(facts: &FunctionFacts, accesses: &Accesses<'_>, plan: &mut FunctionPlan,
         object: member.object,
         window: None,
         covers: member.covers,
-        overwrites: fills.as_ref().and_then(|fills| apart(accesses, hull, fills, length)),
+        overwrites: fills.as_ref().and_then(|fills| apart(loads, hull, fills, length)),
     };
     if let Some((wide, at)) = flag {
         plan.loop_checks.push(check(wide, &member.fills.wide, Guarded::If(at)));

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{BlockId, FunctionFacts, Key, Kind, LoopId, Site, What};
+use crate::analysis::facts::{Access, BlockId, FunctionFacts, Key, Kind, Length, LoopId, Range, Site, What};
 use crate::options::Options;
 
 use super::{Check, Decision, FunctionPlan, Item, Test, WORD_LINES};
@@ -34,8 +34,13 @@ struct Group<'a> {
 pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan, options: &Options) {
     let line = options.line_bytes() as i64;
     let mut by_block: BTreeMap<BlockId, Vec<&Item<'_>>> = BTreeMap::new();
+    let (items, long): (Vec<_>, Vec<_>) = items.iter().partition(|i| !is_long(i.access, line));
     for item in items {
         by_block.entry(item.block).or_default().push(item);
+    }
+    for item in long {
+        plan.decide(item.site, item.access, Decision::Checked);
+        plan.ranges.push((item.site, whole(item.access, options)));
     }
     for (block, items) in by_block {
         let mut groups: Vec<Group<'_>> = Vec::new();
@@ -69,6 +74,22 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
         }
     }
     plan.checks.sort_by_key(|c| c.site);
+}
+
+/// True of calls that copy or set more than a check in straight-line code is made for.
+pub(super) fn is_long(access: &Access, line: i64) -> bool {
+    access.size > line.max(near(line)) as u64
+}
+
+/// A long access as a range of its own.
+fn whole(access: &Access, options: &Options) -> Range {
+    Range {
+        kind: access.kind,
+        argument: access.operand,
+        length: Length::Bytes(access.size),
+        fills: access.kind == Kind::Store && options.enabled("overwrite"),
+        private: None,
+    }
 }
 
 /// Longest group for this line size: unaligned, it has at most [`WORD_LINES`] lines.

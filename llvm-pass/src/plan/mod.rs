@@ -201,8 +201,8 @@ pub enum Note {
 pub struct FunctionPlan {
     /// Name.
     pub name: String,
-    /// Every access with what became of it.
-    pub decisions: BTreeMap<Site, (Kind, u64, Decision)>,
+    /// Every access, by its instruction and operand, with what became of it.
+    pub decisions: BTreeMap<(Site, u32), (Kind, u64, Decision)>,
     /// Checks before instructions.
     pub checks: Vec<Check>,
     /// Checks in preheaders.
@@ -320,7 +320,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
         available::apply(facts, &mut items, &mut plan, options);
     }
     if version::enabled(options) {
-        version::apply(facts, &items, &mut plan);
+        version::apply(facts, &items, &mut plan, options);
     }
     merge::apply(facts, &items, &mut plan, options);
     plan.stack = stack::layout(&facts.stack);
@@ -329,7 +329,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
 
 impl FunctionPlan {
     fn decide(&mut self, site: Site, access: &Access, decision: Decision) {
-        self.decisions.insert(site, (access.kind, access.size, decision));
+        self.decisions.insert((site, access.operand), (access.kind, access.size, decision));
     }
 
     /// Accesses that are checked in every iteration of a loop, and why.
@@ -338,8 +338,9 @@ impl FunctionPlan {
         for block in &facts.blocks {
             let Some(inner) = block.inner else { continue };
             for event in &block.events {
-                let decision = self.decisions.get(&event.site).map(|(_, _, decision)| decision);
-                if let (What::Access(access), Some(Decision::Checked)) = (&event.what, decision) {
+                let What::Access(access) = &event.what else { continue };
+                let decision = self.decisions.get(&(event.site, access.operand));
+                if let Some((_, _, Decision::Checked)) = decision {
                     let quiet = access.stay.unwrap_or(Stay::Bounds);
                     out.push((event.site, if facts.loops[inner].syncs { Stay::Sync } else { quiet }));
                 }

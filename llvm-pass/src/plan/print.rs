@@ -119,7 +119,7 @@ impl Display for Length {
 impl Display for FunctionPlan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "function {}", self.name)?;
-        for (site, (access, size, decision)) in &self.decisions {
+        for ((site, _), (access, size, decision)) in &self.decisions {
             writeln!(f, "  #{site} {} {size}: {decision}", kind(*access))?;
         }
         for (number, flag) in self.flags.iter().enumerate() {

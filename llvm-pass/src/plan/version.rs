@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use crate::analysis::facts::{Array, FunctionFacts, Key, Kind, LoopId, Object, Stride, ValueId, What};
 use crate::options::Options;
 
-use super::{FunctionPlan, Item, Ready, Start, Version};
+use super::{FunctionPlan, Item, Ready, Start, Version, merge};
 
 /// Most instructions of a loop that is copied.
 const MAX_COST: u32 = 400;
@@ -47,7 +47,7 @@ struct Part {
 }
 
 /// Chooses the loops; the items stay, their checks are made in the copies.
-pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan) {
+pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan, options: &Options) {
     let mut by_loop: BTreeMap<LoopId, Vec<&Item<'_>>> = BTreeMap::new();
     for item in items {
         if let Some(inner) = facts.blocks[item.block].inner {
@@ -57,6 +57,9 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
     for (over, items) in by_loop {
         let l = &facts.loops[over];
         if l.syncs || l.copy_cost == 0 || l.copy_cost > MAX_COST || has_other_checks(facts, over) {
+            continue;
+        }
+        if items.iter().any(|i| merge::is_long(i.access, options.line_bytes() as i64)) {
             continue;
         }
         let Some(tests) = tests(facts, over, &items) else { continue };
@@ -71,7 +74,7 @@ pub(crate) fn enabled(options: &Options) -> bool {
     options.enabled("version")
 }
 
-/// Calls and masked accesses keep their checks in both versions.
+/// Calls, long copies and masked accesses keep their checks in both versions.
 fn has_other_checks(facts: &FunctionFacts, over: LoopId) -> bool {
     let blocks = facts.blocks.iter().filter(|b| b.inner == Some(over));
     blocks.flat_map(|b| &b.events).any(|e| !matches!(e.what, What::Access(_)))

@@ -70,7 +70,7 @@ fn forget_invariance(facts: &Function, plan: &FunctionPlan) {
             facts.value.remove_param_attribute(index, name);
         }
     }
-    for (site, (kind, _, decision)) in &plan.decisions {
+    for ((site, _), (kind, _, decision)) in &plan.decisions {
         let load = facts.sites[*site as usize];
         if *kind == Kind::Load && !matches!(decision, Decision::Private(_)) {
             for metadata in ["invariant.load", "invariant.group"] {
