@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use crate::llvm::{Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
-use super::{fortran, openmp};
+use super::{fortran, openmp, reduction};
 
 /// The solution for a module.
 #[derive(Default)]
@@ -93,10 +93,22 @@ impl Escapes {
         false
     }
 
+    /// True if the address lies in a list of a reduction that combines its elements where they are.
+    fn stays_in_list(&self, address: Value) -> bool {
+        let calls = reduction::calls_with_list_at(address);
+        calls.is_some_and(|calls| calls.into_iter().all(|call| self.combines_in_place(call)))
+    }
+
+    fn combines_in_place(&self, call: Value) -> bool {
+        reduction::elements(call).is_some_and(|elements| elements.into_iter().all(|e| !self.escapes(e)))
+    }
+
     fn usage(&self, user: Value, pointer: Value) -> Usage {
         match user.opcode() {
             Opcode::LLVMLoad | Opcode::LLVMICmp => Usage::Harmless,
-            Opcode::LLVMStore => Usage::escape_if(user.operand(0) == pointer),
+            Opcode::LLVMStore => {
+                Usage::escape_if(user.operand(0) == pointer && !self.stays_in_list(user.operand(1)))
+            }
             Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg => {
                 Usage::escape_if(user.operands().skip(1).any(|v| v == pointer))
             }
@@ -138,6 +150,9 @@ impl Escapes {
         let may_return = || if call.ty().is_plain_pointer() { Usage::Follow } else { Usage::Harmless };
         match target {
             Callee::Intrinsic(name) => intrinsic_usage(name, call, index),
+            Callee::OpenMp(name) if reduction::is_list(name, index) => {
+                Usage::escape_if(!self.combines_in_place(call))
+            }
             Callee::OpenMp(name) => match openmp::entry(name) {
                 Some(entry) if index < 32 && entry.uncaptured & (1 << index) != 0 => Usage::Harmless,
                 _ => Usage::Escape,

@@ -19,6 +19,7 @@ pub mod names;
 pub mod openmp;
 pub mod overwrite;
 pub mod pointer;
+pub mod reduction;
 pub mod spans;
 pub mod sync;
 

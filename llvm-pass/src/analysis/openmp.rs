@@ -4,6 +4,8 @@
 //! LLVM's own attributes of these functions do not serve: for a machine with one memory, `copyprivate` does not
 //! capture its buffer although other threads read it. Whatever is not listed here captures and synchronises.
 
+use crate::llvm::Value;
+
 use super::facts::Kind;
 
 /// Knowledge about one entry.
@@ -98,6 +100,12 @@ pub fn entry(name: &str) -> Option<Entry> {
         _ if name.starts_with("omp_") => known(ALL, &[], true),
         _ => None,
     }
+}
+
+/// Bytes of the copy of a threadprivate variable that a call returns; `None` of other calls.
+pub fn threadprivate_bytes(call: Value) -> Option<i64> {
+    let asks = call.called_function().is_some_and(|f| f.name() == "__kmpc_threadprivate_cached");
+    if asks { call.operand(3).int().filter(|&bytes| bytes > 0) } else { None }
 }
 
 /// Argument that is the function run by the team, and its leading thread number parameters.

@@ -7,7 +7,8 @@
 //!
 //! A global that an address is computed from holds every byte that the access touches: the language has no way from one
 //! object to another. What is known of its size here must be true of it: variables with an initialiser, and arrays of known
-//! length that are declared only.
+//! length that are declared only. A thread's copy of a threadprivate variable has the size that the OpenMP runtime is told when it is
+//! asked for the copy.
 //!
 //! Likewise an allocatable array of Fortran holds all that is reached from its base address. Its extents are those that its descriptor has
 //! when they are tested, if the descriptor has the same base address then as when the program read it: an array that was
@@ -19,6 +20,7 @@ use super::Function;
 use super::facts::{Access, Array, LoopId, MAX_STRIDES, Object, Span, Stride};
 use super::fortran;
 use super::loops::number;
+use super::openmp;
 
 /// Largest step, bytes.
 const MAX_STEP: u64 = 1 << 31;
@@ -40,15 +42,20 @@ pub struct Spanner<'a> {
 impl Spanner<'_> {
     /// Adds the span and the object of an access.
     pub fn look(&self, out: &mut Function, inner: LoopId, pointer: Value, access: &mut Access) {
-        access.object = self.object(out, pointer);
+        access.object = self.object(out, inner, pointer);
         access.array = self.array(out, inner, pointer);
         if access.hulls.is_empty() {
             access.span = self.span(out, inner, pointer);
         }
     }
 
-    fn object(&self, out: &mut Function, pointer: Value) -> Option<Object> {
+    fn object(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<Object> {
         let global = self.analyses.pointer_base(pointer)?;
+        if global.is_call() {
+            let bytes = u64::try_from(openmp::threadprivate_bytes(global)?).ok()?;
+            let outside = self.is_outside(out, inner, global);
+            return outside.then(|| Object { value: number(&mut out.values, global), bytes });
+        }
         if !global.is_global_variable() || global.is_thread_local() {
             return None;
         }
@@ -69,16 +76,23 @@ impl Spanner<'_> {
         if !descriptor.is_global_variable() || !fortran::is_descriptor(descriptor.value_type()) {
             return None;
         }
-        // Tests are made in front of the outermost of these.
-        let mut at = Some(inner);
-        while let Some(level) = at {
-            if self.loops[level].contains(base.block()) {
-                return None;
-            }
-            at = out.facts.loops[level].parent.filter(|&p| !out.facts.loops[p].syncs);
+        if !self.is_outside(out, inner, base) {
+            return None;
         }
         let descriptor = number(&mut out.values, descriptor);
         Some(Array { descriptor, base: number(&mut out.values, base) })
+    }
+
+    /// True if the instruction is in none of the loops that objects are tested in front of.
+    fn is_outside(&self, out: &Function, inner: LoopId, instruction: Value) -> bool {
+        let mut at = Some(inner);
+        while let Some(level) = at {
+            if self.loops[level].contains(instruction.block()) {
+                return false;
+            }
+            at = out.facts.loops[level].parent.filter(|&p| !out.facts.loops[p].syncs);
+        }
+        true
     }
 
     fn span(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<Span> {
