@@ -1,5 +1,6 @@
 //! The protocol's world over shared memory: [`Fabric`] on mapped peers. Every operation is done when it is called.
 
+use std::fmt::Debug;
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -14,8 +15,8 @@ use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
 use dsm_comm::shm::{View, Views};
-use parking_lot::{Mutex, MutexGuard};
 
+use crate::alone;
 use crate::guard;
 use crate::memory::geometry::{Geometry, NOTICE_BYTES};
 use crate::memory::table::StateTable;
@@ -36,8 +37,8 @@ pub struct ShmFabric {
     /// The own segment.
     own: View,
     twins: TwinPages,
-    stripes: Box<[CachePadded<Mutex<()>>]>,
-    gates: [CachePadded<Mutex<()>>; 2],
+    stripes: Box<[CachePadded<alone::Lock>]>,
+    gates: [CachePadded<alone::Lock>; 2],
 }
 
 /// Bytes of a block that are brought nearer before it is asked for.
@@ -74,10 +75,10 @@ fn fence_behind_atomic() {
 pub fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     process::assert_of_job();
     let mut context = Context::from_waker(Waker::noop());
-    match future.as_mut().poll(&mut context) {
+    alone::inside(|| match future.as_mut().poll(&mut context) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("operations over shared memory never wait in the executor"),
-    }
+    })
 }
 
 impl ShmFabric {
@@ -198,7 +199,8 @@ impl ShmFabric {
 }
 
 impl Fabric for ShmFabric {
-    type Guard<'a> = MutexGuard<'a, ()>;
+    type Exclusive<T: Send + Debug> = alone::Shared<T>;
+    type Guard<'a> = alone::Locked<'a>;
 
     #[inline(always)]
     fn rank(&self) -> Rank {
@@ -446,12 +448,25 @@ impl Fabric for ShmFabric {
     fn or_own(&self, word: Word, bits: u64) -> u64 {
         let word = self.own_word(word);
         let now = word.load(Ordering::Acquire);
-        if now & bits == bits { now } else { word.fetch_or(bits, Ordering::SeqCst) }
+        if now & bits == bits {
+            return now;
+        }
+        if !alone::is_alone() {
+            return word.fetch_or(bits, Ordering::SeqCst);
+        }
+        word.store(now | bits, Ordering::Release);
+        now
     }
 
     #[inline(always)]
     fn take_own(&self, word: Word) -> u64 {
-        self.own_word(word).swap(0, Ordering::SeqCst)
+        let word = self.own_word(word);
+        if !alone::is_alone() {
+            return word.swap(0, Ordering::SeqCst);
+        }
+        let old = word.load(Ordering::Acquire);
+        word.store(0, Ordering::Release);
+        old
     }
 
     #[inline(always)]
@@ -560,19 +575,25 @@ impl Fabric for ShmFabric {
     }
 
     #[inline(always)]
-    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = MutexGuard<'_, ()>> {
+    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = alone::Locked<'_>> {
         ready(self.stripes[chunk.0 as usize % STRIPES].lock())
     }
 
     #[inline(always)]
-    fn lock_gate(&self, gate: Gate) -> impl Future<Output = MutexGuard<'_, ()>> {
-        let guard = match gate {
-            Gate::Publish => self.gates[0].lock(),
+    fn lock_gate(&self, gate: Gate) -> impl Future<Output = alone::Locked<'_>> {
+        ready(match gate {
+            Gate::Publish => {
+                let guard = self.gates[0].lock();
+                // A release looks at the marks after everything the process stored.
+                if guard.is_some() {
+                    fence_behind_atomic()
+                } else {
+                    alone::fence()
+                }
+                guard
+            }
             Gate::Acquire => self.gates[1].lock(),
-        };
-        // A release looks at the marks after everything the process stored.
-        fence_behind_atomic();
-        ready(guard)
+        })
     }
 
     #[inline]
@@ -582,12 +603,12 @@ impl Fabric for ShmFabric {
 
     #[inline]
     fn gate_free(&self, gate: Gate) -> bool {
-        let locked = match gate {
-            Gate::Publish => self.gates[0].is_locked(),
-            Gate::Acquire => self.gates[1].is_locked(),
+        let free = match gate {
+            Gate::Publish => self.gates[0].is_free(),
+            Gate::Acquire => self.gates[1].is_free(),
         };
         std::sync::atomic::fence(Ordering::Acquire);
-        !locked
+        free
     }
 
     #[inline]

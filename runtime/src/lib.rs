@@ -4,6 +4,7 @@
 //! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
+pub mod alone;
 pub mod atomics;
 pub mod check;
 pub mod config;

@@ -8,7 +8,10 @@
 //!   notices word by word;
 //! - the synchronous operations act on the own process's memory at once.
 
+use std::fmt::Debug;
 use std::future::Future;
+use std::ops::DerefMut;
+use std::sync::{Mutex, MutexGuard};
 
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
@@ -124,8 +127,38 @@ async fn spin<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
     }
 }
 
+/// A value that the threads of one process share, one at a time.
+pub trait Exclusive<T>: Debug {
+    /// Lends the value.
+    type Guard<'a>: DerefMut<Target = T>
+    where
+        Self: 'a;
+
+    /// See the type.
+    fn new(value: T) -> Self;
+    /// Waits until no other thread has the value. The calling thread has not.
+    fn lock(&self) -> Self::Guard<'_>;
+}
+
+impl<T: Debug> Exclusive<T> for Mutex<T> {
+    type Guard<'a>
+        = MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Mutex::new(value)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        Mutex::lock(self).expect("no thread panics while it has the value")
+    }
+}
+
 /// See the module documentation.
 pub trait Fabric {
+    /// How threads of one process share what is not in the fabric.
+    type Exclusive<T: Send + Debug>: Exclusive<T>;
     /// Keeps a chunk or a gate locked.
     type Guard<'a>
     where
@@ -265,10 +298,11 @@ pub trait Fabric {
 
     /// Locks a chunk's records and states among the threads of the process. Never held while waiting for another process.
     fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Self::Guard<'_>>;
-    /// Locks a gate among the threads of the process. A full fence: the program's earlier stores are visible before anything is read afterwards.
+    /// Locks a gate among the threads of the process. [`Gate::Publish`] is a full fence: the program's earlier stores are visible before anything is read
+    /// afterwards.
     fn lock_gate(&self, gate: Gate) -> impl Future<Output = Self::Guard<'_>>;
 
-    /// A full fence, as [`Fabric::lock_gate`] has: the program's earlier stores are visible before anything is read afterwards.
+    /// A full fence, as locking [`Gate::Publish`] is: the program's earlier stores are visible before anything is read afterwards.
     fn fence(&self);
     /// Whether nobody holds a gate; if so, all that its last holder did is visible.
     fn gate_free(&self, gate: Gate) -> bool;

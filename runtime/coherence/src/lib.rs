@@ -39,9 +39,9 @@ pub mod stats;
 mod twins;
 pub mod types;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-pub use fabric::{Fabric, Gate, MarkKind, Word};
+pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use link::Link;
 pub use signature::Told;
@@ -54,11 +54,11 @@ use stats::Stats;
 
 /// The protocol's state in one process; its threads share it.
 #[derive(Debug)]
-pub struct Coherence<F> {
+pub struct Coherence<F: Fabric> {
     fabric: F,
-    signature: Mutex<Signature>,
+    signature: F::Exclusive<Signature>,
     stats: Stats,
-    leases: Mutex<Leases>,
+    leases: F::Exclusive<Leases>,
     front: Arc<Front>,
 }
 
@@ -69,9 +69,9 @@ impl<F: Fabric> Coherence<F> {
         let front = signature.front();
         Coherence {
             fabric,
-            signature: Mutex::new(signature),
+            signature: F::Exclusive::new(signature),
             stats: Stats::default(),
-            leases: Mutex::default(),
+            leases: F::Exclusive::new(Leases::default()),
             front,
         }
     }
@@ -167,12 +167,12 @@ impl<F: Fabric> Coherence<F> {
         self.signature().remembered_bound()
     }
 
-    fn signature(&self) -> std::sync::MutexGuard<'_, Signature> {
-        self.signature.lock().expect("no thread panics while it holds the signature")
+    fn signature(&self) -> <F::Exclusive<Signature> as Exclusive<Signature>>::Guard<'_> {
+        self.signature.lock()
     }
 
-    fn listed(&self) -> std::sync::MutexGuard<'_, Leases> {
-        self.leases.lock().expect("no thread panics while it holds the leases")
+    fn listed(&self) -> <F::Exclusive<Leases> as Exclusive<Leases>>::Guard<'_> {
+        self.leases.lock()
     }
 
     fn me(&self) -> Rank {

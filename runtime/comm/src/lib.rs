@@ -8,6 +8,7 @@
 //! The lock-free parts take their atomics from `primitive`, so that loom can search their interleavings; the rest does without it then.
 
 pub mod backoff;
+pub mod bias;
 mod primitive;
 pub mod quiesce;
 pub mod wait;

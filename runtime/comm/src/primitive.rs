@@ -10,6 +10,12 @@ mod chosen {
     /// See the other one.
     #[inline(always)]
     pub fn between_seq_cst() {}
+
+    /// Keeps the compiler from moving accesses over it: what is left of a fence where another thread can put one here.
+    #[inline(always)]
+    pub fn light_fence() {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
 }
 
 #[cfg(loom)]
@@ -20,6 +26,11 @@ mod chosen {
 
     /// Stands between two sequentially consistent operations: loom takes those for acquire and release, but it knows the fence.
     pub fn between_seq_cst() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    /// See the other one: here the fence is always put.
+    pub fn light_fence() {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 

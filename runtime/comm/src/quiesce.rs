@@ -49,6 +49,12 @@ impl Quiesce {
         self.0.compare_exchange(own, own | HELD, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
+    /// Whether no thread runs user code but the caller, who does or does not (`own`: 1 or 0).
+    #[inline]
+    pub fn has_only(&self, own: u32) -> bool {
+        self.0.load(Ordering::SeqCst) == own
+    }
+
     /// Lets them go.
     pub fn let_go(&self) {
         self.0.fetch_and(!HELD, Ordering::SeqCst);

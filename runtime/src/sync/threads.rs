@@ -7,6 +7,8 @@ use std::cell::Cell;
 
 use dsm_comm::quiesce::Quiesce;
 
+use crate::alone;
+
 static RUNNING: Quiesce = Quiesce::new();
 
 thread_local! {
@@ -16,6 +18,7 @@ thread_local! {
 /// This thread goes on to user code.
 pub fn enter() {
     if !COUNTED.replace(true) {
+        alone::come();
         RUNNING.enter();
     }
 }
@@ -49,10 +52,14 @@ impl Drop for Inside {
 
 /// Holds all other threads in the runtime if they are there now.
 pub fn begin_exclusive() -> bool {
-    RUNNING.hold(u32::from(COUNTED.get()))
+    let own = u32::from(COUNTED.get());
+    // Who comes while this thread is alone waits before it enters.
+    if alone::is_alone() { RUNNING.has_only(own) } else { RUNNING.hold(own) }
 }
 
 /// Lets them go.
 pub fn end_exclusive() {
-    RUNNING.let_go();
+    if !alone::is_alone() {
+        RUNNING.let_go();
+    }
 }

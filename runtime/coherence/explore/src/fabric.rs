@@ -1,5 +1,8 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
+use std::fmt::Debug;
+use std::sync::Mutex;
+
 use dsm_abi::state as abi;
 use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word};
 
@@ -84,12 +87,13 @@ impl ModelFabric {
         self.world.borrow_mut().remote_read(at.0 as usize, loc)
     }
 
-    async fn lock_cell(&self, loc: Loc) -> Guard<'_> {
+    /// `fence`: also where there are no other threads, and it need not be an atomic operation.
+    async fn lock_cell(&self, loc: Loc, fence: bool) -> Guard<'_> {
         let threads = self.world.borrow().processes[self.process].threads;
         if threads > 1 {
             pause(&self.world, Wait::Equals(self.process, loc, 0)).await;
         }
-        let old = if self.fault(Fault::NoReleaseFence) && threads == 1 {
+        let old = if threads == 1 && (!fence || self.fault(Fault::NoReleaseFence)) {
             std::mem::replace(&mut self.world.borrow_mut().processes[self.process].cells[loc as usize], 1)
         } else {
             self.world.borrow_mut().atomic(self.process, loc, |_| Some(1))
@@ -118,6 +122,7 @@ impl ModelFabric {
 }
 
 impl Fabric for ModelFabric {
+    type Exclusive<T: Send + Debug> = Mutex<T>;
     type Guard<'a> = Guard<'a>;
 
     fn rank(&self) -> Rank {
@@ -415,13 +420,22 @@ impl Fabric for ModelFabric {
         if now & bits == bits {
             return now;
         }
-        w.atomic(self.process, loc, |old| Some(old | bits))
+        if w.processes[self.process].threads > 1 {
+            return w.atomic(self.process, loc, |old| Some(old | bits));
+        }
+        w.own_write(loc, now | bits);
+        now
     }
 
     fn take_own(&self, word: Word) -> u64 {
         let mut w = self.world.borrow_mut();
         let Some(loc) = w.layout.word(word) else { return 0 };
-        w.atomic(self.process, loc, |_| Some(0))
+        if w.processes[self.process].threads > 1 {
+            return w.atomic(self.process, loc, |_| Some(0));
+        }
+        let now = w.own_read(loc);
+        w.own_write(loc, 0);
+        now
     }
 
     async fn clear_own(&self, word: Word, bits: u64) -> u64 {
@@ -534,12 +548,12 @@ impl Fabric for ModelFabric {
 
     async fn lock_chunk(&self, chunk: Chunk) -> Guard<'_> {
         let loc = self.world.borrow().layout.chunk(chunk);
-        self.lock_cell(loc).await
+        self.lock_cell(loc, false).await
     }
 
     async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
         let loc = self.world.borrow().layout.gate(gate);
-        self.lock_cell(loc).await
+        self.lock_cell(loc, gate == Gate::Publish).await
     }
 
     fn fence(&self) {

@@ -3,6 +3,9 @@
 //! What a process does in its own memory is charged to its processor and paid before its next message; it takes effect at once. Data
 //! transfers take effect at one moment (that they may tear is the explorer's business).
 
+use std::fmt::Debug;
+use std::sync::Mutex;
+
 use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word};
 
 use crate::costs::ns;
@@ -135,6 +138,7 @@ impl SimFabric {
 }
 
 impl Fabric for SimFabric {
+    type Exclusive<T: Send + Debug> = Mutex<T>;
     type Guard<'a> = Guard<'a>;
 
     fn rank(&self) -> Rank {

@@ -1,5 +1,6 @@
 //! A fabric for the tests of bit sets: it has their words and nothing else.
 
+use std::fmt::Debug;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -113,6 +114,7 @@ macro_rules! not_needed {
 }
 
 impl Fabric for Bits {
+    type Exclusive<T: Send + Debug> = std::sync::Mutex<T>;
     type Guard<'a> = ();
 
     fn rank(&self) -> Rank {
