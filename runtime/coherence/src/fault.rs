@@ -17,7 +17,7 @@ macro_rules! faults {
 faults! {
     /// A release looks at the marks before the program's stores are visible. For the fabric to obey.
     NoReleaseFence,
-    /// A release does not wait for another thread's release that may have taken the marks.
+    /// A release that finds no marks does not wait for another thread's release that may be about to set a summary again.
     ReleaseUnderway,
     /// A summary that leads to nothing is cleared without another look at what it led to.
     SummaryNotRestored,

@@ -61,16 +61,15 @@ impl<F: Fabric> Coherence<F> {
     /// Whether a release has nothing to do.
     fn nothing_to_publish(&self) -> bool {
         let fabric = &self.fabric;
-        if fabric.fault(Fault::ReleaseUnderway) && !fabric.gate_free(Gate::Publish) {
-            return true;
-        }
         if !marks::none(fabric, &[MarkKind::Dirty]) {
             // The gate is the fence then.
             return false;
         }
         fabric.fence();
-        // Marks first: if another thread's release has taken them, it has published by the time the gate is free.
-        let nothing = marks::none(fabric, &MarkKind::RELEASED) && fabric.gate_free(Gate::Publish);
+        // Marks first: another thread's release that found nothing below a summary may be about to set it again. What it finds then it has published by the
+        // time the gate is free.
+        let nothing = marks::none(fabric, &MarkKind::RELEASED)
+            && (fabric.gate_free(Gate::Publish) || fabric.fault(Fault::ReleaseUnderway));
         self.stats.releases.add(u64::from(nothing));
         nothing
     }

@@ -90,12 +90,11 @@ pub fn crossing_writers() -> Program {
     Program::parse(4, 2, 4, &[idle, idle, first, second])
 }
 
-/// Two threads of a process release at a time: each may find that the other has taken the marks of what it wrote.
+/// A thread marks what it is about to store to while another one's release clears the summary that a former release left behind: it is set
+/// again, but in between no mark seems to be there.
 pub fn two_releases() -> Program {
-    let writer = "w2=1 lock1 unlock1 lock0 w6=2 unlock0 lock0 w10=3 unlock0 lock0 w14=4 unlock0";
-    let pair = "lock2 unlock2 lock2 unlock2 lock2 unlock2 lock2 unlock2";
-    let reader = "lock0 r6 r10 r14 unlock0 lock0 r6 r10 r14 unlock0";
-    Program::parse(2, 8, 2, &[writer, pair, reader, "r0"])
+    let (clearing, writer) = ("w6=1 lock0 unlock0 lock0 unlock0", "lock1 w2=1 unlock1");
+    Program::parse(2, 4, 2, &[clearing, writer, "lock1 r2 unlock1", ""])
 }
 
 /// A reader marks a block of one chunk while the home's release finds that nothing is marked in the neighbouring one any more.
