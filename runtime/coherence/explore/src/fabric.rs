@@ -572,32 +572,30 @@ impl Fabric for ModelFabric {
 
     fn begin_exclusive(&self) -> bool {
         let mut w = self.world.borrow_mut();
-        let process = &mut w.processes[self.process];
-        if process.threads > 1 {
-            let free = process.in_user == 0;
-            assert!(!process.exclusive, "one release at a time");
-            process.exclusive = free;
-            w.visible = true;
-            let current = w.current;
-            w.drain(current, true);
-            w.observe(u64::from(free));
-            w.note(|| format!("begin exclusive: {free}"));
-            return free;
+        let process = &w.processes[self.process];
+        if process.threads == 1 {
+            return true;
         }
-        true
+        let free = process.in_user == 0;
+        w.visible = true;
+        let (current, exclusive) = (w.current, w.layout.exclusive());
+        w.drain(current, true);
+        assert!(w.own_read(exclusive) == 0, "one release at a time");
+        if free {
+            w.write(self.process, exclusive, 1);
+        }
+        w.observe(u64::from(free));
+        w.note(|| format!("begin exclusive: {free}"));
+        free
     }
 
     fn end_exclusive(&self) {
         let mut w = self.world.borrow_mut();
-        if w.processes[self.process].threads == 1 {
-            return;
+        if w.processes[self.process].threads > 1 {
+            // An ordinary store: who leaves the runtime then sees the states set meanwhile. Until it is visible, others go on with what the release has handed over.
+            let exclusive = w.layout.exclusive();
+            w.own_write(exclusive, 0);
         }
-        // Who leaves the runtime now sees the states set meanwhile.
-        let current = w.current;
-        w.drain(current, true);
-        let process = &mut w.processes[self.process];
-        process.exclusive = false;
-        w.visible = true;
     }
 
     fn fault(&self, fault: Fault) -> bool {

@@ -149,9 +149,9 @@ pub fn old_notice_of_a_clean_copy() -> Program {
 /// A home is taken by another process's release while it is stored to, and the release here owes the notice of that version; another thread acquires it from there
 /// with newer ones of the same block.
 pub fn owed_notice_during_acquire() -> Program {
-    let taker = "lock0 w9=1 unlock0 lock0 w9=2 unlock0 lock0 w9=3 unlock0";
-    let (writer, acquirer) = ("lock1 w8=9 unlock1", "lock0 unlock0");
-    let program = Program::parse(3, 3, 4, &[taker, "", "r10 lock1 r8 unlock1", "", writer, acquirer]);
+    let taker = "lock0 w9=1 unlock0 lock0 w9=2 unlock0";
+    let (writer, acquirer) = ("lock1 w8=9 unlock1", "r0 r12 r24 lock0 unlock0");
+    let program = Program::parse(3, 9, 4, &[taker, "", "r10 lock1 r8 unlock1", "", writer, acquirer]);
     // Where races are looked for every store asks: homes are taken by releases only, in versions that are told of.
     Program { watch: true, ..program }
 }

@@ -122,7 +122,7 @@ impl Layout {
     }
 
     fn base_records(&self) -> usize {
-        self.base_words() + 6 + self.chunks.len()
+        self.base_words() + 7 + self.chunks.len()
     }
 
     fn base_notices(&self) -> usize {
@@ -146,7 +146,12 @@ impl Layout {
 
     /// Number of cells of a process.
     pub fn cells(&self) -> usize {
-        self.base_cursors() + self.processes
+        self.base_cursors() + self.processes + 1
+    }
+
+    /// A store to it passes a lock of the program on.
+    pub fn hand_over(&self) -> Loc {
+        (self.base_cursors() + self.processes) as Loc
     }
 
     fn base_cursors(&self) -> usize {
@@ -207,10 +212,15 @@ impl Layout {
         (self.base_words() + 4 + gate as usize) as Loc
     }
 
+    /// Whether a release keeps the process's other threads inside the runtime.
+    pub fn exclusive(&self) -> Loc {
+        (self.base_words() + 6) as Loc
+    }
+
     /// A chunk's lock.
     pub fn chunk(&self, chunk: Chunk) -> Loc {
         let position = self.chunks.iter().position(|c| *c == chunk.0).expect("a chunk with used blocks");
-        (self.base_words() + 6 + position) as Loc
+        (self.base_words() + 7 + position) as Loc
     }
 
     /// A notice in a buffer.
@@ -241,6 +251,9 @@ impl Layout {
         }
         if (self.base_records()..self.base_notices()).contains(&at) {
             return Class::Remote;
+        }
+        if loc == self.hand_over() {
+            return Class::Published;
         }
         if at >= self.base_cursors() {
             return Class::Local;
@@ -276,12 +289,13 @@ impl Layout {
             }
             _ if at < self.base_records() => {
                 let at = at - self.base_words();
-                ["grant", "log", "logmin0", "logmin1", "gate publish", "gate acquire"]
+                ["grant", "log", "logmin0", "logmin1", "gate publish", "gate acquire", "exclusive"]
                     .get(at)
-                    .map_or_else(|| format!("chunk lock {}", at - 6), |s| (*s).to_string())
+                    .map_or_else(|| format!("chunk lock {}", at - 7), |s| (*s).to_string())
             }
             _ if at < self.base_twins() => format!("notice[{}]", at - self.base_notices()),
             _ if at < self.base_cursors() => format!("twin[{}]", at - self.base_twins()),
+            _ if loc == self.hand_over() => "hand-over".to_string(),
             _ => format!("cursor[{}]", at - self.base_cursors()),
         }
     }

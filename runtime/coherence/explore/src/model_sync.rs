@@ -12,6 +12,8 @@ struct Lock {
     held: bool,
     /// Process and what it told of its signature.
     last: Option<(usize, Told)>,
+    /// What its holder leaves behind when it is given back.
+    next: Option<(usize, Told)>,
     clocks: Clocks,
 }
 
@@ -68,12 +70,20 @@ impl SyncState {
         (lock.last, lock.clocks.clone())
     }
 
-    /// Gives a lock back.
-    pub fn give_lock(&mut self, lock: usize, last: (usize, Told), clocks: &Clocks) {
+    /// The holder of a lock is about to give it back.
+    pub fn hand_over(&mut self, lock: usize, last: (usize, Told), clocks: &Clocks) {
+        let lock = &mut self.locks[lock];
+        lock.next = Some(last);
+        lock.clocks = clocks.clone();
+    }
+
+    /// It has done so: what it knew is published.
+    pub fn give_lock(&mut self, lock: usize) {
         let lock = &mut self.locks[lock];
         lock.held = false;
-        lock.last = Some(last);
-        lock.clocks = clocks.clone();
+        lock.last = lock.next.take();
+        let (process, _) = lock.last.expect("a lock is handed over before");
+        self.published[process].join(&lock.clocks);
     }
 
     fn meeting(&mut self, number: usize) -> &mut Meeting {
@@ -137,9 +147,12 @@ impl SyncState {
     /// Digest of everything here.
     pub fn digest(&self, d: &mut Digest) {
         for lock in &self.locks {
-            let (last, told) = lock.last.map_or((0, Told::default()), |(p, told)| (p as u64 + 1, told));
-            d.add(last << 1 | u64::from(lock.held));
-            told.0.into_iter().for_each(|word| d.add(word));
+            d.add(u64::from(lock.held));
+            for told in [lock.last, lock.next] {
+                let (process, told) = told.map_or((0, Told::default()), |(p, told)| (p as u64 + 1, told));
+                d.add(process);
+                told.0.into_iter().for_each(|word| d.add(word));
+            }
             lock.clocks.digest(d);
         }
         for m in &self.meetings {

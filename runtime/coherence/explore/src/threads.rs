@@ -258,7 +258,8 @@ impl ThreadCode {
 
     async fn enter_user(&self) {
         if self.several() {
-            pause(&self.world, Wait::NotExclusive(self.process())).await;
+            let exclusive = self.world.borrow().layout.exclusive();
+            pause(&self.world, Wait::Equals(self.process(), exclusive, 0)).await;
         }
         let mut w = self.world.borrow_mut();
         let p = self.process();
@@ -268,17 +269,6 @@ impl ThreadCode {
 
     async fn release(&self) {
         self.protocol.release().await;
-        self.after_release().await;
-    }
-
-    /// Returns what can be told of the signature then.
-    async fn release_and_tell(&self) -> Told {
-        let told = self.protocol.release_then(|told| told).await;
-        self.after_release().await;
-        told
-    }
-
-    async fn after_release(&self) {
         if self.program.memory == Memory::Buffered {
             pause(&self.world, Wait::Ready).await;
         }
@@ -346,17 +336,19 @@ impl ThreadCode {
 
     async fn unlock(&self, lock: usize) {
         self.leave_user();
-        let state = self.release_and_tell().await;
-        self.forget(1);
-        pause(&self.world, Wait::Ready).await;
-        {
+        // As in the runtime, the lock goes on with an ordinary store, before the release has ended.
+        let hand_over = |told| {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
-            w.visible = true;
-            w.access(Thing::Lock(lock), true, 1);
-            w.sync.give_lock(lock, (self.process(), state), w.oracle.clocks(self.thread));
-        }
+            w.take_mutex();
+            w.sync.hand_over(lock, (self.process(), told), w.oracle.clocks(self.thread));
+            let loc = w.layout.hand_over();
+            w.own_write(loc, lock as u64);
+        };
+        self.protocol.release_then(hand_over).await;
         self.tick();
+        self.forget(1);
+        pause(&self.world, Wait::Ready).await;
         self.enter_user().await;
     }
 

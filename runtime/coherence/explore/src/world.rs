@@ -28,8 +28,6 @@ pub struct Process {
     pub twin_live: Vec<bool>,
     /// Threads that run program code (may be between a passed check and its access).
     pub in_user: u32,
-    /// Whether a release keeps the other threads inside the runtime.
-    pub exclusive: bool,
     /// Threads of the process.
     pub threads: u32,
 }
@@ -47,8 +45,6 @@ pub enum Wait {
     Equals(usize, Loc, u64),
     /// Everything that the first process posted to the second one is placed.
     Placed(usize, usize),
-    /// No release keeps the process's threads inside the runtime.
-    NotExclusive(usize),
     /// The model's lock is free.
     LockFree(usize),
     /// The process barrier number has been reached by so many arrivals.
@@ -198,7 +194,6 @@ impl World {
                     cells: vec![0; cells],
                     twin_live: vec![false; layout.blocks],
                     in_user: threads as u32,
-                    exclusive: false,
                     threads: threads as u32,
                 })
                 .collect(),
@@ -353,6 +348,11 @@ impl World {
             self.link_changes += 1;
         }
         *cell = value;
+        if loc == self.layout.hand_over() {
+            self.access(Thing::Published(process), true, 0);
+            self.access(Thing::Lock(value as usize), true, 1);
+            self.sync.give_lock(value as usize);
+        }
     }
 
     /// The signature is kept under a mutex of the process, which is not part of the fabric: who stores under it comes after the stores of
@@ -473,7 +473,6 @@ impl World {
             Wait::Even(p, loc) => self.processes[p].cells[loc as usize].is_multiple_of(2),
             Wait::Equals(p, loc, value) => self.processes[p].cells[loc as usize] == value,
             Wait::Placed(from, to) => !self.posts.iter().any(|post| post.from == from && post.to == to),
-            Wait::NotExclusive(p) => !self.processes[p].exclusive,
             Wait::LockFree(lock) => self.sync.lock_free(lock),
             Wait::Arrived(meeting, count) => self.sync.arrived(meeting) >= count,
             Wait::Signal(meeting, round, process) => self.sync.signalled(meeting, round, process).is_some(),
@@ -556,7 +555,7 @@ impl World {
         for p in &self.processes {
             d.add_all(&p.cells);
             d.add(p.twin_live.iter().fold(1, |a, live| a << 1 | u64::from(*live)));
-            d.add(u64::from(p.in_user) << 1 | u64::from(p.exclusive));
+            d.add(u64::from(p.in_user));
         }
         for t in &self.threads {
             d.add(t.history);

@@ -37,17 +37,6 @@ fn large() {
 }
 
 #[test]
-fn seeds_of_former_failures() {
-    const SEEDS: &[(&str, u64)] = &[("large", 2_027_510), ("large", 5_046_565)];
-    for &(size, seed) in SEEDS {
-        let bounds = PROGRAMS.iter().find(|(name, _)| *name == size).expect("a known size").1;
-        if let Err(failure) = random::run(&Rc::new(generate(seed, bounds)), seed) {
-            panic!("seed {seed} {size}: {}\n{}", failure.why, failure.program);
-        }
-    }
-}
-
-#[test]
 fn shapes_of_former_failures() {
     let runs = if cfg!(debug_assertions) { 200 } else { 10_000 };
     for program in shapes() {

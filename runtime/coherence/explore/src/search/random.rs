@@ -11,24 +11,52 @@ use crate::world::Choice;
 /// How one run picks its steps.
 enum Strategy {
     Uniform,
-    /// Stays with a thread in so many of 100 steps; memory acts in so many.
-    Sticky(usize, usize),
+    /// Stays with a thread in so many of 100 steps.
+    Sticky(usize, Delays),
     /// Highest priority first; at some steps the running one falls to the bottom.
     Priorities {
         threads: Vec<u64>,
-        memory_percent: usize,
+        delays: Delays,
         change_percent: usize,
     },
+}
+
+/// In how many of 100 steps a store becomes visible, and in how many a posted write is placed, if one can be.
+#[derive(Clone, Copy)]
+struct Delays {
+    drain: usize,
+    place: usize,
+}
+
+impl Delays {
+    fn new(random: &mut Random) -> Delays {
+        const PERCENT: [usize; 5] = [0, 1, 5, 30, 100];
+        Delays { drain: PERCENT[random.below(5)], place: PERCENT[random.below(5)] }
+    }
+
+    /// What memory does next, if anything. `idle`: nothing else can happen.
+    fn pick(self, random: &mut Random, memory: &[Choice], idle: bool) -> Option<Choice> {
+        let (drains, posts) =
+            memory.split_at(memory.iter().take_while(|c| matches!(c, Choice::Drain(_))).count());
+        for (list, percent) in
+            [(drains, self.drain), (posts, self.place), (memory, if idle { 100 } else { 0 })]
+        {
+            if !list.is_empty() && random.chance(percent) {
+                return Some(list[random.below(list.len())]);
+            }
+        }
+        None
+    }
 }
 
 impl Strategy {
     fn new(random: &mut Random, threads: usize) -> Strategy {
         match random.below(5) {
             0 => Strategy::Uniform,
-            1 => Strategy::Sticky(70 + random.below(29), [0, 2, 10, 40][random.below(4)]),
+            1 => Strategy::Sticky(70 + random.below(29), Delays::new(random)),
             _ => Strategy::Priorities {
                 threads: (0..threads).map(|_| random.bits() >> 1 | 1 << 40).collect(),
-                memory_percent: [0, 1, 5, 30][random.below(4)],
+                delays: Delays::new(random),
                 change_percent: [1, 2, 4][random.below(3)],
             },
         }
@@ -38,21 +66,17 @@ impl Strategy {
         let runs = choices.iter().take_while(|c| matches!(c, Choice::Run(_))).count();
         let memory = &choices[runs..];
         let any = choices[random.below(choices.len())];
-        let of_memory = |random: &mut Random, percent| {
-            (!memory.is_empty() && (runs == 0 || random.chance(percent)))
-                .then(|| memory[random.below(memory.len())])
-        };
         match self {
             Strategy::Uniform => any,
-            Strategy::Sticky(stay, percent) => of_memory(random, *percent).unwrap_or_else(|| {
+            Strategy::Sticky(stay, delays) => delays.pick(random, memory, runs == 0).unwrap_or_else(|| {
                 if choices[0] == Choice::Run(current) && random.chance(*stay) {
                     choices[0]
                 } else {
                     choices[random.below(runs)]
                 }
             }),
-            Strategy::Priorities { threads, memory_percent, change_percent } => {
-                of_memory(random, *memory_percent).unwrap_or_else(|| {
+            Strategy::Priorities { threads, delays, change_percent } => {
+                delays.pick(random, memory, runs == 0).unwrap_or_else(|| {
                     if random.chance(*change_percent) {
                         threads[current] = random.bits() >> 24;
                     }
