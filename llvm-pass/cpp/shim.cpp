@@ -445,6 +445,16 @@ LLVMBasicBlockRef dsm_shim_split_before(LLVMValueRef InstRef) {
 LLVMBasicBlockRef dsm_shim_split_edge(LLVMBasicBlockRef From, LLVMBasicBlockRef To) {
   return wrap(SplitEdge(unwrap(From), unwrap(To)));
 }
+LLVMValueRef dsm_shim_copy_function(LLVMValueRef FunctionRef, const char *Name, size_t Len) {
+  ValueToValueMapTy Map;
+  Function *Copy = CloneFunction(cast<Function>(unwrap(FunctionRef)), Map);
+  Copy->setName(StringRef(Name, Len));
+  Copy->setComdat(nullptr);
+  Copy->setVisibility(GlobalValue::DefaultVisibility);
+  Copy->setLinkage(GlobalValue::InternalLinkage);
+  Copy->setDSOLocal(true);
+  return wrap(Copy);
+}
 void dsm_shim_global_attribute(LLVMValueRef Global, const char *Key, size_t KeyLen, const char *Val,
                                size_t ValLen) {
   cast<GlobalVariable>(unwrap(Global))->addAttribute(StringRef(Key, KeyLen), StringRef(Val, ValLen));
@@ -511,6 +521,29 @@ int dsm_shim_asm_operand_in_memory(LLVMValueRef I, unsigned Index) {
     if (Info.hasArg() && Argument++ == Index)
       return Info.isIndirect;
   return 0;
+}
+// The pointer that another is at a constant distance from.
+LLVMValueRef dsm_shim_constant_offset(LLVMValueRef V, LLVMModuleRef M, int64_t *Offset) {
+  APInt Sum(unwrap(M)->getDataLayout().getIndexTypeSizeInBits(unwrap(V)->getType()), 0);
+  Value *Base = unwrap(V)->stripAndAccumulateConstantOffsets(unwrap(M)->getDataLayout(), Sum, true);
+  *Offset = Sum.getSExtValue();
+  return wrap(Base);
+}
+// The number of instructions of a function that can be copied, or 0.
+unsigned dsm_shim_function_copy_cost(LLVMValueRef FunctionRef) {
+  auto &F = *cast<Function>(unwrap(FunctionRef));
+  if (F.isVarArg() || F.hasFnAttribute(Attribute::NoDuplicate) || F.hasOptNone())
+    return 0;
+  unsigned Count = 0;
+  for (BasicBlock &B : F) {
+    if (B.hasAddressTaken())
+      return 0;
+    Count += B.sizeWithoutDebug();
+    for (Instruction &I : B)
+      if (auto *C = dyn_cast<CallBase>(&I); C && (C->cannotDuplicate() || C->isMustTailCall()))
+        return 0;
+  }
+  return Count;
 }
 // Known alignment of the pointer value itself (argument attributes, globals, allocas).
 uint64_t dsm_shim_pointer_align(LLVMValueRef V, LLVMModuleRef M) {

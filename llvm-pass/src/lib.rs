@@ -15,6 +15,7 @@ use std::io::Write as _;
 use analysis::{Collector, ModuleFacts};
 use llvm::{Builder, Manager, Module, Severity};
 use options::Options;
+use plan::interprocedural::{self, Printed};
 use plan::{Counters, Decision, Note};
 use rewrite::check::Emitter;
 use rewrite::entries::Entries;
@@ -40,8 +41,9 @@ fn run(module: Module, manager: Manager) -> bool {
     if options.enabled("flags") {
         rewrite::module::order_flags(&analysis::flags::find(module, manager));
     }
-    let facts = ModuleFacts::new(module);
-    let linear = analysis::linear::assumed(module, &options);
+    let mut totals = Counters { invariant: analysis::invariant::taken_out(), ..Counters::default() };
+    let mut printed = String::new();
+    let facts = module_facts(module, manager, &options, &mut totals, &mut printed);
     let builder = Builder::new(module);
     let entries = Entries::new(module);
     let emitter = Emitter {
@@ -50,16 +52,7 @@ fn run(module: Module, manager: Manager) -> bool {
         line_shift: options.line_shift,
         count: options.count,
     };
-    let mut totals = Counters { invariant: analysis::invariant::taken_out(), ..Counters::default() };
-    let mut printed = String::new();
-    let definitions = module.functions().into_iter().filter(|f| !f.is_declaration());
-    for function in definitions.filter(|f| !f.has_function_attribute("naked")) {
-        if function.linkage() == llvm::Linkage::LLVMAvailableExternallyLinkage {
-            continue;
-        }
-        if linear {
-            totals.linear += manager.extended_values_are_linear(function);
-        }
+    for function in module.functions().into_iter().filter(|f| analysis::is_instrumented(*f)) {
         let analyses = manager.analyses(function);
         let found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
         let plan = plan::plan(&found.facts, &options);
@@ -89,6 +82,52 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::note(module, &options);
     output(module, &options, &printed, &totals);
     true
+}
+
+/// Facts about the module, after what is copied is copied.
+fn module_facts(
+    module: Module,
+    manager: Manager,
+    options: &Options,
+    totals: &mut Counters,
+    printed: &mut String,
+) -> ModuleFacts {
+    let linear = analysis::linear::assumed(module, options);
+    if linear {
+        let functions = module.functions().into_iter().filter(|f| analysis::is_instrumented(*f));
+        totals.linear = functions.map(|f| manager.extended_values_are_linear(f)).sum();
+    }
+    let mut facts = ModuleFacts::new(module);
+    if !options.enabled("callers") && !options.enabled("clone") {
+        return facts;
+    }
+    let mut calls = analysis::graph::collect(module, manager, &facts);
+    let clones = interprocedural::clones(&calls.graph, options);
+    printed.push_str(&Printed { graph: &calls.graph, clones: &clones, given: &[] }.to_string());
+    if !clones.is_empty() {
+        totals.clones = clones.len() as u64;
+        for function in rewrite::clone::copies(manager, &calls, &clones) {
+            if linear {
+                manager.extended_values_are_linear(function);
+            }
+        }
+        facts = ModuleFacts::new(module);
+        calls = analysis::graph::collect(module, manager, &facts);
+    }
+    let given = interprocedural::given(&calls.graph, options);
+    printed.push_str(&Printed { graph: &calls.graph, clones: &[], given: &given }.to_string());
+    totals.given = given.len() as u64;
+    for interprocedural::Given { function, extents } in given {
+        let function = calls.functions[function];
+        rewrite::clone::forget_effects(function);
+        function.entry_block().first_insertion_point().remark(
+            false,
+            "CheckedByCallers",
+            "callers check for this function",
+        );
+        facts.given.insert(function, extents);
+    }
+    facts
 }
 
 /// Warnings always, remarks on request.

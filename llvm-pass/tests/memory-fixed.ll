@@ -21,8 +21,8 @@ define void @merged(ptr %p) {
 
 define void @hoisted(ptr noalias %to, ptr noalias %from, i64 %n) {
 ; CHECK-LABEL: function hoisted
-; CHECK: store 40: hoisted before loop 0
 ; CHECK: load 40: hoisted before loop 0
+; CHECK: store 40: hoisted before loop 0
 ; CHECK: loop 0 load range
 ; CHECK: loop 0 store range {{.*}} for 1, overwritten{{$}}
 entry:

@@ -11,6 +11,9 @@ fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
     Access {
         kind,
         operand: 0,
+        part: 0,
+        lead: 0,
+        of_callee: false,
         key,
         offset,
         size,

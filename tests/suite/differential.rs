@@ -43,6 +43,7 @@ programs! {
     bitfields
     byte_neighbours
     c11_atomics
+    callers
     captured_locals
     collapse_nowait
     complex_numbers

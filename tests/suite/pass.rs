@@ -161,6 +161,29 @@ fn code_stays_small() {
     assert!(with < 2 * without, "{with} bytes of code instead of {without}");
 }
 
+#[test]
+fn callers_check_for_functions() {
+    let checks = |flag: Option<&str>| {
+        let mut program = Program::load("callers");
+        program.flags.push("-fdsm-count".to_owned());
+        program.flags.extend(flag.map(str::to_owned));
+        let target = Target::Dsm(Build { level: 2, line: 1024 });
+        let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut command = run_command(&built, target, Shape::alone(1), &program);
+        let outcome = execute::run(&mut command, "", execute::time_limit());
+        let expected = output(&Program::load("callers"), Target::Native, Shape::alone(1));
+        assert!(outcome.stdout == expected, "with {flag:?}");
+        executed(&outcome).expect("counts")[2]
+    };
+    if toolchain::dsm().is_none() {
+        return;
+    }
+    let [all, no_callers, no_clone] =
+        [None, Some("-fdsm-disable=callers"), Some("-fdsm-disable=clone")].map(checks);
+    assert!(3 * all < 2 * no_callers, "{all} checks, {no_callers} without `callers`");
+    assert!(all < no_clone, "{all} checks, {no_clone} without `clone`");
+}
+
 /// Lines of the loops that are vectorised.
 fn vectorised_lines(directory: &Path, compiler: &str, source: &Path) -> BTreeSet<String> {
     let mut command = Command::new(compiler);
@@ -201,6 +224,10 @@ fn counts(dsm: &Dsm, directory: &Path, flags: &[&str]) -> Option<[u64; 3]> {
     succeed(&mut compile);
     let outcome = succeed(&mut Command::new(directory.join("sum")));
     assert_eq!(outcome.text(), "499500\n");
+    executed(&outcome)
+}
+
+fn executed(outcome: &execute::Outcome) -> Option<[u64; 3]> {
     let errors = outcome.errors();
     let line = errors.lines().find(|l| l.starts_with("dsm: process 0 executed"))?;
     let numbers: Vec<u64> =

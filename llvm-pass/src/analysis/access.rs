@@ -4,10 +4,11 @@ use crate::llvm::{AsmOperands, Module, Opcode, Ordering, TypeKind, Value};
 
 use super::callee::{Callee, callee};
 use super::facts::{
-    Access, Arguments, FormatCall, Kind, Lanes, Length, Masked, Private, Purpose, Range, What,
+    Access, Arguments, Extent, FormatCall, Kind, Lanes, Length, Masked, Private, Purpose, Range, What,
 };
 use super::format::{FormatArg, print_arguments, scan_arguments};
 use super::fortran;
+use super::graph::Given;
 use super::libc::Format;
 use super::openmp;
 use super::pointer::Privacy;
@@ -29,7 +30,10 @@ pub fn is_copy(intrinsic: &str) -> bool {
 /// An access about which nothing is known yet but its size.
 fn bare(kind: Kind, operand: u32, size: u64, align: u64, private: Option<Private>) -> Access {
     let (hulls, stay, span, object, array) = (vec![], None, None, None, None);
-    Access { kind, operand, key: 0, offset: 0, size, align, private, hulls, stay, span, object, array }
+    let (part, lead, of_callee, key, offset) = (0, 0, false, 0, 0);
+    #[rustfmt::skip]
+    let access = Access { kind, operand, part, lead, of_callee, key, offset, size, align, private, hulls, stay, span, object, array };
+    access
 }
 
 /// Reads instructions of one function.
@@ -40,6 +44,8 @@ pub struct Reader<'a> {
     pub function: Value,
     /// Who shares what.
     pub privacy: &'a Privacy,
+    /// What callers check for functions.
+    pub given: &'a Given,
 }
 
 impl Reader<'_> {
@@ -113,7 +119,7 @@ impl Reader<'_> {
             // The runtime makes valid what it touches.
             Callee::Replaced(_) => vec![],
             Callee::Asm => self.asm(call),
-            Callee::Own(_) => vec![],
+            Callee::Own(function) => self.checked_for(call, function),
             Callee::Indirect => self.indirect(call),
             Callee::Extern(name) => self.external(call, &name),
         };
@@ -128,6 +134,21 @@ impl Reader<'_> {
             out.push(What::Ranges(copies));
         }
         out
+    }
+
+    /// What the call's own function finds checked.
+    fn checked_for(&self, call: Value, function: Value) -> Vec<What> {
+        let extents = self.given.get(&function).map_or(&[] as &[Extent], Vec::as_slice);
+        let access = |e: &Extent| {
+            let private = self.private(call.operand(e.parameter));
+            let size = e.hi.abs_diff(e.lo);
+            What::Access(Access {
+                lead: e.lo,
+                of_callee: true,
+                ..bare(e.kind, e.parameter, size, 1, private)
+            })
+        };
+        extents.iter().map(access).collect()
     }
 
     /// In Fortran, what a procedure pointer points to may be a trampoline in shared memory.

@@ -157,7 +157,7 @@ impl Walker<'_> {
         };
         let extent = self.analyses.int(self.context, 0);
         let executed = out.blocks[block];
-        let fills = (access.kind == Kind::Store).then(Fills::default);
+        let fills = (access.kind == Kind::Store && !access.of_callee).then(Fills::default);
         let mut bounds =
             Bounds { start, extent, strides: vec![], walk: None, conditions: vec![], executed, fills };
         let mut at = Some(inner);

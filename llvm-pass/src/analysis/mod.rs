@@ -9,6 +9,7 @@ pub mod facts;
 pub mod flags;
 pub mod format;
 pub mod fortran;
+pub mod graph;
 pub mod invariant;
 pub mod libatomic;
 pub mod libc;
@@ -25,9 +26,11 @@ pub mod sync;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::llvm::{Analyses, Block, Expr, Loop, Module, Opcode, Value};
+use crate::llvm::{Analyses, Block, Expr, Linkage, Loop, Module, Opcode, Value};
 
-use facts::{BlockFacts, BlockId, Event, FunctionFacts, Key, Site, StackFacts, StackSlot, What};
+use facts::{
+    BlockFacts, BlockId, Checked, Event, Extent, FunctionFacts, Key, Site, StackFacts, StackSlot, What,
+};
 use pointer::Privacy;
 use sync::Syncs;
 
@@ -55,6 +58,15 @@ pub struct ModuleFacts {
     pub privacy: Privacy,
     /// Who synchronises.
     pub syncs: Syncs,
+    /// What callers check for functions.
+    pub given: graph::Given,
+}
+
+/// True of the functions whose accesses are looked at.
+pub fn is_instrumented(function: Value) -> bool {
+    !function.is_declaration()
+        && !function.has_function_attribute("naked")
+        && function.linkage() != Linkage::LLVMAvailableExternallyLinkage
 }
 
 impl ModuleFacts {
@@ -64,7 +76,7 @@ impl ModuleFacts {
         let definitions = module.functions().into_iter().filter(|f| !f.is_declaration());
         privacy.moved = definitions.flat_map(|f| dynamic_allocas_that_move(f, &privacy)).collect();
         privacy.solve_parameters(module);
-        ModuleFacts { privacy, syncs: Syncs::solve(module) }
+        ModuleFacts { privacy, syncs: Syncs::solve(module), given: graph::Given::new() }
     }
 }
 
@@ -121,8 +133,9 @@ impl<'a> Collector<'a> {
 
     fn blocks(&mut self, out: &mut Function, numbers: &HashMap<Value, Site>) {
         let ids: HashMap<Block, BlockId> = out.blocks.iter().copied().zip(0..).collect();
-        let reader =
-            access::Reader { module: self.module, function: out.value, privacy: &self.facts.privacy };
+        let ModuleFacts { privacy, given, .. } = self.facts;
+        let reader = access::Reader { module: self.module, function: out.value, privacy, given };
+        out.facts.given = self.given(out.value);
         out.facts.blocks = vec![BlockFacts::default(); out.blocks.len()];
         for (id, &block) in out.blocks.iter().enumerate() {
             out.facts.blocks[id].name = block.name();
@@ -134,10 +147,11 @@ impl<'a> Collector<'a> {
             }
             for instruction in block.instructions() {
                 let site = numbers[&instruction];
-                for mut what in reader.events(instruction) {
+                for (part, mut what) in (0..).zip(reader.events(instruction)) {
                     if let What::Access(access) = &mut what {
                         let (key, offset) = self.key(instruction.operand(access.operand));
-                        (access.key, access.offset) = (key, offset);
+                        (access.key, access.offset) = (key, offset.saturating_add(access.lead));
+                        access.part = part;
                     }
                     if what != What::Ranges(vec![]) {
                         out.facts.blocks[id].events.push(Event { site, what });
@@ -148,6 +162,17 @@ impl<'a> Collector<'a> {
                 }
             }
         }
+    }
+
+    /// What the function's callers have checked.
+    fn given(&mut self, function: Value) -> Vec<Checked> {
+        let extents = self.facts.given.get(&function).map_or(&[] as &[Extent], Vec::as_slice);
+        let mut out = Vec::new();
+        for &Extent { parameter, kind, lo, hi } in extents {
+            let (key, offset) = self.key(function.param(parameter));
+            out.push(Checked { key, kind, lo: lo.saturating_add(offset), hi: hi.saturating_add(offset) });
+        }
+        out
     }
 
     /// Key and offset of an address.

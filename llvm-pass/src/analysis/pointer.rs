@@ -189,7 +189,7 @@ enum Object {
 }
 
 /// The pointer that a chain of address computations starts from.
-fn strip(mut pointer: Value) -> Value {
+pub(super) fn strip(mut pointer: Value) -> Value {
     while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
         pointer = pointer.operand(0);
     }

@@ -36,6 +36,11 @@ impl Syncs {
         }
     }
 
+    /// True if the function may acquire.
+    pub fn function(&self, function: Value) -> bool {
+        self.functions.contains(&function)
+    }
+
     /// True if the instruction may acquire.
     pub fn instruction(&self, instruction: Value) -> bool {
         match instruction.opcode() {

@@ -5,6 +5,7 @@ use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMModuleRef, LLVMValueRef}
 use super::{Block, Module, Value};
 
 unsafe extern "C" {
+    fn dsm_shim_copy_function(f: LLVMValueRef, name: *const u8, len: usize) -> LLVMValueRef;
     fn dsm_shim_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
     fn dsm_shim_split_edge(from: LLVMBasicBlockRef, to: LLVMBasicBlockRef) -> LLVMBasicBlockRef;
     fn dsm_shim_global_attribute(g: LLVMValueRef, key: *const u8, klen: usize, value: *const u8, vlen: usize);
@@ -30,6 +31,14 @@ impl Value {
     pub fn set_global_attribute(self, key: &str, value: &str) {
         // SAFETY: callers pass global variables; {pointer, length} strings.
         unsafe { dsm_shim_global_attribute(self.0, key.as_ptr(), key.len(), value.as_ptr(), value.len()) }
+    }
+}
+
+impl Value {
+    /// A copy of a function with a body, which only this module can use.
+    pub fn internal_copy(self, name: &str) -> Value {
+        // SAFETY: callers have asked for the copy's cost; {pointer, length} string.
+        Value(unsafe { dsm_shim_copy_function(self.0, name.as_ptr(), name.len()) })
     }
 }
 

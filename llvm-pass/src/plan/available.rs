@@ -91,14 +91,14 @@ pub(crate) fn apply(
             {
                 let needed = (access.offset, access.offset.saturating_add(access.size as i64), access.kind);
                 if now.covers(access.key, needed) {
-                    covered.insert((event.site, access.operand));
+                    covered.insert((event.site, access.part));
                 }
             }
             now.step(&event.what, line);
         }
     }
     items.retain(|item| {
-        let gone = covered.contains(&(item.site, item.access.operand));
+        let gone = covered.contains(&(item.site, item.access.part));
         if gone {
             plan.decide(item.site, item.access, Decision::Available);
         }

@@ -123,10 +123,11 @@ pub(crate) fn apply(
     items.retain(|item| {
         let Some((sure, wide)) = choose(facts, &item.access.hulls, options) else { return true };
         let outermost = wide.unwrap_or(sure);
+        let lo = sure.start_offset.saturating_add(item.access.lead);
         plan.decide(item.site, item.access, Decision::Hoisted(outermost.over));
         let member = Member {
-            lo: sure.start_offset,
-            hi: sure.start_offset.saturating_add(item.access.size as i64),
+            lo,
+            hi: lo.saturating_add(item.access.size as i64),
             kind: item.access.kind,
             covers: 1,
             origin: sure.start_offset,

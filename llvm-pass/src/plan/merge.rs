@@ -76,9 +76,14 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
     plan.checks.sort_by_key(|c| c.site);
 }
 
+/// Longest extent that one check in straight-line code is made for.
+pub(super) fn longest(line: i64) -> i64 {
+    line.max(near(line))
+}
+
 /// True of calls that copy or set more than a check in straight-line code is made for.
 pub(super) fn is_long(access: &Access, line: i64) -> bool {
-    access.size > line.max(near(line)) as u64
+    access.size > longest(line) as u64
 }
 
 /// A long access as a range of its own.
@@ -116,7 +121,7 @@ fn emit(group: &Group<'_>, plan: &mut FunctionPlan, line: u64, version: Option<L
     plan.checks.push(Check {
         site: first.site,
         operand: first.access.operand,
-        delta: group.lo - first.access.offset,
+        delta: group.lo - (first.access.offset - first.access.lead),
         length,
         kind: group.kind,
         test: test(group, length, line),

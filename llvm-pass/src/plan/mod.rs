@@ -2,6 +2,7 @@
 
 pub mod available;
 pub mod hoist;
+pub mod interprocedural;
 pub mod merge;
 pub mod print;
 pub mod stack;
@@ -181,6 +182,8 @@ pub enum Decision {
     Merged(Site),
     /// Relies on a check that was made on every path to it.
     Available,
+    /// Relies on the checks of all callers.
+    Callers,
     /// Relies on the check in the preheader of a loop.
     Hoisted(LoopId),
     /// Checked in the second version of a loop, free in the first.
@@ -201,7 +204,7 @@ pub enum Note {
 pub struct FunctionPlan {
     /// Name.
     pub name: String,
-    /// Every access, by its instruction and operand, with what became of it.
+    /// Every access, by its instruction and its number there, with what became of it.
     pub decisions: BTreeMap<(Site, u32), (Kind, u64, Decision)>,
     /// Checks before instructions.
     pub checks: Vec<Check>,
@@ -256,6 +259,14 @@ pub struct Counters {
     pub windows: u64,
     /// Of these, before stores that overwrite all of it.
     pub overwrites: u64,
+    /// Covered by checks of all callers.
+    pub callers: u64,
+    /// Accesses that calls make and that are checked for them.
+    pub of_callees: u64,
+    /// Functions whose callers check for them.
+    pub given: u64,
+    /// Copies of functions.
+    pub clones: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
     /// Loops with two versions.
@@ -310,6 +321,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
             }
         }
     }
+    interprocedural::apply(facts, &mut items, &mut plan);
     if options.enabled("hoist") {
         hoist::apply(facts, &mut items, &mut plan, options);
         if options.enabled("window") {
@@ -329,7 +341,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
 
 impl FunctionPlan {
     fn decide(&mut self, site: Site, access: &Access, decision: Decision) {
-        self.decisions.insert((site, access.operand), (access.kind, access.size, decision));
+        self.decisions.insert((site, access.part), (access.kind, access.size, decision));
     }
 
     /// Accesses that are checked in every iteration of a loop, and why.
@@ -339,7 +351,7 @@ impl FunctionPlan {
             let Some(inner) = block.inner else { continue };
             for event in &block.events {
                 let What::Access(access) = &event.what else { continue };
-                let decision = self.decisions.get(&(event.site, access.operand));
+                let decision = self.decisions.get(&(event.site, access.part));
                 if let Some((_, _, Decision::Checked)) = decision {
                     let quiet = access.stay.unwrap_or(Stay::Bounds);
                     out.push((event.site, if facts.loops[inner].syncs { Stay::Sync } else { quiet }));
@@ -354,10 +366,19 @@ impl FunctionPlan {
         for (_, stay) in self.left_in_loops(facts) {
             *totals.in_loops.entry(stay).or_default() += 1;
         }
-        for (_, _, decision) in self.decisions.values() {
+        let accesses = facts.blocks.iter().flat_map(|b| &b.events).filter_map(|event| match &event.what {
+            What::Access(access) => Some((access, self.decisions.get(&(event.site, access.part))?.2)),
+            _ => None,
+        });
+        for (access, decision) in accesses {
+            if access.of_callee {
+                totals.of_callees += u64::from(access.private.is_none());
+                continue;
+            }
             totals.accesses += 1;
             match decision {
-                Decision::Private(why) => *totals.private.entry(*why).or_default() += 1,
+                Decision::Callers => totals.callers += 1,
+                Decision::Private(why) => *totals.private.entry(why).or_default() += 1,
                 Decision::Checked => totals.checked += 1,
                 Decision::Merged(_) => totals.merged += 1,
                 Decision::Available => totals.available += 1,

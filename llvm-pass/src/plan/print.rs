@@ -7,7 +7,7 @@ use crate::analysis::facts::{Array, Condition, Kind, Length, Stride, Walk};
 use super::stack::Source;
 use super::{Apart, Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
-fn kind(kind: Kind) -> &'static str {
+pub(super) fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Load => "load",
         Kind::Store => "store",
@@ -21,6 +21,7 @@ impl Display for Decision {
             Decision::Checked => write!(f, "checked"),
             Decision::Merged(site) => write!(f, "merged into #{site}"),
             Decision::Available => write!(f, "available"),
+            Decision::Callers => write!(f, "checked by the callers"),
             Decision::Hoisted(l) => write!(f, "hoisted before loop {l}"),
             Decision::Versioned(l) => write!(f, "checked in the second version of loop {l}"),
         }
@@ -210,7 +211,7 @@ impl Display for Counters {
         )?;
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
@@ -218,6 +219,10 @@ impl Display for Counters {
             self.overwrites,
             self.versioned,
             self.versions,
+            self.callers,
+            self.given,
+            self.clones,
+            self.of_callees,
             self.available,
             self.merged,
             self.checked,

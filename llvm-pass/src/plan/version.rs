@@ -90,9 +90,10 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
                 if span.over != over || facts.loops[over].count.is_some() || object.is_none() =>
             {
                 let place = Place::Span(span.over, span.start_key, span.strides.clone());
-                let (lo, hi) =
-                    (span.start_offset, span.start_offset.checked_add(i64::try_from(access.size).ok()?)?);
-                (place, Part { lo, hi, kind: access.kind, start: Start::Expr(span.start), origin: lo })
+                let lo = span.start_offset.checked_add(access.lead)?;
+                let hi = lo.checked_add(i64::try_from(access.size).ok()?)?;
+                let origin = span.start_offset;
+                (place, Part { lo, hi, kind: access.kind, start: Start::Expr(span.start), origin })
             }
             (_, Some(Object { value, bytes })) => {
                 let hi = i64::try_from(bytes).ok()?;
@@ -121,8 +122,9 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
 
 fn widen(part: &mut Part, item: &Item<'_>) {
     if let Some(span) = &item.access.span {
-        part.lo = part.lo.min(span.start_offset);
-        part.hi = part.hi.max(span.start_offset.saturating_add(item.access.size as i64));
+        let lo = span.start_offset.saturating_add(item.access.lead);
+        part.lo = part.lo.min(lo);
+        part.hi = part.hi.max(lo.saturating_add(item.access.size as i64));
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod atomic;
 pub mod calls;
 pub mod check;
+pub mod clone;
 pub mod entries;
 pub mod loops;
 pub mod masked;
@@ -84,7 +85,7 @@ fn forget_invariance(facts: &Function, plan: &FunctionPlan) {
 fn count_accesses(emitter: &Emitter<'_>, facts: &Function) {
     for block in &facts.facts.blocks {
         let accesses = block.events.iter().filter_map(|e| match &e.what {
-            What::Access(access) => Some((e.site, access.private.is_none())),
+            What::Access(access) if !access.of_callee => Some((e.site, access.private.is_none())),
             What::Masked(masked) => Some((e.site, masked.private.is_none())),
             _ => None,
         });

@@ -57,6 +57,8 @@ pub const DTORS_END: &str = "__dsm_dtors_end";
 pub const LINE_SHIFT_SYMBOL: &str = "__dsm_line_shift";
 /// Hidden weak constant `u32` in every instrumented object that makes tasks.
 pub const USES_TASKS_SYMBOL: &str = "__dsm_uses_tasks";
+/// What the names of functions end in that the pass copied, before a number.
+pub const COPY_SUFFIX: &str = ".dsm";
 /// What the program's `main` is renamed to; always `int (int, char **, char **)`.
 pub const USER_MAIN: &str = "__dsm_user_main";
 /// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.

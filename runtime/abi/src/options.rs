@@ -18,4 +18,6 @@ pub const SWITCHES: &[&str] = &[
     "version",
     "flags",
     "overwrite",
+    "callers",
+    "clone",
 ];

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use dsm_abi::layout::COPY_SUFFIX;
+
 use super::Settings;
 use crate::toolchain;
 
@@ -186,11 +188,14 @@ impl Kernel {
 }
 
 /// The name that a function has under plain clang: the pass renames `main`, and the numbers behind the names of outlined functions
-/// depend on what else is in the module.
+/// depend on what else is in the module. A function that it copied is one with the copy.
 pub fn source_name(name: &str) -> &str {
     match name {
         "__dsm_user_main" | "__dsm_program_main" => "main",
-        _ => name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('.').unwrap_or(name),
+        _ => {
+            let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('.').unwrap_or(name);
+            name.strip_suffix(COPY_SUFFIX).unwrap_or(name)
+        }
     }
 }
 

@@ -8,8 +8,14 @@ use super::{ExprId, Key, Kind, LoopId, Private, ValueId};
 pub struct Access {
     /// Read or write.
     pub kind: Kind,
-    /// Number of the operand that is the address.
+    /// Number of the operand that is the address, up to `lead`.
     pub operand: u32,
+    /// Number among the accesses of the instruction.
+    pub part: u32,
+    /// Distance of the first byte from the operand.
+    pub lead: i64,
+    /// True if the function that the instruction calls makes it, and not the instruction itself.
+    pub of_callee: bool,
     /// Address up to a constant.
     pub key: Key,
     /// Distance from the key, bytes.

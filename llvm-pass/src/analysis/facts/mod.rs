@@ -6,11 +6,13 @@
 
 mod access;
 mod calls;
+mod graph;
 mod hull;
 mod stack;
 
 pub use access::{Access, Array, Object, Span, Stay};
 pub use calls::{Arguments, FormatCall, Lanes, Length, Masked, Purpose, Range};
+pub use graph::{Argument, CallEdge, CallId, Checked, Extent, FunctionId, FunctionNode, Graph};
 pub use hull::{Condition, Fills, Hull, MAX_STRIDES, Stride, Walk};
 pub use stack::{StackFacts, StackSlot};
 
@@ -130,6 +132,8 @@ pub struct FunctionFacts {
     pub loops: Vec<LoopFacts>,
     /// Stack.
     pub stack: StackFacts,
+    /// What every caller has checked.
+    pub given: Vec<Checked>,
 }
 
 impl FunctionFacts {

@@ -78,6 +78,18 @@ impl Value {
         !unsafe { core::LLVMGetEnumAttributeAtIndex(self.0, u32::MAX, attribute_kind(name)) }.is_null()
     }
 
+    /// Removes an enum attribute of a function.
+    pub fn remove_function_attribute(self, name: &str) {
+        // SAFETY: as above.
+        unsafe { core::LLVMRemoveEnumAttributeAtIndex(self.0, u32::MAX, attribute_kind(name)) }
+    }
+
+    /// Removes an enum attribute of a call as a whole.
+    pub fn remove_call_attribute(self, name: &str) {
+        // SAFETY: callers pass calls; removing an absent attribute does nothing.
+        unsafe { core::LLVMRemoveCallSiteEnumAttribute(self.0, u32::MAX, attribute_kind(name)) }
+    }
+
     /// Removes an instruction's metadata of the kind.
     pub fn remove_metadata(self, kind: &str) {
         // SAFETY: live handle of an instruction; a null node removes.
