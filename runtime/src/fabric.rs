@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Waker};
 use crossbeam_utils::CachePadded;
 use dsm_abi::state;
 use dsm_coherence::{
-    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, MarkKind, Notice, Rank, Record, Timestamp, Word,
+    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record,
+    Timestamp, Word,
 };
 use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
@@ -39,6 +40,41 @@ pub struct ShmFabric {
     twins: TwinPages,
     stripes: Box<[CachePadded<alone::Lock>]>,
     gates: [CachePadded<alone::Lock>; 2],
+}
+
+/// A block in a process's segment, with the words of its chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    at: Rank,
+    block: Block,
+    header: &'static [AtomicU64; HEADER_WORDS],
+    link: &'static AtomicU64,
+    /// Lease and version.
+    stamps: &'static [AtomicU64; 2],
+    /// Segment offset of the data.
+    offset: usize,
+    bytes: usize,
+    data: *mut u8,
+}
+
+/// Words of a chunk.
+const HEADER_WORDS: usize = 6;
+
+impl Place {
+    #[inline(always)]
+    fn word(self, word: Near) -> &'static AtomicU64 {
+        match word {
+            Near::Records => &self.header[0],
+            Near::Lease => &self.header[1],
+            Near::Floor => &self.header[2],
+            Near::Replaced => &self.header[3],
+            Near::Homes => &self.header[4],
+            Near::Asking => &self.header[5],
+            Near::Link => self.link,
+            Near::Rd => &self.stamps[0],
+            Near::Wr => &self.stamps[1],
+        }
+    }
 }
 
 /// Bytes of a block that are brought nearer before it is asked for.
@@ -72,10 +108,10 @@ fn fence_behind_atomic() {
 
 /// Runs a protocol function to its end on this thread.
 #[inline(always)]
-pub fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
+pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
     process::assert_of_job();
     let mut context = Context::from_waker(Waker::noop());
-    alone::inside(|| match future.as_mut().poll(&mut context) {
+    alone::inside(|| match future.poll(&mut context) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("operations over shared memory never wait in the executor"),
     })
@@ -199,8 +235,10 @@ impl ShmFabric {
 }
 
 impl Fabric for ShmFabric {
+    const AT_ONCE: bool = true;
     type Exclusive<T: Send + Debug> = alone::Shared<T>;
     type Guard<'a> = alone::Locked<'a>;
+    type Place = Place;
 
     #[inline(always)]
     fn rank(&self) -> Rank {
@@ -355,6 +393,100 @@ impl Fabric for ShmFabric {
             ];
             let view = self.view(at);
             records.into_iter().for_each(|offset| prefetch::<true>(view.address(offset)));
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, at: Rank, block: Block) -> Place {
+        let (g, view) = (self.geometry, self.view(at.0));
+        let header = view.words(g.header_offset(block.chunk()), HEADER_WORDS);
+        let stamps = view.words(g.stamps_offset(block), 2);
+        let offset = g.data_offset(block);
+        Place {
+            at,
+            block,
+            header: header.first_chunk().expect("that many were asked for"),
+            link: view.word(g.link_offset(block)),
+            stamps: stamps.first_chunk().expect("that many were asked for"),
+            offset,
+            bytes: g.block_bytes(block),
+            data: view.address(offset),
+        }
+    }
+
+    #[inline(always)]
+    fn named(&self, place: Place) -> (Rank, Block) {
+        (place.at, place.block)
+    }
+
+    #[inline(always)]
+    fn load_near(&self, place: Place, word: Near) -> impl Future<Output = u64> {
+        ready(place.word(word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn try_lock_near(&self, place: Place) -> impl Future<Output = Option<u64>> {
+        let word = place.word(Near::Records);
+        let seen = word.load(Ordering::SeqCst);
+        let locked = seen.is_multiple_of(2)
+            && word.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        ready(locked.then_some(seen))
+    }
+
+    #[inline(always)]
+    fn post_near(&self, place: Place, word: Near, value: u64) -> impl Future<Output = ()> {
+        place.word(word).store(value, Ordering::Release);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn fetch_near(&self, from: Place, to: Place) -> impl Future<Output = ()> {
+        assert!(from.block == to.block && from.at != to.at);
+        // SAFETY: both are places of one block, mapped for its whole length, in different segments.
+        unsafe { copy(from.data, to.data, from.bytes) }
+        ready(())
+    }
+
+    #[inline(always)]
+    fn own_near(&self, place: Place, word: Near) -> u64 {
+        place.word(word).load(Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn set_own_near(&self, place: Place, word: Near, value: u64) {
+        place.word(word).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn state_near(&self, place: Place) -> u8 {
+        if !self.geometry.blocks().is_current(place.block) {
+            return state::COLD;
+        }
+        self.table.get(self.geometry.address_at(place.offset))
+    }
+
+    #[inline(always)]
+    fn set_state_near(&self, place: Place, state: u8) {
+        match guard::enabled() {
+            true => self.set_state(Extent::single(place.block), state),
+            false => self.table.set(self.geometry.address_at(place.offset), place.bytes, state),
+        }
+    }
+
+    #[inline(always)]
+    fn expect_near(&self, place: Place) {
+        prefetch::<true>(place.word(Near::Records).as_ptr().cast());
+        prefetch::<true>(place.word(Near::Link).as_ptr().cast());
+        match place.at.0 == self.rank {
+            true => {
+                prefetch::<true>(place.word(Near::Rd).as_ptr().cast());
+                prefetch::<true>(place.data);
+            }
+            // Mostly they are only read.
+            false => {
+                prefetch::<false>(place.word(Near::Rd).as_ptr().cast());
+                prefetch::<false>(place.data);
+            }
         }
     }
 

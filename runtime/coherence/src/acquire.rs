@@ -3,7 +3,7 @@
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::records::{Lent, Records, Scratch};
-use crate::signature::{TAIL, Told, split_state};
+use crate::told::{TAIL, Told, split_state};
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi};
 
@@ -26,6 +26,13 @@ impl<F: Fabric> Coherence<F> {
     pub async fn acquire_told(&self, from: Rank, told: Told) {
         self.stats.acquires.add(1);
         if from == self.me() || self.has_read(from, told.state()) {
+            return;
+        }
+        let taken = match F::AT_ONCE {
+            true => self.acquire_lone_now(from, told),
+            false => self.acquire_lone(from, told).await,
+        };
+        if taken {
             return;
         }
         // What is told of the same blocks before is older.
@@ -85,7 +92,7 @@ impl<F: Fabric> Coherence<F> {
         let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(counts);
         // So few are applied twice sooner than looked up.
         for notice in notices() {
-            if notice.extent.count > 1 || !self.take_lone(notice).await {
+            if notice.extent.count > 1 || !self.try_take_lone(notice).await {
                 self.apply(notice, &mut Lent::new().own).await;
             }
             self.stats.notices_in.add(1);
@@ -97,6 +104,10 @@ impl<F: Fabric> Coherence<F> {
         }
         drop(signature);
         self.set_cursor(from, told.state());
+    }
+
+    async fn try_take_lone(&self, notice: Notice) -> bool {
+        if F::AT_ONCE { self.take_lone_now(notice) } else { self.take_lone(notice).await }
     }
 
     /// How far the own signature is published: what a release has published is taken in by [`Coherence::acquire_published`] with this.

@@ -13,6 +13,7 @@ use std::future::Future;
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::near::Near;
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 /// The bit sets over blocks.
@@ -157,6 +158,8 @@ impl<T: Debug> Exclusive<T> for Mutex<T> {
 
 /// See the module documentation.
 pub trait Fabric {
+    /// Whether every operation but waiting for others is done when it is called.
+    const AT_ONCE: bool = false;
     /// How threads of one process share what is not in the fabric.
     type Exclusive<T: Send + Debug>: Exclusive<T>;
     /// Keeps a chunk or a gate locked.
@@ -234,6 +237,56 @@ pub trait Fabric {
 
     /// The homes of these blocks are likely to be moved here from a peer soon. Changes nothing.
     fn expect_move(&self, _from: Rank, _extent: Extent) {}
+
+    /// A block at a process, with the words of its chunk there.
+    type Place: Copy;
+    /// See the type.
+    fn place(&self, at: Rank, block: Block) -> Self::Place;
+    /// What [`Fabric::place`] was asked for.
+    fn named(&self, place: Self::Place) -> (Rank, Block);
+    /// [`Fabric::load`] of a word there.
+    fn load_near(&self, place: Self::Place, word: Near) -> impl Future<Output = u64> {
+        let (at, block) = self.named(place);
+        self.load(at, word.of(block))
+    }
+    /// [`Fabric::lock_word`] of the records there, if they are not locked now.
+    fn try_lock_near(&self, place: Self::Place) -> impl Future<Output = Option<u64>> {
+        async move {
+            let (at, block) = self.named(place);
+            let word = Near::Records.of(block);
+            let seen = self.load(at, word).await;
+            let locked = seen.is_multiple_of(2) && self.cas(at, word, seen, seen + 1).await == seen;
+            locked.then_some(seen)
+        }
+    }
+    /// [`Fabric::post_store`] of a word there.
+    fn post_near(&self, place: Self::Place, word: Near, value: u64) -> impl Future<Output = ()> {
+        let (at, block) = self.named(place);
+        self.post_store(at, word.of(block), value)
+    }
+    /// [`Fabric::fetch`] of the block there to that of this process, `to`.
+    fn fetch_near(&self, from: Self::Place, _to: Self::Place) -> impl Future<Output = ()> {
+        let (at, block) = self.named(from);
+        self.fetch(at, Extent::single(block))
+    }
+    /// [`Fabric::own`] of a word in this process.
+    fn own_near(&self, place: Self::Place, word: Near) -> u64 {
+        self.own(word.of(self.named(place).1))
+    }
+    /// [`Fabric::set_own`] of a word in this process.
+    fn set_own_near(&self, place: Self::Place, word: Near, value: u64) {
+        self.set_own(word.of(self.named(place).1), value);
+    }
+    /// [`Fabric::state`] of a block in this process.
+    fn state_near(&self, place: Self::Place) -> u8 {
+        self.state(self.named(place).1)
+    }
+    /// [`Fabric::set_state`] of a block in this process.
+    fn set_state_near(&self, place: Self::Place, state: u8) {
+        self.set_state(Extent::single(self.named(place).1), state);
+    }
+    /// What is there will be needed soon. Changes nothing.
+    fn expect_near(&self, _place: Self::Place) {}
 
     /// Reads a peer's records of an extent that lies in a chunk.
     fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()>;

@@ -117,6 +117,10 @@ faults! {
     LoneNotAtHome,
     /// An acquirer takes a single block from the writer of a notice without a look whether its home is free there.
     LoneNotFree,
+    /// An acquirer takes a single block without locking the records at the new home.
+    LoneUnlocked,
+    /// A release that finds one block stored to passes over what was read in its chunk.
+    LoneRead,
     /// Of several notices of the same blocks an acquirer takes in the oldest.
     KeepOldest,
     /// An acquirer takes the others for known before it has listed the newest.

@@ -4,7 +4,7 @@
 //! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `overwrite` (without their
+//! notices), `told` (the last of them), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `near` (their words), `steps` (what `lone` is made of), `overwrite` (without their
 //! contents), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating what notices name), `expire` (and what bounds cover), `twins`
 //! (giving their memory back).
 //!
@@ -15,11 +15,14 @@
 //!   lease. A lease at a home is extended only under the lock of its records, as is the home taken or given a new version.
 //! - Must-publish is sticky: a block's dirty mark is set before stores are allowed and leaves the set only in the hands of a release, which
 //!   publishes it. A home that stays writable has no dirty mark; there the read marks decide, see `release`.
-//! - Locks: the publish gate comes before a chunk's lock, that before the lock of records, which is held for a few accesses and never while waiting.
+//! - Locks: the publish gate comes before a chunk's lock, that before the lock of records, which is held for a few accesses and never while waiting; who
+//!   has locked one of them only tries another.
 //!   While a process waits for the lock of a block, it has finished with every block of a smaller number and every block that it holds.
 //! - Only the process itself changes its state bytes, and takes permissions away only inside its own acquires and releases.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod steps;
 mod acquire;
 mod early;
 mod expire;
@@ -30,12 +33,14 @@ mod lone;
 mod marks;
 mod miss;
 mod moving;
+pub mod near;
 mod overwrite;
 mod queue_lock;
 mod records;
 mod release;
 mod signature;
 pub mod stats;
+mod told;
 mod twins;
 pub mod types;
 
@@ -44,7 +49,8 @@ use std::sync::Arc;
 pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use link::Link;
-pub use signature::Told;
+pub use near::Near;
+pub use told::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use dsm_abi::state as abi;

@@ -1,136 +1,249 @@
 //! Single blocks. What a lock protects is often one block, and what follows the lock from one holder to the next should cost little more than
-//! the cache lines that have to change hands. The steps are those of `release`, `acquire` and `early`, in the same order, without masks and lists; what
-//! needs more than that is left to them.
+//! the cache lines that have to change hands.
+//!
+//! Nothing here waits for another process, or for another thread's work on a record: what is not as it mostly is, is left to `release` and `acquire`
+//! before anything was changed. So the steps are operations that are done at once where peers' memory is at hand (see [`Fabric::AT_ONCE`]).
+//!
+//! A home moves with the records locked at both ends, so nobody sees it on its way: no link is ever pending, and nobody can queue. Whoever
+//! locks two records takes its own first and then only tries the other, so waiting goes in no circle. Links are followed without a lock: the new home's says
+//! so only when the contents are there, and before the old one's leads to it.
 
 use crate::early::{hint, is_trial};
-use crate::fabric::{Fabric, MarkKind, Word};
+use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
-use crate::release::Progress;
-use crate::types::{Block, Extent, Notice, Rank, Record, Timestamp};
+use crate::near::Near;
+use crate::told::{Told, split_state};
+use crate::types::{Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
+/// Longest block that moves with records locked, bytes.
+const LONGEST: usize = 4096;
+
 impl<F: Fabric> Coherence<F> {
-    /// Publishes a block that a release found to be the only one marked in its chunk, as stored to, in place. Returns false if its home is not here.
-    pub(crate) async fn publish_lone(&self, block: Block, exclusive: bool, progress: &mut Progress) -> bool {
+    /// The version of a block at home here. The records are locked.
+    #[inline(always)]
+    fn stamp_here(&self, here: F::Place, lease: Timestamp, wr_ts: Timestamp) {
         let fabric = &self.fabric;
-        let chunk = block.chunk();
-        let _locked = fabric.lock_chunk(chunk).await;
-        let sequence = self.lock_records(self.me(), chunk).await;
-        let home = self.own_homes(chunk).all & block.bit() != 0 || fabric.fault(Fault::LoneNotAtHome);
-        let mut wr_ts = 0;
-        if home {
-            wr_ts = self.next_version(chunk, progress.version);
-            fabric.set_own_stamps(Extent::single(block), &[Record { link: 0, rd_ts: wr_ts, wr_ts }]);
-            self.raise_lease(chunk, wr_ts);
-            let early = self.came_early(chunk, block.bit()) != 0;
-            if exclusive && (early || fabric.watches_writes()) {
-                self.share(chunk, block.bit());
-            }
-        }
-        self.unlock_records(self.me(), chunk, sequence).await;
-        if home {
-            self.stats.published_in_place.add(1);
-            self.list_extent(Extent::single(block), wr_ts, progress);
-        }
-        home
-    }
-
-    /// Takes in a notice of one block that is migratory: its home comes here at once, as at the load that is about to come. Returns false if
-    /// nothing was done: the block is not cached here, or it is not migratory, or its home is not free at the writer.
-    pub(crate) async fn take_lone(&self, notice: Notice) -> bool {
-        let fabric = &self.fabric;
-        let (home, block) = (notice.writer, notice.extent.first);
-        let chunk = block.chunk();
-        let kind = |kind| fabric.own(hint(kind, chunk));
-        // One that was taken last time and not stored to is for the miss to judge.
-        if fabric.watches_writes() || kind(MarkKind::Migratory) & !kind(MarkKind::Early) & block.bit() == 0 {
-            return false;
-        }
-        let _locked = fabric.lock_chunk(chunk).await;
-        let state = fabric.state(block);
-        if !matches!(state, abi::READABLE | abi::EXPIRED | abi::NOTICED) {
-            return false;
-        }
-        let extent = Extent::single(block);
-        let mut here = [Record::default()];
-        fabric.own_records(extent, &mut here);
-        let [Record { link, rd_ts: lease, .. }] = here;
-        let away = matches!(self.decode(link, self.me(), block), Link::Link { pending: false, .. });
-        if !away || (state != abi::NOTICED && notice.wr_ts <= lease) {
-            return false;
-        }
-        let Some(there) = self.take_record(home, block).await else { return false };
-        let version = self.clock().max(notice.wr_ts) + 1;
-        let write = !is_trial(version);
-        let wr_ts = self.stamp_lone(home, block, there, lease, version).await;
-        fabric.set_own(hint(MarkKind::Early, chunk), kind(MarkKind::Early) | block.bit());
-        // What is not stored to stays as a copy when the home goes on.
-        marks::set_own(fabric, if write { MarkKind::Dirty } else { MarkKind::Cached }, chunk, block.bit());
-        self.fetch(home, extent).await;
-        fabric.set_state(extent, if write { abi::WRITABLE } else { abi::READABLE });
-        fabric.set_own_stamps(extent, &[Record { link: 0, rd_ts: wr_ts, wr_ts }]);
-        self.not_replaced(chunk, block.bit()).await;
-        fabric.flush(home).await;
-        fabric.post_links(home, extent, Link::to(self.me()).encode()).await;
-        self.unlock_lone(block, write, wr_ts).await;
-        self.stats.homes_taken.add(1);
-        self.stats.homes_taken_early.add(1);
-        true
-    }
-
-    /// Makes the link of a block at its home lead here, if it is free there and nobody may store to it. Returns what its record there was.
-    async fn take_record(&self, home: Rank, block: Block) -> Option<Record> {
-        let fabric = &self.fabric;
-        let (chunk, extent) = (block.chunk(), Extent::single(block));
-        let sequence = self.lock_records(home, chunk).await;
-        let (header, homes) = self.read_homes(home, chunk).await;
-        let free = homes.all & homes.asking & block.bit() != 0;
-        let record = if free || fabric.fault(Fault::LoneNotFree) {
-            let wr_ts = fabric.load(home, Word::Wr(block)).await.max(header.floor);
-            // Whoever comes here along an old link queues.
-            fabric.set_own_links(extent, Link::Wait.encode());
-            let mine = Link::Link { to: self.me(), pending: true };
-            fabric.post_links(home, extent, mine.encode()).await;
-            self.leave_home(home, chunk, block.bit(), homes).await;
-            Some(Record { link: 0, rd_ts: header.lease, wr_ts })
-        } else {
-            None
-        };
-        self.unlock_records(home, chunk, sequence).await;
-        record
-    }
-
-    /// Writes to the record at the old home, `there`, what its copy is from now on. Returns the block's version here, where `lease` is that of the copy.
-    async fn stamp_lone(
-        &self,
-        home: Rank,
-        block: Block,
-        there: Record,
-        lease: Timestamp,
-        at_least: Timestamp,
-    ) -> Timestamp {
-        let fabric = &self.fabric;
-        // What the old home has checked its copies against, which it did not do with this one.
-        let bound = fabric.load(home, Word::LogMin(0)).await;
-        let stamps = Record { rd_ts: there.rd_ts.max(bound), ..there };
-        fabric.post_stamps(home, Extent::single(block), &[stamps]).await;
-        at_least.max(stamps.rd_ts.max(lease) + 1)
-    }
-
-    /// [`Coherence::unlock`] for one block.
-    async fn unlock_lone(&self, block: Block, writable: bool, wr_ts: Timestamp) {
-        let fabric = &self.fabric;
-        let chunk = block.chunk();
-        let sequence = self.lock_records(self.me(), chunk).await;
-        let (word, link) = self.own_link(block);
-        self.raise_lease(chunk, wr_ts);
-        if link == Link::Wait {
-            fabric.set_own_links(Extent::single(block), Link::Home.encode());
-            self.come_home(chunk, block.bit(), !writable);
-        }
-        self.unlock_records(self.me(), chunk, sequence).await;
-        if link != Link::Wait {
-            self.hand_over(block, word, writable).await;
+        fabric.set_own_near(here, Near::Rd, wr_ts);
+        fabric.set_own_near(here, Near::Wr, wr_ts);
+        if lease < wr_ts && !fabric.fault(Fault::LeaseNotRaised) {
+            fabric.set_own_near(here, Near::Lease, wr_ts);
         }
     }
 }
+
+/// See the module `steps`.
+macro_rules! steps {
+    ($wait:ident $call:ident ($($later:tt)?) $release_lone:ident $publish_lone:ident $acquire_lone:ident $take_lone:ident $move_lone:ident $lone_chunk:ident) => {
+        impl<F: Fabric> Coherence<F> {
+            /// A release that finds one block stored to and nothing else, which is at home here. Returns `then` if it is something else: nothing was done.
+            #[inline(always)]
+            pub(crate) $($later)? fn $release_lone<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
+                let fabric = &self.fabric;
+                let _gate = $wait!(fabric.lock_gate(Gate::Publish));
+                let held = fabric.begin_exclusive();
+                let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
+                let result = match $call!(self.$publish_lone(exclusive)) {
+                    Some(notice) => {
+                        self.stats.releases.add(1);
+                        let told = self.signature().publish_own(notice, fabric);
+                        Ok(then(told))
+                    }
+                    None => Err(then),
+                };
+                if held {
+                    fabric.end_exclusive();
+                }
+                result
+            }
+
+            /// Publishes the only block that is marked here, in place. The publish gate is locked.
+            #[inline(always)]
+            $($later)? fn $publish_lone(&self, exclusive: bool) -> Option<Notice> {
+                let fabric = &self.fabric;
+                let chunk = $call!(marks::$lone_chunk(fabric))?;
+                let set = |kind| fabric.own(hint(kind, chunk));
+                let read = set(MarkKind::Read) != 0 && !fabric.fault(Fault::LoneRead);
+                let bit = set(MarkKind::Dirty);
+                if read || set(MarkKind::Taken) != 0 || !bit.is_power_of_two() {
+                    return None;
+                }
+                let block = chunk.block(bit.trailing_zeros());
+                let here = fabric.place(self.me(), block);
+                let _locked = $wait!(fabric.lock_chunk(chunk));
+                let sequence = $wait!(fabric.try_lock_near(here))?;
+                let homes = fabric.own_near(here, Near::Homes) ^ fabric.default_homes(self.me(), chunk);
+                let home = homes & bit != 0 || fabric.fault(Fault::LoneNotAtHome);
+                let mut notice = None;
+                if home {
+                    let others = fabric.take_own(hint(MarkKind::Dirty, chunk)) & !bit;
+                    if others != 0 {
+                        fabric.or_own(hint(MarkKind::Dirty, chunk), others);
+                    }
+                    let lease = fabric.own_near(here, Near::Lease);
+                    let wr_ts = (self.clock() + 1).max(lease + u64::from(!fabric.fault(Fault::EqualTimestamps)));
+                    self.stamp_here(here, lease, wr_ts);
+                    let early = set(MarkKind::Early);
+                    if early & bit != 0 {
+                        fabric.set_own(hint(MarkKind::Early, chunk), early & !bit);
+                    }
+                    if exclusive && (early & bit != 0 || fabric.watches_writes()) {
+                        // As in `make_ask`.
+                        marks::set_own(fabric, MarkKind::Cached, chunk, bit);
+                        fabric.set_state_near(here, abi::READABLE);
+                        fabric.set_own_near(here, Near::Asking, fabric.own_near(here, Near::Asking) | bit);
+                        self.stats.homes_shared.add(1);
+                    }
+                    notice = Some(Notice { writer: self.me(), extent: Extent::single(block), wr_ts });
+                }
+                fabric.set_own_near(here, Near::Records, sequence + 2);
+                if let Some(notice) = notice {
+                    self.stats.published_in_place.add(1);
+                    self.stats.notices_out.add(1);
+                    fabric.published(notice.extent, notice.wr_ts);
+                }
+                notice
+            }
+
+            /// An acquire of one notice, of a single block that moves here. Returns false if it is something else: nothing was done.
+            #[inline(always)]
+            pub(crate) $($later)? fn $acquire_lone(&self, from: Rank, told: Told) -> bool {
+                let fabric = &self.fabric;
+                let (sequence, length) = split_state(told.state());
+                let Some(notice) = told.tail(1) else { return false };
+                if notice.extent.count != 1 || notice.writer == self.me() {
+                    return false;
+                }
+                let _gate = $wait!(fabric.lock_gate(Gate::Acquire));
+                let (read, until) = split_state(fabric.own(Word::Cursor(from)));
+                if sequence != read || length.wrapping_sub(until) != 1 || !$call!(self.$take_lone(notice)) {
+                    return false;
+                }
+                self.stats.notices_in.add(1);
+                // A greater bound would have begun a new list.
+                self.signature().hold(notice, fabric);
+                fabric.set_own(Word::Cursor(from), told.state());
+                true
+            }
+
+            /// Takes in a notice of one block that is migratory: its home comes here at once, as at the load that is about to come. Returns false if
+            /// nothing was done: the block is not cached here, or it is not migratory, or its home is not free at the writer.
+            #[inline(always)]
+            pub(crate) $($later)? fn $take_lone(&self, notice: Notice) -> bool {
+                let fabric = &self.fabric;
+                let (home, block) = (notice.writer, notice.extent.first);
+                let (chunk, bit) = (block.chunk(), block.bit());
+                let kind = |kind| fabric.own(hint(kind, chunk));
+                // One that was taken last time and not stored to is for the miss to judge.
+                if kind(MarkKind::Migratory) & !kind(MarkKind::Early) & bit == 0
+                    || fabric.watches_writes()
+                    || fabric.block_bytes(block) > LONGEST
+                {
+                    return false;
+                }
+                let (here, there) = (fabric.place(self.me(), block), fabric.place(home, block));
+                fabric.expect_near(there);
+                fabric.expect_near(here);
+                let _locked = $wait!(fabric.lock_chunk(chunk));
+                let state = fabric.state_near(here);
+                let link = fabric.own_near(here, Near::Link);
+                let lease = fabric.own_near(here, Near::Rd);
+                if !matches!(state, abi::READABLE | abi::EXPIRED | abi::NOTICED)
+                    || !matches!(self.decode(link, self.me(), block), Link::Link { pending: false, .. })
+                    || (state != abi::NOTICED && notice.wr_ts <= lease)
+                {
+                    return false;
+                }
+                let locked = !fabric.fault(Fault::LoneUnlocked);
+                let mine = match locked {
+                    true => $wait!(fabric.try_lock_near(here)),
+                    false => Some(0),
+                };
+                let Some(mine) = mine else { return false };
+                let taken = match $wait!(fabric.try_lock_near(there)) {
+                    Some(theirs) => $call!(self.$move_lone(notice, (here, there), lease, theirs)),
+                    None => false,
+                };
+                if locked {
+                    fabric.set_own_near(here, Near::Records, mine + 2);
+                }
+                taken
+            }
+
+            /// Moves the home of the notice's block from `there`, whose records were locked in turn `theirs` and are unlocked, to `here`, whose copy has the lease `lease`, if it is free and
+            /// nobody may store to it. The chunk is locked, and so are the records here.
+            #[inline(always)]
+            $($later)? fn $move_lone(
+                &self,
+                notice: Notice,
+                (here, there): (F::Place, F::Place),
+                lease: Timestamp,
+                theirs: u64,
+            ) -> bool {
+                let fabric = &self.fabric;
+                let (home, block) = (notice.writer, notice.extent.first);
+                let (chunk, bit) = (block.chunk(), block.bit());
+                let word = $wait!(fabric.load_near(there, Near::Homes));
+                let asking = $wait!(fabric.load_near(there, Near::Asking));
+                let free = (word ^ fabric.default_homes(home, chunk)) & asking & bit != 0;
+                if !free && !fabric.fault(Fault::LoneNotFree) {
+                    $wait!(fabric.post_near(there, Near::Records, theirs + 2));
+                    return false;
+                }
+                let floor = match fabric.fault(Fault::IgnoreFloor) {
+                    true => 0,
+                    false => $wait!(fabric.load_near(there, Near::Floor)),
+                };
+                let leased = $wait!(fabric.load_near(there, Near::Lease));
+                // What the old home has checked its copies against, which it did not do with this one.
+                let bound = match fabric.fault(Fault::IgnoreOldBound) {
+                    true => 0,
+                    false => $wait!(fabric.load(home, Word::LogMin(0))),
+                };
+                let was = ($wait!(fabric.load_near(there, Near::Rd)), $wait!(fabric.load_near(there, Near::Wr)));
+                // What its copy is from now on. Mostly it says so already.
+                let stays = (leased.max(bound), was.1.max(floor));
+                if was != stays {
+                    $wait!(fabric.post_near(there, Near::Rd, stays.0));
+                    $wait!(fabric.post_near(there, Near::Wr, stays.1));
+                }
+                let version = self.clock().max(notice.wr_ts) + 1;
+                let wr_ts = version.max(stays.0.max(lease) + u64::from(!fabric.fault(Fault::EqualTimestamps)));
+                let write = !is_trial(version);
+                let early = hint(MarkKind::Early, chunk);
+                fabric.set_own(early, fabric.own(early) | bit);
+                // What is not stored to stays as a copy when the home goes on.
+                marks::set_own(fabric, if write { MarkKind::Dirty } else { MarkKind::Cached }, chunk, bit);
+                $wait!(fabric.fetch_near(there, here));
+                self.stamp_here(here, fabric.own_near(here, Near::Lease), wr_ts);
+                let replaced = fabric.own_near(here, Near::Replaced);
+                if replaced & bit != 0 && !fabric.fault(Fault::ReplacedForGood) {
+                    // Peers change it with the records locked.
+                    fabric.set_own_near(here, Near::Replaced, replaced & !bit);
+                }
+                let own_asking = fabric.own_near(here, Near::Asking);
+                fabric.set_own_near(here, Near::Asking, if write { own_asking & !bit } else { own_asking | bit });
+                fabric.set_own_near(here, Near::Homes, fabric.own_near(here, Near::Homes) ^ bit);
+                fabric.set_own_near(here, Near::Link, Link::Home.encode());
+                fabric.set_state_near(here, if write { abi::WRITABLE } else { abi::READABLE });
+                $wait!(fabric.post_near(there, Near::Link, Link::to(self.me()).encode()));
+                if !fabric.fault(Fault::HomeStays) {
+                    $wait!(fabric.post_near(there, Near::Homes, word ^ bit));
+                }
+                if !fabric.fault(Fault::UnlockBeforeFlush) {
+                    $wait!(fabric.flush(home));
+                }
+                $wait!(fabric.post_near(there, Near::Records, theirs + 2));
+                let bytes = fabric.block_bytes(block) as u64;
+                self.stats.blocks_fetched.add(1);
+                self.stats.bytes_moved.add(bytes);
+                self.stats.homes_taken.add(1);
+                self.stats.homes_taken_early.add(1);
+                true
+            }
+        }
+    };
+}
+
+steps!(wait wait (async) release_lone publish_lone acquire_lone take_lone move_lone lone_chunk);
+steps!(done plain () release_lone_now publish_lone_now acquire_lone_now take_lone_now move_lone_now lone_chunk_now);

@@ -59,31 +59,40 @@ pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
         .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))
 }
 
-/// The chunk that may have bits in the own sets that a release looks at, if it is the only one.
-pub(crate) async fn lone_chunk<F: Fabric>(fabric: &F) -> Option<Chunk> {
-    let mut level = fabric.mark_levels() - 1;
-    let (mut index, mut bits) = (0, 0);
-    for root in 0..fabric.top_mark_words() {
-        let marked = fabric.load_marked(level, root).await;
-        if marked != 0 && bits != 0 {
-            return None;
+/// See the module `steps`.
+macro_rules! lone_chunk {
+    ($wait:ident ($($later:tt)?) $lone_chunk:ident) => {
+        /// The chunk that may have bits in the own sets that a release looks at, if it is the only one.
+        #[inline(always)]
+        pub(crate) $($later)? fn $lone_chunk<F: Fabric>(fabric: &F) -> Option<Chunk> {
+            let mut level = fabric.mark_levels() - 1;
+            let (mut index, mut bits) = (0, 0);
+            for root in 0..fabric.top_mark_words() {
+                let marked = $wait!(fabric.load_marked(level, root));
+                if marked != 0 && bits != 0 {
+                    return None;
+                }
+                if marked != 0 {
+                    (index, bits) = (root, marked);
+                }
+            }
+            loop {
+                if !bits.is_power_of_two() {
+                    return None;
+                }
+                index = index * 64 + u64::from(bits.trailing_zeros());
+                level -= 1;
+                if level == 0 {
+                    return Some(Chunk(index));
+                }
+                bits = $wait!(fabric.load_marked(level, index));
+            }
         }
-        if marked != 0 {
-            (index, bits) = (root, marked);
-        }
-    }
-    loop {
-        if !bits.is_power_of_two() {
-            return None;
-        }
-        index = index * 64 + u64::from(bits.trailing_zeros());
-        level -= 1;
-        if level == 0 {
-            return Some(Chunk(index));
-        }
-        bits = fabric.load_marked(level, index).await;
-    }
+    };
 }
+
+lone_chunk!(wait(async) lone_chunk);
+lone_chunk!(done() lone_chunk_now);
 
 /// Appends the chunks that may have bits in any of the own sets that a release looks at to `out`, in order.
 pub(crate) async fn scan<F: Fabric>(fabric: &F, out: &mut Vec<Chunk>) {

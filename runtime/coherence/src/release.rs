@@ -43,7 +43,9 @@ impl<F: Fabric> Coherence<F> {
     /// Publishes everything this process wrote so far.
     pub async fn release(&self) {
         if !self.nothing_to_publish() {
-            self.publish_all(drop).await;
+            if let Err(then) = self.try_release_lone(drop).await {
+                self.publish_all(then).await;
+            }
         } else if self.front.holds() && !self.fabric.fault(Fault::HeldBackForGood) {
             self.signature().publish(&self.fabric);
         }
@@ -54,8 +56,15 @@ impl<F: Fabric> Coherence<F> {
     pub async fn release_then<R>(&self, then: impl FnOnce(Told) -> R) -> R {
         match self.nothing_to_publish() {
             true => then(self.told()),
-            false => self.publish_all(then).await,
+            false => match self.try_release_lone(then).await {
+                Ok(result) => result,
+                Err(then) => self.publish_all(then).await,
+            },
         }
+    }
+
+    async fn try_release_lone<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
+        if F::AT_ONCE { self.release_lone_now(then) } else { self.release_lone(then).await }
     }
 
     /// Whether a release has nothing to do.
@@ -81,17 +90,12 @@ impl<F: Fabric> Coherence<F> {
         let held = fabric.begin_exclusive();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
         let mut progress = Progress { version: self.clock() + 1, run: None };
-        match marks::lone_chunk(fabric).await {
-            Some(chunk) => self.release_chunk(chunk, exclusive, &mut progress).await,
-            None => {
-                let mut chunks = std::mem::take(&mut Lent::new().chunks);
-                marks::scan(fabric, &mut chunks).await;
-                for chunk in chunks.drain(..) {
-                    self.release_chunk(chunk, exclusive, &mut progress).await;
-                }
-                Lent::new().chunks = chunks;
-            }
+        let mut chunks = std::mem::take(&mut Lent::new().chunks);
+        marks::scan(fabric, &mut chunks).await;
+        for chunk in chunks.drain(..) {
+            self.release_chunk(chunk, exclusive, &mut progress).await;
         }
+        Lent::new().chunks = chunks;
         let result = then(self.publish(&mut progress));
         if held {
             fabric.end_exclusive();
@@ -106,12 +110,6 @@ impl<F: Fabric> Coherence<F> {
         let mut read = marks::take_chunk(fabric, MarkKind::Read, chunk).await;
         let taken = marks::take_chunk(fabric, MarkKind::Taken, chunk).await;
         let mut todo = dirty | read | taken;
-        if read | taken == 0
-            && dirty.is_power_of_two()
-            && self.publish_lone(chunk.block(dirty.trailing_zeros()), exclusive, progress).await
-        {
-            return;
-        }
         if fabric.fault(Fault::IgnoreReadMarks) {
             read = 0;
         }

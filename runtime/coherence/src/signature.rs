@@ -17,7 +17,8 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
-use crate::types::{Block, Extent, Notice, Rank, Timestamp};
+use crate::told::{TAIL, Told};
+use crate::types::{Extent, Notice, Timestamp};
 
 /// Settlements after which no process's list can hold a notice any more (each list drops it after three).
 const FORGET_AFTER: u32 = 6;
@@ -72,6 +73,8 @@ pub(crate) struct Signature {
     held: Vec<Notice>,
     /// Notices appended to the list and not yet told of.
     unpublished: usize,
+    /// The last notices of the list.
+    told: Told,
 }
 
 impl Signature {
@@ -92,6 +95,7 @@ impl Signature {
             front: Arc::default(),
             held: Vec::with_capacity(MOST_HELD),
             unpublished: 0,
+            told: Told::default(),
         }
     }
 
@@ -204,9 +208,17 @@ impl Signature {
                 == (notice.writer, notice.wr_ts, notice.extent.first)
         {
             last.extent.count += notice.extent.count;
+            self.told.set_tail(1, *last);
         } else if notice.wr_ts > self.min_out {
             self.list(notice);
         }
+    }
+
+    /// Lists and publishes a notice of this process; returns how far this is published then.
+    pub(crate) fn publish_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) -> Told {
+        self.add_own(notice, fabric);
+        self.publish(fabric);
+        self.told()
     }
 
     /// Lists a peer's notice; joins it to the last one where that is the same version of the neighbouring blocks.
@@ -224,6 +236,7 @@ impl Signature {
             };
             self.seen.remove(last);
             *last = joined;
+            self.told.set_tail(1, joined);
             self.remember(joined);
             return;
         }
@@ -247,6 +260,7 @@ impl Signature {
         self.notices.push(notice);
         self.generations.push(self.generation);
         self.stale.push(false);
+        self.told.push(notice);
         self.unpublished += 1;
     }
 
@@ -313,6 +327,7 @@ impl Signature {
             self.notices.drain(..old);
             self.generations.drain(..old);
             self.stale.drain(..old);
+            self.told = self.last_told(self.notices.len());
             self.republish(fabric);
         }
     }
@@ -345,11 +360,14 @@ impl Signature {
     /// How far this is published.
     pub(crate) fn told(&self) -> Told {
         let length = self.notices.len() - self.unpublished;
+        let told = if self.unpublished == 0 { self.told } else { self.last_told(length) };
+        told.at(u64::from(self.sequence) << 32 | length as u64)
+    }
+
+    /// The last of the first `length` notices.
+    fn last_told(&self, length: usize) -> Told {
         let mut told = Told::default();
-        told.0[0] = u64::from(self.sequence) << 32 | length as u64;
-        for back in 1..=TAIL.min(length) {
-            told.set_tail(back, self.notices[length - back]);
-        }
+        self.notices[length.saturating_sub(TAIL)..length].iter().for_each(|notice| told.push(*notice));
         told
     }
 
@@ -395,6 +413,7 @@ impl Signature {
         // Neighbours are not what they were.
         self.stale.clear();
         self.stale.resize(self.notices.len(), false);
+        self.told = self.last_told(self.notices.len());
     }
 
     /// Drops notices until some room is free; returns the bound that covers them.
@@ -418,62 +437,10 @@ impl Signature {
     }
 }
 
-/// What whoever orders an acquire behind a release tells along with it: how far the signature was published, and its last notices, which often are all
-/// that the acquirer does not know. Five words that mean nothing to anybody else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Told(pub [u64; Told::WORDS]);
-
-/// Notices that are told along.
-pub(crate) const TAIL: usize = 2;
-const COUNT_SHIFT: u32 = 40;
-const WRITER_SHIFT: u32 = 48;
-
-/// A state word alone.
-impl From<u64> for Told {
-    fn from(state: u64) -> Told {
-        let mut told = Told::default();
-        told.0[0] = state;
-        told
-    }
-}
-
-impl Told {
-    /// Words.
-    pub const WORDS: usize = 1 + 2 * TAIL;
-
-    pub(crate) fn state(self) -> u64 {
-        self.0[0]
-    }
-
-    /// Notice number `back` from the end, from 1 on, if it is among those told.
-    pub(crate) fn tail(self, back: usize) -> Option<Notice> {
-        let [place, wr_ts] = *self.0[1..].chunks_exact(2).nth(back - 1)? else { return None };
-        let field = |shift: u32, bits: u32| place >> shift & ((1 << bits) - 1);
-        (wr_ts != 0).then(|| Notice {
-            writer: Rank(field(WRITER_SHIFT, 16) as u32),
-            extent: Extent::new(Block(field(0, COUNT_SHIFT)), field(COUNT_SHIFT, WRITER_SHIFT - COUNT_SHIFT)),
-            wr_ts,
-        })
-    }
-
-    fn set_tail(&mut self, back: usize, notice: Notice) {
-        let (first, count, writer) = (notice.extent.first.0, notice.extent.count, u64::from(notice.writer.0));
-        // What does not fit is not told.
-        if first >> COUNT_SHIFT == 0 && count >> (WRITER_SHIFT - COUNT_SHIFT) == 0 && writer >> 16 == 0 {
-            let place = first | count << COUNT_SHIFT | writer << WRITER_SHIFT;
-            self.0[2 * back - 1..=2 * back].copy_from_slice(&[place, notice.wr_ts]);
-        }
-    }
-}
-
-/// Splits a state word into sequence number and length.
-pub(crate) fn split_state(word: u64) -> (u32, u32) {
-    ((word >> 32) as u32, word as u32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::{Block, Rank};
 
     fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
         Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts }
@@ -568,19 +535,6 @@ mod tests {
             );
         }
         assert!(listed(&signature).iter().all(|n| n.wr_ts > bound));
-    }
-
-    #[test]
-    fn the_tail_is_told_as_far_as_it_fits() {
-        assert_eq!(Signature::new(4).told().tail(1), None);
-        let wide = Notice { writer: Rank(3), extent: Extent::new(Block(7), 256), wr_ts: 9 };
-        let far =
-            Notice { writer: Rank(1023), extent: Extent::new(Block((1 << 40) - 1), 255), wr_ts: u64::MAX };
-        let mut signature = with(8, &[notice(1, 4, 3), wide, far]);
-        assert_eq!((signature.told().state(), signature.told().tail(1)), (0, None), "nothing is published");
-        signature.unpublished = 0;
-        let told = signature.told();
-        assert_eq!((told.tail(1), told.tail(2), told.tail(3)), (Some(far), None, None));
     }
 
     #[test]

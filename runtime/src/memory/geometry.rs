@@ -349,7 +349,12 @@ impl Geometry {
     /// First address of a block.
     #[inline]
     pub fn address(&self, block: Block) -> usize {
-        let offset = self.data_offset(block);
+        self.address_at(self.data_offset(block))
+    }
+
+    /// Address of the data at a segment offset.
+    #[inline(always)]
+    pub fn address_at(&self, offset: usize) -> usize {
         if offset >= self.heap_offset {
             self.shape.region.start + (offset - self.heap_offset)
         } else {
@@ -373,7 +378,11 @@ impl Geometry {
         let heap = self.arena_bytes * self.shape.processes as usize;
         let in_region = offset - self.heap_offset;
         if in_region < heap {
-            Rank((in_region / self.arena_bytes) as u32)
+            // Divisions take longer than all else here.
+            match self.arena_bytes.is_power_of_two() {
+                true => Rank((in_region >> self.arena_bytes.trailing_zeros()) as u32),
+                false => Rank((in_region / self.arena_bytes) as u32),
+            }
         } else {
             Rank(((in_region - heap) / self.stacks_bytes) as u32)
         }

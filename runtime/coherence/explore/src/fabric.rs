@@ -124,9 +124,18 @@ impl ModelFabric {
 impl Fabric for ModelFabric {
     type Exclusive<T: Send + Debug> = Mutex<T>;
     type Guard<'a> = Guard<'a>;
+    type Place = (Rank, Block);
 
     fn rank(&self) -> Rank {
         Rank(self.process as u32)
+    }
+
+    fn place(&self, at: Rank, block: Block) -> (Rank, Block) {
+        (at, block)
+    }
+
+    fn named(&self, place: (Rank, Block)) -> (Rank, Block) {
+        place
     }
 
     fn size(&self) -> u32 {

@@ -140,9 +140,18 @@ impl SimFabric {
 impl Fabric for SimFabric {
     type Exclusive<T: Send + Debug> = Mutex<T>;
     type Guard<'a> = Guard<'a>;
+    type Place = (Rank, Block);
 
     fn rank(&self) -> Rank {
         Rank(self.me)
+    }
+
+    fn place(&self, at: Rank, block: Block) -> (Rank, Block) {
+        (at, block)
+    }
+
+    fn named(&self, place: (Rank, Block)) -> (Rank, Block) {
+        place
     }
 
     fn size(&self) -> u32 {

@@ -116,6 +116,7 @@ macro_rules! not_needed {
 impl Fabric for Bits {
     type Exclusive<T: Send + Debug> = std::sync::Mutex<T>;
     type Guard<'a> = ();
+    type Place = ();
 
     fn rank(&self) -> Rank {
         self.me
@@ -164,6 +165,8 @@ impl Fabric for Bits {
     }
 
     not_needed! {
+        fn place(Rank, Block);
+        fn named(()) -> (Rank, Block);
         fn size() -> u32;
         fn block_bytes(Block) -> usize;
         fn default_home(Block) -> Rank;

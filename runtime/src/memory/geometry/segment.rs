@@ -55,7 +55,7 @@ impl Geometry {
     /// Segment offset of the summary words of number `index` in a level from 1 on, one for each kind that has them.
     #[inline]
     pub fn summaries_offset(&self, level: u8, index: u64) -> usize {
-        self.summaries[level as usize] + index as usize * MarkKind::SUMMARISED * 8
+        self.summaries[level as usize % self.summaries.len()] + index as usize * MarkKind::SUMMARISED * 8
     }
 
     /// Number of levels of the bit sets.

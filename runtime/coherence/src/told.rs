@@ -1,0 +1,98 @@
+//! What is told of a signature along with what orders an acquire behind a release.
+
+use crate::types::{Block, Extent, Notice, Rank};
+
+/// What whoever orders an acquire behind a release tells along with it: how far the signature was published, and its last notices, which often are all
+/// that the acquirer does not know. Five words that mean nothing to anybody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Told(pub [u64; Told::WORDS]);
+
+/// Notices that are told along.
+pub(crate) const TAIL: usize = 2;
+const COUNT_SHIFT: u32 = 40;
+const WRITER_SHIFT: u32 = 48;
+
+/// A state word alone.
+impl From<u64> for Told {
+    fn from(state: u64) -> Told {
+        let mut told = Told::default();
+        told.0[0] = state;
+        told
+    }
+}
+
+impl Told {
+    /// Words.
+    pub const WORDS: usize = 1 + 2 * TAIL;
+
+    #[inline(always)]
+    pub(crate) fn state(self) -> u64 {
+        self.0[0]
+    }
+
+    /// Notice number `back` from the end, from 1 on, if it is among those told.
+    #[inline(always)]
+    pub(crate) fn tail(self, back: usize) -> Option<Notice> {
+        let [place, wr_ts] = *self.0[1..].chunks_exact(2).nth(back - 1)? else { return None };
+        let field = |shift: u32, bits: u32| place >> shift & ((1 << bits) - 1);
+        (wr_ts != 0).then(|| Notice {
+            writer: Rank(field(WRITER_SHIFT, 16) as u32),
+            extent: Extent::new(Block(field(0, COUNT_SHIFT)), field(COUNT_SHIFT, WRITER_SHIFT - COUNT_SHIFT)),
+            wr_ts,
+        })
+    }
+
+    /// Makes a notice number `back` from the end.
+    #[inline]
+    pub(crate) fn set_tail(&mut self, back: usize, notice: Notice) {
+        let (first, count, writer) = (notice.extent.first.0, notice.extent.count, u64::from(notice.writer.0));
+        let fits =
+            first >> COUNT_SHIFT == 0 && count >> (WRITER_SHIFT - COUNT_SHIFT) == 0 && writer >> 16 == 0;
+        let place = first | count << COUNT_SHIFT | writer << WRITER_SHIFT;
+        // What does not fit is not told.
+        let words = if fits { [place, notice.wr_ts] } else { [0; 2] };
+        self.0[2 * back - 1..=2 * back].copy_from_slice(&words);
+    }
+
+    /// A notice follows the last one.
+    #[inline]
+    pub(crate) fn push(&mut self, notice: Notice) {
+        self.0.copy_within(1..Told::WORDS - 2, 3);
+        self.set_tail(1, notice);
+    }
+
+    /// The same notices at another state of the signature.
+    #[inline]
+    pub(crate) fn at(mut self, state: u64) -> Told {
+        self.0[0] = state;
+        self
+    }
+}
+
+/// Splits a state word into sequence number and length.
+#[inline(always)]
+pub(crate) fn split_state(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_told_as_far_as_it_fits() {
+        assert_eq!(Told::default().tail(1), None);
+        let near = Notice { writer: Rank(1), extent: Extent::single(Block(4)), wr_ts: 3 };
+        let wide = Notice { writer: Rank(3), extent: Extent::new(Block(7), 256), wr_ts: 9 };
+        let far =
+            Notice { writer: Rank(1023), extent: Extent::new(Block((1 << 40) - 1), 255), wr_ts: u64::MAX };
+        let mut told = Told::default();
+        told.push(near);
+        assert_eq!((told.tail(1), told.tail(2)), (Some(near), None));
+        told.push(wide);
+        assert_eq!((told.tail(1), told.tail(2)), (None, Some(near)));
+        told.push(far);
+        let told = told.at(7);
+        assert_eq!((told.state(), told.tail(1), told.tail(2), told.tail(3)), (7, Some(far), None, None));
+    }
+}
