@@ -2,6 +2,7 @@
 // length} strings, no exceptions, no C++ types across the boundary. Nothing is decided here.
 #include "llvm-c/Core.h"
 #include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -264,6 +265,43 @@ unsigned dsm_shim_exact_exits(void *A, void *L) {
     ++Changed;
   }
   return Changed;
+}
+
+// States the conditions under which a loop is entered as assumptions in front of it, up to Max of them, as far as they are seen on the way up: from
+// blocks with one predecessor to that, from others to where the loop around them is entered. Returns how many there are.
+unsigned dsm_shim_state_guards(void *ManagerPtr, void *L, unsigned Max) {
+  BasicBlock *Front = loop(L)->getLoopPreheader();
+  if (!Front)
+    return 0;
+  Function &F = *Front->getParent();
+  auto &MAM = *static_cast<ModuleAnalysisManager *>(ManagerPtr);
+  auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(*F.getParent()).getManager();
+  auto &Known = FAM.getResult<AssumptionAnalysis>(F);
+  auto &LI = FAM.getResult<LoopAnalysis>(F);
+  unsigned Stated = 0, Steps = 0;
+  for (BasicBlock *B = Front, *Up; Stated < Max && Steps < 16; B = Up, ++Steps) {
+    Up = B->getSinglePredecessor();
+    if (Loop *Around = Up ? nullptr : LI.getLoopFor(B)) {
+      B = Around->getHeader();
+      Up = Around->getLoopPredecessor();
+    }
+    if (!Up)
+      break;
+    auto *Branch = dyn_cast<BranchInst>(Up->getTerminator());
+    auto *Compare = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
+    // What ends a loop that is passed says little about the next.
+    Loop *Passed = LI.getLoopFor(Up);
+    if (!Compare || !Compare->getOperand(0)->getType()->isIntegerTy() || (Passed && !Passed->contains(Front)))
+      continue;
+    IRBuilder<> Builder(Front->getTerminator());
+    Value *Holds = Compare;
+    if (Branch->getSuccessor(0) != B)
+      Holds = Builder.CreateICmp(Compare->getInversePredicate(), Compare->getOperand(0), Compare->getOperand(1));
+    if (auto *Assume = dyn_cast<AssumeInst>(Builder.CreateAssumption(Holds)))
+      Known.registerAssumption(Assume);
+    ++Stated;
+  }
+  return Stated;
 }
 
 // ---- scalar evolution: expressions are opaque and uniqued ----

@@ -62,8 +62,11 @@ fn run(module: Module, manager: Manager) -> bool {
         }
         report(&found, &plan, &options);
         remarks(&found, &plan);
-        if plan.checks_loops() {
-            totals.exits += analysis::exits::make_exact(&analyses, &found.loops, &options);
+        if analysis::guards::enabled(&options) {
+            for over in plan.checked_loops() {
+                totals.exits += analyses.exact_exits(found.loops[over]);
+                totals.guards += manager.state_guards(found.loops[over], analysis::guards::MAX_STATED);
+            }
         }
         if !plan.is_empty() || options.count {
             rewrite::function(module, &emitter, analyses, &found, &plan);

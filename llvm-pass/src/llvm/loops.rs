@@ -4,7 +4,7 @@ use std::os::raw::{c_int, c_uint};
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
-use super::{Analyses, Block, Expr, Raw, RawExpr, Value};
+use super::{Analyses, Block, Expr, Manager, Raw, RawExpr, Value};
 
 unsafe extern "C" {
     fn dsm_shim_loop_of(analyses: Raw, block: LLVMBasicBlockRef) -> Raw;
@@ -17,12 +17,21 @@ unsafe extern "C" {
     fn dsm_shim_loop_readers(a: Raw, l: Raw, store: LLVMValueRef, out: *mut LLVMValueRef, most: u32)
     -> c_int;
     fn dsm_shim_exact_exits(analyses: Raw, l: Raw) -> c_uint;
+    fn dsm_shim_state_guards(manager: Raw, l: Raw, most: c_uint) -> c_uint;
     fn dsm_shim_backedge_count(analyses: Raw, l: Raw) -> RawExpr;
 }
 
 /// A natural loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loop(pub(super) Raw);
+
+impl Manager {
+    /// States the conditions under which a loop is entered, at most `most` of them, as assumptions in its preheader; returns how many.
+    pub fn state_guards(self, l: Loop, most: u32) -> u64 {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_state_guards(self.0, l.0, most) }.into()
+    }
+}
 
 // Every call below passes live handles (module documentation of `llvm`), expressions of the same analyses, and
 // classes that the caller has established.

@@ -9,7 +9,7 @@ pub mod stack;
 pub mod version;
 pub mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::facts::{
     Access, Array, BlockId, Condition, ExprId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Object,
@@ -239,6 +239,8 @@ pub struct Counters {
     pub invariant: u64,
     /// Recurrences that were found not to wrap, by the language.
     pub linear: u64,
+    /// Conditions under which loops are entered, stated once more as assumptions.
+    pub guards: u64,
     /// Comparisons that end a loop and became tests for equality.
     pub exits: u64,
     /// Not checked, by reason.
@@ -396,9 +398,9 @@ impl FunctionPlan {
         totals.stack_slots += (self.stack.slots.len() + self.stack.dynamic.len()) as u64;
     }
 
-    /// True if something is put in front of a loop.
-    pub fn checks_loops(&self) -> bool {
-        !self.loop_checks.is_empty() || !self.readies.is_empty()
+    /// The loops that something is put in front of.
+    pub fn checked_loops(&self) -> BTreeSet<LoopId> {
+        self.loop_checks.iter().map(|c| c.over).chain(self.versions.iter().map(|v| v.over)).collect()
     }
 
     /// True if the function stays as it is.

@@ -206,8 +206,8 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", taken out of loops before {}, recurrences without wrapping {}, exact exits {}",
-            self.invariant, self.linear, self.exits
+            ", taken out of loops before {}, recurrences without wrapping {}, guards stated {}, exact exits {}",
+            self.invariant, self.linear, self.guards, self.exits
         )?;
         write!(
             f,

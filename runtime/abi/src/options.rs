@@ -8,7 +8,7 @@ pub const SWITCHES: &[&str] = &[
     "private",
     "invariant",
     "linear",
-    "exits",
+    "guards",
     "merge",
     "available",
     "hoist",
