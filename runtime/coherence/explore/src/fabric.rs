@@ -168,6 +168,7 @@ impl Fabric for ModelFabric {
             match word {
                 Word::Link(_) => w.count_hop(loc),
                 Word::Records(_) => {}
+                Word::LogState => w.learn(at.0 as usize),
                 _ => w.end_chase(),
             }
             w.note_loc(loc, |name| format!("load {name} at p{}: {value:#x}", at.0));

@@ -118,20 +118,15 @@ fn shape(args: &[String], blocks: usize) -> ExitCode {
     let program =
         Rc::new(Program::parse(threads.len(), blocks, bytes, &threads).notices(2).short().closing_in_order());
     let start = Instant::now();
-    let most = args[1].strip_prefix("runs=").map_or(Some(usize::MAX), |n| n.parse().ok());
-    if args[1] == "all" || (most.is_some() && args[1].contains('=')) {
-        return match orders::search(&program, most.unwrap_or(usize::MAX)) {
-            Ok(found) => {
-                println!("{found}, {:.1} s", start.elapsed().as_secs_f64());
-                ExitCode::SUCCESS
-            }
-            Err(failure) => {
-                println!("{}", failure.account());
-                ExitCode::FAILURE
-            }
-        };
-    }
-    match exhaustive::search(&program, limits(delays, 100_000_000)) {
+    let most = match args[1].strip_prefix("runs=") {
+        Some(number) => number.parse().ok(),
+        None => (args[1] == "all").then_some(usize::MAX),
+    };
+    let found = match most {
+        Some(most) => orders::search(&program, most),
+        None => exhaustive::search(&program, limits(delays, 100_000_000)),
+    };
+    match found {
         Ok(covered) => println!("{covered}, {:.1} s", start.elapsed().as_secs_f64()),
         Err(failure) => {
             println!("{}", failure.account());

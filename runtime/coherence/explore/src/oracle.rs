@@ -24,11 +24,14 @@ impl Clocks {
         self.0.is_empty()
     }
 
-    /// Learns what another knows.
-    pub fn join(&mut self, other: &Clocks) {
+    /// Learns what another knows. Whether that is news.
+    pub fn join(&mut self, other: &Clocks) -> bool {
+        let mut news = false;
         for (a, b) in self.0.iter_mut().zip(&other.0) {
+            news |= *a < *b;
             *a = (*a).max(*b);
         }
+        news
     }
 
     /// Digest.
@@ -71,6 +74,8 @@ struct Byte {
 #[derive(Clone, Debug)]
 pub struct Oracle {
     clocks: Vec<Clocks>,
+    /// Whether each thread did anything in its epoch.
+    used: Vec<bool>,
     bytes: Vec<Byte>,
 }
 
@@ -94,12 +99,14 @@ impl Oracle {
             additions: Vec::new(),
             seen: vec![0; threads],
         };
-        Oracle { clocks, bytes: roles.iter().map(byte).collect() }
+        Oracle { clocks, used: vec![false; threads], bytes: roles.iter().map(byte).collect() }
     }
 
-    /// What a thread knows.
-    pub fn clocks(&self, thread: usize) -> &Clocks {
-        &self.clocks[thread]
+    /// What a thread knows, and has done.
+    pub fn clocks(&self, thread: usize) -> Clocks {
+        let mut clocks = self.clocks[thread].clone();
+        clocks.0[thread] -= u32::from(!self.used[thread]);
+        clocks
     }
 
     /// A thread learns.
@@ -109,7 +116,13 @@ impl Oracle {
 
     /// A thread begins an epoch: what it does from now on is not in what it has given away.
     pub fn tick(&mut self, thread: usize) {
-        self.clocks[thread].0[thread] += 1;
+        self.clocks[thread].0[thread] += u32::from(std::mem::take(&mut self.used[thread]));
+    }
+
+    /// The epoch in which a thread does something.
+    fn epoch(&mut self, thread: usize) -> u32 {
+        self.used[thread] = true;
+        self.clocks[thread].0[thread]
     }
 
     fn knows(&self, thread: usize, writer: usize, epoch: u32) -> bool {
@@ -126,7 +139,7 @@ impl Oracle {
                 return Err(format!("the program has a data race: thread {thread} writes byte {addr}"));
             }
         }
-        let epoch = self.clocks[thread].0[thread];
+        let epoch = self.epoch(thread);
         let byte = &mut self.bytes[addr];
         (byte.value, byte.writer, byte.epoch) = (value, thread, epoch);
         Ok(())
@@ -136,7 +149,6 @@ impl Oracle {
     pub fn read(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
         let byte = &self.bytes[addr];
         let known = self.knows(thread, byte.writer, byte.epoch);
-        let epoch = self.clocks[thread].0[thread];
         match byte.role {
             Use::Plain | Use::Flag if known && value != byte.value => {
                 return Err(format!(
@@ -153,7 +165,9 @@ impl Oracle {
             }
             _ => {}
         }
-        self.bytes[addr].reads[thread] = epoch;
+        if byte.role == Use::Plain {
+            self.bytes[addr].reads[thread] = self.epoch(thread);
+        }
         Ok(())
     }
 
@@ -168,8 +182,9 @@ impl Oracle {
             ));
         }
         byte.found.push(old);
-        byte.additions.push((thread, self.clocks[thread].0[thread]));
         byte.seen[thread] = byte.value;
+        let epoch = self.epoch(thread);
+        self.bytes[addr].additions.push((thread, epoch));
         Ok(())
     }
 
@@ -195,8 +210,9 @@ impl Oracle {
 
     /// Digest.
     pub fn digest(&self, d: &mut Digest) {
-        for c in &self.clocks {
+        for (c, used) in self.clocks.iter().zip(&self.used) {
             c.digest(d);
+            d.add(u64::from(*used));
         }
         for b in &self.bytes {
             d.add(u64::from(b.value) | (b.writer as u64) << 8 | u64::from(b.epoch) << 16);

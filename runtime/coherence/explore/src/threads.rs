@@ -56,9 +56,9 @@ impl ThreadCode {
                 Op::Atomic { addr } => self.atomic(addr).await,
                 Op::Look { addr } => self.look(addr).await,
                 Op::SetFlag { addr, value } => {
-                    self.flush().await;
+                    self.flush(0).await;
                     self.write(addr, 1, value, false).await;
-                    self.flush().await;
+                    self.flush(1 << 32).await;
                     let mut w = self.world.borrow_mut();
                     let flags = w.sync.flags;
                     w.access(Thing::Flags, true, flags);
@@ -142,6 +142,7 @@ impl ThreadCode {
 
     async fn read(&self, addr: usize, len: usize) {
         self.make_readable(addr, len).await;
+        self.forget(1 << 16);
         for a in addr..addr + len {
             self.window().await;
             let mut w = self.world.borrow_mut();
@@ -170,6 +171,7 @@ impl ThreadCode {
 
     async fn write(&self, addr: usize, len: usize, value: u8, all: bool) {
         self.make_writable(addr, len, all).await;
+        self.forget(2 << 16);
         for a in addr..addr + len {
             self.window().await;
             let mut w = self.world.borrow_mut();
@@ -278,8 +280,8 @@ impl ThreadCode {
         w.drain(w.current, true);
         w.take_mutex();
         w.visible = true;
-        w.access(Thing::Published(self.process()), true, 0);
-        w.sync.published[self.process()].join(w.oracle.clocks(self.thread));
+        let news = w.sync.published[self.process()].join(&w.oracle.clocks(self.thread));
+        w.access(Thing::Published(self.process()), news, 0);
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
@@ -290,24 +292,17 @@ impl ThreadCode {
             self.world.borrow_mut().visible = true;
             return self.learn(&known);
         }
-        pause(&self.world, Wait::Ready).await;
-        let known = {
-            let mut w = self.world.borrow_mut();
-            w.visible = true;
-            w.note(|| format!("acquire from p{process}"));
-            // What the process publishes after its signal need not be taken in; what the signal orders comes with it.
-            if state.is_none() {
-                w.access(Thing::Published(process), false, 0);
-            }
-            state.is_none().then(|| w.sync.published[process].clone())
+        self.world.borrow_mut().note(|| format!("acquire from p{process}"));
+        // What the process publishes after its signal need not be taken in; what the signal orders comes with it.
+        let Some(state) = state else {
+            self.world.borrow_mut().threads[self.thread].acquires = Some(process);
+            self.protocol.acquire_from(Rank(process as u32)).await;
+            let known = self.world.borrow_mut().threads[self.thread].learned.take();
+            return self.learn(&known.expect("an acquire looks at the peer's signature"));
         };
-        match state {
-            Some(state) => self.protocol.acquire_told(Rank(process as u32), state).await,
-            None => self.protocol.acquire_from(Rank(process as u32)).await,
-        }
-        if let Some(known) = known {
-            self.learn(&known);
-        }
+        pause(&self.world, Wait::Ready).await;
+        self.world.borrow_mut().visible = true;
+        self.protocol.acquire_told(Rank(process as u32), state).await;
     }
 
     fn learn(&self, clocks: &Clocks) {
@@ -330,6 +325,8 @@ impl ThreadCode {
         if let Some((last, state)) = last {
             self.acquire_from(last, Some(state)).await;
         }
+        // The lock that is held tells of the clocks too.
+        self.forget(1);
         self.learn(&clocks);
         self.enter_user().await;
     }
@@ -341,7 +338,7 @@ impl ThreadCode {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
             w.take_mutex();
-            w.sync.hand_over(lock, (self.process(), told), w.oracle.clocks(self.thread));
+            w.sync.hand_over(lock, (self.process(), told), &w.oracle.clocks(self.thread));
             let loc = w.layout.hand_over();
             w.own_write(loc, lock as u64);
         };
@@ -352,12 +349,15 @@ impl ThreadCode {
         self.enter_user().await;
     }
 
-    async fn flush(&self) {
+    /// `place`: where in its operation.
+    async fn flush(&self, place: u64) {
         self.leave_user();
         self.release().await;
         self.tick();
+        self.forget(place | 1);
         for process in 0..self.program.processes {
             self.acquire_from(process, None).await;
+            self.forget(place | (2 + process as u64));
         }
         self.enter_user().await;
     }
@@ -365,16 +365,17 @@ impl ThreadCode {
     async fn wait_flag(&self, addr: usize, value: u8) {
         loop {
             let flags = self.flags();
-            self.flush().await;
+            let place = flags << 32;
+            self.flush(place).await;
             self.make_readable(addr, 1).await;
+            self.forget(place | 1 << 16);
             self.window().await;
             let found = {
                 let mut w = self.world.borrow_mut();
                 let found = load(&mut w, addr);
                 w.note(|| format!("poll flag {addr}: {found:#04x}"));
-                let thread = self.thread;
-                w.access(Thing::Byte(addr), false, 0);
-                let judged = w.oracle.read(thread, addr, found);
+                // No access that the judge's order of things depends on: a flag that is not known to be set may look either way.
+                let judged = w.oracle.read(self.thread, addr, found);
                 fail_if(&mut w, judged);
                 found
             };
@@ -382,13 +383,14 @@ impl ThreadCode {
                 break;
             }
             // Polls again once another flag is set.
+            self.forget(place | 2 << 16);
             self.leave_user();
             pause(&self.world, Wait::Flagged(flags)).await;
             self.flags();
             self.world.borrow_mut().visible = true;
             self.enter_user().await;
         }
-        self.flush().await;
+        self.flush(1 << 63).await;
     }
 
     /// Flags set so far.
@@ -405,7 +407,7 @@ impl ThreadCode {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
             w.visible = true;
-            w.sync.bring(meeting, w.oracle.clocks(self.thread));
+            w.sync.bring(meeting, &w.oracle.clocks(self.thread));
             w.sync.arrive_local(self.process())
         };
         if arrived == self.program.threads as u32 {

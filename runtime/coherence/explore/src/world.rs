@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use crate::hash::Digest;
 use crate::layout::{Class, Layout, Loc};
 use crate::model_sync::SyncState;
-use crate::oracle::Oracle;
+use crate::oracle::{Clocks, Oracle};
 
 /// One process.
 #[derive(Debug)]
@@ -76,8 +76,10 @@ pub struct Thread {
     pub history: u64,
     /// Consecutive link loads of one block, with the number of changes to that block's links when they began.
     pub hops: (Loc, u32, u64),
-    /// Writes posted so far.
-    pub posted: u32,
+    /// Process whose signature it is about to look at: what that had published by then it has to know afterwards.
+    pub acquires: Option<usize>,
+    /// What that was.
+    pub learned: Option<Clocks>,
     /// Target and number of those that no flush has waited for.
     pub unflushed: Vec<(usize, u32)>,
 }
@@ -85,7 +87,7 @@ pub struct Thread {
 /// A posted write.
 #[derive(Clone, Copy, Debug)]
 pub struct Post {
-    /// Unique in a run, and the same in all runs where its thread has done the same.
+    /// Unique among those that no flush has waited for, and the same in all runs where its thread has done the same.
     pub number: u32,
     /// Who posted.
     pub from: usize,
@@ -205,7 +207,8 @@ impl World {
                     operation: 0,
                     history: 0,
                     hops: (Loc::MAX, 0, 0),
-                    posted: 0,
+                    acquires: None,
+                    learned: None,
                     unflushed: Vec::new(),
                 })
                 .collect(),
@@ -349,9 +352,9 @@ impl World {
         }
         *cell = value;
         if loc == self.layout.hand_over() {
-            self.access(Thing::Published(process), true, 0);
+            let news = self.sync.give_lock(value as usize);
+            self.access(Thing::Published(process), news, 0);
             self.access(Thing::Lock(value as usize), true, 1);
-            self.sync.give_lock(value as usize);
         }
     }
 
@@ -404,11 +407,23 @@ impl World {
             return self.write(to, loc, value);
         }
         let thread = &mut self.threads[self.current];
-        let number = (self.current as u32) << 16 | thread.posted;
-        thread.posted += 1;
+        let taken = |slot: &u32| thread.unflushed.iter().any(|(_, number)| number & 0xffff == *slot);
+        let slot = (0..).find(|slot| !taken(slot)).expect("few are under way");
+        let number = (self.current as u32) << 16 | slot;
         thread.unflushed.push((to, number));
         self.access(Thing::Post(number), true, 0);
         self.posts.push(Post { number, from, to, loc, value });
+    }
+
+    /// The running thread looks at the state of a process's signature.
+    pub fn learn(&mut self, process: usize) {
+        self.end_chase();
+        if self.threads[self.current].acquires == Some(process) {
+            self.access(Thing::Published(process), false, 0);
+            let thread = &mut self.threads[self.current];
+            thread.acquires = None;
+            thread.learned = Some(self.sync.published[process].clone());
+        }
     }
 
     /// A flush of the running thread comes after all that it has posted to a process.
@@ -564,11 +579,21 @@ impl World {
                 d.add(u64::from(*loc) << 48 ^ value);
             }
             d.add(u64::MAX);
+            if let Some(learned) = &t.learned {
+                learned.digest(d);
+            }
+            for (to, number) in &t.unflushed {
+                d.add((*to as u64) << 32 | u64::from(*number));
+            }
+            let (loc, hops, changes) = t.hops;
+            if loc != Loc::MAX {
+                d.add(u64::from(hops) << 32 | (self.link_changes - changes));
+            }
         }
         let mut posts = 0u64;
         for p in &self.posts {
             posts = posts.wrapping_add(crate::hash::mix(
-                (p.from << 8 | p.to) as u64 ^ u64::from(p.loc) << 16,
+                (p.from << 8 | p.to) as u64 ^ u64::from(p.loc) << 16 ^ u64::from(p.number) << 32,
                 p.value,
             ));
         }

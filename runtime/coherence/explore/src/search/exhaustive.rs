@@ -7,11 +7,10 @@
 //! With a bound on delays, only schedules that leave the default order (the running thread first, stores as late as possible) at most so
 //! often are searched.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::Failure;
+use super::{Coverage, Failure};
 use crate::program::Program;
 use crate::run::Run;
 use crate::world::Choice;
@@ -23,26 +22,6 @@ pub struct Limits {
     pub delays: Option<u8>,
     /// States after which the search gives up.
     pub states: usize,
-}
-
-/// What a search covered.
-#[derive(Clone, Debug, Default)]
-pub struct Coverage {
-    /// Different states met.
-    pub states: usize,
-    /// Runs from the start.
-    pub runs: usize,
-    /// Whether nothing was left out.
-    pub complete: bool,
-    /// What memory can be like when all operations have ended; only of programs whose closing is in order.
-    pub ends: HashSet<u64>,
-}
-
-impl fmt::Display for Coverage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = if self.complete { "complete" } else { "given up" };
-        write!(f, "{} states, {} runs, {} ends, {all}", self.states, self.runs, self.ends.len())
-    }
 }
 
 struct Frame {

@@ -4,11 +4,33 @@ pub mod exhaustive;
 pub mod orders;
 pub mod random;
 
+use std::collections::HashSet;
+use std::fmt;
 use std::rc::Rc;
 
 use crate::program::Program;
 use crate::run::Run;
 use crate::world::Choice;
+
+/// What a search of all schedules covered.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    /// Different states met.
+    pub states: usize,
+    /// Runs from the start.
+    pub runs: usize,
+    /// Whether nothing was left out.
+    pub complete: bool,
+    /// What memory can be like when all operations have ended; only of programs whose closing is in order.
+    pub ends: HashSet<u64>,
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = if self.complete { "complete" } else { "given up" };
+        write!(f, "{} states, {} runs, {} ends, {all}", self.states, self.runs, self.ends.len())
+    }
+}
 
 /// A failed run, with what is needed to see it again.
 #[derive(Debug)]

@@ -1,73 +1,32 @@
 //! All schedules of a program that differ in more than the order of independent steps: dynamic partial-order reduction with source sets and sleep
-//! sets (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014). No states are kept, so memory does not bound the search.
+//! sets (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014), which enters no state twice (Yang, Chen, Gopalakrishnan, Kirby, SPIN 2008).
 //!
 //! Steps are independent if they touch nothing in common that one of them changes. Each order of the dependent steps is run once: after a step the
 //! search looks for earlier ones that could as well have come after it, and puts what has to come first instead on the list of what to try there.
 //! What was tried already *sleeps* until something happens that it depends on.
+//!
+//! A state is left behind with all that was done from there on, and what slept there. Who comes back, with no less asleep, would do the same again: instead, all of
+//! that is looked at as if it were done now, for earlier steps that could come after it.
 //!
 //! A posted write is a thread of one step, its placement, which follows its post and comes before the flush that waits for it. A step that had to wait is not tried before the
 //! one that ended the wait, but before earlier ones that touch the same.
 //!
 //! Only for processes of one thread, whose stores become visible with their next step.
 
+mod past;
+mod steps;
+
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 
-use super::Failure;
+use super::{Coverage, Failure};
 use crate::hash::Digest;
 use crate::program::{Closing, Memory, Program};
 use crate::run::Run;
 use crate::world::{Access, Choice, Thing, Wait};
-
-/// What a search covered.
-#[derive(Clone, Debug, Default)]
-pub struct Orders {
-    /// Orders of dependent steps.
-    pub orders: usize,
-    /// Runs that were given up since all that could follow was tried elsewhere.
-    pub cut: usize,
-    /// Whether nothing was left out.
-    pub complete: bool,
-    /// What memory can be like when all operations have ended.
-    pub ends: HashSet<u64>,
-}
-
-impl fmt::Display for Orders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = if self.complete { "complete" } else { "given up" };
-        write!(f, "{} orders, {} runs cut, {} ends, {all}", self.orders, self.cut, self.ends.len())
-    }
-}
-
-/// A set of steps, by their numbers in the run.
-#[derive(Clone, Debug, Default)]
-struct Steps(Vec<u64>);
-
-impl Steps {
-    fn insert(&mut self, step: usize) {
-        if self.0.len() <= step / 64 {
-            self.0.resize(step / 64 + 1, 0);
-        }
-        self.0[step / 64] |= 1 << (step % 64);
-    }
-
-    fn contains(&self, step: usize) -> bool {
-        self.0.get(step / 64).is_some_and(|word| word >> (step % 64) & 1 != 0)
-    }
-
-    fn join(&mut self, other: &Steps) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
-    }
-
-    fn meets(&self, other: &Steps) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
-    }
-}
+use past::{Deed, Past, State, actor};
+use steps::Steps;
 
 /// A step of the run.
 #[derive(Debug)]
@@ -87,6 +46,23 @@ struct Frame {
     /// What is to be tried, or was.
     wanted: Vec<Choice>,
     step: Option<Step>,
+    /// `None`: it is not remembered.
+    state: Option<State>,
+    /// The deeds from here on.
+    future: Steps,
+}
+
+impl Frame {
+    /// One of these should be tried here.
+    fn want_one_of(&mut self, first: &[Choice]) {
+        if first.iter().any(|choice| self.wanted.contains(choice)) {
+            return;
+        }
+        match first.iter().find(|choice| self.enabled.contains(choice)) {
+            Some(choice) => self.wanted.push(*choice),
+            None => self.wanted.clone_from(&self.enabled),
+        }
+    }
 }
 
 /// An access of a step of the run.
@@ -102,6 +78,7 @@ struct Search {
     touches: HashMap<Thing, Vec<Touch>, BuildHasherDefault<Digest>>,
     /// Steps of each thread.
     done: Vec<Vec<usize>>,
+    past: Past,
 }
 
 fn conflict(a: &[Access], b: &[Access]) -> bool {
@@ -169,6 +146,13 @@ impl Search {
                 before.insert(*step);
             }
         }
+        for access in accesses.iter() {
+            let relevant = was_enabled(choice, wait, &Access { write: true, ..*access }).is_some();
+            let wait = if relevant { wait } else { Wait::Ready };
+            let deed = Deed { actor: actor(choice), wait, to: access.to, write: access.write };
+            let deed = self.past.number(&deed);
+            self.frames[number].future.insert(deed);
+        }
         self.frames[number].step = Some(Step { choice, accesses, before });
         let mut covered = past;
         for earlier in conflicts.into_iter().rev() {
@@ -181,28 +165,96 @@ impl Search {
             }
             covered.join(&self.step(earlier).before);
             covered.insert(earlier);
+            if std::env::var("RACES").is_ok() {
+                let w = run.world.borrow();
+                let a = self.step(earlier);
+                let b = self.step(number);
+                let names: Vec<String> = a
+                    .accesses
+                    .iter()
+                    .filter_map(|x| {
+                        b.accesses.iter().find(|y| x.to == y.to && (x.write || y.write)).map(|y| match x.to {
+                            Thing::Cell(p, l) => format!(
+                                "{}@{p} {}{}",
+                                w.layout.name(l),
+                                if x.write { "w" } else { "r" },
+                                if y.write { "w" } else { "r" }
+                            ),
+                            other => format!("{other:?}"),
+                        })
+                    })
+                    .collect();
+                println!("RACE {:?} {:?} {}", a.choice, b.choice, names.join(","));
+            }
             self.want(earlier, number);
         }
     }
 
-    /// A step should also be tried before an earlier one: what has to be taken there instead.
+    /// A step should also be tried before an earlier one.
     fn want(&mut self, earlier: usize, step: usize) {
+        let first = self.first_without(earlier, Some(step));
+        self.frames[earlier].want_one_of(&first);
+    }
+
+    /// What can come first of the steps that do not depend on an earlier one, up to `last` and with it, or all.
+    fn first_without(&self, earlier: usize, last: Option<usize>) -> Vec<Choice> {
         let mut others = Steps::default();
         let mut first = Vec::new();
-        for k in (earlier + 1..step).filter(|k| !self.step(*k).before.contains(earlier)).chain([step]) {
+        let end = last.unwrap_or(self.frames.len());
+        for k in (earlier + 1..end).filter(|k| !self.step(*k).before.contains(earlier)).chain(last) {
             if !self.step(k).before.meets(&others) {
                 first.push(self.step(k).choice);
             }
             others.insert(k);
         }
+        first
+    }
+
+    /// Comes to a state from where everything was tried: what was done from there on should also be tried before steps on the way here.
+    fn meet(&mut self, future: &Steps) {
+        let (mut earlier, mut actors) = (HashSet::new(), HashSet::new());
+        for deed in self.past.deeds(future) {
+            actors.insert(deed.actor);
+            let mut covered = Steps::default();
+            if let Choice::Run(t) = deed.actor
+                && let Some(last) = self.done[t].last()
+            {
+                covered.join(&self.step(*last).before);
+                covered.insert(*last);
+            }
+            let wakes =
+                |change: &Access| change.write && was_enabled(deed.actor, deed.wait, change) == Some(false);
+            for touch in self.touches.get(&deed.to).into_iter().flatten().rev() {
+                let step = self.step(touch.step);
+                let dependent = (touch.write || deed.write) && actor(step.choice) != deed.actor;
+                if dependent && !covered.contains(touch.step) && !step.accesses.iter().any(wakes) {
+                    covered.join(&step.before);
+                    covered.insert(touch.step);
+                    earlier.insert(touch.step);
+                }
+            }
+        }
+        for step in earlier {
+            self.want_any(step, &actors);
+        }
+        self.frames.last_mut().expect("a step led here").future.join(future);
+    }
+
+    /// Something that comes after the last step, of one of the actors, should also be tried before an earlier one.
+    fn want_any(&mut self, earlier: usize, actors: &HashSet<Choice>) {
+        let first = self.first_without(earlier, None);
+        let own = actor(self.step(earlier).choice);
         let frame = &mut self.frames[earlier];
-        if first.iter().any(|choice| frame.wanted.contains(choice)) {
-            return;
+        if !first.is_empty() {
+            return frame.want_one_of(&first);
         }
-        match first.iter().find(|choice| frame.enabled.contains(choice)) {
-            Some(choice) => frame.wanted.push(*choice),
-            None => frame.wanted.clone_from(&frame.enabled),
-        }
+        // Everything on the way here depends on that step: then what comes first is one of what comes later.
+        let later = |choice: &&Choice| actor(**choice) != own && actors.contains(&actor(**choice));
+        let wanted: Vec<Choice> = frame.enabled.iter().filter(later).copied().collect();
+        let wanted = if wanted.is_empty() { &frame.enabled } else { &wanted };
+        frame.wanted.extend(
+            wanted.iter().filter(|choice| !frame.wanted.contains(choice)).copied().collect::<Vec<_>>(),
+        );
     }
 
     /// What sleeps behind the last frame's step.
@@ -213,6 +265,44 @@ impl Search {
             *choice != step.choice && !conflict(accesses, &step.accesses)
         };
         frame.sleep.iter().filter(stays).cloned().collect()
+    }
+
+    /// Takes a step that is worth while, if there is one. `choices` becomes what there is.
+    fn advance(&mut self, run: &mut Run, choices: &mut Vec<Choice>) -> bool {
+        run.choices(choices);
+        if run.finished(choices) {
+            return false;
+        }
+        // Memory settles before the meetings at the end.
+        if run.world.borrow().closing() {
+            choices.retain(|choice| !matches!(choice, Choice::Run(_)));
+        }
+        let mut sleep = self.asleep();
+        let mut state = None;
+        if choices.len() > 1 {
+            let digest = run.digest();
+            let mut asleep = sleep.iter().map(|(choice, _)| *choice).collect();
+            if let Some(future) = self.past.future(digest, &mut asleep) {
+                self.meet(&future);
+                return false;
+            }
+            sleep.retain(|(choice, _)| asleep.contains(choice));
+            state = Some(State { digest, asleep: asleep.into() });
+        }
+        let Some(choice) = choices.iter().find(|c| !sleep.iter().any(|(s, _)| s == *c)).copied() else {
+            return false;
+        };
+        let wanted = vec![choice];
+        self.frames.push(Frame {
+            enabled: choices.clone(),
+            sleep,
+            wanted,
+            step: None,
+            state,
+            future: Steps::default(),
+        });
+        self.take(run, choice);
+        true
     }
 
     /// Goes back to the last state where something is left to try, and returns what.
@@ -233,7 +323,13 @@ impl Search {
             if let Some(choice) = left {
                 return Some(*choice);
             }
-            self.frames.pop();
+            let frame = self.frames.pop().expect("looked at above");
+            if let Some(state) = frame.state {
+                self.past.leave(state, &frame.future);
+            }
+            if let Some(parent) = self.frames.last_mut() {
+                parent.future.join(&frame.future);
+            }
         }
         None
     }
@@ -243,10 +339,11 @@ impl Search {
 ///
 /// # Panics
 /// Unless stores become visible promptly, meetings at the end are in order and processes have one thread.
-pub fn search(program: &Rc<Program>, most: usize) -> Result<Orders, Failure> {
+pub fn search(program: &Rc<Program>, most: usize) -> Result<Coverage, Failure> {
     assert!(program.threads == 1 && program.memory == Memory::Prompt && program.closing == Closing::InOrder);
     let mut search = Search { done: vec![Vec::new(); program.processes], ..Search::default() };
-    let mut found = Orders::default();
+    let mut found = Coverage::default();
+    let mut ended = HashSet::new();
     let mut choices = Vec::new();
     let mut next = None;
     loop {
@@ -259,43 +356,22 @@ pub fn search(program: &Rc<Program>, most: usize) -> Result<Orders, Failure> {
         if let Some(choice) = next {
             search.take(&mut run, choice);
         }
-        let mut cut = false;
-        loop {
-            run.choices(&mut choices);
-            if run.finished(&choices) {
-                break;
-            }
-            let closing = run.world.borrow().closing();
-            // Memory settles before the meetings at the end.
-            if closing {
-                choices.retain(|choice| !matches!(choice, Choice::Run(_)));
-            }
-            if closing && choices.is_empty() {
-                found.ends.insert(run.world.borrow().end());
-                run.world.borrow_mut().recording = false;
-                finish(&mut run, &mut choices);
-                break;
-            }
-            let sleep = search.asleep();
-            let Some(choice) = choices.iter().find(|c| !sleep.iter().any(|(s, _)| s == *c)).copied() else {
-                cut = true;
-                break;
-            };
-            search.frames.push(Frame { enabled: choices.clone(), sleep, wanted: vec![choice], step: None });
-            search.take(&mut run, choice);
+        while search.advance(&mut run, &mut choices) {}
+        let closed = run.world.borrow().closing() && choices.is_empty() && run.failure().is_none();
+        if closed && ended.insert(run.digest()) {
+            found.ends.insert(run.world.borrow().end());
+            run.world.borrow_mut().recording = false;
+            finish(&mut run, &mut choices);
         }
         if let Some(why) = run.failure() {
             let schedule = (0..search.frames.len()).map(|number| search.step(number).choice).collect();
             return Err(Failure { why, program: program.clone(), schedule });
         }
-        found.orders += usize::from(!cut);
-        found.cut += usize::from(cut);
-        if found.orders + found.cut >= most {
-            return Ok(found);
-        }
+        found.runs += 1;
         next = search.back();
-        if next.is_none() {
-            found.complete = true;
+        found.states = search.past.states();
+        found.complete = next.is_none();
+        if found.complete || found.runs >= most {
             return Ok(found);
         }
     }
