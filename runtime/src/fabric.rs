@@ -19,7 +19,7 @@ use dsm_comm::shm::{View, Views};
 
 use crate::alone;
 use crate::guard;
-use crate::memory::geometry::{Geometry, NOTICE_BYTES};
+use crate::memory::geometry::{Geometry, MARK_LEVELS, NOTICE_BYTES};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
 use crate::process;
@@ -37,6 +37,10 @@ pub struct ShmFabric {
     rank: u32,
     /// The own segment.
     own: View,
+    /// Its bit sets, by kind.
+    marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
+    /// Their summaries by level, those of all kinds side by side.
+    summaries: [&'static [[AtomicU64; MarkKind::SUMMARISED]]; MARK_LEVELS],
     twins: TwinPages,
     stripes: Box<[CachePadded<alone::Lock>]>,
     gates: [CachePadded<alone::Lock>; 2],
@@ -106,6 +110,13 @@ fn fence_behind_atomic() {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
+/// Runs a protocol function that is no future.
+#[inline(always)]
+pub fn run_at_once<R>(function: impl FnOnce() -> R) -> R {
+    process::assert_of_job();
+    alone::inside(function)
+}
+
 /// Runs a protocol function to its end on this thread.
 #[inline(always)]
 pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
@@ -120,12 +131,23 @@ pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
 impl ShmFabric {
     /// The world of process `rank`.
     pub fn new(geometry: &'static Geometry, table: StateTable, views: Views, rank: u32) -> Self {
+        let own = views.view(rank);
+        let summaries = |level: usize| match level < usize::from(geometry.mark_levels()) && level > 0 {
+            true => {
+                let words = geometry.mark_words(level) as usize * MarkKind::SUMMARISED;
+                own.words(geometry.summaries_offset(level as u8, 0), words).as_chunks().0
+            }
+            false => &[][..],
+        };
         ShmFabric {
             geometry,
             table,
             views,
             rank,
-            own: views.view(rank),
+            own,
+            marks: MarkKind::ALL
+                .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
+            summaries: std::array::from_fn(summaries),
             twins: TwinPages::new(geometry, views),
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
@@ -139,7 +161,13 @@ impl ShmFabric {
 
     #[inline(always)]
     fn own_word(&self, word: Word) -> &'static AtomicU64 {
-        self.own.word(self.offset(word))
+        match word {
+            Word::Mark { kind, level: 0, index } => &self.marks[kind as usize][index as usize],
+            Word::Mark { kind, level, index } => {
+                &self.summaries[usize::from(level) % MARK_LEVELS][index as usize][kind as usize]
+            }
+            _ => self.own.word(self.offset(word)),
+        }
     }
 
     #[inline(always)]
@@ -281,7 +309,7 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
         debug_assert!(level > 0, "only summaries lie side by side");
-        let words = self.own.words(self.geometry.summaries_offset(level, index), MarkKind::SUMMARISED);
+        let words = &self.summaries[usize::from(level) % MARK_LEVELS][index as usize];
         let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
         ready(marked[0] | marked[1] | marked[2])
     }
@@ -399,19 +427,19 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn place(&self, at: Rank, block: Block) -> Place {
         let (g, view) = (self.geometry, self.view(at.0));
-        let header = view.words(g.header_offset(block.chunk()), HEADER_WORDS);
-        let stamps = view.words(g.stamps_offset(block), 2);
+        let chunk = block.chunk();
+        assert!(chunk.0 < g.mark_words(0), "there is no such block");
         let offset = g.data_offset(block);
-        Place {
-            at,
-            block,
-            header: header.first_chunk().expect("that many were asked for"),
-            link: view.word(g.link_offset(block)),
-            stamps: stamps.first_chunk().expect("that many were asked for"),
-            offset,
-            bytes: g.block_bytes(block),
-            data: view.address(offset),
-        }
+        let words = |offset: usize| view.start().wrapping_add(offset);
+        // SAFETY: every segment has the words of all chunks and of their blocks, aligned; it is mapped for good, and they are only accessed atomically.
+        let (header, link, stamps) = unsafe {
+            (
+                &*words(g.header_offset(chunk)).cast(),
+                AtomicU64::from_ptr(words(g.link_offset(block)).cast()),
+                &*words(g.stamps_offset(block)).cast(),
+            )
+        };
+        Place { at, block, header, link, stamps, offset, bytes: g.block_bytes(block), data: words(offset) }
     }
 
     #[inline(always)]
@@ -455,6 +483,11 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn set_own_near(&self, place: Place, word: Near, value: u64) {
         place.word(word).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn default_near(&self, place: Place) -> bool {
+        self.geometry.default_home_at(place.offset) == place.at
     }
 
     #[inline(always)]

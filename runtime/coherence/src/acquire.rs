@@ -28,11 +28,7 @@ impl<F: Fabric> Coherence<F> {
         if from == self.me() || self.has_read(from, told.state()) {
             return;
         }
-        let taken = match F::AT_ONCE {
-            true => self.acquire_lone_now(from, told),
-            false => self.acquire_lone(from, told).await,
-        };
-        if taken {
+        if !F::AT_ONCE && self.acquire_lone(from, told).await {
             return;
         }
         // What is told of the same blocks before is older.
@@ -76,6 +72,17 @@ impl<F: Fabric> Coherence<F> {
         self.set_cursor(from, cursor);
     }
 
+    /// As [`Coherence::acquire_told`], where there is nothing new or a lock brings along what it mostly does. False: something else, and nothing was done. Only where
+    /// operations are done at once.
+    #[inline(always)]
+    pub fn acquire_at_once(&self, from: Rank, told: Told) -> bool {
+        assert!(F::AT_ONCE);
+        let done =
+            from == self.me() || self.has_read(from, told.state()) || self.acquire_lone_now(from, told);
+        self.stats.acquires.add(u64::from(done));
+        done
+    }
+
     /// Takes in the last `count` notices of a peer, which were told along. The acquire gate is locked.
     async fn take_in_told(&self, from: Rank, told: Told, count: usize) {
         if self.fabric.fault(Fault::CursorEarly) {
@@ -94,8 +101,8 @@ impl<F: Fabric> Coherence<F> {
         for notice in notices() {
             if notice.extent.count > 1 || !self.try_take_lone(notice).await {
                 self.apply(notice, &mut Lent::new().own).await;
+                self.stats.notices_in.add(1);
             }
-            self.stats.notices_in.add(1);
         }
         let mut signature = self.signature();
         for notice in notices().filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {

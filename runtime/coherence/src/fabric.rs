@@ -285,6 +285,11 @@ pub trait Fabric {
     fn set_state_near(&self, place: Self::Place, state: u8) {
         self.set_state(Extent::single(self.named(place).1), state);
     }
+    /// Whether the block's default home is there.
+    fn default_near(&self, place: Self::Place) -> bool {
+        let (at, block) = self.named(place);
+        self.default_home(block) == at
+    }
     /// What is there will be needed soon. Changes nothing.
     fn expect_near(&self, _place: Self::Place) {}
 

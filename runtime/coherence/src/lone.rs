@@ -45,7 +45,6 @@ macro_rules! steps {
                 let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
                 let result = match $call!(self.$publish_lone(exclusive)) {
                     Some(notice) => {
-                        self.stats.releases.add(1);
                         let told = self.signature().publish_own(notice, fabric);
                         Ok(then(told))
                     }
@@ -72,9 +71,9 @@ macro_rules! steps {
                 let here = fabric.place(self.me(), block);
                 let _locked = $wait!(fabric.lock_chunk(chunk));
                 let sequence = $wait!(fabric.try_lock_near(here))?;
-                let homes = fabric.own_near(here, Near::Homes) ^ fabric.default_homes(self.me(), chunk);
-                let home = homes & bit != 0 || fabric.fault(Fault::LoneNotAtHome);
-                let mut notice = None;
+                let changed = fabric.own_near(here, Near::Homes) & bit != 0;
+                let home = changed != fabric.default_near(here) || fabric.fault(Fault::LoneNotAtHome);
+                let (mut notice, mut shared) = (None, 0);
                 if home {
                     let others = fabric.take_own(hint(MarkKind::Dirty, chunk)) & !bit;
                     if others != 0 {
@@ -92,14 +91,17 @@ macro_rules! steps {
                         marks::set_own(fabric, MarkKind::Cached, chunk, bit);
                         fabric.set_state_near(here, abi::READABLE);
                         fabric.set_own_near(here, Near::Asking, fabric.own_near(here, Near::Asking) | bit);
-                        self.stats.homes_shared.add(1);
+                        shared = 1;
                     }
                     notice = Some(Notice { writer: self.me(), extent: Extent::single(block), wr_ts });
                 }
                 fabric.set_own_near(here, Near::Records, sequence + 2);
                 if let Some(notice) = notice {
-                    self.stats.published_in_place.add(1);
-                    self.stats.notices_out.add(1);
+                    let stats = self.stats.mine();
+                    stats.add(|count| &count.releases, 1);
+                    stats.add(|count| &count.published_in_place, 1);
+                    stats.add(|count| &count.notices_out, 1);
+                    stats.add(|count| &count.homes_shared, shared);
                     fabric.published(notice.extent, notice.wr_ts);
                 }
                 notice
@@ -119,7 +121,6 @@ macro_rules! steps {
                 if sequence != read || length.wrapping_sub(until) != 1 || !$call!(self.$take_lone(notice)) {
                     return false;
                 }
-                self.stats.notices_in.add(1);
                 // A greater bound would have begun a new list.
                 self.signature().hold(notice, fabric);
                 fabric.set_own(Word::Cursor(from), told.state());
@@ -185,7 +186,7 @@ macro_rules! steps {
                 let (chunk, bit) = (block.chunk(), block.bit());
                 let word = $wait!(fabric.load_near(there, Near::Homes));
                 let asking = $wait!(fabric.load_near(there, Near::Asking));
-                let free = (word ^ fabric.default_homes(home, chunk)) & asking & bit != 0;
+                let free = (word & bit != 0) != fabric.default_near(there) && asking & bit != 0;
                 if !free && !fabric.fault(Fault::LoneNotFree) {
                     $wait!(fabric.post_near(there, Near::Records, theirs + 2));
                     return false;
@@ -234,11 +235,12 @@ macro_rules! steps {
                     $wait!(fabric.flush(home));
                 }
                 $wait!(fabric.post_near(there, Near::Records, theirs + 2));
-                let bytes = fabric.block_bytes(block) as u64;
-                self.stats.blocks_fetched.add(1);
-                self.stats.bytes_moved.add(bytes);
-                self.stats.homes_taken.add(1);
-                self.stats.homes_taken_early.add(1);
+                let stats = self.stats.mine();
+                stats.add(|count| &count.blocks_fetched, 1);
+                stats.add(|count| &count.bytes_moved, fabric.block_bytes(block) as u64);
+                stats.add(|count| &count.homes_taken, 1);
+                stats.add(|count| &count.homes_taken_early, 1);
+                stats.add(|count| &count.notices_in, 1);
                 true
             }
         }

@@ -56,11 +56,21 @@ impl<F: Fabric> Coherence<F> {
     pub async fn release_then<R>(&self, then: impl FnOnce(Told) -> R) -> R {
         match self.nothing_to_publish() {
             true => then(self.told()),
-            false => match self.try_release_lone(then).await {
+            // Who can has tried that.
+            false if F::AT_ONCE => self.publish_all(then).await,
+            false => match self.release_lone(then).await {
                 Ok(result) => result,
                 Err(then) => self.publish_all(then).await,
             },
         }
+    }
+
+    /// As [`Coherence::release_then`], for what mostly is to be published. Returns `then` if it is something else, and nothing was done. Only where operations are done
+    /// at once.
+    #[inline(always)]
+    pub fn release_at_once<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
+        assert!(F::AT_ONCE);
+        if self.nothing_to_publish() { Ok(then(self.told())) } else { self.release_lone_now(then) }
     }
 
     async fn try_release_lone<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {

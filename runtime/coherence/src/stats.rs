@@ -105,6 +105,29 @@ counters! {
     bytes_moved,
 }
 
+/// The counters of the calling thread, looked up once for several of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mine<'a> {
+    shard: &'a Shard,
+    shared: bool,
+}
+
+impl Stats {
+    #[inline(always)]
+    pub(crate) fn mine(&self) -> Mine<'_> {
+        let slot = slot();
+        Mine { shard: &self.shards[slot], shared: slot >= ALONE }
+    }
+}
+
+impl Mine<'_> {
+    /// Adds to a counter.
+    #[inline(always)]
+    pub(crate) fn add(self, counter: impl Fn(&Shard) -> &Counter, n: u64) {
+        counter(self.shard).add_as(self.shared, n);
+    }
+}
+
 /// A relaxed counter.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -113,10 +136,15 @@ impl Counter {
     /// Adds.
     #[inline]
     pub fn add(&self, n: u64) {
-        if slot() < ALONE {
-            self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
-        } else {
+        self.add_as(slot() >= ALONE, n);
+    }
+
+    #[inline(always)]
+    fn add_as(&self, shared: bool, n: u64) {
+        if shared {
             self.0.fetch_add(n, Ordering::Relaxed);
+        } else {
+            self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
         }
     }
 

@@ -57,7 +57,9 @@ impl Told {
     /// A notice follows the last one.
     #[inline]
     pub(crate) fn push(&mut self, notice: Notice) {
-        self.0.copy_within(1..Told::WORDS - 2, 3);
+        for word in (3..Told::WORDS).rev() {
+            self.0[word] = self.0[word - 2];
+        }
         self.set_tail(1, notice);
     }
 

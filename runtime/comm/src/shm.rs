@@ -31,6 +31,12 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
+    /// Address of the first byte.
+    #[inline(always)]
+    pub fn start(&self) -> *mut u8 {
+        self.base
+    }
+
     /// Address of a byte of the segment.
     #[inline(always)]
     pub fn address(&self, offset: usize) -> *mut u8 {

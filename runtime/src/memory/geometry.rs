@@ -31,7 +31,7 @@ const HEADER_BYTES: usize = 64;
 /// Bytes of a notice in a signature buffer.
 pub const NOTICE_BYTES: usize = 32;
 /// Most levels of the bit sets over blocks.
-const MARK_LEVELS: usize = 8;
+pub const MARK_LEVELS: usize = 8;
 /// Most words of the highest level: a release looks at all of them, however little was written.
 const TOP_WORDS: u64 = 4;
 /// Unit of memory, bytes.
@@ -371,7 +371,12 @@ impl Geometry {
 
     /// Whose a block is at the start: globals belong to process 0, heap and stacks to their process.
     pub fn default_home(&self, block: Block) -> Rank {
-        let offset = self.data_offset(block);
+        self.default_home_at(self.data_offset(block))
+    }
+
+    /// The same, of the block at an offset of the data.
+    #[inline(always)]
+    pub fn default_home_at(&self, offset: usize) -> Rank {
         if offset < self.heap_offset {
             return Rank(0);
         }

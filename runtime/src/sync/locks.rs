@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dsm_coherence::Told;
 
 use super::cell;
-use super::control::line;
+use super::control::{Line, line};
 use super::layout::{LOCK_BYTES, LOCK_SLOTS, LOCKS};
 use super::threads::Inside;
 
@@ -17,32 +17,48 @@ use super::threads::Inside;
 const TOLD_WORDS: usize = Told::WORDS;
 const _: () = assert!(24 + 8 * TOLD_WORDS <= LOCK_BYTES);
 
-/// A slot of the table.
+/// A slot of the table: a line.
 #[derive(Clone, Copy)]
-struct Slot {
-    name: &'static AtomicU64,
-    /// Tickets handed out.
-    next: &'static AtomicU32,
-    /// Ticket that holds the lock.
-    serving: &'static AtomicU32,
-    /// Rank + 1 of the last holder.
-    last: &'static AtomicU32,
-    sleepers: &'static AtomicU32,
-    /// What it told of its signature.
-    told: [&'static AtomicU64; TOLD_WORDS],
-}
+struct Slot(Line);
 
 impl Slot {
+    #[inline(always)]
     fn at(index: usize) -> Slot {
-        let line = line(LOCKS + index * LOCK_BYTES);
-        Slot {
-            name: line.word(0),
-            next: line.half(8),
-            serving: line.half(12),
-            last: line.half(16),
-            sleepers: line.half(20),
-            told: std::array::from_fn(|i| line.word(24 + 8 * i)),
-        }
+        Slot(line(LOCKS + index * LOCK_BYTES))
+    }
+
+    #[inline(always)]
+    fn name(self) -> &'static AtomicU64 {
+        self.0.word(0)
+    }
+
+    /// Tickets handed out.
+    #[inline(always)]
+    fn next(self) -> &'static AtomicU32 {
+        self.0.half(8)
+    }
+
+    /// Ticket that holds the lock.
+    #[inline(always)]
+    fn serving(self) -> &'static AtomicU32 {
+        self.0.half(12)
+    }
+
+    /// Rank + 1 of the last holder.
+    #[inline(always)]
+    fn last(self) -> &'static AtomicU32 {
+        self.0.half(16)
+    }
+
+    #[inline(always)]
+    fn sleepers(self) -> &'static AtomicU32 {
+        self.0.half(20)
+    }
+
+    /// What the last holder told of its signature.
+    #[inline(always)]
+    fn told(self, i: usize) -> &'static AtomicU64 {
+        self.0.word(24 + 8 * i)
     }
 }
 
@@ -56,7 +72,7 @@ fn home(name: u64) -> usize {
 /// Finds the lock's slot, or makes it.
 fn slot(name: u64) -> Slot {
     let slot = Slot::at(home(name));
-    if slot.name.load(Ordering::Acquire) == name { slot } else { search(name) }
+    if slot.name().load(Ordering::Acquire) == name { slot } else { search(name) }
 }
 
 #[cold]
@@ -65,10 +81,11 @@ fn search(name: u64) -> Slot {
     let start = home(name);
     for probe in 0..LOCK_SLOTS {
         let slot = Slot::at((start + probe) % LOCK_SLOTS);
-        let found = match slot.name.load(Ordering::SeqCst) {
-            0 => {
-                slot.name.compare_exchange(0, name, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|n| n)
-            }
+        let found = match slot.name().load(Ordering::SeqCst) {
+            0 => slot
+                .name()
+                .compare_exchange(0, name, Ordering::SeqCst, Ordering::SeqCst)
+                .unwrap_or_else(|n| n),
             other => other,
         };
         if found == 0 || found == name {
@@ -81,10 +98,10 @@ fn search(name: u64) -> Slot {
 /// Waits for the lock.
 pub(super) fn lock(name: u64) {
     let slot = slot(name);
-    let ticket = slot.next.fetch_add(1, Ordering::SeqCst);
-    if !cell::look(slot.serving, |serving| serving == ticket) {
+    let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
+    if !cell::look(slot.serving(), |serving| serving == ticket) {
         let _inside = Inside::begin();
-        cell::wait(slot.serving, slot.sleepers, mask(ticket), |serving| serving == ticket);
+        cell::wait(slot.serving(), slot.sleepers(), mask(ticket), |serving| serving == ticket);
     }
     entered(slot);
 }
@@ -92,9 +109,9 @@ pub(super) fn lock(name: u64) {
 /// Takes the lock if it is free.
 pub(super) fn try_lock(name: u64) -> bool {
     let slot = slot(name);
-    let serving = slot.serving.load(Ordering::SeqCst);
+    let serving = slot.serving().load(Ordering::SeqCst);
     let free =
-        slot.next.compare_exchange(serving, serving.wrapping_add(1), Ordering::SeqCst, Ordering::SeqCst);
+        slot.next().compare_exchange(serving, serving.wrapping_add(1), Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         entered(slot);
     }
@@ -102,9 +119,9 @@ pub(super) fn try_lock(name: u64) -> bool {
 }
 
 fn entered(slot: Slot) {
-    let last = slot.last.load(Ordering::SeqCst);
+    let last = slot.last().load(Ordering::SeqCst);
     if last != 0 {
-        let told = Told(slot.told.map(|word| word.load(Ordering::Acquire)));
+        let told = Told(std::array::from_fn(|i| slot.told(i).load(Ordering::Acquire)));
         super::take_in(last - 1, told);
         crate::race::clocks::after_acquire(last - 1);
     }
@@ -114,21 +131,21 @@ fn entered(slot: Slot) {
 pub(super) fn unlock(name: u64) {
     let slot = slot(name);
     super::release_then(|told| {
-        slot.last.store(super::rank() + 1, Ordering::Release);
-        for (word, value) in slot.told.into_iter().zip(told.0) {
-            word.store(value, Ordering::Release);
+        slot.last().store(super::rank() + 1, Ordering::Release);
+        for (i, value) in told.0.into_iter().enumerate() {
+            slot.told(i).store(value, Ordering::Release);
         }
         // Only the holder changes it.
-        let next = slot.serving.load(Ordering::Relaxed).wrapping_add(1);
-        slot.serving.store(next, Ordering::SeqCst);
-        cell::wake(slot.serving, slot.sleepers, mask(next));
+        let next = slot.serving().load(Ordering::Relaxed).wrapping_add(1);
+        slot.serving().store(next, Ordering::SeqCst);
+        cell::wake(slot.serving(), slot.sleepers(), mask(next));
     });
 }
 
 /// A counter with sleepers under a name that is no lock's.
 pub(super) fn counter(name: u64) -> (&'static AtomicU32, &'static AtomicU32) {
     let slot = slot(name);
-    (slot.next, slot.sleepers)
+    (slot.next(), slot.sleepers())
 }
 
 /// Sleepers with different masks do not wake each other.

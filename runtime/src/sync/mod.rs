@@ -19,7 +19,7 @@ use dsm_coherence::{Rank, Told};
 use dsm_comm::futex;
 
 use crate::config;
-use crate::fabric::run;
+use crate::fabric::{run, run_at_once};
 use crate::memory;
 use crate::race;
 use crate::stdio;
@@ -76,7 +76,9 @@ pub fn release() {
 fn release_then(then: impl FnOnce(Told)) {
     let Some(shared) = memory::shared() else { return then(Told::default()) };
     before_release();
-    run(pin!(shared.coherence.release_then(then)));
+    if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
+        run(pin!(shared.coherence.release_then(then)));
+    }
 }
 
 fn before_release() {
@@ -101,7 +103,10 @@ fn published() -> u64 {
 /// meetings know better what is ordered by them.
 fn take_in(rank: u32, told: impl Into<Told>) {
     if let Some(shared) = memory::shared() {
-        run(pin!(shared.coherence.acquire_told(Rank(rank), told.into())));
+        let (from, told) = (Rank(rank), told.into());
+        if !run_at_once(|| shared.coherence.acquire_at_once(from, told)) {
+            run(pin!(shared.coherence.acquire_told(from, told)));
+        }
     }
 }
 

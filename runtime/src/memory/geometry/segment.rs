@@ -58,6 +58,12 @@ impl Geometry {
         self.summaries[level as usize % self.summaries.len()] + index as usize * MarkKind::SUMMARISED * 8
     }
 
+    /// Words of a mark level.
+    #[inline(always)]
+    pub fn mark_words(&self, level: usize) -> u64 {
+        self.blocks.end().div_ceil(1 << (6 * (level + 1)))
+    }
+
     /// Number of levels of the bit sets.
     pub fn mark_levels(&self) -> u8 {
         self.mark_levels as u8
