@@ -91,6 +91,10 @@ impl<F: Fabric> Coherence<F> {
             let cached = marks::take_chunk(fabric, MarkKind::Cached, chunk).await;
             let set = |kind| fabric.own(Word::Mark { kind, level: 0, index: chunk.0 });
             let blocks = cached | set(MarkKind::Dirty) | set(MarkKind::Taken) | self.listed().take(chunk);
+            let blocks = match fabric.fault(Fault::ExpireBetween) && blocks != 0 {
+                true => chunk.span(blocks).mask(),
+                false => blocks,
+            };
             if blocks != 0 {
                 self.expire_chunk(chunk, blocks, min_wr_ts, cached, own);
             }

@@ -87,6 +87,8 @@ faults! {
     RenewBlindly,
     /// A bound expires cached copies, but not those left behind by a taken home.
     ExpireOnlyCached,
+    /// A bound looks at all blocks between those that it may end, although the bytes there may be in blocks of another size.
+    ExpireBetween,
     /// A bound forgets the copies that it leaves valid.
     LeaseNotListed,
     /// A bound forgets the shared homes, whose takers leave copies behind.

@@ -22,7 +22,6 @@ pub struct ModelFabric {
     watch: bool,
     prompt: bool,
     size: u32,
-    block_bytes: usize,
 }
 
 /// Unlocks when dropped, by an ordinary store.
@@ -49,7 +48,6 @@ impl ModelFabric {
             watch: program.watch,
             prompt: program.memory == Memory::Prompt,
             size: w.processes.len() as u32,
-            block_bytes: w.layout.block_bytes,
         }
     }
 
@@ -115,9 +113,10 @@ impl ModelFabric {
     }
 
     fn extent_addrs(&self, extent: Extent) -> impl Iterator<Item = usize> {
-        let first = self.world.borrow().layout.addr(extent.first);
-        // Blocks of an extent are neighbours, so are their bytes.
-        first..first + extent.count as usize * self.block_bytes
+        let w = self.world.borrow();
+        let first = w.layout.addr(extent.first);
+        // Blocks of an extent are neighbours of one size, so are their bytes.
+        first..first + extent.count as usize * w.layout.block_bytes(extent.first)
     }
 }
 
@@ -146,8 +145,8 @@ impl Fabric for ModelFabric {
         self.world.borrow().layout.existing(chunk)
     }
 
-    fn block_bytes(&self, _block: Block) -> usize {
-        self.block_bytes
+    fn block_bytes(&self, block: Block) -> usize {
+        self.world.borrow().layout.block_bytes(block)
     }
 
     fn default_home(&self, block: Block) -> Rank {
@@ -530,7 +529,7 @@ impl Fabric for ModelFabric {
     fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
         let mut w = self.world.borrow_mut();
         w.note(|| format!("merge {extent:?} with {incoming:x?} from p{}", from.0));
-        for (block, incoming) in extent.blocks().zip(incoming.chunks(self.block_bytes)) {
+        for (block, incoming) in extent.blocks().zip(incoming.chunks(w.layout.block_bytes(extent.first))) {
             let index = w.layout.index(block);
             if !w.twin(index) {
                 w.fail(format!("block {} is merged against a twin that does not exist", block.0));
@@ -635,7 +634,7 @@ impl Fabric for ModelFabric {
 impl ModelFabric {
     fn addrs_in(&self, w: &crate::world::World, block: Block) -> std::ops::Range<usize> {
         let addr = w.layout.addr(block);
-        addr..addr + self.block_bytes
+        addr..addr + w.layout.block_bytes(block)
     }
 }
 

@@ -10,10 +10,12 @@ pub type Loc = u32;
 pub struct Layout {
     /// Number of blocks that programs use.
     pub blocks: usize,
-    /// Bytes of a block.
-    pub block_bytes: usize,
-    /// Distance of the used blocks' numbers: 1 puts them into one extent, 64 into chunks of their own, 4096 into summary words of their own.
-    pub stride: u64,
+    /// First byte of each block, and the end.
+    starts: Vec<usize>,
+    /// Number of each block: each size has numbers of its own, with gaps where blocks have another.
+    numbers: Vec<u64>,
+    /// Distance of neighbours' numbers: 1 puts them into one extent, 64 into chunks of their own, 4096 into summary words of their own.
+    stride: u64,
     /// Number of neighbouring blocks that have the same default home.
     pub home_run: usize,
     /// Room for notices in a buffer.
@@ -23,6 +25,9 @@ pub struct Layout {
     middles: Vec<u64>,
     tops: Vec<u64>,
 }
+
+/// Numbers of one size of blocks: as many as a word of the highest summary leads to.
+const SIZE_SHIFT: u32 = 18;
 
 /// What a cell is, for rules that depend on who may touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,23 +41,27 @@ pub enum Class {
 }
 
 impl Layout {
-    /// The layout for a number of processes and `blocks` blocks of `block_bytes` bytes.
-    pub fn new(
-        processes: usize,
-        blocks: usize,
-        block_bytes: usize,
-        stride: u64,
-        home_run: usize,
-        notices: usize,
-    ) -> Self {
+    /// The layout for a number of processes and blocks of so many bytes, of four sizes at most.
+    pub fn new(processes: usize, sizes: &[usize], stride: u64, home_run: usize, notices: usize) -> Self {
+        let mut kinds: Vec<usize> = Vec::new();
+        let (mut starts, mut numbers) = (vec![0], Vec::new());
+        for (index, size) in sizes.iter().enumerate() {
+            let kind = kinds.iter().position(|kind| kind == size).unwrap_or_else(|| {
+                kinds.push(*size);
+                kinds.len() - 1
+            });
+            starts.push(starts[index] + size);
+            numbers.push(((kind as u64) << SIZE_SHIFT) + index as u64 * stride);
+        }
         let unique = |shift: u64| {
-            let mut v: Vec<u64> = (0..blocks as u64).map(|b| b * stride / shift).collect();
+            let mut v: Vec<u64> = numbers.iter().map(|number| number / shift).collect();
+            v.sort_unstable();
             v.dedup();
             v
         };
         Layout {
-            blocks,
-            block_bytes,
+            blocks: sizes.len(),
+            starts,
             stride,
             home_run,
             notices,
@@ -60,12 +69,24 @@ impl Layout {
             chunks: unique(CHUNK_BLOCKS),
             middles: unique(CHUNK_BLOCKS * 64),
             tops: unique(CHUNK_BLOCKS * 64 * 64),
+            numbers,
         }
     }
 
     /// Number of data bytes.
     pub fn bytes(&self) -> usize {
-        self.blocks * self.block_bytes
+        self.starts[self.blocks]
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(&self, block: Block) -> usize {
+        let index = self.index(block);
+        self.starts[index + 1] - self.starts[index]
+    }
+
+    /// Position of the block that holds a byte.
+    pub fn index_at(&self, addr: usize) -> usize {
+        self.starts.partition_point(|start| *start <= addr) - 1
     }
 
     /// Position of a block among the used ones.
@@ -74,30 +95,32 @@ impl Layout {
     }
 
     fn used(&self, block: Block) -> Option<usize> {
-        let used = block.0.is_multiple_of(self.stride) && block.0 / self.stride < self.blocks as u64;
-        used.then(|| (block.0 / self.stride) as usize)
+        let index = ((block.0 & ((1 << SIZE_SHIFT) - 1)) / self.stride) as usize;
+        (self.numbers.get(index) == Some(&block.0)).then_some(index)
     }
 
     /// The used block at a position.
     pub fn block(&self, index: usize) -> Block {
-        Block(index as u64 * self.stride)
+        Block(self.numbers[index])
     }
 
     /// The extents that cover a run of bytes.
     pub fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
-        let first = addr / self.block_bytes;
-        let last = (addr + len - 1) / self.block_bytes;
-        if self.stride == 1 {
-            return vec![Extent::new(Block(first as u64), (last - first + 1) as u64)];
+        let mut extents: Vec<Extent> = Vec::new();
+        for block in (self.index_at(addr)..=self.index_at(addr + len - 1)).map(|index| self.block(index)) {
+            match extents.last_mut() {
+                Some(last) if last.end() == block => last.count += 1,
+                _ => extents.push(Extent::single(block)),
+            }
         }
-        (first..=last).map(|index| Extent::single(self.block(index))).collect()
+        extents
     }
 
     /// The blocks of an extent of [`Layout::extents`] of which no byte is left out.
     pub fn whole(&self, extent: Extent, addr: usize, len: usize) -> Option<Extent> {
         let inside = |block: &Block| {
             let first = self.addr(*block);
-            addr <= first && first + self.block_bytes <= addr + len
+            addr <= first && first + self.block_bytes(*block) <= addr + len
         };
         let first = extent.blocks().find(inside)?;
         let count = extent.blocks().filter(inside).count() as u64;
@@ -204,7 +227,7 @@ impl Layout {
 
     /// First data byte of a block.
     pub fn addr(&self, block: Block) -> usize {
-        self.index(block) * self.block_bytes
+        self.starts[self.index(block)]
     }
 
     /// A gate's lock.

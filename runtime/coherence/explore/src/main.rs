@@ -14,7 +14,7 @@ const USAGE: &str = "\
 usage: dsm-explore --seed N [SIZE]                      replay a random run and print what happened
        dsm-explore --random FROM COUNT [SIZE]           random schedules of generated programs
        dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules with so many delays ('all': any number)
-       dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each, operations of each
+       dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each (4 or 2,4,2), operations of each
                                                         process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
                                                         meeting runs in one order. HOW: 'all', but one of those that differ in
                                                         independent steps only; 'states', those too; a number of delays; or
@@ -113,10 +113,20 @@ fn limits(delays: Option<u8>, states: usize) -> Limits {
 }
 
 fn shape(args: &[String], blocks: usize) -> ExitCode {
-    let (delays, bytes) = (args[1].parse().ok(), args[3].parse().unwrap_or(2));
+    let delays = args[1].parse().ok();
+    let sizes: Option<Vec<usize>> =
+        args[3].split(',').map(|size| size.parse().ok().filter(|n| *n > 0)).collect();
+    let sizes = match sizes {
+        Some(sizes) if sizes.len() == 1 => vec![sizes[0]; blocks],
+        Some(sizes) if sizes.len() == blocks => sizes,
+        _ => {
+            eprintln!("dsm-explore: '{}' is no size of {blocks} blocks, nor a list of theirs", args[3]);
+            return ExitCode::from(2);
+        }
+    };
     let threads: Vec<&str> = args[4..].iter().map(String::as_str).collect();
-    let program =
-        Rc::new(Program::parse(threads.len(), blocks, bytes, &threads).notices(2).short().closing_in_order());
+    let program = Program::parse_sizes(threads.len(), &sizes, &threads).notices(2).short().closing_in_order();
+    let program = Rc::new(program);
     let start = Instant::now();
     let most = match args[1].strip_prefix("runs=") {
         Some(number) => number.parse().ok(),

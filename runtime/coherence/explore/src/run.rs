@@ -41,8 +41,8 @@ impl Run {
     /// A program before its first step.
     pub fn new(program: &Rc<Program>, trace: bool) -> Self {
         let threads = program.processes * program.threads;
-        let Program { processes, blocks, block_bytes, stride, home_run, notices, .. } = **program;
-        let layout = Layout::new(processes, blocks, block_bytes, stride, home_run, notices);
+        let Program { processes, ref sizes, stride, home_run, notices, .. } = **program;
+        let layout = Layout::new(processes, sizes, stride, home_run, notices);
         let sync = SyncState::new(program.processes, threads, program.locks);
         let oracle = Oracle::new(threads, &program.roles);
         let mut world = World::new(layout, program.processes, program.threads, sync, oracle);

@@ -205,7 +205,7 @@ impl ThreadCode {
     /// What `dsm_set_block` does, without another size: process 0 has everything, tells all others, and becomes the home.
     async fn adopt(&self, meeting: usize) {
         assert!(!self.several(), "the other threads of a process would have to wait");
-        let bytes = self.program.blocks * self.program.block_bytes;
+        let bytes = self.program.bytes();
         self.barrier(meeting).await;
         if self.process() == 0 {
             self.make_readable(0, bytes).await;
@@ -226,7 +226,7 @@ impl ThreadCode {
         if self.program.watch {
             return;
         }
-        let bytes = self.program.blocks * self.program.block_bytes;
+        let bytes = self.program.bytes();
         for block in self.extents(0, bytes).into_iter().flat_map(Extent::blocks) {
             self.protocol.free_twins(Extent::single(block)).await;
         }
@@ -487,7 +487,7 @@ impl ThreadCode {
     }
 
     async fn look_at_everything(&self) {
-        let bytes = self.program.blocks * self.program.block_bytes;
+        let bytes = self.program.bytes();
         self.make_readable(0, bytes).await;
         let mut w = self.world.borrow_mut();
         for a in 0..bytes {

@@ -234,7 +234,7 @@ impl World {
                     let block = world.layout.block(index);
                     let (state, addr) = (world.layout.state(block), world.layout.addr(block));
                     world.processes[p].cells[state as usize] = u64::from(dsm_abi::state::COLD);
-                    for a in addr..addr + world.layout.block_bytes {
+                    for a in addr..addr + world.layout.block_bytes(block) {
                         let loc = world.layout.data(a);
                         world.processes[p].cells[loc as usize] = 0xee;
                     }

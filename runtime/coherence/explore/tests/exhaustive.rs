@@ -117,6 +117,19 @@ fn shapes_of_three_processes() {
     all("by dissemination", program(shape).dissemination());
 }
 
+/// Blocks of different sizes between each other: a list that overflows, and accesses that go from one size to the next.
+#[test]
+fn shapes_of_mixed_sizes() {
+    let shapes: &[(&[usize], &[&str])] = &[
+        (&[2, 4, 2, 1], &["lock0 w0+8=1 unlock0 lock0 w8=2 unlock0", "lock0 r7 unlock0 lock0 r0+9 unlock0"]),
+        (&[2, 3, 2], &["lock0 w0=1 w5=1 unlock0", "lock0 r0 o2+5=2 unlock0", "lock0 r1+5 unlock0"]),
+    ];
+    for (sizes, threads) in shapes {
+        let program = Program::parse_sizes(threads.len(), sizes, threads).notices(2);
+        all(&format!("{sizes:?}"), program);
+    }
+}
+
 /// Orders of independent steps are left out, but nothing that they lead to: memory ends in the same ways, and the same broken rules are found.
 #[test]
 fn leaving_orders_out_loses_nothing() {

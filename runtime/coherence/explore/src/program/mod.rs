@@ -1,0 +1,137 @@
+//! Programs that the explorer runs: their operations, their text form, and a generator of programs without data races.
+
+mod generate;
+mod op;
+mod parse;
+
+use std::fmt;
+
+use dsm_coherence::Fault;
+
+use crate::oracle::Use;
+pub use generate::{Bounds, generate};
+pub use op::Op;
+
+/// How processes meet at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierKind {
+    /// Everybody acquires from everybody.
+    AllToAll,
+    /// Rounds of partners at doubling distance.
+    Dissemination,
+}
+
+/// How a thread's stores become visible to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// One by one, in order, at any later time.
+    Buffered,
+    /// All stores of a step at once, before the thread's next step. Fewer schedules.
+    Prompt,
+}
+
+/// Which schedules of the meetings at the end, where every thread looks at every byte, are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// All, as of the operations.
+    Free,
+    /// One, the default order, once all threads have come to the end of their operations.
+    InOrder,
+}
+
+/// A program and the shape of the machine it runs on.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Number of processes.
+    pub processes: usize,
+    /// Threads of each.
+    pub threads: usize,
+    /// Bytes of each block.
+    pub sizes: Vec<usize>,
+    /// Distance of neighbouring blocks' numbers, if they are of one size.
+    pub stride: u64,
+    /// Number of neighbouring blocks that have the same default home.
+    pub home_run: usize,
+    /// Bound of the signature.
+    pub notices: usize,
+    /// How barriers work.
+    pub barrier: BarrierKind,
+    /// Number of locks.
+    pub locks: usize,
+    /// How each byte is used.
+    pub roles: Vec<Use>,
+    /// Rule of the protocol to break.
+    pub fault: Option<Fault>,
+    /// Whether every interval's first store to a block is seen, as where races are looked for.
+    pub watch: bool,
+    /// How stores become visible.
+    pub memory: Memory,
+    /// Whether to meet often enough at the end that twins and exclusive blocks come to rest and can be checked.
+    pub settle: bool,
+    /// How the meetings at the end are scheduled by exhaustive searches.
+    pub closing: Closing,
+    /// The operations of each thread of all processes.
+    pub ops: Vec<Vec<Op>>,
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} processes x {} threads, blocks of {:?} bytes, stride {}, {} with a home, {} notices, {:?} barriers",
+            self.processes, self.threads, self.sizes, self.stride, self.home_run, self.notices, self.barrier
+        )?;
+        for (t, ops) in self.ops.iter().enumerate() {
+            write!(f, "  t{t} (p{}):", t / self.threads)?;
+            for op in ops {
+                write!(f, " {op}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    /// Number of data bytes.
+    pub fn bytes(&self) -> usize {
+        self.sizes.iter().sum()
+    }
+
+    /// The same with so many neighbouring blocks at one default home.
+    pub fn home_run(mut self, blocks: usize) -> Program {
+        self.home_run = blocks;
+        self
+    }
+
+    /// The same with a bounded signature.
+    pub fn notices(mut self, notices: usize) -> Program {
+        self.notices = notices;
+        self
+    }
+
+    /// The same with fewer schedules: no store buffers, and only one meeting at the end.
+    pub fn short(mut self) -> Program {
+        self.memory = Memory::Prompt;
+        self.settle = false;
+        self
+    }
+
+    /// The same with one schedule for the meetings at the end.
+    pub fn closing_in_order(mut self) -> Program {
+        self.closing = Closing::InOrder;
+        self
+    }
+
+    /// The same with a broken rule.
+    pub fn fault(mut self, fault: Fault) -> Program {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// The same with barriers by dissemination.
+    pub fn dissemination(mut self) -> Program {
+        self.barrier = BarrierKind::Dissemination;
+        self
+    }
+}

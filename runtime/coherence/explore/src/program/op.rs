@@ -1,0 +1,102 @@
+//! Operations of a thread.
+
+use std::fmt;
+
+/// One operation of a thread. Addresses are bytes of the shared data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Reads `len` bytes.
+    Read {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
+    /// Writes `len` bytes.
+    Write {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+        /// What each becomes.
+        value: u8,
+    },
+    /// As `Write`, for code that is known to write all of the bytes before anything else happens.
+    Overwrite {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+        /// What each becomes.
+        value: u8,
+    },
+    /// Checks before loads that do not happen, as of a range that is fetched at once.
+    Fetch {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
+    /// Checks before stores that do not happen, as of a buffer that is not filled.
+    Permit {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
+    /// Takes a lock.
+    Lock(usize),
+    /// Gives it back.
+    Unlock(usize),
+    /// Meets all threads.
+    Barrier,
+    /// Adds one atomically.
+    Atomic {
+        /// The byte.
+        addr: usize,
+    },
+    /// Reads a byte that others add to atomically.
+    Look {
+        /// The byte.
+        addr: usize,
+    },
+    /// Writes a flag and flushes.
+    SetFlag {
+        /// The flag.
+        addr: usize,
+        /// What it becomes.
+        value: u8,
+    },
+    /// Meets all threads and begins to use all blocks anew, as after a change of the block size.
+    Adopt,
+    /// Gives the memory of twins back that the process does not need.
+    Free,
+    /// Flushes and reads until the flag is set.
+    WaitFlag {
+        /// The flag.
+        addr: usize,
+        /// What to wait for.
+        value: u8,
+    },
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Read { addr, len } => write!(f, "r{addr}+{len}"),
+            Op::Write { addr, len, value } => write!(f, "w{addr}+{len}={value:#x}"),
+            Op::Overwrite { addr, len, value } => write!(f, "o{addr}+{len}={value:#x}"),
+            Op::Fetch { addr, len } => write!(f, "fetch{addr}+{len}"),
+            Op::Permit { addr, len } => write!(f, "permit{addr}+{len}"),
+            Op::Lock(l) => write!(f, "lock{l}"),
+            Op::Unlock(l) => write!(f, "unlock{l}"),
+            Op::Barrier => write!(f, "barrier"),
+            Op::Atomic { addr } => write!(f, "a{addr}"),
+            Op::Look { addr } => write!(f, "look{addr}"),
+            Op::SetFlag { addr, value } => write!(f, "set{addr}={value:#x}"),
+            Op::Adopt => write!(f, "adopt"),
+            Op::Free => write!(f, "free"),
+            Op::WaitFlag { addr, value } => write!(f, "wait{addr}={value:#x}"),
+        }
+    }
+}
