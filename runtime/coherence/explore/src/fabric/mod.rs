@@ -1,0 +1,358 @@
+//! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
+
+use std::fmt::Debug;
+use std::sync::Mutex;
+
+mod locks;
+mod transfer;
+mod words;
+
+use dsm_abi::state as abi;
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word};
+
+use crate::layout::{Loc, pack};
+use crate::program::{Memory, Program};
+use crate::world::{Shared, Wait, pause};
+pub use locks::Guard;
+
+/// One process's view of the world.
+#[derive(Debug)]
+pub struct ModelFabric {
+    world: Shared,
+    process: usize,
+    fault: Option<Fault>,
+    watch: bool,
+    prompt: bool,
+    size: u32,
+}
+
+impl ModelFabric {
+    /// The fabric of a process.
+    pub fn new(world: &Shared, process: usize, program: &Program) -> Self {
+        let w = world.borrow();
+        ModelFabric {
+            world: world.clone(),
+            process,
+            fault: program.fault,
+            watch: program.watch,
+            prompt: program.memory == Memory::Prompt,
+            size: w.processes.len() as u32,
+        }
+    }
+
+    fn loc(&self, word: Word) -> Option<Loc> {
+        self.world.borrow().layout.word(word)
+    }
+
+    /// A schedule point before and after each remote act: what the caller looks at next in its own memory may have changed.
+    async fn point(&self) {
+        pause(&self.world, Wait::Ready).await;
+    }
+
+    async fn atomic(&self, at: Rank, word: Word, what: &str, update: impl FnOnce(u64) -> Option<u64>) -> u64 {
+        let Some(loc) = self.loc(word) else { return 0 };
+        self.point().await;
+        let old = {
+            let mut w = self.world.borrow_mut();
+            if !matches!(word, Word::Records(_)) {
+                w.end_chase();
+            }
+            let mut new = None;
+            let old = w.atomic(at.0 as usize, loc, |old| {
+                new = update(old);
+                new
+            });
+            w.note_loc(loc, |name| format!("{what} {name} at p{}: {old:#x} -> {new:x?}", at.0));
+            old
+        };
+        self.point().await;
+        old
+    }
+
+    async fn read(&self, at: Rank, loc: Loc) -> u64 {
+        self.point().await;
+        self.world.borrow_mut().remote_read(at.0 as usize, loc)
+    }
+
+    /// Whether lease and version beside a link are for this process: the home is there, or was and is being moved here.
+    fn is_informative(&self, link: u64, at: Rank, block: Block) -> bool {
+        match Link::decode(link, at, || self.default_home(block)) {
+            Link::Home => true,
+            Link::Link { to, pending } => pending && to == self.rank(),
+            Link::Wait => false,
+        }
+    }
+
+    fn extent_addrs(&self, extent: Extent) -> impl Iterator<Item = usize> {
+        let w = self.world.borrow();
+        let first = w.layout.addr(extent.first);
+        // Blocks of an extent are neighbours of one size, so are their bytes.
+        first..first + extent.count as usize * w.layout.block_bytes(extent.first)
+    }
+}
+
+impl Fabric for ModelFabric {
+    type Exclusive<T: Send + Debug> = Mutex<T>;
+    type Guard<'a> = Guard<'a>;
+    type Place = (Rank, Block);
+
+    fn rank(&self) -> Rank {
+        Rank(self.process as u32)
+    }
+
+    fn place(&self, at: Rank, block: Block) -> (Rank, Block) {
+        (at, block)
+    }
+
+    fn named(&self, place: (Rank, Block)) -> (Rank, Block) {
+        place
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn existing(&self, chunk: Chunk) -> u64 {
+        self.world.borrow().layout.existing(chunk)
+    }
+
+    fn block_bytes(&self, block: Block) -> usize {
+        self.world.borrow().layout.block_bytes(block)
+    }
+
+    fn default_home(&self, block: Block) -> Rank {
+        let w = self.world.borrow();
+        Rank(w.default_home(w.layout.index(block)) as u32)
+    }
+
+    fn top_mark_words(&self) -> u64 {
+        self.world.borrow().layout.top_mark_words()
+    }
+
+    async fn load(&self, at: Rank, word: Word) -> u64 {
+        words::load(self, at, word).await
+    }
+
+    async fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> u64 {
+        self.atomic(at, word, "cas", |old| (old == expected).then_some(new)).await
+    }
+
+    async fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> u64 {
+        self.atomic(at, word, "or", |old| Some(old | bits)).await
+    }
+
+    async fn swap_own(&self, word: Word, new: u64) -> u64 {
+        self.atomic(self.rank(), word, "swap", |_| Some(new)).await
+    }
+
+    async fn post_store(&self, at: Rank, word: Word, value: u64) {
+        words::post_store(self, at, word, value).await
+    }
+
+    async fn flush(&self, at: Rank) {
+        words::flush(self, at).await
+    }
+
+    async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
+        words::wait_change(self, at, word, seen).await
+    }
+
+    async fn lock_word(&self, at: Rank, word: Word) -> u64 {
+        words::lock_word(self, at, word).await
+    }
+
+    async fn fetch(&self, from: Rank, extent: Extent) {
+        transfer::fetch(self, from, extent).await
+    }
+
+    async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        transfer::load_bytes(self, at, block, offset, bytes).await
+    }
+
+    async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {
+        transfer::snapshot(self, from, extent, into).await
+    }
+
+    async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
+        transfer::post_twin(self, to, extent, contents).await
+    }
+
+    fn snapshot_blocks(&self, _chunk: Chunk) -> u64 {
+        2
+    }
+
+    async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
+        transfer::read_records(self, from, extent, into).await
+    }
+
+    async fn read_header(&self, from: Rank, chunk: Chunk) -> Header {
+        transfer::read_header(self, from, chunk).await
+    }
+
+    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
+        transfer::post_stamps(self, to, extent, stamps).await
+    }
+
+    async fn post_links(&self, to: Rank, extent: Extent, link: u64) {
+        transfer::post_links(self, to, extent, link).await
+    }
+
+    async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
+        transfer::read_notices(self, from, buffer, start, count, out).await
+    }
+
+    fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
+        let mut w = self.world.borrow_mut();
+        w.take_mutex();
+        for (i, notice) in notices.iter().enumerate() {
+            let loc = w.layout.notice(buffer, start + i as u32);
+            w.note(|| format!("write notice {}.{}: {notice:?}", buffer, start + i as u32));
+            w.own_write(loc, pack(*notice));
+        }
+    }
+
+    fn own(&self, word: Word) -> u64 {
+        let mut w = self.world.borrow_mut();
+        match w.layout.word(word) {
+            Some(loc) => w.own_read(loc),
+            None => 0,
+        }
+    }
+
+    fn set_own(&self, word: Word, value: u64) {
+        let mut w = self.world.borrow_mut();
+        let loc = w.layout.word(word).expect("words of used blocks");
+        w.note_loc(loc, |name| format!("own {name} = {value:#x}"));
+        if matches!(word, Word::LogState | Word::LogMin(_)) {
+            w.take_mutex();
+        }
+        w.own_write(loc, value);
+    }
+
+    fn own_links(&self, extent: Extent, into: &mut [Record]) {
+        for (block, record) in extent.blocks().zip(into) {
+            record.link = self.own(Word::Link(block));
+        }
+    }
+
+    fn own_records(&self, extent: Extent, into: &mut [Record]) {
+        for (block, record) in extent.blocks().zip(into) {
+            if self.loc(Word::Link(block)).is_some() {
+                record.link = self.own(Word::Link(block));
+                record.rd_ts = self.own(Word::Rd(block));
+                record.wr_ts = self.own(Word::Wr(block));
+            }
+        }
+    }
+
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+        for (block, record) in extent.blocks().zip(stamps) {
+            self.set_own(Word::Rd(block), record.rd_ts);
+            self.set_own(Word::Wr(block), record.wr_ts);
+        }
+    }
+
+    fn set_own_links(&self, extent: Extent, link: u64) {
+        for block in extent.blocks() {
+            self.set_own(Word::Link(block), link);
+        }
+    }
+
+    fn or_own(&self, word: Word, bits: u64) -> u64 {
+        words::or_own(self, word, bits)
+    }
+
+    fn take_own(&self, word: Word) -> u64 {
+        words::take_own(self, word)
+    }
+
+    async fn clear_own(&self, word: Word, bits: u64) -> u64 {
+        self.atomic(self.rank(), word, "clear", |old| Some(old & !bits)).await & !bits
+    }
+
+    fn state(&self, block: Block) -> u8 {
+        let mut w = self.world.borrow_mut();
+        let loc = w.layout.state(block);
+        w.own_read(loc) as u8
+    }
+
+    fn set_state(&self, extent: Extent, state: u8) {
+        self.world.borrow_mut().set_state(extent, state);
+    }
+
+    fn state_run(&self, extent: Extent) -> u64 {
+        let first = self.state(extent.first);
+        extent.blocks().take_while(|b| self.state(*b) == first).count() as u64
+    }
+
+    fn make_twin(&self, extent: Extent) {
+        self.world.borrow_mut().make_twin(extent);
+    }
+
+    fn drop_twin(&self, extent: Extent) {
+        self.world.borrow_mut().drop_twin(extent);
+    }
+
+    fn free_twins(&self, extent: Extent) {
+        self.world.borrow_mut().free_twins(extent);
+    }
+
+    fn changed(&self, extent: Extent) -> u64 {
+        self.world.borrow_mut().changed(extent)
+    }
+
+    fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
+        self.world.borrow_mut().merge(extent, incoming, from);
+    }
+
+    fn overwrite(&self, extent: Extent, contents: &[u8]) {
+        self.world.borrow_mut().overwrite(extent, contents);
+    }
+
+    async fn lock_chunk(&self, chunk: Chunk) -> Guard<'_> {
+        let loc = self.world.borrow().layout.chunk(chunk);
+        locks::lock(self, loc, false).await
+    }
+
+    async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
+        let loc = self.world.borrow().layout.gate(gate);
+        locks::lock(self, loc, gate == Gate::Publish).await
+    }
+
+    fn fence(&self) {
+        locks::fence(self);
+    }
+
+    fn gate_free(&self, gate: Gate) -> bool {
+        locks::gate_free(self, gate)
+    }
+
+    fn begin_exclusive(&self) -> bool {
+        locks::begin_exclusive(self)
+    }
+
+    fn end_exclusive(&self) {
+        locks::end_exclusive(self);
+    }
+
+    fn fault(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    fn watches_writes(&self) -> bool {
+        self.watch
+    }
+
+    fn not_fetched(&self, extent: Extent) {
+        self.world.borrow_mut().not_fetched(extent);
+    }
+
+    fn published(&self, extent: Extent, wr_ts: u64) {
+        self.world.borrow_mut().note(|| format!("published {extent:?} as version {wr_ts}"));
+    }
+}
+
+/// Whether a block in this state, at a process that is not its home, has a twin.
+pub fn needs_twin(state: u8) -> bool {
+    matches!(state, abi::WRITABLE | abi::INVALID_DIRTY)
+}

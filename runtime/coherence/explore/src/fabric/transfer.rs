@@ -1,0 +1,154 @@
+//! Transfers of more than a word: each word, and each byte, is read and placed by itself.
+
+use dsm_coherence::{Block, Chunk, Extent, Header, Notice, Rank, Record, Word};
+
+use super::ModelFabric;
+use crate::layout::unpack;
+
+/// A version beyond all that there are.
+const MEANINGLESS: u64 = 1 << 27;
+
+/// See [`dsm_coherence::Fabric::fetch`].
+pub(super) async fn fetch(fabric: &ModelFabric, from: Rank, extent: Extent) {
+    for addr in fabric.extent_addrs(extent) {
+        let loc = fabric.world.borrow().layout.data(addr);
+        let value = fabric.read(from, loc).await;
+        let mut w = fabric.world.borrow_mut();
+        w.note(|| format!("fetch byte {addr} from p{}: {value:#04x}", from.0));
+        w.own_write(loc, value);
+    }
+    fabric.point().await;
+}
+
+/// See [`dsm_coherence::Fabric::load_bytes`].
+pub(super) async fn load_bytes(
+    fabric: &ModelFabric,
+    at: Rank,
+    block: Block,
+    offset: usize,
+    bytes: usize,
+) -> u64 {
+    fabric.point().await;
+    let mut value = 0;
+    {
+        let mut w = fabric.world.borrow_mut();
+        for i in 0..bytes {
+            let addr = w.layout.addr(block) + offset + i;
+            let loc = w.layout.data(addr);
+            value |= w.remote_read(at.0 as usize, loc) << (8 * i);
+        }
+        w.note(|| format!("read {bytes} bytes at {offset} of {} at p{}: {value:#x}", block.0, at.0));
+    }
+    fabric.point().await;
+    value
+}
+
+/// See [`dsm_coherence::Fabric::snapshot`].
+pub(super) async fn snapshot(fabric: &ModelFabric, from: Rank, extent: Extent, into: &mut [u8]) {
+    for (addr, byte) in fabric.extent_addrs(extent).zip(into) {
+        let loc = fabric.world.borrow().layout.data(addr);
+        *byte = fabric.read(from, loc).await as u8;
+        let value = *byte;
+        fabric.world.borrow_mut().note(|| format!("snapshot byte {addr} from p{}: {value:#04x}", from.0));
+    }
+    fabric.point().await;
+}
+
+/// See [`dsm_coherence::Fabric::post_twin`].
+pub(super) async fn post_twin(fabric: &ModelFabric, to: Rank, extent: Extent, contents: &[u8]) {
+    fabric.point().await;
+    let mut w = fabric.world.borrow_mut();
+    w.note(|| format!("post twins of {extent:?} to p{}: {contents:x?}", to.0));
+    for block in extent.blocks() {
+        let index = w.layout.index(block);
+        w.set_twin(to.0 as usize, index, true);
+    }
+    let first = w.layout.addr(extent.first);
+    for (addr, byte) in (first..).zip(contents) {
+        let loc = w.layout.twin(addr);
+        w.post(to.0 as usize, loc, u64::from(*byte));
+    }
+}
+
+/// See [`dsm_coherence::Fabric::read_records`].
+pub(super) async fn read_records(fabric: &ModelFabric, from: Rank, extent: Extent, into: &mut [Record]) {
+    for (block, record) in extent.blocks().zip(into) {
+        let words = [Word::Link(block), Word::Rd(block), Word::Wr(block)];
+        let [link, rd_ts, wr_ts] = words.map(|word| fabric.loc(word));
+        // Blocks between those of interest that no program uses.
+        let (Some(link), Some(rd_ts), Some(wr_ts)) = (link, rd_ts, wr_ts) else { continue };
+        if block == extent.first {
+            fabric.world.borrow_mut().count_hop(link);
+        }
+        record.link = fabric.read(from, link).await;
+        if fabric.prompt && !fabric.is_informative(record.link, from, block) {
+            // Whatever is read besides means nothing.
+            (record.rd_ts, record.wr_ts) = (MEANINGLESS, MEANINGLESS);
+            continue;
+        }
+        record.rd_ts = fabric.read(from, rd_ts).await;
+        record.wr_ts = fabric.read(from, wr_ts).await;
+        fabric.world.borrow_mut().note(|| format!("record of {block:?} at p{}: {record:x?}", from.0));
+    }
+    fabric.point().await;
+}
+
+/// See [`dsm_coherence::Fabric::read_header`].
+pub(super) async fn read_header(fabric: &ModelFabric, from: Rank, chunk: Chunk) -> Header {
+    let mut words = [0; 4];
+    let names = [Word::Lease(chunk), Word::Floor(chunk), Word::Homes(chunk), Word::Asking(chunk)];
+    fabric.world.borrow_mut().end_chase();
+    for (word, name) in words.iter_mut().zip(names) {
+        let Some(loc) = fabric.loc(name) else { continue };
+        *word = fabric.read(from, loc).await;
+    }
+    fabric.point().await;
+    let [lease, floor, homes, asking] = words;
+    let header = Header { lease, floor, homes, asking };
+    fabric.world.borrow_mut().note(|| format!("header of {chunk:?} at p{}: {header:x?}", from.0));
+    header
+}
+
+/// See [`dsm_coherence::Fabric::post_stamps`].
+pub(super) async fn post_stamps(fabric: &ModelFabric, to: Rank, extent: Extent, stamps: &[Record]) {
+    fabric.point().await;
+    let mut w = fabric.world.borrow_mut();
+    w.note(|| format!("post stamps of {extent:?} to p{}: {stamps:x?}", to.0));
+    for (block, record) in extent.blocks().zip(stamps) {
+        for (word, value) in [(Word::Rd(block), record.rd_ts), (Word::Wr(block), record.wr_ts)] {
+            let loc = w.layout.word(word).expect("words of used blocks");
+            w.post(to.0 as usize, loc, value);
+        }
+    }
+}
+
+/// See [`dsm_coherence::Fabric::post_links`].
+pub(super) async fn post_links(fabric: &ModelFabric, to: Rank, extent: Extent, link: u64) {
+    fabric.point().await;
+    let mut w = fabric.world.borrow_mut();
+    w.note(|| format!("post links of {extent:?} to p{}: {link:#x}", to.0));
+    for block in extent.blocks() {
+        let loc = w.layout.word(Word::Link(block)).expect("words of used blocks");
+        w.post(to.0 as usize, loc, link);
+    }
+}
+
+/// See [`dsm_coherence::Fabric::read_notices`].
+pub(super) async fn read_notices(
+    fabric: &ModelFabric,
+    from: Rank,
+    buffer: u8,
+    start: u32,
+    count: u32,
+    out: &mut Vec<Notice>,
+) {
+    for i in start..start + count {
+        let loc = fabric.world.borrow().layout.notice(buffer, i);
+        let value = fabric.read(from, loc).await;
+        // A buffer that is being reused may show anything; the reader finds out afterwards.
+        let notice = unpack(value);
+        fabric.world.borrow_mut().note(|| format!("read notice {i} of p{}: {notice:?}", from.0));
+        out.push(notice);
+    }
+    fabric.point().await;
+}

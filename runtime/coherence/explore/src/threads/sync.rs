@@ -1,0 +1,250 @@
+//! The runtime's synchronisation around the protocol: locks, flags and meetings.
+
+use dsm_coherence::{Rank, Told};
+
+use super::{ThreadCode, fail_if, load};
+use crate::oracle::Clocks;
+use crate::program::{BarrierKind, Memory};
+use crate::world::{Thing, Wait, pause};
+
+impl ThreadCode {
+    /// The thread enters the runtime for a synchronisation: it is between no check and its access now.
+    fn leave_user(&self) {
+        let mut w = self.world.borrow_mut();
+        if self.several() {
+            let current = w.current;
+            w.drain(current, true);
+        }
+        let p = self.process();
+        w.processes[p].in_user -= 1;
+        w.visible |= self.several();
+    }
+
+    async fn enter_user(&self) {
+        if self.several() {
+            let exclusive = self.world.borrow().layout.exclusive();
+            pause(&self.world, Wait::Equals(self.process(), exclusive, 0)).await;
+        }
+        let mut w = self.world.borrow_mut();
+        let p = self.process();
+        w.processes[p].in_user += 1;
+        w.visible |= self.several();
+    }
+
+    async fn release(&self) {
+        self.protocol.release().await;
+        if self.program.memory == Memory::Buffered {
+            pause(&self.world, Wait::Ready).await;
+        }
+        let mut w = self.world.borrow_mut();
+        let w = &mut *w;
+        // Whoever is told of the release by a later store or message sees all stores before it.
+        w.drain(w.current, true);
+        w.take_mutex();
+        w.visible = true;
+        let news = w.sync.published[self.process()].join(&w.oracle.clocks(self.thread));
+        w.access(Thing::Published(self.process()), news, 0);
+    }
+
+    /// With `state`, only what the peer had published when it told it along with its signal.
+    async fn acquire_from(&self, process: usize, state: Option<Told>) {
+        if process == self.process() {
+            // The threads of a process share its memory.
+            let known = self.world.borrow().sync.published[process].clone();
+            self.world.borrow_mut().visible = true;
+            return self.learn(&known);
+        }
+        self.world.borrow_mut().note(|| format!("acquire from p{process}"));
+        // What the process publishes after its signal need not be taken in; what the signal orders comes with it.
+        let Some(state) = state else {
+            self.world.borrow_mut().threads[self.thread].acquires = Some(process);
+            self.protocol.acquire_from(Rank(process as u32)).await;
+            let known = self.world.borrow_mut().threads[self.thread].learned.take();
+            return self.learn(&known.expect("an acquire looks at the peer's signature"));
+        };
+        pause(&self.world, Wait::Ready).await;
+        self.world.borrow_mut().visible = true;
+        self.protocol.acquire_told(Rank(process as u32), state).await;
+    }
+
+    fn learn(&self, clocks: &Clocks) {
+        self.world.borrow_mut().oracle.join(self.thread, clocks);
+    }
+
+    fn tick(&self) {
+        self.world.borrow_mut().oracle.tick(self.thread);
+    }
+
+    pub(super) async fn lock(&self, lock: usize) {
+        self.leave_user();
+        pause(&self.world, Wait::LockFree(lock)).await;
+        let (last, clocks) = {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            w.access(Thing::Lock(lock), true, 0);
+            w.sync.take_lock(lock)
+        };
+        if let Some((last, state)) = last {
+            self.acquire_from(last, Some(state)).await;
+        }
+        // The lock that is held tells of the clocks too.
+        self.forget(1);
+        self.learn(&clocks);
+        self.enter_user().await;
+    }
+
+    pub(super) async fn unlock(&self, lock: usize) {
+        self.leave_user();
+        // As in the runtime, the lock goes on with an ordinary store, before the release has ended.
+        let hand_over = |told| {
+            let mut w = self.world.borrow_mut();
+            let w = &mut *w;
+            w.take_mutex();
+            w.sync.hand_over(lock, (self.process(), told), &w.oracle.clocks(self.thread));
+            let loc = w.layout.hand_over();
+            w.own_write(loc, lock as u64);
+        };
+        self.protocol.release_then(hand_over).await;
+        self.tick();
+        self.forget(1);
+        pause(&self.world, Wait::Ready).await;
+        self.enter_user().await;
+    }
+
+    /// `place`: where in its operation.
+    pub(super) async fn flush(&self, place: u64) {
+        self.leave_user();
+        self.release().await;
+        self.tick();
+        self.forget(place | 1);
+        for process in 0..self.program.processes {
+            self.acquire_from(process, None).await;
+            self.forget(place | (2 + process as u64));
+        }
+        self.enter_user().await;
+    }
+
+    pub(super) async fn wait_flag(&self, addr: usize, value: u8) {
+        loop {
+            let flags = self.flags();
+            let place = flags << 32;
+            self.flush(place).await;
+            self.make_readable(addr, 1).await;
+            self.forget(place | 1 << 16);
+            self.window().await;
+            let found = {
+                let mut w = self.world.borrow_mut();
+                let found = load(&mut w, addr);
+                w.note(|| format!("poll flag {addr}: {found:#04x}"));
+                // No access that the judge's order of things depends on: a flag that is not known to be set may look either way.
+                let judged = w.oracle.read(self.thread, addr, found);
+                fail_if(&mut w, judged);
+                found
+            };
+            if found == value {
+                break;
+            }
+            // Polls again once another flag is set.
+            self.forget(place | 2 << 16);
+            self.leave_user();
+            pause(&self.world, Wait::Flagged(flags)).await;
+            self.flags();
+            self.world.borrow_mut().visible = true;
+            self.enter_user().await;
+        }
+        self.flush(1 << 63).await;
+    }
+
+    /// Flags set so far.
+    fn flags(&self) -> u64 {
+        let mut w = self.world.borrow_mut();
+        w.access(Thing::Flags, false, 0);
+        w.sync.flags
+    }
+
+    /// All threads of all processes meet; one thread of each process does the protocol's part while the others wait in the runtime.
+    pub(super) async fn barrier(&self, meeting: usize) {
+        self.leave_user();
+        let (arrived, generation) = {
+            let mut w = self.world.borrow_mut();
+            let w = &mut *w;
+            w.visible = true;
+            w.sync.bring(meeting, &w.oracle.clocks(self.thread));
+            w.sync.arrive_local(self.process())
+        };
+        if arrived == self.program.threads as u32 {
+            match self.program.barrier {
+                BarrierKind::AllToAll => self.meet_all(meeting).await,
+                BarrierKind::Dissemination => self.disseminate(meeting as u32).await,
+            }
+            self.protocol.settle();
+            pause(&self.world, Wait::Ready).await;
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            let current = w.current;
+            w.drain(current, true);
+            w.sync.pass_local(self.process());
+        } else {
+            pause(&self.world, Wait::LocalBarrier(self.process(), generation)).await;
+            self.world.borrow_mut().visible = true;
+        }
+        let clocks = self.world.borrow_mut().sync.brought(meeting);
+        self.learn(&clocks);
+        self.tick();
+        self.enter_user().await;
+    }
+
+    async fn meet_all(&self, meeting: usize) {
+        self.release().await;
+        self.forget(1);
+        {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            w.access(Thing::Arrival(meeting, self.process()), true, 0);
+            w.sync.arrive(meeting);
+        }
+        pause(&self.world, Wait::Arrived(meeting, self.program.processes as u32)).await;
+        {
+            let mut w = self.world.borrow_mut();
+            w.visible = true;
+            (0..self.program.processes).for_each(|p| w.access(Thing::Arrival(meeting, p), false, 0));
+        }
+        for process in 0..self.program.processes {
+            self.acquire_from(process, None).await;
+            self.forget(2 + process as u64);
+        }
+    }
+
+    async fn disseminate(&self, meeting: u32) {
+        self.release().await;
+        self.forget(1);
+        let (me, size) = (self.process(), self.program.processes);
+        let mut distance = 1;
+        let mut round = 0;
+        while distance < size {
+            {
+                let state = self.protocol.published();
+                let mut w = self.world.borrow_mut();
+                let current = w.current;
+                w.drain(current, true);
+                w.visible = true;
+                w.access(Thing::Signal(meeting, round, me), true, 0);
+                w.sync.signal(meeting, round, me, state);
+            }
+            let partner = (me + size - distance) % size;
+            pause(&self.world, Wait::Signal(meeting, round, partner)).await;
+            let state = {
+                let mut w = self.world.borrow_mut();
+                w.access(Thing::Signal(meeting, round, partner), false, 0);
+                w.sync.signalled(meeting, round, partner)
+            };
+            self.acquire_from(partner, state.map(Told::from)).await;
+            self.forget(2 + u64::from(round));
+            pause(&self.world, Wait::Ready).await;
+            distance *= 2;
+            round += 1;
+        }
+        // `arrived` also counts here: the judge wants to know that everybody came.
+        self.world.borrow_mut().sync.arrive(meeting as usize);
+    }
+}

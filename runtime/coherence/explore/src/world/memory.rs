@@ -1,0 +1,202 @@
+//! Reads and writes, and what they tell of: who observed what, and which accesses depend on each other.
+
+use super::{Access, Post, Thing, World};
+use crate::layout::{Class, Loc};
+
+impl World {
+    fn private(&self, process: usize, loc: Loc) -> bool {
+        self.processes[process].threads == 1 && self.layout.class(loc) == Class::Local
+    }
+
+    /// Records an access of the current step.
+    pub fn access(&mut self, to: Thing, write: bool, before: u64) {
+        if self.recording {
+            self.accesses.push(Access { to, write, before });
+        }
+    }
+
+    fn access_cell(&mut self, process: usize, loc: Loc, write: bool) {
+        if self.recording && !self.private(process, loc) {
+            let before = self.processes[process].cells[loc as usize];
+            self.access(Thing::Cell(process, loc), write, before);
+        }
+    }
+
+    /// What the running thread has observed goes into its history.
+    pub fn observe(&mut self, value: u64) {
+        let history = &mut self.threads[self.current].history;
+        *history = crate::hash::mix(*history, value);
+    }
+
+    /// The running thread reads a cell of its own process.
+    pub fn own_read(&mut self, loc: Loc) -> u64 {
+        let me = self.me();
+        let thread = &self.threads[self.current];
+        let value = match thread.buffer.iter().rev().find(|(l, _)| *l == loc) {
+            Some((_, value)) => *value,
+            None => {
+                self.access_cell(me, loc, false);
+                let others = self.processes[me].threads > 1;
+                if others || self.layout.class(loc) == Class::Remote {
+                    self.visible = true;
+                }
+                self.processes[me].cells[loc as usize]
+            }
+        };
+        self.observe(value);
+        value
+    }
+
+    /// The running thread stores to a cell of its own process.
+    pub fn own_write(&mut self, loc: Loc, value: u64) {
+        let me = self.me();
+        if self.private(me, loc) {
+            self.processes[me].cells[loc as usize] = value;
+        } else {
+            self.threads[self.current].buffer.push_back((loc, value));
+        }
+    }
+
+    /// A thread's buffered stores reach memory.
+    pub fn drain(&mut self, thread: usize, all: bool) {
+        while let Some((loc, value)) = self.threads[thread].buffer.pop_front() {
+            let process = self.threads[thread].process;
+            self.write(process, loc, value);
+            if !all {
+                break;
+            }
+        }
+    }
+
+    /// A cell of any process changes.
+    pub fn write(&mut self, process: usize, loc: Loc, value: u64) {
+        self.visible = true;
+        self.access_cell(process, loc, true);
+        let cell = &mut self.processes[process].cells[loc as usize];
+        if (loc as usize) < self.layout.blocks && *cell != value {
+            self.link_changes += 1;
+        }
+        *cell = value;
+        if loc == self.layout.hand_over() {
+            let news = self.sync.give_lock(value as usize);
+            self.access(Thing::Published(process), news, 0);
+            self.access(Thing::Lock(value as usize), true, 1);
+        }
+    }
+
+    /// The signature is kept under a mutex of the process, which is not part of the fabric: who stores under it comes after the stores of
+    /// those who had it before.
+    pub fn take_mutex(&mut self) {
+        let me = self.me();
+        for t in 0..self.threads.len() {
+            if t != self.current && self.threads[t].process == me {
+                self.drain(t, true);
+            }
+        }
+    }
+
+    /// Reads a cell of any process, as another process does.
+    pub fn remote_read(&mut self, process: usize, loc: Loc) -> u64 {
+        if process == self.me() {
+            return self.own_read(loc);
+        }
+        self.visible = true;
+        self.access_cell(process, loc, false);
+        let value = self.processes[process].cells[loc as usize];
+        self.observe(value);
+        value
+    }
+
+    /// An atomic read-modify-write: drains the thread's buffer first. Returns the old value.
+    pub fn atomic(&mut self, process: usize, loc: Loc, update: impl FnOnce(u64) -> Option<u64>) -> u64 {
+        self.drain(self.current, true);
+        if process != self.me() || !self.private(process, loc) {
+            self.visible = true;
+        }
+        let old = self.processes[process].cells[loc as usize];
+        let new = update(old).filter(|new| *new != old);
+        self.access_cell(process, loc, false);
+        if let Some(new) = new {
+            let visible = self.visible;
+            self.write(process, loc, new);
+            self.visible = visible;
+        }
+        self.observe(old);
+        old
+    }
+
+    /// Posts a write; own earlier stores are visible before it can be.
+    pub fn post(&mut self, to: usize, loc: Loc, value: u64) {
+        self.drain(self.current, true);
+        let from = self.me();
+        if to == from {
+            return self.write(to, loc, value);
+        }
+        let thread = &mut self.threads[self.current];
+        let taken = |slot: &u32| thread.unflushed.iter().any(|(_, number)| number & 0xffff == *slot);
+        let slot = (0..).find(|slot| !taken(slot)).expect("few are under way");
+        let number = (self.current as u32) << 16 | slot;
+        thread.unflushed.push((to, number));
+        self.access(Thing::Post(number), true, 0);
+        self.posts.push(Post { number, from, to, loc, value });
+    }
+
+    /// A flush of the running thread comes after all that it has posted to a process.
+    pub fn flushed(&mut self, to: usize) {
+        let unflushed = std::mem::take(&mut self.threads[self.current].unflushed);
+        for &(target, number) in &unflushed {
+            if target == to {
+                self.access(Thing::Post(number), false, 0);
+            }
+        }
+        self.threads[self.current].unflushed = unflushed.into_iter().filter(|post| post.0 != to).collect();
+    }
+
+    /// The running thread looks at the state of a process's signature.
+    pub fn learn(&mut self, process: usize) {
+        self.end_chase();
+        if self.threads[self.current].acquires == Some(process) {
+            self.access(Thing::Published(process), false, 0);
+            let thread = &mut self.threads[self.current];
+            thread.acquires = None;
+            thread.learned = Some(self.sync.published[process].clone());
+        }
+    }
+
+    /// The running thread has a twin of a block made, or given up.
+    pub fn set_twin(&mut self, process: usize, index: usize, live: bool) {
+        self.access(Thing::Twin(process, index), true, 0);
+        self.processes[process].twin_live[index] = live;
+    }
+
+    /// Whether the running thread's process has a twin of a block.
+    pub fn twin(&mut self, index: usize) -> bool {
+        let me = self.me();
+        self.access(Thing::Twin(me, index), false, 0);
+        self.processes[me].twin_live[index]
+    }
+
+    /// Counts a link load of the running thread: chases that visit more processes than there are, and more than moves of the home
+    /// meanwhile explain, are failures.
+    pub fn count_hop(&mut self, loc: Loc) {
+        let changes = self.link_changes;
+        let size = self.processes.len() as u64;
+        let thread = &mut self.threads[self.current];
+        if thread.hops.0 != loc {
+            thread.hops = (loc, 0, changes);
+        }
+        thread.hops.1 += 1;
+        let hops = thread.hops.1;
+        // A miss looks at the links twice in an attempt, and begins a new one only after a change.
+        let bound = (2 * size + 2) * (1 + changes - thread.hops.2);
+        self.longest_chase = self.longest_chase.max(hops);
+        if u64::from(hops) > bound {
+            self.fail(format!("chasing {} took {hops} hops, bound {bound}", self.layout.name(loc)));
+        }
+    }
+
+    /// The running thread does something else than following links.
+    pub fn end_chase(&mut self) {
+        self.threads[self.current].hops.0 = Loc::MAX;
+    }
+}
