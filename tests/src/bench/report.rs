@@ -31,29 +31,44 @@ pub fn means(rows: &[Row]) -> String {
     lines.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// The table for the book, in Markdown.
+/// The table for the book, in Markdown: a line a program, its line sizes side by side. What was not measured is left out.
 pub fn table(rows: &[Row]) -> String {
-    let mut out = String::from(
-        "| program | line | time plain, s | time checked, s | time ratio | instructions ratio | checks per access | code | build | vectorised |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
+    type Cell = fn(&Row) -> Option<String>;
+    let columns: [(&str, Cell); 6] = [
+        ("time", |r| Some(format!("{:.3}", r.seconds.ratio()))),
+        ("instructions", |r| Some(format!("{:.3}", r.instructions?.ratio()))),
+        ("checks per access", |r| Some(format!("{:.4}", r.executed?.per_access()))),
+        ("code", |r| Some(format!("{:.2}", r.code_bytes.ratio()))),
+        ("build", |r| Some(format!("{:.2}", r.build_seconds.ratio()))),
+        ("vectorised", |r| Some(format!("{} of {}", r.vectorised.checked, r.vectorised.plain))),
+    ];
+    let (mut kernels, mut lines): (Vec<&str>, Vec<u32>) = (vec![], vec![]);
     for row in rows {
-        let _ = writeln!(
-            out,
-            "| {} | {} | {:.2}{} | {:.2} | {:.3} | {} | {} | {:.2} | {:.2} | {} of {} |",
-            row.kernel,
-            row.line,
-            row.seconds.plain,
-            if row.whole { " (whole run)" } else { "" },
-            row.seconds.checked,
-            row.seconds.ratio(),
-            row.instructions.map_or("-".to_owned(), |p| format!("{:.3}", p.ratio())),
-            row.executed.map_or("-".to_owned(), |e| format!("{:.4}", e.per_access())),
-            row.code_bytes.ratio(),
-            row.build_seconds.ratio(),
-            row.vectorised.checked,
-            row.vectorised.plain
-        );
+        if !kernels.contains(&row.kernel.as_str()) {
+            kernels.push(&row.kernel);
+        }
+        if !lines.contains(&row.line) {
+            lines.push(row.line);
+        }
+    }
+    let measured = columns.iter().filter(|(_, cell)| rows.iter().any(|r| cell(r).is_some()));
+    let shown: Vec<(&str, u32, Cell)> =
+        measured.flat_map(|&(name, cell)| lines.iter().map(move |&line| (name, line, cell))).collect();
+    let mut out = String::from("| program | plain, s |");
+    for (name, line, _) in &shown {
+        let _ = write!(out, " {name} ({line}) |");
+    }
+    let _ = writeln!(out, "\n|{}", " --- |".repeat(shown.len() + 2));
+    for kernel in kernels {
+        let of = |line: u32| rows.iter().find(|r| r.kernel == kernel && r.line == line);
+        let own = rows.iter().filter(|r| r.kernel == kernel);
+        let plain = own.clone().map(|r| r.seconds.plain).fold(f64::INFINITY, f64::min);
+        let whole = if own.clone().any(|r| r.whole) { "*" } else { "" };
+        let _ = write!(out, "| {kernel} | {plain:.2}{whole} |");
+        for (_, line, cell) in &shown {
+            let _ = write!(out, " {} |", of(*line).and_then(cell).unwrap_or("-".to_owned()));
+        }
+        out.push('\n');
     }
     out
 }
@@ -157,12 +172,22 @@ mod tests {
     }
 
     #[test]
+    fn the_table_has_line_sizes_side_by_side() {
+        let text = table(&[row("a", 1024, 1.0, 1.5), row("a", 64, 2.0, 4.0), row("b", 64, 3.0, 3.0)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[0].starts_with("| program | plain, s | time (1024) | time (64) | checks"), "{text}");
+        assert!(lines[2].starts_with("| a | 1.00 | 1.500 | 2.000 | 0.2500 |"), "{text}");
+        assert!(lines[3].starts_with("| b | 3.00 | - | 1.000 | - |"), "{text}");
+        assert!(lines.iter().all(|l| l.matches('|').count() == lines[0].matches('|').count()), "{text}");
+    }
+
+    #[test]
     fn json_has_an_object_a_row() {
         let text = json(&[row("a", 64, 1.0, 2.0), row("b", 64, 1.0, 2.0)]);
         assert_eq!(text.matches("\"kernel\"").count(), 2);
         assert!(text.starts_with("[\n") && text.ends_with("\n]\n") && text.contains("}},\n"), "{text}");
         assert!(text.contains("\"checks_per_access\": 0.25"), "{text}");
-        assert_eq!(table(&[row("a", 64, 1.0, 2.0)]).lines().count(), 3);
         assert!(svg(&[row("a", 64, 1.0, 2.0)]).ends_with("</svg>\n"));
     }
 }
