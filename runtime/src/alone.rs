@@ -13,6 +13,8 @@ use dsm_coherence::Exclusive;
 use dsm_comm::bias::{Bias, can_fence_all_threads, fence_all_threads};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::sync::threads::Inside;
+
 static BIAS: Bias = Bias::new();
 /// Whether a thread has come.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
@@ -115,6 +117,18 @@ impl Lock {
     #[inline(always)]
     pub fn lock(&self) -> Locked<'_> {
         if is_alone() { None } else { Some(self.0.lock()) }
+    }
+
+    /// As [`Lock::lock`], at a point where the thread is between no check and its store: one that waits counts as inside the runtime.
+    #[inline(always)]
+    pub fn lock_inside(&self) -> Locked<'_> {
+        if is_alone() { None } else { Some(self.0.try_lock().unwrap_or_else(|| self.wait_inside())) }
+    }
+
+    #[cold]
+    fn wait_inside(&self) -> MutexGuard<'_, ()> {
+        let _inside = Inside::begin();
+        self.0.lock()
     }
 
     /// Whether nobody has it.

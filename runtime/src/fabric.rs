@@ -748,7 +748,7 @@ impl Fabric for ShmFabric {
     fn lock_gate(&self, gate: Gate) -> impl Future<Output = alone::Locked<'_>> {
         ready(match gate {
             Gate::Publish => {
-                let guard = self.gates[0].lock();
+                let guard = self.gates[0].lock_inside();
                 // A release looks at the marks after everything the process stored.
                 if guard.is_some() {
                     fence_behind_atomic()
@@ -757,7 +757,7 @@ impl Fabric for ShmFabric {
                 }
                 guard
             }
-            Gate::Acquire => self.gates[1].lock(),
+            Gate::Acquire => self.gates[1].lock_inside(),
         })
     }
 
@@ -781,8 +781,8 @@ impl Fabric for ShmFabric {
         race::is_on()
     }
 
-    fn begin_exclusive(&self) -> bool {
-        threads::begin_exclusive()
+    fn begin_exclusive(&self, wait: bool) -> bool {
+        threads::begin_exclusive(wait)
     }
 
     fn end_exclusive(&self) {

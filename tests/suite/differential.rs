@@ -48,6 +48,7 @@ programs! {
     collapse_nowait
     complex_numbers
     constructors
+    contended
     copies
     critical
     cxx_clauses

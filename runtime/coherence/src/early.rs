@@ -1,8 +1,8 @@
 //! Taking homes at misses, before anything is stored: then no twin is made, nothing is compared, and the release publishes in place.
 //!
 //! A miss for stores takes every home that it can. A miss for loads does so where this process wrote last time after it had read (a *migratory*
-//! block, as what a lock protects), mostly with the permission to store, and stops if it turns out not to store. Homes that others store to at present are left alone:
-//! they would come back at the next release.
+//! block, as what a lock protects), mostly with the permission to store, and stops if it turns out not to store. Homes that others store to at present are left alone,
+//! and so are those of blocks that several processes store to all the time (*contended*): they would come back at the next release.
 //!
 //! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in any circle of waiting
 //! processes, and needs no publish gate.
@@ -38,11 +38,12 @@ impl<F: Fabric> Coherence<F> {
         if state == abi::READABLE {
             return purpose.whole(run);
         }
-        if purpose.write {
-            return run.mask();
-        }
         let chunk = run.first.chunk();
-        let migratory = fabric.own(hint(MarkKind::Migratory, chunk)) & run.mask();
+        let free = run.mask() & (!fabric.own(hint(MarkKind::Contended, chunk)) | purpose.whole(run));
+        if purpose.write {
+            return free;
+        }
+        let migratory = fabric.own(hint(MarkKind::Migratory, chunk)) & free;
         if migratory == 0 {
             return 0;
         }
@@ -114,6 +115,13 @@ impl<F: Fabric> Coherence<F> {
             batch.writable &= !stored_to;
         }
         let whole = purpose.whole(span);
+        let fetched = batch.blocks & !whole;
+        if fetched != 0 {
+            let contended = fabric.load(home, hint(MarkKind::Contended, chunk)).await & fetched;
+            self.note_contended(chunk, contended, contended);
+            batch.blocks &= !contended;
+            batch.writable &= !contended;
+        }
         self.replace(home, chunk, batch.writable & whole).await;
         let mine = Link::Link { to: self.me(), pending: true };
         for run in chunk.runs(batch.blocks) {
@@ -175,6 +183,16 @@ impl<F: Fabric> Coherence<F> {
             let chunk = part.first.chunk();
             let migratory = self.fabric.own(hint(MarkKind::Migratory, chunk)) & part.mask();
             chunk.runs(migratory).for_each(|run| self.fabric.expect_move(writer, run));
+        }
+    }
+
+    /// Of `blocks`, those that others store to in the same intervals as this process. The chunk is locked.
+    pub(crate) fn note_contended(&self, chunk: Chunk, blocks: u64, contended: u64) {
+        let word = hint(MarkKind::Contended, chunk);
+        let old = self.fabric.own(word);
+        let new = old & !blocks | contended;
+        if new != old {
+            self.fabric.set_own(word, new);
         }
     }
 

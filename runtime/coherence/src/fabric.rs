@@ -32,17 +32,20 @@ pub enum MarkKind {
     Migratory,
     /// Set by the process itself for blocks whose home it took at a miss and has not published since. Level 0 only.
     Early,
+    /// Set by the process itself for blocks that several processes store to in the same intervals: misses leave their homes alone. Level 0 only.
+    Contended,
 }
 
 impl MarkKind {
     /// All of them.
-    pub const ALL: [MarkKind; 6] = [
+    pub const ALL: [MarkKind; 7] = [
         MarkKind::Read,
         MarkKind::Taken,
         MarkKind::Dirty,
         MarkKind::Cached,
         MarkKind::Migratory,
         MarkKind::Early,
+        MarkKind::Contended,
     ];
 
     /// Those that a release looks at.
@@ -373,8 +376,8 @@ pub trait Fabric {
     }
 
     /// Tries to keep all other threads of the process inside the runtime, where none is between a passed check and its store. True
-    /// if they are; then they stay there until [`Fabric::end_exclusive`].
-    fn begin_exclusive(&self) -> bool;
+    /// if they are; then they stay there until [`Fabric::end_exclusive`]. `wait`: it is worth a moment of waiting for them.
+    fn begin_exclusive(&self, wait: bool) -> bool;
     /// See [`Fabric::begin_exclusive`].
     fn end_exclusive(&self);
 

@@ -45,6 +45,7 @@ mod twins;
 pub mod types;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
@@ -66,6 +67,10 @@ pub struct Coherence<F: Fabric> {
     stats: Stats,
     leases: F::Exclusive<Leases>,
     front: Arc<Front>,
+    /// Comparisons of blocks with their twins that came to nothing, since the other threads were last held; changed with the publish gate locked.
+    vain: AtomicU32,
+    /// How many of them make it worth while to wait for the threads.
+    vain_limit: AtomicU32,
 }
 
 impl<F: Fabric> Coherence<F> {
@@ -79,6 +84,8 @@ impl<F: Fabric> Coherence<F> {
             stats: Stats::default(),
             leases: F::Exclusive::new(Leases::default()),
             front,
+            vain: AtomicU32::new(0),
+            vain_limit: AtomicU32::new(release::VAIN_MIN),
         }
     }
 

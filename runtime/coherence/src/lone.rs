@@ -41,7 +41,7 @@ macro_rules! steps {
             pub(crate) $($later)? fn $release_lone<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
                 let fabric = &self.fabric;
                 let _gate = $wait!(fabric.lock_gate(Gate::Publish));
-                let held = fabric.begin_exclusive();
+                let held = self.hold_threads();
                 let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
                 let result = match $call!(self.$publish_lone(exclusive)) {
                     Some(notice) => {

@@ -1,5 +1,6 @@
 //! Moving the homes of locked blocks here, and merging what their old home has with own unpublished bytes.
 
+use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::queue_lock::Batch;
@@ -104,15 +105,20 @@ impl<F: Fabric> Coherence<F> {
         scratch: &mut Scratch,
     ) {
         let fabric = &self.fabric;
-        let mut share = 0;
-        if exclusive && fabric.watches_writes() {
-            share = batch.blocks;
-        } else if exclusive {
-            share = self.stored_to_alone(chunk, batch.blocks, scratch);
-        }
+        let alone = self.stored_to_alone(chunk, batch.blocks, scratch);
+        let share = match exclusive {
+            true if fabric.watches_writes() => batch.blocks,
+            true => alone,
+            false => 0,
+        };
         let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
         // Until the links say that nobody stores, no thread may be allowed to.
-        let locked = if share != 0 { Some(fabric.lock_chunk(chunk).await) } else { None };
+        let contended = batch.blocks & (batch.writable | !alone);
+        let noted = fabric.own(hint(MarkKind::Contended, chunk)) & batch.blocks == contended;
+        let locked = if share == 0 && noted { None } else { Some(fabric.lock_chunk(chunk).await) };
+        if !noted {
+            self.note_contended(chunk, batch.blocks, contended);
+        }
         if share != 0 {
             self.make_ask(chunk, share);
             self.unlock(chunk, share, false, wr_ts, &mut scratch.own).await;

@@ -12,6 +12,8 @@
 //! A home stays writable after its notice: exclusive. It becomes shared (a store must ask) when it was read in the interval and no other thread
 //! of the process can be between a passed check and its store.
 
+use std::sync::atomic::Ordering;
+
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::moving::has_twin;
@@ -19,6 +21,10 @@ use crate::queue_lock::Chase;
 use crate::records::{Lent, Records, Scratch};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
 use crate::{Coherence, Fault, Told, abi, marks};
+
+/// Comparisons in vain after which a release waits for the other threads of the process: about what that costs. And after it waited in vain.
+pub(crate) const VAIN_MIN: u32 = 16;
+const VAIN_MAX: u32 = 1 << 14;
 
 /// What a release found in the sets of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +103,7 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let gate = fabric.lock_gate(Gate::Publish).await;
         self.stats.releases.add(1);
-        let held = fabric.begin_exclusive();
+        let held = self.hold_threads();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
         let mut progress = Progress { version: self.clock() + 1, run: None };
         let mut chunks = std::mem::take(&mut Lent::new().chunks);
@@ -112,6 +118,27 @@ impl<F: Fabric> Coherence<F> {
         }
         drop(gate);
         result
+    }
+
+    /// Holds the other threads of the process in the runtime, if possible. What cannot be taken out of the dirty set because of them is compared
+    /// with its twin at each release: when much was in vain, they are waited for.
+    #[inline]
+    pub(crate) fn hold_threads(&self) -> bool {
+        let vain = self.vain.load(Ordering::Relaxed);
+        if vain == 0 {
+            return self.fabric.begin_exclusive(false);
+        }
+        let limit = self.vain_limit.load(Ordering::Relaxed);
+        let wait = vain >= limit;
+        let held = self.fabric.begin_exclusive(wait);
+        if held || wait {
+            self.vain.store(0, Ordering::Relaxed);
+            // Threads that stay in user code for long are not worth trying often.
+            let limit = if held { VAIN_MIN } else { (2 * limit).min(VAIN_MAX) };
+            self.vain_limit.store(limit, Ordering::Relaxed);
+            self.stats.threads_held.add(u64::from(held && wait));
+        }
+        held
     }
 
     async fn release_chunk(&self, chunk: Chunk, exclusive: bool, progress: &mut Progress) {
@@ -226,6 +253,7 @@ impl<F: Fabric> Coherence<F> {
                 if has_twin(state) {
                     // What was replaced has no twin, and nothing of ours in it.
                     let compared = part.mask() & !self.replaced(chunk);
+                    self.stats.blocks_compared.add(u64::from(compared.count_ones()));
                     let different =
                         chunk.runs(compared).fold(0, |different, run| different | fabric.changed(run));
                     changed |= different;
@@ -265,6 +293,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.drop_twin(extent);
         } else {
             // Another thread may be about to store: look again next time.
+            self.vain.store(self.vain.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
             marks::set(fabric, self.me(), MarkKind::Taken, block.chunk(), block.bit()).await;
         }
     }

@@ -69,6 +69,10 @@ counters! {
     blocks_renewed,
     /// Copies made of blocks before writing to them.
     twins_made,
+    /// Blocks compared with their twins by releases.
+    blocks_compared,
+    /// Releases that waited for the other threads of the process and took permissions to store away.
+    threads_held,
     /// Blocks merged with a peer's contents.
     blocks_merged,
     /// Homes taken from another process.

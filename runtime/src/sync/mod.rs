@@ -82,6 +82,7 @@ fn release_then(then: impl FnOnce(Told)) {
 }
 
 fn before_release() {
+    threads::pass();
     stdio::before_release();
     race::clocks::before_release();
 }

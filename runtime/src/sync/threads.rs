@@ -4,6 +4,7 @@
 //! inside, it holds them there while it takes write permissions away; else it takes none away.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dsm_comm::quiesce::Quiesce;
 
@@ -50,11 +51,47 @@ impl Drop for Inside {
     }
 }
 
-/// Holds all other threads in the runtime if they are there now.
-pub fn begin_exclusive() -> bool {
+/// Whether a thread waits in [`begin_exclusive`].
+static WANTED: AtomicBool = AtomicBool::new(false);
+/// How often it looks: some microseconds.
+const LOOKS: u32 = 500;
+
+/// Holds all other threads in the runtime if they are there now. `wait`: gives them a moment to come, each to where it calls [`pass`].
+pub fn begin_exclusive(wait: bool) -> bool {
     let own = u32::from(COUNTED.get());
-    // Who comes while this thread is alone waits before it enters.
-    if alone::is_alone() { RUNNING.has_only(own) } else { RUNNING.hold(own) }
+    if alone::is_alone() {
+        // Who comes meanwhile waits before it enters.
+        return RUNNING.has_only(own);
+    }
+    if RUNNING.hold(own) {
+        return true;
+    }
+    if !wait {
+        return false;
+    }
+    WANTED.store(true, Ordering::SeqCst);
+    let held = (0..LOOKS).any(|_| {
+        std::hint::spin_loop();
+        RUNNING.hold(own)
+    });
+    WANTED.store(false, Ordering::SeqCst);
+    held
+}
+
+/// The thread is between user code and a release or an acquire: it lets another one hold it, if that waits for it.
+#[inline]
+pub fn pass() {
+    if WANTED.load(Ordering::Relaxed) {
+        be_held();
+    }
+}
+
+#[cold]
+fn be_held() {
+    let _inside = Inside::begin();
+    while WANTED.load(Ordering::SeqCst) {
+        std::hint::spin_loop();
+    }
 }
 
 /// Lets them go.

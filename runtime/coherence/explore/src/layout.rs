@@ -265,8 +265,9 @@ impl Layout {
         if (marks..self.base_words()).contains(&at) {
             let kind = (at - marks) / self.marks();
             let remote = kind == MarkKind::Read as usize || kind == MarkKind::Taken as usize;
-            // A miss that takes a home looks whether stores are under way there.
-            let other = if kind == MarkKind::Dirty as usize { Class::Published } else { Class::Local };
+            // A miss that takes a home looks whether stores are under way there, or mostly are.
+            let looked_at = kind == MarkKind::Dirty as usize || kind == MarkKind::Contended as usize;
+            let other = if looked_at { Class::Published } else { Class::Local };
             return if remote { Class::Remote } else { other };
         }
         if (self.base_words() + 4..self.base_records()).contains(&at) {
@@ -298,7 +299,8 @@ impl Layout {
                 let at = at - self.base_marks();
                 format!(
                     "{}.{}",
-                    ["read", "taken", "dirty", "cached", "migratory", "early"][at / self.marks()],
+                    ["read", "taken", "dirty", "cached", "migratory", "early", "contended"]
+                        [at / self.marks()],
                     at % self.marks()
                 )
             }

@@ -158,7 +158,7 @@ fn leaving_orders_out_loses_nothing() {
 }
 
 /// States of a search that is done with all orders too.
-const FEW: usize = 5_000;
+const FEW: usize = 8_000;
 
 /// Those whose schedules are few with all orders too.
 const SMALL: &[&str] =

@@ -477,7 +477,7 @@ impl Fabric for SimFabric {
         !self.world.process(me).memory.borrow().control.contains_key(&lock)
     }
 
-    fn begin_exclusive(&self) -> bool {
+    fn begin_exclusive(&self, _wait: bool) -> bool {
         true
     }
 

@@ -186,7 +186,7 @@ impl Fabric for Bits {
         fn overwrite(Extent, &[u8]);
         fn fence();
         fn gate_free(Gate) -> bool;
-        fn begin_exclusive() -> bool;
+        fn begin_exclusive(bool) -> bool;
         fn end_exclusive();
         async cas(Rank, Word, u64, u64) -> u64;
         async post_store(Rank, Word, u64);

@@ -327,7 +327,7 @@ impl Fabric for ModelFabric {
         locks::gate_free(self, gate)
     }
 
-    fn begin_exclusive(&self) -> bool {
+    fn begin_exclusive(&self, _wait: bool) -> bool {
         locks::begin_exclusive(self)
     }
 
