@@ -113,23 +113,7 @@ copy of open for 1 calls that can check for it
 #[test]
 fn what_is_given_is_not_checked_again() {
     let access = |site, kind, offset| {
-        let what = What::Access(Access {
-            kind,
-            operand: 0,
-            part: 0,
-            lead: 0,
-            of_callee: false,
-            key: 1,
-            offset,
-            size: 8,
-            align: 8,
-            private: None,
-            hulls: vec![],
-            stay: None,
-            span: None,
-            object: None,
-            array: None,
-        });
+        let what = What::Access(Access { key: 1, offset, ..Access::new(kind, 0, 8, 8) });
         Event { site, what }
     };
     let events = vec![access(0, Kind::Load, 0), access(1, Kind::Store, 8), access(2, Kind::Load, 36)];

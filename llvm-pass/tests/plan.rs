@@ -8,23 +8,7 @@ use dsm_pass::options::{OptionError, Options};
 use dsm_pass::plan::plan;
 
 fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
-    Access {
-        kind,
-        operand: 0,
-        part: 0,
-        lead: 0,
-        of_callee: false,
-        key,
-        offset,
-        size,
-        align: size,
-        private: None,
-        hulls: vec![],
-        stay: None,
-        span: None,
-        object: None,
-        array: None,
-    }
+    Access { key, offset, ..Access::new(kind, 0, size, size) }
 }
 
 fn block(preds: &[usize], events: Vec<(u32, What)>) -> BlockFacts {

@@ -27,15 +27,6 @@ pub fn is_copy(intrinsic: &str) -> bool {
     intrinsic.starts_with("llvm.memcpy") || intrinsic.starts_with("llvm.memmove")
 }
 
-/// An access about which nothing is known yet but its size.
-fn bare(kind: Kind, operand: u32, size: u64, align: u64, private: Option<Private>) -> Access {
-    let (hulls, stay, span, object, array) = (vec![], None, None, None, None);
-    let (part, lead, of_callee, key, offset) = (0, 0, false, 0, 0);
-    #[rustfmt::skip]
-    let access = Access { kind, operand, part, lead, of_callee, key, offset, size, align, private, hulls, stay, span, object, array };
-    access
-}
-
 /// Reads instructions of one function.
 pub struct Reader<'a> {
     /// The module.
@@ -86,13 +77,16 @@ impl Reader<'_> {
         }
         let size = self.module.store_size(ty).max(1);
         let align = u64::from(instruction.align().max(1));
-        What::Access(bare(kind, operand, size, align, private))
+        What::Access(Access { private, ..Access::new(kind, operand, size, align) })
     }
 
     /// One end of a call that copies or sets a number of bytes that is known here: no other than a load or store of so many.
     fn fixed(&self, call: Value, kind: Kind, argument: u32, bytes: u64) -> What {
         let align = call.call_int_attribute(argument, "align").unwrap_or(1);
-        What::Access(bare(kind, argument, bytes, align, self.private(call.operand(argument))))
+        What::Access(Access {
+            private: self.private(call.operand(argument)),
+            ..Access::new(kind, argument, bytes, align)
+        })
     }
 
     fn range(&self, call: Value, kind: Kind, argument: u32, length: Length) -> Range {
@@ -145,7 +139,8 @@ impl Reader<'_> {
             What::Access(Access {
                 lead: e.lo,
                 of_callee: true,
-                ..bare(e.kind, e.parameter, size, 1, private)
+                private,
+                ..Access::new(e.kind, e.parameter, size, 1)
             })
         };
         extents.iter().map(access).collect()

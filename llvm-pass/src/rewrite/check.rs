@@ -1,16 +1,17 @@
 //! Emits checks.
 //!
 //! ```text
-//! head:  %a = ptrtoint ptr %p to i64                 one line            two ends              range
-//!        %l = lshr i64 %a, SHIFT                                         + the same for        + more than two lines:
-//!        %s = load atomic i8, STATE_BASE[%l] acquire                     a + length - 1        l' - l > 1
-//!        %bad = icmp uge i8 %s, READ_LIMIT (store: ne 0)                 or                    or
+//! head:  %a = ptrtoint ptr %p to i64                 one line            two ends
+//!        %l = lshr i64 %a, SHIFT                                         + the same for
+//!        %s = load atomic i8, STATE_BASE[%l] acquire                     a + length - 1
+//!        %bad = icmp uge i8 %s, READ_LIMIT (store: ne 0)                 or
 //!        br i1 %bad, label %miss, label %tail, !prof rare
-//! miss:  call @__dsm_load_miss(%p, length)                               @__dsm_load_range     @__dsm_load_range
+//! miss:  call @__dsm_load_miss(%p, length)                               @__dsm_load_range
 //!        br label %tail
 //! tail:  the access
 //! ```
-//! Short lines: one load of eight states, shifted so that those of the range remain, see [`Emitter::word`].
+//! Short lines, and lengths known at run time only: one load of eight states, shifted so that those of the range remain, see [`Emitter::word`]. Where
+//! there are more lines, the entry looks at them.
 //!
 //! The state is loaded with acquire order, so no later pass may move the access above its check.
 
@@ -67,9 +68,7 @@ impl Emitter<'_> {
                 (bad, Self::range_entry(kind, false))
             }
             Test::Range => {
-                let first = self.builder.address(pointer);
-                let last = self.builder.add(first, i64_type.constant(length - 1));
-                (self.range_bad(first, last, kind), Self::range_entry(kind, false))
+                return self.range_of_lines(before, pointer, i64_type.constant(length), kind, false);
             }
         };
         self.slow_path(before, bad, entry, pointer, i64_type.constant(length));
@@ -83,39 +82,31 @@ impl Emitter<'_> {
                 Ok(bytes) if bytes <= 1 << self.line_shift => {
                     self.fixed(before, pointer, bytes, kind, Test::Ends)
                 }
-                Ok(_) => {
+                Ok(bytes) if bytes <= (WORD_LINES - 1) << self.line_shift => {
                     self.counted(before, 0, 0, 1);
-                    self.builder.before(before).locate_as(before);
-                    let first = self.builder.address(pointer);
-                    let past = self.builder.context.i64().constant(bytes as u64 - 1);
-                    let bad = self.range_bad(first, self.builder.add(first, past), kind);
-                    self.slow_path(before, bad, Self::range_entry(kind, overwrites), pointer, length);
+                    self.range_of_lines(before, pointer, length, kind, overwrites);
                 }
-                Err(_) => self.call(before, Self::range_entry(kind, overwrites), &[pointer, length]),
+                _ => {
+                    self.counted(before, 0, 0, 1);
+                    self.call(before, Self::range_entry(kind, overwrites), &[pointer, length]);
+                }
             }
             return;
         }
         self.counted(before, 0, 0, 1);
-        self.builder.before(before).locate_as(before);
-        let i64_type = self.builder.context.i64();
-        let first = self.builder.address(pointer);
-        // An empty range tests its own address, which is harmless; a pointer before it might not be.
-        let empty = self.builder.icmp(IntPredicate::LLVMIntEQ, length, i64_type.constant(0));
-        let past =
-            self.builder.select(empty, i64_type.constant(0), self.builder.sub(length, i64_type.constant(1)));
-        let bad = self.range_bad(first, self.builder.add(first, past), kind);
-        self.slow_path(before, bad, Self::range_entry(kind, overwrites), pointer, length);
+        self.range_of_lines(before, pointer, length, kind, overwrites);
     }
 
-    fn range_bad(&self, first: Value, last: Value, kind: Kind) -> Value {
-        let (first, last) = (self.line(first), self.line(last));
-        let distance = self.builder.sub(last, first);
-        let far =
-            self.builder.icmp(IntPredicate::LLVMIntUGT, distance, self.builder.context.i64().constant(1));
-        // The far end is tested only through the entry if the range is long: it may lie anywhere.
-        let near = self.builder.select(far, first, last);
-        let ends = self.builder.or(self.bad(first, kind), self.bad(near, kind));
-        self.builder.or(ends, far)
+    /// Checks a range with one load of states if it has few lines; an empty one seems to have many.
+    fn range_of_lines(&self, before: Value, pointer: Value, length: Value, kind: Kind, overwrites: bool) {
+        let i64_type = self.builder.context.i64();
+        self.builder.before(before).locate_as(before);
+        let (states, lines) = self.word(self.builder.address(pointer), length, kind);
+        self.builder.fence(Ordering::LLVMAtomicOrderingAcquire);
+        let bad = self.builder.icmp(IntPredicate::LLVMIntNE, states, i64_type.constant(0));
+        let far = self.builder.icmp(IntPredicate::LLVMIntUGE, lines, i64_type.constant(WORD_LINES));
+        let bad = self.builder.or(bad, far);
+        self.slow_path(before, bad, Self::range_entry(kind, overwrites), pointer, length);
     }
 
     /// Number of the line with this address.

@@ -38,6 +38,29 @@ pub struct Access {
     pub array: Option<Array>,
 }
 
+impl Access {
+    /// An access of which only operand, bytes and alignment are known yet.
+    pub fn new(kind: Kind, operand: u32, size: u64, align: u64) -> Access {
+        Access {
+            kind,
+            operand,
+            part: 0,
+            lead: 0,
+            of_callee: false,
+            key: 0,
+            offset: 0,
+            size,
+            align,
+            private: None,
+            hulls: vec![],
+            stay: None,
+            span: None,
+            object: None,
+            array: None,
+        }
+    }
+}
+
 /// All bytes that an access may touch while a loop runs, and maybe others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
