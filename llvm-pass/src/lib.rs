@@ -104,7 +104,7 @@ fn module_facts(
     if !options.enabled("callers") && !options.enabled("clone") {
         return facts;
     }
-    let mut calls = analysis::graph::collect(module, manager, &facts);
+    let mut calls = analysis::graph::collect(module, manager, &facts, options.line_bytes());
     let clones = interprocedural::clones(&calls.graph, options);
     printed.push_str(&Printed { graph: &calls.graph, clones: &clones, given: &[] }.to_string());
     if !clones.is_empty() {
@@ -115,7 +115,7 @@ fn module_facts(
             }
         }
         facts = ModuleFacts::new(module);
-        calls = analysis::graph::collect(module, manager, &facts);
+        calls = analysis::graph::collect(module, manager, &facts, options.line_bytes());
     }
     let given = interprocedural::given(&calls.graph, options);
     printed.push_str(&Printed { graph: &calls.graph, clones: &[], given: &given }.to_string());

@@ -64,5 +64,46 @@ exit:
   ret void
 }
 
+
+; Loops that run a constant number of times.
+; CHECK-LABEL: define internal double @sum
+; CHECK-NOT: dsm
+; CHECK: ret double
+define internal double @sum(ptr %x) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %s = phi double [ 0.0, %entry ], [ %t, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %p, align 8
+  %t = fadd double %s, %v
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, 7
+  br i1 %more, label %loop, label %exit
+exit:
+  ret double %t
+}
+define double @caller_of_sum(ptr %x, i64 %n) {
+; CHECK-LABEL: define double @caller_of_sum
+; CHECK: loop:
+; CHECK-NOT: dsm
+; CHECK: exit:
+; CHECK: call void @__dsm_load_range(ptr %x, i64
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %s = phi double [ 0.0, %entry ], [ %t, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %v = call double @sum(ptr %p)
+  %t = fadd double %s, %v
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  ret double %t
+}
+
 ; CHECK: attributes [[EFFECTS]] = { nounwind }
 attributes #0 = { nounwind memory(argmem: readwrite) }

@@ -108,6 +108,7 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
         start_offset: offset,
         start: over as u32,
         extent: 5 + over as u32,
+        bytes: None,
         strides: vec![],
         walk: None,
         conditions: conditions.to_vec(),

@@ -1,12 +1,12 @@
 //! The call graph, with what each call of a function is certain to touch through its parameters.
 //!
 //! What is certain: loads and stores of known size at constant distances from a parameter, in blocks that all paths through the function
-//! lead through. (A call before them that does not return makes this less than certain; nothing relies on it but that addresses are worth
+//! lead through, and in loops that run a constant number of times. (A call before them that does not return makes this less than certain; nothing relies on it but that addresses are worth
 //! a check.)
 
 use std::collections::HashMap;
 
-use crate::llvm::{Analyses, Block, Linkage, Manager, Module, Opcode, Ordering, Value};
+use crate::llvm::{Analyses, Block, Expr, Linkage, Loop, Manager, Module, Opcode, Ordering, Value};
 
 use super::ModuleFacts;
 use super::callee::is_exact;
@@ -29,13 +29,13 @@ pub struct Calls {
 pub type Given = HashMap<Value, Vec<Extent>>;
 
 /// Collects the graph.
-pub fn collect(module: Module, manager: Manager, facts: &ModuleFacts) -> Calls {
+pub fn collect(module: Module, manager: Manager, facts: &ModuleFacts, line_bytes: u64) -> Calls {
     let functions: Vec<Value> =
         module.functions().into_iter().filter(|f| super::is_instrumented(*f)).collect();
     let ids: HashMap<Value, FunctionId> = functions.iter().copied().zip(0..).collect();
     let mut out = Calls { graph: Graph::default(), functions, calls: vec![] };
     for &function in &out.functions {
-        let node = node(module, facts, function);
+        let node = node(module, manager, facts, function, line_bytes);
         out.graph.functions.push(node);
     }
     let mut known: HashMap<Value, (Analyses, Vec<Block>)> = HashMap::new();
@@ -64,7 +64,13 @@ pub fn collect(module: Module, manager: Manager, facts: &ModuleFacts) -> Calls {
     out
 }
 
-fn node(module: Module, facts: &ModuleFacts, function: Value) -> FunctionNode {
+fn node(
+    module: Module,
+    manager: Manager,
+    facts: &ModuleFacts,
+    function: Value,
+    line_bytes: u64,
+) -> FunctionNode {
     let mut out = FunctionNode {
         name: function.name(),
         local: matches!(function.linkage(), Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage)
@@ -81,27 +87,72 @@ fn node(module: Module, facts: &ModuleFacts, function: Value) -> FunctionNode {
         return out;
     }
     let parameters: HashMap<Value, u32> = (0..function.param_count())
+        .filter(|&i| function.param(i).ty().is_plain_pointer())
         .filter(|&i| function.param_type_attribute(i, "byval").is_none())
         .map(|i| (function.param(i), i))
         .collect();
+    if parameters.is_empty() {
+        return out;
+    }
+    let analyses = manager.analyses(function);
+    let keys: HashMap<Expr, u32> =
+        parameters.iter().filter_map(|(&p, &i)| Some((analyses.address_key(p)?.0, i))).collect();
     out.through = vec![0; function.param_count() as usize];
     let always = always(function);
     for block in function.blocks() {
-        let certain = always.contains(&block);
         for instruction in block.instructions() {
             for (kind, pointer, bytes) in accesses(module, instruction) {
                 if let Some(&parameter) = parameters.get(&super::pointer::strip(pointer)) {
                     out.through[parameter as usize] += 1;
                 }
-                let (base, lo) = pointer.constant_offset(module);
-                let end = bytes.and_then(|b| lo.checked_add(b));
-                if let (Some(&parameter), Some(hi), true) = (parameters.get(&base), end, certain) {
+                let touched = bytes.and_then(|bytes| touched(&analyses, pointer, bytes, block, line_bytes));
+                if let Some((key, lo, hi, from)) = touched
+                    && let Some(&parameter) = keys.get(&key)
+                    && always.contains(&from)
+                {
                     out.touches.push(Extent { parameter, kind, lo, hi });
                 }
             }
         }
     }
     out
+}
+
+/// What an access touches while the loops around it run: key of the address, first byte, first byte behind, and the block that leads into
+/// the outermost loop. `None` unless each of them runs a constant number of times, and leaves no line out.
+fn touched(
+    analyses: &Analyses,
+    pointer: Value,
+    bytes: i64,
+    mut block: Block,
+    line_bytes: u64,
+) -> Option<(Expr, i64, i64, Block)> {
+    let (mut lo, mut hi) = (0i64, bytes);
+    let mut start = analyses.expr(pointer)?;
+    let mut at = analyses.loop_of(block);
+    while let Some(l) = at {
+        let count = constant_count(analyses, l, block)?;
+        if !analyses.invariant(start, l) {
+            let (first, step) = analyses.recurrence(start, l)?;
+            let step = analyses.constant(step)?;
+            if step.unsigned_abs() >= hi.abs_diff(lo).checked_add(line_bytes)? {
+                return None;
+            }
+            let way = step.checked_mul(count)?;
+            (lo, hi) = (lo.checked_add(way.min(0))?, hi.checked_add(way.max(0))?);
+            start = first;
+        }
+        block = l.preheader()?;
+        at = l.parent();
+    }
+    let (key, offset) = analyses.split_constant(start);
+    Some((key, lo.checked_add(offset)?, hi.checked_add(offset)?, block))
+}
+
+/// How often a loop's back edge is taken, if that is constant and each iteration executes the block.
+fn constant_count(analyses: &Analyses, l: Loop, block: Block) -> Option<i64> {
+    l.latch().filter(|b| l.exiting() == Some(*b) && analyses.dominates(block, *b))?;
+    analyses.constant(analyses.zext64(analyses.backedge_count(l)?)?).filter(|count| *count >= 0)
 }
 
 /// Loads and stores of an instruction, and their sizes.

@@ -193,6 +193,7 @@ impl Walker<'_> {
                 start_offset,
                 start: number(&mut out.exprs, bounds.start),
                 extent: number(&mut out.exprs, bounds.extent),
+                bytes: self.constant_length(&bounds),
                 strides,
                 walk: bounds.walk,
                 conditions: if bounds.walk.is_some() { vec![] } else { bounds.conditions.clone() },
@@ -201,6 +202,11 @@ impl Walker<'_> {
             at = out.facts.loops[level].parent;
         }
         (hulls, None)
+    }
+
+    fn constant_length(&self, bounds: &Bounds) -> Option<i64> {
+        let dense = bounds.strides.is_empty() && bounds.walk.is_none() && bounds.conditions.is_empty();
+        dense.then(|| self.analyses.constant(bounds.extent)).flatten()
     }
 
     fn start_key(&self, collector: &mut Collector<'_>, start: Expr) -> (u32, i64) {

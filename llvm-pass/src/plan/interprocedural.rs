@@ -26,9 +26,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{
-    Argument, CallEdge, CallId, Checked, Extent, FunctionFacts, FunctionId, Graph, Kind,
-};
+use crate::analysis::facts::{Argument, CallEdge, CallId, Extent, FunctionFacts, FunctionId, Graph, Kind};
 use crate::options::Options;
 
 use super::{Decision, FunctionPlan, Item};
@@ -224,11 +222,15 @@ fn gains(graph: &Graph, touches: &[Vec<Extent>], fit: impl Fn(FunctionId) -> boo
 pub(crate) fn apply(facts: &FunctionFacts, items: &mut Vec<Item<'_>>, plan: &mut FunctionPlan) {
     items.retain(|item| {
         let access = item.access;
-        let end = access.offset.saturating_add(access.size as i64);
-        let covers = |g: &Checked| {
-            g.key == access.key && g.lo <= access.offset && end <= g.hi && g.kind >= access.kind
-        };
-        let covered = facts.given.iter().any(covers);
+        // What it touches each time, or while a loop runs.
+        let walks = access.hulls.iter().filter_map(|h| {
+            let lo = h.start_offset.saturating_add(access.lead);
+            Some((h.start_key, lo, lo.saturating_add(h.bytes?)))
+        });
+        let covered = walks.chain([(access.key, access.offset, access.offset)]).any(|(key, lo, last)| {
+            let end = last.saturating_add(access.size as i64);
+            facts.given.iter().any(|g| g.key == key && g.lo <= lo && end <= g.hi && g.kind >= access.kind)
+        });
         if covered {
             plan.decide(item.site, access, Decision::Callers);
         }

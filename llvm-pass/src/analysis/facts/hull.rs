@@ -15,6 +15,8 @@ pub struct Hull {
     pub start: ExprId,
     /// Expression of the length in bytes minus the size of the access.
     pub extent: ExprId,
+    /// The length in bytes minus the size of the access where it is a constant, and nothing is left out or depends on conditions.
+    pub bytes: Option<i64>,
     /// Set if the loop's step is known only at run time: what start and extent say is true of steps forwards that leave no line out.
     pub walk: Option<Walk>,
     /// Dimensions that leave lines out between their steps, at most [`MAX_STRIDES`].
