@@ -4,6 +4,7 @@ mod blocks;
 mod build_systems;
 mod case;
 mod commands;
+mod compile_costs;
 mod differential;
 mod driver;
 mod examples;
