@@ -781,6 +781,11 @@ impl Fabric for ShmFabric {
         race::is_on()
     }
 
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        alone::is_alone()
+    }
+
     fn begin_exclusive(&self, wait: bool) -> bool {
         threads::begin_exclusive(wait)
     }

@@ -368,6 +368,12 @@ pub trait Fabric {
     /// Whether nobody holds a gate; if so, all that its last holder did is visible.
     fn gate_free(&self, gate: Gate) -> bool;
 
+    /// Whether no other thread of the process is doing anything with the protocol.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// Whether every interval's first store to a block should ask, so that it is seen: releases then take back all permissions that they can,
     /// and homes make twins too.
     #[inline]

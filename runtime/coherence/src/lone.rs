@@ -60,13 +60,14 @@ macro_rules! steps {
             #[inline(always)]
             $($later)? fn $publish_lone(&self, exclusive: bool) -> Option<Notice> {
                 let fabric = &self.fabric;
-                let chunk = $call!(marks::$lone_chunk(fabric))?;
+                let chunk = $call!(marks::$lone_chunk(fabric, self.front.guess()))?;
                 let set = |kind| fabric.own(hint(kind, chunk));
                 let read = set(MarkKind::Read) != 0 && !fabric.fault(Fault::LoneRead);
                 let bit = set(MarkKind::Dirty);
                 if read || set(MarkKind::Taken) != 0 || !bit.is_power_of_two() {
                     return None;
                 }
+                self.front.set_guess(chunk);
                 let block = chunk.block(bit.trailing_zeros());
                 let here = fabric.place(self.me(), block);
                 let _locked = $wait!(fabric.lock_chunk(chunk));

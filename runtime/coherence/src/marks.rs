@@ -35,6 +35,7 @@ pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: 
 }
 
 /// Sets bits in one of the process's own sets that no peer changes.
+#[inline]
 pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask: u64) {
     let old = fabric.or_own(Word::Mark { kind, level: 0, index: chunk.0 }, mask);
     if kind == MarkKind::Cached && old & mask == mask {
@@ -48,6 +49,9 @@ pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask:
         let word = Word::Mark { kind, level, index };
         if fabric.own(word) & bit == 0 {
             fabric.or_own(word, bit);
+        } else if fabric.is_alone() {
+            // Nobody is between setting or clearing a summary and the one above it.
+            return;
         }
     }
 }
@@ -62,9 +66,22 @@ pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
 /// See the module `steps`.
 macro_rules! lone_chunk {
     ($wait:ident ($($later:tt)?) $lone_chunk:ident) => {
-        /// The chunk that may have bits in the own sets that a release looks at, if it is the only one.
+        /// The chunk that may have bits in the own sets that a release looks at, if it is the only one. `guess`: which it was last time, where the words that
+        /// have to be looked at do not depend on each other.
         #[inline(always)]
-        pub(crate) $($later)? fn $lone_chunk<F: Fabric>(fabric: &F) -> Option<Chunk> {
+        pub(crate) $($later)? fn $lone_chunk<F: Fabric>(fabric: &F, guess: Chunk) -> Option<Chunk> {
+            let (mut index, mut others) = (guess.0, 0);
+            for level in 1..fabric.mark_levels() {
+                let bit = 1 << (index % 64);
+                index /= 64;
+                others |= $wait!(fabric.load_marked(level, index)) ^ bit;
+            }
+            for root in (0..fabric.top_mark_words()).filter(|root| *root != index) {
+                others |= $wait!(fabric.load_marked(fabric.mark_levels() - 1, root));
+            }
+            if others == 0 {
+                return Some(guess);
+            }
             let mut level = fabric.mark_levels() - 1;
             let (mut index, mut bits) = (0, 0);
             for root in 0..fabric.top_mark_words() {

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
 use crate::told::{TAIL, Told};
-use crate::types::{Extent, Notice, Timestamp};
+use crate::types::{Chunk, Extent, Notice, Timestamp};
 
 /// Settlements after which no process's list can hold a notice any more (each list drops it after three).
 const FORGET_AFTER: u32 = 6;
@@ -34,12 +34,23 @@ const MOST_HELD: usize = 4;
 pub(crate) struct Front {
     clock: AtomicU64,
     holds: AtomicBool,
+    /// Chunk of the last single block that was published.
+    guess: AtomicU64,
 }
 
 impl Front {
     /// Greatest version seen or published. Only raised.
     pub(crate) fn clock(&self) -> Timestamp {
         self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Chunk of the last single block that was published.
+    pub(crate) fn guess(&self) -> Chunk {
+        Chunk(self.guess.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_guess(&self, chunk: Chunk) {
+        self.guess.store(chunk.0, Ordering::Relaxed);
     }
 
     /// Whether notices are held back that a release has to publish.
@@ -103,6 +114,7 @@ impl Signature {
         self.front.clone()
     }
 
+    #[inline(always)]
     fn raise_clock(&self, version: Timestamp) {
         if version > self.front.clock() {
             self.front.clock.store(version, Ordering::Relaxed);
@@ -110,6 +122,7 @@ impl Signature {
     }
 
     /// A peer's notice that is taken in and has to be passed on by the next release.
+    #[inline(always)]
     pub(crate) fn hold<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
         if self.held.len() == MOST_HELD {
             self.publish(fabric);
@@ -197,6 +210,7 @@ impl Signature {
 
     /// Lists a notice of this process, which has not listed it before: joins it to the last one where that is the same version of the
     /// neighbouring blocks. It is not remembered: what comes back from peers is known by its writer.
+    #[inline(always)]
     pub(crate) fn add_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
         self.raise_clock(notice.wr_ts);
         if !self.held.is_empty() {
@@ -215,6 +229,7 @@ impl Signature {
     }
 
     /// Lists and publishes a notice of this process; returns how far this is published then.
+    #[inline(always)]
     pub(crate) fn publish_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) -> Told {
         self.add_own(notice, fabric);
         self.publish(fabric);
@@ -253,6 +268,7 @@ impl Signature {
         }
     }
 
+    #[inline(always)]
     fn list(&mut self, notice: Notice) {
         if let (Some(last), Some(stale)) = (self.notices.last(), self.stale.last_mut()) {
             *stale = last.extent == notice.extent && last.wr_ts < notice.wr_ts;
@@ -294,8 +310,11 @@ impl Signature {
     }
 
     /// Makes what was added visible to acquirers.
+    #[inline(always)]
     pub(crate) fn publish<F: Fabric>(&mut self, fabric: &F) {
-        self.list_held();
+        if !self.held.is_empty() {
+            self.list_held();
+        }
         if self.unpublished != 0 {
             self.publish_listed(fabric);
         }
@@ -305,6 +324,7 @@ impl Signature {
         }
     }
 
+    #[inline(always)]
     fn publish_listed<F: Fabric>(&mut self, fabric: &F) {
         if self.notices.len() > self.capacity {
             self.republish(fabric);
@@ -352,12 +372,13 @@ impl Signature {
             self.generations.hash(h);
             self.stale.hash(h);
             (seen, self.generation, self.sequence, self.unpublished).hash(h);
-            (self.min_out, self.min_applied, self.front.clock()).hash(h);
+            (self.min_out, self.min_applied, self.front.clock(), self.front.guess()).hash(h);
             self.held.hash(h);
         })
     }
 
     /// How far this is published.
+    #[inline(always)]
     pub(crate) fn told(&self) -> Told {
         let length = self.notices.len() - self.unpublished;
         let told = if self.unpublished == 0 { self.told } else { self.last_told(length) };
@@ -375,6 +396,7 @@ impl Signature {
         (self.sequence % 2) as u8
     }
 
+    #[inline(always)]
     fn tell<F: Fabric>(&mut self, fabric: &F) {
         self.unpublished = 0;
         fabric.set_own(Word::LogState, u64::from(self.sequence) << 32 | self.notices.len() as u64);

@@ -43,7 +43,7 @@ impl Told {
     }
 
     /// Makes a notice number `back` from the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_tail(&mut self, back: usize, notice: Notice) {
         let (first, count, writer) = (notice.extent.first.0, notice.extent.count, u64::from(notice.writer.0));
         let fits =
@@ -55,7 +55,7 @@ impl Told {
     }
 
     /// A notice follows the last one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, notice: Notice) {
         for word in (3..Told::WORDS).rev() {
             self.0[word] = self.0[word - 2];
@@ -64,7 +64,7 @@ impl Told {
     }
 
     /// The same notices at another state of the signature.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(mut self, state: u64) -> Told {
         self.0[0] = state;
         self

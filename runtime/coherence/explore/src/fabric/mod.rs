@@ -327,6 +327,10 @@ impl Fabric for ModelFabric {
         locks::gate_free(self, gate)
     }
 
+    fn is_alone(&self) -> bool {
+        self.world.borrow().processes[self.process].threads == 1
+    }
+
     fn begin_exclusive(&self, _wait: bool) -> bool {
         locks::begin_exclusive(self)
     }
