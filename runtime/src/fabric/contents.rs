@@ -1,0 +1,92 @@
+//! Blocks' contents: twins, comparing and merging.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use dsm_abi::state;
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
+use dsm_comm::copy::copy;
+use dsm_comm::diff;
+
+use super::ShmFabric;
+use crate::race;
+
+impl ShmFabric {
+    /// Copies blocks to their twins.
+    #[inline]
+    pub(super) fn copy_to_twin(&self, extent: Extent) {
+        self.twins.use_them(self.rank, extent);
+        // SAFETY: data and twin are different parts of the own segment, mapped for their whole length.
+        unsafe {
+            copy(self.data(self.rank, extent.first), self.twin(self.rank, extent.first), self.bytes(extent))
+        }
+        if race::is_on() {
+            extent
+                .blocks()
+                .for_each(|block| race::intervals::open(&self.views, self.geometry, self.rank, block));
+        }
+    }
+
+    /// Which blocks differ from their twins.
+    pub(super) fn different(&self, extent: Extent) -> u64 {
+        let bytes = self.geometry.block_bytes(extent.first);
+        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        (0..extent.count as usize).fold(0, |mask, i| {
+            // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
+            let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
+            mask | u64::from(!same) << ((extent.first.0 % CHUNK_BLOCKS) as usize + i)
+        })
+    }
+
+    /// Merges what another process had into own contents: where own bytes equal the twin.
+    pub(super) fn merge_in(&self, extent: Extent, incoming: &[u8], from: Rank) {
+        assert_eq!(incoming.len(), self.bytes(extent));
+        if race::is_on() {
+            let bytes = self.geometry.block_bytes(extent.first);
+            for (block, part) in extent.blocks().zip(incoming.chunks_exact(bytes)) {
+                race::check_merge(&self.views, self.geometry, block, part, (self.rank, from.0));
+            }
+        }
+        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        // SAFETY: blocks and twins are mapped, aligned and as long as `incoming`, which is private; the twins are used by who holds the chunk.
+        unsafe { diff::merge(own, twin, incoming) }
+    }
+
+    /// Puts other contents in place.
+    pub(super) fn replace_by(&self, extent: Extent, contents: &[u8]) {
+        assert_eq!(contents.len(), self.bytes(extent));
+        // SAFETY: the blocks are mapped and have the length of `contents`, which is private.
+        unsafe { copy(contents.as_ptr(), self.data(self.rank, extent.first), contents.len()) }
+        if race::is_on() {
+            // SAFETY: so are their twins.
+            unsafe { copy(contents.as_ptr(), self.twin(self.rank, extent.first), contents.len()) }
+        }
+    }
+
+    /// The blocks are published: what was stored to them is complete, for who looks for races.
+    #[inline]
+    pub(super) fn close_intervals(&self, extent: Extent) {
+        if race::is_on() {
+            for block in extent.blocks() {
+                let ended = self.state(block) != state::WRITABLE;
+                race::intervals::close(&self.views, self.geometry, self.rank, block, ended);
+            }
+        }
+    }
+
+    /// Reads some aligned bytes of a block at once.
+    #[inline]
+    pub(super) fn load_part(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
+        let place = self.data(at.0, block).wrapping_add(offset);
+        // SAFETY: inside a mapped block and aligned by the assertion, block starts being aligned; the access is atomic.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(place).load(Ordering::SeqCst).into(),
+                2 => AtomicU16::from_ptr(place.cast()).load(Ordering::SeqCst).into(),
+                4 => AtomicU32::from_ptr(place.cast()).load(Ordering::SeqCst).into(),
+                8 => AtomicU64::from_ptr(place.cast()).load(Ordering::SeqCst),
+                _ => unreachable!("atomics of {bytes} bytes are not read at their home"),
+            }
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The protocol's world over shared memory: [`Fabric`] on mapped peers. Every operation is done when it is called.
+
+mod contents;
+mod near;
+mod notices;
+mod run;
+mod states;
+mod words;
+
+use std::fmt::Debug;
+use std::future::{Future, ready};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crossbeam_utils::CachePadded;
+use dsm_abi::state;
+use dsm_coherence::{
+    Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record, Timestamp, Word,
+};
+use dsm_comm::backoff::Backoff;
+use dsm_comm::copy::copy;
+use dsm_comm::shm::{View, Views};
+
+use crate::alone;
+use crate::memory::geometry::{Geometry, MARK_LEVELS};
+use crate::memory::table::StateTable;
+use crate::memory::twins::TwinPages;
+use crate::race;
+use crate::sync::threads;
+
+pub use near::Place;
+pub use run::{run, run_at_once};
+
+/// Locks that the chunks are spread over.
+const STRIPES: usize = 1024;
+
+/// See the module documentation.
+pub struct ShmFabric {
+    geometry: &'static Geometry,
+    table: StateTable,
+    views: Views,
+    rank: u32,
+    /// The own segment.
+    own: View,
+    /// Its bit sets, by kind.
+    marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
+    /// Their summaries by level, those of all kinds side by side.
+    summaries: [&'static [[AtomicU64; MarkKind::SUMMARISED]]; MARK_LEVELS],
+    twins: TwinPages,
+    stripes: Box<[CachePadded<alone::Lock>]>,
+    gates: [CachePadded<alone::Lock>; 2],
+}
+
+/// Orders everything before an atomic read-modify-write of this thread before everything after it.
+#[inline]
+fn fence_behind_atomic() {
+    // On x86-64 the operation itself does.
+    #[cfg(not(target_arch = "x86_64"))]
+    fence(Ordering::SeqCst);
+    #[cfg(target_arch = "x86_64")]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+impl ShmFabric {
+    /// The world of process `rank`.
+    pub fn new(geometry: &'static Geometry, table: StateTable, views: Views, rank: u32) -> Self {
+        let own = views.view(rank);
+        let summaries = |level: usize| match level < usize::from(geometry.mark_levels()) && level > 0 {
+            true => {
+                let words = geometry.mark_words(level) as usize * MarkKind::SUMMARISED;
+                own.words(geometry.summaries_offset(level as u8, 0), words).as_chunks().0
+            }
+            false => &[][..],
+        };
+        ShmFabric {
+            geometry,
+            table,
+            views,
+            rank,
+            own,
+            marks: MarkKind::ALL
+                .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
+            summaries: std::array::from_fn(summaries),
+            twins: TwinPages::new(geometry, views),
+            stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
+            gates: Default::default(),
+        }
+    }
+}
+
+impl Fabric for ShmFabric {
+    const AT_ONCE: bool = true;
+    type Exclusive<T: Send + Debug> = alone::Shared<T>;
+    type Guard<'a> = alone::Locked<'a>;
+    type Place = Place;
+
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        Rank(self.rank)
+    }
+
+    fn size(&self) -> u32 {
+        self.geometry.processes()
+    }
+
+    #[inline(always)]
+    fn block_bytes(&self, block: Block) -> usize {
+        self.geometry.block_bytes(block)
+    }
+
+    #[inline(always)]
+    fn default_home(&self, block: Block) -> Rank {
+        self.geometry.default_home(block)
+    }
+
+    #[inline]
+    fn default_homes(&self, at: Rank, chunk: Chunk) -> u64 {
+        if self.geometry.default_home(chunk.block(0)) == at { u64::MAX } else { 0 }
+    }
+
+    #[inline(always)]
+    fn mark_levels(&self) -> u8 {
+        self.geometry.mark_levels()
+    }
+
+    fn top_mark_words(&self) -> u64 {
+        self.geometry.top_mark_words()
+    }
+
+    #[inline(always)]
+    fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64> {
+        ready(self.word(at.0, word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
+        debug_assert!(level > 0, "only summaries lie side by side");
+        let words = &self.summaries[usize::from(level) % MARK_LEVELS][index as usize];
+        let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
+        ready(marked[0] | marked[1] | marked[2])
+    }
+
+    #[inline(always)]
+    fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64> {
+        let word = self.word(at.0, word);
+        ready(match word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(old) | Err(old) => old,
+        })
+    }
+
+    #[inline(always)]
+    fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> impl Future<Output = u64> {
+        let old = self.word(at.0, word).fetch_or(bits, Ordering::SeqCst);
+        // A reader reads data after its mark.
+        fence_behind_atomic();
+        ready(old)
+    }
+
+    #[inline(always)]
+    fn swap_own(&self, word: Word, new: u64) -> impl Future<Output = u64> {
+        ready(self.own_word(word).swap(new, Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn post_store(&self, at: Rank, word: Word, value: u64) -> impl Future<Output = ()> {
+        self.word(at.0, word).store(value, Ordering::Release);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn flush(&self, _at: Rank) -> impl Future<Output = ()> {
+        // What was posted are stores. What is posted next, and tells of them, comes behind.
+        fence(Ordering::Release);
+        ready(())
+    }
+
+    async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
+        let word = self.word(at.0, word);
+        let mut backoff = Backoff::default();
+        loop {
+            let value = word.load(Ordering::SeqCst);
+            if value != seen {
+                return value;
+            }
+            backoff.pause();
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()> {
+        // SAFETY: both blocks runs are mapped for their whole length and lie in different segments.
+        unsafe {
+            copy(self.data(from.0, extent.first), self.data(self.rank, extent.first), self.bytes(extent))
+        }
+        ready(())
+    }
+
+    #[inline]
+    async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        self.load_part(at, block, offset, bytes)
+    }
+
+    #[inline(always)]
+    fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()> {
+        assert_eq!(into.len(), self.bytes(extent));
+        if race::is_on() {
+            race::intervals::remember(&self.views, self.geometry, from, extent);
+        }
+        // SAFETY: the blocks are mapped; `into` has their length by the assertion and is private.
+        unsafe { copy(self.data(from.0, extent.first), into.as_mut_ptr(), into.len()) }
+        ready(())
+    }
+
+    #[inline(always)]
+    fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()> {
+        assert_eq!(contents.len(), self.bytes(extent));
+        self.twins.use_them(to.0, extent);
+        // SAFETY: the twins are mapped and have the length of `contents`; their owner does not use them while the links are pending.
+        unsafe { copy(contents.as_ptr(), self.twin(to.0, extent.first), contents.len()) }
+        ready(())
+    }
+
+    #[inline]
+    fn expect_move(&self, from: Rank, extent: Extent) {
+        self.bring_run(from, extent)
+    }
+
+    #[inline(always)]
+    fn place(&self, at: Rank, block: Block) -> Place {
+        self.place_of(at, block)
+    }
+
+    #[inline(always)]
+    fn named(&self, place: Place) -> (Rank, Block) {
+        (place.at, place.block)
+    }
+
+    #[inline(always)]
+    fn load_near(&self, place: Place, word: Near) -> impl Future<Output = u64> {
+        ready(place.word(word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn try_lock_near(&self, place: Place) -> impl Future<Output = Option<u64>> {
+        let word = place.word(Near::Records);
+        let seen = word.load(Ordering::SeqCst);
+        let locked = seen.is_multiple_of(2)
+            && word.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        ready(locked.then_some(seen))
+    }
+
+    #[inline(always)]
+    fn post_near(&self, place: Place, word: Near, value: u64) -> impl Future<Output = ()> {
+        place.word(word).store(value, Ordering::Release);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn fetch_near(&self, from: Place, to: Place) -> impl Future<Output = ()> {
+        assert!(from.block == to.block && from.at != to.at);
+        // SAFETY: both are places of one block, mapped for its whole length, in different segments.
+        unsafe { copy(from.data, to.data, from.bytes) }
+        ready(())
+    }
+
+    #[inline(always)]
+    fn own_near(&self, place: Place, word: Near) -> u64 {
+        place.word(word).load(Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn set_own_near(&self, place: Place, word: Near, value: u64) {
+        place.word(word).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn default_near(&self, place: Place) -> bool {
+        self.geometry.default_home_at(place.offset) == place.at
+    }
+
+    #[inline(always)]
+    fn state_near(&self, place: Place) -> u8 {
+        self.state_of(place)
+    }
+
+    #[inline(always)]
+    fn set_state_near(&self, place: Place, state: u8) {
+        self.set_state_of(place, state)
+    }
+
+    #[inline(always)]
+    fn expect_near(&self, place: Place) {
+        self.bring_near(place)
+    }
+
+    #[inline(always)]
+    fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()> {
+        self.get_records(from.0, extent, into);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header> {
+        let word = |word| self.word(from.0, word).load(Ordering::Acquire);
+        ready(Header {
+            lease: word(Word::Lease(chunk)),
+            floor: word(Word::Floor(chunk)),
+            homes: word(Word::Homes(chunk)),
+            asking: word(Word::Asking(chunk)),
+        })
+    }
+
+    #[inline(always)]
+    fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()> {
+        self.put_stamps(to.0, extent, stamps);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn post_links(&self, to: Rank, extent: Extent, link: u64) -> impl Future<Output = ()> {
+        self.put_links(to.0, extent, link);
+        ready(())
+    }
+
+    async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
+        self.get_notices(from, buffer, start, count, out);
+    }
+
+    fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
+        self.put_notices(buffer, start, notices);
+    }
+
+    #[inline(always)]
+    fn own(&self, word: Word) -> u64 {
+        self.own_word(word).load(Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn set_own(&self, word: Word, value: u64) {
+        self.own_word(word).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn own_records(&self, extent: Extent, into: &mut [Record]) {
+        self.get_records(self.rank, extent, into);
+    }
+
+    #[inline(always)]
+    fn own_links(&self, extent: Extent, into: &mut [Record]) {
+        self.get_links(self.rank, extent, into);
+    }
+
+    #[inline(always)]
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+        self.put_stamps(self.rank, extent, stamps);
+    }
+
+    #[inline(always)]
+    fn set_own_links(&self, extent: Extent, link: u64) {
+        self.put_links(self.rank, extent, link);
+    }
+
+    #[inline(always)]
+    fn or_own(&self, word: Word, bits: u64) -> u64 {
+        let word = self.own_word(word);
+        let now = word.load(Ordering::Acquire);
+        if now & bits == bits {
+            return now;
+        }
+        if !alone::is_alone() {
+            return word.fetch_or(bits, Ordering::SeqCst);
+        }
+        word.store(now | bits, Ordering::Release);
+        now
+    }
+
+    #[inline(always)]
+    fn take_own(&self, word: Word) -> u64 {
+        let word = self.own_word(word);
+        if !alone::is_alone() {
+            return word.swap(0, Ordering::SeqCst);
+        }
+        let old = word.load(Ordering::Acquire);
+        word.store(0, Ordering::Release);
+        old
+    }
+
+    #[inline(always)]
+    fn clear_own(&self, word: Word, bits: u64) -> impl Future<Output = u64> {
+        ready(self.own_word(word).fetch_and(!bits, Ordering::SeqCst) & !bits)
+    }
+
+    #[inline(always)]
+    fn state(&self, block: Block) -> u8 {
+        // An old notice may name blocks that are not any more: nothing of them is here.
+        if !self.geometry.blocks().is_current(block) {
+            return state::COLD;
+        }
+        self.table.get(self.geometry.address(block))
+    }
+
+    #[inline]
+    fn set_state(&self, extent: Extent, state: u8) {
+        self.set_states(extent, state);
+    }
+
+    #[inline(always)]
+    fn state_run(&self, extent: Extent) -> u64 {
+        self.states_alike(extent)
+    }
+
+    #[inline]
+    fn make_twin(&self, extent: Extent) {
+        self.copy_to_twin(extent);
+    }
+
+    fn drop_twin(&self, _extent: Extent) {}
+
+    fn free_twins(&self, extent: Extent) {
+        self.twins.give_back(self.rank, extent);
+    }
+
+    fn changed(&self, extent: Extent) -> u64 {
+        self.different(extent)
+    }
+
+    fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
+        self.merge_in(extent, incoming, from);
+    }
+
+    fn overwrite(&self, extent: Extent, contents: &[u8]) {
+        self.replace_by(extent, contents);
+    }
+
+    #[inline]
+    fn published(&self, extent: Extent, _wr_ts: Timestamp) {
+        self.close_intervals(extent);
+    }
+
+    #[inline(always)]
+    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = alone::Locked<'_>> {
+        ready(self.stripes[chunk.0 as usize % STRIPES].lock())
+    }
+
+    #[inline(always)]
+    fn lock_gate(&self, gate: Gate) -> impl Future<Output = alone::Locked<'_>> {
+        ready(match gate {
+            Gate::Publish => {
+                let guard = self.gates[0].lock_inside();
+                // A release looks at the marks after everything the process stored.
+                if guard.is_some() {
+                    fence_behind_atomic()
+                } else {
+                    alone::fence()
+                }
+                guard
+            }
+            Gate::Acquire => self.gates[1].lock_inside(),
+        })
+    }
+
+    #[inline]
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn gate_free(&self, gate: Gate) -> bool {
+        let free = match gate {
+            Gate::Publish => self.gates[0].is_free(),
+            Gate::Acquire => self.gates[1].is_free(),
+        };
+        fence(Ordering::Acquire);
+        free
+    }
+
+    #[inline]
+    fn watches_writes(&self) -> bool {
+        race::is_on()
+    }
+
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        alone::is_alone()
+    }
+
+    fn begin_exclusive(&self, wait: bool) -> bool {
+        threads::begin_exclusive(wait)
+    }
+
+    fn end_exclusive(&self) {
+        threads::end_exclusive();
+    }
+}

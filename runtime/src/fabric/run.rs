@@ -1,0 +1,26 @@
+//! Running protocol functions on the calling thread.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use crate::alone;
+use crate::process;
+
+/// Runs a protocol function that is no future.
+#[inline(always)]
+pub fn run_at_once<R>(function: impl FnOnce() -> R) -> R {
+    process::assert_of_job();
+    alone::inside(function)
+}
+
+/// Runs a protocol function to its end on this thread.
+#[inline(always)]
+pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
+    process::assert_of_job();
+    let mut context = Context::from_waker(Waker::noop());
+    alone::inside(|| match future.poll(&mut context) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("operations over shared memory never wait in the executor"),
+    })
+}
