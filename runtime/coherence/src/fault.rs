@@ -123,6 +123,8 @@ faults! {
     LoneUnlocked,
     /// A release that finds one block stored to passes over what was read in its chunk.
     LoneRead,
+    /// A reader takes what the writer of a notice has, though the home was taken from there: it may be stored back in no version.
+    ReadFormerHome,
     /// Of several notices of the same blocks an acquirer takes in the oldest.
     KeepOldest,
     /// An acquirer takes the others for known before it has listed the newest.

@@ -2,7 +2,8 @@
 //!
 //! Where the contents come from: after a write notice, straight from the writer; else from the home. In both cases the reader first sets its read
 //! mark where it reads, so that the source publishes what it writes later. Reading at a home it also has to see, after its mark, that
-//! this is still the home: whoever takes it later publishes a version above the lease that is read here.
+//! this is still the home: whoever takes it later publishes a version above the lease that is read here. Reading from a writer it has to see the same behind
+//! the contents: then all that it has read was stored before the home was taken, in a version above that of the notice.
 
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
@@ -118,23 +119,41 @@ impl<F: Fabric> Coherence<F> {
             let rest = Extent::new(at, run.end().0 - at.0);
             let count = rest.blocks().take_while(|b| writer(own, *b) == source).count() as u64;
             let part = Extent::new(at, count);
+            let mut left = part.mask();
             if let Some(from) = source {
-                if !fabric.fault(Fault::NoReadMarkAtWriter) {
-                    marks::set(fabric, from, MarkKind::Read, at.chunk(), part.mask()).await;
+                left &= !self.read_from_writer(from, part).await;
+                let own = &mut scratch.own;
+                for done in at.chunk().runs(part.mask() & !left) {
+                    for record in own.run_mut(done) {
+                        record.rd_ts = record.wr_ts;
+                    }
+                    fabric.set_own_stamps(done, own.run(done));
+                    fabric.set_state(done, abi::READABLE);
                 }
-                self.fetch(from, part).await;
-                for record in own.run_mut(part) {
-                    record.rd_ts = record.wr_ts;
-                }
-                fabric.set_own_stamps(part, own.run(part));
-                fabric.set_state(part, abi::READABLE);
-            } else {
-                fabric.set_state(part, abi::COLD);
-                self.read_from_homes(part, abi::COLD, scratch).await?;
+            }
+            for rest in at.chunk().runs(left) {
+                fabric.set_state(rest, abi::COLD);
+                self.read_from_homes(rest, abi::COLD, scratch).await?;
             }
             at = part.end();
         }
         Ok(())
+    }
+
+    /// Reads from the writer of a notice; returns the blocks whose home was still there. Anywhere else, what is stored and then stored back before a release is
+    /// published in no version.
+    async fn read_from_writer(&self, from: Rank, part: Extent) -> u64 {
+        let fabric = &self.fabric;
+        let chunk = part.first.chunk();
+        if !fabric.fault(Fault::NoReadMarkAtWriter) {
+            marks::set(fabric, from, MarkKind::Read, chunk, part.mask()).await;
+        }
+        self.fetch(from, part).await;
+        if fabric.fault(Fault::ReadFormerHome) {
+            return part.mask();
+        }
+        let homes = fabric.load(from, Word::Homes(chunk)).await ^ fabric.default_homes(from, chunk);
+        homes & part.mask()
     }
 
     pub(crate) async fn fetch(&self, from: Rank, part: Extent) {

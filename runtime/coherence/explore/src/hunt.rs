@@ -52,6 +52,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::NoLinkRecheck => Some(lease_while_taken()),
         Fault::LinkBackwards => Some(old_notice_of_a_clean_copy()),
         Fault::SupersededEarly => Some(owed_notice_during_acquire()),
+        Fault::ReadFormerHome => Some(stored_back()),
         _ => None,
     }
 }
@@ -154,4 +155,10 @@ pub fn owed_notice_during_acquire() -> Program {
     let program = Program::parse(3, 9, 4, &[taker, "", "r10 lock1 r8 unlock1", "", writer, acquirer]);
     // Where races are looked for every store asks: homes are taken by releases only, in versions that are told of.
     Program { watch: true, ..program }
+}
+
+/// A writer whose home was taken stores to the block and stores back what was there; between the two another byte is read from it.
+pub fn stored_back() -> Program {
+    let writer = "lock0 w1=1 unlock0 lock1 unlock1 lock2 w2=7 r8 r12 r20 w2=0 unlock2";
+    Program::parse(3, 6, 4, &["lock1 w0=5 unlock1", writer, "r3 lock0 unlock0 r3 lock2 r2 unlock2"])
 }
