@@ -1,5 +1,6 @@
 // What LLVM's C API lacks: function analyses, a few edits. Opaque handles, {pointer,
-// length} strings, no exceptions, no C++ types across the boundary. Nothing is decided here.
+// length} strings, no exceptions, no C++ types across the boundary. Nothing is decided here but
+// which conditions around loops can be restated (src/analysis/guards.rs says why that is sound).
 #include "llvm-c/Core.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/AssumptionCache.h"
@@ -291,7 +292,9 @@ unsigned dsm_shim_state_guards(void *ManagerPtr, void *L, unsigned Max) {
     auto *Compare = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
     // What ends a loop that is passed says little about the next.
     Loop *Passed = LI.getLoopFor(Up);
-    if (!Compare || !Compare->getOperand(0)->getType()->isIntegerTy() || (Passed && !Passed->contains(Front)))
+    // Where both edges lead here, none of them tells.
+    if (!Compare || Branch->getSuccessor(0) == Branch->getSuccessor(1) || !Compare->getOperand(0)->getType()->isIntegerTy() ||
+        (Passed && !Passed->contains(Front)))
       continue;
     IRBuilder<> Builder(Front->getTerminator());
     Value *Holds = Compare;
