@@ -1,0 +1,151 @@
+//! What the layout depends on, and the pass over the parts of data and segment that gives each its place.
+
+use std::ops::Range;
+
+use dsm_coherence::{CHUNK_BLOCKS, MarkKind};
+
+use super::{
+    CONTROL_BYTES, Geometry, HEADER_BYTES, MARK_LEVELS, NOTICE_BYTES, PAGE, RECORDS_BYTES, TWIN_COUNTS,
+};
+use crate::memory::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
+use crate::memory::globals::Globals;
+use crate::race;
+
+/// Unit of the parts of the data.
+const UNIT: usize = 1 << UNIT_SHIFT;
+/// Address space for the peers' views, bytes.
+pub(super) const VIEW_SPACE: usize = 64 << 40;
+/// Most words of the highest level: a release looks at all of them, however little was written.
+const TOP_WORDS: u64 = 4;
+
+/// What decides the layout.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Number of processes.
+    pub processes: u32,
+    /// Base-two logarithm of the line size.
+    pub line_shift: u32,
+    /// Bytes of a block where nothing else is said.
+    pub block_bytes: usize,
+    /// Address ranges of the shared globals, one for each image.
+    pub globals: Vec<Range<usize>>,
+    /// Address range for heap and stacks.
+    pub region: Range<usize>,
+    /// Heap arena of a process, bytes; shrunk if many processes would not fit.
+    pub arena_bytes: usize,
+    /// Further block sizes, bytes, for which each arena has a part.
+    pub heap_blocks: Vec<usize>,
+    /// Shared stack of a thread, bytes.
+    pub stack_bytes: usize,
+    /// Shared stacks of a process.
+    pub stacks: usize,
+    /// Notices that a signature buffer holds.
+    pub notices: usize,
+    /// Whether writes and allocations are remembered for race reports.
+    pub race: bool,
+}
+
+impl Shape {
+    /// Bytes of the heap arena of a process whose shared stacks take `stacks_bytes`, and of each of its parts with a block size of its own.
+    fn arena(&self, stacks_bytes: usize) -> Result<(usize, usize), String> {
+        let processes = self.processes as usize;
+        // Twice the data (twins), records and marks: a segment is at most three times the data; four times with what race reports need.
+        let times = if self.race { 4 } else { 3 };
+        let most = self.region.len().min(VIEW_SPACE / processes / times) / processes;
+        if stacks_bytes + UNIT > most {
+            return Err(format!(
+                "{processes} processes with shared stacks of {stacks_bytes} bytes each do not fit; lower DSM_STACK"
+            ));
+        }
+        let arena_bytes = (self.arena_bytes.min(most - stacks_bytes) / UNIT * UNIT).max(UNIT);
+        // The general block size keeps one half.
+        let parts = self.heap_blocks.len();
+        let part_bytes = if parts == 0 { 0 } else { arena_bytes / (2 * parts) / UNIT * UNIT };
+        if parts > 0 && part_bytes == 0 {
+            return Err(format!(
+                "a heap of {arena_bytes} bytes has no room for {parts} further block sizes; set DSM_HEAP to at least {}",
+                2 * parts * UNIT
+            ));
+        }
+        Ok((arena_bytes, part_bytes))
+    }
+}
+
+impl Geometry {
+    /// Computes the layout.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit, and what to change.
+    pub fn new(shape: Shape) -> Result<Geometry, String> {
+        let block = shape.block_bytes.max(1 << shape.line_shift);
+        if !block.is_power_of_two() || block > 1 << MAX_BLOCK_SHIFT {
+            return Err(format!(
+                "a block of {block} bytes is not possible; set DSM_BLOCK to a power of two up to 65536"
+            ));
+        }
+        let globals = Globals::new(&shape.globals)?;
+        let processes = shape.processes as usize;
+        let stacks_bytes = (shape.stack_bytes.next_multiple_of(PAGE) * shape.stacks).next_multiple_of(UNIT);
+        let (arena_bytes, part_bytes) = shape.arena(stacks_bytes)?;
+        let heap_offset = globals.end_offset();
+        let data_bytes = heap_offset + (arena_bytes + stacks_bytes) * processes;
+        let blocks = BlockMap::new(data_bytes, shape.line_shift, block.trailing_zeros());
+        // Twins lie behind the data, in the same order.
+        let mut end = 2 * data_bytes;
+        let mut place = |bytes: usize, align: usize| {
+            let at = end.next_multiple_of(align);
+            end = at + bytes;
+            at
+        };
+        let chunks = blocks.end().div_ceil(CHUNK_BLOCKS) as usize;
+        let records = place(chunks * RECORDS_BYTES, PAGE);
+        let headers = place(chunks * HEADER_BYTES, PAGE);
+        let mark_words = |level: usize| blocks.end().div_ceil(64u64.pow(level as u32 + 1));
+        let mark_levels = (2..MARK_LEVELS).find(|n| mark_words(n - 1) <= TOP_WORDS).unwrap_or(MARK_LEVELS);
+        let top_words = mark_words(mark_levels - 1);
+        // Summaries of all kinds side by side, because a release looks at several kinds.
+        let mut summaries = [0; MARK_LEVELS];
+        for level in (1..mark_levels).rev() {
+            summaries[level] = place(8 * MarkKind::SUMMARISED * mark_words(level) as usize, 64);
+        }
+        let marks = std::array::from_fn(|_| place(8 * mark_words(0) as usize, 64));
+        let groups = data_bytes.div_ceil(64 * PAGE);
+        let twin_pages = place(TWIN_COUNTS + groups.div_ceil(64) * 8 + groups * 16, PAGE);
+        // Room for one release more than the bound: the list is cut after it was extended.
+        let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES, PAGE));
+        let control = place(CONTROL_BYTES, PAGE);
+        let race = usize::from(shape.race);
+        let writes = place(race * blocks.end() as usize * race::WRITE_BYTES, PAGE);
+        let sites = place(race * race::sites::AREA_BYTES, PAGE);
+        let clock = place(race * (processes + race::clocks::NOTES) * 8, PAGE);
+        let geometry = Geometry {
+            globals,
+            blocks,
+            arena_bytes,
+            part_bytes,
+            stacks_bytes,
+            heap_offset,
+            data_bytes,
+            records,
+            mark_levels,
+            top_words,
+            headers,
+            marks,
+            summaries,
+            twin_pages,
+            buffers,
+            control,
+            writes,
+            sites,
+            clock,
+            segment_bytes: end.next_multiple_of(PAGE),
+            shape,
+        };
+        for rank in 0..geometry.processes() {
+            for part in 0..geometry.shape.heap_blocks.len() {
+                geometry.set_blocks(geometry.arena_part(rank, part + 1), geometry.shape.heap_blocks[part]);
+            }
+        }
+        Ok(geometry)
+    }
+}
