@@ -5,20 +5,26 @@
 //! other buffer is in use (after an overflow, or after a global synchronisation dropped what everybody knows). A reader checks
 //! after reading that the sequence number still stands.
 //!
-//! Overflow drops notices that a later one of the same extent supersedes, then those with the smallest `wr_ts`, raising `min_wr_ts`:
-//! every copy that a dropped notice would have invalidated has a lease below it.
+//! Rooms: `front` (what is read without a lock), `seen` (what was taken in), `overflow` (beginning a new list).
 
-use std::collections::VecDeque;
+mod front;
+mod overflow;
+mod seen;
+#[cfg(test)]
+mod tests;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
 use crate::told::{TAIL, Told};
-use crate::types::{Chunk, Extent, Notice, Timestamp};
+use crate::types::{Extent, Notice, Timestamp};
+pub(crate) use front::Front;
+use seen::Seen;
 
 /// Settlements after which no process's list can hold a notice any more (each list drops it after three).
 const FORGET_AFTER: u32 = 6;
@@ -29,36 +35,6 @@ const MOST_COMPARED: usize = 256;
 /// Greatest number of notices held back.
 const MOST_HELD: usize = 4;
 
-/// What is read without locking the signature.
-#[derive(Debug, Default)]
-pub(crate) struct Front {
-    clock: AtomicU64,
-    holds: AtomicBool,
-    /// Chunk of the last single block that was published.
-    guess: AtomicU64,
-}
-
-impl Front {
-    /// Greatest version seen or published. Only raised.
-    pub(crate) fn clock(&self) -> Timestamp {
-        self.clock.load(Ordering::Relaxed)
-    }
-
-    /// Chunk of the last single block that was published.
-    pub(crate) fn guess(&self) -> Chunk {
-        Chunk(self.guess.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn set_guess(&self, chunk: Chunk) {
-        self.guess.store(chunk.0, Ordering::Relaxed);
-    }
-
-    /// Whether notices are held back that a release has to publish.
-    pub(crate) fn holds(&self) -> bool {
-        self.holds.load(Ordering::Acquire)
-    }
-}
-
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Signature {
@@ -67,10 +43,8 @@ pub(crate) struct Signature {
     generations: Vec<u32>,
     /// Whether the next one, which is of the same blocks and newer, makes up for it. Readers may still have to count it: it goes when the list begins anew.
     stale: Vec<bool>,
-    /// Everything ever listed in the last [`FORGET_AFTER`] generations. An acquirer asks it for every notice it reads.
-    seen: FxHashMap<Notice, u32>,
-    /// What is in `seen` (and some that no longer is), oldest first.
-    ages: VecDeque<(Notice, u32)>,
+    /// Everything ever listed in the last [`FORGET_AFTER`] generations.
+    seen: Seen,
     generation: u32,
     sequence: u32,
     capacity: usize,
@@ -96,8 +70,7 @@ impl Signature {
             notices: Vec::new(),
             generations: Vec::new(),
             stale: Vec::new(),
-            seen: FxHashMap::default(),
-            ages: VecDeque::new(),
+            seen: Seen::default(),
             generation: 0,
             sequence: 0,
             capacity,
@@ -170,7 +143,7 @@ impl Signature {
 
     /// Whether the notice is news.
     pub(crate) fn is_new(&self, notice: &Notice) -> bool {
-        !self.seen.contains_key(notice)
+        !self.seen.contains(notice)
     }
 
     /// Of peers' notices of the same blocks, leaves the newest. Its writer has what the others wrote, and it invalidates what they would: the others
@@ -243,7 +216,7 @@ impl Signature {
             && let Some(last) = self.notices.last_mut()
             && (last.writer, last.wr_ts, last.extent.end())
                 == (notice.writer, notice.wr_ts, notice.extent.first)
-            && self.seen.contains_key(last)
+            && self.seen.contains(last)
         {
             let joined = Notice {
                 extent: Extent::new(last.extent.first, last.extent.count + notice.extent.count),
@@ -263,7 +236,7 @@ impl Signature {
 
     /// Lists a peer's version that this process has to tell of without having taken it in.
     pub(crate) fn add_owed(&mut self, notice: Notice) {
-        if !self.seen.contains_key(&notice) && notice.wr_ts > self.min_out {
+        if !self.seen.contains(&notice) && notice.wr_ts > self.min_out {
             self.list(notice);
         }
     }
@@ -282,9 +255,8 @@ impl Signature {
 
     /// True if the notice is news.
     fn remember(&mut self, notice: Notice) -> bool {
-        let news = self.seen.insert(notice, self.generation).is_none();
-        self.ages.push_back((notice, self.generation));
-        if self.ages.len() > self.remembered_bound().max(2 * self.notices.len()) {
+        let news = self.seen.insert(notice, self.generation);
+        if self.seen.remembered() > self.remembered_bound().max(2 * self.notices.len()) {
             self.forget_unlisted();
         }
         news
@@ -292,21 +264,7 @@ impl Signature {
 
     /// Forgetting costs applying a notice twice at most.
     fn forget_unlisted(&mut self) {
-        let listed = self.notices.iter().copied().zip(self.generations.iter().copied());
-        // An owed notice is listed, but has not been taken in.
-        self.ages = listed.filter(|(n, _)| self.seen.contains_key(n)).collect();
-        self.seen = self.ages.iter().copied().collect();
-    }
-
-    fn forget_before(&mut self, generation: u32) {
-        while let Some(&(notice, age)) = self.ages.front()
-            && age < generation
-        {
-            if self.seen.get(&notice) == Some(&age) {
-                self.seen.remove(&notice);
-            }
-            self.ages.pop_front();
-        }
+        self.seen.retain_listed(self.notices.iter().copied().zip(self.generations.iter().copied()));
     }
 
     /// Makes what was added visible to acquirers.
@@ -342,7 +300,7 @@ impl Signature {
         let kept = u32::from(!fabric.fault(Fault::SettleEarly));
         let old = self.generations.partition_point(|g| g + kept < self.generation);
         self.generation += 1;
-        self.forget_before(self.generation.saturating_sub(FORGET_AFTER));
+        self.seen.forget_before(self.generation.saturating_sub(FORGET_AFTER));
         if old > 0 {
             self.notices.drain(..old);
             self.generations.drain(..old);
@@ -353,28 +311,24 @@ impl Signature {
     }
 
     pub(crate) fn sizes(&self) -> (usize, usize) {
-        (self.notices.len(), self.ages.len())
+        (self.notices.len(), self.seen.remembered())
     }
 
     pub(crate) fn remembered_bound(&self) -> usize {
         self.capacity + 64
     }
 
+    /// Number that depends on all that is here. `told` follows from the list.
     pub(crate) fn digest(&self) -> u64 {
-        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
-            let mut hasher = DefaultHasher::new();
-            value(&mut hasher);
-            hasher.finish()
-        };
-        let seen = self.seen.iter().map(|entry| hash(&|h| entry.hash(h))).fold(0u64, u64::wrapping_add);
-        hash(&|h| {
-            self.notices.hash(h);
-            self.generations.hash(h);
-            self.stale.hash(h);
-            (seen, self.generation, self.sequence, self.unpublished).hash(h);
-            (self.min_out, self.min_applied, self.front.clock(), self.front.guess()).hash(h);
-            self.held.hash(h);
-        })
+        let mut h = DefaultHasher::new();
+        self.notices.hash(&mut h);
+        self.generations.hash(&mut h);
+        self.stale.hash(&mut h);
+        (self.seen.digest(), self.generation, self.sequence, self.unpublished).hash(&mut h);
+        (self.min_out, self.min_applied).hash(&mut h);
+        (self.front.clock(), self.front.guess(), self.front.holds()).hash(&mut h);
+        self.held.hash(&mut h);
+        h.finish()
     }
 
     /// How far this is published.
@@ -400,175 +354,5 @@ impl Signature {
     fn tell<F: Fabric>(&mut self, fabric: &F) {
         self.unpublished = 0;
         fabric.set_own(Word::LogState, u64::from(self.sequence) << 32 | self.notices.len() as u64);
-    }
-
-    fn republish<F: Fabric>(&mut self, fabric: &F) {
-        let min = self.min_out;
-        self.drop_stale();
-        self.retain(|n| n.wr_ts > min);
-        if self.notices.len() > self.capacity {
-            let bound = self.shrink();
-            if !fabric.fault(Fault::SilentOverflow) {
-                self.min_out = bound;
-            }
-        }
-        if self.ages.len() > self.remembered_bound() {
-            self.forget_unlisted();
-        }
-        self.sequence = self.sequence.wrapping_add(1);
-        fabric.write_notices(self.buffer(), 0, &self.notices);
-        fabric.set_own(Word::LogMin(0), self.min_out);
-        self.tell(fabric);
-    }
-
-    fn drop_stale(&mut self) {
-        let mut stale = std::mem::take(&mut self.stale).into_iter();
-        self.retain(|_| !stale.next().expect("one for each notice"));
-    }
-
-    fn retain(&mut self, keep: impl FnMut(&Notice) -> bool) {
-        let keep: Vec<bool> = self.notices.iter().map(keep).collect();
-        let mut kept = keep.iter();
-        self.notices.retain(|_| *kept.next().expect("one for each notice"));
-        let mut kept = keep.iter();
-        self.generations.retain(|_| *kept.next().expect("a generation for each notice"));
-        // Neighbours are not what they were.
-        self.stale.clear();
-        self.stale.resize(self.notices.len(), false);
-        self.told = self.last_told(self.notices.len());
-    }
-
-    /// Drops notices until some room is free; returns the bound that covers them.
-    fn shrink(&mut self) -> Timestamp {
-        let mut newest: FxHashMap<Extent, Timestamp> = FxHashMap::default();
-        for n in &self.notices {
-            let ts = newest.entry(n.extent).or_default();
-            *ts = (*ts).max(n.wr_ts);
-        }
-        self.retain(|n| newest[&n.extent] == n.wr_ts);
-        let keep = self.capacity - self.capacity / 4;
-        if self.notices.len() <= keep {
-            return self.min_out;
-        }
-        let mut versions: Vec<Timestamp> = self.notices.iter().map(|n| n.wr_ts).collect();
-        versions.sort_unstable();
-        // Versions equal to the last dropped one go too: the bound would cover them anyway.
-        let bound = versions[versions.len() - keep - 1];
-        self.retain(|n| n.wr_ts > bound);
-        self.min_out.max(bound)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::types::{Block, Rank};
-
-    fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
-        Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts }
-    }
-
-    fn with(capacity: usize, notices: &[Notice]) -> Signature {
-        let mut signature = Signature::new(capacity);
-        notices.iter().for_each(|n| signature.add(*n));
-        signature
-    }
-
-    fn listed(signature: &Signature) -> Vec<Notice> {
-        signature.notices.clone()
-    }
-
-    #[test]
-    fn neighbours_of_one_version_are_one_notice() {
-        let signature =
-            with(8, &[notice(0, 4, 7), notice(0, 5, 7), notice(0, 6, 7), notice(0, 7, 8), notice(1, 8, 8)]);
-        let joined = Notice { extent: Extent::new(Block(4), 3), ..notice(0, 4, 7) };
-        assert_eq!(listed(&signature), [joined, notice(0, 7, 8), notice(1, 8, 8)]);
-        assert!(!signature.is_new(&joined) && signature.is_new(&notice(0, 4, 7)));
-    }
-
-    #[test]
-    fn a_notice_is_listed_once() {
-        let signature = with(8, &[notice(0, 4, 7), notice(1, 9, 3), notice(0, 4, 7)]);
-        assert_eq!(listed(&signature).len(), 2);
-        assert_eq!(signature.front().clock(), 7);
-    }
-
-    #[test]
-    fn an_owed_notice_stays_news() {
-        let mut signature = with(8, &[]);
-        signature.add_owed(notice(1, 4, 7));
-        assert!(signature.is_new(&notice(1, 4, 7)));
-        assert_eq!(listed(&signature), [notice(1, 4, 7)]);
-        // Not even forgetting changes that.
-        signature.forget_unlisted();
-        assert!(signature.is_new(&notice(1, 4, 7)));
-        // It is not joined: what it is joined to would count as taken in.
-        signature.add(notice(1, 5, 7));
-        assert_eq!(listed(&signature), [notice(1, 4, 7), notice(1, 5, 7)]);
-    }
-
-    #[test]
-    fn notices_superseded_by_any_writer_go_first() {
-        let mut signature = with(2, &[notice(0, 4, 1), notice(0, 8, 2), notice(1, 4, 3)]);
-        assert_eq!(signature.shrink(), 0);
-        assert_eq!(listed(&signature), [notice(0, 8, 2), notice(1, 4, 3)]);
-    }
-
-    #[test]
-    fn overflow_drops_what_is_superseded_first() {
-        let mut signature = with(2, &[notice(0, 4, 1), notice(0, 8, 2), notice(0, 4, 3)]);
-        assert_eq!(signature.shrink(), 0);
-        assert_eq!(listed(&signature), [notice(0, 8, 2), notice(0, 4, 3)]);
-    }
-
-    #[test]
-    fn a_list_that_begins_anew_leaves_out_what_the_next_notice_makes_up_for() {
-        let wide = Notice { extent: Extent::new(Block(4), 2), ..notice(1, 4, 9) };
-        let mut signature = with(
-            8,
-            &[notice(0, 4, 1), notice(0, 4, 2), notice(1, 4, 3), wide, notice(0, 4, 11), notice(0, 4, 10)],
-        );
-        signature.drop_stale();
-        assert_eq!(listed(&signature), [notice(1, 4, 3), wide, notice(0, 4, 11), notice(0, 4, 10)]);
-        signature.drop_stale();
-        assert_eq!(listed(&signature).len(), 4);
-    }
-
-    #[test]
-    fn own_notices_supersede_older_ones_of_their_blocks_that_are_held_back() {
-        let held = [notice(1, 4, 5), notice(1, 5, 9), notice(1, 6, 5)];
-        let mut signature = Signature { held: held.to_vec(), ..Signature::new(8) };
-        signature.supersede(Notice { extent: Extent::new(Block(4), 2), ..notice(0, 4, 9) }, false);
-        assert_eq!(signature.held, [notice(1, 5, 9), notice(1, 6, 5)]);
-    }
-
-    #[test]
-    fn overflow_returns_a_bound_that_covers_what_it_dropped() {
-        let all = [notice(0, 4, 5), notice(0, 8, 2), notice(1, 4, 9), notice(1, 12, 5), notice(0, 16, 7)];
-        let mut signature = with(4, &all);
-        let bound = signature.shrink();
-        assert!(signature.notices.len() <= 4);
-        for dropped in all.iter().filter(|n| !listed(&signature).contains(n)) {
-            let newer = |n: &Notice| n.extent == dropped.extent && n.wr_ts > dropped.wr_ts;
-            assert!(
-                dropped.wr_ts <= bound || listed(&signature).iter().any(newer),
-                "{dropped:?} is above {bound}"
-            );
-        }
-        assert!(listed(&signature).iter().all(|n| n.wr_ts > bound));
-    }
-
-    #[test]
-    fn memory_of_notices_is_bounded() {
-        let mut signature = Signature::new(4);
-        for i in 0..10_000 {
-            signature.add(notice(1, 2 * i, i));
-            let listed = signature.notices.len();
-            if listed > 4 {
-                signature.min_out = signature.shrink();
-            }
-            assert!(signature.sizes().1 <= signature.remembered_bound());
-        }
     }
 }

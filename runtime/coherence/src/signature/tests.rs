@@ -1,0 +1,112 @@
+//! Of single signatures, without a fabric.
+
+use super::*;
+use crate::types::{Block, Rank};
+
+fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
+    Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts }
+}
+
+fn with(capacity: usize, notices: &[Notice]) -> Signature {
+    let mut signature = Signature::new(capacity);
+    notices.iter().for_each(|n| signature.add(*n));
+    signature
+}
+
+fn listed(signature: &Signature) -> Vec<Notice> {
+    signature.notices.clone()
+}
+
+#[test]
+fn neighbours_of_one_version_are_one_notice() {
+    let signature =
+        with(8, &[notice(0, 4, 7), notice(0, 5, 7), notice(0, 6, 7), notice(0, 7, 8), notice(1, 8, 8)]);
+    let joined = Notice { extent: Extent::new(Block(4), 3), ..notice(0, 4, 7) };
+    assert_eq!(listed(&signature), [joined, notice(0, 7, 8), notice(1, 8, 8)]);
+    assert!(!signature.is_new(&joined) && signature.is_new(&notice(0, 4, 7)));
+}
+
+#[test]
+fn a_notice_is_listed_once() {
+    let signature = with(8, &[notice(0, 4, 7), notice(1, 9, 3), notice(0, 4, 7)]);
+    assert_eq!(listed(&signature).len(), 2);
+    assert_eq!(signature.front().clock(), 7);
+}
+
+#[test]
+fn an_owed_notice_stays_news() {
+    let mut signature = with(8, &[]);
+    signature.add_owed(notice(1, 4, 7));
+    assert!(signature.is_new(&notice(1, 4, 7)));
+    assert_eq!(listed(&signature), [notice(1, 4, 7)]);
+    // Not even forgetting changes that.
+    signature.forget_unlisted();
+    assert!(signature.is_new(&notice(1, 4, 7)));
+    // It is not joined: what it is joined to would count as taken in.
+    signature.add(notice(1, 5, 7));
+    assert_eq!(listed(&signature), [notice(1, 4, 7), notice(1, 5, 7)]);
+}
+
+#[test]
+fn notices_superseded_by_any_writer_go_first() {
+    let mut signature = with(2, &[notice(0, 4, 1), notice(0, 8, 2), notice(1, 4, 3)]);
+    assert_eq!(signature.shrink(), 0);
+    assert_eq!(listed(&signature), [notice(0, 8, 2), notice(1, 4, 3)]);
+}
+
+#[test]
+fn overflow_drops_what_is_superseded_first() {
+    let mut signature = with(2, &[notice(0, 4, 1), notice(0, 8, 2), notice(0, 4, 3)]);
+    assert_eq!(signature.shrink(), 0);
+    assert_eq!(listed(&signature), [notice(0, 8, 2), notice(0, 4, 3)]);
+}
+
+#[test]
+fn a_list_that_begins_anew_leaves_out_what_the_next_notice_makes_up_for() {
+    let wide = Notice { extent: Extent::new(Block(4), 2), ..notice(1, 4, 9) };
+    let mut signature = with(
+        8,
+        &[notice(0, 4, 1), notice(0, 4, 2), notice(1, 4, 3), wide, notice(0, 4, 11), notice(0, 4, 10)],
+    );
+    signature.drop_stale();
+    assert_eq!(listed(&signature), [notice(1, 4, 3), wide, notice(0, 4, 11), notice(0, 4, 10)]);
+    signature.drop_stale();
+    assert_eq!(listed(&signature).len(), 4);
+}
+
+#[test]
+fn own_notices_supersede_older_ones_of_their_blocks_that_are_held_back() {
+    let held = [notice(1, 4, 5), notice(1, 5, 9), notice(1, 6, 5)];
+    let mut signature = Signature { held: held.to_vec(), ..Signature::new(8) };
+    signature.supersede(Notice { extent: Extent::new(Block(4), 2), ..notice(0, 4, 9) }, false);
+    assert_eq!(signature.held, [notice(1, 5, 9), notice(1, 6, 5)]);
+}
+
+#[test]
+fn overflow_returns_a_bound_that_covers_what_it_dropped() {
+    let all = [notice(0, 4, 5), notice(0, 8, 2), notice(1, 4, 9), notice(1, 12, 5), notice(0, 16, 7)];
+    let mut signature = with(4, &all);
+    let bound = signature.shrink();
+    assert!(signature.notices.len() <= 4);
+    for dropped in all.iter().filter(|n| !listed(&signature).contains(n)) {
+        let newer = |n: &Notice| n.extent == dropped.extent && n.wr_ts > dropped.wr_ts;
+        assert!(
+            dropped.wr_ts <= bound || listed(&signature).iter().any(newer),
+            "{dropped:?} is above {bound}"
+        );
+    }
+    assert!(listed(&signature).iter().all(|n| n.wr_ts > bound));
+}
+
+#[test]
+fn memory_of_notices_is_bounded() {
+    let mut signature = Signature::new(4);
+    for i in 0..10_000 {
+        signature.add(notice(1, 2 * i, i));
+        let listed = signature.notices.len();
+        if listed > 4 {
+            signature.min_out = signature.shrink();
+        }
+        assert!(signature.sizes().1 <= signature.remembered_bound());
+    }
+}
