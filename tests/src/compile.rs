@@ -5,8 +5,9 @@ use crate::execute;
 use crate::matrix::Build;
 use crate::program::{Language, Program};
 use crate::toolchain::{self, scratch};
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,12 +30,24 @@ impl Target {
     }
 }
 
-/// A command line as text that can be pasted into a shell.
+/// A command line as text that can be pasted into a shell, with what the toolchain and OpenMP find in the environment.
 pub fn shell_line(command: &Command) -> String {
+    let matters = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("DSM_") || name.starts_with("OMP_")
+    };
+    line(command, std::env::vars_os().filter(|(name, _)| matters(name)))
+}
+
+/// A command line; its own environment goes over what is `inherited`.
+fn line(command: &Command, inherited: impl Iterator<Item = (OsString, OsString)>) -> String {
+    let mut environment: BTreeMap<OsString, Option<OsString>> =
+        inherited.map(|(name, value)| (name, Some(value))).collect();
+    environment.extend(command.get_envs().map(|(name, value)| (name.into(), value.map(Into::into))));
     let mut text = String::new();
-    for (key, value) in command.get_envs() {
+    for (name, value) in environment {
         if let Some(value) = value {
-            text.push_str(&format!("{}='{}' ", key.to_string_lossy(), value.to_string_lossy()));
+            text.push_str(&format!("{}='{}' ", name.to_string_lossy(), value.to_string_lossy()));
         }
     }
     text.push_str(&command.get_program().to_string_lossy());
@@ -141,7 +154,7 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
 
 fn identity(program: &Program, target: Target, command: &Command) -> u64 {
     let mut hasher = DefaultHasher::new();
-    shell_line(command).hash(&mut hasher);
+    line(command, std::iter::empty()).hash(&mut hasher);
     program.libraries.hash(&mut hasher);
     if let Some(dsm) = target.toolchain() {
         dsm.fingerprint.hash(&mut hasher);

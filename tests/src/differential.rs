@@ -1,6 +1,7 @@
 //! Comparing a program under test with the same program under plain clang.
 
 use crate::compile::{self, Built, Target, shell_line};
+use crate::evidence;
 use crate::execute::{self, Outcome, Scratch};
 use crate::matrix::{Config, Shape};
 use crate::program::Program;
@@ -107,8 +108,9 @@ fn check_one(program: &Program, config: Config, expected: &Outcome) -> Result<()
     let Some(problem) = judge(expected, &outcome) else { return Ok(()) };
     let errors = outcome.errors();
     let tail: Vec<&str> = errors.lines().rev().take(12).collect();
+    let kept = evidence::keep(&program.name, &built, &command, &outcome, &program.sources);
     Err(format!(
-        "{} [{config}]: {problem}\n  {}\n  {}\n{}",
+        "{} [{config}]: {problem}\n  {}\n  {}\n{kept}\n{}",
         program.name,
         built.command,
         shell_line(&command),

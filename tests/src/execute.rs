@@ -1,5 +1,6 @@
 //! Running a command with a time limit, in its own process group, with captured output.
 
+use crate::evidence;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -80,7 +81,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs `command` with `input` on its standard input.
+/// Runs `command` with `input` on its standard input. If it has to be killed, the stacks of its threads follow its standard error.
 ///
 /// Output goes through files, not pipes: a process that outlives the command could hold a pipe open and
 /// hang the test that is meant to notice it.
@@ -93,9 +94,12 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
     create(&stdin).write_all(input.as_bytes()).expect("a scratch file can be written");
     command.stdin(File::open(stdin.path()).expect("just written")).stdout(create(&out)).stderr(create(&err));
     let child = start(command);
-    let status = wait(child, limit).map(shell_status);
+    let mut stacks = String::new();
+    let status = wait_or(child, limit, |group| stacks = evidence::stacks(group)).map(shell_status);
     let read = |s: &Scratch| std::fs::read(s.path()).unwrap_or_default();
-    Outcome { status, stdout: read(&out), stderr: read(&err) }
+    let mut stderr = read(&err);
+    stderr.extend(stacks.bytes());
+    Outcome { status, stdout: read(&out), stderr }
 }
 
 /// Removes the tests' own variables from the environment of `command`: the runtime warns about variables
@@ -134,13 +138,19 @@ pub fn start_piped(command: &mut Command) -> Child {
 }
 
 /// Waits at most `limit`, then kills the child's process group.
-pub fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
+pub fn wait(child: Child, limit: Duration) -> Option<ExitStatus> {
+    wait_or(child, limit, |_| ())
+}
+
+/// As [`wait`]; looks at the process group with `inspect` before it is killed.
+fn wait_or(mut child: Child, limit: Duration, inspect: impl FnOnce(u32)) -> Option<ExitStatus> {
     let deadline = Instant::now() + limit;
     loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {
             return Some(status);
         }
         if Instant::now() > deadline {
+            inspect(child.id());
             kill_group(child.id());
             let _ = child.wait();
             return None;

@@ -5,11 +5,12 @@
 //! under plain clang and its OpenMP library. Nothing here links against the runtime.
 //!
 //! Invariants: a run that exceeds its time limit is killed with its whole process group; every failure
-//! carries the two shell commands that reproduce it; a build happens once per (source, flags, toolchain).
+//! carries the two shell commands that reproduce it and the directory in which the whole of it is kept; a build happens once per (source, flags, toolchain).
 
 pub mod bench;
 pub mod compile;
 pub mod differential;
+pub mod evidence;
 pub mod execute;
 pub mod generator;
 pub mod kill;

@@ -1,16 +1,19 @@
-//! Litmus shapes: thousands of rounds of every shape, memory order and placement, in several layouts.
+//! Litmus shapes: thousands of rounds of every shape, memory order and placement, in several layouts and block sizes.
 //! `DSM_TEST_ROUNDS` sets the rounds of each variant.
 
 use dsm_tests::compile::Target;
-use dsm_tests::litmus;
+use dsm_tests::litmus::shapes::SHAPES;
+use dsm_tests::litmus::{self, Setting};
 use dsm_tests::matrix::{Build, Shape};
 
-fn check(target: Target, layout: Shape, rounds: u64) {
+fn check(target: Target, layout: Shape, block: Option<u64>, rounds: u64) {
     let rounds = std::env::var("DSM_TEST_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(rounds);
-    match litmus::check(target, layout, rounds) {
-        Ok(judged) => println!("{judged} outcomes"),
-        Err(message) => panic!("{message}"),
-    }
+    let setting = Setting { target, layout, block, rounds };
+    let (judged, failures): (Vec<_>, Vec<_>) =
+        SHAPES.iter().map(|shape| litmus::check(shape, setting)).partition(Result::is_ok);
+    let failures: Vec<String> = failures.into_iter().filter_map(Result::err).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    println!("{} outcomes", judged.into_iter().flatten().sum::<u64>());
 }
 
 const fn dsm(line: u32) -> Target {
@@ -19,25 +22,35 @@ const fn dsm(line: u32) -> Target {
 
 #[test]
 fn plain_clang() {
-    check(Target::Native, Shape::alone(2), 1000);
+    check(Target::Native, Shape::alone(2), None, 1000);
 }
 
 #[test]
 fn two_processes() {
-    check(dsm(64), Shape::new(2, 1), 500);
+    check(dsm(64), Shape::new(2, 1), None, 500);
 }
 
 #[test]
 fn two_processes_of_two_threads() {
-    check(dsm(64), Shape::new(2, 2), 250);
+    check(dsm(64), Shape::new(2, 2), None, 250);
 }
 
 #[test]
 fn four_processes() {
-    check(dsm(64), Shape::new(4, 1), 250);
+    check(dsm(64), Shape::new(4, 1), None, 250);
 }
 
 #[test]
 fn three_processes_with_page_lines() {
-    check(dsm(4096), Shape::new(3, 1), 250);
+    check(dsm(4096), Shape::new(3, 1), None, 250);
+}
+
+#[test]
+fn three_processes_with_blocks_of_a_line() {
+    check(dsm(64), Shape::new(3, 1), Some(64), 250);
+}
+
+#[test]
+fn four_processes_with_blocks_of_several_lines() {
+    check(dsm(64), Shape::new(4, 1), Some(1024), 250);
 }

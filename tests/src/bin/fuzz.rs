@@ -1,6 +1,7 @@
 //! Runs generated programs over ranges of seeds.
 
 use dsm_tests::compile::Target;
+use dsm_tests::evidence;
 use dsm_tests::generator::{self, Fault};
 use dsm_tests::matrix::{BUILDS, Build, SHAPES, Shape};
 use dsm_tests::options::{Command, Options};
@@ -62,6 +63,11 @@ fn run(options: &Options) -> Result<bool, String> {
         result.is_err()
     });
     let failed = failures.iter().filter(|f| **f).count();
-    println!("{} seeds in {} batches, {failed} batches failed", seeds.end - seeds.start, starts.len());
+    let kept = if failed == 0 {
+        String::new()
+    } else {
+        format!("; all about them in {}", evidence::directory().display())
+    };
+    println!("{} seeds in {} batches, {failed} batches failed{kept}", seeds.end - seeds.start, starts.len());
     Ok(failed == 0)
 }

@@ -1,21 +1,25 @@
 //! Runs the litmus shapes for many rounds.
 
 use dsm_tests::compile::Target;
-use dsm_tests::litmus;
-use dsm_tests::matrix::{Build, Shape};
+use dsm_tests::litmus::shapes::{SHAPES, Shape};
+use dsm_tests::litmus::{self, Setting};
+use dsm_tests::matrix::{Build, Shape as Layout};
 use dsm_tests::options::{Command, Options};
 use std::process::ExitCode;
+use std::time::Instant;
 
 const COMMAND: Command = Command {
-    usage: "litmus [OPTION]...
+    usage: "litmus [OPTION]... [SHAPE]...
 
-Runs small programs that tell memory models apart for many rounds and checks that only allowed outcomes come up.
+Runs small programs that tell memory models apart for many rounds and checks that only allowed outcomes come up. Prints a line for each
+shape when it is done; without names, all shapes are run. 100000 rounds take some minutes.
 
-  --rounds N      rounds of each shape (100000)
+  --rounds N      rounds of each shape in each memory order and placement (100000)
   -n P, -t T      processes, threads of each (2, 1)
   -O L, --line B  optimisation level and line size (2, 64)
+  --block B       block size (4096)
   --native        use plain clang",
-    values: &["--rounds", "-n", "-t", "-O", "--line"],
+    values: &["--rounds", "-n", "-t", "-O", "--line", "--block"],
     switches: &["--native"],
 };
 
@@ -29,9 +33,28 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<u64, String> {
-    options.no_words()?;
-    let layout = Shape::new(options.number("-n", 2)? as u32, options.number("-t", 1)? as u32);
+    let layout = Layout::new(options.number("-n", 2)? as u32, options.number("-t", 1)? as u32);
     let build = Build { level: options.number("-O", 2)? as u8, line: options.number("--line", 64)? as u32 };
     let target = if options.has("--native") { Target::Native } else { Target::Dsm(build) };
-    litmus::check(target, layout, options.number("--rounds", 100_000)?)
+    let block = options.text("--block").map(|_| options.number("--block", 0)).transpose()?;
+    let setting = Setting { target, layout, block, rounds: options.number("--rounds", 100_000)? };
+    let mut judged = 0;
+    for shape in named(&options.words)? {
+        let began = Instant::now();
+        let outcomes = litmus::check(shape, setting)?;
+        println!("{:<13} {outcomes:>10} outcomes {:>7.1} s", shape.name, began.elapsed().as_secs_f64());
+        judged += outcomes;
+    }
+    Ok(judged)
+}
+
+fn named(words: &[String]) -> Result<Vec<&'static Shape>, String> {
+    let find = |word: &String| {
+        let known = || SHAPES.iter().map(|s| s.name).collect::<Vec<_>>().join(", ");
+        SHAPES
+            .iter()
+            .find(|s| s.name == word)
+            .ok_or_else(|| format!("{word}: no such shape; there are {}", known()))
+    };
+    if words.is_empty() { Ok(SHAPES.iter().collect()) } else { words.iter().map(find).collect() }
 }

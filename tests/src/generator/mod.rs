@@ -14,6 +14,7 @@ pub mod model;
 
 use crate::compile::{self, Target, shell_line};
 use crate::differential::run_command;
+use crate::evidence;
 use crate::execute;
 use crate::matrix::{Build, Config};
 use crate::program::Program;
@@ -105,6 +106,8 @@ pub fn check(
         let _ = writeln!(message, "  | {line}");
     }
     let _ = writeln!(message, "  {}\n  {}", built.command, shell_line(&command));
+    let _ =
+        writeln!(message, "{}", evidence::keep(&program.name, &built, &command, &outcome, &program.sources));
     let _ = write!(message, "  seed {blamed} alone: append the argument {blamed}");
     if let Target::Dsm(build) = target {
         let _ = write!(message, ", or:\n  {}", fuzz_command(&blamed, build, shape));

@@ -2,7 +2,9 @@
 //!
 //! A variant runs in batches: the threads go through the fresh variables of a batch's rounds with nothing
 //! but the shape's own operations between them, meet, and one thread counts the outcomes and clears the
-//! variables. Every few rounds they pass a gate, to stay side by side. Roles move from thread to thread with every batch, so that each process is home at times.
+//! variables. Every few rounds they pass a gate, to stay side by side. The team has all threads of the job; who
+//! plays which role, and who only joins the barriers, is drawn anew for every batch: each process is home at times, and
+//! any two meet.
 
 use super::shapes::{Order, SHAPES, Shape, Step, VARIABLES};
 use std::fmt::Write as _;
@@ -12,14 +14,27 @@ use std::fmt::Write as _;
 pub enum Placement {
     /// Next to each other and to those of the next round.
     Packed,
+    /// Each in 64 bytes of its own, side by side.
+    Lines,
     /// A page apart.
     Spread,
 }
 
 /// All placements.
-pub const PLACEMENTS: [Placement; 2] = [Placement::Packed, Placement::Spread];
+pub const PLACEMENTS: [Placement; 3] = [Placement::Packed, Placement::Lines, Placement::Spread];
 
-const PROLOGUE: &str = r#"// Generated: see tests/README.md. Litmus shapes; the argument is the number of rounds a variant.
+impl Placement {
+    /// Bytes from one variable of a round to the next.
+    fn stride(self) -> usize {
+        match self {
+            Self::Packed => 8,
+            Self::Lines => 64,
+            Self::Spread => 4096,
+        }
+    }
+}
+
+const PROLOGUE: &str = r#"// Generated: see tests/README.md. Litmus shapes; the arguments are the number of rounds a variant, and the shapes to run (all).
 #include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -27,14 +42,8 @@ const PROLOGUE: &str = r#"// Generated: see tests/README.md. Litmus shapes; the 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 64, REGISTERS = 6, VALUES = 10, OUTCOMES = VALUES * VALUES * VALUES * VALUES * VALUES };
+enum { BATCH = 64, GATE = 4, REGISTERS = 6, VALUES = 10, OUTCOMES = VALUES * VALUES * VALUES * VALUES * VALUES };
 
-static struct { _Atomic long x, y; long d; } packed[BATCH];
-static struct { _Atomic long x; char a[4088]; _Atomic long y; char b[4088]; long d; char c[4088]; } spread[BATCH];
-static struct { long x, y; long d; } omp_packed[BATCH];
-static struct { long x; char a[4088]; long y; char b[4088]; long d; char c[4088]; } omp_spread[BATCH];
-static struct { long x, y; double d; } plain_packed[BATCH];
-static struct { long x; char a[4088]; long y; char b[4088]; double d; char c[4088]; } plain_spread[BATCH];
 static long out[BATCH][REGISTERS];
 static omp_lock_t lock;
 static _Atomic long gate;
@@ -49,6 +58,26 @@ static void align(long *passed, int threads) {
 
 static void meet(void) {
 #pragma omp barrier
+}
+
+// A thread's role in a batch, from a permutation that all draw alike. Roles that the shape does not have are idle.
+static int role_of(int thread, int team, long batch) {
+    int roles[team];
+    for (int i = 0; i < team; i++) roles[i] = i;
+    unsigned long state = batch;
+    for (int i = team - 1; i > 0; i--) {
+        state = (state + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+        int other = (state >> 33) % (i + 1), role = roles[i];
+        roles[i] = roles[other];
+        roles[other] = role;
+    }
+    return roles[thread];
+}
+
+static int wanted(const char *name, int words, char **word) {
+    for (int i = 0; i < words; i++)
+        if (strcmp(name, word[i]) == 0) return 1;
+    return words == 0;
 }
 
 static void show(const char *name, const long *count, int width) {
@@ -72,14 +101,21 @@ pub fn name(shape: &Shape, order: Order, placement: Placement) -> String {
 /// The program.
 pub fn source() -> String {
     let mut text = String::from(PROLOGUE);
+    for kind in [Kind::C11, Kind::Omp, Kind::Plain] {
+        for placement in PLACEMENTS {
+            variables(&mut text, kind, placement);
+        }
+    }
     let mut calls = String::new();
     for shape in SHAPES {
+        let _ = writeln!(calls, "    if (wanted(\"{}\", argc - 2, argv + 2)) {{", shape.name);
         for order in shape.orders() {
             for placement in PLACEMENTS {
                 variant(&mut text, shape, order, placement);
-                let _ = writeln!(calls, "    run_{}(rounds);", name(shape, order, placement));
+                let _ = writeln!(calls, "        run_{}(rounds);", name(shape, order, placement));
             }
         }
+        calls.push_str("    }\n");
     }
     let _ = write!(
         text,
@@ -89,28 +125,59 @@ pub fn source() -> String {
     text
 }
 
-fn is_omp(order: Order) -> bool {
-    matches!(order, Order::OmpSeqCst | Order::OmpAcqRel | Order::Flushed)
+/// How variables are declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `_Atomic`.
+    C11,
+    /// Plain; OpenMP's directives make the accesses atomic.
+    Omp,
+    /// Plain, the third of another type.
+    Plain,
+}
+
+impl Kind {
+    fn of(order: Order) -> Self {
+        match order {
+            Order::SeqCst | Order::AcqRel | Order::Fenced => Self::C11,
+            Order::OmpSeqCst | Order::OmpAcqRel | Order::Flushed => Self::Omp,
+            Order::Plain => Self::Plain,
+        }
+    }
+
+    fn array(self, placement: Placement) -> String {
+        format!("{self:?}_{placement:?}").to_lowercase()
+    }
+}
+
+/// The array of a batch's variables.
+fn variables(text: &mut String, kind: Kind, placement: Placement) {
+    let types = match kind {
+        Kind::C11 => ["_Atomic long", "_Atomic long", "long"],
+        Kind::Omp => ["long"; 3],
+        Kind::Plain => ["long", "long", "double"],
+    };
+    text.push_str("static struct {");
+    for (kind, name) in types.into_iter().zip(VARIABLES) {
+        let _ = write!(text, " _Alignas({}) {kind} {name};", placement.stride());
+    }
+    let _ = writeln!(text, " }} {}[BATCH];", kind.array(placement));
 }
 
 fn variant(text: &mut String, shape: &Shape, order: Order, placement: Placement) {
     let (name, threads, width) =
         (name(shape, order, placement), shape.threads.len(), shape.registers + shape.finals.len());
-    let array = match (order, placement) {
-        (Order::Plain, Placement::Packed) => "plain_packed",
-        (Order::Plain, Placement::Spread) => "plain_spread",
-        (_, Placement::Packed) if is_omp(order) => "omp_packed",
-        (_, Placement::Spread) if is_omp(order) => "omp_spread",
-        (_, Placement::Packed) => "packed",
-        (_, Placement::Spread) => "spread",
-    };
+    let array = &Kind::of(order).array(placement);
     let _ = write!(
         text,
         "static void run_{name}(long rounds) {{\n    long *count = calloc(OUTCOMES, sizeof *count), passed = 0;\n    \
-         gate = 0;\n#pragma omp parallel num_threads({threads}) firstprivate(passed)\n    \
+         int team = omp_get_max_threads() > {threads} ? omp_get_max_threads() : {threads};\n    \
+         gate = 0;\n#pragma omp parallel num_threads(team) firstprivate(passed, team)\n    \
          for (long batch = 0; batch * BATCH < rounds; batch++) {{\n        \
-         int role = (int)((omp_get_thread_num() + batch) % {threads});\n        \
-         for (int i = 0; i < BATCH; i++) {{\n            if (i % 4 == 0) align(&passed, {threads});\n            \
+         int role = role_of(omp_get_thread_num(), team, batch);\n        \
+         if (role >= {threads}) passed += BATCH / GATE * {threads};\n        \
+         for (int i = 0; i < BATCH; i++) {{\n            \
+         if (role < {threads} && i % GATE == 0) align(&passed, {threads});\n            \
          long r[REGISTERS] = {{0}};\n            switch (role) {{\n"
     );
     for (role, steps) in shape.threads.iter().enumerate() {
@@ -137,6 +204,10 @@ fn variant(text: &mut String, shape: &Shape, order: Order, placement: Placement)
             let _ = writeln!(text, "                out[i][{r}] = r[{r}];");
         }
         text.push_str("                break;\n");
+    }
+    text.push_str("            default:;\n");
+    for _ in 0..shape.barriers() {
+        text.push_str("                meet();\n");
     }
     let _ = write!(
         text,

@@ -9,12 +9,16 @@ pub mod shapes;
 
 use crate::compile::{self, Target, shell_line};
 use crate::differential::run_command;
+use crate::evidence;
 use crate::execute;
 use crate::matrix::Shape as Layout;
 use crate::program::Program;
-use shapes::{Order, SHAPES, Shape};
+use shapes::{Order, Shape};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// How long a round may take on a loaded machine.
+const PATIENCE: Duration = Duration::from_micros(500);
 
 /// Outcomes of one variant of a shape, with how often each was seen.
 pub type Histogram = BTreeMap<Vec<i64>, u64>;
@@ -34,42 +38,69 @@ pub fn program() -> Program {
     Program::from_source("litmus", &path)
 }
 
-/// Runs every variant `rounds` times and judges what was seen; returns the number of outcomes judged.
+/// How the shapes are run.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The compiler and its flags.
+    pub target: Target,
+    /// Processes and threads.
+    pub layout: Layout,
+    /// Bytes a block, if not the default.
+    pub block: Option<u64>,
+    /// Rounds of each variant.
+    pub rounds: u64,
+}
+
+/// Runs every variant of a shape and judges what was seen; returns the number of outcomes judged.
 ///
 /// # Errors
 /// The forbidden outcomes, or what else went wrong, with the commands that repeat it.
-pub fn check(target: Target, layout: Layout, rounds: u64) -> Result<u64, String> {
+pub fn check(shape: &Shape, setting: Setting) -> Result<u64, String> {
+    let Setting { target, layout, block, rounds } = setting;
     let mut program = program();
-    program.arguments = vec![rounds.to_string()];
+    program.arguments = vec![rounds.to_string(), shape.name.into()];
+    program.environment.extend(block.map(|bytes| ("DSM_BLOCK".into(), bytes.to_string())));
     let built = compile::compile(&program, target)?;
     let mut command = run_command(&built, target, layout, &program);
-    let limit = execute::time_limit() + Duration::from_micros(rounds * 20_000);
+    let variants: Vec<_> = shape
+        .orders()
+        .flat_map(|order| emit::PLACEMENTS.map(|placement| (order, emit::name(shape, order, placement))))
+        .collect();
+    let limit = execute::time_limit() + PATIENCE * (rounds as u32) * (variants.len() as u32);
     let outcome = execute::run(&mut command, "", limit);
-    let context = format!("{layout}\n  {}\n  {}\n{}", built.command, shell_line(&command), outcome.errors());
-    if outcome.status != Some(0) {
-        let text = outcome.text();
-        let last = text.lines().next_back().unwrap_or_default();
-        return Err(format!("litmus: status {:?} after {last:?} {context}", outcome.status));
-    }
-    let seen = parse(&outcome.text())?;
     let mut problems = Vec::new();
     let mut judged = 0;
-    for shape in SHAPES {
-        for order in shape.orders() {
-            for placement in emit::PLACEMENTS {
-                let name = emit::name(shape, order, placement);
-                match seen.get(&name) {
-                    None => problems.push(format!("{name}: not run")),
-                    Some(histogram) => {
-                        judged += histogram.values().sum::<u64>();
-                        problems
-                            .extend(judge(shape, order, histogram, rounds).map(|p| format!("{name}: {p}")));
-                    }
+    if outcome.status == Some(0) {
+        let seen = parse(&outcome.text())?;
+        for (order, name) in variants {
+            match seen.get(&name) {
+                None => problems.push(format!("{name}: not run")),
+                Some(histogram) => {
+                    judged += histogram.values().sum::<u64>();
+                    problems.extend(judge(shape, order, histogram, rounds).map(|p| format!("{name}: {p}")));
                 }
             }
         }
+    } else {
+        let text = outcome.text();
+        problems.push(format!(
+            "status {:?} after {:?}",
+            outcome.status,
+            text.lines().next_back().unwrap_or_default()
+        ));
     }
-    if problems.is_empty() { Ok(judged) } else { Err(format!("litmus: {}\n{context}", problems.join("\n"))) }
+    if problems.is_empty() {
+        return Ok(judged);
+    }
+    let kept = evidence::keep("litmus", &built, &command, &outcome, &program.sources);
+    Err(format!(
+        "litmus: {} {layout}: {}\n  {}\n  {}\n{kept}\n{}",
+        shape.name,
+        problems.join("\n"),
+        built.command,
+        shell_line(&command),
+        outcome.errors()
+    ))
 }
 
 /// What is wrong with the outcomes of one variant.
@@ -103,7 +134,8 @@ fn parse(text: &str) -> Result<BTreeMap<String, Histogram>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Histogram, Order, SHAPES, judge};
+    use super::shapes::SHAPES;
+    use super::{Histogram, Order, judge};
 
     #[test]
     fn a_forbidden_outcome_is_reported_and_a_weak_one_only_where_it_is() {

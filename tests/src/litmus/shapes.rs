@@ -239,9 +239,26 @@ pub const SHAPES: &[Shape] = &[
         atomic: false,
         ..BASE
     },
+    Shape {
+        name: "barrier_ring",
+        threads: &[
+            &[Write(X, 1), Barrier, Read(0, Y)],
+            &[Write(Y, 2), Barrier, Read(1, D)],
+            &[Write(D, 3), Barrier, Read(2, X)],
+        ],
+        registers: 3,
+        famous: &[&[0, 3, 1], &[2, 0, 1], &[2, 3, 0]],
+        atomic: false,
+        ..BASE
+    },
 ];
 
 impl Shape {
+    /// How often all threads meet. The same number for each.
+    pub fn barriers(&self) -> usize {
+        self.threads[0].iter().filter(|step| matches!(step, Barrier)).count()
+    }
+
     /// The memory orders in which the shape is tested.
     pub fn orders(&self) -> impl Iterator<Item = Order> {
         let spins = self.threads.iter().copied().flatten().any(|step| matches!(step, Await(..)));
