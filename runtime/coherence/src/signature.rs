@@ -1,7 +1,7 @@
 //! The signature: the bounded list of write notices that travels with every release -> acquire edge.
 //!
 //! It is published, not sent: each process keeps its own as an append-only list in one of two buffers that peers read one-sidedly;
-//! an acquirer reads what it has not read yet. `LogState` = sequence number << 32 | length; a new sequence number means that the
+//! an acquirer reads what it has not read yet. `LogState` holds a sequence number and the length (see [`crate::told`]); a new sequence number means that the
 //! other buffer is in use (after an overflow, or after a global synchronisation dropped what everybody knows). A reader checks
 //! after reading that the sequence number still stands.
 //!
@@ -21,13 +21,13 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
-use crate::told::{TAIL, Told};
+use crate::told::{LENGTH_MAX, TAIL, Told, state_word};
 use crate::types::{Extent, Notice, Timestamp};
 pub(crate) use front::Front;
 use seen::Seen;
 
 /// Settlements after which no process's list can hold a notice any more (each list drops it after three).
-const FORGET_AFTER: u32 = 6;
+const FORGET_AFTER: u64 = 6;
 
 /// Length of a list up to which an acquirer looks for several notices of the same blocks.
 const MOST_COMPARED: usize = 256;
@@ -40,13 +40,15 @@ const MOST_HELD: usize = 4;
 pub(crate) struct Signature {
     notices: Vec<Notice>,
     /// For each notice, the generation it was listed in; they never fall.
-    generations: Vec<u32>,
+    generations: Vec<u64>,
     /// Whether the next one, which is of the same blocks and newer, makes up for it. Readers may still have to count it: it goes when the list begins anew.
     stale: Vec<bool>,
     /// Everything ever listed in the last [`FORGET_AFTER`] generations.
     seen: Seen,
-    generation: u32,
-    sequence: u32,
+    /// Meetings of all processes so far: 64 bits, for an empty meeting takes less than a microsecond.
+    generation: u64,
+    /// Lists begun so far.
+    sequence: u64,
     capacity: usize,
     /// Covers the notices this list has dropped or never had: goes out with it.
     min_out: Timestamp,
@@ -66,6 +68,7 @@ impl Signature {
     /// An empty signature of at most `capacity` notices.
     pub(crate) fn new(capacity: usize) -> Self {
         assert!(capacity >= 2, "a signature needs room for two notices");
+        assert!(capacity <= LENGTH_MAX, "a signature has at most {LENGTH_MAX} notices");
         Signature {
             notices: Vec::new(),
             generations: Vec::new(),
@@ -297,7 +300,14 @@ impl Signature {
     /// of this interval may have been taken in while this process, slower than its writer, was still in the last meeting, and a process
     /// slower still has to find it here in this one.
     pub(crate) fn settle<F: Fabric>(&mut self, fabric: &F) {
-        let kept = u32::from(!fabric.fault(Fault::SettleEarly));
+        let kept = u64::from(!fabric.fault(Fault::SettleEarly));
+        if self.begin_generation(kept) {
+            self.republish(fabric);
+        }
+    }
+
+    /// Drops what was listed more than `kept` generations ago; whether anything was.
+    fn begin_generation(&mut self, kept: u64) -> bool {
         let old = self.generations.partition_point(|g| g + kept < self.generation);
         self.generation += 1;
         self.seen.forget_before(self.generation.saturating_sub(FORGET_AFTER));
@@ -306,8 +316,8 @@ impl Signature {
             self.generations.drain(..old);
             self.stale.drain(..old);
             self.told = self.last_told(self.notices.len());
-            self.republish(fabric);
         }
+        old > 0
     }
 
     pub(crate) fn sizes(&self) -> (usize, usize) {
@@ -336,7 +346,7 @@ impl Signature {
     pub(crate) fn told(&self) -> Told {
         let length = self.notices.len() - self.unpublished;
         let told = if self.unpublished == 0 { self.told } else { self.last_told(length) };
-        told.at(u64::from(self.sequence) << 32 | length as u64)
+        told.at(state_word(self.sequence, length))
     }
 
     /// The last of the first `length` notices.
@@ -353,6 +363,6 @@ impl Signature {
     #[inline(always)]
     fn tell<F: Fabric>(&mut self, fabric: &F) {
         self.unpublished = 0;
-        fabric.set_own(Word::LogState, u64::from(self.sequence) << 32 | self.notices.len() as u64);
+        fabric.set_own(Word::LogState, state_word(self.sequence, self.notices.len()));
     }
 }

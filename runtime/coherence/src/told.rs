@@ -71,15 +71,36 @@ impl Told {
     }
 }
 
+/// Bits of a state word that hold the length.
+const LENGTH_BITS: u32 = 21;
+/// Greatest length of a published list.
+pub(crate) const LENGTH_MAX: usize = (1 << LENGTH_BITS) - 1;
+
+/// A sequence number and a length in a word. Of the sequence number 43 bits are left: a state is mistaken for an older one of the same process by who comes
+/// back to it after exactly 2^43 lists, each begun by a synchronisation of its own, which takes months at one in a microsecond.
+#[inline(always)]
+pub(crate) fn state_word(sequence: u64, length: usize) -> u64 {
+    sequence << LENGTH_BITS | length as u64
+}
+
 /// Splits a state word into sequence number and length.
 #[inline(always)]
-pub(crate) fn split_state(word: u64) -> (u32, u32) {
-    ((word >> 32) as u32, word as u32)
+pub(crate) fn split_state(word: u64) -> (u64, u32) {
+    (word >> LENGTH_BITS, (word & LENGTH_MAX as u64) as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_tell_lists_apart() {
+        for sequence in [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 43) - 1] {
+            for length in [0, 1, 1 << 20, LENGTH_MAX] {
+                assert_eq!(split_state(state_word(sequence, length)), (sequence, length as u32));
+            }
+        }
+    }
 
     #[test]
     fn the_tail_is_told_as_far_as_it_fits() {

@@ -24,7 +24,7 @@ impl Signature {
         if self.seen.remembered() > self.remembered_bound() {
             self.forget_unlisted();
         }
-        self.sequence = self.sequence.wrapping_add(1);
+        self.sequence += 1;
         fabric.write_notices(self.buffer(), 0, &self.notices);
         fabric.set_own(Word::LogMin(0), self.min_out);
         self.tell(fabric);

@@ -10,9 +10,9 @@ use crate::types::Notice;
 /// Notices, each with the generation of the signature's list in which it was remembered last. An acquirer asks for every notice that it reads.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    known: FxHashMap<Notice, u32>,
+    known: FxHashMap<Notice, u64>,
     /// What is known (and some that no longer is), oldest first.
-    ages: VecDeque<(Notice, u32)>,
+    ages: VecDeque<(Notice, u64)>,
 }
 
 impl Seen {
@@ -26,7 +26,7 @@ impl Seen {
     }
 
     /// True if the notice is news.
-    pub(super) fn insert(&mut self, notice: Notice, generation: u32) -> bool {
+    pub(super) fn insert(&mut self, notice: Notice, generation: u64) -> bool {
         self.ages.push_back((notice, generation));
         self.known.insert(notice, generation).is_none()
     }
@@ -36,13 +36,13 @@ impl Seen {
     }
 
     /// Forgets all others. An owed notice is listed, but has not been taken in: it does not become known.
-    pub(super) fn retain_listed(&mut self, listed: impl Iterator<Item = (Notice, u32)>) {
+    pub(super) fn retain_listed(&mut self, listed: impl Iterator<Item = (Notice, u64)>) {
         self.ages = listed.filter(|(notice, _)| self.known.contains_key(notice)).collect();
         self.known = self.ages.iter().copied().collect();
     }
 
     /// Forgets what was remembered before a generation.
-    pub(super) fn forget_before(&mut self, generation: u32) {
+    pub(super) fn forget_before(&mut self, generation: u64) {
         while let Some(&(notice, age)) = self.ages.front()
             && age < generation
         {

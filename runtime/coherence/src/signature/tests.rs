@@ -110,3 +110,19 @@ fn memory_of_notices_is_bounded() {
         assert!(signature.sizes().1 <= signature.remembered_bound());
     }
 }
+
+#[test]
+fn old_notices_go_where_32_bits_would_begin_anew() {
+    const FROM: u64 = u32::MAX as u64 - 3;
+    let mut signature = Signature { generation: FROM, ..Signature::new(64) };
+    for i in 0..20 {
+        signature.add(notice(1, 2 * i, i + 1));
+        assert_eq!(signature.begin_generation(1), i >= 2, "meeting {i}");
+        // Those of this generation and of the one before it.
+        let versions: Vec<Timestamp> = listed(&signature).iter().map(|n| n.wr_ts).collect();
+        assert_eq!(versions, (i.max(1)..=i + 1).collect::<Vec<_>>());
+        assert!(signature.generations.is_sorted());
+        assert!(signature.sizes().1 <= FORGET_AFTER as usize + 1);
+    }
+    assert!(signature.generation > u64::from(u32::MAX));
+}
