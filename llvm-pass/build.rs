@@ -7,11 +7,23 @@ use std::process::{Command, exit};
 const LLVM_MAJOR: &str = "22";
 
 /// The shim.
-const SOURCES: &[&str] = &["cpp/pipeline.cpp", "cpp/shim.cpp"];
+const SOURCES: &[&str] = &[
+    "cpp/analyses.cpp",
+    "cpp/copy.cpp",
+    "cpp/diagnostic.cpp",
+    "cpp/edit.cpp",
+    "cpp/expr.cpp",
+    "cpp/instruction.cpp",
+    "cpp/loops.cpp",
+    "cpp/passes.cpp",
+];
+
+/// What its parts share.
+const HEADER: &str = "cpp/shim.h";
 
 fn main() {
     println!("cargo:rerun-if-env-changed=LLVM_CONFIG");
-    SOURCES.iter().for_each(|source| println!("cargo:rerun-if-changed={source}"));
+    SOURCES.iter().chain([&HEADER]).for_each(|file| println!("cargo:rerun-if-changed={file}"));
     let config = find_llvm_config();
     let mut build = cc::Build::new();
     build.cpp(true).warnings(false).files(SOURCES).flag("-fvisibility=hidden");

@@ -62,15 +62,8 @@ fn run(module: Module, manager: Manager) -> bool {
         }
         report(&found, &plan, &options);
         remarks(&found, &plan);
-        if analysis::guards::enabled(&options) {
-            for over in plan.checked_loops() {
-                totals.exits += analyses.exact_exits(found.loops[over]);
-                totals.guards += manager.state_guards(found.loops[over], analysis::guards::MAX_STATED);
-            }
-        }
         if !plan.is_empty() || options.count {
-            rewrite::function(module, &emitter, analyses, &found, &plan);
-            manager.invalidate(function);
+            rewrite::function(module, manager, &emitter, analyses, &found, &plan);
         }
     }
     rewrite::module::streams(module, &builder, &entries);
@@ -95,10 +88,10 @@ fn module_facts(
     totals: &mut Counters,
     printed: &mut String,
 ) -> ModuleFacts {
-    let linear = analysis::linear::assumed(module, options);
+    let linear = analysis::linear::is_assumed(module, options);
     if linear {
         let functions = module.functions().into_iter().filter(|f| analysis::is_instrumented(*f));
-        totals.linear = functions.map(|f| manager.extended_values_are_linear(f)).sum();
+        totals.linear = functions.map(|f| analysis::linear::assume(manager, f)).sum();
     }
     let mut facts = ModuleFacts::new(module);
     if !options.enabled("callers") && !options.enabled("clone") {
@@ -111,7 +104,7 @@ fn module_facts(
         totals.clones = clones.len() as u64;
         for function in rewrite::clone::copies(manager, &calls, &clones) {
             if linear {
-                manager.extended_values_are_linear(function);
+                analysis::linear::assume(manager, function);
             }
         }
         facts = ModuleFacts::new(module);

@@ -1,7 +1,8 @@
 //! Snapshots of printed plans, made from hand-written facts without LLVM.
 
 use dsm_pass::analysis::facts::{
-    Access, BlockFacts, Condition, Event, FunctionFacts, Hull, Kind, LoopFacts, StackFacts, StackSlot, What,
+    Access, BlockFacts, Condition, Event, Exit, FunctionFacts, Guard, Hull, Kind, LoopFacts, StackFacts,
+    StackSlot, What,
 };
 use dsm_pass::analysis::format::{print_arguments, scan_arguments};
 use dsm_pass::options::{OptionError, Options};
@@ -88,14 +89,7 @@ fn a_loop_does_not_reuse_the_previous_iterations_check_of_a_varying_address() {
         vec![block(&[], vec![]), block(&[0, 1], vec![(0, What::Access(access(Kind::Load, 1, 0, 8)))])];
     blocks[1].inner = Some(0);
     let facts = FunctionFacts {
-        loops: vec![LoopFacts {
-            parent: None,
-            header: 1,
-            preheader: Some(0),
-            syncs: false,
-            count: None,
-            copy_cost: 0,
-        }],
+        loops: vec![LoopFacts { header: 1, preheader: Some(0), ..LoopFacts::default() }],
         ..function(blocks)
     };
     assert!(printed(&facts, "").contains("#0 load 8: checked"));
@@ -126,22 +120,8 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
     ];
     blocks[1].inner = Some(0);
     blocks[2].inner = Some(1);
-    let outer = LoopFacts {
-        parent: None,
-        header: 1,
-        preheader: Some(0),
-        syncs: inner_syncs,
-        count: None,
-        copy_cost: 0,
-    };
-    let inner = LoopFacts {
-        parent: Some(0),
-        header: 2,
-        preheader: Some(1),
-        syncs: inner_syncs,
-        count: None,
-        copy_cost: 0,
-    };
+    let outer = LoopFacts { header: 1, preheader: Some(0), syncs: inner_syncs, ..LoopFacts::default() };
+    let inner = LoopFacts { parent: Some(0), header: 2, preheader: Some(1), ..outer.clone() };
     FunctionFacts { loops: vec![outer, inner], ..function(blocks) }
 }
 
@@ -220,4 +200,27 @@ fn formats_name_their_memory() {
     );
     let bounded = positions(scan_arguments(b"%s", Some(0)));
     assert_eq!(bounded, ["0 Store length of arg0 + 1"]);
+}
+
+#[test]
+fn guards_and_exits_are_restated_where_something_is_put_in_front() {
+    let mut facts = nest(false);
+    let guard = |compare| Guard { compare, holds: compare % 2 == 0 };
+    for l in &mut facts.loops {
+        l.guards = (10..16).map(guard).collect();
+        l.exits = vec![Exit { compare: 20, holds: true }];
+    }
+    let restated = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|l| l.contains(" is entered ") || l.contains(" ends where "))
+            .map(str::to_owned)
+            .collect()
+    };
+    let before = |over: usize| {
+        let guards = (10..14).map(move |c| format!("  loop {over} is entered where #{c} is {}", c % 2 == 0));
+        std::iter::once(format!("  loop {over} ends where the sides of #20 are equal")).chain(guards)
+    };
+    assert_eq!(restated(&printed(&facts, "")), before(0).chain(before(1)).collect::<Vec<_>>());
+    assert!(restated(&printed(&facts, "disable=guards")).is_empty());
+    assert!(restated(&printed(&facts, "disable=hoist,version")).is_empty(), "nothing is put in front of the loops");
 }

@@ -8,12 +8,22 @@
 //! excepted, under which nothing is assumed. So where such a value goes up or down by the same amount in each iteration, modulo
 //! 2^32, it does so exactly. Scalar evolution is told this before it is asked for the extended values; instructions stay as they are.
 
-use crate::llvm::Module;
+use crate::llvm::{Block, Manager, Module, Opcode, Value};
 use crate::options::Options;
 
 use super::fortran;
 
 /// True if it may be assumed in the module.
-pub fn assumed(module: Module, options: &Options) -> bool {
+pub fn is_assumed(module: Module, options: &Options) -> bool {
     options.enabled("linear") && !options.wrapv && fortran::is_fortran(module)
+}
+
+/// Tells scalar evolution, before it is asked for their extensions (it remembers what it found out about one), that integers which are
+/// sign-extended in a function's loops do not wrap. Returns how many recurrences it did not know that of.
+pub fn assume(manager: Manager, function: Value) -> u64 {
+    manager.invalidate_expressions(function);
+    let analyses = manager.analyses(function);
+    let in_loops = function.blocks().into_iter().filter(|b| analyses.loop_of(*b).is_some());
+    let extensions = in_loops.flat_map(Block::instructions).filter(|i| i.opcode() == Opcode::LLVMSExt);
+    extensions.filter(|i| analyses.set_no_signed_wrap(i.operand(0))).count() as u64
 }

@@ -57,9 +57,8 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
                 parent: inner.parent().and_then(|p| loops.iter().position(|l| *l == p)),
                 header: ids[&inner.header()],
                 preheader: inner.preheader().map(|b| ids[&b]),
-                syncs: false,
-                count: None,
                 copy_cost: inner.copy_cost(),
+                ..LoopFacts::default()
             });
         }
         out.facts.blocks[id].inner = loops.iter().position(|l| *l == inner);

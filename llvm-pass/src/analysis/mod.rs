@@ -127,6 +127,7 @@ impl<'a> Collector<'a> {
         let numbers: HashMap<Value, Site> = out.sites.iter().copied().zip(0..).collect();
         self.blocks(&mut out, &numbers);
         loops::collect(self.analyses, self.module.context(), &mut out, self);
+        guards::collect(self.analyses, &mut out, &numbers);
         out.facts.stack = self.stack(function, &numbers);
         out
     }

@@ -1,6 +1,6 @@
 //! Analyses of a function, from LLVM's manager.
 
-use std::os::raw::{c_int, c_uint};
+use std::os::raw::c_int;
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
@@ -9,8 +9,8 @@ use super::{Block, Raw, Value};
 unsafe extern "C" {
     fn dsm_shim_analyses(manager: Raw, function: LLVMValueRef) -> Raw;
     fn dsm_shim_analyses_free(analyses: Raw);
-    fn dsm_shim_linear(manager: Raw, function: LLVMValueRef) -> c_uint;
     fn dsm_shim_invalidate(manager: Raw, function: LLVMValueRef);
+    fn dsm_shim_invalidate_scev(manager: Raw, function: LLVMValueRef);
     fn dsm_shim_dominates(analyses: Raw, x: LLVMBasicBlockRef, y: LLVMBasicBlockRef) -> c_int;
 }
 
@@ -28,17 +28,16 @@ impl Manager {
         Analyses(unsafe { dsm_shim_analyses(self.0, function.0) })
     }
 
-    /// Tells scalar evolution that integers which are sign-extended in the function's loops do not wrap; returns how
-    /// many recurrences it did not know of.
-    pub fn extended_values_are_linear(self, function: Value) -> u64 {
-        // SAFETY: as above; there are no `Analyses` of the function yet, for scalar evolution starts anew.
-        unsafe { dsm_shim_linear(self.0, function.0) }.into()
-    }
-
     /// Drops what LLVM has cached about a function that was changed.
     pub fn invalidate(self, function: Value) {
         // SAFETY: as above; callers have dropped the function's `Analyses`.
         unsafe { dsm_shim_invalidate(self.0, function.0) }
+    }
+
+    /// Drops what scalar evolution has found out about a function.
+    pub fn invalidate_expressions(self, function: Value) {
+        // SAFETY: as above.
+        unsafe { dsm_shim_invalidate_scev(self.0, function.0) }
     }
 }
 

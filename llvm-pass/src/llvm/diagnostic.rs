@@ -4,7 +4,7 @@ use std::os::raw::c_int;
 
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 
-use super::{Module, Value};
+use super::{Loop, Module, Raw, Value};
 
 unsafe extern "C" {
     fn dsm_shim_diagnose(f: LLVMValueRef, i: LLVMValueRef, severity: c_int, text: *const u8, len: usize);
@@ -17,6 +17,7 @@ unsafe extern "C" {
         text: *const u8,
         len: usize,
     );
+    fn dsm_shim_loop_remark(l: Raw, name: *const u8, name_len: usize, text: *const u8, len: usize);
 }
 
 /// Strength of a diagnostic.
@@ -41,6 +42,16 @@ impl Value {
         // SAFETY: `self` is an instruction; {pointer, length} strings.
         unsafe {
             dsm_shim_remark(self.0, missed.into(), name.as_ptr(), name.len(), text.as_ptr(), text.len());
+        }
+    }
+}
+
+impl Loop {
+    /// An optimisation remark of pass "dsm" at the loop.
+    pub fn remark(self, name: &str, text: &str) {
+        // SAFETY: live handle; {pointer, length} strings.
+        unsafe {
+            dsm_shim_loop_remark(self.0, name.as_ptr(), name.len(), text.as_ptr(), text.len());
         }
     }
 }

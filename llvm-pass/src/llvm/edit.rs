@@ -1,13 +1,16 @@
 //! Edits that LLVM's C API lacks.
 
+use std::os::raw::c_int;
+
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMModuleRef, LLVMValueRef};
 
-use super::{Block, Module, Value};
+use super::{Block, IntPredicate, Manager, Module, Raw, Value};
 
 unsafe extern "C" {
-    fn dsm_shim_copy_function(f: LLVMValueRef, name: *const u8, len: usize) -> LLVMValueRef;
     fn dsm_shim_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
     fn dsm_shim_split_edge(from: LLVMBasicBlockRef, to: LLVMBasicBlockRef) -> LLVMBasicBlockRef;
+    fn dsm_shim_set_predicate(compare: LLVMValueRef, predicate: IntPredicate);
+    fn dsm_shim_assume(manager: Raw, compare: LLVMValueRef, holds: c_int, before: LLVMValueRef);
     fn dsm_shim_global_attribute(g: LLVMValueRef, key: *const u8, klen: usize, value: *const u8, vlen: usize);
     fn dsm_shim_move_before(instruction: LLVMValueRef, other: LLVMValueRef);
     fn dsm_shim_keep(m: LLVMModuleRef, g: LLVMValueRef);
@@ -27,18 +30,16 @@ impl Value {
         unsafe { dsm_shim_move_before(self.0, other.0) }
     }
 
+    /// Changes what a comparison of integers asks for.
+    pub fn set_predicate(self, predicate: IntPredicate) {
+        // SAFETY: callers pass comparisons of integers.
+        unsafe { dsm_shim_set_predicate(self.0, predicate) }
+    }
+
     /// Sets a global variable's string attribute.
     pub fn set_global_attribute(self, key: &str, value: &str) {
         // SAFETY: callers pass global variables; {pointer, length} strings.
         unsafe { dsm_shim_global_attribute(self.0, key.as_ptr(), key.len(), value.as_ptr(), value.len()) }
-    }
-}
-
-impl Value {
-    /// A copy of a function with a body, which only this module can use.
-    pub fn internal_copy(self, name: &str) -> Value {
-        // SAFETY: callers have asked for the copy's cost; {pointer, length} string.
-        Value(unsafe { dsm_shim_copy_function(self.0, name.as_ptr(), name.len()) })
     }
 }
 
@@ -47,6 +48,14 @@ impl Block {
     pub fn split_edge(self, to: Block) -> Block {
         // SAFETY: callers pass an edge of the function.
         Block(unsafe { dsm_shim_split_edge(self.0, to.0) })
+    }
+}
+
+impl Manager {
+    /// States in front of an instruction that a comparison holds, or that it does not.
+    pub fn assume(self, compare: Value, holds: bool, before: Value) {
+        // SAFETY: live handles; callers pass a comparison of integers that dominates the instruction.
+        unsafe { dsm_shim_assume(self.0, compare.0, holds.into(), before.0) }
     }
 }
 

@@ -10,6 +10,10 @@ unsafe extern "C" {
     fn dsm_shim_address_key(analyses: Raw, pointer: LLVMValueRef, offset: *mut i64) -> RawExpr;
     fn dsm_shim_split_constant(analyses: Raw, s: RawExpr, offset: *mut i64) -> RawExpr;
     fn dsm_shim_scev(analyses: Raw, value: LLVMValueRef) -> RawExpr;
+    fn dsm_shim_plain_scev(analyses: Raw, value: LLVMValueRef) -> RawExpr;
+    fn dsm_shim_pointer_base(analyses: Raw, pointer: LLVMValueRef) -> LLVMValueRef;
+    fn dsm_shim_at_iteration(a: Raw, s: RawExpr, count: RawExpr) -> RawExpr;
+    fn dsm_shim_set_no_signed_wrap(a: Raw, value: LLVMValueRef) -> c_int;
     fn dsm_shim_recurrence(a: Raw, s: RawExpr, l: Raw, start: *mut RawExpr, step: *mut RawExpr) -> c_int;
     fn dsm_shim_no_wrap(s: RawExpr) -> c_int;
     fn dsm_shim_invariant(a: Raw, s: RawExpr, l: Raw) -> c_int;
@@ -27,7 +31,7 @@ unsafe extern "C" {
 
 /// A uniqued scalar expression: equal handles mean equal expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Expr(RawExpr);
+pub struct Expr(pub(super) RawExpr);
 
 /// Turns expressions into instructions.
 pub struct Expander(Raw);
@@ -58,10 +62,23 @@ impl Analyses {
         (Expr(key), offset)
     }
 
-    /// Expression of an integer or pointer value.
+    /// Expression of an integer or pointer value, over quotients that the program computes.
     pub fn expr(&self, value: Value) -> Option<Expr> {
         // SAFETY: live handles.
         Expr::from_raw(unsafe { dsm_shim_scev(self.0, value.0) })
+    }
+
+    /// The same with all quotients taken apart, as LLVM's own passes see it.
+    pub fn plain_expr(&self, value: Value) -> Option<Expr> {
+        // SAFETY: live handles.
+        Expr::from_raw(unsafe { dsm_shim_plain_scev(self.0, value.0) })
+    }
+
+    /// The pointer that an address is computed from.
+    pub fn pointer_base(&self, pointer: Value) -> Option<Value> {
+        // SAFETY: live handles.
+        let raw = unsafe { dsm_shim_pointer_base(self.0, pointer.0) };
+        (!raw.is_null()).then_some(Value(raw))
     }
 
     /// Start and step if the expression is an affine recurrence of exactly this loop.
@@ -70,6 +87,18 @@ impl Analyses {
         // SAFETY: live handles; both results are set when 1 is returned.
         let found = unsafe { dsm_shim_recurrence(self.0, expr.0, l.0, &mut start, &mut step) };
         (found != 0).then_some((Expr(start), Expr(step)))
+    }
+
+    /// Value of an affine recurrence after `count` iterations; `None` if the types differ.
+    pub fn at_iteration(&self, recurrence: Expr, count: Expr) -> Option<Expr> {
+        // SAFETY: live handles; callers have asked `recurrence`.
+        Expr::from_raw(unsafe { dsm_shim_at_iteration(self.0, recurrence.0, count.0) })
+    }
+
+    /// Tells scalar evolution that a value does not wrap as a signed integer; false if it is no affine recurrence, or that was known.
+    pub fn set_no_signed_wrap(&self, value: Value) -> bool {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_set_no_signed_wrap(self.0, value.0) != 0 }
     }
 
     /// True if the recurrence never passes its own start again by wrapping.

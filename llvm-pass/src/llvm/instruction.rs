@@ -8,7 +8,6 @@ use super::{Module, Value};
 
 unsafe extern "C" {
     fn dsm_shim_constant_offset(pointer: LLVMValueRef, m: LLVMModuleRef, offset: *mut i64) -> LLVMValueRef;
-    fn dsm_shim_function_copy_cost(f: LLVMValueRef) -> u32;
     fn dsm_shim_call_touches_memory(i: LLVMValueRef) -> c_int;
     fn dsm_shim_call_no_sync(i: LLVMValueRef) -> c_int;
     fn dsm_shim_call_no_capture(i: LLVMValueRef, argument: u32) -> c_int;
@@ -117,12 +116,6 @@ impl Value {
         // SAFETY: callers pass pointers.
         let base = unsafe { dsm_shim_constant_offset(self.0, module.0, &mut offset) };
         (Value(base), offset)
-    }
-
-    /// Instructions of a function with a body if it can be copied, else 0.
-    pub fn function_copy_cost(self) -> u32 {
-        // SAFETY: callers pass functions.
-        unsafe { dsm_shim_function_copy_cost(self.0) }
     }
 
     /// Alignment that is known of a pointer.

@@ -1,37 +1,30 @@
 //! Natural loops.
 
-use std::os::raw::{c_int, c_uint};
+use std::os::raw::c_int;
 
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
-use super::{Analyses, Block, Expr, Manager, Raw, RawExpr, Value};
+use super::{Analyses, Block, Expr, Raw, RawExpr, Value};
 
 unsafe extern "C" {
     fn dsm_shim_loop_of(analyses: Raw, block: LLVMBasicBlockRef) -> Raw;
     fn dsm_shim_loop_parent(l: Raw) -> Raw;
     fn dsm_shim_loop_header(l: Raw) -> LLVMBasicBlockRef;
     fn dsm_shim_loop_preheader(l: Raw) -> LLVMBasicBlockRef;
+    fn dsm_shim_loop_predecessor(l: Raw) -> LLVMBasicBlockRef;
     fn dsm_shim_loop_latch(l: Raw) -> LLVMBasicBlockRef;
     fn dsm_shim_loop_exiting(l: Raw) -> LLVMBasicBlockRef;
     fn dsm_shim_loop_contains(l: Raw, block: LLVMBasicBlockRef) -> c_int;
     fn dsm_shim_loop_readers(a: Raw, l: Raw, store: LLVMValueRef, out: *mut LLVMValueRef, most: u32)
     -> c_int;
-    fn dsm_shim_exact_exits(analyses: Raw, l: Raw) -> c_uint;
-    fn dsm_shim_state_guards(manager: Raw, l: Raw, most: c_uint) -> c_uint;
     fn dsm_shim_backedge_count(analyses: Raw, l: Raw) -> RawExpr;
+    fn dsm_shim_max_count(analyses: Raw, l: Raw) -> RawExpr;
+    fn dsm_shim_exit_count(analyses: Raw, l: Raw, exiting: LLVMBasicBlockRef) -> RawExpr;
 }
 
 /// A natural loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loop(pub(super) Raw);
-
-impl Manager {
-    /// States the conditions under which a loop is entered, at most `most` of them, as assumptions in its preheader; returns how many.
-    pub fn state_guards(self, l: Loop, most: u32) -> u64 {
-        // SAFETY: live handles.
-        unsafe { dsm_shim_state_guards(self.0, l.0, most) }.into()
-    }
-}
 
 // Every call below passes live handles (module documentation of `llvm`), expressions of the same analyses, and
 // classes that the caller has established.
@@ -54,17 +47,22 @@ impl Analyses {
         Some(out[..count].iter().map(|&raw| Value(raw)).collect())
     }
 
-    /// Makes the comparisons that end the loop ask for equality, where what counts by one reaches its bound exactly when the loop ends;
-    /// returns how many it has changed. What the analyses know stays true.
-    pub fn exact_exits(&self, l: Loop) -> u64 {
-        // SAFETY: live handles.
-        unsafe { dsm_shim_exact_exits(self.0, l.0) }.into()
-    }
-
     /// Exact number of times the loop's back edge is taken.
     pub fn backedge_count(&self, l: Loop) -> Option<Expr> {
         // SAFETY: live handles.
         Expr::from_raw(unsafe { dsm_shim_backedge_count(self.0, l.0) })
+    }
+
+    /// An upper bound of the number of times the loop's back edge is taken.
+    pub fn max_count(&self, l: Loop) -> Option<Expr> {
+        // SAFETY: live handles.
+        Expr::from_raw(unsafe { dsm_shim_max_count(self.0, l.0) })
+    }
+
+    /// Exact number of times the loop's back edge is taken before the loop is left from a block.
+    pub fn exit_count(&self, l: Loop, exiting: Block) -> Option<Expr> {
+        // SAFETY: live handles; callers pass a block that leaves the loop.
+        Expr::from_raw(unsafe { dsm_shim_exit_count(self.0, l.0, exiting.0) })
     }
 }
 
@@ -86,6 +84,12 @@ impl Loop {
     pub fn preheader(self) -> Option<Block> {
         // SAFETY: live handle.
         some_block(unsafe { dsm_shim_loop_preheader(self.0) })
+    }
+
+    /// The block outside from which alone the loop is entered.
+    pub fn predecessor(self) -> Option<Block> {
+        // SAFETY: live handle.
+        some_block(unsafe { dsm_shim_loop_predecessor(self.0) })
     }
 
     /// The only block with a back edge.

@@ -8,6 +8,7 @@
 
 mod analyses;
 mod builder;
+mod copy;
 mod diagnostic;
 mod edit;
 mod expr;
@@ -17,10 +18,10 @@ mod module;
 mod passes;
 mod types;
 mod value;
-mod version;
 
 pub use analyses::{Analyses, Manager};
 pub use builder::Builder;
+pub use copy::LoopCopy;
 pub use diagnostic::Severity;
 pub use expr::{Expander, Expr};
 pub use inkwell::llvm_sys::{
@@ -32,7 +33,6 @@ pub use loops::Loop;
 pub use module::{Context, Module};
 pub use types::{Type, TypeKind};
 pub use value::{Block, Value};
-pub use version::LoopCopy;
 
 /// An object of the C++ shim.
 type Raw = *mut std::os::raw::c_void;

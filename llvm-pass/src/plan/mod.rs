@@ -1,6 +1,7 @@
 //! The plan: for every access, what is done about it and why. Pure data made from facts, without LLVM.
 
 pub mod available;
+pub mod guards;
 pub mod hoist;
 pub mod interprocedural;
 pub mod merge;
@@ -216,6 +217,8 @@ pub struct FunctionPlan {
     pub readies: Vec<Ready>,
     /// Loops with two versions.
     pub versions: Vec<Version>,
+    /// What is done to keep the guards of loops known.
+    pub restated: Vec<guards::Restated>,
     /// Accesses under masks.
     pub masked: Vec<(Site, Masked)>,
     /// Memory touched by calls.
@@ -337,6 +340,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
         version::apply(facts, &items, &mut plan, options);
     }
     merge::apply(facts, &items, &mut plan, options);
+    guards::apply(facts, &mut plan, options);
     plan.stack = stack::layout(&facts.stack);
     plan
 }
@@ -392,6 +396,8 @@ impl FunctionPlan {
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
+        totals.guards += self.restated.iter().map(|r| r.guards.len() as u64).sum::<u64>();
+        totals.exits += self.restated.iter().map(|r| r.exits.len() as u64).sum::<u64>();
         totals.atomics += self.atomics.len() as u64;
         totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;
         totals.ranges += (self.ranges.len() + self.formats.len()) as u64;

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::analysis::facts::{Array, Condition, Kind, Length, Stride, Walk};
 
+use super::guards::Restated;
 use super::stack::Source;
 use super::{Apart, Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
@@ -141,6 +142,14 @@ impl Display for FunctionPlan {
         }
         for version in &self.versions {
             writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
+        }
+        for Restated { over, exits, guards } in &self.restated {
+            for exit in exits {
+                writeln!(f, "  loop {over} ends where the sides of #{} are equal", exit.compare)?;
+            }
+            for guard in guards {
+                writeln!(f, "  loop {over} is entered where #{} is {}", guard.compare, guard.holds)?;
+            }
         }
         for check in &self.loop_checks {
             writeln!(f, "  {check}")?;

@@ -5,6 +5,7 @@ pub mod calls;
 pub mod check;
 pub mod clone;
 pub mod entries;
+pub mod guards;
 pub mod loops;
 pub mod masked;
 pub mod module;
@@ -14,7 +15,7 @@ pub mod version;
 
 use crate::analysis::Function;
 use crate::analysis::facts::{Kind, What};
-use crate::llvm::{Analyses, Module, Opcode, Value};
+use crate::llvm::{Analyses, Manager, Module, Opcode, Value};
 use crate::plan::{Decision, FunctionPlan};
 
 use check::Emitter;
@@ -22,11 +23,13 @@ use check::Emitter;
 /// Applies a function's plan. The analyses are those that its facts were made from, and are gone afterwards.
 pub fn function(
     module: Module,
+    manager: Manager,
     emitter: &Emitter<'_>,
     analyses: Analyses,
     facts: &Function,
     plan: &FunctionPlan,
 ) {
+    guards::restate(manager, facts, plan);
     gather_allocas(facts.value);
     forget_invariance(facts, plan);
     count_accesses(emitter, facts);
@@ -61,6 +64,7 @@ pub fn function(
         atomic::emit(module, emitter, site(*number));
     }
     stack::apply(module, emitter.builder, facts.value, &plan.stack, &facts.sites);
+    manager.invalidate(facts.value);
 }
 
 /// A miss changes memory that the program only reads. Promises that nobody writes it (a `readonly noalias` parameter,

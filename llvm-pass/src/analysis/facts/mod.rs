@@ -8,12 +8,14 @@ mod access;
 mod calls;
 mod graph;
 mod hull;
+mod loops;
 mod stack;
 
 pub use access::{Access, Array, Object, Span, Stay};
 pub use calls::{Arguments, FormatCall, Lanes, Length, Masked, Purpose, Range};
 pub use graph::{Argument, CallEdge, CallId, Checked, Extent, FunctionId, FunctionNode, Graph};
 pub use hull::{Condition, Fills, Hull, MAX_STRIDES, Stride, Walk};
+pub use loops::{Exit, Guard, LoopFacts};
 pub use stack::{StackFacts, StackSlot};
 
 /// Number of an instruction in its function.
@@ -102,23 +104,6 @@ pub struct BlockFacts {
     pub inner: Option<LoopId>,
     /// Events in order.
     pub events: Vec<Event>,
-}
-
-/// A loop.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LoopFacts {
-    /// Enclosing loop.
-    pub parent: Option<LoopId>,
-    /// The header.
-    pub header: BlockId,
-    /// Block that alone enters the loop, if there is one.
-    pub preheader: Option<BlockId>,
-    /// True if the loop (or a loop in it) holds a sync point.
-    pub syncs: bool,
-    /// Expression of the number of times that its back edge is taken, if it can be computed in the preheader.
-    pub count: Option<ExprId>,
-    /// Instructions of an innermost loop that can be copied, else 0.
-    pub copy_cost: u32,
 }
 
 /// Everything about a function.

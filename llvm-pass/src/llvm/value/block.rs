@@ -75,6 +75,18 @@ impl Block {
         Value(unsafe { core::LLVMGetBasicBlockTerminator(self.0) })
     }
 
+    /// What the branch at its end depends on, if it is a conditional one; it goes to the first successor if that holds.
+    pub fn condition(self) -> Option<Value> {
+        let terminator = self.terminator();
+        if terminator.opcode() != Opcode::LLVMBr {
+            return None;
+        }
+        // SAFETY: kind checked; the condition is asked of conditional branches only.
+        unsafe {
+            (core::LLVMIsConditional(terminator.0) != 0).then(|| Value(core::LLVMGetCondition(terminator.0)))
+        }
+    }
+
     /// Successors, one entry an edge.
     pub fn successors(self) -> Vec<Block> {
         let terminator = self.terminator().0;
@@ -91,6 +103,14 @@ impl Block {
         // SAFETY: live handle; a block's users are terminators and block addresses.
         let as_value = Value(unsafe { core::LLVMBasicBlockAsValue(self.0) });
         as_value.users().into_iter().filter(|u| u.is_instruction()).map(Value::block).collect()
+    }
+
+    /// The block that alone leads here, over one edge.
+    pub fn single_predecessor(self) -> Option<Block> {
+        match self.predecessors()[..] {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// First instruction that is not a phi (nor a landing pad, behind which code may be put).

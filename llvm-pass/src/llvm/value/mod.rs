@@ -6,7 +6,7 @@ use std::os::raw::c_char;
 use inkwell::llvm_sys::core;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 
-use super::{Opcode, Type};
+use super::{IntPredicate, Opcode, Type};
 
 mod attribute;
 mod block;
@@ -109,6 +109,12 @@ impl Value {
     pub fn opcode(self) -> Opcode {
         // SAFETY: callers ask this of instructions only.
         unsafe { core::LLVMGetInstructionOpcode(self.0) }
+    }
+
+    /// What a comparison of integers or pointers asks for.
+    pub fn predicate(self) -> IntPredicate {
+        // SAFETY: callers ask this of such comparisons only.
+        unsafe { core::LLVMGetICmpPredicate(self.0) }
     }
 
     /// Opcode of a constant expression.

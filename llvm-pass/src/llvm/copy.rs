@@ -1,14 +1,12 @@
-//! Copies of loops for versioning.
+//! Copies of loops and functions.
 
 use std::os::raw::c_uint;
 
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 
-use super::{Analyses, Expr, Loop, Raw, RawExpr, Value};
+use super::{Analyses, Loop, Raw, Value};
 
 unsafe extern "C" {
-    fn dsm_shim_max_count(analyses: Raw, l: Raw) -> RawExpr;
-    fn dsm_shim_pointer_base(analyses: Raw, pointer: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_loop_copy_cost(l: Raw) -> c_uint;
     fn dsm_shim_if_then(analyses: Raw, condition: LLVMValueRef, before: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_version_loop(
@@ -19,7 +17,8 @@ unsafe extern "C" {
     ) -> Raw;
     fn dsm_shim_version_copy(map: Raw, value: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_version_free(map: Raw);
-    fn dsm_shim_loop_remark(l: Raw, name: *const u8, name_len: usize, text: *const u8, len: usize);
+    fn dsm_shim_function_copy_cost(f: LLVMValueRef) -> c_uint;
+    fn dsm_shim_copy_function(f: LLVMValueRef, name: *const u8, len: usize) -> LLVMValueRef;
 }
 
 /// From the instructions of a loop to those of its copy.
@@ -43,19 +42,6 @@ impl LoopCopy {
 
 // Every call below passes live handles and objects of the same analyses (module documentation of `llvm`).
 impl Analyses {
-    /// An upper bound of the number of times the loop's back edge is taken.
-    pub fn max_count(&self, l: Loop) -> Option<Expr> {
-        // SAFETY: live handles.
-        Expr::from_raw(unsafe { dsm_shim_max_count(self.0, l.0) })
-    }
-
-    /// The pointer that an address is computed from.
-    pub fn pointer_base(&self, pointer: Value) -> Option<Value> {
-        // SAFETY: live handles.
-        let raw = unsafe { dsm_shim_pointer_base(self.0, pointer.0) };
-        (!raw.is_null()).then_some(Value(raw))
-    }
-
     /// Puts a block before an instruction that runs if the condition holds; returns the block's terminator.
     pub fn if_then(&self, condition: Value, before: Value) -> Value {
         // SAFETY: live handles; `before` is an instruction that is no phi.
@@ -73,17 +59,23 @@ impl Analyses {
 }
 
 impl Loop {
-    /// An optimisation remark of pass "dsm" at the loop.
-    pub fn remark(self, name: &str, text: &str) {
-        // SAFETY: live handle; {pointer, length} strings.
-        unsafe {
-            dsm_shim_loop_remark(self.0, name.as_ptr(), name.len(), text.as_ptr(), text.len());
-        }
-    }
-
     /// Instructions of the loop if it is innermost and can be copied; else 0.
     pub fn copy_cost(self) -> u32 {
         // SAFETY: live handle.
         unsafe { dsm_shim_loop_copy_cost(self.0) }
+    }
+}
+
+impl Value {
+    /// Instructions of a function with a body if it can be copied, else 0.
+    pub fn function_copy_cost(self) -> u32 {
+        // SAFETY: callers pass functions.
+        unsafe { dsm_shim_function_copy_cost(self.0) }
+    }
+
+    /// A copy of a function with a body, which only this module can use.
+    pub fn internal_copy(self, name: &str) -> Value {
+        // SAFETY: callers have asked for the copy's cost; {pointer, length} string.
+        Value(unsafe { dsm_shim_copy_function(self.0, name.as_ptr(), name.len()) })
     }
 }

@@ -1,0 +1,212 @@
+// Expressions of scalar evolution: opaque and uniqued.
+#include "shim.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
+
+using namespace llvm;
+using namespace dsm;
+
+namespace {
+
+// The constant part of an expression, found through sums and the starts of recurrences.
+const SCEV *withoutConstant(ScalarEvolution &SE, const SCEV *S, APInt &Offset) {
+  if (auto *Rec = dyn_cast<SCEVAddRecExpr>(S)) {
+    const SCEV *Start = withoutConstant(SE, Rec->getStart(), Offset);
+    if (Start == Rec->getStart())
+      return S;
+    SmallVector<const SCEV *, 4> Ops(Rec->operands());
+    Ops[0] = Start;
+    return SE.getAddRecExpr(Ops, Rec->getLoop(), SCEV::FlagAnyWrap);
+  }
+  if (auto *Add = dyn_cast<SCEVAddExpr>(S)) {
+    SmallVector<const SCEV *, 8> Ops;
+    for (const SCEV *Op : Add->operands()) {
+      if (auto *C = dyn_cast<SCEVConstant>(Op)) {
+        Offset += C->getAPInt().sextOrTrunc(64);
+        continue;
+      }
+      Ops.push_back(isa<SCEVAddRecExpr>(Op) ? withoutConstant(SE, Op, Offset) : Op);
+    }
+    return SE.getAddExpr(Ops);
+  }
+  if (auto *C = dyn_cast<SCEVConstant>(S)) {
+    Offset += C->getAPInt().sextOrTrunc(64);
+    return SE.getZero(C->getType());
+  }
+  return S;
+}
+
+// A division by what may be zero cannot be computed anywhere but where the program does it.
+bool isOpenQuotient(const SCEV *S) {
+  auto *Quotient = dyn_cast<SCEVUDivExpr>(S);
+  return Quotient && !isa<SCEVConstant>(Quotient->getRHS());
+}
+
+struct Quotients : SCEVRewriteVisitor<Quotients> {
+  DenseMap<const SCEV *, const SCEV *> Known;
+  explicit Quotients(ScalarEvolution &SE) : SCEVRewriteVisitor(SE) {}
+  const SCEV *visitUDivExpr(const SCEVUDivExpr *S) {
+    auto It = Known.find(S);
+    return It == Known.end() ? SCEVRewriteVisitor::visitUDivExpr(S) : It->second;
+  }
+  void add(Instruction *Quotient) {
+    if (!SE.isSCEVable(Quotient->getType()) || !isOpenQuotient(SE.getSCEV(Quotient)))
+      return;
+    const SCEV *Plain = SE.getSCEV(Quotient), *Value = SE.getUnknown(Quotient);
+    Known.try_emplace(Plain, Value);
+    // Scalar evolution turns the wider quotient into a quotient of wider operands.
+    Type *Wide = Type::getInt64Ty(SE.getContext());
+    if (SE.getTypeSizeInBits(Plain->getType()) < 64)
+      Known.try_emplace(SE.getZeroExtendExpr(Plain, Wide), SE.getZeroExtendExpr(Value, Wide));
+  }
+};
+
+// The expression of a value with the quotients in it that are computed on the way to it taken as they are: how the indices of collapsed
+// loops are made. A remainder's quotient is looked for in its block.
+const SCEV *overQuotients(ScalarEvolution &SE, Value *V) {
+  const SCEV *Whole = SE.getSCEV(V);
+  if (!SCEVExprContains(Whole, isOpenQuotient))
+    return Whole;
+  Quotients Rewriter(SE);
+  SmallPtrSet<Value *, 16> Seen;
+  SmallVector<Value *, 16> Work{V};
+  while (!Work.empty() && Seen.size() < 64) {
+    auto *I = dyn_cast<Instruction>(Work.pop_back_val());
+    if (!I || isa<PHINode>(I) || !Seen.insert(I).second)
+      continue;
+    Instruction *Quotient = I->getOpcode() == Instruction::UDiv ? I : nullptr;
+    if (I->getOpcode() == Instruction::URem)
+      for (User *U : I->getOperand(0)->users())
+        if (auto *D = dyn_cast<Instruction>(U); D && D->getOpcode() == Instruction::UDiv &&
+                                                D->getParent() == I->getParent() &&
+                                                D->getOperand(0) == I->getOperand(0) &&
+                                                D->getOperand(1) == I->getOperand(1))
+          Quotient = D;
+    if (Quotient)
+      Rewriter.add(Quotient);
+    Work.append(I->op_begin(), I->op_end());
+  }
+  return Rewriter.visit(Whole);
+}
+
+} // namespace
+
+extern "C" {
+
+// A key that is equal for addresses with a constant distance, and the offset from it.
+const void *dsm_shim_address_key(void *A, LLVMValueRef Pointer, int64_t *Offset) {
+  auto &SE = analyses(A).SE;
+  Value *P = unwrap(Pointer);
+  if (!SE.isSCEVable(P->getType()))
+    return nullptr;
+  APInt Sum(64, 0);
+  const SCEV *Key = withoutConstant(SE, SE.getSCEV(P), Sum);
+  *Offset = Sum.getSExtValue();
+  return Key;
+}
+
+// The same for an expression.
+const void *dsm_shim_split_constant(void *A, const void *S, int64_t *Offset) {
+  APInt Sum(64, 0);
+  const SCEV *Key = withoutConstant(analyses(A).SE, expr(S), Sum);
+  *Offset = Sum.getSExtValue();
+  return Key;
+}
+
+// The expression of a value, over quotients that the program computes.
+const void *dsm_shim_scev(void *A, LLVMValueRef V) {
+  auto &SE = analyses(A).SE;
+  return SE.isSCEVable(unwrap(V)->getType()) ? overQuotients(SE, unwrap(V)) : nullptr;
+}
+// The same with all quotients taken apart, as LLVM itself has it.
+const void *dsm_shim_plain_scev(void *A, LLVMValueRef V) {
+  auto &SE = analyses(A).SE;
+  return SE.isSCEVable(unwrap(V)->getType()) ? SE.getSCEV(unwrap(V)) : nullptr;
+}
+// An affine recurrence's value after Count iterations, or null if the types differ.
+const void *dsm_shim_at_iteration(void *A, const void *S, const void *Count) {
+  auto *Rec = cast<SCEVAddRecExpr>(expr(S));
+  return Rec->getType() == expr(Count)->getType() ? Rec->evaluateAtIteration(expr(Count), analyses(A).SE) : nullptr;
+}
+// 1 and {start, step} if S is an affine recurrence of exactly this loop.
+int dsm_shim_recurrence(void *A, const void *S, void *L, const void **Start, const void **Step) {
+  auto *Rec = dyn_cast<SCEVAddRecExpr>(expr(S));
+  if (!Rec || Rec->getLoop() != loop(L) || !Rec->isAffine())
+    return 0;
+  *Start = Rec->getStart();
+  *Step = Rec->getStepRecurrence(analyses(A).SE);
+  return 1;
+}
+// 1 if the recurrence's last value Start + Step * Count is that of the exact integers.
+int dsm_shim_no_wrap(const void *S) {
+  auto *Rec = dyn_cast<SCEVAddRecExpr>(expr(S));
+  return Rec && Rec->hasNoSelfWrap();
+}
+// Marks the expression of a value as free of signed overflow: 1 if it is an affine recurrence that was not.
+int dsm_shim_set_no_signed_wrap(void *A, LLVMValueRef V) {
+  auto &SE = analyses(A).SE;
+  auto *Rec = SE.isSCEVable(unwrap(V)->getType()) ? dyn_cast<SCEVAddRecExpr>(SE.getSCEV(unwrap(V))) : nullptr;
+  if (!Rec || !Rec->isAffine() || Rec->hasNoSignedWrap())
+    return 0;
+  SE.setNoWrapFlags(const_cast<SCEVAddRecExpr *>(Rec), SCEV::FlagNSW);
+  return 1;
+}
+int dsm_shim_invariant(void *A, const void *S, void *L) {
+  return analyses(A).SE.isLoopInvariant(expr(S), loop(L));
+}
+int dsm_shim_constant(const void *S, int64_t *Out) {
+  auto *C = dyn_cast<SCEVConstant>(expr(S));
+  if (!C || C->getAPInt().getSignificantBits() > 64)
+    return 0;
+  *Out = C->getAPInt().getSExtValue();
+  return 1;
+}
+const void *dsm_shim_scev_constant(void *A, LLVMContextRef C, int64_t V) {
+  return analyses(A).SE.getConstant(Type::getInt64Ty(*unwrap(C)), V, true);
+}
+const void *dsm_shim_scev_add(void *A, const void *X, const void *Y) {
+  return analyses(A).SE.getAddExpr(expr(X), expr(Y));
+}
+const void *dsm_shim_scev_mul(void *A, const void *X, const void *Y) {
+  return analyses(A).SE.getMulExpr(expr(X), expr(Y));
+}
+// An unsigned count as i64; null if it is wider.
+const void *dsm_shim_scev_zext64(void *A, const void *S) {
+  auto &SE = analyses(A).SE;
+  if (!S || SE.getTypeSizeInBits(expr(S)->getType()) > 64)
+    return nullptr;
+  return SE.getNoopOrZeroExtend(expr(S), Type::getInt64Ty(SE.getContext()));
+}
+// A new expander for one function; values it makes are reused by later expansions.
+void *dsm_shim_expander(void *A) {
+  auto &An = analyses(A);
+  auto *E = new SCEVExpander(An.SE, "dsm", false);
+  return E;
+}
+void dsm_shim_expander_free(void *E) { delete static_cast<SCEVExpander *>(E); }
+int dsm_shim_safe_to_expand(void *E, const void *S, LLVMValueRef At) {
+  return static_cast<SCEVExpander *>(E)->isSafeToExpandAt(expr(S), cast<Instruction>(unwrap(At)));
+}
+LLVMValueRef dsm_shim_expand(void *E, const void *S, LLVMValueRef At) {
+  return wrap(static_cast<SCEVExpander *>(E)->expandCodeFor(
+      expr(S), expr(S)->getType(), cast<Instruction>(unwrap(At))->getIterator()));
+}
+size_t dsm_shim_scev_text(const void *S, char *Out, size_t Size) {
+  std::string Text;
+  raw_string_ostream Stream(Text);
+  Stream << *expr(S);
+  size_t N = std::min(Size, Text.size());
+  memcpy(Out, Text.data(), N);
+  return N;
+}
+// The pointer that an address is computed from, or null.
+LLVMValueRef dsm_shim_pointer_base(void *A, LLVMValueRef Pointer) {
+  auto &SE = analyses(A).SE;
+  if (!SE.isSCEVable(unwrap(Pointer)->getType()))
+    return nullptr;
+  auto *Base = dyn_cast<SCEVUnknown>(SE.getPointerBase(SE.getSCEV(unwrap(Pointer))));
+  return Base ? wrap(Base->getValue()) : nullptr;
+}
+
+} // extern "C"
