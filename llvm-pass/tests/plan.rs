@@ -222,5 +222,8 @@ fn guards_and_exits_are_restated_where_something_is_put_in_front() {
     };
     assert_eq!(restated(&printed(&facts, "")), before(0).chain(before(1)).collect::<Vec<_>>());
     assert!(restated(&printed(&facts, "disable=guards")).is_empty());
-    assert!(restated(&printed(&facts, "disable=hoist,version")).is_empty(), "nothing is put in front of the loops");
+    assert!(
+        restated(&printed(&facts, "disable=hoist,version")).is_empty(),
+        "nothing is put in front of the loops"
+    );
 }

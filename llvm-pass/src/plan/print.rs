@@ -6,7 +6,7 @@ use crate::analysis::facts::{Array, Condition, Kind, Length, Stride, Walk};
 
 use super::guards::Restated;
 use super::stack::Source;
-use super::{Apart, Check, Counters, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
+use super::{Apart, Check, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
 pub(super) fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -202,47 +202,6 @@ impl Display for FunctionPlan {
         for (site, note, text) in &self.notes {
             let note = if *note == Note::Unsupported { "unsupported" } else { "remark" };
             writeln!(f, "  {note} #{site}: {text}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Display for Counters {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "accesses {}", self.accesses)?;
-        for (why, count) in &self.private {
-            write!(f, ", private {why:?} {count}")?;
-        }
-        write!(
-            f,
-            ", taken out of loops before {}, recurrences without wrapping {}, guards stated {}, exact exits {}",
-            self.invariant, self.linear, self.guards, self.exits
-        )?;
-        write!(
-            f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
-             shared stack variables {}",
-            self.hoisted,
-            self.loop_checks,
-            self.windows,
-            self.overwrites,
-            self.versioned,
-            self.versions,
-            self.callers,
-            self.given,
-            self.clones,
-            self.of_callees,
-            self.available,
-            self.merged,
-            self.checked,
-            self.in_loops.values().sum::<u64>(),
-            self.ranges,
-            self.filled,
-            self.atomics,
-            self.stack_slots
-        )?;
-        for (why, count) in &self.in_loops {
-            write!(f, ", left in a loop because {} {count}", why.text())?;
         }
         Ok(())
     }

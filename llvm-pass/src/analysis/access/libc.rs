@@ -1,0 +1,116 @@
+//! What functions of the C library touch, by the [table][crate::analysis::libc] and by their formats.
+
+use crate::llvm::{TypeKind, Value};
+
+use super::{Reader, VA_LIST_BYTES};
+use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Purpose, Range, What};
+use crate::analysis::format::{FormatArg, print_arguments, scan_arguments};
+use crate::analysis::libc::{Format, Function};
+
+impl Reader<'_> {
+    pub(super) fn libc(&self, call: Value, name: &str, function: &Function) -> Vec<What> {
+        let mut ranges = Vec::new();
+        for (kind, argument, length) in function.effects() {
+            // A declaration with another signature is not the function of the table.
+            let operands: Vec<u32> = match &length {
+                Length::Arg(a)
+                | Length::Formatted { format: a }
+                | Length::Scaled(a, _)
+                | Length::Vectors(a) => {
+                    vec![argument, *a]
+                }
+                Length::Product(x, y) => vec![argument, *x, *y],
+                Length::StrLen(list) => list.iter().copied().chain([argument]).collect(),
+                _ => vec![argument],
+            };
+            if operands.iter().any(|&i| i >= call.arg_count())
+                || !call.operand(argument).ty().is_plain_pointer()
+            {
+                return self.external(call, name);
+            }
+            ranges.push(match kind {
+                Kind::Store if function.fills => self.filled(call, argument, length),
+                _ => self.range(call, kind, argument, length),
+            });
+        }
+        let fixed = match function.format {
+            Format::None => Some((0, vec![])),
+            Format::PrintList(..) | Format::PrintToList(..) | Format::ScanList(..) => None,
+            Format::Print(format, first) => {
+                constant_format(call, format).map(|f| (first, print_arguments(&f)))
+            }
+            Format::Scan(format, first, source) => constant_format(call, format)
+                .map(|f| (first, scan_arguments(&f, source)))
+                .filter(|(_, arguments)| arguments.iter().all(|a| a.length.is_some())),
+        };
+        if let Some((first, arguments)) = fixed {
+            self.fixed_format(call, first, &arguments, &mut ranges);
+            return vec![What::Ranges(ranges)];
+        }
+        let formatted = ranges.iter().find(|r| matches!(r.length, Length::Formatted { .. }));
+        let to = formatted.map(|r| r.argument);
+        ranges.retain(|r| !matches!(r.length, Length::Formatted { .. }));
+        let mut out = Vec::new();
+        if let Some(format) = self.format_call(call, function.format, to) {
+            if let Arguments::List(list) = format.arguments {
+                ranges.push(self.range(call, Kind::Store, list, Length::Bytes(VA_LIST_BYTES)));
+            }
+            out.push(What::Format(format));
+        }
+        out.insert(0, What::Ranges(ranges));
+        out
+    }
+
+    /// The memory arguments of a format that is known here.
+    fn fixed_format(&self, call: Value, first: u32, arguments: &[FormatArg], ranges: &mut Vec<Range>) {
+        for argument in arguments {
+            let index = first + argument.position;
+            if index >= call.arg_count() || !call.operand(index).ty().is_plain_pointer() {
+                continue;
+            }
+            let length = argument.length.clone().expect("other formats are read at run time");
+            ranges.push(self.range(call, argument.kind, index, length));
+        }
+        // Outputs last: the strings that bound them must be readable first.
+        ranges.sort_by_key(|r| matches!(r.length, Length::Formatted { .. }));
+    }
+
+    /// A format that has to be read at run time; `None` if no argument behind it can be shared memory.
+    fn format_call(&self, call: Value, format: Format, to: Option<u32>) -> Option<FormatCall> {
+        let print = to.map_or(Purpose::Print, Purpose::PrintTo);
+        let (purpose, format, arguments) = match format {
+            Format::None => return None,
+            Format::Print(format, first) => (print, format, Arguments::From(first)),
+            Format::PrintList(format, list) => (print, format, Arguments::List(list)),
+            Format::PrintToList(format, list, to) => (Purpose::PrintTo(to), format, Arguments::List(list)),
+            Format::Scan(format, first, source) => (Purpose::Scan(source), format, Arguments::From(first)),
+            Format::ScanList(format, list, source) => (Purpose::Scan(source), format, Arguments::List(list)),
+        };
+        let shared = |i: u32| {
+            let argument = call.operand(i);
+            argument.ty().is_plain_pointer() && self.private(argument).is_none()
+        };
+        let needed = match (arguments, purpose) {
+            (Arguments::List(list), _) => list < call.arg_count(),
+            (Arguments::From(first), Purpose::PrintTo(to)) => {
+                shared(to) || (first..call.arg_count()).any(shared)
+            }
+            (Arguments::From(first), _) => (first..call.arg_count()).any(shared),
+        };
+        needed.then_some(FormatCall { purpose, format, arguments })
+    }
+}
+
+/// Text of a format that is a constant.
+fn constant_format(call: Value, argument: u32) -> Option<Vec<u8>> {
+    let global = call.operand(argument);
+    if !global.is_global_variable() || !global.is_global_constant() {
+        return None;
+    }
+    let initializer = global.initializer()?;
+    if let Some(text) = initializer.constant_string() {
+        return Some(text);
+    }
+    // An empty string is a zero initialiser.
+    (initializer.ty().kind() == TypeKind::LLVMArrayTypeKind && initializer.is_constant()).then(Vec::new)
+}

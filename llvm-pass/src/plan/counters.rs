@@ -1,0 +1,141 @@
+//! Totals over a module, for `-fdsm-stats`.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+
+use crate::analysis::facts::{FunctionFacts, Private, Stay, What};
+
+use super::{Decision, FunctionPlan};
+
+/// Totals over the module.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Fixed accesses seen.
+    pub accesses: u64,
+    /// Loads and stores that were taken out of loops before the accesses were looked at.
+    pub invariant: u64,
+    /// Recurrences that were found not to wrap, by the language.
+    pub linear: u64,
+    /// Conditions under which loops are entered, stated once more as assumptions.
+    pub guards: u64,
+    /// Comparisons that end a loop and became tests for equality.
+    pub exits: u64,
+    /// Not checked, by reason.
+    pub private: BTreeMap<Private, u64>,
+    /// With a check of their own.
+    pub checked: u64,
+    /// Of these, in a loop, by reason.
+    pub in_loops: BTreeMap<Stay, u64>,
+    /// Merged into the check of a neighbour.
+    pub merged: u64,
+    /// Covered by an earlier check.
+    pub available: u64,
+    /// Covered by a check before a loop.
+    pub hoisted: u64,
+    /// Checks before loops.
+    pub loop_checks: u64,
+    /// Of these, with a window.
+    pub windows: u64,
+    /// Of these, before stores that overwrite all of it.
+    pub overwrites: u64,
+    /// Covered by checks of all callers.
+    pub callers: u64,
+    /// Accesses that calls make and that are checked for them.
+    pub of_callees: u64,
+    /// Functions whose callers check for them.
+    pub given: u64,
+    /// Copies of functions.
+    pub clones: u64,
+    /// Free in one of two versions of a loop.
+    pub versioned: u64,
+    /// Loops with two versions.
+    pub versions: u64,
+    /// Atomics turned into runtime calls.
+    pub atomics: u64,
+    /// Range checks before calls.
+    pub ranges: u64,
+    /// Of these, before calls that overwrite all of it.
+    pub filled: u64,
+    /// Variables on the shared stack.
+    pub stack_slots: u64,
+}
+
+impl FunctionPlan {
+    /// Adds this function to the totals.
+    pub fn count(&self, facts: &FunctionFacts, totals: &mut Counters) {
+        for (_, stay) in self.left_in_loops(facts) {
+            *totals.in_loops.entry(stay).or_default() += 1;
+        }
+        let accesses = facts.blocks.iter().flat_map(|b| &b.events).filter_map(|event| match &event.what {
+            What::Access(access) => Some((access, self.decisions.get(&(event.site, access.part))?.2)),
+            _ => None,
+        });
+        for (access, decision) in accesses {
+            if access.of_callee {
+                totals.of_callees += u64::from(access.private.is_none());
+                continue;
+            }
+            totals.accesses += 1;
+            match decision {
+                Decision::Callers => totals.callers += 1,
+                Decision::Private(why) => *totals.private.entry(why).or_default() += 1,
+                Decision::Checked => totals.checked += 1,
+                Decision::Merged(_) => totals.merged += 1,
+                Decision::Available => totals.available += 1,
+                Decision::Hoisted(_) => totals.hoisted += 1,
+                Decision::Versioned(_) => totals.versioned += 1,
+            }
+        }
+        totals.loop_checks += self.loop_checks.len() as u64;
+        totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
+        totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
+        totals.versions += self.versions.len() as u64;
+        totals.guards += self.restated.iter().map(|r| r.guards.len() as u64).sum::<u64>();
+        totals.exits += self.restated.iter().map(|r| r.exits.len() as u64).sum::<u64>();
+        totals.atomics += self.atomics.len() as u64;
+        totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;
+        totals.ranges += (self.ranges.len() + self.formats.len()) as u64;
+        totals.stack_slots += (self.stack.slots.len() + self.stack.dynamic.len()) as u64;
+    }
+}
+
+impl Display for Counters {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "accesses {}", self.accesses)?;
+        for (why, count) in &self.private {
+            write!(f, ", private {why:?} {count}")?;
+        }
+        write!(
+            f,
+            ", taken out of loops before {}, recurrences without wrapping {}, guards stated {}, exact exits {}",
+            self.invariant, self.linear, self.guards, self.exits
+        )?;
+        write!(
+            f,
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
+             shared stack variables {}",
+            self.hoisted,
+            self.loop_checks,
+            self.windows,
+            self.overwrites,
+            self.versioned,
+            self.versions,
+            self.callers,
+            self.given,
+            self.clones,
+            self.of_callees,
+            self.available,
+            self.merged,
+            self.checked,
+            self.in_loops.values().sum::<u64>(),
+            self.ranges,
+            self.filled,
+            self.atomics,
+            self.stack_slots
+        )?;
+        for (why, count) in &self.in_loops {
+            write!(f, ", left in a loop because {} {count}", why.text())?;
+        }
+        Ok(())
+    }
+}
