@@ -1,0 +1,12 @@
+//! `dsm-run` as its users see it.
+
+mod end;
+mod output;
+mod signals;
+mod start;
+mod victim;
+
+use std::time::Duration;
+
+/// A job must have ended this long after its cause.
+const AT_ONCE: Duration = Duration::from_secs(1);
