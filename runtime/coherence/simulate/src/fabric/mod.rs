@@ -3,6 +3,11 @@
 //! What a process does in its own memory is charged to its processor and paid before its next message; it takes effect at once. Data
 //! transfers take effect at one moment (that they may tear is the explorer's business).
 
+mod locks;
+mod messages;
+
+pub use locks::Guard;
+
 use std::fmt::Debug;
 use std::sync::Mutex;
 
@@ -11,7 +16,7 @@ use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, No
 use crate::costs::ns;
 use crate::engine::Key;
 use crate::memory::Bytes;
-use crate::net::{Shared, word_number};
+use crate::net::Shared;
 
 /// Bytes of a published notice.
 pub const NOTICE_BYTES: u64 = 32;
@@ -31,73 +36,10 @@ pub struct SimFabric {
     me: u32,
 }
 
-/// Unlocks when dropped.
-#[derive(Debug)]
-pub struct Guard<'a> {
-    world: &'a Shared,
-    key: Key,
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        let (me, lock) = lock_word(self.key);
-        self.world.process(me).memory.borrow_mut().control.remove(&lock);
-        self.world.engine.notify(self.key);
-    }
-}
-
-/// The control word in which a lock among the threads of a process is kept.
-fn lock_word(key: Key) -> (u32, u32) {
-    match key {
-        Key::Gate(me, gate) => (me, LOCKS + gate as u32),
-        // Chunks may share a lock, as they do in the runtime.
-        Key::Chunk(me, chunk) => (me, LOCKS + 8 + (chunk.0 % (1 << 20)) as u32),
-        _ => unreachable!("gates and chunks are locked"),
-    }
-}
-
-/// First control word that is a lock.
-const LOCKS: u32 = 1 << 24;
-
 impl SimFabric {
     /// The fabric of a process.
     pub fn new(world: &Shared, me: u32) -> Self {
         SimFabric { world: world.clone(), me }
-    }
-
-    async fn request(&self, at: Rank, bytes: u64) {
-        self.world.pay(self.me).await;
-        self.world.travel(self.me, self.me, at.0, bytes).await;
-    }
-
-    async fn answer(&self, at: Rank, bytes: u64) {
-        self.world.travel(self.me, at.0, self.me, bytes).await;
-    }
-
-    async fn atomic(&self, at: Rank, word: Word, update: impl FnOnce(u64) -> Option<u64>) -> u64 {
-        if at.0 == self.me {
-            self.world.charge_words(self.me, 5);
-        } else {
-            self.request(at, 16).await;
-            self.world.atomic(at.0, word_number(word)).await;
-        }
-        let old = self.world.word(at.0, word);
-        if let Some(new) = update(old) {
-            self.world.set_word(at.0, word, new);
-        }
-        if at.0 != self.me {
-            self.answer(at, 8).await;
-        }
-        old
-    }
-
-    async fn lock(&self, key: Key) -> Guard<'_> {
-        let (me, lock) = lock_word(key);
-        let process = self.world.process(me);
-        self.world.charge_words(me, 2);
-        let free = || process.memory.borrow_mut().control.insert(lock, 1).is_none().then_some(());
-        self.world.engine.wait(key, free).await;
-        Guard { world: &self.world, key }
     }
 
     fn bytes(&self, extent: Extent) -> u64 {
@@ -115,25 +57,6 @@ impl SimFabric {
 
     fn home(&self, block: Block) -> bool {
         self.world.home(block) == self.me
-    }
-
-    /// Sends something that takes effect later, and does not wait for it.
-    async fn post(&self, at: Rank, bytes: u64, effect: impl FnOnce(&Shared) + 'static) {
-        if at.0 == self.me {
-            return effect(&self.world);
-        }
-        self.world.pay(self.me).await;
-        self.world.begin_post(self.me, at.0);
-        self.world.count(self.me, bytes);
-        let arrival = self.world.depart(self.me, self.me, bytes);
-        let (world, me) = (self.world.clone(), self.me);
-        self.world.engine.spawn(async move {
-            world.arrive(at.0, bytes, arrival).await;
-            effect(&world);
-            // The transport acknowledges.
-            world.engine.sleep_until(world.engine.now() + ns(world.costs.wire_ns)).await;
-            world.end_post(me, at.0);
-        });
     }
 }
 
@@ -472,9 +395,7 @@ impl Fabric for SimFabric {
     }
 
     fn gate_free(&self, gate: Gate) -> bool {
-        let (me, lock) = lock_word(Key::Gate(self.me, gate));
-        self.world.charge_words(me, 1);
-        !self.world.process(me).memory.borrow().control.contains_key(&lock)
+        self.is_free(gate)
     }
 
     fn begin_exclusive(&self, _wait: bool) -> bool {
