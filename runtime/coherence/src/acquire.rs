@@ -164,7 +164,9 @@ impl<F: Fabric> Coherence<F> {
         fresh: &mut Vec<Notice>,
     ) -> Option<(Timestamp, u64)> {
         let cursor = split_state(self.fabric.own(Word::Cursor(from)));
+        let moment = self.fabric.moment();
         loop {
+            self.fabric.forget(moment, || state);
             if self.has_read(from, state) {
                 return None;
             }
@@ -176,6 +178,7 @@ impl<F: Fabric> Coherence<F> {
             let min_wr_ts = self.fabric.load(from, Word::LogMin(0)).await;
             let after = self.fabric.load(from, Word::LogState).await;
             if split_state(after).0 == sequence {
+                self.fabric.forget(moment, || (&*fresh, min_wr_ts, state));
                 return Some((min_wr_ts, state));
             }
             state = after;

@@ -10,6 +10,7 @@
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::hash::Hash;
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard};
 
@@ -201,8 +202,10 @@ pub trait Fabric {
     fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
         async move {
             let mut bits = 0;
+            let moment = self.moment();
             for kind in MarkKind::RELEASED {
                 bits |= self.load(self.rank(), Word::Mark { kind, level, index }).await;
+                self.forget(moment, || (kind, bits));
             }
             bits
         }
@@ -392,6 +395,18 @@ pub trait Fabric {
     fn fault(&self, _fault: crate::Fault) -> bool {
         false
     }
+
+    /// A moment of the calling thread, see [`Fabric::forget`].
+    #[inline(always)]
+    fn moment(&self) -> u64 {
+        0
+    }
+
+    /// Tells an explorer that recognises states: the calling thread's variables follow from what they were at `moment`, from where in the code it is and
+    /// from `kept`; what else it has seen since makes no difference any more.
+    #[inline(always)]
+    #[track_caller]
+    fn forget<T: Hash>(&self, _moment: u64, _kept: impl FnOnce() -> T) {}
 
     /// Tells an observer that what is in own blocks is worth nothing until they are overwritten.
     fn not_fetched(&self, _extent: Extent) {}

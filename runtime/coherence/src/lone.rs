@@ -43,7 +43,10 @@ macro_rules! steps {
                 let _gate = $wait!(fabric.lock_gate(Gate::Publish));
                 let held = self.hold_threads();
                 let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-                let result = match $call!(self.$publish_lone(exclusive)) {
+                let moment = fabric.moment();
+                let published = $call!(self.$publish_lone(exclusive));
+                fabric.forget(moment, || published);
+                let result = match published {
                     Some(notice) => {
                         let told = self.signature().publish_own(notice, fabric);
                         Ok(then(told))
@@ -119,9 +122,12 @@ macro_rules! steps {
                 }
                 let _gate = $wait!(fabric.lock_gate(Gate::Acquire));
                 let (read, until) = split_state(fabric.own(Word::Cursor(from)));
+                let moment = fabric.moment();
                 if sequence != read || length.wrapping_sub(until) != 1 || !$call!(self.$take_lone(notice)) {
+                    fabric.forget(moment, || ());
                     return false;
                 }
+                fabric.forget(moment, || ());
                 // A greater bound would have begun a new list.
                 self.signature().hold(notice, fabric);
                 fabric.set_own(Word::Cursor(from), told.state());

@@ -22,16 +22,20 @@ const MOST_LEVELS: usize = 12;
 
 /// Sets the bits of `mask` in the set of process `at`.
 pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
+    let moment = fabric.moment();
     fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask).await;
     let mut index = chunk.0;
     for level in 1..fabric.mark_levels() {
+        fabric.forget(moment, || level);
         let bit = 1 << (index % 64);
         index /= 64;
         let word = Word::Mark { kind, level, index };
         if fabric.load(at, word).await & bit == 0 {
+            fabric.forget(moment, || level);
             fabric.fetch_or(at, word, bit).await;
         }
     }
+    fabric.forget(moment, || ());
 }
 
 /// Sets bits in one of the process's own sets that no peer changes.

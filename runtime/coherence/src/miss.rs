@@ -35,7 +35,9 @@ impl<F: Fabric> Coherence<F> {
         let mut scratch = Lent::new();
         for part in extent.chunks() {
             let mut take = Some(purpose);
+            let moment = self.fabric.moment();
             loop {
+                self.fabric.forget(moment, || take.is_some());
                 let chunk = self.fabric.lock_chunk(part.first.chunk()).await;
                 let mut outcome = self.make_readable(part, take.take(), &mut scratch).await;
                 if purpose.write && outcome.is_ok() {
@@ -55,7 +57,9 @@ impl<F: Fabric> Coherence<F> {
     /// `take`: whether homes may be taken, and what for.
     async fn make_readable(&self, part: Extent, take: Option<Purpose>, scratch: &mut Scratch) -> Outcome {
         let mut at = part.first;
+        let moment = self.fabric.moment();
         while at < part.end() {
+            self.fabric.forget(moment, || at);
             let (state, count) = self.run(at, part);
             let run = Extent::new(at, count);
             if state >= abi::READ_LIMIT && !self.fabric.fault(Fault::CachedLate) {
@@ -145,6 +149,7 @@ impl<F: Fabric> Coherence<F> {
     async fn read_from_writer(&self, from: Rank, part: Extent) -> u64 {
         let fabric = &self.fabric;
         let chunk = part.first.chunk();
+        let moment = fabric.moment();
         if !fabric.fault(Fault::NoReadMarkAtWriter) {
             marks::set(fabric, from, MarkKind::Read, chunk, part.mask()).await;
         }
@@ -153,6 +158,7 @@ impl<F: Fabric> Coherence<F> {
             return part.mask();
         }
         let homes = fabric.load(from, Word::Homes(chunk)).await ^ fabric.default_homes(from, chunk);
+        fabric.forget(moment, || homes & part.mask());
         homes & part.mask()
     }
 
@@ -223,7 +229,9 @@ impl<F: Fabric> Coherence<F> {
         let chunk = part.first.chunk();
         let word = Word::Mark { kind: MarkKind::Read, level: 0, index: chunk.0 };
         let unmarked = fabric.fault(Fault::MarkAfterRead) || fabric.fault(Fault::NoReadMark);
+        let moment = fabric.moment();
         loop {
+            fabric.forget(moment, || ());
             if !unmarked {
                 marks::set(fabric, home, MarkKind::Read, chunk, part.mask()).await;
             }
@@ -239,6 +247,7 @@ impl<F: Fabric> Coherence<F> {
                 || unmarked
                 || fabric.load(home, word).await & there.mask() == there.mask()
             {
+                fabric.forget(moment, || (there, records.run(there)));
                 return Ok(there);
             }
         }
@@ -308,7 +317,9 @@ impl<F: Fabric> Coherence<F> {
     /// Follows the links to the home.
     pub(crate) async fn find_home(&self, block: Block) -> Result<Rank, Blocked> {
         let mut at = self.me();
+        let moment = self.fabric.moment();
         loop {
+            self.fabric.forget(moment, || at);
             let (seen, link) = self.load_link(at, block).await;
             match link {
                 Link::Home => return Ok(at),

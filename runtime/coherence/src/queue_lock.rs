@@ -15,7 +15,7 @@ use crate::types::{Block, CHUNK_BLOCKS, Chunk, Rank, Timestamp};
 use crate::{Coherence, Fault};
 
 /// Blocks of one chunk that this process is locking. Their own links are `Wait`.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct Chase {
     pub(crate) chunk: Chunk,
     /// Not locked yet.
@@ -27,7 +27,7 @@ pub(crate) struct Chase {
 }
 
 /// Blocks whose locks were obtained at once, and whose homes have to be moved here from `from`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Batch {
     pub(crate) from: Rank,
     pub(crate) blocks: u64,
@@ -83,6 +83,7 @@ impl<F: Fabric> Coherence<F> {
         let wanted = chunk.blocks(wanted).filter(together).fold(0, |mask, block| mask | block.bit());
         let span = chunk.span(wanted);
 
+        let moment = fabric.moment();
         let sequence = self.lock_records(at, chunk).await;
         let homes = self.home_records(at, span, records).await;
         let blocks = wanted & homes.all;
@@ -105,6 +106,7 @@ impl<F: Fabric> Coherence<F> {
         }
         self.leave_home(at, chunk, batch.blocks, homes).await;
         self.unlock_records(at, chunk, sequence).await;
+        fabric.forget(moment, || (batch, queued, &*chase, records.run(span)));
         if queued != 0 {
             self.stats.lock_waits.add(1);
             let grant = fabric.wait_change(self.me(), Word::Grant, 0).await;
@@ -128,6 +130,7 @@ impl<F: Fabric> Coherence<F> {
     ) {
         let fabric = &self.fabric;
         let span = chunk.span(blocks);
+        let moment = fabric.moment();
         let sequence = self.lock_records(self.me(), chunk).await;
         fabric.own_links(span, own.run_mut(span));
         let is_wait = |block: &Block| own.of(*block).link == Link::Wait.encode();
@@ -144,6 +147,7 @@ impl<F: Fabric> Coherence<F> {
         for block in chunk.blocks(blocks & !free) {
             self.hand_over(block, own.of(block).link, writable).await;
         }
+        fabric.forget(moment, || ());
     }
 
     /// Tells whoever queued for a block, in whose own link word it is, that the lock is its own.

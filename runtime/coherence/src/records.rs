@@ -63,7 +63,7 @@ pub(crate) struct Scratch {
 }
 
 /// Which blocks of a chunk are at home at a process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Homes {
     pub(crate) all: u64,
     /// Those whose stores ask.
@@ -160,14 +160,17 @@ impl<F: Fabric> Coherence<F> {
         records: &mut Records,
     ) -> Result<(), Blocked> {
         let word = Word::Records(extent.first.chunk());
+        let moment = self.fabric.moment();
         let mut seen = self.fabric.load(at, word).await;
         loop {
+            self.fabric.forget(moment, || seen);
             if seen % 2 == 1 && !self.fabric.fault(Fault::TornRecords) {
                 return Err(Blocked { at, word, seen });
             }
             self.home_records(at, extent, records).await;
             let after = self.fabric.load(at, word).await;
             if after == seen || self.fabric.fault(Fault::TornRecords) {
+                self.fabric.forget(moment, || records.run(extent));
                 return Ok(());
             }
             seen = after;
@@ -178,12 +181,14 @@ impl<F: Fabric> Coherence<F> {
     /// together. Returns which of the chunk's blocks are.
     pub(crate) async fn home_records(&self, at: Rank, extent: Extent, records: &mut Records) -> Homes {
         let fabric = &self.fabric;
+        let moment = fabric.moment();
         fabric.read_records(at, extent, records.run_mut(extent)).await;
         let (header, homes) = self.read_homes(at, extent.first.chunk()).await;
         for record in records.run_mut(extent) {
             record.rd_ts = header.lease;
             record.wr_ts = record.wr_ts.max(header.floor);
         }
+        fabric.forget(moment, || (records.run(extent), homes));
         homes
     }
 
@@ -208,7 +213,9 @@ impl<F: Fabric> Coherence<F> {
 
     /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.
     pub(crate) async fn away(&self, chunk: Chunk, blocks: u64, own: &mut Records) -> u64 {
+        let moment = self.fabric.moment();
         loop {
+            self.fabric.forget(moment, || ());
             let away = blocks & !self.own_homes(chunk).all;
             if away == 0 {
                 return 0;

@@ -37,7 +37,7 @@ struct Work {
 }
 
 /// How far a release has come.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Progress {
     /// Least version of what is published next.
     pub(crate) version: Timestamp,
@@ -107,9 +107,13 @@ impl<F: Fabric> Coherence<F> {
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
         let mut progress = Progress { version: self.clock() + 1, run: None };
         let mut chunks = std::mem::take(&mut Lent::new().chunks);
+        let moment = fabric.moment();
         marks::scan(fabric, &mut chunks).await;
+        fabric.forget(moment, || &chunks);
+        let moment = fabric.moment();
         for chunk in chunks.drain(..) {
             self.release_chunk(chunk, exclusive, &mut progress).await;
+            fabric.forget(moment, || (chunk, progress));
         }
         Lent::new().chunks = chunks;
         let result = then(self.publish(&mut progress));
@@ -152,7 +156,9 @@ impl<F: Fabric> Coherence<F> {
         }
         let work = Work { chunk, dirty, read, exclusive };
         let scratch = &mut *Lent::new();
+        let moment = fabric.moment();
         while todo != 0 {
+            fabric.forget(moment, || (todo, *progress));
             let locked = fabric.lock_chunk(chunk).await;
             self.publish_here(work, &mut todo, &mut scratch.own, progress).await;
             let chase = self.begin_elsewhere(work, &mut todo, &mut scratch.own).await;
@@ -367,7 +373,9 @@ impl<F: Fabric> Coherence<F> {
     /// not being merged one by one: had the home been away and come back, its version would have risen.
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
         let fabric = &self.fabric;
+        let moment = fabric.moment();
         loop {
+            fabric.forget(moment, || ());
             let home = match self.find_home(block).await {
                 Ok(home) => home,
                 Err(blocked) => {
@@ -391,7 +399,9 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let chunk = block.chunk();
         let gate = fabric.lock_gate(Gate::Publish).await;
+        let moment = fabric.moment();
         let result = loop {
+            fabric.forget(moment, || ());
             let locked = fabric.lock_chunk(chunk).await;
             let sequence = self.lock_records(self.me(), chunk).await;
             if self.own_homes(chunk).all & block.bit() != 0 {

@@ -131,7 +131,7 @@ impl Extent {
 pub type Timestamp = u64;
 
 /// What a process knows of a block; peers can read and change it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Record {
     /// See [`crate::Link`].
     pub link: u64,

@@ -9,6 +9,7 @@ use dsm_explore::hunt::{PROGRAMS, hunt};
 use dsm_explore::program::{Bounds, Program, generate};
 use dsm_explore::search::exhaustive::{self, Limits};
 use dsm_explore::search::{orders, random};
+use dsm_explore::world::{Memories, Script};
 
 const USAGE: &str = "\
 usage: dsm-explore --seed N [SIZE]                      replay a random run and print what happened
@@ -17,8 +18,9 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
        dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each (4 or 2,4,2), operations of each
                                                         process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
                                                         meeting runs in one order. HOW: 'all', but one of those that differ in
-                                                        independent steps only; 'states', those too; a number of delays; or
-                                                        'runs=N', as 'all', giving up after N
+                                                        independent steps only; 'check', the same, with a look whether all that
+                                                        is forgotten of a thread makes no difference; 'states', in all orders;
+                                                        a number of delays; or 'runs=N', as 'all', giving up after N
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
@@ -130,10 +132,12 @@ fn shape(args: &[String], blocks: usize) -> ExitCode {
     let start = Instant::now();
     let most = match args[1].strip_prefix("runs=") {
         Some(number) => number.parse().ok(),
-        None => (args[1] == "all").then_some(usize::MAX),
+        None => matches!(args[1].as_str(), "all" | "check").then_some(usize::MAX),
     };
+    let memories =
+        if args[1] == "check" { Memories::Checked(Script::default()) } else { Memories::default() };
     let found = match most {
-        Some(most) => orders::search(&program, most),
+        Some(most) => orders::search_with(&program, most, &memories),
         None => exhaustive::search(&program, limits(delays, 100_000_000)),
     };
     match found {

@@ -77,13 +77,13 @@ impl SyncState {
         lock.clocks = clocks.clone();
     }
 
-    /// It has done so: what it knew is published. Whether that is news.
-    pub fn give_lock(&mut self, lock: usize) -> bool {
+    /// It has done so: what it knew is published.
+    pub fn give_lock(&mut self, lock: usize) {
         let lock = &mut self.locks[lock];
         lock.held = false;
         lock.last = lock.next.take();
         let (process, _) = lock.last.expect("a lock is handed over before");
-        self.published[process].join(&lock.clocks)
+        self.published[process].join(&lock.clocks);
     }
 
     fn meeting(&mut self, number: usize) -> &mut Meeting {

@@ -34,6 +34,17 @@ impl Clocks {
         news
     }
 
+    /// As one word of a byte for each thread, of which there are eight at most.
+    pub fn word(&self) -> u64 {
+        assert!(self.0.len() <= 8 && self.0.iter().all(|c| *c < 1 << 8), "{self:?} does not fit a word");
+        self.0.iter().fold(0, |word, c| word << 8 | u64::from(*c))
+    }
+
+    /// Whether who knows what is in the second word learns something from the first one.
+    pub fn news(word: u64, known: u64) -> bool {
+        (0..8).any(|at| (word >> (8 * at)) as u8 > (known >> (8 * at)) as u8)
+    }
+
     /// Digest.
     pub fn digest(&self, d: &mut Digest) {
         for c in &self.0 {
@@ -107,6 +118,11 @@ impl Oracle {
         let mut clocks = self.clocks[thread].clone();
         clocks.0[thread] -= u32::from(!self.used[thread]);
         clocks
+    }
+
+    /// What a thread knows.
+    pub fn knowledge(&self, thread: usize) -> &Clocks {
+        &self.clocks[thread]
     }
 
     /// A thread learns.

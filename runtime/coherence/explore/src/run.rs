@@ -17,7 +17,7 @@ use crate::model_sync::SyncState;
 use crate::oracle::Oracle;
 use crate::program::{Memory, Program};
 use crate::threads::ThreadCode;
-use crate::world::{Choice, Shared, Wait, World};
+use crate::world::{Choice, Memories, Shared, Wait, World};
 
 /// Steps after which a run counts as livelocked.
 pub const STEP_LIMIT: usize = 100_000;
@@ -47,6 +47,7 @@ impl Run {
         let oracle = Oracle::new(threads, &program.roles);
         let mut world = World::new(layout, program.processes, program.threads, sync, oracle);
         world.watch = program.watch;
+        world.prompt = program.memory == Memory::Prompt;
         world.trace = trace.then(Vec::new);
         let world: Shared = Rc::new(RefCell::new(world));
         let protocols: Vec<_> = (0..program.processes)
@@ -114,6 +115,7 @@ impl Run {
         {
             let mut w = self.world.borrow_mut();
             w.visible = false;
+            w.touched = false;
             w.accesses.clear();
         }
         let thread = match choice {
@@ -128,8 +130,9 @@ impl Run {
         {
             let mut w = self.world.borrow_mut();
             w.current = thread;
-            // Steps that observe nothing move on too.
-            w.observe(1);
+            let checked = matches!(w.memories, Memories::Checked(_));
+            let process = w.threads[thread].process;
+            w.begin_step(if checked { self.protocols[process].digest() } else { 0 });
         }
         let task = self.tasks[thread].as_mut().expect("a thread that has not ended");
         let mut context = Context::from_waker(Waker::noop());

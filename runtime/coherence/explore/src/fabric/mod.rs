@@ -1,6 +1,7 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
 use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::Mutex;
 
 mod locks;
@@ -341,6 +342,15 @@ impl Fabric for ModelFabric {
 
     fn fault(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
+    }
+
+    fn moment(&self) -> u64 {
+        self.world.borrow().moment()
+    }
+
+    #[track_caller]
+    fn forget<T: Hash>(&self, moment: u64, kept: impl FnOnce() -> T) {
+        self.world.borrow_mut().forget(moment, kept());
     }
 
     fn watches_writes(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Transfers of more than a word: each word, and each byte, is read and placed by itself.
 
-use dsm_coherence::{Block, Chunk, Extent, Header, Notice, Rank, Record, Word};
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Header, Notice, Rank, Record, Word};
 
 use super::ModelFabric;
 use crate::layout::unpack;
@@ -10,12 +10,14 @@ const MEANINGLESS: u64 = 1 << 27;
 
 /// See [`dsm_coherence::Fabric::fetch`].
 pub(super) async fn fetch(fabric: &ModelFabric, from: Rank, extent: Extent) {
+    let moment = fabric.moment();
     for addr in fabric.extent_addrs(extent) {
         let loc = fabric.world.borrow().layout.data(addr);
         let value = fabric.read(from, loc).await;
         let mut w = fabric.world.borrow_mut();
         w.note(|| format!("fetch byte {addr} from p{}: {value:#04x}", from.0));
         w.own_write(loc, value);
+        w.forget(moment, addr);
     }
     fabric.point().await;
 }
@@ -76,7 +78,10 @@ pub(super) async fn read_records(fabric: &ModelFabric, from: Rank, extent: Exten
         let words = [Word::Link(block), Word::Rd(block), Word::Wr(block)];
         let [link, rd_ts, wr_ts] = words.map(|word| fabric.loc(word));
         // Blocks between those of interest that no program uses.
-        let (Some(link), Some(rd_ts), Some(wr_ts)) = (link, rd_ts, wr_ts) else { continue };
+        let (Some(link), Some(rd_ts), Some(wr_ts)) = (link, rd_ts, wr_ts) else {
+            *record = Record::default();
+            continue;
+        };
         if block == extent.first {
             fabric.world.borrow_mut().count_hop(link);
         }

@@ -1,8 +1,8 @@
 //! All schedules of a program, depth first. Futures cannot be copied, so each branch is run again from the start; states that were met
 //! before are not entered again, and a step that nobody else can notice is not a choice. See [`super::orders`] for less work.
 //!
-//! A state is memory, what is under way to it, and for each thread the sequence of values that it has observed since its operation began: a thread is a
-//! deterministic function of these.
+//! A state is memory, what is under way to it, and for each thread the sequence of values that it has observed since its operation began and that can make
+//! a difference still: a thread is a deterministic function of these. See [`crate::world::Memories`].
 //!
 //! With a bound on delays, only schedules that leave the default order (the running thread first, stores as late as possible) at most so
 //! often are searched.
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::{Coverage, Failure};
 use crate::program::Program;
 use crate::run::Run;
-use crate::world::Choice;
+use crate::world::{Choice, Memories};
 
 /// Bounds of a search.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,11 @@ impl Limits {
 
 /// Searches. `Err` at the first failure.
 pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure> {
+    search_with(program, limits, &Memories::default())
+}
+
+/// As [`search`], with threads told apart in some other way.
+pub fn search_with(program: &Rc<Program>, limits: Limits, memories: &Memories) -> Result<Coverage, Failure> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut visited: HashMap<u64, u8> = HashMap::new();
     let mut coverage = Coverage::default();
@@ -52,6 +57,7 @@ pub fn search(program: &Rc<Program>, limits: Limits) -> Result<Coverage, Failure
     loop {
         coverage.runs += 1;
         let mut run = Run::new(program, false);
+        run.world.borrow_mut().memories = memories.clone();
         for frame in &frames {
             run.step(frame.choices[frame.next]);
         }

@@ -6,7 +6,7 @@ use super::Failure;
 use crate::hash::Random;
 use crate::program::Program;
 use crate::run::Run;
-use crate::world::Choice;
+use crate::world::{Choice, Memories};
 
 /// How one run picks its steps.
 enum Strategy {
@@ -93,9 +93,15 @@ impl Strategy {
 
 /// Runs a program under the schedule of a seed. `Err` if something went wrong.
 pub fn run(program: &Rc<Program>, seed: u64) -> Result<usize, Failure> {
+    run_with(program, seed, &Memories::None)
+}
+
+/// As [`run`], with a look at what threads do.
+pub fn run_with(program: &Rc<Program>, seed: u64, memories: &Memories) -> Result<usize, Failure> {
     let mut random = Random::new(seed ^ 0x5eed);
     let mut strategy = Strategy::new(&mut random, program.processes * program.threads);
     let mut run = Run::new(program, false);
+    run.world.borrow_mut().memories = memories.clone();
     let mut choices = Vec::new();
     let mut schedule = Vec::new();
     loop {

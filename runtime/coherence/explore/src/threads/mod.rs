@@ -94,9 +94,7 @@ impl ThreadCode {
 
     fn begin(&self, number: usize, what: &dyn Display) {
         let mut w = self.world.borrow_mut();
-        let thread = self.thread;
-        w.threads[thread].operation = number as u64 + 1;
-        w.threads[thread].history = number as u64 + 1;
+        w.begins(number as u64 + 1, || self.protocol.digest());
         w.note(|| format!("---- {what}"));
     }
 
@@ -104,9 +102,8 @@ impl ThreadCode {
     /// way here does not matter any more.
     fn forget(&self, place: u64) {
         let mut w = self.world.borrow_mut();
-        let thread = self.thread;
         // Not yet visible stores are memory: part of the state by themselves.
-        w.threads[thread].history = crate::hash::mix(w.threads[thread].operation, place);
+        w.comes_to(place, || self.protocol.digest());
     }
 
     fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
@@ -217,7 +214,12 @@ impl ThreadCode {
             self.protocol.fabric().flush(Rank(process as u32)).await;
         }
         self.barrier(meeting + 1).await;
-        let version = self.world.borrow().adopted;
+        let version = {
+            let mut w = self.world.borrow_mut();
+            let version = w.adopted;
+            w.observe(version);
+            version
+        };
         self.protocol.adopt(self.extents(0, bytes).into_iter(), Rank(0), version);
         pause(&self.world, Wait::Ready).await;
         self.barrier(meeting + 2).await;

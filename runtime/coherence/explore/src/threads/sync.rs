@@ -3,6 +3,7 @@
 use dsm_coherence::{Rank, Told};
 
 use super::{ThreadCode, fail_if, load};
+use crate::hash::mix;
 use crate::oracle::Clocks;
 use crate::program::{BarrierKind, Memory};
 use crate::world::{Thing, Wait, pause};
@@ -42,8 +43,9 @@ impl ThreadCode {
         w.drain(w.current, true);
         w.take_mutex();
         w.visible = true;
-        let news = w.sync.published[self.process()].join(&w.oracle.clocks(self.thread));
-        w.access(Thing::Published(self.process()), news, 0);
+        if w.sync.published[self.process()].join(&w.oracle.clocks(self.thread)) {
+            w.publishes(self.process());
+        }
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
@@ -82,7 +84,9 @@ impl ThreadCode {
             let mut w = self.world.borrow_mut();
             w.visible = true;
             w.access(Thing::Lock(lock), true, 0);
-            w.sync.take_lock(lock)
+            let (last, clocks) = w.sync.take_lock(lock);
+            w.observe(last.map_or(0, |(process, told)| process as u64 + 1 ^ told.0.into_iter().fold(0, mix)));
+            (last, clocks)
         };
         if let Some((last, state)) = last {
             self.acquire_from(last, Some(state)).await;
@@ -159,7 +163,9 @@ impl ThreadCode {
     fn flags(&self) -> u64 {
         let mut w = self.world.borrow_mut();
         w.access(Thing::Flags, false, 0);
-        w.sync.flags
+        let flags = w.sync.flags;
+        w.observe(flags);
+        flags
     }
 
     /// All threads of all processes meet; one thread of each process does the protocol's part while the others wait in the runtime.
@@ -236,7 +242,9 @@ impl ThreadCode {
             let state = {
                 let mut w = self.world.borrow_mut();
                 w.access(Thing::Signal(meeting, round, partner), false, 0);
-                w.sync.signalled(meeting, round, partner)
+                let state = w.sync.signalled(meeting, round, partner);
+                w.observe(state.unwrap_or(0));
+                state
             };
             self.acquire_from(partner, state.map(Told::from)).await;
             self.forget(2 + u64::from(round));

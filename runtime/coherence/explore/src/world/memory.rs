@@ -1,6 +1,7 @@
 //! Reads and writes, and what they tell of: who observed what, and which accesses depend on each other.
 
-use super::{Access, Post, Thing, World};
+use super::seen::Act;
+use super::{Access, Post, Thing, Thread, World};
 use crate::layout::{Class, Loc};
 
 impl World {
@@ -10,27 +11,23 @@ impl World {
 
     /// Records an access of the current step.
     pub fn access(&mut self, to: Thing, write: bool, before: u64) {
+        self.touched = true;
         if self.recording {
             self.accesses.push(Access { to, write, before });
         }
     }
 
     fn access_cell(&mut self, process: usize, loc: Loc, write: bool) {
-        if self.recording && !self.private(process, loc) {
+        if !self.private(process, loc) {
             let before = self.processes[process].cells[loc as usize];
             self.access(Thing::Cell(process, loc), write, before);
         }
     }
 
-    /// What the running thread has observed goes into its history.
-    pub fn observe(&mut self, value: u64) {
-        let history = &mut self.threads[self.current].history;
-        *history = crate::hash::mix(*history, value);
-    }
-
     /// The running thread reads a cell of its own process.
     pub fn own_read(&mut self, loc: Loc) -> u64 {
         let me = self.me();
+        self.acts(Act::Read, me, loc, 0);
         let thread = &self.threads[self.current];
         let value = match thread.buffer.iter().rev().find(|(l, _)| *l == loc) {
             Some((_, value)) => *value,
@@ -50,6 +47,7 @@ impl World {
     /// The running thread stores to a cell of its own process.
     pub fn own_write(&mut self, loc: Loc, value: u64) {
         let me = self.me();
+        self.acts(Act::Write, me, loc, value);
         if self.private(me, loc) {
             self.processes[me].cells[loc as usize] = value;
         } else {
@@ -78,8 +76,8 @@ impl World {
         }
         *cell = value;
         if loc == self.layout.hand_over() {
-            let news = self.sync.give_lock(value as usize);
-            self.access(Thing::Published(process), news, 0);
+            self.sync.give_lock(value as usize);
+            self.publishes(process);
             self.access(Thing::Lock(value as usize), true, 1);
         }
     }
@@ -100,6 +98,7 @@ impl World {
         if process == self.me() {
             return self.own_read(loc);
         }
+        self.acts(Act::Read, process, loc, 0);
         self.visible = true;
         self.access_cell(process, loc, false);
         let value = self.processes[process].cells[loc as usize];
@@ -122,11 +121,13 @@ impl World {
             self.visible = visible;
         }
         self.observe(old);
+        self.acts(Act::Update, process, loc, new.unwrap_or(old));
         old
     }
 
     /// Posts a write; own earlier stores are visible before it can be.
     pub fn post(&mut self, to: usize, loc: Loc, value: u64) {
+        self.acts(Act::Post, to, loc, value);
         self.drain(self.current, true);
         let from = self.me();
         if to == from {
@@ -152,14 +153,26 @@ impl World {
         self.threads[self.current].unflushed = unflushed.into_iter().filter(|post| post.0 != to).collect();
     }
 
+    /// A process has published what it had not.
+    pub fn publishes(&mut self, process: usize) {
+        if self.recording {
+            let all = self.sync.published[process].word();
+            self.access(Thing::Published(process), true, all);
+        }
+    }
+
     /// The running thread looks at the state of a process's signature.
     pub fn learn(&mut self, process: usize) {
         self.end_chase();
         if self.threads[self.current].acquires == Some(process) {
-            self.access(Thing::Published(process), false, 0);
+            let mut known = self.oracle.knowledge(self.current).clone();
+            if self.recording {
+                self.access(Thing::Published(process), false, known.word());
+            }
+            known.join(&self.sync.published[process]);
             let thread = &mut self.threads[self.current];
             thread.acquires = None;
-            thread.learned = Some(self.sync.published[process].clone());
+            thread.learned = Some(known);
         }
     }
 
@@ -180,19 +193,29 @@ impl World {
     /// meanwhile explain, are failures.
     pub fn count_hop(&mut self, loc: Loc) {
         let changes = self.link_changes;
-        let size = self.processes.len() as u64;
         let thread = &mut self.threads[self.current];
         if thread.hops.0 != loc {
             thread.hops = (loc, 0, changes);
         }
+        let left = self.hops_left(&self.threads[self.current]);
+        let thread = &mut self.threads[self.current];
         thread.hops.1 += 1;
         let hops = thread.hops.1;
-        // A miss looks at the links twice in an attempt, and begins a new one only after a change.
-        let bound = (2 * size + 2) * (1 + changes - thread.hops.2);
         self.longest_chase = self.longest_chase.max(hops);
-        if u64::from(hops) > bound {
-            self.fail(format!("chasing {} took {hops} hops, bound {bound}", self.layout.name(loc)));
+        if left == 0 {
+            self.fail(format!("chasing {} took {hops} hops", self.layout.name(loc)));
         }
+    }
+
+    /// How many more hops a thread may take in its chase.
+    pub fn hops_left(&self, thread: &Thread) -> u64 {
+        let (loc, hops, changes) = thread.hops;
+        if loc == Loc::MAX {
+            return u64::MAX;
+        }
+        // A miss looks at the links twice in an attempt, and begins a new one only after a change.
+        let bound = (2 * self.processes.len() as u64 + 2) * (1 + self.link_changes - changes);
+        bound.saturating_sub(u64::from(hops))
     }
 
     /// The running thread does something else than following links.

@@ -10,6 +10,7 @@
 mod blocks;
 mod memory;
 mod schedule;
+mod seen;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,6 +21,7 @@ use crate::layout::{Layout, Loc};
 use crate::model_sync::SyncState;
 use crate::oracle::{Clocks, Oracle};
 pub use schedule::{Choice, Pause, Wait, pause};
+pub use seen::{Act, Memories, Script};
 
 /// One process.
 #[derive(Debug)]
@@ -45,8 +47,10 @@ pub struct Thread {
     pub wait: Wait,
     /// Number of its current operation, from 1 on.
     pub operation: u64,
-    /// Digest of all it has observed since its current operation began: with the operation's number, its local state.
+    /// Digest of all it has observed since its current operation began and not forgotten: with the operation's number, its local state.
     pub history: u64,
+    /// The same with all that it has forgotten.
+    pub whole: u64,
     /// Consecutive link loads of one block, with the number of changes to that block's links when they began.
     pub hops: (Loc, u32, u64),
     /// Process whose signature it is about to look at: what that had published by then it has to know afterwards.
@@ -96,14 +100,34 @@ pub enum Thing {
 }
 
 /// One access of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     /// To what.
     pub to: Thing,
     /// Whether it changed that.
     pub write: bool,
-    /// What it was before the change, where something may wait for it.
+    /// What it was before the change, where something may wait for it. Of what a process has published: all that it has now, or for a reader all
+    /// that this knew already, as [`Clocks::word`].
     pub before: u64,
+}
+
+impl Access {
+    /// Whether it makes a difference which of two accesses to the same thing comes first.
+    pub fn depends(&self, other: &Access) -> bool {
+        match (self.to, self.write, other.write) {
+            // Publishing only adds. Whoever knows all of it already learns nothing.
+            (Thing::Published(_), true, false) => Clocks::news(self.before, other.before),
+            (Thing::Published(_), false, true) => Clocks::news(other.before, self.before),
+            (Thing::Published(_), ..) => false,
+            _ => self.write || other.write,
+        }
+    }
+
+    /// The same at another time.
+    pub fn timeless(self) -> Access {
+        let before = if matches!(self.to, Thing::Published(_)) { self.before } else { 0 };
+        Access { before, ..self }
+    }
 }
 
 /// Everything but the code's own local variables.
@@ -125,6 +149,10 @@ pub struct World {
     pub current: usize,
     /// Whether the current step did anything that other threads or processes can notice or influence.
     pub visible: bool,
+    /// Whether it touched anything that others touch.
+    pub touched: bool,
+    /// Whether stores become visible before the next step of their thread.
+    pub prompt: bool,
     /// Whether every interval's first store to a block is seen.
     pub watch: bool,
     /// Version from which blocks are used anew.
@@ -135,6 +163,10 @@ pub struct World {
     pub recording: bool,
     /// What the current step touched of what other processes touch too.
     pub accesses: Vec<Access>,
+    /// How threads are told apart.
+    pub memories: Memories,
+    /// Digest of all that decides what the running thread does next.
+    decided: u64,
     /// First failure.
     pub failure: Option<String>,
     /// Readable account of the run, if wanted.
@@ -168,6 +200,7 @@ impl World {
                     wait: Wait::Ready,
                     operation: 0,
                     history: 0,
+                    whole: 0,
                     hops: (Loc::MAX, 0, 0),
                     acquires: None,
                     learned: None,
@@ -180,11 +213,15 @@ impl World {
             oracle,
             current: 0,
             visible: false,
+            touched: false,
+            prompt: false,
             watch: false,
             adopted: 0,
             ended: 0,
             recording: false,
             accesses: Vec::new(),
+            memories: Memories::Forgetful,
+            decided: 0,
             failure: None,
             trace: None,
             link_changes: 0,
@@ -270,7 +307,7 @@ impl World {
             d.add(u64::from(p.in_user));
         }
         for t in &self.threads {
-            d.add(t.history);
+            d.add(if matches!(self.memories, Memories::Forgetful) { t.history } else { t.whole });
             d.add_debug(&t.wait);
             for (loc, value) in &t.buffer {
                 d.add(u64::from(*loc) << 48 ^ value);
@@ -282,10 +319,7 @@ impl World {
             for (to, number) in &t.unflushed {
                 d.add((*to as u64) << 32 | u64::from(*number));
             }
-            let (loc, hops, changes) = t.hops;
-            if loc != Loc::MAX {
-                d.add(u64::from(hops) << 32 | (self.link_changes - changes));
-            }
+            d.add(self.hops_left(t));
         }
         let mut posts = 0u64;
         for p in &self.posts {
@@ -295,6 +329,7 @@ impl World {
             ));
         }
         d.add(posts);
+        d.add(self.adopted);
         self.sync.digest(d);
         self.oracle.digest(d);
     }

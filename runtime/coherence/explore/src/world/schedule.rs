@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{Shared, Thing, World};
+use super::{Act, Memories, Shared, Thing, World};
+use crate::hash::Digest;
 use crate::layout::Loc;
 
 /// What a thread waits for.
@@ -138,6 +139,16 @@ impl Future for Pause<'_> {
             Some(wait) => {
                 let mut world = self.world.borrow_mut();
                 let current = world.current;
+                let quiet = !world.visible && !world.touched && world.threads[current].buffer.is_empty();
+                if world.prompt && quiet && wait == Wait::Ready {
+                    // What comes next is the first that this step does, for all that others can tell.
+                    return Poll::Ready(());
+                }
+                if matches!(world.memories, Memories::Checked(_)) {
+                    let mut d = Digest::default();
+                    d.add_debug(&wait);
+                    world.acts(Act::Wait, 0, 0, d.value());
+                }
                 world.threads[current].wait = wait;
                 Poll::Pending
             }

@@ -24,7 +24,7 @@ use super::{Coverage, Failure};
 use crate::hash::Digest;
 use crate::program::{Closing, Memory, Program};
 use crate::run::Run;
-use crate::world::{Access, Choice, Thing, Wait};
+use crate::world::{Access, Choice, Memories, Thing, Wait};
 use past::{Deed, Past, State, actor};
 use steps::Steps;
 
@@ -69,7 +69,7 @@ impl Frame {
 #[derive(Clone, Copy, Debug)]
 struct Touch {
     step: usize,
-    write: bool,
+    access: Access,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ struct Search {
 }
 
 fn conflict(a: &[Access], b: &[Access]) -> bool {
-    a.iter().any(|x| b.iter().any(|y| x.to == y.to && (x.write || y.write)))
+    a.iter().any(|x| b.iter().any(|y| x.to == y.to && x.depends(y)))
 }
 
 /// Whether a step could have been taken before something it waits for changed; `None`: it does not wait for that.
@@ -132,10 +132,9 @@ impl Search {
         let mut conflicts = Vec::new();
         for access in accesses.iter() {
             let earlier = self.touches.entry(access.to).or_default();
-            conflicts.extend(
-                earlier.iter().filter(|t| t.step != number && (t.write || access.write)).map(|t| t.step),
-            );
-            earlier.push(Touch { step: number, write: access.write });
+            let dependent = |t: &&Touch| t.step != number && t.access.depends(access);
+            conflicts.extend(earlier.iter().filter(dependent).map(|t| t.step));
+            earlier.push(Touch { step: number, access: *access });
         }
         conflicts.sort_unstable();
         conflicts.dedup();
@@ -149,7 +148,7 @@ impl Search {
         for access in accesses.iter() {
             let relevant = was_enabled(choice, wait, &Access { write: true, ..*access }).is_some();
             let wait = if relevant { wait } else { Wait::Ready };
-            let deed = Deed { actor: actor(choice), wait, to: access.to, write: access.write };
+            let deed = Deed { actor: actor(choice), wait, access: access.timeless() };
             let deed = self.past.number(&deed);
             self.frames[number].future.insert(deed);
         }
@@ -160,31 +159,14 @@ impl Search {
                 continue;
             }
             let wakes = |change: &Access| change.write && was_enabled(choice, wait, change) == Some(false);
-            if self.step(earlier).accesses.iter().any(wakes) {
-                continue;
+            let woken = self.step(earlier).accesses.iter().any(wakes);
+            // Of a posted write, what came before its post.
+            if !woken || matches!(choice, Choice::Place(_)) {
+                covered.join(&self.step(earlier).before);
+                covered.insert(earlier);
             }
-            covered.join(&self.step(earlier).before);
-            covered.insert(earlier);
-            if std::env::var("RACES").is_ok() {
-                let w = run.world.borrow();
-                let a = self.step(earlier);
-                let b = self.step(number);
-                let names: Vec<String> = a
-                    .accesses
-                    .iter()
-                    .filter_map(|x| {
-                        b.accesses.iter().find(|y| x.to == y.to && (x.write || y.write)).map(|y| match x.to {
-                            Thing::Cell(p, l) => format!(
-                                "{}@{p} {}{}",
-                                w.layout.name(l),
-                                if x.write { "w" } else { "r" },
-                                if y.write { "w" } else { "r" }
-                            ),
-                            other => format!("{other:?}"),
-                        })
-                    })
-                    .collect();
-                println!("RACE {:?} {:?} {}", a.choice, b.choice, names.join(","));
+            if woken {
+                continue;
             }
             self.want(earlier, number);
         }
@@ -214,6 +196,11 @@ impl Search {
     fn meet(&mut self, future: &Steps) {
         let (mut earlier, mut actors) = (HashSet::new(), HashSet::new());
         for deed in self.past.deeds(future) {
+            let Deed { wait, access, .. } = deed;
+            if matches!(access.to, Thing::Post(_)) {
+                // A write is posted, placed and waited for in one order.
+                continue;
+            }
             actors.insert(deed.actor);
             let mut covered = Steps::default();
             if let Choice::Run(t) = deed.actor
@@ -223,10 +210,10 @@ impl Search {
                 covered.insert(*last);
             }
             let wakes =
-                |change: &Access| change.write && was_enabled(deed.actor, deed.wait, change) == Some(false);
-            for touch in self.touches.get(&deed.to).into_iter().flatten().rev() {
+                |change: &Access| change.write && was_enabled(deed.actor, wait, change) == Some(false);
+            for touch in self.touches.get(&access.to).into_iter().flatten().rev() {
                 let step = self.step(touch.step);
-                let dependent = (touch.write || deed.write) && actor(step.choice) != deed.actor;
+                let dependent = touch.access.depends(&access) && actor(step.choice) != deed.actor;
                 if dependent && !covered.contains(touch.step) && !step.accesses.iter().any(wakes) {
                     covered.join(&step.before);
                     covered.insert(touch.step);
@@ -340,6 +327,14 @@ impl Search {
 /// # Panics
 /// Unless stores become visible promptly, meetings at the end are in order and processes have one thread.
 pub fn search(program: &Rc<Program>, most: usize) -> Result<Coverage, Failure> {
+    search_with(program, most, &Memories::default())
+}
+
+/// As [`search`], with threads told apart in some other way.
+///
+/// # Panics
+/// As [`search`].
+pub fn search_with(program: &Rc<Program>, most: usize, memories: &Memories) -> Result<Coverage, Failure> {
     assert!(program.threads == 1 && program.memory == Memory::Prompt && program.closing == Closing::InOrder);
     let mut search = Search { done: vec![Vec::new(); program.processes], ..Search::default() };
     let mut found = Coverage::default();
@@ -348,6 +343,7 @@ pub fn search(program: &Rc<Program>, most: usize) -> Result<Coverage, Failure> {
     let mut next = None;
     loop {
         let mut run = Run::new(program, false);
+        run.world.borrow_mut().memories = memories.clone();
         let whole = search.frames.len() - usize::from(next.is_some());
         for number in 0..whole {
             run.step(search.step(number).choice);

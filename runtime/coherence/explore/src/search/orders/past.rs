@@ -5,19 +5,17 @@ use std::hash::{BuildHasherDefault, Hash};
 
 use super::steps::Steps;
 use crate::hash::Digest;
-use crate::world::{Choice, Thing, Wait};
+use crate::world::{Access, Choice, Wait};
 
 /// Something that a thread or memory does from some state on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Deed {
     /// Who: not when its stores become visible.
     pub actor: Choice,
-    /// What it waits for, if that can end by a change of `to`.
+    /// What it waits for, if that can end by a change of what it touches.
     pub wait: Wait,
-    /// What it touches.
-    pub to: Thing,
-    /// Whether it changes that.
-    pub write: bool,
+    /// What it touches, and how.
+    pub access: Access,
 }
 
 /// Who makes a choice, whether it runs or its stores become visible.
