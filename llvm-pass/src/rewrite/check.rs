@@ -162,26 +162,23 @@ impl Emitter<'_> {
         self.builder.br(tail);
     }
 
-    /// Splits before an instruction; the new block runs only if the condition holds, and must branch to the second.
+    /// Splits before an instruction; the new block runs only if the condition holds, which it rarely does, and must branch to the second.
     pub fn branch_rare(&self, before: Value, condition: Value, name: &str) -> (Block, Block) {
-        let (head, function) = (before.block(), before.parent_function());
-        let tail = before.split_before();
-        let side = self.builder.new_block(function, name);
-        let old = head.terminator();
-        self.builder.before(old).locate_as(before);
-        self.builder.br_rare(condition, side, tail);
-        old.erase();
-        (side, tail)
+        self.split(before, name, |side, tail| self.builder.br_rare(condition, side, tail))
     }
 
     /// As [`Emitter::branch_rare`] for an even condition.
     pub fn branch(&self, before: Value, condition: Value, name: &str) -> (Block, Block) {
+        self.split(before, name, |side, tail| self.builder.br_if(condition, side, tail))
+    }
+
+    fn split(&self, before: Value, name: &str, branch: impl FnOnce(Block, Block) -> Value) -> (Block, Block) {
         let (head, function) = (before.block(), before.parent_function());
         let tail = before.split_before();
         let side = self.builder.new_block(function, name);
         let old = head.terminator();
         self.builder.before(old).locate_as(before);
-        self.builder.br_if(condition, side, tail);
+        branch(side, tail);
         old.erase();
         (side, tail)
     }
