@@ -1,8 +1,8 @@
 //! The call graph, with what each call of a function is certain to touch through its parameters.
 //!
-//! What is certain: loads and stores of known size at constant distances from a parameter, in blocks that all paths through the function
-//! lead through, and in loops that run a constant number of times. (A call before them that does not return makes this less than certain; nothing relies on it but that addresses are worth
-//! a check.)
+//! What is certain: loads and stores of known size at constant distances from a parameter, in blocks that all paths through the function lead
+//! through, and in loops that run a constant number of times. (A call before them that does not return makes this less than certain; nothing
+//! relies on it but that addresses are worth a check.)
 
 use std::collections::HashMap;
 

@@ -1,10 +1,10 @@
 //! Loops, and the extents that accesses cover while a loop runs.
 //!
-//! A hull is recorded only where it is exact if its conditions hold: the loop leaves only from its latch after a count
-//! that is known before it starts, and the access is executed in every iteration (given the guards), so each address
-//! of the recurrence is really accessed (count + 1 times in all). Overflow cannot make the hull wrong: every point of `start + i * step` is the address of an
-//! executed access, hence a user address, and with |step| below 2^31 two such points cannot lie on both sides of
-//! the address space's unusable upper half; so the exact sum equals the one modulo 2^64.
+//! A hull is recorded only where it is exact if its conditions hold: the loop leaves only from its latch after a count that is known before it
+//! starts, and the access is executed in every iteration (given the guards), so each address of the recurrence is really accessed (count + 1
+//! times in all). Overflow cannot make the hull wrong: every point of `start + i * step` is the address of an executed access, hence a user
+//! address, and with |step| below 2^31 two such points cannot lie on both sides of the address space's unusable upper half; so the exact sum
+//! equals the one modulo 2^64.
 //!
 //! A loop whose step is longer than the bytes of one iteration and a line leaves lines out. It becomes a *stride* of the
 //! hull: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each

@@ -4,20 +4,21 @@
 //! Soundness. The runtime wants two things (see its `coherence::overwrite`). The thread stores to every byte between the check and its next
 //! release, and reads none of them before it has stored to it.
 //!
-//! *Every byte.* A hull is exact: the store is executed in every iteration, for each address of the recurrence. The check is made in a preheader,
-//! which leads into the loop only; the loop is left only when its count has run out, as every instruction in it passes control on: none
-//! throws, exits or is volatile. It has no sync point, so the last iteration comes before the next release. A loop in it that does not end makes
-//! the promise no less true: there is no release then. No gap is left where the step of each level is at most as long as what the inner levels and the
-//! stores side by side cover; other levels are strides, which the runtime looks at.
+//! *Every byte.* A hull is exact: the store is executed in every iteration, for each address of the recurrence. The check is made in a
+//! preheader, which leads into the loop only; the loop is left only when its count has run out, as every instruction in it passes control on:
+//! none throws, exits or is volatile. It has no sync point, so the last iteration comes before the next release. A loop in it that does not end
+//! makes the promise no less true: there is no release then. No gap is left where the step of each level is at most as long as what the inner
+//! levels and the stores side by side cover; other levels are strides, which the runtime looks at.
 //!
-//! *None before.* LLVM's alias analysis lists the instructions of the loop that may read what the store stores to in any iteration. Loads of the same
-//! address that come after the store in the same iteration read what was stored. For other loads the planner has the ranges that they read
-//! compared with the overwritten one when the check is made, before the loop; if these meet, or are not known then, nothing is overwritten. The checks that
-//! are made together in the preheader fetch other bytes, or bytes that are accessed in other loops; a fetch of the block as a whole
+//! *None before.* LLVM's alias analysis lists the instructions of the loop that may read what the store stores to in any iteration. Loads of the
+//! same address that come after the store in the same iteration read what was stored. For other loads the planner has the ranges that they read
+//! compared with the overwritten one when the check is made, before the loop; if these meet, or are not known then, nothing is overwritten. The
+//! checks that are made together in the preheader fetch other bytes, or bytes that are accessed in other loops; a fetch of the block as a whole
 //! changes nothing that is valid.
 //!
-//! What the compiler does later keeps this true. It may leave out a store if the bytes are stored to again before anybody can see the difference: before
-//! any call that it does not know, such as those that release, and the misses. A load that it makes up is one whose result does not matter.
+//! What the compiler does later keeps this true. It may leave out a store if the bytes are stored to again before anybody can see the
+//! difference: before any call that it does not know, such as those that release, and the misses. A load that it makes up is one whose result
+//! does not matter.
 //!
 //! Calls that overwrite (`memset`, `memcpy`, `memmove`) have read what they read from memory that was made valid before the check of what they
 //! write, and that the check leaves as it is: what is not fetched is not changed either.

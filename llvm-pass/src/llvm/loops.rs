@@ -36,8 +36,8 @@ impl Analyses {
         (!raw.is_null()).then_some(Loop(raw))
     }
 
-    /// The instructions of a loop that may read, in any iteration, what a store in it stores to. `None` if there are too many, or if the loop may be left
-    /// in the middle of a block.
+    /// The instructions of a loop that may read, in any iteration, what a store in it stores to. `None` if there are too many, or if the loop
+    /// may be left in the middle of a block.
     pub fn loop_readers(&self, l: Loop, store: Value) -> Option<Vec<Value>> {
         let mut out = [std::ptr::null_mut(); 8];
         // SAFETY: live handles; callers pass stores; `out` has the stated room, of which the first `count` are set.

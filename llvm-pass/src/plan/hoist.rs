@@ -15,8 +15,8 @@
 //! first and the last is found valid. Where they go backwards the test fails by the sign of the step. What a failed test calls looks at
 //! the step first, and then at the lines that are really accessed.
 //!
-//! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no
-//! line that is not touched. A check for stores covers loads inside its bytes. It says that they overwrite all of it if each of the stores overwrites, and no
+//! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no line that is
+//! not touched. A check for stores covers loads inside its bytes. It says that they overwrite all of it if each of the stores overwrites, and no
 //! byte lies between theirs (see `analysis::overwrite`), unless it turns out to meet what the loop's loads read. Switch: `overwrite`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -68,7 +68,8 @@ impl Both {
 /// Most ranges that an overwritten one is compared with.
 const MAX_APART: usize = 4;
 
-/// What a range of `length` bytes in each iteration has to be apart from to be overwritten; `None` if it is not, or if that is not known before the loop.
+/// What a range of `length` bytes in each iteration has to be apart from to be overwritten; `None` if it is not, or if that is not known before
+/// the loop.
 fn apart(loads: &Loads<'_>, hull: &Hull, fills: &Fills, length: u64) -> Option<Vec<Apart>> {
     if fills.least > length {
         return None;

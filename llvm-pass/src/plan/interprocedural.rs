@@ -16,12 +16,12 @@
 //! by induction over the chain of calls. The accesses of a call are exact or nearly so (see `analysis::graph`), so that not
 //! much is fetched that is not used, but no correctness rests on that; nothing is taken to be overwritten by them.
 //!
-//! *Clones.* A function that can be entered by others, or gets private pointers from some calls only, is copied: the calls that gain call the internal
-//! copy, on which what is known of these calls holds. A copy does what the function does.
+//! *Clones.* A function that can be entered by others, or gets private pointers from some calls only, is copied: the calls that gain call the
+//! internal copy, on which what is known of these calls holds. A copy does what the function does.
 //!
-//! Worth it: a call in a loop whose address walks with the loop, or does not change in it, for then the check can leave the loop; or a private pointer
-//! that accesses go through. Functions of many calls or many extents stay as they are, and so do large functions that would have
-//! to be copied.
+//! Worth it: a call in a loop whose address walks with the loop, or does not change in it, for then the check can leave the loop; or a private
+//! pointer that accesses go through. Functions of many calls or many extents stay as they are, and so do large functions that would have to be
+//! copied.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};

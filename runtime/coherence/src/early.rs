@@ -1,11 +1,12 @@
 //! Taking homes at misses, before anything is stored: then no twin is made, nothing is compared, and the release publishes in place.
 //!
 //! A miss for stores takes every home that it can. A miss for loads does so where this process wrote last time after it had read (a *migratory*
-//! block, as what a lock protects), mostly with the permission to store, and stops if it turns out not to store. Homes that others store to at present are left alone,
-//! and so are those of blocks that several processes store to all the time (*contended*): they would come back at the next release.
+//! block, as what a lock protects), mostly with the permission to store, and stops if it turns out not to store. Homes that others store to at
+//! present are left alone, and so are those of blocks that several processes store to all the time (*contended*): they would come back at the
+//! next release.
 //!
-//! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in any circle of waiting
-//! processes, and needs no publish gate.
+//! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in
+//! any circle of waiting processes, and needs no publish gate.
 
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
@@ -57,8 +58,8 @@ impl<F: Fabric> Coherence<F> {
         migratory & !wrong
     }
 
-    /// Takes the homes of blocks of a run in a state that is not writable, as far as that is worth while and they are free. They become readable, and writable if
-    /// the purpose is to write or they are likely to be written. Returns them. The chunk is locked.
+    /// Takes the homes of blocks of a run in a state that is not writable, as far as that is worth while and they are free. They become
+    /// readable, and writable if the purpose is to write or they are likely to be written. Returns them. The chunk is locked.
     pub(crate) async fn take_early(
         &self,
         run: Extent,
@@ -135,8 +136,8 @@ impl<F: Fabric> Coherence<F> {
             return 0;
         }
         let version = self.clock() + 1;
-        // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its own on:
-        // then it has to publish.
+        // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its
+        // own on: then it has to publish.
         let write = purpose.write || batch.writable != 0 || !is_trial(version);
         let wr_ts = self.begin_move(chunk, batch, version, own, peer).await;
         self.fabric.or_own(hint(MarkKind::Early, chunk), batch.blocks);

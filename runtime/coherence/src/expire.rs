@@ -1,8 +1,8 @@
 //! Bounds: invalidating the copies whose lease ends below `min_wr_ts`.
 //!
-//! A bound looks at the chunks that may have got copies since the one before, which are in the *cached* set, and takes them out of it. A chunk whose copies
-//! stay is listed under the least of their leases, and looked at again by the first bound above that. So copies that stay valid cost a bound
-//! nothing, however many they are.
+//! A bound looks at the chunks that may have got copies since the one before, which are in the *cached* set, and takes them out of it. A chunk
+//! whose copies stay is listed under the least of their leases, and looked at again by the first bound above that. So copies that stay valid
+//! cost a bound nothing, however many they are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,8 @@ pub(crate) struct Leases {
     least: FxHashMap<Chunk, Listed>,
 }
 
-/// The blocks of a chunk that a bound has left valid, as bits of its mark words. A chunk's other blocks may not be blocks at all: where they would be, others of another size are.
+/// The blocks of a chunk that a bound has left valid, as bits of its mark words. A chunk's other blocks may not be blocks at all: where they
+/// would be, others of another size are.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     least: Timestamp,

@@ -3,22 +3,22 @@
 //! The caller promises: the thread stores to every byte of these blocks after the call and before its next release, reads none of them before it has
 //! stored to it, and neither do others in between, as the program has no data races.
 //!
-//! Soundness. Let the thread store to byte `x` of such a block by `W`, and let `A` be any other access of the program to `x`. Between the call and `W`
-//! the thread does not synchronise. So either `A` happens before the call, or `W`, and with it the thread's next release, happens
-//! before `A`. In between nobody needs to know what is in the block:
+//! Soundness. Let the thread store to byte `x` of such a block by `W`, and let `A` be any other access of the program to `x`. Between the call
+//! and `W` the thread does not synchronise. So either `A` happens before the call, or `W`, and with it the thread's next release, happens before
+//! `A`. In between nobody needs to know what is in the block:
 //!
-//! - *Contents.* What is at the new home until the stores are done is worth nothing. Who reads there meanwhile does so for no access: a range was fetched
-//!   that is longer than what is read, or a thread of this process released. Such a copy has a label below the version of the thread's
-//!   release, whose notice invalidates it: the home was taken with a dirty mark. The home's version rises when it is taken, so no older copy is renewed without
-//!   data, and a process that takes the home away merges what it finds with what is stored here later, as always.
+//! - *Contents.* What is at the new home until the stores are done is worth nothing. Who reads there meanwhile does so for no access: a range
+//!   was fetched that is longer than what is read, or a thread of this process released. Such a copy has a label below the version of the
+//!   thread's release, whose notice invalidates it: the home was taken with a dirty mark. The home's version rises when it is taken, so no older
+//!   copy is renewed without data, and a process that takes the home away merges what it finds with what is stored here later, as always.
 //! - *Old copies* stay what they are, where a notice sent somebody to read them too: what reads them happened before.
-//! - *The old home.* Its stores to the block happened before the call, hence before a release of it that was told of or needed no notice. If it may store without
-//!   asking, nothing that it has not published is in the block. It therefore gets no twin; a bit in its [`Word::Replaced`], set
-//!   before its link, says that there is none, and that nothing of its own is in the block while the state still allows stores. The first acquire that brings
-//!   the overwriting process's notice or bound takes the state away, before any thread there can store again. The bit counts only while the home is elsewhere and
-//!   no twin was made: it is cleared when a twin is, and when the home returns.
-//! - *This process.* Blocks with own bytes that are not published are merged as always. Other threads of this process are processes like any others in
-//!   all of the above. A copy that is valid keeps its contents and needs neither twin nor comparison.
+//! - *The old home.* Its stores to the block happened before the call, hence before a release of it that was told of or needed no notice. If
+//!   it may store without asking, nothing that it has not published is in the block. It therefore gets no twin; a bit in its [`Word::Replaced`],
+//!   set before its link, says that there is none, and that nothing of its own is in the block while the state still allows stores. The first
+//!   acquire that brings the overwriting process's notice or bound takes the state away, before any thread there can store again. The bit counts
+//!   only while the home is elsewhere and no twin was made: it is cleared when a twin is, and when the home returns.
+//! - *This process.* Blocks with own bytes that are not published are merged as always. Other threads of this process are processes like any
+//!   others in all of the above. A copy that is valid keeps its contents and needs neither twin nor comparison.
 //!
 //! A block whose home is not free, or stored to there, is fetched as for any store. So is everything where stores are watched for races.
 

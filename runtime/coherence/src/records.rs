@@ -1,13 +1,13 @@
 //! The records of a chunk's blocks at a process, and the lock that makes runs of them change together.
 //!
-//! Blocks at home share one lease in each chunk: a new version has to be above all leases given on the old ones, and a chunk at home as a whole gets its
-//! new version by two stores, whatever its records say.
+//! Blocks at home share one lease in each chunk: a new version has to be above all leases given on the old ones, and a chunk at home as a whole
+//! gets its new version by two stores, whatever its records say.
 //!
 //! Which blocks are at home, and which of these ask before a store, is also in two words of the chunk: what happens to many blocks at home looks at
 //! these and leaves the links alone.
 //!
-//! The lock is a word at the process whose records it guards, odd while held. Whoever holds it does a few accesses and waits for nothing. Readers do not
-//! take it: what they read counts if the word was even and the same before and after.
+//! The lock is a word at the process whose records it guards, odd while held. Whoever holds it does a few accesses and waits for nothing.
+//! Readers do not take it: what they read counts if the word was even and the same before and after.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};

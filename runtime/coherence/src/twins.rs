@@ -7,8 +7,8 @@ use crate::types::{Block, Extent};
 use crate::{Coherence, Fault};
 
 impl<F: Fabric> Coherence<F> {
-    /// Gives the memory of twins back, for blocks of one chunk that need none now. Returns whether it did: nothing happens if any of them needs one. Not
-    /// where [`Fabric::watches_writes`]: there homes keep twins.
+    /// Gives the memory of twins back, for blocks of one chunk that need none now. Returns whether it did: nothing happens if any of them needs
+    /// one. Not where [`Fabric::watches_writes`]: there homes keep twins.
     pub async fn free_twins(&self, extent: Extent) -> bool {
         let fabric = &self.fabric;
         let chunk = extent.first.chunk();

@@ -1,7 +1,7 @@
 //! Comparing and merging memory that other threads may be writing.
 //!
-//! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; only where a group differs
-//! does anything go byte by byte.
+//! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; only where a group
+//! differs does anything go byte by byte.
 
 /// Bytes that are compared at once. Lengths are multiples of it.
 pub const GROUP: usize = 64;
@@ -20,8 +20,8 @@ pub unsafe fn equal(a: *const u8, b: *const u8, len: usize) -> bool {
 /// Writes the bytes in which `incoming` differs from `twin` to `own`, one by one, and makes `incoming` the twin.
 ///
 /// # Safety
-/// `own` and `twin` are readable and writable for as many bytes as `incoming` has, a multiple of [`GROUP`], and aligned to 16 bytes. Other threads may
-/// write to `own`, nobody to `twin`.
+/// `own` and `twin` are readable and writable for as many bytes as `incoming` has, a multiple of [`GROUP`], and aligned to 16 bytes. Other
+/// threads may write to `own`, nobody to `twin`.
 pub unsafe fn merge(own: *mut u8, twin: *mut u8, incoming: &[u8]) {
     debug_assert!(incoming.len().is_multiple_of(GROUP));
     for (i, new) in incoming.chunks_exact(GROUP).enumerate() {

@@ -1,10 +1,10 @@
 //! Tasks of other processes, and events.
 //!
-//! A process with a thread that waits at a barrier without tasks *asks*: that thread raises a flag. Whoever has tasks to spare sees that somebody asks, when it makes a
-//! task or is about to run one, and *feeds* the asker its oldest task: it releases (so that what the task will read is published), writes a
-//! grant into the asker's mailbox and keeps the task as an export. The asker acquires from it, runs the task, and when the task and all
-//! its descendants have ended, releases and *reports* by a word in the exporter's control area (a slot); the exporter acquires and completes the
-//! task as if it had run here. Events of detachable tasks use slots as well.
+//! A process with a thread that waits at a barrier without tasks *asks*: that thread raises a flag. Whoever has tasks to spare sees that
+//! somebody asks, when it makes a task or is about to run one, and *feeds* the asker its oldest task: it releases (so that what the task will
+//! read is published), writes a grant into the asker's mailbox and keeps the task as an export. The asker acquires from it, runs the task, and
+//! when the task and all its descendants have ended, releases and *reports* by a word in the exporter's control area (a slot); the exporter
+//! acquires and completes the task as if it had run here. Events of detachable tasks use slots as well.
 //!
 //! A barrier ends when all processes are quiet at the same time. A process is quiet when all its threads have arrived and none of its tasks,
 //! exports included, is pending; it then adds itself to a count. A quiet process can get a task only from one that is not counted and
