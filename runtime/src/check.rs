@@ -12,6 +12,7 @@ use dsm_coherence::Extent;
 use crate::fabric;
 use crate::memory::{self, Shared};
 use crate::race;
+use crate::stats::time::{self, Activity};
 
 /// What an access needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,14 +63,14 @@ fn ensure_line(shared: &Shared, bytes: Range<usize>, access: Access) {
 
 /// Makes an extent accessible; `[first, last]` is what the access touches.
 fn miss(shared: &Shared, extent: Extent, (first, last): (usize, usize), access: Access) {
-    match access {
+    time::spent(Activity::Miss, || match access {
         Access::Read => fabric::run(pin!(shared.coherence.read_miss(extent))),
         Access::Write => fabric::run(pin!(shared.coherence.write_miss(extent))),
         Access::Overwrite => match memory::get().geometry().whole(extent, first, last) {
             Some(whole) => fabric::run(pin!(shared.coherence.overwrite_miss(extent, whole))),
             None => fabric::run(pin!(shared.coherence.write_miss(extent))),
         },
-    }
+    });
 }
 
 /// `[first, last]` lies in one part of the shared data.

@@ -45,6 +45,9 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         }
         die(&error.to_string());
     }
+    if config::get().stats {
+        stats::time::measure();
+    }
     fortran::init();
     omp::init(&job);
     sync::init(omp::threads_in_job());

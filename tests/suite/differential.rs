@@ -150,6 +150,7 @@ programs! {
     tasks
     threadprivate
     threadprivate_copies
+    time_spent
     tree
     unaligned
     unions

@@ -20,4 +20,5 @@ mod objects;
 mod openmp;
 mod pass;
 mod races;
+mod statistics;
 mod unsupported;

@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(short = 'l', long)]
     pub label: bool,
 
-    /// Print a table of misses, notices and bytes moved at the end (DSM_STATS=1)
+    /// Print a table of misses, notices, bytes moved and time spent on them at the end (DSM_STATS=1)
     #[arg(short = 's', long)]
     pub stats: bool,
 

@@ -40,7 +40,7 @@ variables! {
         |c, s| set(&mut c.heap_bytes, bytes(s).filter(|b| (1 << 20..=1 << 39).contains(b)), "a size from 1M to 512G");
     "DSM_STACK", "BYTES", "64M", "Address space of each thread's shared stack; only touched pages use memory.",
         |c, s| set(&mut c.stack_bytes, bytes(s).filter(|b| (1 << 16..=1 << 34).contains(b)), "a size from 64K to 16G");
-    "DSM_STATS", "0|1", "0", "Print a table of misses, notices and bytes moved when the program ends.",
+    "DSM_STATS", "0|1", "0", "Print a table of misses, notices, bytes moved and time spent on them when the program ends.",
         |c, s| set(&mut c.stats, boolean(s), "0 or 1");
     "DSM_GUARD", "0|1", "0", "For debugging: name library functions that touch shared memory which is not valid. Exact if DSM_BLOCK is at least 4096.",
         |c, s| set(&mut c.guard, boolean(s), "0 or 1");

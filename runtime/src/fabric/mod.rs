@@ -25,6 +25,7 @@ use crate::memory::geometry::{Geometry, MARK_LEVELS};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
 use crate::race;
+use crate::stats::time::{self, Activity};
 use crate::sync::threads;
 
 pub use near::Place;
@@ -187,10 +188,9 @@ impl Fabric for ShmFabric {
 
     #[inline(always)]
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()> {
+        let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
         // SAFETY: both blocks runs are mapped for their whole length and lie in different segments.
-        unsafe {
-            copy(self.data(from.0, extent.first), self.data(self.rank, extent.first), self.bytes(extent))
-        }
+        time::spent(Activity::Fetch, || unsafe { copy(there, here, self.bytes(extent)) });
         ready(())
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use dsm_comm::futex::{self, Futex};
 
 use super::control::half;
+use crate::stats::time::{self, Activity};
 
 /// Looks at the word until `until(value)`, for as long as waiting threads spin in this job; `None` when it took too long.
 ///
@@ -49,7 +50,9 @@ pub fn look(word: &AtomicU32, until: impl Fn(u32) -> bool) -> bool {
 
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
 pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
-    spin(word, &until).unwrap_or_else(|| dsm_comm::wait::wait(&Futex, word, sleepers, mask, until))
+    time::spent(Activity::Wait, || {
+        spin(word, &until).unwrap_or_else(|| dsm_comm::wait::wait(&Futex, word, sleepers, mask, until))
+    })
 }
 
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst) before.

@@ -22,6 +22,7 @@ use crate::config;
 use crate::fabric::{run, run_at_once};
 use crate::memory;
 use crate::race;
+use crate::stats::time::{self, Activity};
 use crate::stdio;
 
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
@@ -67,18 +68,22 @@ pub fn size() -> u32 {
 /// Makes everything this process wrote so far visible to whoever acquires from it.
 pub fn release() {
     if let Some(shared) = memory::shared() {
-        before_release();
-        run(pin!(shared.coherence.release()));
+        time::spent(Activity::Release, || {
+            before_release();
+            run(pin!(shared.coherence.release()));
+        });
     }
 }
 
 /// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it.
 fn release_then(then: impl FnOnce(Told)) {
     let Some(shared) = memory::shared() else { return then(Told::default()) };
-    before_release();
-    if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
-        run(pin!(shared.coherence.release_then(then)));
-    }
+    time::spent(Activity::Release, || {
+        before_release();
+        if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
+            run(pin!(shared.coherence.release_then(then)));
+        }
+    });
 }
 
 fn before_release() {
@@ -90,7 +95,7 @@ fn before_release() {
 /// Takes in everything that `rank` has published and taken in so far.
 pub fn acquire_from(rank: u32) {
     if let Some(shared) = memory::shared() {
-        run(pin!(shared.coherence.acquire_from(Rank(rank))));
+        time::spent(Activity::Acquire, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
     }
     race::clocks::after_acquire(rank);
 }
@@ -105,9 +110,11 @@ fn published() -> u64 {
 fn take_in(rank: u32, told: impl Into<Told>) {
     if let Some(shared) = memory::shared() {
         let (from, told) = (Rank(rank), told.into());
-        if !run_at_once(|| shared.coherence.acquire_at_once(from, told)) {
-            run(pin!(shared.coherence.acquire_told(from, told)));
-        }
+        time::spent(Activity::Acquire, || {
+            if !run_at_once(|| shared.coherence.acquire_at_once(from, told)) {
+                run(pin!(shared.coherence.acquire_told(from, told)));
+            }
+        });
     }
 }
 

@@ -1,5 +1,7 @@
 //! The table of counters at the end of a run (`DSM_STATS=1`).
 
+pub mod time;
+
 use std::fmt::Write as _;
 
 use crate::memory;
@@ -21,6 +23,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("twin_bytes", twins),
         ("twin_bytes_peak", most_twins),
     ]);
+    values.extend(time::values());
     assert!(values.len() <= MAX);
     values
 }
