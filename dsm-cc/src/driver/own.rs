@@ -1,5 +1,6 @@
 //! The driver's own options: one table gives parsing, the error for unknown ones and `--help`.
 
+use dsm_abi::options::SWITCHES;
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 
 use super::error::Error;
@@ -31,6 +32,8 @@ enum Takes {
     Nothing,
     Value(&'static str),
     Maybe(&'static str),
+    /// Some of these names.
+    Names(&'static [&'static str]),
 }
 
 struct Entry {
@@ -89,11 +92,12 @@ const TABLE: &[Entry] = &[
     },
     Entry {
         name: "-fdsm-disable",
-        takes: Takes::Value("<name,...>"),
-        help: "Leave out optimisations of the pass (for measurements and for finding errors).",
+        takes: Takes::Names(SWITCHES),
+        help: "Leave out optimisations of the pass (for measurements and for finding errors):",
         apply: |own, value| {
-            let names = plain_value(value.unwrap_or(""))?;
-            own.disable.extend(names.split(',').filter(|n| !n.is_empty()).map(String::from));
+            for name in value.unwrap_or("").split(',').filter(|n| !n.is_empty()) {
+                own.disable.push(switch(name)?);
+            }
             Ok(())
         },
     },
@@ -125,7 +129,7 @@ impl Own {
             .ok_or_else(|| Error::UnknownOwn { option: argument.into(), valid: valid_names() })?;
         let fits = match entry.takes {
             Takes::Nothing => value.is_none(),
-            Takes::Value(_) => value.is_some_and(|v| !v.is_empty()),
+            Takes::Value(_) | Takes::Names(_) => value.is_some_and(|v| !v.is_empty()),
             Takes::Maybe(_) => value != Some(""),
         };
         if !fits {
@@ -179,6 +183,13 @@ fn line_shift(value: &str) -> Result<u32, String> {
     fits.then_some(shift).ok_or_else(allowed)
 }
 
+fn switch(name: &str) -> Result<String, String> {
+    match SWITCHES.contains(&name) {
+        true => Ok(name.into()),
+        false => Err(format!("the pass knows {}; not '{name}'", SWITCHES.join(", "))),
+    }
+}
+
 /// `;` separates the pass's options.
 fn plain_value(value: &str) -> Result<String, String> {
     if value.contains(';') { Err("the value must not contain ';'".into()) } else { Ok(value.into()) }
@@ -189,6 +200,7 @@ fn spelling(entry: &Entry) -> String {
         Takes::Nothing => entry.name.into(),
         Takes::Value(value) => format!("{}={value}", entry.name),
         Takes::Maybe(value) => format!("{}[={value}]", entry.name),
+        Takes::Names(_) => format!("{}=<name,...>", entry.name),
     }
 }
 
@@ -202,7 +214,11 @@ pub fn help() -> String {
     for entry in TABLE {
         text += &format!("  {}\n", spelling(entry));
         let mut line = String::new();
-        for word in entry.help.split_whitespace() {
+        let names = match entry.takes {
+            Takes::Names(names) => format!(" {}.", names.join(", ")),
+            _ => String::new(),
+        };
+        for word in format!("{}{names}", entry.help).split_whitespace() {
             if line.len() + word.len() > 84 {
                 text += &format!("      {}\n", line.trim_end());
                 line.clear();
@@ -257,18 +273,27 @@ mod tests {
     }
 
     #[test]
+    fn optimisations_that_there_are_not_are_refused() {
+        let message = parse(&["-fdsm-disable=merge,marge"]).unwrap_err();
+        assert!(message.contains("not 'marge'") && SWITCHES.iter().all(|s| message.contains(s)), "{message}");
+    }
+
+    #[test]
     fn pass_options() {
         assert_eq!(Own::default().pass_options(), "line=10");
         let own = parse(&[
             "-fdsm-line=64",
             "-fdsm-plan",
             "-fdsm-stats",
-            "-fdsm-disable=a,b",
-            "-fdsm-disable=c",
+            "-fdsm-disable=merge,nest",
+            "-fdsm-disable=window",
             "-fdsm-remarks",
             "-fdsm-count",
         ]);
-        assert_eq!(own.unwrap().pass_options(), "line=6;plan=-;stats=1;remarks=1;count=1;disable=a,b,c");
+        assert_eq!(
+            own.unwrap().pass_options(),
+            "line=6;plan=-;stats=1;remarks=1;count=1;disable=merge,nest,window"
+        );
         assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1");
         assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");
     }
