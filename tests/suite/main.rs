@@ -22,3 +22,4 @@ mod pass;
 mod races;
 mod statistics;
 mod unsupported;
+mod waiting;

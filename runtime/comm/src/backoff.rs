@@ -1,8 +1,9 @@
-//! Waiting by polling: spin, then give the core away, then sleep for a little.
+//! Waiting by polling: spin, then give the core away, then, or as soon as others keep it, sleep for a little.
 
 use std::time::Duration;
 
-use crate::primitive::{sleep, spin_loop, yield_now};
+use crate::primitive::{sleep, spin_loop};
+use crate::yielding::yield_turn;
 
 /// State of one wait.
 #[derive(Debug, Default)]
@@ -21,7 +22,9 @@ impl Backoff {
         if self.attempts < SPINS {
             spin_loop();
         } else if self.attempts < SPINS + YIELDS {
-            yield_now();
+            if yield_turn() {
+                self.attempts = SPINS + YIELDS;
+            }
         } else {
             sleep(SLEEP);
         }

@@ -12,6 +12,7 @@ pub mod bias;
 mod primitive;
 pub mod quiesce;
 pub mod wait;
+pub mod yielding;
 
 #[cfg(not(loom))]
 pub mod copy;

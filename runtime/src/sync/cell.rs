@@ -4,33 +4,49 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use dsm_comm::futex::{self, Futex};
+use dsm_comm::yielding::Yielding;
 
 use super::control::half;
 use crate::stats::time::{self, Activity};
 
+/// What waiting threads of this process found out about yielding.
+static YIELDING: Yielding = Yielding::new();
+/// Looks between two yields: about as long as a yield takes.
+const LOOKS_BETWEEN: u32 = 20;
+
 /// Looks at the word until `until(value)`, for as long as waiting threads spin in this job; `None` when it took too long.
 ///
-/// First without the kernel, for what another core is about to do; then letting whoever is waited for have this core in between.
+/// First without the kernel, for what another core is about to do; then letting whoever is waited for have this core in between, unless others keep it.
 pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
-    for _ in 0..super::looks() {
-        let value = word.load(Ordering::SeqCst);
-        if until(value) {
-            return Some(value);
-        }
-        std::hint::spin_loop();
+    let look = |times: u32| {
+        (0..times).find_map(|_| {
+            let value = word.load(Ordering::SeqCst);
+            if until(value) {
+                return Some(value);
+            }
+            std::hint::spin_loop();
+            None
+        })
+    };
+    let looks = super::looks();
+    if let Some(value) = look(looks) {
+        return Some(value);
     }
     let spin_ns = super::spin_ns();
-    if spin_ns == 0 {
+    let insists = super::spins_anyway();
+    if spin_ns == 0 || !(insists || YIELDING.begin()) {
         return None;
     }
     let deadline = Instant::now() + Duration::from_nanos(spin_ns);
     loop {
-        std::thread::yield_now();
-        let value = word.load(Ordering::SeqCst);
-        if until(value) {
+        let alone = YIELDING.give();
+        if let Some(value) = look(looks.min(LOOKS_BETWEEN)) {
+            if alone {
+                YIELDING.came();
+            }
             return Some(value);
         }
-        if Instant::now() >= deadline {
+        if !(alone || insists) || Instant::now() >= deadline {
             return None;
         }
     }

@@ -13,7 +13,7 @@ pub mod tasks;
 pub mod threads;
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::{Rank, Told};
 use dsm_comm::futex;
@@ -36,15 +36,19 @@ pub use meet::{barrier, end_job, fork, join, wait_fork};
 static SPIN_NS: AtomicU64 = AtomicU64::new(0);
 /// How often it looks before it lets others have the core in between.
 static LOOKS: AtomicU32 = AtomicU32::new(1);
+/// Whether it looks as long as that even if others keep the core: the user said how long.
+static INSISTS: AtomicBool = AtomicBool::new(false);
 
 /// Decides how threads wait. Where the job has more threads than the machine has cores, whoever waits lets others have the core after the first
-/// look. `threads` is the number in the whole job.
+/// look; else after about as long as it takes to fall asleep and be woken. `threads` is the number in the whole job.
 pub fn init(threads: u32) {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let spin_us = config::get().spin_us();
-    let looks = if threads > cores || spin_us == 0 { 1 } else { 1000 };
+    let config = config::get();
+    let spin_us = config.spin_us();
+    let looks = if threads > cores || spin_us == 0 { 1 } else { 200 };
     SPIN_NS.store(u64::from(spin_us) * 1000, Ordering::Relaxed);
     LOOKS.store(looks, Ordering::Relaxed);
+    INSISTS.store(spin_us > config::Config::default().spin_us(), Ordering::Relaxed);
 }
 
 fn spin_ns() -> u64 {
@@ -53,6 +57,10 @@ fn spin_ns() -> u64 {
 
 fn looks() -> u32 {
     LOOKS.load(Ordering::Relaxed)
+}
+
+fn spins_anyway() -> bool {
+    INSISTS.load(Ordering::Relaxed)
 }
 
 /// This process's number.

@@ -1,0 +1,105 @@
+//! Giving the core to others while waiting, and noticing that they keep it.
+//!
+//! A waiter that yields comes back at once where nobody else wants its core, and soon where those who do wait themselves. Where somebody computes on
+//! it, the waiter has given away its turn: it comes back when that one's time slice ends, however early it could go on. A sleeper
+//! is given a core when it is woken. So once others kept the core, waiters sleep without yielding for some time, longer each time it happens again.
+
+use crate::primitive::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A yield that takes longer is a turn given away. Far above two switches between threads, far below a time slice.
+const KEPT: Duration = Duration::from_micros(200);
+/// Waits without yields after a turn was given away, the first time and at most.
+const FIRST: u32 = 16;
+const MOST: u32 = 1 << 12;
+
+/// What the waiting threads of a process found out about yielding.
+#[derive(Debug)]
+pub struct Yielding {
+    /// Waits to come without yields.
+    without: AtomicU32,
+    /// How many of them there will be the next time.
+    next: AtomicU32,
+}
+
+impl Default for Yielding {
+    fn default() -> Yielding {
+        Yielding::new()
+    }
+}
+
+impl Yielding {
+    /// Nothing found out yet.
+    #[cfg(not(loom))]
+    pub const fn new() -> Yielding {
+        Yielding { without: AtomicU32::new(0), next: AtomicU32::new(FIRST) }
+    }
+
+    /// Nothing found out yet.
+    #[cfg(loom)]
+    pub fn new() -> Yielding {
+        Yielding { without: AtomicU32::new(0), next: AtomicU32::new(FIRST) }
+    }
+
+    /// Whether a wait that begins should yield. Counts the wait.
+    pub fn begin(&self) -> bool {
+        // Two threads may count one wait: these are only numbers to go by.
+        let without = self.without.load(Ordering::Relaxed);
+        if without > 0 {
+            self.without.store(without - 1, Ordering::Relaxed);
+        }
+        without == 0
+    }
+
+    /// Yields; false if somebody kept the core.
+    pub fn give(&self) -> bool {
+        let kept = yield_turn();
+        if kept {
+            self.kept();
+        }
+        !kept
+    }
+
+    fn kept(&self) {
+        let next = self.next.load(Ordering::Relaxed);
+        self.without.store(next, Ordering::Relaxed);
+        self.next.store((2 * next).min(MOST), Ordering::Relaxed);
+    }
+
+    /// What was waited for came while the waiter yielded.
+    pub fn came(&self) {
+        if self.next.load(Ordering::Relaxed) != FIRST {
+            self.next.store(FIRST, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Yields; whether somebody kept the core.
+pub fn yield_turn() -> bool {
+    let before = Instant::now();
+    crate::primitive::yield_now();
+    before.elapsed() > KEPT
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_without_yields_get_more_until_one_with_succeeds() {
+        let yielding = Yielding::new();
+        let without = |yielding: &Yielding| (0..).take_while(|_| !yielding.begin()).count() as u32;
+        assert_eq!(without(&yielding), 0);
+        yielding.kept();
+        assert_eq!(without(&yielding), FIRST);
+        yielding.kept();
+        assert_eq!(without(&yielding), 2 * FIRST);
+        for _ in 0..40 {
+            yielding.kept();
+        }
+        assert_eq!(without(&yielding), MOST);
+        yielding.came();
+        yielding.kept();
+        assert_eq!(without(&yielding), FIRST);
+    }
+}
