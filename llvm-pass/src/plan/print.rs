@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Array, Condition, Kind, Length, Stride, Walk};
+use crate::analysis::facts::{Array, Condition, Kind, Length, Masked, Stride, Walk};
 
 use super::guards::Restated;
-use super::stack::Source;
+use super::stack::{Source, StackPlan};
 use super::{Apart, Check, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
 pub(super) fn kind(kind: Kind) -> &'static str {
@@ -118,6 +118,51 @@ impl Display for Length {
     }
 }
 
+impl Display for Condition {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Guard { value, holds } => write!(f, "v{value} is {holds}"),
+            Condition::Valid { object, kind: k } => {
+                write!(f, "v{} is valid for a {}", object.value, kind(*k))
+            }
+            Condition::Dense { step, extent, slack } => write!(f, "e{step} <= e{extent} + {slack}"),
+        }
+    }
+}
+
+impl Display for Restated {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Restated { over, exits, guards } = self;
+        for exit in exits {
+            writeln!(f, "  loop {over} ends where the sides of #{} are equal", exit.compare)?;
+        }
+        for guard in guards {
+            writeln!(f, "  loop {over} is entered where #{} is {}", guard.compare, guard.holds)?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for StackPlan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  shared frame of {} bytes, alignment {}", self.size, self.align)?;
+        for slot in &self.slots {
+            let source = match slot.source {
+                Source::Alloca(site) => format!("#{site}"),
+                Source::Byval(index) => format!("parameter {index}"),
+            };
+            writeln!(f, "    {source} {} at {}, {} bytes", slot.name, slot.offset, slot.size)?;
+        }
+        for site in &self.dynamic {
+            writeln!(f, "    #{site} dynamic")?;
+        }
+        for site in &self.reentries {
+            writeln!(f, "    restored behind #{site}")?;
+        }
+        Ok(())
+    }
+}
+
 impl Display for FunctionPlan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "function {}", self.name)?;
@@ -126,15 +171,7 @@ impl Display for FunctionPlan {
         }
         for (number, flag) in self.flags.iter().enumerate() {
             write!(f, "  flag {number} before block {}:", flag.preheader)?;
-            for condition in &flag.conditions {
-                match condition {
-                    Condition::Guard { value, holds } => write!(f, " v{value} is {holds}")?,
-                    Condition::Valid { object, kind: k } => {
-                        write!(f, " v{} is valid for a {}", object.value, kind(*k))?
-                    }
-                    Condition::Dense { step, extent, slack } => write!(f, " e{step} <= e{extent} + {slack}")?,
-                }
-            }
+            flag.conditions.iter().try_for_each(|condition| write!(f, " {condition}"))?;
             writeln!(f)?;
         }
         for (number, ready) in self.readies.iter().enumerate() {
@@ -143,13 +180,8 @@ impl Display for FunctionPlan {
         for version in &self.versions {
             writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
         }
-        for Restated { over, exits, guards } in &self.restated {
-            for exit in exits {
-                writeln!(f, "  loop {over} ends where the sides of #{} are equal", exit.compare)?;
-            }
-            for guard in guards {
-                writeln!(f, "  loop {over} is entered where #{} is {}", guard.compare, guard.holds)?;
-            }
+        for restated in &self.restated {
+            write!(f, "{restated}")?;
         }
         for check in &self.loop_checks {
             writeln!(f, "  {check}")?;
@@ -158,24 +190,13 @@ impl Display for FunctionPlan {
             writeln!(f, "  {check}")?;
         }
         for (site, masked) in &self.masked {
-            writeln!(
-                f,
-                "  masked #{site} {} {:?} {} x {}",
-                kind(masked.kind),
-                masked.lanes,
-                masked.count,
-                masked.element
-            )?;
+            let Masked { lanes, count, element, .. } = masked;
+            writeln!(f, "  masked #{site} {} {lanes:?} {count} x {element}", kind(masked.kind))?;
         }
         for (site, range) in &self.ranges {
             let filled = if range.fills { ", overwritten" } else { "" };
-            writeln!(
-                f,
-                "  range #{site} {} arg{} {}{filled}",
-                kind(range.kind),
-                range.argument,
-                range.length
-            )?;
+            let (kind, argument, length) = (kind(range.kind), range.argument, &range.length);
+            writeln!(f, "  range #{site} {kind} arg{argument} {length}{filled}")?;
         }
         for (site, format) in &self.formats {
             writeln!(f, "  format #{site} arg{} {:?} {:?}", format.format, format.purpose, format.arguments)?;
@@ -184,20 +205,7 @@ impl Display for FunctionPlan {
             writeln!(f, "  atomic #{site}")?;
         }
         if !self.stack.is_empty() {
-            writeln!(f, "  shared frame of {} bytes, alignment {}", self.stack.size, self.stack.align)?;
-            for slot in &self.stack.slots {
-                let source = match slot.source {
-                    Source::Alloca(site) => format!("#{site}"),
-                    Source::Byval(index) => format!("parameter {index}"),
-                };
-                writeln!(f, "    {source} {} at {}, {} bytes", slot.name, slot.offset, slot.size)?;
-            }
-            for site in &self.stack.dynamic {
-                writeln!(f, "    #{site} dynamic")?;
-            }
-            for site in &self.stack.reentries {
-                writeln!(f, "    restored behind #{site}")?;
-            }
+            write!(f, "{}", self.stack)?;
         }
         for (site, note, text) in &self.notes {
             let note = if *note == Note::Unsupported { "unsupported" } else { "remark" };
