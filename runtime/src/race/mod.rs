@@ -22,8 +22,7 @@ use dsm_comm::copy::copy;
 use dsm_comm::shm::Views;
 
 use crate::config::{self, RaceMode};
-use crate::memory::geometry::Geometry;
-use crate::memory::{self};
+use crate::memory::{self, geometry::Geometry};
 
 /// Bytes of a block's record of its last write: return address of the check, first address written, interval.
 pub const WRITE_BYTES: usize = 24;
