@@ -11,7 +11,7 @@ pub fn restate(manager: Manager, facts: &Function, plan: &FunctionPlan) {
             let equal = if exit.holds { IntPredicate::LLVMIntEQ } else { IntPredicate::LLVMIntNE };
             facts.sites[exit.compare as usize].set_predicate(equal);
         }
-        let preheader = facts.loops[restated.over].preheader().expect("guards are those of a preheader");
+        let Some(preheader) = facts.loops[restated.over].preheader() else { continue };
         for guard in &restated.guards {
             manager.assume(facts.sites[guard.compare as usize], guard.holds, preheader.terminator());
         }
