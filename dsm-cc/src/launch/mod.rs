@@ -3,8 +3,8 @@
 //! Invariants: a job ends with at most one message; when the launcher returns, none of the processes that the job
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
-//! [`options`] is the command line, [`environment`] the table of variables for its `--help-env`, [`program`] finds and judges the program,
-//! [`spawn`] starts processes, [`verdict`] decides what an ended process means, [`watch`] waits and cleans up, [`label`] prefixes output.
+//! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
+//! `spawn` starts processes, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
 
 pub mod environment;
 mod label;

@@ -78,7 +78,7 @@ pub enum Start {
 pub struct Version {
     /// The loop.
     pub over: LoopId,
-    /// Indices into [`FunctionPlan::readies`]; all must hold for the version without checks.
+    /// Indices into [`FunctionPlan::readies`][super::FunctionPlan::readies]; all must hold for the version without checks.
     pub tests: Vec<usize>,
 }
 
@@ -130,7 +130,7 @@ pub struct Apart {
     pub strides: Vec<Stride>,
 }
 
-/// Condition of a loop's check; the numbers index [`FunctionPlan::flags`].
+/// Condition of a loop's check; the numbers index [`FunctionPlan::flags`][super::FunctionPlan::flags].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Guarded {
     /// Always made.

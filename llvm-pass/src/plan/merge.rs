@@ -1,4 +1,4 @@
-//! One check for accesses of a block that lie within a line's length, or close to each other within [`NEAR`] bytes. Switch: `merge`.
+//! One check for accesses of a block that lie within a line's length, or close to each other within `NEAR` bytes. Switch: `merge`.
 //!
 //! Soundness. The members of a group are in one block, have the same address key (so fixed distances) and no sync
 //! point between the first and the last; their hull `[lo, hi)` is at most one line long, so it lies in at most two
@@ -7,7 +7,7 @@
 //! the thread's next acquire, so it holds at the last member. If control leaves the block between members, a check was
 //! made too much, which harms nothing: the address is within a line of one that is accessed.
 //!
-//! Short lines: a group may be longer than a line, up to [`NEAR`] bytes, if no two neighbours in it are a line or more apart. Then each line
+//! Short lines: a group may be longer than a line, up to `NEAR` bytes, if no two neighbours in it are a line or more apart. Then each line
 //! of its hull is touched, and the states of all of them, at most eight, are tested with one load.
 //!
 //! If alignment proves the hull to lie in one line, one state byte is enough: a member at offset `o` with alignment `a`

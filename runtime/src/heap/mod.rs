@@ -1,5 +1,5 @@
 //! The shared heap: each process allocates from its own arena; metadata lies outside, so that the allocator adds
-//! no traffic to coherent memory. Objects of other arenas go back to their owner through [`foreign`].
+//! no traffic to coherent memory. Objects of other arenas go back to their owner through `foreign`.
 
 pub mod arena;
 pub mod entries;

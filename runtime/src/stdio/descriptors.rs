@@ -2,7 +2,7 @@
 //!
 //! What process `r` opens gets a number from `r * RANGE` on, so a number of another range tells whose it is. Process 0's numbers are the
 //! kernel's; a set in control memory says which of them the program has opened, since other processes have files of the runtime under the
-//! same numbers. The compiler passes descriptors through [`__dsm_descriptor`]: another process's is [imported](super::import) at its first
+//! same numbers. The compiler passes descriptors through [`__dsm_descriptor`]: another process's is imported at its first
 //! use. 0 is process 0's; 1 and 2 are each process's own until the main program puts another file there.
 //!
 //! System calls are made directly: a program may have a function of its own with the name of one (`accept`, `select`).

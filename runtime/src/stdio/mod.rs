@@ -2,7 +2,7 @@
 //!
 //! A stream of the C library lives in the process that opened it, its owner. The compiler passes every stream argument through
 //! `__dsm_stream`: for a stream of another process it gives a stand-in, an unbuffered stream whose reads and writes are carried out by a
-//! thread of the owner ([`mailbox`]). Who owns a stream says the [`registry`].
+//! thread of the owner (`mailbox`). Who owns a stream says the `registry`.
 //!
 //! [`descriptors`] does the same for file descriptors.
 //!

@@ -30,7 +30,7 @@ impl Geometry {
         start..start + self.arena_bytes
     }
 
-    /// Part of a process's arena: 0 has the general block size, the others those of [`Shape::heap_blocks`].
+    /// Part of a process's arena: 0 has the general block size, the others those of [`heap_blocks`][super::Shape::heap_blocks].
     pub fn arena_part(&self, rank: u32, part: usize) -> Range<usize> {
         let arena = self.arena(rank);
         let end = |part: usize| arena.end - (self.shape.heap_blocks.len() - part) * self.part_bytes;
