@@ -69,6 +69,10 @@ faults! {
     IgnoreReadMarks,
     /// A release believes that no other thread is about to store.
     AlwaysExclusive,
+    /// A release that waited for the other threads of the process believes that they are held, though one is about to store.
+    HeldAfterWait,
+    /// A release tells of a list that another thread of the process has not written yet for all to see. For the fabric to obey.
+    ToldUnlocked,
     /// A block cleaned by a release keeps the version of the contents that it lacks.
     CleanKeepsVersion,
     /// Overflow drops notices without raising the bound.

@@ -44,8 +44,9 @@ mod told;
 mod twins;
 pub mod types;
 
+use std::hash::Hasher;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
@@ -164,8 +165,13 @@ impl<F: Fabric> Coherence<F> {
 
     /// Digest of the process's state that is not in the fabric, for explorers that recognise states.
     #[doc(hidden)]
-    pub fn digest(&self) -> u64 {
-        self.signature().digest() ^ self.listed().digest()
+    pub fn digest<H: Hasher + Default>(&self) -> u64 {
+        let mut h = H::default();
+        self.signature().digest(&mut h);
+        h.write_u64(self.listed().digest());
+        h.write_u32(self.vain.load(Ordering::Relaxed));
+        h.write_u32(self.vain_limit.load(Ordering::Relaxed));
+        h.finish()
     }
 
     /// Notices listed and notices remembered, for tests of their bounds.

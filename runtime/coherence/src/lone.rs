@@ -41,7 +41,8 @@ macro_rules! steps {
             pub(crate) $($later)? fn $release_lone<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
                 let fabric = &self.fabric;
                 let _gate = $wait!(fabric.lock_gate(Gate::Publish));
-                let held = self.hold_threads();
+                // Nothing is compared here that waiting for the threads would spare.
+                let held = fabric.begin_exclusive(false);
                 let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
                 let moment = fabric.moment();
                 let published = $call!(self.$publish_lone(exclusive));

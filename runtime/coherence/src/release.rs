@@ -126,15 +126,14 @@ impl<F: Fabric> Coherence<F> {
 
     /// Holds the other threads of the process in the runtime, if possible. What cannot be taken out of the dirty set because of them is compared
     /// with its twin at each release: when much was in vain, they are waited for.
-    #[inline]
-    pub(crate) fn hold_threads(&self) -> bool {
+    fn hold_threads(&self) -> bool {
         let vain = self.vain.load(Ordering::Relaxed);
         if vain == 0 {
             return self.fabric.begin_exclusive(false);
         }
         let limit = self.vain_limit.load(Ordering::Relaxed);
         let wait = vain >= limit;
-        let held = self.fabric.begin_exclusive(wait);
+        let held = self.fabric.begin_exclusive(wait) || wait && self.fabric.fault(Fault::HeldAfterWait);
         if held || wait {
             self.vain.store(0, Ordering::Relaxed);
             // Threads that stay in user code for long are not worth trying often.

@@ -13,7 +13,7 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -328,17 +328,15 @@ impl Signature {
         self.capacity + 64
     }
 
-    /// Number that depends on all that is here. `told` follows from the list.
-    pub(crate) fn digest(&self) -> u64 {
-        let mut h = DefaultHasher::new();
-        self.notices.hash(&mut h);
-        self.generations.hash(&mut h);
-        self.stale.hash(&mut h);
-        (self.seen.digest(), self.generation, self.sequence, self.unpublished).hash(&mut h);
-        (self.min_out, self.min_applied).hash(&mut h);
-        (self.front.clock(), self.front.guess(), self.front.holds()).hash(&mut h);
-        self.held.hash(&mut h);
-        h.finish()
+    /// Adds all that is here. `told` follows from the list.
+    pub(crate) fn digest<H: Hasher + Default>(&self, h: &mut H) {
+        self.notices.hash(h);
+        self.generations.hash(h);
+        self.stale.hash(h);
+        (self.seen.digest::<H>(), self.generation, self.sequence, self.unpublished).hash(h);
+        (self.min_out, self.min_applied).hash(h);
+        (self.front.clock(), self.front.guess(), self.front.holds()).hash(h);
+        self.held.hash(h);
     }
 
     /// How far this is published.

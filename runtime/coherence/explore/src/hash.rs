@@ -50,6 +50,10 @@ impl Hasher for Digest {
         }
     }
 
+    fn write_u8(&mut self, i: u8) {
+        self.add(u64::from(i));
+    }
+
     fn write_u64(&mut self, i: u64) {
         self.add(i);
     }

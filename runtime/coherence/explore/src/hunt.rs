@@ -53,6 +53,9 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::LinkBackwards => Some(old_notice_of_a_clean_copy()),
         Fault::SupersededEarly => Some(owed_notice_during_acquire()),
         Fault::ReadFormerHome => Some(stored_back()),
+        Fault::AlwaysExclusive => Some(store_during_release()),
+        Fault::HeldAfterWait => Some(release_that_waited()),
+        Fault::ToldUnlocked => Some(list_under_way()),
         _ => None,
     }
 }
@@ -94,8 +97,10 @@ pub fn crossing_writers() -> Program {
 /// A thread marks what it is about to store to while another one's release clears the summary that a former release left behind: it is set
 /// again, but in between no mark seems to be there.
 pub fn two_releases() -> Program {
-    let (clearing, writer) = ("w6=1 lock0 unlock0 lock0 unlock0", "lock1 w2=1 unlock1");
-    Program::parse(2, 4, 2, &[clearing, writer, "lock1 r2 unlock1", ""])
+    let clearing: String =
+        [6, 14, 22].map(|addr| format!("w{addr}=1 {}", "lock0 unlock0 ".repeat(3))).concat();
+    let writer = [2, 10, 18].map(|addr| format!("lock1 w{addr}=1 unlock1 ")).concat();
+    Program::parse(2, 12, 2, &[&clearing, &writer, &"lock1 r2 r10 r18 unlock1 ".repeat(2), ""])
 }
 
 /// A reader marks a block of one chunk while the home's release finds that nothing is marked in the neighbouring one any more.
@@ -161,4 +166,27 @@ pub fn owed_notice_during_acquire() -> Program {
 pub fn stored_back() -> Program {
     let writer = "lock0 w1=1 unlock0 lock1 unlock1 lock2 w2=7 r8 r12 r20 w2=0 unlock2";
     Program::parse(3, 6, 4, &["lock1 w0=5 unlock1", writer, "r3 lock0 unlock0 r3 lock2 r2 unlock2"])
+}
+
+/// A home was read elsewhere; one of its threads releases while the other one has passed its check and stores byte by byte.
+pub fn store_during_release() -> Program {
+    let releases = "lock1 unlock1 ".repeat(4);
+    let (writer, reader) =
+        ("lock0 w0+7=1 unlock0 lock0 w0+7=2 unlock0", "r7 lock0 r0+7 unlock0 lock0 r0+7 unlock0");
+    Program::parse(2, 1, 8, &[&releases, writer, reader, ""])
+}
+
+/// A thread stored what was there already to a block of another home, so its releases compare in vain while the other thread of the process is about to store there.
+pub fn release_that_waited() -> Program {
+    // What was read before gets a twin: its home does not come here.
+    let releases = format!("r0 w0=0 {}", "lock0 unlock0 ".repeat(20));
+    Program::parse(2, 1, 8, &["", "lock1 r1+6 unlock1", &releases, "r7 lock1 w1+6=1 unlock1"])
+}
+
+/// A thread takes in more notices than are told along and lists them; another thread of the process hands a lock over meanwhile.
+pub fn list_under_way() -> Program {
+    let acquirer = "lock1 unlock1";
+    let hand_overs = "lock0 unlock0 ".repeat(4);
+    let reader = format!("r1 r5 r9 {hand_overs} lock1 r0 r4 r8 unlock1");
+    Program::parse(3, 5, 2, &[acquirer, &hand_overs, "lock1 w0=1 w4=2 w8=3 unlock1", "", &reader, ""])
 }

@@ -132,7 +132,7 @@ impl Run {
             w.current = thread;
             let checked = matches!(w.memories, Memories::Checked(_));
             let process = w.threads[thread].process;
-            w.begin_step(if checked { self.protocols[process].digest() } else { 0 });
+            w.begin_step(if checked { self.protocols[process].digest::<Digest>() } else { 0 });
         }
         let task = self.tasks[thread].as_mut().expect("a thread that has not ended");
         let mut context = Context::from_waker(Waker::noop());
@@ -183,7 +183,7 @@ impl Run {
         let w = self.world.borrow();
         w.digest(&mut d);
         for p in &self.protocols {
-            d.add(p.digest());
+            d.add(p.digest::<Digest>());
         }
         d.value()
     }

@@ -24,7 +24,7 @@ fn whole(name: &str, program: Program, search: impl Fn(&Rc<Program>) -> Result<C
 }
 
 const STATES: usize = 3_000_000;
-const RUNS: usize = 200_000;
+const RUNS: usize = 1_500_000;
 
 fn delayed(name: &str, program: Program, delays: u8) {
     whole(name, program, |program| search(program, Limits::delays(delays, STATES)));
@@ -104,6 +104,46 @@ const TRIPLES: &[Shape] = &[
     ("flag after flag", 3, 1, &["w0=1 set1=1", "wait1=1 set2=1", "wait2=1 r0"]),
 ];
 
+/// Of four to six operations a process.
+const LONG_TRIPLES: &[Shape] = &[
+    (
+        "by turns, twice",
+        1,
+        3,
+        &[
+            "lock0 w0=1 unlock0 lock0 r1 unlock0",
+            "lock0 w1=2 unlock0 lock0 r2 unlock0",
+            "lock0 w2=3 unlock0 lock0 r0 unlock0",
+        ],
+    ),
+    (
+        "two blocks under two locks",
+        2,
+        2,
+        &[
+            "lock0 w0=1 unlock0 lock1 r2 unlock1",
+            "lock1 w2=2 unlock1 lock0 r0 unlock0",
+            "lock0 w1=3 unlock0 lock1 w3=1 unlock1",
+        ],
+    ),
+    (
+        "lock, then barrier",
+        2,
+        2,
+        &["lock0 w0=1 unlock0 barrier r2", "lock0 w2=2 unlock0 barrier r0", "lock0 r0 unlock0 barrier r2"],
+    ),
+    ("two barriers", 2, 2, &["w0=1 barrier r2 barrier", "w2=2 barrier barrier", "barrier r0 barrier"]),
+    ("three writers, one barrier", 3, 1, &["w0=1 barrier r1 r2", "w1=2 barrier r2 r0", "w2=3 barrier r0 r1"]),
+    ("overflow", 3, 1, &["lock0 w0=1 w2=1 unlock0", "lock0 w1=2 w0=2 unlock0", "lock0 r0 r1 r2 unlock0"]),
+    ("flag, then barrier", 2, 1, &["w0=1 set1=1 barrier", "wait1=1 r0 barrier", "barrier r0"]),
+    (
+        "flag beside locks",
+        2,
+        2,
+        &["lock0 w0=1 unlock0 set2=1", "wait2=1 lock0 r0 unlock0", "lock0 w1=1 unlock0"],
+    ),
+];
+
 fn program((_, blocks, bytes, threads): &Shape) -> Program {
     Program::parse(threads.len(), *blocks, *bytes, threads).notices(2)
 }
@@ -122,6 +162,18 @@ fn shapes_of_three_processes() {
     }
     let shape = &TRIPLES[1];
     all("by dissemination", program(shape).dissemination());
+}
+
+#[test]
+fn long_shapes_of_three_processes() {
+    for shape in LONG_TRIPLES {
+        all(shape.0, program(shape));
+    }
+}
+
+#[test]
+fn two_wait_for_one_flag() {
+    all("flag with two waiters", program(&("", 2, 2, &["w0=1 set2=1", "wait2=1 r0", "wait2=1 r0"])));
 }
 
 /// Blocks of different sizes between each other: a list that overflows, and accesses that go from one size to the next.
@@ -176,7 +228,7 @@ const SMALL: &[&str] =
 #[test]
 fn what_is_forgotten_makes_no_difference() {
     let runs = if cfg!(debug_assertions) { 20 } else { 1000 };
-    for shape in PAIRS.iter().chain(LONG_PAIRS).chain(TRIPLES) {
+    for shape in PAIRS.iter().chain(LONG_PAIRS).chain(TRIPLES).chain(LONG_TRIPLES) {
         let check = Memories::Checked(Script::default());
         let program = Rc::new(program(shape).short().closing_in_order());
         if let Err(failure) = orders::search_with(&program, runs, &check) {
@@ -206,10 +258,8 @@ fn shapes_with_store_buffers() {
 #[test]
 fn long_shapes() {
     let delays = if cfg!(debug_assertions) { 1 } else { 2 };
-    let shapes: &[Shape] = &[
-        ("two writers, one reader", 1, 3, &["w0=1 barrier", "w1=2 barrier", "r2 barrier r0 r1"]),
-        ("flag with flush", 2, 2, &["w0=1 set2=1", "wait2=1 r0", "wait2=1 r0"]),
-    ];
+    let shapes: &[Shape] =
+        &[("two writers, one reader", 1, 3, &["w0=1 barrier", "w1=2 barrier", "r2 barrier r0 r1"])];
     for shape in shapes {
         delayed(shape.0, program(shape).short(), delays);
     }

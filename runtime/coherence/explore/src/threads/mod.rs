@@ -9,6 +9,7 @@ use dsm_abi::state as abi;
 use dsm_coherence::{Coherence, Extent, Fabric, Rank};
 
 use crate::fabric::ModelFabric;
+use crate::hash::Digest;
 use crate::program::{Closing, Op, Program};
 use crate::world::{Shared, Thing, Wait, World, pause};
 
@@ -94,7 +95,7 @@ impl ThreadCode {
 
     fn begin(&self, number: usize, what: &dyn Display) {
         let mut w = self.world.borrow_mut();
-        w.begins(number as u64 + 1, || self.protocol.digest());
+        w.begins(number as u64 + 1, || self.protocol.digest::<Digest>());
         w.note(|| format!("---- {what}"));
     }
 
@@ -103,7 +104,7 @@ impl ThreadCode {
     fn forget(&self, place: u64) {
         let mut w = self.world.borrow_mut();
         // Not yet visible stores are memory: part of the state by themselves.
-        w.comes_to(place, || self.protocol.digest());
+        w.comes_to(place, || self.protocol.digest::<Digest>());
     }
 
     fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {

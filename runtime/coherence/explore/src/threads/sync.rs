@@ -1,6 +1,6 @@
 //! The runtime's synchronisation around the protocol: locks, flags and meetings.
 
-use dsm_coherence::{Rank, Told};
+use dsm_coherence::{Fault, Rank, Told};
 
 use super::{ThreadCode, fail_if, load};
 use crate::hash::mix;
@@ -85,7 +85,7 @@ impl ThreadCode {
             w.visible = true;
             w.access(Thing::Lock(lock), true, 0);
             let (last, clocks) = w.sync.take_lock(lock);
-            w.observe(last.map_or(0, |(process, told)| process as u64 + 1 ^ told.0.into_iter().fold(0, mix)));
+            w.observe(last.map_or(0, |(process, told)| told.0.into_iter().fold(1 + process as u64, mix)));
             (last, clocks)
         };
         if let Some((last, state)) = last {
@@ -103,7 +103,9 @@ impl ThreadCode {
         let hand_over = |told| {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
-            w.take_mutex();
+            if self.program.fault != Some(Fault::ToldUnlocked) {
+                w.take_mutex();
+            }
             w.sync.hand_over(lock, (self.process(), told), &w.oracle.clocks(self.thread));
             let loc = w.layout.hand_over();
             w.own_write(loc, lock as u64);

@@ -30,12 +30,12 @@ pub fn actor(choice: Choice) -> Choice {
 #[derive(Debug)]
 struct Numbers<T> {
     all: Vec<T>,
-    known: HashMap<T, u32>,
+    known: HashMap<T, u32, BuildHasherDefault<Digest>>,
 }
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
-        Numbers { all: Vec::new(), known: HashMap::new() }
+        Numbers { all: Vec::new(), known: HashMap::default() }
     }
 }
 
@@ -65,7 +65,9 @@ pub struct State {
 pub struct Past {
     deeds: Numbers<Deed>,
     futures: Numbers<Steps>,
-    states: HashMap<u64, (Box<[Choice]>, u32), BuildHasherDefault<Digest>>,
+    sleepers: Numbers<Box<[Choice]>>,
+    /// By digest, what slept there and what was done from there on: 24 bytes each with what the table needs.
+    states: HashMap<u64, (u32, u32), BuildHasherDefault<Digest>>,
 }
 
 impl Past {
@@ -86,13 +88,14 @@ impl Past {
 
     /// All that can follow a state was tried, but what slept; `future`: the numbers of all deeds.
     pub fn leave(&mut self, state: State, future: &Steps) {
-        let future = self.futures.of(future);
-        self.states.insert(state.digest, (state.asleep, future));
+        let past = (self.sleepers.of(&state.asleep), self.futures.of(future));
+        self.states.insert(state.digest, past);
     }
 
     /// What was done from a state on if no more slept there than now; else, `asleep` becomes what slept both then and now.
     pub fn future(&self, digest: u64, asleep: &mut Vec<Choice>) -> Option<Steps> {
         let (then, future) = self.states.get(&digest)?;
+        let then = &self.sleepers.all[*then as usize];
         if then.iter().all(|choice| asleep.contains(choice)) {
             return Some(self.futures.all[*future as usize].clone());
         }
