@@ -13,7 +13,7 @@ use dsm_abi::job::FIRST_FREE_WORD;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
-use crate::{config, counted, cxx, fortran, guard, memory, omp, process, stats, stdio, sync};
+use crate::{config, counted, cxx, fortran, guard, heap, memory, omp, process, stats, stdio, sync};
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
@@ -103,6 +103,7 @@ extern "C" fn at_exit() {
     }
     JobPage::get().finish();
     sync::end_job();
+    heap::report_rules();
     if let Some(line) = counted::line() {
         // SAFETY: a null stream means all of them.
         unsafe { libc::fflush(std::ptr::null_mut()) };

@@ -118,6 +118,17 @@ fn what_cannot_be_is_said_once() {
 }
 
 #[test]
+fn rules_about_places_that_allocate_nothing_are_named_at_the_end() {
+    let Some(built) = build("regions", 64) else { return };
+    let (_file, path) = rules("size <1 64\nalloc regions.c:1 256\n");
+    let outcome = run(&built, 64, Shape::new(2, 1), &[("DSM_BLOCK_FILE", &path)]);
+    let expected = format!(
+        "dsm: warning: {path}:2: alloc regions.c:1: no allocation was made there that no earlier rule fits; the rule had no effect\n"
+    );
+    assert_eq!((outcome.status, outcome.errors()), (Some(0), expected));
+}
+
+#[test]
 fn sizes_can_change_while_the_program_runs() {
     let Some(built) = build("change", 64) else { return };
     for shape in [Shape::new(2, 1), Shape::new(3, 1), Shape::new(2, 2), Shape::new(1, 2)] {

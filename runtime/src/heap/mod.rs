@@ -8,12 +8,13 @@ mod foreign;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::image::{self, Place};
 use crate::memory::rules::Rules;
+use crate::sync::layout;
 use crate::{memory, race, sync};
 use arena::Arena;
 
@@ -66,17 +67,45 @@ pub fn allocate(size: usize, align: usize) -> Option<(usize, bool)> {
     allocate_at(size, align, 0)
 }
 
+/// Where the calls are that asked for allocations, by return address.
+static PLACES: Mutex<Option<HashMap<usize, Place>>> = Mutex::new(None);
+
 fn chosen_part(rules: &Rules, size: usize, site: usize) -> &'static Part {
-    static PLACES: Mutex<Option<HashMap<usize, Place>>> = Mutex::new(None);
     let is_at = |file: &str, line| {
         let mut places = PLACES.lock();
         places.get_or_insert_default().entry(site).or_insert_with(|| image::call_site(site)).is(file, line)
     };
-    let index = rules.for_allocation(size, is_at).and_then(|bytes| {
+    let index = rules.for_allocation(size, is_at).and_then(|rule| {
+        note_followed(rule);
         let blocks = memory::get().geometry().heap_blocks();
-        blocks.iter().position(|b| *b == bytes)
+        blocks.iter().position(|b| *b == rules.allocations[rule].bytes)
     });
     &parts()[index.map_or(0, |index| index + 1)]
+}
+
+fn followed() -> &'static AtomicU64 {
+    sync::control_area_word(0, layout::RULES_FOLLOWED)
+}
+
+fn note_followed(rule: usize) {
+    static NOTED: AtomicU64 = AtomicU64::new(0);
+    let bit = 1_u64.checked_shl(rule as u32).unwrap_or(0);
+    if bit & !NOTED.load(Ordering::Relaxed) != 0 {
+        followed().fetch_or(bit, Ordering::Relaxed);
+        NOTED.fetch_or(bit, Ordering::Relaxed);
+    }
+}
+
+/// At the end of the job: warns of rules about places where no process allocated.
+pub fn report_rules() {
+    let rules = memory::get().rules();
+    if !rules.asks_for_sites() {
+        return;
+    }
+    let known = PLACES.lock().as_ref().is_none_or(|places| places.values().any(Place::has_line));
+    for sentence in rules.not_followed(followed().load(Ordering::Relaxed), known) {
+        eprintln!("dsm: warning: {sentence}");
+    }
 }
 
 fn report_exhaustion(size: usize, room: usize) {

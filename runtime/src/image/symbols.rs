@@ -186,6 +186,11 @@ impl std::fmt::Display for Place {
 }
 
 impl Place {
+    /// Whether debug information tells the line.
+    pub fn has_line(&self) -> bool {
+        self.line.is_some()
+    }
+
     /// Whether the place is in line `line` of a file that is called `file` or whose path ends so.
     pub fn is(&self, file: &str, line: u32) -> bool {
         self.line.as_ref().is_some_and(|(path, at)| *at == line && Path::new(path).ends_with(file))

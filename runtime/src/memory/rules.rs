@@ -7,7 +7,7 @@
 //! size >=1M 65536            allocations of at least so many bytes
 //! size <4K 64                allocations of fewer bytes
 //! ```
-//! Of the rules for allocations, the first that fits counts. Nothing here knows addresses.
+//! Of the rules for allocations, the first that fits counts; a variable has one rule. Nothing here knows addresses.
 
 use std::ops::Range;
 
@@ -30,6 +30,17 @@ pub enum Fits {
     Size(Range<usize>),
 }
 
+/// A rule for allocations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// What an allocation must be like.
+    pub fits: Fits,
+    /// Bytes of a block.
+    pub bytes: usize,
+    /// Line of the file.
+    pub line: usize,
+}
+
 /// All rules of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -37,8 +48,8 @@ pub struct Rules {
     pub path: String,
     /// Name, bytes of a block, line of the file.
     pub symbols: Vec<(String, usize, usize)>,
-    /// Condition and bytes of a block, in the order of the file.
-    pub allocations: Vec<(Fits, usize)>,
+    /// In the order of the file.
+    pub allocations: Vec<Allocation>,
 }
 
 impl Rules {
@@ -84,8 +95,15 @@ impl Rules {
         };
         let bytes = block(bytes, line_bytes)?;
         match fits {
-            None => self.symbols.push((what.into(), bytes, number)),
-            Some(fits) => self.allocations.push((fits, bytes)),
+            Some(fits) => self.allocations.push(Allocation { fits, bytes, line: number }),
+            None => {
+                if let Some((.., before)) = self.symbols.iter().find(|(name, ..)| name == what) {
+                    return Err(format!(
+                        "symbol {what} has a rule in line {before} already; remove one of them"
+                    ));
+                }
+                self.symbols.push((what.into(), bytes, number));
+            }
         }
         Ok(())
     }
@@ -93,7 +111,7 @@ impl Rules {
     /// The block sizes that allocations can have, other than `general`, in increasing order.
     pub fn heap_blocks(&self, general: usize) -> Vec<usize> {
         let mut all: Vec<usize> =
-            self.allocations.iter().map(|(_, bytes)| *bytes).filter(|b| *b != general).collect();
+            self.allocations.iter().map(|rule| rule.bytes).filter(|b| *b != general).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -101,16 +119,31 @@ impl Rules {
 
     /// Whether a rule asks where an allocation is made.
     pub fn asks_for_sites(&self) -> bool {
-        self.allocations.iter().any(|(fits, _)| matches!(fits, Fits::Site { .. }))
+        self.allocations.iter().any(|rule| matches!(rule.fits, Fits::Site { .. }))
     }
 
-    /// Bytes of a block of an allocation of `size` bytes; `site` finds out whether it was made there. `None`: no rule fits.
+    /// Number of the rule for an allocation of `size` bytes; `site` finds out whether it was made there. `None`: no rule fits.
     pub fn for_allocation(&self, size: usize, site: impl Fn(&str, u32) -> bool) -> Option<usize> {
-        let fits = |fits: &Fits| match fits {
+        self.allocations.iter().position(|rule| match &rule.fits {
             Fits::Site { file, line } => site(file, *line),
             Fits::Size(range) => range.contains(&size),
+        })
+    }
+
+    /// A sentence for each rule about a place that no allocation followed. Bit `i` of `followed` is that of rule `i`; later ones are
+    /// not known. `lines`: whether any allocation's line was found.
+    pub fn not_followed(&self, followed: u64, lines: bool) -> Vec<String> {
+        let rules = self.allocations.iter().take(64).enumerate().filter(|(i, _)| followed >> i & 1 == 0);
+        let sentence = |rule: &Allocation| {
+            let Fits::Site { file, line } = &rule.fits else { return None };
+            let why = if lines {
+                "no allocation was made there that no earlier rule fits"
+            } else {
+                "no allocation's line is known; compile with -g"
+            };
+            Some(format!("{}:{}: alloc {file}:{line}: {why}; the rule had no effect", self.path, rule.line))
         };
-        self.allocations.iter().find(|(f, _)| fits(f)).map(|(_, bytes)| *bytes)
+        rules.filter_map(|(_, rule)| sentence(rule)).collect()
     }
 }
 
@@ -167,8 +200,18 @@ mod tests {
             (100, false, Some(512)),
             (8192, false, None),
         ] {
-            assert_eq!(rules.for_allocation(size, |f, l| site && here(f, l)), expected);
+            let rule = rules.for_allocation(size, |f, l| site && here(f, l));
+            assert_eq!(rule.map(|rule| rules.allocations[rule].bytes), expected);
         }
+    }
+
+    #[test]
+    fn rules_about_places_without_allocations_are_named() {
+        let rules = parse("size <64 256\nalloc a.c:1 256\nalloc b.c:2 512\n").unwrap();
+        assert!(rules.not_followed(0b110, true).is_empty());
+        let [sentence] = &rules.not_followed(0b010, true)[..] else { panic!("one rule is left") };
+        assert!(sentence.starts_with("blocks:3: alloc b.c:2: no allocation was made there"), "{sentence}");
+        assert!(rules.not_followed(0, false)[0].contains("compile with -g"));
     }
 
     #[test]
@@ -183,6 +226,7 @@ mod tests {
             ("alloc cg.c:0 256", "no place"),
             ("size 1M 256", "\"1M\" is no range of sizes; write >=SIZE or <SIZE"),
             ("size <0 256", "no range"),
+            ("symbol u 256\nsymbol v 256\nsymbol u 512", "blocks:3: symbol u has a rule in line 1 already"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -81,7 +81,10 @@ pub const KEYS: usize = KEYS_MADE + 64;
 /// Number of keys.
 pub const KEY_SLOTS: usize = 1024;
 
-const _: () = assert!(KEYS + 8 * KEY_SLOTS <= TASK_SLOTS);
+/// Rules for allocations that some allocation followed: bits, in process 0.
+pub const RULES_FOLLOWED: usize = KEYS + 8 * KEY_SLOTS;
+
+const _: () = assert!(RULES_FOLLOWED + 8 <= TASK_SLOTS);
 const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);
