@@ -330,7 +330,7 @@ pub trait Fabric {
     fn own_records(&self, extent: Extent, into: &mut [Record]);
     /// Writes own leases and versions, not links, that no peer changes at this time.
     fn set_own_stamps(&self, extent: Extent, stamps: &[Record]);
-    /// Writes one link for all blocks of an extent; no peer changes them at this time.
+    /// Writes one link for all blocks of an extent. Peers may exchange one link for another at the same time, see [`Fabric::cas`]: what is written here stays.
     fn set_own_links(&self, extent: Extent, link: u64);
     /// Sets bits in an own word that no peer changes; returns the old value.
     fn or_own(&self, word: Word, bits: u64) -> u64;

@@ -129,6 +129,12 @@ faults! {
     LoneRead,
     /// A reader takes what the writer of a notice has, though the home was taken from there: it may be stored back in no version.
     ReadFormerHome,
+    /// Links of others are shortened without the lock of their records.
+    ShortenUnlocked,
+    /// Links of others are shortened without another look whether the home is still there.
+    ShortenBlindly,
+    /// Who looks for a home without the chunk's lock changes its own link.
+    OwnLinkUnlocked,
     /// Of several notices of the same blocks an acquirer takes in the oldest.
     KeepOldest,
     /// An acquirer takes the others for known before it has listed the newest.

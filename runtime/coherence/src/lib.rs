@@ -1,10 +1,11 @@
 //! The coherence protocol: home-based, multiple-writer, eager release, with logical timestamps and write notices.
 //!
-//! The crate owns the protocol and nothing else: no clock, thread, randomness, memory or input and output of its own. It is written as async
-//! functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
+//! The crate owns the protocol and nothing else: no clock, randomness, input or output, and no thread that it starts. What peers see is in the fabric's memory; its own
+//! is the signature, lists of leases, counters, and room that each thread keeps for its next operation (two `thread_local!`s, in `stats` and `records`, which decide
+//! nothing). It is written as async functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `told` (the last of them), `miss` (making blocks readable and writable), `early` (with their homes), `lone` (single blocks, shorter), `near` (their words), `steps` (what `lone` is made of), `overwrite` (without their
+//! notices), `told` (the last of them), `miss` (making blocks readable and writable), `find` (where their homes are), `early` (with their homes), `lone` (single blocks, shorter), `near` (their words), `steps` (what `lone` is made of), `overwrite` (without their
 //! contents), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating what notices name), `expire` (and what bounds cover), `twins`
 //! (giving their memory back).
 //!
@@ -28,6 +29,7 @@ mod early;
 mod expire;
 pub mod fabric;
 pub mod fault;
+mod find;
 pub mod link;
 mod lone;
 mod marks;

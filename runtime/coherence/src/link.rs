@@ -9,7 +9,7 @@
 //! `pending` on a link means that the taker has not finished reading the contents and leaving a twin behind.
 //!
 //! Who may change a word: `Home` and `Wait` are changed under the lock of the chunk's records only, by the process or a peer; a pending link by the
-//! taker alone; any other link by the process alone, with the chunk locked.
+//! taker alone; any other link by the process, with the chunk locked, and by peers that exchange it for a shorter one, with the records locked (`find`).
 
 use crate::types::Rank;
 

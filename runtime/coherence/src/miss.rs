@@ -314,24 +314,6 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Follows the links to the home.
-    pub(crate) async fn find_home(&self, block: Block) -> Result<Rank, Blocked> {
-        let mut at = self.me();
-        let moment = self.fabric.moment();
-        loop {
-            self.fabric.forget(moment, || at);
-            let (seen, link) = self.load_link(at, block).await;
-            match link {
-                Link::Home => return Ok(at),
-                Link::Wait => return Err(Blocked { at, word: Word::Link(block), seen }),
-                Link::Link { to, .. } => {
-                    self.stats.link_hops.add(u64::from(at != self.me()));
-                    at = to;
-                }
-            }
-        }
-    }
-
     /// A block with own unpublished bytes: brings in what changed at the home.
     async fn merge_from_home(&self, block: Block, Scratch { own, peer, .. }: &mut Scratch) -> Outcome {
         let fabric = &self.fabric;

@@ -375,7 +375,7 @@ impl<F: Fabric> Coherence<F> {
         let moment = fabric.moment();
         loop {
             fabric.forget(moment, || ());
-            let home = match self.find_home(block).await {
+            let home = match self.follow_links(block, false).await {
                 Ok(home) => home,
                 Err(blocked) => {
                     fabric.wait_change(blocked.at, blocked.word, blocked.seen).await;

@@ -103,6 +103,8 @@ counters! {
     acquires,
     /// Links followed while looking for homes.
     link_hops,
+    /// Links of others that were made to lead to the home at once.
+    links_shortened,
     /// Times a process had to queue for a block's lock.
     lock_waits,
     /// Bytes moved between processes.

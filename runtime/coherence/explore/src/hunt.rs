@@ -56,6 +56,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::AlwaysExclusive => Some(store_during_release()),
         Fault::HeldAfterWait => Some(release_that_waited()),
         Fault::ToldUnlocked => Some(list_under_way()),
+        Fault::OwnLinkUnlocked => Some(look_beside_move()),
+        Fault::ShortenUnlocked | Fault::ShortenBlindly => Some(home_returns_during_walk()),
         _ => None,
     }
 }
@@ -189,4 +191,16 @@ pub fn list_under_way() -> Program {
     let hand_overs = "lock0 unlock0 ".repeat(4);
     let reader = format!("r1 r5 r9 {hand_overs} lock1 r0 r4 r8 unlock1");
     Program::parse(3, 5, 2, &[acquirer, &hand_overs, "lock1 w0=1 w4=2 w8=3 unlock1", "", &reader, ""])
+}
+
+/// A home goes round three processes; while a fourth follows it, it comes back to where it began, and goes on in the same direction.
+pub fn home_returns_during_walk() -> Program {
+    let (first, second) = ("barrier barrier w0=1 lock0 unlock0", "w1=1 barrier barrier w1=2 lock1 unlock1");
+    Program::parse(4, 1, 4, &[first, second, "barrier w2=1 barrier", "barrier barrier r3"])
+}
+
+/// One thread of a process looks at an atomic variable, along links, while another one moves its home here.
+pub fn look_beside_move() -> Program {
+    let (add, look) = ("a0 a0", "look0 look0");
+    Program::parse(3, 1, 4, &[add, "", add, look, add, look])
 }
