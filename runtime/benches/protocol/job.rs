@@ -2,6 +2,7 @@
 
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use dsm_abi::job::{JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
 use dsm_comm::segment::MemoryFile;
@@ -34,7 +35,7 @@ pub fn start(row: &str, processes: u32, block: usize) {
     let segments: Vec<MemoryFile> =
         (0..processes).map(|_| MemoryFile::create("dsm-seg").expect("a memory file")).collect();
     let files: Vec<String> = segments.iter().map(|f| inherit(f).to_string()).collect();
-    let children: Vec<Child> = (0..processes)
+    let mut children: Vec<Child> = (0..processes)
         .map(|rank| {
             let job = format!("{JOB_VERSION}:{rank}:{processes}:1:{}:{}", inherit(&page), files.join(","));
             Command::new(std::env::current_exe().expect("own path"))
@@ -45,7 +46,21 @@ pub fn start(row: &str, processes: u32, block: usize) {
                 .expect("a copy of this program starts")
         })
         .collect();
-    for mut child in children {
-        assert!(child.wait().expect("a child").success(), "a process of row {row} failed");
+    while !children.is_empty() {
+        std::thread::sleep(Duration::from_millis(20));
+        let mut failed = false;
+        children.retain_mut(|child| {
+            let ended = child.try_wait().expect("a child");
+            failed |= ended.is_some_and(|status| !status.success());
+            ended.is_none()
+        });
+        if failed {
+            // The others may be waiting for it.
+            for child in &mut children {
+                _ = child.kill();
+                _ = child.wait();
+            }
+            panic!("a process of row {row} failed");
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Comparing and merging memory that other threads may be writing.
 //!
-//! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; only where a group
-//! differs does anything go byte by byte.
+//! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; where a group differs,
+//! word by word, and where a word differs in part, what is written to live memory goes byte by byte.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Bytes that are compared at once. Lengths are multiples of it.
 pub const GROUP: usize = 64;
@@ -17,7 +19,7 @@ pub unsafe fn equal(a: *const u8, b: *const u8, len: usize) -> bool {
     (0..len).step_by(GROUP).all(|at| unsafe { group::equal(a.add(at), b.add(at)) })
 }
 
-/// Writes the bytes in which `incoming` differs from `twin` to `own`, one by one, and makes `incoming` the twin.
+/// Writes the bytes in which `incoming` differs from `twin` to `own`, and no others, and makes `incoming` the twin.
 ///
 /// # Safety
 /// `own` and `twin` are readable and writable for as many bytes as `incoming` has, a multiple of [`GROUP`], and aligned to 16 bytes. Other
@@ -35,18 +37,51 @@ pub unsafe fn merge(own: *mut u8, twin: *mut u8, incoming: &[u8]) {
     }
 }
 
+const WORD: usize = 8;
+
 /// # Safety
 /// As for [`merge`], for one group.
-#[cold]
+#[inline]
 unsafe fn merge_group(own: *mut u8, twin: *mut u8, new: &[u8]) {
-    for (i, new) in new.iter().enumerate() {
-        // SAFETY: inside the group. A byte wide: its neighbours may be being stored to right now.
+    for (i, new) in new.as_chunks::<WORD>().0.iter().enumerate() {
+        // SAFETY: inside the group, and aligned.
         unsafe {
-            if *new != twin.add(i).read() {
-                std::sync::atomic::AtomicU8::from_ptr(own.add(i))
-                    .store(*new, std::sync::atomic::Ordering::Relaxed);
-                twin.add(i).write(*new);
+            let (own, twin) = (own.add(i * WORD), twin.add(i * WORD).cast::<u64>());
+            let new = u64::from_ne_bytes(*new);
+            let change = new ^ twin.read();
+            if change != 0 {
+                twin.write(new);
+                merge_word(own, new, change);
             }
+        }
+    }
+}
+
+/// Writes the bytes of `new` where `change` is not 0: the word at once if these are all of its bytes, else one by one, as the others may be being
+/// stored to right now.
+///
+/// # Safety
+/// `own` is writable for a word, and aligned to it. Other threads may write there.
+#[inline]
+unsafe fn merge_word(own: *mut u8, new: u64, change: u64) {
+    const ONES: u64 = u64::MAX / 0xff;
+    // The lowest byte that is 0, if any, leaves its highest bit here.
+    let unchanged = change.wrapping_sub(ONES) & !change & (ONES << 7);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if unchanged == 0 {
+            AtomicU64::from_ptr(own.cast()).store(new, Ordering::Relaxed);
+            return;
+        }
+        // From the byte at the lowest address on.
+        let (mut new, mut change, mut own) = (new.to_le(), change.to_le(), own);
+        while change != 0 {
+            let skipped = change.trailing_zeros() / 8;
+            new >>= 8 * skipped;
+            change >>= 8 * skipped;
+            own = own.add(skipped as usize);
+            AtomicU8::from_ptr(own).store(new as u8, Ordering::Relaxed);
+            change &= !0xff;
         }
     }
 }
@@ -110,6 +145,23 @@ mod tests {
             assert_eq!(*byte, if incoming[at] == 9 { 9 } else { 1 }, "byte {at}");
         }
         assert_eq!(twin.0, incoming);
+    }
+
+    #[test]
+    fn any_part_of_a_word_is_written_alone() {
+        for changed in 0..=u8::MAX {
+            let mut own = Aligned([1; 192]);
+            let mut twin = Aligned([2; 192]);
+            let mut incoming = [2; 192];
+            let part = |at: usize| (64..128).contains(&at) && changed >> (at % 8) & 1 == 1;
+            (0..192).filter(|at| part(*at)).for_each(|at| incoming[at] = at as u8);
+            // SAFETY: all three have 192 bytes.
+            unsafe { merge(own.0.as_mut_ptr(), twin.0.as_mut_ptr(), &incoming) };
+            for (at, byte) in own.0.iter().enumerate() {
+                assert_eq!(*byte, if part(at) { at as u8 } else { 1 }, "byte {at}, bytes {changed:#b}");
+            }
+            assert_eq!(twin.0, incoming);
+        }
     }
 
     #[test]

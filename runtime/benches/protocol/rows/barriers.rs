@@ -1,0 +1,87 @@
+//! Barriers, empty and with data behind them.
+
+use std::hint::black_box;
+
+use dsm_rt::{check, sync};
+
+use super::{MIB, ROUNDS, SHORT_ROUNDS, heap, ping_pong, publish, report, report_published};
+use crate::{barrier, fill, load, median, store, time};
+
+pub fn empty() {
+    const COUNT: usize = 200;
+    let samples =
+        (0..SHORT_ROUNDS).map(|_| time(|| (0..COUNT).for_each(|_| barrier())) / COUNT as f64).collect();
+    let ns = median(samples);
+    report("barrier", ns, ping_pong(), "<= 3 (flag ping-pong)");
+}
+
+/// Release and barrier while each process holds private data that it has written: intervals with one store each, after all of it was written once.
+pub fn private_data() {
+    const INTERVALS: usize = 1001;
+    let sample = |bytes: usize| {
+        fill(heap(sync::rank()), bytes, 1);
+        barrier();
+        let intervals = (0..INTERVALS).map(|i| {
+            // Over all of it, a page and a line further each time.
+            store(heap(sync::rank()) + (i * (4096 + 64) * 61) % bytes, i as u64);
+            time(barrier)
+        });
+        median(intervals.collect())
+    };
+    let (small, large) = (sample(MIB), sample(256 * MIB));
+    report("private-data", large, small, "<= 2 (256 MB against 1 MB)");
+}
+
+/// The first release and barrier after all of the private data was written: caches hold nothing else, and processes come apart by as much
+/// as one of them needs longer for 256 MB.
+pub fn private_sweep() {
+    let sample = |bytes: usize| {
+        let sweeps = (0..ROUNDS as u64).map(|round| {
+            fill(heap(sync::rank()), bytes, round);
+            barrier();
+            time(barrier)
+        });
+        median(sweeps.collect())
+    };
+    let (small, large) = (sample(MIB), sample(256 * MIB));
+    report("private-sweep", large, small, "report (256 MB against 1 MB)");
+}
+
+/// A barrier that brings a bound while the process holds copies, most of which it leaves valid: process 0 publishes more single blocks in each interval
+/// than its list has room for.
+pub fn bound() {
+    const SINGLE: usize = 1200;
+    const INTERVALS: u64 = 61;
+    let (has_read, has_published) = (4096, 4160);
+    let meet = |flag: usize, interval: u64| {
+        while sync::control_load(flag) != interval {
+            std::hint::spin_loop();
+        }
+    };
+    let sample = |bytes: usize, from: u64| {
+        let (blocks, copies) = (heap(0), heap(0) + MIB);
+        let mut samples = Vec::new();
+        for interval in from..from + INTERVALS {
+            if sync::rank() == 1 {
+                (0..SINGLE).for_each(|i| _ = black_box(load(blocks + i * 128)));
+                check::readable(copies, bytes);
+                sync::control_store(has_read, interval);
+                meet(has_published, interval);
+            } else {
+                // No meeting, which would take the marks of what was read before the stores.
+                meet(has_read, interval);
+                (0..SINGLE).for_each(|i| store(blocks + i * 128, interval));
+                sync::release();
+                sync::control_store(has_published, interval);
+            }
+            samples.push(time(barrier));
+        }
+        median(samples)
+    };
+    let (small, large) = (sample(MIB, 1), sample(64 * MIB, 1 + INTERVALS));
+    if sync::rank() == 1 {
+        publish(large, small);
+    }
+    barrier();
+    report_published("bound", "<= 2 (64 MB of copies against 1 MB)");
+}

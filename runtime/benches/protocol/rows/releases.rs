@@ -1,0 +1,123 @@
+//! Releases, and misses before stores.
+
+use dsm_rt::{check, memory, sync};
+
+use super::{MIB, ROUNDS, heap, peer_copy, report};
+use crate::{barrier, fill, load, median, time};
+
+const BYTES: usize = 64 * MIB;
+
+/// What the protocol costs a process that stores to all of a range: the miss before the stores, by `check`, which may take the homes, and the release.
+fn write_and_release(address: usize, bytes: usize, value: u64, check: fn(usize, usize)) -> f64 {
+    let miss = time(|| check(address, bytes));
+    fill(address, bytes, value);
+    miss + time(sync::release)
+}
+
+/// Processes take turns in writing 64 MB, so the writer is never the home.
+fn elsewhere_samples(check: fn(usize, usize)) -> Vec<f64> {
+    let mut samples = Vec::new();
+    for round in 0..2 * ROUNDS as u64 {
+        let mine = round % 2 == u64::from(sync::rank());
+        if mine {
+            samples.push(write_and_release(heap(0), BYTES, round + 1, check));
+        }
+        barrier();
+    }
+    samples
+}
+
+pub fn elsewhere() {
+    let ns = median(elsewhere_samples(check::writable));
+    let reference = if sync::rank() == 0 { peer_copy(heap(0), BYTES) } else { 0.0 };
+    report("release-elsewhere", ns, reference, "<= 4 (copy of 64 MB)");
+}
+
+/// Both processes store to half of every block in each interval, first the home, in place, then the other, with twins. Then the other releases: it compares
+/// all of it, reads what the home has, leaves that behind as the home's twins, merges, and becomes the home. The release of the old home compares
+/// and finds that all it stored is in what was read. They take turns, so that none waits for the other's use of the memory.
+pub fn merged() {
+    const HALF: usize = 32;
+    const BLOCKS: u64 = (BYTES / (2 * HALF)) as u64;
+    /// Rounds until both know that both store to these blocks.
+    const FIRST: u64 = 2;
+    let (me, turn) = (u64::from(sync::rank()), 6144);
+    let in_turn = |number: u64, body: &mut dyn FnMut()| {
+        while sync::control_load(turn) != number {
+            std::hint::spin_loop();
+        }
+        body();
+        sync::control_store(turn, number + 1);
+    };
+    let merged_blocks = || {
+        let shared = memory::shared().expect("several processes");
+        let values = shared.coherence.stats().values();
+        values.iter().find(|(name, _)| *name == "blocks_merged").expect("a counter").1
+    };
+    let [mut misses, mut releases, mut compared] = [const { Vec::new() }; 3];
+    for round in 0..FIRST + 2 * ROUNDS as u64 {
+        // Process 0 has the home first, and then who merged last.
+        let home = round % 2;
+        let (mut miss, mut release) = (0.0, 0.0);
+        in_turn(4 * round + (me ^ home), &mut || {
+            miss = time(|| check::writable(heap(0), BYTES));
+            for block in (heap(0) + HALF * me as usize..heap(0) + BYTES).step_by(2 * HALF) {
+                for at in (block..block + HALF).step_by(8) {
+                    // SAFETY: in the shared heap, aligned; the other process stores to the other halves.
+                    unsafe { (at as *mut u64).write(round + 1) }
+                }
+            }
+        });
+        let before = merged_blocks();
+        in_turn(4 * round + 3 - (me ^ home), &mut || release = time(sync::release));
+        if round >= FIRST {
+            let merges = if me == home { 0 } else { BLOCKS };
+            assert_eq!(merged_blocks() - before, merges, "blocks merged by process {me} in round {round}");
+            if me == home {
+                compared.push(release);
+            } else {
+                releases.push(release);
+                misses.push(miss);
+            }
+        }
+        barrier();
+        for at in (heap(0)..heap(0) + BYTES).step_by(HALF * 2049) {
+            assert_eq!(load(at), round + 1);
+        }
+        barrier();
+    }
+    if me == 0 {
+        let reference = peer_copy(heap(0), BYTES);
+        report("release-merged", median(releases), reference, "<= 4 (copy of 64 MB)");
+        report("release-compared", median(compared), reference, "report (copy of 64 MB)");
+        report("miss-merged", median(misses), reference, "report (copy of 64 MB)");
+    }
+}
+
+/// As [`elsewhere`], when the check knows that all of it is overwritten.
+pub fn overwrite() {
+    let fetched = median(elsewhere_samples(check::writable));
+    let ns = median(elsewhere_samples(check::overwritten));
+    barrier();
+    assert_eq!(load(heap(0) + 32 * MIB), 2 * ROUNDS as u64);
+    let block = memory::get().geometry().block_bytes(memory::get().geometry().block(heap(0)));
+    report(&format!("overwrite-{block}"), ns, fetched, "report (the same, fetched)");
+}
+
+pub fn at_home() {
+    let elsewhere = median(elsewhere_samples(check::writable));
+    let mut samples = Vec::new();
+    for round in 0..ROUNDS as u64 {
+        if sync::rank() == 0 {
+            samples.push(write_and_release(heap(0) + 2 * BYTES, BYTES, round, check::writable));
+        }
+        barrier();
+        if sync::rank() == 1 {
+            check::readable(heap(0) + 2 * BYTES, BYTES);
+        }
+        barrier();
+    }
+    if sync::rank() == 0 {
+        report("release-at-home", median(samples), elsewhere, "<= 0.2 (release-elsewhere)");
+    }
+}
