@@ -1,9 +1,7 @@
 //! Waiting by polling: spin, then give the core away, then, or as soon as others keep it, sleep for a little.
 
-use std::time::Duration;
-
 use crate::primitive::{sleep, spin_loop};
-use crate::yielding::yield_turn;
+use crate::yielding::{NAP, yield_turn};
 
 /// State of one wait.
 #[derive(Debug, Default)]
@@ -13,7 +11,6 @@ pub struct Backoff {
 
 const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
 const YIELDS: u32 = 64;
-const SLEEP: Duration = Duration::from_micros(20);
 
 impl Backoff {
     /// Waits a little longer each time.
@@ -26,7 +23,7 @@ impl Backoff {
                 self.attempts = SPINS + YIELDS;
             }
         } else {
-            sleep(SLEEP);
+            sleep(NAP);
         }
     }
 }

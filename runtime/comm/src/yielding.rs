@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// A yield that takes longer is a turn given away. Far above two switches between threads, far below a time slice.
 const KEPT: Duration = Duration::from_micros(200);
+/// How long a waiter that polls sleeps instead of a yield. The system adds what it likes.
+pub const NAP: Duration = Duration::from_micros(20);
 /// Waits without yields after a turn was given away, the first time and at most.
 const FIRST: u32 = 16;
 const MOST: u32 = 1 << 12;
@@ -66,9 +68,18 @@ impl Yielding {
         self.next.store((2 * next).min(MOST), Ordering::Relaxed);
     }
 
+    /// Lets others have the core for a moment, for waiters that poll: yields, or sleeps where others kept the core.
+    pub fn pass(&self) {
+        if self.begin() {
+            self.give();
+        } else {
+            crate::primitive::sleep(NAP);
+        }
+    }
+
     /// What was waited for came while the waiter yielded.
     pub fn came(&self) {
-        if self.next.load(Ordering::Relaxed) != FIRST {
+        if self.without.load(Ordering::Relaxed) == 0 && self.next.load(Ordering::Relaxed) != FIRST {
             self.next.store(FIRST, Ordering::Relaxed);
         }
     }

@@ -52,6 +52,16 @@ pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
     }
 }
 
+/// Lets others have the core for a moment. For threads that poll what nobody would wake them for.
+pub fn pass_core() {
+    YIELDING.pass();
+}
+
+/// What a thread polled for came while it let others have the core.
+pub fn polled() {
+    YIELDING.came();
+}
+
 /// Looks at the word for about a microsecond, less where threads share cores; whether `until(value)` came.
 pub fn look(word: &AtomicU32, until: impl Fn(u32) -> bool) -> bool {
     const LOOKS: u32 = 100;

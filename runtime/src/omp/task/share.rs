@@ -149,7 +149,7 @@ pub fn retract() -> bool {
 /// The asking thread stops asking, if need be by running the task that is on its way.
 pub fn settle(frame: &Frame) {
     while !accept(frame) && !retract() {
-        crate::omp::event::blocked(std::thread::yield_now);
+        crate::omp::event::blocked(sync::cell::pass_core);
     }
 }
 
