@@ -135,6 +135,8 @@ faults! {
     ShortenBlindly,
     /// Who looks for a home without the chunk's lock changes its own link.
     OwnLinkUnlocked,
+    /// What was read or merged at a home gets its label without a look whether the home was still there behind the contents.
+    FetchWhileTaken,
     /// Of several notices of the same blocks an acquirer takes in the oldest.
     KeepOldest,
     /// An acquirer takes the others for known before it has listed the newest.

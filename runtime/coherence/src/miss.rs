@@ -1,9 +1,9 @@
 //! Misses: making blocks readable and writable.
 //!
 //! Where the contents come from: after a write notice, straight from the writer; else from the home. In both cases the reader first sets its read
-//! mark where it reads, so that the source publishes what it writes later. Reading at a home it also has to see, after its mark, that
-//! this is still the home: whoever takes it later publishes a version above the lease that is read here. Reading from a writer it has to see the same behind
-//! the contents: then all that it has read was stored before the home was taken, in a version above that of the notice.
+//! mark where it reads, so that the source publishes what it writes later. In both cases it also has to see, after its mark and still behind the contents, that
+//! this is the home: whoever takes it later publishes a version above the label that the copy gets, and what was stored here after that, which may be stored back
+//! before a release and published in no version, is not in the copy. See `Witness`.
 
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
@@ -17,6 +17,15 @@ const LEASE_MIN: Timestamp = 16;
 const LEASE_MAX: Timestamp = 1 << 16;
 
 type Outcome = Result<(), Blocked>;
+
+/// What shows that blocks of a chunk have not left their home since: nobody has locked the records, or the versions are the same. A home that comes back
+/// brings a greater one.
+#[derive(Clone, Copy)]
+struct Witness<'a> {
+    /// Of the records, when the blocks were seen there.
+    sequence: u64,
+    versions: &'a Records,
+}
 
 impl<F: Fabric> Coherence<F> {
     /// Makes all blocks of an extent readable. They stay so until the next acquire.
@@ -125,7 +134,7 @@ impl<F: Fabric> Coherence<F> {
             let part = Extent::new(at, count);
             let mut left = part.mask();
             if let Some(from) = source {
-                left &= !self.read_from_writer(from, part).await;
+                left &= !self.read_from_writer(from, part, own).await;
                 let own = &mut scratch.own;
                 for done in at.chunk().runs(part.mask() & !left) {
                     for record in own.run_mut(done) {
@@ -144,22 +153,39 @@ impl<F: Fabric> Coherence<F> {
         Ok(())
     }
 
-    /// Reads from the writer of a notice; returns the blocks whose home was still there. Anywhere else, what is stored and then stored back before a release is
-    /// published in no version.
-    async fn read_from_writer(&self, from: Rank, part: Extent) -> u64 {
+    /// Reads from the writer of a notice, whose version is in `own`; returns the blocks that were at home there all the time.
+    async fn read_from_writer(&self, from: Rank, part: Extent, own: &Records) -> u64 {
         let fabric = &self.fabric;
         let chunk = part.first.chunk();
         let moment = fabric.moment();
         if !fabric.fault(Fault::NoReadMarkAtWriter) {
             marks::set(fabric, from, MarkKind::Read, chunk, part.mask()).await;
         }
+        let sequence = fabric.load(from, Word::Records(chunk)).await;
         self.fetch(from, part).await;
         if fabric.fault(Fault::ReadFormerHome) {
             return part.mask();
         }
         let homes = fabric.load(from, Word::Homes(chunk)).await ^ fabric.default_homes(from, chunk);
-        fabric.forget(moment, || homes & part.mask());
-        homes & part.mask()
+        let read = homes & self.stayed(from, part, Witness { sequence, versions: own }).await;
+        fabric.forget(moment, || read);
+        read
+    }
+
+    /// Blocks of an extent in one chunk that have been at home at `at` ever since a witness saw them there.
+    async fn stayed(&self, at: Rank, part: Extent, witness: Witness<'_>) -> u64 {
+        let moment = self.fabric.moment();
+        let sequence = self.fabric.load(at, Word::Records(part.first.chunk())).await;
+        if sequence == witness.sequence && sequence.is_multiple_of(2) {
+            self.fabric.forget(moment, || part.mask());
+            return part.mask();
+        }
+        let scratch = &mut *Lent::new();
+        let Ok((_, homes)) = self.read_records(at, part, &mut scratch.peer).await else { return 0 };
+        let same = |block: &Block| scratch.peer.of(*block).wr_ts == witness.versions.of(*block).wr_ts;
+        let stayed = homes.all & part.blocks().filter(same).fold(0, |mask, block| mask | block.bit());
+        self.fabric.forget(moment, || stayed);
+        stayed
     }
 
     pub(crate) async fn fetch(&self, from: Rank, part: Extent) {
@@ -194,7 +220,7 @@ impl<F: Fabric> Coherence<F> {
         Scratch { own, peer, .. }: &mut Scratch,
     ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
-        let part = self.leases(home, part, peer).await?;
+        let (part, sequence) = self.leases(home, part, peer).await?;
         let held = |block| {
             state == abi::EXPIRED
                 && (own.of(block).wr_ts == peer.of(block).wr_ts || fabric.fault(Fault::RenewBlindly))
@@ -204,11 +230,18 @@ impl<F: Fabric> Coherence<F> {
             let renew = held(at);
             let rest = Extent::new(at, part.end().0 - at.0);
             let count = rest.blocks().take_while(|b| held(*b) == renew).count() as u64;
-            let run = Extent::new(at, count);
+            let mut run = Extent::new(at, count);
             if renew {
                 self.stats.blocks_renewed.add(run.count);
             } else {
                 self.fetch(home, run).await;
+                if !fabric.fault(Fault::FetchWhileTaken) {
+                    let stayed = self.stayed(home, run, Witness { sequence, versions: peer }).await;
+                    run.count = run.blocks().take_while(|b| stayed & b.bit() != 0).count() as u64;
+                }
+                if run.count == 0 {
+                    return if at > part.first { Ok(at.0 - part.first.0) } else { Err(self.look_again(at)) };
+                }
             }
             self.set_copies(run, home, peer, own);
             if fabric.fault(Fault::MarkAfterRead) {
@@ -223,8 +256,14 @@ impl<F: Fabric> Coherence<F> {
         Ok(part.count)
     }
 
-    /// Sets the read marks at a home and gets leases, up to the first block that is not there. Returns the part that is, at least one block.
-    async fn leases(&self, home: Rank, part: Extent, records: &mut Records) -> Result<Extent, Blocked> {
+    /// Sets the read marks at a home and gets leases, up to the first block that is not there. Returns the part that is, at least one block, and the sequence
+    /// number of its records.
+    async fn leases(
+        &self,
+        home: Rank,
+        part: Extent,
+        records: &mut Records,
+    ) -> Result<(Extent, u64), Blocked> {
         let fabric = &self.fabric;
         let chunk = part.first.chunk();
         let word = Word::Mark { kind: MarkKind::Read, level: 0, index: chunk.0 };
@@ -235,11 +274,11 @@ impl<F: Fabric> Coherence<F> {
             if !unmarked {
                 marks::set(fabric, home, MarkKind::Read, chunk, part.mask()).await;
             }
-            self.read_records(home, part, records).await?;
+            let (mut sequence, _) = self.read_records(home, part, records).await?;
             let mut there = self.at_home(home, part, records)?;
             let min = self.signature().min_applied();
             if records.of(part.first).rd_ts < min {
-                there = self.extend_lease(home, there, min, records).await?;
+                (there, sequence) = self.extend_lease(home, there, min, records).await?;
             }
             // A release of the home may have taken the mark before the lease was read: then a later release would see neither a mark
             // nor a need for a version above this lease.
@@ -247,10 +286,16 @@ impl<F: Fabric> Coherence<F> {
                 || unmarked
                 || fabric.load(home, word).await & there.mask() == there.mask()
             {
-                fabric.forget(moment, || (there, records.run(there)));
-                return Ok(there);
+                fabric.forget(moment, || (there, sequence, records.run(there)));
+                return Ok((there, sequence));
             }
         }
+    }
+
+    /// The home of a block has moved meanwhile. Nothing has to be waited for.
+    fn look_again(&self, block: Block) -> Blocked {
+        let word = Word::Link(block);
+        Blocked { at: self.me(), word, seen: !self.fabric.own(word) }
     }
 
     /// The blocks from the first on whose home is where the records are from.
@@ -276,7 +321,7 @@ impl<F: Fabric> Coherence<F> {
         part: Extent,
         min: Timestamp,
         records: &mut Records,
-    ) -> Result<Extent, Blocked> {
+    ) -> Result<(Extent, u64), Blocked> {
         let fabric = &self.fabric;
         let chunk = part.first.chunk();
         let locked = !fabric.fault(Fault::ExtendUnlocked);
@@ -297,7 +342,7 @@ impl<F: Fabric> Coherence<F> {
         } else {
             fabric.flush(home).await;
         }
-        there
+        there.map(|there| (there, sequence + 2))
     }
 
     /// Labels copies. The chunk is locked.
@@ -324,9 +369,14 @@ impl<F: Fabric> Coherence<F> {
         let extent = Extent::single(block);
         let home = self.find_home(block).await?;
         fabric.own_records(extent, own.run_mut(extent));
-        self.leases(home, extent, peer).await?;
+        let (_, sequence) = self.leases(home, extent, peer).await?;
         let mut contents = vec![0; fabric.block_bytes(block)];
         fabric.snapshot(home, extent, &mut contents).await;
+        if self.stayed(home, extent, Witness { sequence, versions: peer }).await == 0
+            && !fabric.fault(Fault::FetchWhileTaken)
+        {
+            return Err(self.look_again(block));
+        }
         fabric.merge(extent, &contents, home);
         self.stats.blocks_merged.add(1);
         self.stats.bytes_moved.add(contents.len() as u64);

@@ -149,7 +149,8 @@ impl<F: Fabric> Coherence<F> {
         self.fabric.post_store(at, word, sequence + 2).await;
     }
 
-    /// Reads records of a peer that stood together at one time, as [`Coherence::home_records`] gives them.
+    /// Reads records of a peer that stood together at one time, as [`Coherence::home_records`] gives them. Returns the value of their lock, and which of the chunk's
+    /// blocks are at home there.
     ///
     /// # Errors
     /// They are being changed.
@@ -158,7 +159,7 @@ impl<F: Fabric> Coherence<F> {
         at: Rank,
         extent: Extent,
         records: &mut Records,
-    ) -> Result<(), Blocked> {
+    ) -> Result<(u64, Homes), Blocked> {
         let word = Word::Records(extent.first.chunk());
         let moment = self.fabric.moment();
         let mut seen = self.fabric.load(at, word).await;
@@ -167,11 +168,11 @@ impl<F: Fabric> Coherence<F> {
             if seen % 2 == 1 && !self.fabric.fault(Fault::TornRecords) {
                 return Err(Blocked { at, word, seen });
             }
-            self.home_records(at, extent, records).await;
+            let homes = self.home_records(at, extent, records).await;
             let after = self.fabric.load(at, word).await;
             if after == seen || self.fabric.fault(Fault::TornRecords) {
-                self.fabric.forget(moment, || records.run(extent));
-                return Ok(());
+                self.fabric.forget(moment, || (seen, homes, records.run(extent)));
+                return Ok((seen, homes));
             }
             seen = after;
         }

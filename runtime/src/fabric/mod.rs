@@ -191,6 +191,8 @@ impl Fabric for ShmFabric {
         let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
         // SAFETY: both blocks runs are mapped for their whole length and lie in different segments.
         time::spent(Activity::Fetch, || unsafe { copy(there, here, self.bytes(extent)) });
+        // What is looked at behind the contents was not looked at before.
+        fence(Ordering::Acquire);
         ready(())
     }
 
@@ -207,6 +209,7 @@ impl Fabric for ShmFabric {
         }
         // SAFETY: the blocks are mapped; `into` has their length by the assertion and is private.
         unsafe { copy(self.data(from.0, extent.first), into.as_mut_ptr(), into.len()) }
+        fence(Ordering::Acquire);
         ready(())
     }
 
@@ -259,6 +262,7 @@ impl Fabric for ShmFabric {
         assert!(from.block == to.block && from.at != to.at);
         // SAFETY: both are places of one block, mapped for its whole length, in different segments.
         unsafe { copy(from.data, to.data, from.bytes) }
+        fence(Ordering::Acquire);
         ready(())
     }
 

@@ -81,7 +81,8 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         let length = bounds.ops.div_ceil(phases);
         for t in 0..total {
             let mut ops = Vec::new();
-            thread_phase(r, t, length, &mut roles, &mut value, flag, program.locks, whole, &mut ops);
+            let values = Values { last: &mut value, back: (seed >> 6).is_multiple_of(2).then_some(seed) };
+            thread_phase(r, t, length, &mut roles, values, flag, program.locks, whole, &mut ops);
             // Bits of the seed, not of the generator: as for atomic reads.
             if (seed + t as u64 + phase as u64).is_multiple_of(4) {
                 ops.insert((seed >> 2) as usize % (ops.len() + 1), Op::Free);
@@ -96,10 +97,30 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
     program
 }
 
-/// Bytes of each block: in some programs every other is of another size or two.
+/// What is stored, one after the other.
+struct Values<'a> {
+    last: &'a mut u8,
+    /// In some programs few values, so that what was there before is stored back; chosen by this.
+    back: Option<u64>,
+}
+
+impl Values<'_> {
+    fn next(&mut self) -> u8 {
+        *self.last = if *self.last >= 0xe0 { 1 } else { *self.last + 1 };
+        match self.back {
+            Some(seed) => (mix(seed, u64::from(*self.last)) % 3) as u8,
+            None => *self.last,
+        }
+    }
+}
+
+/// Bytes of each block: in some programs every other is of another size or two, or all are so long that they are read in several steps.
 fn sizes(seed: u64, blocks: usize, block_bytes: usize) -> Vec<usize> {
     // Not from the generator: as for atomic reads.
     let bits = mix(seed, 0x51e5);
+    if bits.is_multiple_of(7) {
+        return vec![8 * block_bytes; blocks];
+    }
     let others = [1 + (bits >> 32) as usize % 6, 1 + (bits >> 40) as usize % 3];
     let size = |index: usize| match bits >> (3 + 2 * index) & 3 {
         at @ 0..2 if bits.is_multiple_of(3) => others[at as usize],
@@ -188,16 +209,13 @@ fn thread_phase(
     t: usize,
     length: usize,
     roles: &mut [Role],
-    value: &mut u8,
+    mut values: Values<'_>,
     flag: FlagUse,
     locks: usize,
     whole: Option<&[usize]>,
     ops: &mut Vec<Op>,
 ) {
-    let mut next = || {
-        *value = if *value >= 0xe0 { 1 } else { *value + 1 };
-        *value
-    };
+    let mut next = || values.next();
     let flag_value = flag.map(|(addr, ..)| 1 + (addr as u8 & 0x3f));
     let mine = flag.filter(|(_, from, to)| *from == t || *to == t);
     let at_flag = r.below(length + 1);
