@@ -4,25 +4,51 @@ use std::time::Instant;
 
 use dsm_tests::compile::{self, Target};
 use dsm_tests::differential::run_command;
-use dsm_tests::execute;
+use dsm_tests::execute::{self, Outcome};
 use dsm_tests::matrix::{Build, Shape};
 use dsm_tests::program::Program;
 use dsm_tests::toolchain;
 
-#[test]
-fn time_is_told_by_what_it_was_spent_on() {
-    if toolchain::dsm().is_none() {
-        return;
-    }
+/// Runs `time_spent` with two processes.
+fn run(environment: &[(&str, &str)]) -> Option<Outcome> {
+    toolchain::dsm()?;
     let (program, target) = (Program::load("time_spent"), Target::Dsm(Build { level: 2, line: 1024 }));
     let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
     let mut command = run_command(&built, target, Shape::new(2, 1), &program);
-    command.env("DSM_STATS", "1");
-    let start = Instant::now();
+    command.env("DSM_STATS", "1").envs(environment.iter().copied());
     let outcome = execute::run(&mut command, "", execute::time_limit());
+    assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "3145722\n"), "{}", outcome.errors());
+    Some(outcome)
+}
+
+/// Whether the system moves shared memory into huge pages when it is asked to: Linux does from 6.1 on.
+fn has_huge_pages() -> bool {
+    let size = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let version: Vec<u32> = release.split(['.', '-']).map_while(|part| part.parse().ok()).take(2).collect();
+    size.is_ok_and(|bytes| bytes.trim() == HUGE_PAGE.to_string()) && version >= vec![6, 1]
+}
+
+const HUGE_PAGE: u64 = 2 << 20;
+
+#[test]
+fn data_goes_into_huge_pages_when_asked_to() {
+    for wanted in ["0", "1"] {
+        let Some(outcome) = run(&[("DSM_HUGE", wanted)]) else { return };
+        // Four megabytes that both processes have, at any place in a huge page.
+        for bytes in outcome.counter("huge_page_bytes") {
+            let expected = if wanted == "1" && has_huge_pages() { HUGE_PAGE..=3 * HUGE_PAGE } else { 0..=0 };
+            assert!(bytes % HUGE_PAGE == 0 && expected.contains(&bytes), "{bytes}\n{}", outcome.errors());
+        }
+    }
+}
+
+#[test]
+fn time_is_told_by_what_it_was_spent_on() {
+    let start = Instant::now();
+    let Some(outcome) = run(&[]) else { return };
     let most = start.elapsed().as_micros() as u64;
     let errors = outcome.errors();
-    assert_eq!(outcome.status, Some(0), "{errors}");
     let rows = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us"].map(|row| outcome.counter(row));
     let [_, fetch, release, _, wait] = &rows;
     // Process 1 sleeps while process 0 waits, then process 0 fetches four megabytes.

@@ -73,6 +73,13 @@ impl MemoryFile {
         stat.st_blocks as u64 * 512
     }
 
+    /// First offset in a range that takes memory now, or its end.
+    pub fn next_resident(&self, range: Range<usize>) -> usize {
+        // SAFETY: plain system call on an own descriptor; nobody reads or writes at the position.
+        let at = unsafe { libc::lseek(self.0.as_raw_fd(), range.start as libc::off_t, libc::SEEK_DATA) };
+        usize::try_from(at).unwrap_or(range.end).min(range.end)
+    }
+
     /// Bytes of a range of offsets that take memory now.
     pub fn resident_bytes_of(&self, range: Range<usize>) -> u64 {
         let seek = |from: usize, whence| {
@@ -142,6 +149,21 @@ pub unsafe fn give_back(address: *mut u8, bytes: usize) -> bool {
     unsafe { libc::madvise(address.cast(), bytes, libc::MADV_REMOVE) == 0 }
 }
 
+/// Bytes of a huge page, where there are such. Elsewhere [`into_huge_pages`] fails.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// Moves whole huge pages of a mapped memory file, in each of which some memory is in use, into such pages, for all who have mapped it. What is there stays the same.
+///
+/// # Errors
+/// What the system says: it cannot do so at all, or there is no such page left.
+pub fn into_huge_pages(address: usize, bytes: usize) -> io::Result<()> {
+    // SAFETY: changes neither contents nor what is mapped where, and fails where nothing is mapped.
+    match unsafe { libc::madvise(address as *mut libc::c_void, bytes, libc::MADV_COLLAPSE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Reserves zero memory anywhere, without commitment.
 pub fn reserve(bytes: usize) -> Result<*mut u8, SegmentError> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -177,4 +199,42 @@ unsafe fn map_fixed(
         return Err(SegmentError::Map { address, bytes, source: io::Error::last_os_error() });
     }
     Ok(got.cast())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_hold_what_was_there() {
+        const BYTES: usize = 2 * HUGE_PAGE;
+        let file = MemoryFile::create("dsm-test").unwrap();
+        file.set_size(BYTES as u64).unwrap();
+        let [own, peer] = [(); 2].map(|()| {
+            let place = reserve(BYTES + HUGE_PAGE).unwrap() as usize;
+            // SAFETY: part of the reservation.
+            unsafe { file.map_at(place.next_multiple_of(HUGE_PAGE), BYTES, 0).unwrap() }
+        });
+        let value = |at: usize| (at / 4096 % 251) as u8 + 1;
+        let touched = |at: &usize| at % (3 * 4096) == 0 || at % HUGE_PAGE == 0;
+        for at in (0..BYTES).step_by(4096).filter(touched) {
+            // SAFETY: inside the mapping; only this thread uses it.
+            unsafe { own.add(at).write(value(at)) };
+        }
+        assert_eq!(file.next_resident(4096..BYTES), 3 * 4096);
+        match into_huge_pages(own as usize, BYTES) {
+            Ok(()) => assert_eq!(file.resident_bytes_of(0..BYTES), BYTES as u64),
+            // Systems without.
+            Err(error) => {
+                assert!([Some(libc::EINVAL), Some(libc::ENOMEM)].contains(&error.raw_os_error()), "{error}")
+            }
+        }
+        for at in (0..BYTES).step_by(4096) {
+            let expected = if touched(&at) { value(at) } else { 0 };
+            // SAFETY: as above.
+            let found = unsafe { (own.add(at).read(), peer.add(at).read()) };
+            assert_eq!(found, (expected, expected), "{at:#x}");
+        }
+        assert!(into_huge_pages(0x1000, HUGE_PAGE).is_err(), "nothing is mapped there");
+    }
 }

@@ -98,6 +98,8 @@ pub struct Config {
     pub notices: usize,
     /// `DSM_TWINS`: bytes of a process's twins above which unused ones are given back.
     pub twin_bytes: usize,
+    /// Whether shared data goes into huge pages.
+    pub huge_pages: bool,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
     pub spin_given_us: Option<u32>,
     /// `OMP_NUM_THREADS`: team sizes by nesting level; empty if not given.
@@ -156,6 +158,7 @@ impl Default for Config {
             race: RaceMode::Off,
             notices: 1024,
             twin_bytes: 64 << 20,
+            huge_pages: false,
             spin_given_us: None,
             num_threads: Vec::new(),
             schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: true },

@@ -50,6 +50,8 @@ variables! {
         |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
     "DSM_TWINS", "BYTES", "64M", "Memory that a process may keep for copies of blocks from before it wrote to them; above, what it has not used lately goes back to the system.",
         |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
+    "DSM_HUGE", "0|1", "0", "Move shared data into huge pages at barriers, where the system can: what is at least half in use, each part once. For runs of many seconds.",
+        |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; sooner, unless this is set above the default, where others keep the core. Overrides OMP_WAIT_POLICY.",
         |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());

@@ -1,10 +1,13 @@
 //! The globals of the program and of its shared libraries in the shared data: each image's range of addresses at an offset of
 //! its own.
 //!
-//! An image starts at a unit, so that no chunk holds blocks of two images, and at least one block lies unused behind it,
-//! so that blocks of two images never have consecutive numbers: an extent is consecutive memory.
+//! An image starts in a unit of its own, so that no chunk holds blocks of two images, and at least one block lies unused behind it,
+//! so that blocks of two images never have consecutive numbers: an extent is consecutive memory. Offset and address lie at the same
+//! distance from a multiple of a huge page, so that the data can be mapped by such pages.
 
 use std::ops::Range;
+
+use dsm_comm::segment::HUGE_PAGE;
 
 use super::blocks::{MAX_BLOCK_SHIFT, UNIT_SHIFT};
 
@@ -40,6 +43,7 @@ impl Globals {
                     addresses.start
                 ));
             }
+            end += addresses.start % HUGE_PAGE;
             images.push(Image { addresses: addresses.clone(), offset: end });
             end = (end + addresses.len() + MAX_BLOCK).next_multiple_of(UNIT);
         }
@@ -91,6 +95,9 @@ mod tests {
         }
         assert_eq!(g.offset(program.start), Some(2 * UNIT), "a whole unit has a gap behind it");
         assert_eq!((g.offset(library.end), g.ranges().count(), g.end_offset()), (None, 2, 3 * UNIT));
+        let odd = 0x4040_0000 + 3 * MAX_BLOCK;
+        let g = Globals::new(&[library, odd..odd + 1]).unwrap();
+        assert_eq!(g.offset(odd), Some(2 * UNIT + 3 * MAX_BLOCK), "the same place in a huge page");
         assert_eq!(Globals::new(&[]).unwrap().end_offset(), 0);
         assert!(Globals::new(&[0..0, 0x1000..0x2000]).unwrap_err().contains("0x1000"));
     }

@@ -7,6 +7,7 @@ pub mod blocks;
 mod executable;
 pub mod geometry;
 pub mod globals;
+pub mod huge;
 pub mod reblock;
 pub mod rules;
 pub mod table;
@@ -31,7 +32,7 @@ use crate::fabric::ShmFabric;
 use crate::image;
 use crate::job::{Job, JobPage};
 use crate::race;
-use geometry::{Geometry, Shape};
+use geometry::{Geometry, PAGE, Shape};
 use rules::Rules;
 use table::StateTable;
 use twins::TwinPages;
@@ -198,9 +199,16 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
 /// Replaces the shared globals by a mapping of the segment with the same contents.
 fn share_globals(own: &MemoryFile, geometry: &Geometry, views: &Views, rank: u32) -> Result<(), MemoryError> {
     for (range, offset) in geometry.globals().placed() {
-        // SAFETY: both ranges are mapped for `len` bytes and distinct; no other thread runs yet.
-        unsafe {
-            std::ptr::copy_nonoverlapping(range.start as *const u8, views.address(rank, offset), range.len());
+        for at in (0..range.len()).step_by(PAGE) {
+            let bytes = PAGE.min(range.len() - at);
+            // SAFETY: both ranges are mapped for `len` bytes and distinct; no other thread runs yet.
+            unsafe {
+                let page = std::slice::from_raw_parts((range.start + at) as *const u8, bytes);
+                // Pages of zeros take no memory before they are touched.
+                if page != &[0; PAGE][..bytes] {
+                    std::ptr::copy_nonoverlapping(page.as_ptr(), views.address(rank, offset + at), bytes);
+                }
+            }
         }
         // SAFETY: the linker script keeps everything else out of these pages, and the contents stay the same.
         unsafe { own.map_at(range.start, range.len(), offset as u64)? };

@@ -20,6 +20,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("data_bytes", data),
         ("metadata_bytes", metadata),
         ("metadata_per_1000", (1000 * metadata).div_ceil(data.max(1))),
+        ("huge_page_bytes", memory::huge::bytes()),
         ("twin_bytes", twins),
         ("twin_bytes_peak", most_twins),
     ]);

@@ -22,6 +22,7 @@ fn settle(participants: u32) {
         }
         heap::after_sync();
         memory::twins::after_sync();
+        memory::huge::after_sync();
     }
 }
 
