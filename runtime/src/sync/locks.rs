@@ -17,6 +17,9 @@ use super::threads::Inside;
 const TOLD_WORDS: usize = Told::WORDS;
 const _: () = assert!(24 + 8 * TOLD_WORDS <= LOCK_BYTES);
 
+// `try_lock` takes the two numbers for the halves of a word.
+const _: () = assert!(cfg!(target_endian = "little"));
+
 /// A slot of the table: a line.
 #[derive(Clone, Copy)]
 struct Slot(Line);
@@ -32,7 +35,7 @@ impl Slot {
         self.0.word(0)
     }
 
-    /// Tickets handed out.
+    /// Tickets handed out. Wraps, as `serving` does: what counts is whether the two are equal, and no more than a ticket a thread is out.
     #[inline(always)]
     fn next(self) -> &'static AtomicU32 {
         self.0.half(8)
@@ -109,13 +112,17 @@ pub(super) fn lock(name: u64) {
 /// Takes the lock if it is free.
 pub(super) fn try_lock(name: u64) -> bool {
     let slot = slot(name);
-    let serving = slot.serving().load(Ordering::SeqCst);
+    // Both numbers at once: they wrap, and a ticket alone says nothing of who has the lock by now.
+    let numbers = slot.0.word(8);
+    let seen = numbers.load(Ordering::SeqCst);
+    let [next, serving] = [seen as u32, (seen >> 32) as u32];
+    let taken = u64::from(serving) << 32 | u64::from(next.wrapping_add(1));
     let free =
-        slot.next().compare_exchange(serving, serving.wrapping_add(1), Ordering::SeqCst, Ordering::SeqCst);
-    if free.is_ok() {
+        next == serving && numbers.compare_exchange(seen, taken, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if free {
         entered(slot);
     }
-    free.is_ok()
+    free
 }
 
 fn entered(slot: Slot) {

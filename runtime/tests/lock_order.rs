@@ -1,0 +1,170 @@
+//! Locks go to processes in the order in which these queued for them: nobody is overtaken, so nobody starves.
+//!
+//! Nothing depends on how long anything takes: whoever holds the lock lets the others come one by one, and sees in the lock's words that each is in the
+//! queue before it lets the next one come.
+
+#[path = "../benches/protocol/job.rs"]
+mod job;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use dsm_rt::sync::layout::{LOCK_BYTES, LOCKS};
+use dsm_rt::{check, memory, sync};
+
+/// As of any instrumented program.
+#[unsafe(no_mangle)]
+pub static __dsm_line_shift: u32 = 6;
+
+/// Place of the lock in the table, which small names fill in order.
+const PLACE: usize = 77;
+const LOCK: u64 = 8 * PLACE as u64;
+/// Control word that says who may queue.
+const COME: usize = 7000;
+const ROUNDS: u64 = 40;
+const TURNS: u64 = 400;
+
+fn main() {
+    match job::from_environment() {
+        Some(test) => {
+            match test.as_str() {
+                "queue" => queue(),
+                _ => contend(),
+            }
+            barrier();
+        }
+        None => {
+            for processes in [2, 8] {
+                for test in ["queue", "contend"] {
+                    job::start(test, processes, 64);
+                    println!("{test}, {processes} processes: ok");
+                }
+            }
+        }
+    }
+}
+
+fn barrier() {
+    sync::barrier(sync::size());
+}
+
+fn load(address: usize) -> u64 {
+    if memory::get().table().get(address) >= 2 {
+        check::readable(address, 8);
+    }
+    // SAFETY: aligned and in the shared heap; written with the lock held.
+    unsafe { (address as *const u64).read_volatile() }
+}
+
+fn store(address: usize, value: u64) {
+    if memory::get().table().get(address) != 0 {
+        check::writable(address, 8);
+    }
+    // SAFETY: as for `load`.
+    unsafe { (address as *mut u64).write_volatile(value) }
+}
+
+fn counter() -> usize {
+    memory::arena(0).start
+}
+
+fn turn(number: u64) -> usize {
+    counter() + 8 + 8 * number as usize
+}
+
+/// With the lock held: who has it, one after the other.
+fn note() {
+    let number = load(counter());
+    store(counter(), number + 1);
+    store(turn(number), u64::from(sync::rank()));
+}
+
+fn half(at: usize) -> &'static AtomicU32 {
+    let place = LOCKS + PLACE * LOCK_BYTES;
+    assert_eq!(
+        sync::control_area_word(0, place).load(Ordering::SeqCst),
+        LOCK,
+        "the lock is where it is looked at"
+    );
+    sync::control_area_half(0, place + at)
+}
+
+/// Tickets handed out.
+fn tickets() -> u32 {
+    half(8).load(Ordering::SeqCst)
+}
+
+/// The ticket that has the lock.
+fn serving() -> u32 {
+    half(12).load(Ordering::SeqCst)
+}
+
+/// An order of the processes, the same in each of them.
+fn order(round: u64, size: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..size).collect();
+    order.sort_by_key(|rank| (round * size + rank).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 & 0xffff_ffff);
+    order
+}
+
+/// The first of an order takes the lock, the others queue behind it, and the first behind them as soon as it has given the lock away.
+fn queue() {
+    let (size, me) = (u64::from(sync::size()), u64::from(sync::rank()));
+    for round in 0..ROUNDS {
+        let order = order(round, size);
+        let place = order.iter().position(|rank| *rank == me).expect("all are in it") as u64;
+        barrier();
+        if place == 0 {
+            sync::lock(LOCK);
+            for next in 1..size {
+                let before = tickets();
+                sync::control_store(COME, round * size + next);
+                let start = Instant::now();
+                while tickets() == before {
+                    assert!(
+                        start.elapsed() < Duration::from_secs(30),
+                        "process {} does not queue",
+                        order[next as usize]
+                    );
+                    std::thread::yield_now();
+                }
+            }
+            assert_eq!(u64::from(tickets().wrapping_sub(serving())), size);
+            assert!(!sync::try_lock(LOCK), "a lock that others hold or wait for is not free");
+            note();
+            sync::unlock(LOCK);
+        } else {
+            sync::control_wait(COME, |come| come == round * size + place);
+        }
+        sync::lock(LOCK);
+        note();
+        sync::unlock(LOCK);
+        barrier();
+        let first = round * (size + 1);
+        let had: Vec<u64> = (first..=first + size).map(|number| load(turn(number))).collect();
+        assert_eq!((&had[..size as usize], had[size as usize]), (&order[..], order[0]), "round {round}");
+    }
+}
+
+/// All take the lock as fast as they can: each ticket is served when all before it were.
+fn contend() {
+    let mut extra = 0;
+    barrier();
+    for i in 0..TURNS {
+        if i % 8 == 0 && sync::try_lock(LOCK) {
+            note();
+            sync::unlock(LOCK);
+            extra += 1;
+        }
+        sync::lock(LOCK);
+        assert_eq!(u64::from(serving()), load(counter()), "tickets are served one after the other");
+        note();
+        sync::unlock(LOCK);
+    }
+    sync::control_fetch_add(COME, extra);
+    barrier();
+    let size = u64::from(sync::size());
+    let total = load(counter());
+    assert_eq!(total, size * TURNS + sync::control_load(COME));
+    let turns = (0..total).filter(|number| load(turn(*number)) == u64::from(sync::rank())).count() as u64;
+    assert_eq!(turns, TURNS + extra);
+}
