@@ -13,7 +13,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::unistd::{Pid, getpid, getppid};
 
 use super::Error;
@@ -124,19 +124,26 @@ fn command(options: &Options, program: &Path, rank: u32, job: &str, mask: SigSet
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     let launcher = getpid();
-    let die_with_launcher = move || {
-        prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // The launcher may have died before the line above.
-        if getppid() != launcher {
-            return Err(io::Error::from(nix::Error::ESRCH));
-        }
+    let prepare = move || {
+        die_with(launcher)?;
         // The launcher blocks signals for its own purposes, and a process inherits that.
         mask.thread_set_mask().map_err(io::Error::from)
     };
     // SAFETY: between fork and exec the closure only makes system calls: it neither allocates nor takes locks
     // (`io::Error` from an errno is a plain value).
-    unsafe { command.pre_exec(die_with_launcher) };
+    unsafe { command.pre_exec(prepare) };
     command
+}
+
+/// In a child that has not started its program yet: it ends when the launcher does.
+fn die_with(launcher: Pid) -> io::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    if getppid() != launcher {
+        // The launcher died before the line above: nobody is left to take an error, and the standard library aborts with a message of its own for one
+        // that it cannot hand over.
+        raise(Signal::SIGKILL)?;
+    }
+    Ok(())
 }
 
 impl Job {
@@ -176,5 +183,24 @@ impl Job {
                 let _ = kill(*pid, signal);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn status(launcher: Pid) -> std::process::ExitStatus {
+        let mut command = Command::new("true");
+        // SAFETY: the closure only makes system calls.
+        unsafe { command.pre_exec(move || die_with(launcher)) };
+        command.status().expect("`true` can be started")
+    }
+
+    #[test]
+    fn a_process_whose_launcher_has_died_ends_without_a_word() {
+        assert!(status(getpid()).success());
+        assert_eq!(status(Pid::from_raw(1)).signal(), Some(Signal::SIGKILL as i32));
     }
 }
