@@ -73,6 +73,12 @@ faults! {
     HeldAfterWait,
     /// A release tells of a list that another thread of the process has not written yet for all to see. For the fabric to obey.
     ToldUnlocked,
+    /// Blocks that are given up, as others are to be where they were, leave their marks behind.
+    DiscardKeepsMarks,
+    /// A process from which blocks are taken that all begin to use anew stays noted as their home.
+    AdoptKeepsHomes,
+    /// The number of a block that is there no more stands for what is where it was. For the fabric to obey.
+    OldNumbers,
     /// A block cleaned by a release keeps the version of the contents that it lacks.
     CleanKeepsVersion,
     /// Overflow drops notices without raising the bound.

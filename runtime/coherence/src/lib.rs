@@ -116,7 +116,7 @@ impl<F: Fabric> Coherence<F> {
     /// Gives up blocks that will not be used any more, or not until [`Coherence::adopt`]. No process uses them now.
     pub fn discard(&self, extents: impl Iterator<Item = Extent>) {
         for part in extents.flat_map(Extent::chunks) {
-            for kind in MarkKind::ALL {
+            for kind in MarkKind::ALL.into_iter().filter(|_| !self.fabric.fault(Fault::DiscardKeepsMarks)) {
                 let word = Word::Mark { kind, level: 0, index: part.first.chunk().0 };
                 let marks = self.fabric.own(word);
                 if marks & part.mask() != 0 {
@@ -142,7 +142,8 @@ impl<F: Fabric> Coherence<F> {
             let chunk = part.first.chunk();
             let stamps = [Record { link: 0, rd_ts: version, wr_ts: version }; CHUNK_BLOCKS as usize];
             self.fabric.set_own_links(part, link.encode());
-            let others = self.own_homes(chunk).all & !part.mask();
+            let left = if self.fabric.fault(Fault::AdoptKeepsHomes) { 0 } else { part.mask() };
+            let others = self.own_homes(chunk).all & !left;
             let homes = others | if here { part.mask() } else { 0 };
             self.fabric.set_own(Word::Homes(chunk), homes ^ self.fabric.default_homes(self.me(), chunk));
             self.set_asking(chunk, part.mask(), false);

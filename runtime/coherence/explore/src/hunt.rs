@@ -53,6 +53,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::LinkBackwards => Some(old_notice_of_a_clean_copy()),
         Fault::SupersededEarly => Some(owed_notice_during_acquire()),
         Fault::ReadFormerHome => Some(stored_back()),
+        Fault::DiscardKeepsMarks | Fault::AdoptKeepsHomes | Fault::OldNumbers => Some(other_sizes()),
         Fault::AlwaysExclusive => Some(store_during_release()),
         Fault::HeldAfterWait => Some(release_that_waited()),
         Fault::ToldUnlocked => Some(list_under_way()),
@@ -219,4 +220,12 @@ pub fn home_returns_during_walk() -> Program {
 pub fn look_beside_move() -> Program {
     let (add, look) = ("a0 a0", "look0 look0");
     Program::parse(3, 1, 4, &[add, "", add, look, add, look])
+}
+
+/// Blocks change their size and change back, with stores before, between and behind.
+pub fn other_sizes() -> Program {
+    let first = "w0=1 adopt lock0 w1=2 unlock0 r4 adopt lock0 r1 w0=7 unlock0";
+    let second = "w4=3 adopt w2=4 lock0 r1 w1=6 unlock0 adopt lock0 w1=8 unlock0";
+    let third = "r6 adopt r4 lock0 r1 unlock0 adopt lock0 r0 r1 unlock0 r2";
+    Program::parse(3, 4, 2, &[first, second, third]).resized(&[4, 4]).notices(2)
 }

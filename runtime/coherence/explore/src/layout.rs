@@ -1,5 +1,7 @@
 //! Where things are in the model: each process has one array of 64-bit cells, and every word, state, data byte, lock and notice is a cell.
 
+use std::ops::Range;
+
 use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Gate, MarkKind, Notice, Rank, Word};
 
 /// Number of a cell.
@@ -10,10 +12,15 @@ pub type Loc = u32;
 pub struct Layout {
     /// Number of blocks that programs use.
     pub blocks: usize,
-    /// First byte of each block, and the end.
-    starts: Vec<usize>,
+    bytes: usize,
+    /// Bytes of each block.
+    places: Vec<Range<usize>>,
     /// Number of each block: each size has numbers of its own, with gaps where blocks have another.
     numbers: Vec<u64>,
+    /// Whether a block's number tells its position.
+    in_order: bool,
+    /// Positions of the blocks before and after the bytes are divided anew.
+    divisions: [Vec<usize>; 2],
     /// Distance of neighbours' numbers: 1 puts them into one extent, 64 into chunks of their own, 4096 into summary words of their own.
     stride: u64,
     /// Number of neighbouring blocks that have the same default home.
@@ -41,18 +48,56 @@ pub enum Class {
 }
 
 impl Layout {
-    /// The layout for a number of processes and blocks of so many bytes, of four sizes at most.
-    pub fn new(processes: usize, sizes: &[usize], stride: u64, home_run: usize, notices: usize) -> Self {
+    /// The layout for a number of processes and blocks of so many bytes, of four sizes at most. `resized`: the sizes that the same bytes are divided into after
+    /// a change, if there is one.
+    ///
+    /// # Panics
+    /// With `resized`, if these are not as many bytes, or a block begins elsewhere than at a multiple of its size.
+    pub fn new(
+        processes: usize,
+        sizes: &[usize],
+        resized: &[usize],
+        stride: u64,
+        home_run: usize,
+        notices: usize,
+    ) -> Self {
         let mut kinds: Vec<usize> = Vec::new();
-        let (mut starts, mut numbers) = (vec![0], Vec::new());
-        for (index, size) in sizes.iter().enumerate() {
-            let kind = kinds.iter().position(|kind| kind == size).unwrap_or_else(|| {
-                kinds.push(*size);
-                kinds.len() - 1
-            });
-            starts.push(starts[index] + size);
-            numbers.push(((kind as u64) << SIZE_SHIFT) + index as u64 * stride);
+        let (mut places, mut numbers) = (Vec::new(), Vec::new());
+        for divided in [sizes, resized] {
+            let mut at = 0;
+            for (index, size) in divided.iter().enumerate() {
+                let kind = kinds.iter().position(|kind| kind == size).unwrap_or_else(|| {
+                    kinds.push(*size);
+                    kinds.len() - 1
+                });
+                let index = match resized.is_empty() {
+                    true => index,
+                    false => {
+                        assert!(at % size == 0, "a number stands for one place in all divisions");
+                        at / size
+                    }
+                };
+                places.push(at..at + size);
+                numbers.push(((kind as u64) << SIZE_SHIFT) + index as u64 * stride);
+                at += size;
+            }
         }
+        let bytes: usize = sizes.iter().sum();
+        assert!(resized.is_empty() || resized.iter().sum::<usize>() == bytes, "the bytes stay the same");
+        // A block that has its size before and after is the same block.
+        let mut divisions = [(0..sizes.len()).collect::<Vec<_>>(), Vec::new()];
+        let mut all: Vec<(u64, Range<usize>)> = Vec::new();
+        for (index, (number, place)) in numbers.into_iter().zip(places).enumerate() {
+            let known = all.iter().position(|(other, _)| *other == number);
+            let at = known.unwrap_or(all.len());
+            if known.is_none() {
+                all.push((number, place));
+            }
+            if index >= sizes.len() {
+                divisions[1].push(at);
+            }
+        }
+        let (numbers, places): (Vec<u64>, Vec<Range<usize>>) = all.into_iter().unzip();
         let unique = |shift: u64| {
             let mut v: Vec<u64> = numbers.iter().map(|number| number / shift).collect();
             v.sort_unstable();
@@ -60,8 +105,9 @@ impl Layout {
             v
         };
         Layout {
-            blocks: sizes.len(),
-            starts,
+            blocks: numbers.len(),
+            bytes,
+            places,
             stride,
             home_run,
             notices,
@@ -70,23 +116,43 @@ impl Layout {
             middles: unique(CHUNK_BLOCKS * 64),
             tops: unique(CHUNK_BLOCKS * 64 * 64),
             numbers,
+            in_order: resized.is_empty(),
+            divisions,
         }
     }
 
     /// Number of data bytes.
     pub fn bytes(&self) -> usize {
-        self.starts[self.blocks]
+        self.bytes
     }
 
     /// Bytes of a block.
     pub fn block_bytes(&self, block: Block) -> usize {
-        let index = self.index(block);
-        self.starts[index + 1] - self.starts[index]
+        self.places[self.index(block)].len()
+    }
+
+    /// Positions of the blocks that there are in a division of the bytes.
+    pub fn division(&self, division: usize) -> &[usize] {
+        &self.divisions[division]
+    }
+
+    /// Whether a block is one in a division of the bytes.
+    pub fn is_current(&self, block: Block, division: usize) -> bool {
+        self.in_order || self.divisions[division].contains(&self.index(block))
+    }
+
+    /// The block of a division that is where a block is or was.
+    pub fn current(&self, block: Block, division: usize) -> Block {
+        match self.is_current(block, division) {
+            true => block,
+            false => self.block(self.index_at(self.addr(block), division)),
+        }
     }
 
     /// Position of the block that holds a byte.
-    pub fn index_at(&self, addr: usize) -> usize {
-        self.starts.partition_point(|start| *start <= addr) - 1
+    pub fn index_at(&self, addr: usize, division: usize) -> usize {
+        let division = &self.divisions[division];
+        division[division.partition_point(|index| self.places[*index].end <= addr)]
     }
 
     /// Position of a block among the used ones.
@@ -95,6 +161,9 @@ impl Layout {
     }
 
     fn used(&self, block: Block) -> Option<usize> {
+        if !self.in_order {
+            return self.numbers.iter().position(|number| *number == block.0);
+        }
         let index = ((block.0 & ((1 << SIZE_SHIFT) - 1)) / self.stride) as usize;
         (self.numbers.get(index) == Some(&block.0)).then_some(index)
     }
@@ -104,10 +173,12 @@ impl Layout {
         Block(self.numbers[index])
     }
 
-    /// The extents that cover a run of bytes.
-    pub fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
+    /// The extents that cover a run of bytes in a division of them.
+    pub fn extents(&self, addr: usize, len: usize, division: usize) -> Vec<Extent> {
         let mut extents: Vec<Extent> = Vec::new();
-        for block in (self.index_at(addr)..=self.index_at(addr + len - 1)).map(|index| self.block(index)) {
+        let covers =
+            |index: &&usize| self.places[**index].start < addr + len && addr < self.places[**index].end;
+        for block in self.divisions[division].iter().filter(covers).map(|index| self.block(*index)) {
             match extents.last_mut() {
                 Some(last) if last.end() == block => last.count += 1,
                 _ => extents.push(Extent::single(block)),
@@ -227,7 +298,7 @@ impl Layout {
 
     /// First data byte of a block.
     pub fn addr(&self, block: Block) -> usize {
-        self.starts[self.index(block)]
+        self.places[self.index(block)].start
     }
 
     /// A gate's lock.

@@ -17,8 +17,8 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
        dsm-explore --exhaustive FROM COUNT DELAYS [SIZE] all schedules of generated programs with so many delays ('all': any number, of
                                                         processes of one thread those that differ in more than independent steps;
                                                         given up after 100000 runs)
-       dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each (4 or 2,4,2), operations of each
-                                                        process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
+       dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each (4 or 2,4,2; after a slash what 'adopt'
+                                                        divides them into, as 2,2/4), operations of each process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
                                                         meeting runs in one order. HOW: 'all', but one of those that differ in
                                                         independent steps only; 'check', the same, with a look whether all that
                                                         is forgotten of a thread makes no difference; 'states', in all orders;
@@ -123,20 +123,41 @@ fn limits(delays: Option<u8>, states: usize) -> Limits {
     delays.map_or(Limits::all(states), |delays| Limits::delays(delays, states))
 }
 
+/// Whether blocks can have other sizes from a change on: as many bytes, and each block at a multiple of its size.
+fn can_resize(sizes: &[usize], resized: &[usize]) -> bool {
+    let aligned = |sizes: &[usize]| {
+        let mut at = 0;
+        sizes.iter().all(|size| {
+            at += size;
+            at % size == 0
+        })
+    };
+    let bytes = |sizes: &[usize]| sizes.iter().sum::<usize>();
+    resized.is_empty() || bytes(sizes) == bytes(resized) && aligned(sizes) && aligned(resized)
+}
+
 fn shape(args: &[String], blocks: usize) -> ExitCode {
     let delays = args[1].parse().ok();
-    let sizes: Option<Vec<usize>> =
-        args[3].split(',').map(|size| size.parse().ok().filter(|n| *n > 0)).collect();
-    let sizes = match sizes {
-        Some(sizes) if sizes.len() == 1 => vec![sizes[0]; blocks],
-        Some(sizes) if sizes.len() == blocks => sizes,
-        _ => {
-            eprintln!("dsm-explore: '{}' is no size of {blocks} blocks, nor a list of theirs", args[3]);
-            return ExitCode::from(2);
-        }
+    let list = |text: &str| -> Option<Vec<usize>> {
+        text.split(',').map(|size| size.parse().ok().filter(|n| *n > 0)).collect()
+    };
+    let (before, after) = args[3].split_once('/').unwrap_or((&args[3], ""));
+    let resized = if after.is_empty() { Some(Vec::new()) } else { list(after) };
+    let sizes = match (list(before), resized) {
+        (Some(sizes), Some(resized)) if sizes.len() == 1 => Some((vec![sizes[0]; blocks], resized)),
+        (Some(sizes), Some(resized)) if sizes.len() == blocks => Some((sizes, resized)),
+        _ => None,
+    };
+    let Some((sizes, resized)) = sizes.filter(|(sizes, resized)| can_resize(sizes, resized)) else {
+        eprintln!(
+            "dsm-explore: '{}' is no size of {blocks} blocks, nor a list of theirs, nor one with another of as many bytes",
+            args[3]
+        );
+        return ExitCode::from(2);
     };
     let threads: Vec<&str> = args[4..].iter().map(String::as_str).collect();
     let program = Program::parse_sizes(threads.len(), &sizes, &threads).notices(2).short().closing_in_order();
+    let program = program.resized(&resized);
     let program = Rc::new(program);
     let start = Instant::now();
     let most = match args[1].strip_prefix("runs=") {

@@ -41,8 +41,8 @@ impl Run {
     /// A program before its first step.
     pub fn new(program: &Rc<Program>, trace: bool) -> Self {
         let threads = program.processes * program.threads;
-        let Program { processes, ref sizes, stride, home_run, notices, .. } = **program;
-        let layout = Layout::new(processes, sizes, stride, home_run, notices);
+        let Program { processes, ref sizes, ref resized, stride, home_run, notices, .. } = **program;
+        let layout = Layout::new(processes, sizes, resized, stride, home_run, notices);
         let sync = SyncState::new(program.processes, threads, program.locks);
         let oracle = Oracle::new(threads, &program.roles);
         let mut world = World::new(layout, program.processes, program.threads, sync, oracle);
@@ -85,8 +85,8 @@ impl Run {
     /// Blocks whose default home is a process.
     fn homes(world: &Shared, process: usize) -> impl Iterator<Item = Extent> {
         let w = world.borrow();
-        let homes = (0..w.layout.blocks).filter(|index| w.default_home(*index) == process);
-        homes.map(|index| Extent::single(w.layout.block(index))).collect::<Vec<_>>().into_iter()
+        let homes = w.layout.division(0).iter().filter(|index| w.default_home(**index) == process);
+        homes.map(|index| Extent::single(w.layout.block(*index))).collect::<Vec<_>>().into_iter()
     }
 
     /// What may happen next.

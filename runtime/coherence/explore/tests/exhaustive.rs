@@ -132,6 +132,12 @@ const LONG_TRIPLES: &[Shape] = &[
         2,
         &["lock0 w0=1 unlock0 barrier r2", "lock0 w2=2 unlock0 barrier r0", "lock0 r0 unlock0 barrier r2"],
     ),
+    (
+        "lock, then barrier, in one block",
+        1,
+        3,
+        &["lock0 w0=1 unlock0 barrier r1", "lock0 w1=2 unlock0 barrier r0", "lock0 r0 unlock0 barrier r1"],
+    ),
     ("two barriers", 2, 2, &["w0=1 barrier r2 barrier", "w2=2 barrier barrier", "barrier r0 barrier"]),
     ("three writers, one barrier", 3, 1, &["w0=1 barrier r1 r2", "w1=2 barrier r2 r0", "w2=3 barrier r0 r1"]),
     ("overflow", 3, 1, &["lock0 w0=1 w2=1 unlock0", "lock0 w1=2 w0=2 unlock0", "lock0 r0 r1 r2 unlock0"]),
@@ -172,6 +178,12 @@ fn long_shapes_of_three_processes() {
 }
 
 #[test]
+fn three_atomics_beside_locks() {
+    let threads = &["a0 lock0 w1=1 unlock0", "a0 lock0 r1 unlock0", "a0 look0"];
+    all("three atomics, locks and a look", program(&("", 1, 2, threads)));
+}
+
+#[test]
 fn two_wait_for_one_flag() {
     all("flag with two waiters", program(&("", 2, 2, &["w0=1 set2=1", "wait2=1 r0", "wait2=1 r0"])));
 }
@@ -186,6 +198,21 @@ fn shapes_of_mixed_sizes() {
     for (sizes, threads) in shapes {
         let program = Program::parse_sizes(threads.len(), sizes, threads).notices(2);
         all(&format!("{sizes:?}"), program);
+    }
+}
+
+/// The same bytes in blocks of other sizes.
+#[test]
+fn shapes_that_change_their_sizes() {
+    let shapes: &[(&[usize], &[usize], &[&str])] = &[
+        (&[2, 2], &[4], &["w0=1 adopt w1=2 barrier r2", "w2=3 adopt barrier r0 r1"]),
+        (&[2, 2], &[4], &["w0=1 adopt w0=2 adopt r2", "w2=1 adopt adopt r0"]),
+        (&[4], &[2, 2], &["w0=1 adopt lock0 w1=2 unlock0", "r2 adopt w3=3 lock0 r1 unlock0"]),
+        (&[2, 2], &[4], &["w0=1 adopt r2", "w2=1 adopt r0", "adopt r0 r2"]),
+    ];
+    for (sizes, resized, threads) in shapes {
+        let program = Program::parse_sizes(threads.len(), sizes, threads).notices(2).resized(resized);
+        all(&format!("{sizes:?}, then {resized:?}: {threads:?}"), program);
     }
 }
 

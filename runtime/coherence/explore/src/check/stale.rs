@@ -7,7 +7,7 @@ use crate::world::World;
 /// Called when all threads have ended.
 pub fn check(world: &World) -> Result<(), String> {
     for addr in 0..world.layout.bytes() {
-        let block = world.layout.block(world.layout.index_at(addr));
+        let block = world.layout.block(world.layout.index_at(addr, world.processes[0].division));
         let last = u64::from(world.oracle.last(addr));
         for (p, process) in world.processes.iter().enumerate() {
             let state = process.cells[world.layout.state(block) as usize];

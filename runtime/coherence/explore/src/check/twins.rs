@@ -7,7 +7,7 @@ use crate::world::World;
 
 /// Called when all threads have ended.
 pub fn check(world: &World) -> Result<(), String> {
-    for index in 0..world.layout.blocks {
+    for index in world.layout.division(world.processes[0].division).iter().copied() {
         let block = world.layout.block(index);
         let link_loc = world.layout.word(Word::Link(block)).expect("a used block") as usize;
         let default_home = Rank(world.default_home(index) as u32);

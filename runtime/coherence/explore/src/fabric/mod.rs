@@ -273,12 +273,24 @@ impl Fabric for ModelFabric {
 
     fn state(&self, block: Block) -> u8 {
         let mut w = self.world.borrow_mut();
+        let division = w.processes[self.process].division;
+        if !w.layout.is_current(block, division) && self.fault != Some(Fault::OldNumbers) {
+            // Blocks of another size are there now; notices of this one may still come.
+            return abi::COLD;
+        }
+        let block = w.layout.current(block, division);
         let loc = w.layout.state(block);
         w.own_read(loc) as u8
     }
 
     fn set_state(&self, extent: Extent, state: u8) {
-        self.world.borrow_mut().set_state(extent, state);
+        let mut w = self.world.borrow_mut();
+        let division = w.processes[self.process].division;
+        let old = extent.blocks().find(|block| !w.layout.is_current(*block, division));
+        if let Some(block) = old.filter(|_| self.fault != Some(Fault::OldNumbers)) {
+            w.fail(format!("block {} gets a state, although blocks of another size are there", block.0));
+        }
+        w.set_state(extent, state);
     }
 
     fn state_run(&self, extent: Extent) -> u64 {

@@ -45,6 +45,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         processes,
         threads,
         roles: vec![Use::Plain; sizes.iter().sum()],
+        resized: Vec::new(),
         sizes,
         stride: [1, 1, 64, 4096][r.below(4)],
         home_run: [1, 1, 2, 4, 16][r.below(5)],
@@ -94,6 +95,9 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         }
     }
     debug_assert!(bytes == program.roles.len());
+    if program.ops.iter().flatten().any(|op| *op == Op::Adopt) {
+        program.resized = resized(seed, &program.sizes);
+    }
     program
 }
 
@@ -111,6 +115,17 @@ impl Values<'_> {
             Some(seed) => (mix(seed, u64::from(*self.last)) % 3) as u8,
             None => *self.last,
         }
+    }
+}
+
+/// What blocks of one size are divided into anew: blocks of half or twice their size, or of one byte.
+fn resized(seed: u64, sizes: &[usize]) -> Vec<usize> {
+    let (size, bytes) = (sizes[0], sizes.iter().sum::<usize>());
+    let other = [size / 2, 2 * size, 1, size][(mix(seed, 0x7e51) >> 7) as usize % 4];
+    let fits = other != 0 && size.max(other).is_multiple_of(size.min(other)) && bytes.is_multiple_of(other);
+    match fits && other != size && sizes.iter().all(|s| *s == size) {
+        true => vec![other; bytes / other],
+        false => Vec::new(),
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Program {
     pub threads: usize,
     /// Bytes of each block.
     pub sizes: Vec<usize>,
+    /// What the same bytes are divided into by the first of two [`Op::Adopt`], and no longer by the second; nothing: their sizes stay.
+    pub resized: Vec<usize>,
     /// Distance of neighbouring blocks' numbers, if they are of one size.
     pub stride: u64,
     /// Number of neighbouring blocks that have the same default home.
@@ -81,6 +83,9 @@ impl fmt::Display for Program {
             "{} processes x {} threads, blocks of {:?} bytes, stride {}, {} with a home, {} notices, {:?} barriers",
             self.processes, self.threads, self.sizes, self.stride, self.home_run, self.notices, self.barrier
         )?;
+        if !self.resized.is_empty() {
+            writeln!(f, "  from time to time blocks of {:?} bytes", self.resized)?;
+        }
         for (t, ops) in self.ops.iter().enumerate() {
             write!(f, "  t{t} (p{}):", t / self.threads)?;
             for op in ops {
@@ -120,6 +125,12 @@ impl Program {
     /// The same with one schedule for the meetings at the end.
     pub fn closing_in_order(mut self) -> Program {
         self.closing = Closing::InOrder;
+        self
+    }
+
+    /// The same with blocks of other sizes from one [`Op::Adopt`] to the next.
+    pub fn resized(mut self, sizes: &[usize]) -> Program {
+        self.resized = sizes.to_vec();
         self
     }
 

@@ -67,7 +67,7 @@ pub enum Op {
         /// What it becomes.
         value: u8,
     },
-    /// Meets all threads and begins to use all blocks anew, as after a change of the block size.
+    /// Meets all threads and begins to use all blocks anew, as after a change of the block size: with other sizes, if the program has some.
     Adopt,
     /// Gives the memory of twins back that the process does not need.
     Free,

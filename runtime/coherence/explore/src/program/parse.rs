@@ -21,6 +21,7 @@ impl Program {
             processes,
             threads: threads.len() / processes,
             sizes: sizes.to_vec(),
+            resized: Vec::new(),
             stride: 1,
             home_run: 1,
             notices: 64,

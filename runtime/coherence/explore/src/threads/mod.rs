@@ -108,7 +108,8 @@ impl ThreadCode {
     }
 
     fn extents(&self, addr: usize, len: usize) -> Vec<Extent> {
-        self.world.borrow().layout.extents(addr, len)
+        let w = self.world.borrow();
+        w.layout.extents(addr, len, w.processes[self.process()].division)
     }
 
     fn worst_state(&self, extent: Extent) -> u64 {
@@ -201,7 +202,7 @@ impl ThreadCode {
             .await;
     }
 
-    /// What `dsm_set_block` does, without another size: process 0 has everything, tells all others, and becomes the home.
+    /// What `dsm_set_block` does: process 0 has everything, tells all others, and becomes the home of the blocks that are there from now on.
     async fn adopt(&self, meeting: usize) {
         assert!(!self.several(), "the other threads of a process would have to wait");
         let bytes = self.program.bytes();
@@ -221,6 +222,12 @@ impl ThreadCode {
             w.observe(version);
             version
         };
+        if !self.program.resized.is_empty() {
+            self.protocol.discard(self.extents(0, bytes).into_iter());
+            let mut w = self.world.borrow_mut();
+            let process = self.process();
+            w.processes[process].division ^= 1;
+        }
         self.protocol.adopt(self.extents(0, bytes).into_iter(), Rank(0), version);
         pause(&self.world, Wait::Ready).await;
         self.barrier(meeting + 2).await;

@@ -13,6 +13,7 @@ impl World {
     /// See [`dsm_coherence::Fabric::set_state`].
     pub fn set_state(&mut self, extent: Extent, state: u8) {
         for block in extent.blocks() {
+            let block = self.layout.current(block, self.processes[self.me()].division);
             let loc = self.layout.state(block);
             let name =
                 ["WRITABLE", "READABLE", "COLD", "EXPIRED", "NOTICED", "INVALID_DIRTY"][usize::from(state)];

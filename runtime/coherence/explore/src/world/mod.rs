@@ -34,6 +34,8 @@ pub struct Process {
     pub in_user: u32,
     /// Threads of the process.
     pub threads: u32,
+    /// How the bytes are divided into blocks here, see [`Layout::new`].
+    pub division: usize,
 }
 
 /// One thread of a process.
@@ -191,6 +193,7 @@ impl World {
                     twin_live: vec![false; layout.blocks],
                     in_user: threads as u32,
                     threads: threads as u32,
+                    division: 0,
                 })
                 .collect(),
             threads: (0..processes * threads)
@@ -233,6 +236,9 @@ impl World {
                     let block = world.layout.block(index);
                     let (state, addr) = (world.layout.state(block), world.layout.addr(block));
                     world.processes[p].cells[state as usize] = u64::from(dsm_abi::state::COLD);
+                    if !world.layout.is_current(block, 0) {
+                        continue;
+                    }
                     for a in addr..addr + world.layout.block_bytes(block) {
                         let loc = world.layout.data(a);
                         world.processes[p].cells[loc as usize] = 0xee;
@@ -304,7 +310,7 @@ impl World {
         for p in &self.processes {
             d.add_all(&p.cells);
             d.add(p.twin_live.iter().fold(1, |a, live| a << 1 | u64::from(*live)));
-            d.add(u64::from(p.in_user));
+            d.add(u64::from(p.in_user) << 1 | p.division as u64);
         }
         for t in &self.threads {
             d.add(if matches!(self.memories, Memories::Forgetful) { t.history } else { t.whole });
