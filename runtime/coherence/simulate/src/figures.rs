@@ -4,20 +4,91 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::costs::Costs;
-use crate::net::Phase;
-use crate::plot::{Line, chart};
+use crate::net::{PHASES, Phase};
+use crate::plot::{Line, Panel, chart};
 use crate::report::name;
 use crate::run::{Outcome, Protocol, Setting, run};
 use crate::sync::{Barrier, Lock};
 use crate::workload::{Sizes, Workload};
 
-/// A chart: which outcomes are on it and under which name, and what is shown of them.
+/// What a panel shows the cost of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Iteration,
+    /// One process's publishing of its writes.
+    Release,
+    /// One process's part in a meeting of all, its release included.
+    Barrier,
+    /// From one holder of a lock to the next.
+    HandOver,
+    /// First read of a record by the process it is handed to.
+    HandedOn,
+    /// First read of it by a process that it was not handed to.
+    LookedAt,
+}
+
+/// What is counted of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    Time,
+    Messages,
+    Bytes,
+}
+
+const ALL: &[Quantity] = &[Quantity::Time, Quantity::Messages, Quantity::Bytes];
+const TIME: &[Quantity] = &[Quantity::Time];
+
+impl Event {
+    fn name(self) -> &'static str {
+        match self {
+            Event::Iteration => "an iteration",
+            Event::Release => "a release",
+            Event::Barrier => "a barrier",
+            Event::HandOver => "from one holder of the lock to the next",
+            Event::HandedOn => "first read by a process that it is handed to",
+            Event::LookedAt => "first read by one of the others",
+        }
+    }
+
+    /// What one event costs one process.
+    fn cost(self, o: &Outcome, quantity: Quantity) -> f64 {
+        use Phase::{Acquire, Meet, Release};
+        let (time, phases, events): (f64, &[Phase], f64) = match self {
+            Event::Iteration => (o.iteration_us, &PHASE_ALL, 1.0),
+            Event::Release => (o.release_us, &[Release], o.releases),
+            Event::Barrier => (o.barrier_us, &[Release, Acquire, Meet], o.barriers),
+            // In an iteration every process has the lock once.
+            Event::HandOver => (o.iteration_us / f64::from(o.setting.processes), &PHASE_ALL, 1.0),
+            Event::HandedOn => (o.reads_us[0], &[], 1.0),
+            Event::LookedAt => (o.reads_us[1], &[], 1.0),
+        };
+        let sum = |of: &[f64; PHASES]| phases.iter().map(|phase| of[*phase as usize]).sum::<f64>() / events;
+        match quantity {
+            Quantity::Time => time,
+            Quantity::Messages => sum(&o.messages),
+            Quantity::Bytes => sum(&o.bytes),
+        }
+    }
+}
+
+const PHASE_ALL: [Phase; PHASES] = [Phase::Access, Phase::Release, Phase::Acquire, Phase::Meet];
+
+impl Quantity {
+    fn unit(self) -> &'static str {
+        match self {
+            Quantity::Time => "microseconds",
+            Quantity::Messages => "messages of a process",
+            Quantity::Bytes => "bytes of a process",
+        }
+    }
+}
+
+/// A chart of panels, and the tables behind it: which outcomes are on it and under which name, and what is shown of them.
 struct Figure {
     file: &'static str,
-    title: &'static str,
-    unit: &'static str,
+    events: &'static [Event],
+    quantities: &'static [Quantity],
     label: fn(&Outcome) -> Option<String>,
-    value: fn(&Outcome) -> f64,
 }
 
 /// Notices that a signature holds unless a figure varies them: the default of `DSM_NOTICES`.
@@ -27,81 +98,56 @@ fn kind(o: &Outcome) -> String {
     format!("{}, {} B", name(&o.setting.protocol), o.setting.block)
 }
 
-fn usual(o: &Outcome, workload: Workload) -> bool {
-    o.setting.workload == workload
+fn usual(o: &Outcome, workload: Workload) -> Option<String> {
+    let usual = o.setting.workload == workload
         && o.setting.notices == NOTICES
         && o.setting.barrier == Barrier::Dissemination
-        && o.setting.lock == Lock::Queue
+        && o.setting.lock == Lock::Queue;
+    usual.then(|| kind(o))
 }
 
+/// The stencil of blocks that nobody shares by accident, with lists of several lengths and meetings of both kinds.
+fn meeting(o: &Outcome) -> Option<String> {
+    let shown = o.setting.workload == Workload::Stencil && o.setting.block == 64;
+    let fork_join = if o.setting.barrier == Barrier::ForkJoin { ", fork and join" } else { "" };
+    let label = match o.setting.protocol {
+        Protocol::Dsm => format!("dsm, {} notices{fork_join}", o.setting.notices),
+        Protocol::Directory => "directory".to_string(),
+    };
+    shown.then_some(label)
+}
+
+fn lock(o: &Outcome) -> Option<String> {
+    let shown = o.setting.workload == Workload::Migratory && o.setting.block == 256;
+    shown.then(|| format!("{}, {} lock", name(&o.setting.protocol), name(&o.setting.lock)))
+}
+
+const MET: &[Event] = &[Event::Iteration, Event::Release, Event::Barrier];
+
 const FIGURES: &[Figure] = &[
-    Figure {
-        file: "stencil",
-        title: "Stencil: an iteration",
-        unit: "microseconds",
-        label: |o| usual(o, Workload::Stencil).then(|| kind(o)),
-        value: |o| o.iteration_us,
-    },
-    Figure {
-        file: "stencil-messages",
-        title: "Stencil: messages of a process and an iteration",
-        unit: "messages",
-        label: |o| usual(o, Workload::Stencil).then(|| kind(o)),
-        value: Outcome::all_messages,
-    },
-    Figure {
-        file: "barrier",
-        title: "Stencil, 64 B: from the last arrival at a barrier to the last departure",
-        unit: "microseconds",
-        label: |o| {
-            let shown = o.setting.workload == Workload::Stencil && o.setting.block == 64;
-            let meeting = if o.setting.barrier == Barrier::ForkJoin { ", fork and join" } else { "" };
-            let label = match o.setting.protocol {
-                Protocol::Dsm => format!("dsm, {} notices{meeting}", o.setting.notices),
-                Protocol::Directory => "directory".to_string(),
-            };
-            shown.then_some(label)
-        },
-        value: |o| o.barrier_us,
-    },
-    Figure {
-        file: "barrier-bytes",
-        title: "Stencil, 64 B: bytes that a process reads in the acquires of a barrier",
-        unit: "bytes",
-        label: |o| {
-            let shown = o.setting.workload == Workload::Stencil
-                && o.setting.block == 64
-                && o.setting.barrier == Barrier::Dissemination;
-            (shown && o.setting.protocol == Protocol::Dsm).then(|| format!("{} notices", o.setting.notices))
-        },
-        value: |o| o.bytes[Phase::Acquire as usize],
-    },
-    Figure {
-        file: "transpose",
-        title: "Transpose: an iteration",
-        unit: "microseconds",
-        label: |o| usual(o, Workload::Transpose).then(|| kind(o)),
-        value: |o| o.iteration_us,
-    },
+    Figure { file: "stencil", events: MET, quantities: ALL, label: |o| usual(o, Workload::Stencil) },
+    Figure { file: "transpose", events: MET, quantities: ALL, label: |o| usual(o, Workload::Transpose) },
     Figure {
         file: "migratory",
-        title: "Migratory record: from one holder of the lock to the next",
-        unit: "microseconds",
-        label: |o| {
-            let lock = name(&o.setting.lock);
-            (o.setting.workload == Workload::Migratory && o.setting.notices == NOTICES)
-                .then(|| format!("{}, {lock} lock", kind(o)))
-        },
-        value: |o| o.iteration_us / f64::from(o.setting.processes),
+        events: &[Event::HandOver, Event::Release],
+        quantities: ALL,
+        label: |o| usual(o, Workload::Migratory),
     },
+    Figure { file: "table", events: MET, quantities: ALL, label: |o| usual(o, Workload::Table) },
+    Figure { file: "barrier", events: &[Event::Barrier], quantities: ALL, label: meeting },
+    Figure { file: "lock", events: &[Event::HandOver], quantities: ALL, label: lock },
     Figure {
-        file: "table",
-        title: "Read-mostly table: an iteration",
-        unit: "microseconds",
-        label: |o| usual(o, Workload::Table).then(|| kind(o)),
-        value: |o| o.iteration_us,
+        file: "relay",
+        events: &[Event::HandedOn, Event::LookedAt],
+        quantities: TIME,
+        label: |o| usual(o, Workload::Relay),
     },
 ];
+
+/// Names of the figures' files, without their endings.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    FIGURES.iter().map(|figure| figure.file)
+}
 
 /// The runs behind the figures, with at most so many processes.
 pub fn settings(most: u32, costs: &Costs) -> Vec<Setting> {
@@ -111,6 +157,7 @@ pub fn settings(most: u32, costs: &Costs) -> Vec<Setting> {
             for processes in (1..=12).map(|k| 1 << k).filter(|n| *n <= most.min(limit)) {
                 let long = match (workload, processes) {
                     (Workload::Transpose, _) => 1,
+                    (Workload::Relay, _) => 2,
                     (_, 1024..) => 2,
                     _ => 4,
                 };
@@ -133,8 +180,9 @@ pub fn settings(most: u32, costs: &Costs) -> Vec<Setting> {
     let same = |_: &mut Setting| {};
     for protocol in [Protocol::Dsm, Protocol::Directory] {
         add(Workload::Stencil, protocol, &[64, 256, 4096], 4096, &same);
-        add(Workload::Transpose, protocol, &[64, 4096], 256, &same);
-        add(Workload::Migratory, protocol, &[256], 2048, &same);
+        add(Workload::Transpose, protocol, &[64, 4096], 512, &same);
+        add(Workload::Migratory, protocol, &[256, 4096], 4096, &same);
+        add(Workload::Relay, protocol, &[256], 4096, &same);
         add(Workload::Table, protocol, &[64, 4096], 4096, &same);
     }
     for notices in [64, 16384] {
@@ -188,18 +236,30 @@ pub fn write(
     let json = serde_json::to_string_pretty(&outcomes).map_err(|e| e.to_string())?;
     save("figures.json".to_string(), json + "\n")?;
     for figure in FIGURES {
-        save(format!("{}.svg", figure.file), chart(figure.title, figure.unit, &lines(figure, &outcomes))?)?;
-        save(format!("{}.md", figure.file), rows(&lines(figure, &outcomes)))?;
+        let panels = panels(figure, &outcomes);
+        save(format!("{}.svg", figure.file), chart(&panels)?)?;
+        save(format!("{}.md", figure.file), tables(&panels))?;
     }
     Ok(())
 }
 
+fn panels(figure: &Figure, outcomes: &[Outcome]) -> Vec<Panel> {
+    let mut panels = Vec::new();
+    for &event in figure.events {
+        for &quantity in figure.quantities {
+            let title = format!("{}: {}", event.name(), quantity.unit());
+            panels.push(Panel { title, lines: lines(figure, event, quantity, outcomes) });
+        }
+    }
+    panels
+}
+
 /// The lines of a figure, in the order in which they first appear.
-fn lines(figure: &Figure, outcomes: &[Outcome]) -> Vec<Line> {
+fn lines(figure: &Figure, event: Event, quantity: Quantity, outcomes: &[Outcome]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for outcome in outcomes {
         let Some(label) = (figure.label)(outcome) else { continue };
-        let point = (f64::from(outcome.setting.processes), (figure.value)(outcome));
+        let point = (f64::from(outcome.setting.processes), event.cost(outcome, quantity));
         match lines.iter_mut().find(|(name, _)| *name == label) {
             Some((_, points)) => points.push(point),
             None => lines.push((label, vec![point])),
@@ -208,23 +268,35 @@ fn lines(figure: &Figure, outcomes: &[Outcome]) -> Vec<Line> {
     lines
 }
 
-/// The numbers of a figure as a table: a row for each line, a column for each number of processes.
-fn rows(lines: &[Line]) -> String {
-    let mut counts: Vec<u64> = lines.iter().flat_map(|(_, points)| points).map(|(x, _)| *x as u64).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    let header: Vec<String> = counts.iter().map(u64::to_string).collect();
-    let mut text = format!("| processes | {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(counts.len()));
-    for (name, points) in lines {
-        let cell = |count: &u64| {
-            let point = points.iter().find(|(x, _)| *x as u64 == *count);
-            point.map_or(
-                String::new(),
-                |(_, y)| if *y < 100.0 { format!("{y:.1}") } else { format!("{y:.0}") },
-            )
-        };
-        let cells: Vec<String> = counts.iter().map(cell).collect();
-        text += &format!("| {name} | {} |\n", cells.join(" | "));
+/// The numbers of a figure as tables that can be unfolded: one for each panel, with a row for each line and a column for each number of processes.
+fn tables(panels: &[Panel]) -> String {
+    let mut text = "<details><summary>The numbers</summary>\n".to_string();
+    for Panel { title, lines } in panels {
+        let mut counts: Vec<u64> =
+            lines.iter().flat_map(|(_, points)| points).map(|(x, _)| *x as u64).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let header: Vec<String> = counts.iter().map(u64::to_string).collect();
+        let dashes = "---:|".repeat(counts.len());
+        text += &format!("\n| {title} | {} |\n|---|{dashes}\n", header.join(" | "));
+        for (name, points) in lines {
+            let cell = |count: &u64| {
+                let point = points.iter().find(|(x, _)| *x as u64 == *count);
+                point.map_or(String::new(), |(_, y)| number(*y))
+            };
+            let cells: Vec<String> = counts.iter().map(cell).collect();
+            text += &format!("| {name} | {} |\n", cells.join(" | "));
+        }
     }
-    text
+    text + "\n</details>\n"
+}
+
+/// Three digits, or all before the point.
+fn number(y: f64) -> String {
+    match y {
+        0.0 => "0".to_string(),
+        ..10.0 => format!("{y:.2}"),
+        10.0..100.0 => format!("{y:.1}"),
+        _ => format!("{y:.0}"),
+    }
 }

@@ -19,7 +19,12 @@ use dsm_simulate::workload::{Sizes, Workload};
 #[command(name = "dsm-simulate", version, max_term_width = 100)]
 struct Options {
     /// What processes do
-    #[arg(short, long, value_delimiter = ',', default_value = "private,stencil,transpose,migratory,table")]
+    #[arg(
+        short,
+        long,
+        value_delimiter = ',',
+        default_value = "private,stencil,transpose,migratory,relay,table"
+    )]
     workload: Vec<Workload>,
     /// What keeps their copies coherent
     #[arg(short, long, value_delimiter = ',', default_value = "dsm,directory")]

@@ -56,7 +56,7 @@ struct Adapter {
     send_free: Time,
     receive_free: Time,
     words: Map<u64, Time>,
-    /// Messages sent and received.
+    /// Messages sent and received while measuring.
     handled: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Process {
     pub phase: Cell<Phase>,
     /// Its account.
     pub traffic: RefCell<Traffic>,
-    /// Whether its times go into the measurements.
+    /// Whether its times and messages go into the measurements.
     pub measuring: Cell<bool>,
     /// Barriers passed while measuring.
     pub barriers: Cell<usize>,
@@ -135,6 +135,8 @@ pub struct Times {
     pub releases: Series,
     /// For each barrier, when the last process came and when the last one left.
     pub barriers: Vec<(Time, Time)>,
+    /// First reads of a record in [`crate::workload::Workload::Relay`]: by those who hand it on, and by the others.
+    pub reads: [Series; 2],
 }
 
 /// Shared by all tasks of a run.
@@ -217,9 +219,12 @@ impl World {
         self.settle_charges(rank).await;
     }
 
-    /// Puts a message on a process's account, under what it is about now.
+    /// Puts a message on a process's account, under what it is about now, while the process measures.
     pub fn count(&self, account: u32, bytes: u64) {
         let process = self.process(account);
+        if !process.measuring.get() {
+            return;
+        }
         let phase = process.phase.get() as usize;
         let mut traffic = process.traffic.borrow_mut();
         traffic.messages[phase] += 1;
@@ -236,22 +241,24 @@ impl World {
     /// A message, counted already, leaves in the order of these calls; returns when it will arrive.
     pub fn depart(&self, account: u32, from: u32, bytes: u64) -> Time {
         let occupancy = self.costs.occupancy(bytes);
+        let measuring = self.process(from).measuring.get();
         let mut adapter = self.process(from).adapter.borrow_mut();
         let paid = if from == account { self.process(from).busy_until.get() } else { 0 };
         let begin = adapter.send_free.max(self.engine.now()).max(paid);
         adapter.send_free = begin + occupancy;
-        adapter.handled += 1;
+        adapter.handled += u64::from(measuring);
         begin + occupancy + ns(self.costs.wire_ns)
     }
 
     /// A message that departed is received.
     pub async fn arrive(&self, to: u32, bytes: u64, arrival: Time) {
         self.engine.sleep_until(arrival).await;
+        let measuring = self.process(to).measuring.get();
         let begin = {
             let mut adapter = self.process(to).adapter.borrow_mut();
             let begin = adapter.receive_free.max(self.engine.now());
             adapter.receive_free = begin + self.costs.occupancy(bytes);
-            adapter.handled += 1;
+            adapter.handled += u64::from(measuring);
             begin
         };
         self.engine.sleep_until(begin).await;
@@ -341,9 +348,9 @@ impl World {
         self.engine.wait(Key::Posts(from, to), done).await;
     }
 
-    /// Messages that each adapter handled; and begins to count again.
-    pub fn take_handled(&self) -> Vec<u64> {
-        self.processes.iter().map(|p| std::mem::take(&mut p.adapter.borrow_mut().handled)).collect()
+    /// Messages that the busiest adapter handled.
+    pub fn hottest(&self) -> u64 {
+        self.processes.iter().map(|p| p.adapter.borrow().handled).max().unwrap_or(0)
     }
 }
 

@@ -59,6 +59,10 @@ pub struct Outcome {
     pub messages: [f64; PHASES],
     /// Bytes likewise.
     pub bytes: [f64; PHASES],
+    /// Releases of a process in an iteration.
+    pub releases: f64,
+    /// Barriers of a process in an iteration.
+    pub barriers: f64,
     /// Messages that the busiest adapter sent and received in an iteration.
     pub hottest: f64,
     /// An iteration, microseconds.
@@ -69,6 +73,8 @@ pub struct Outcome {
     pub release_most_us: f64,
     /// From the last process's coming to a barrier to the last one's leaving, microseconds; its release is part of it.
     pub barrier_us: f64,
+    /// First read of a record in [`Workload::Relay`], microseconds: by a process that hands it on, and by one of the others. Zero in other workloads.
+    pub reads_us: [f64; 2],
     /// Counters of the protocol, of all processes and the whole run.
     pub counters: BTreeMap<&'static str, u64>,
 }
@@ -185,11 +191,14 @@ fn outcome(setting: &Setting, world: &World, counters: &BTreeMap<&'static str, u
         setting: setting.clone(),
         messages: all.messages.map(each),
         bytes: all.bytes.map(each),
-        hottest: world.take_handled().into_iter().max().unwrap_or(0) as f64 / iterations,
+        releases: each(times.releases.count),
+        barriers: times.barriers.len() as f64 / iterations,
+        hottest: world.hottest() as f64 / iterations,
         iteration_us: us(times.end - times.begin) / iterations,
         release_us: mean(times.releases.sum, times.releases.count),
         release_most_us: us(times.releases.most),
         barrier_us: mean(barriers, times.barriers.len() as u64),
+        reads_us: times.reads.map(|reads| mean(reads.sum, reads.count)),
         counters: counters.clone(),
     }
 }

@@ -30,9 +30,14 @@ const ROUND: f64 = 2.0 + 8.0 + 6.0;
 
 #[test]
 fn all_workloads_and_protocols_keep_every_write() {
-    for workload in
-        [Workload::Private, Workload::Stencil, Workload::Transpose, Workload::Migratory, Workload::Table]
-    {
+    for workload in [
+        Workload::Private,
+        Workload::Stencil,
+        Workload::Transpose,
+        Workload::Migratory,
+        Workload::Relay,
+        Workload::Table,
+    ] {
         for protocol in [Protocol::Dsm, Protocol::Directory] {
             for processes in [2, 3, 7, 16] {
                 for (block, notices) in [(64, 16), (256, 1024), (4096, 16)] {
@@ -124,21 +129,51 @@ fn figures_are_drawn() {
     let svg = std::fs::read_to_string(directory.join("stencil.svg")).expect("a figure");
     assert!(svg.contains("<svg") && svg.contains("directory, 4096 B"), "{svg}");
     let table = std::fs::read_to_string(directory.join("migratory.md")).expect("a table");
-    assert!(table.starts_with("| processes | 2 | 4 |"), "{table}");
+    assert!(table.contains("\n| a release: bytes of a process | 2 | 4 |\n"), "{table}");
     let json = std::fs::read_to_string(directory.join("figures.json")).expect("numbers");
     let runs: serde_json::Value = serde_json::from_str(&json).expect("valid JSON");
     assert_eq!(runs.as_array().map(Vec::len), Some(figures::settings(4, &Costs::default()).len()));
     std::fs::remove_dir_all(&directory).expect("the own directory");
 }
 
-/// The numbers of a table's first columns, and the names of its rows.
+/// The numbers of the first columns of all tables of a text, and the names of the tables and rows.
 fn columns(text: &str, count: usize) -> Vec<(String, Vec<f64>)> {
-    let rows = text.lines().skip(2).map(|line| {
+    let mut rows = Vec::new();
+    let mut title = String::new();
+    for line in text.lines().filter(|line| line.starts_with("| ")) {
         let mut cells = line.trim_matches('|').split('|').map(str::trim);
-        let name = cells.next().unwrap_or_default().to_string();
-        (name, cells.take(count).map(|cell| cell.parse().unwrap_or(0.0)).collect())
-    });
-    rows.collect()
+        let name = cells.next().unwrap_or_default();
+        if cells.clone().next() == Some("2") {
+            title = name.to_string();
+        }
+        let numbers = cells
+            .take(count)
+            .map(|cell| cell.parse().unwrap_or_else(|_| panic!("no number: {line}")))
+            .collect();
+        rows.push((format!("{title}, {name}"), numbers));
+    }
+    rows
+}
+
+#[test]
+fn tables_are_read_by_title_and_row() {
+    let text = "\n| a | 2 | 4 |\n|---|---:|---:|\n| b | 2.5 | 7 |\n\n| c | 2 | 4 |\n|---|---:|---:|\n| b | 1 | 0 |\n";
+    let rows = columns(text, 2);
+    let row = |name: &str| rows.iter().find(|(found, _)| found == name).map(|(_, numbers)| numbers.clone());
+    assert_eq!(row("a, b"), Some(vec![2.5, 7.0]));
+    assert_eq!(row("c, b"), Some(vec![1.0, 0.0]));
+}
+
+#[test]
+fn a_way_along_links_is_long_only_once() {
+    let hops = |processes| {
+        let o = run(&setting(Workload::Relay, Protocol::Dsm, processes));
+        let firsts = o.counters["read_misses"] as f64;
+        o.counters["link_hops"] as f64 / firsts
+    };
+    // Without shortening they are in proportion to the number of processes that the record went through.
+    let (few, many) = (hops(32), hops(256));
+    assert!(many < 1.5 * few + 1.0, "{few} {many}");
 }
 
 /// The book shows what this protocol does: a change that moves the figures has to make them again (`dsm-simulate --figures book/src/scale`).
@@ -148,9 +183,7 @@ fn the_book_has_the_figures_of_this_protocol() {
     figures::write(&made, 16, &Costs::default(), |_| {}).expect("figures");
     let book = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../book/src/scale"));
     let mut different = Vec::new();
-    for table in
-        ["stencil", "stencil-messages", "barrier", "barrier-bytes", "transpose", "migratory", "table"]
-    {
+    for table in figures::files() {
         let read = |place: &std::path::Path| {
             let path = place.join(format!("{table}.md"));
             columns(&std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())), 4)
@@ -160,7 +193,7 @@ fn the_book_has_the_figures_of_this_protocol() {
         for ((name, now), (old, then)) in now.iter().zip(&then) {
             assert_eq!(name, old, "{table}");
             assert_eq!((now.len(), then.len()), (4, 4), "{table}, {name}");
-            if now.iter().zip(then).any(|(a, b)| (a - b).abs() > TOLERANCE * b) {
+            if now.iter().zip(then).any(|(a, b)| (a - b).abs() > TOLERANCE * b + LEAST) {
                 different.push(format!("{table}, {name}: {now:?}, in the book {then:?}"));
             }
         }
@@ -171,3 +204,6 @@ fn the_book_has_the_figures_of_this_protocol() {
 
 /// By how much figures may differ from those in the book: small changes of the protocol move single points by a tenth.
 const TOLERANCE: f64 = 0.25;
+
+/// And by how much those that are nearly nothing, microseconds or messages.
+const LEAST: f64 = 0.1;

@@ -2,6 +2,7 @@
 
 mod locked;
 mod private;
+mod relay;
 mod stencil;
 mod table;
 mod transpose;
@@ -21,10 +22,12 @@ pub enum Workload {
     Private,
     /// Each process updates its part of an array from the neighbours' edges, between barriers
     Stencil,
-    /// Each process writes rows of a matrix, then reads columns: pieces of 64 bytes from everybody
+    /// Each process writes a row of a matrix, then reads columns: pieces of 64 bytes from everybody
     Transpose,
     /// A record that is read and written under a lock by one process after another
     Migratory,
+    /// A record that half of the processes hand on under a lock, read by the others, who never had it
+    Relay,
     /// A table of 64-byte entries that all read at random; one process changes a few entries between two barriers
     Table,
 }
@@ -57,8 +60,9 @@ impl Workload {
         match self {
             Workload::Private => regions(processes, &[private::BYTES]),
             Workload::Stencil => regions(processes, &[stencil::BYTES, stencil::BYTES]),
-            Workload::Transpose => regions(processes, &[transpose::part(processes)]),
+            Workload::Transpose => regions(processes, &[transpose::row(processes)]),
             Workload::Migratory => regions(processes, &[locked::BYTES]),
+            Workload::Relay => regions(processes, &[relay::PART]),
             Workload::Table => regions(processes, &[table::part(processes)]),
         }
     }
@@ -70,6 +74,7 @@ impl Workload {
             Workload::Stencil => stencil::run(&m, &meetings, sizes).await,
             Workload::Transpose => transpose::run(&m, &meetings, sizes).await,
             Workload::Migratory => locked::run(&m, &meetings, sizes).await,
+            Workload::Relay => relay::run(&m, &meetings, sizes).await,
             Workload::Table => table::run(&m, &meetings, sizes).await,
         }
     }
@@ -83,12 +88,8 @@ fn begin<M: Machine>(m: &M, iteration: u64, sizes: Sizes) {
     let world = m.world();
     let process = world.process(m.rank());
     process.measuring.set(true);
-    *process.traffic.borrow_mut() = Default::default();
     let begin = &mut world.times.borrow_mut().begin;
     *begin = world.engine.now().max(*begin);
-    if m.rank() == 0 {
-        world.take_handled();
-    }
 }
 
 /// Ends what a process does.

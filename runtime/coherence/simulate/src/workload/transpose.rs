@@ -1,41 +1,30 @@
-//! All to all: each process has eight rows of a matrix of words, and reads eight columns, 64 bytes of every row of everybody.
+//! All to all: each process has a row of a matrix of words, and reads eight columns, 64 bytes of everybody's row.
 
 use super::{Sizes, begin, end, expect};
 use crate::machine::Machine;
 use crate::sync::Meetings;
 
-/// Rows of a process, and columns it reads.
-const ROWS: u64 = 8;
+/// Bytes of the columns that a process reads, in each row.
+const PIECE: u64 = 64;
 
 /// Bytes of a row.
-fn row(processes: u32) -> u64 {
-    u64::from(processes) * ROWS * 8
-}
-
-/// Bytes of a process's rows.
-pub(super) fn part(processes: u32) -> u64 {
-    ROWS * row(processes)
+pub(super) fn row(processes: u32) -> u64 {
+    u64::from(processes) * PIECE
 }
 
 pub(super) async fn run<M: Machine>(m: &M, meetings: &Meetings, sizes: Sizes) {
     let (me, size) = (m.rank(), m.world().size());
-    let (row, part) = (row(size), part(size));
+    let row = row(size);
     for iteration in 0..sizes.warm_up + sizes.iterations {
         begin(m, iteration, sizes);
-        m.write(u64::from(me) * part, part, iteration << 16 | u64::from(me)).await;
+        m.write(u64::from(me) * row, row, iteration << 16 | u64::from(me)).await;
         meetings.barrier(m).await;
         // Everybody begins elsewhere.
         for rank in (me..size).chain(0..me) {
-            for line in 0..ROWS {
-                let at = u64::from(rank) * part + line * row + u64::from(me) * ROWS * 8;
-                m.read(at, ROWS * 8).await;
-                let wanted = iteration << 16 | u64::from(rank);
-                expect(
-                    m.load(at).await,
-                    wanted,
-                    format_args!("row {line} of {rank} at {me}, iteration {iteration}"),
-                );
-            }
+            let at = u64::from(rank) * row + u64::from(me) * PIECE;
+            m.read(at, PIECE).await;
+            let wanted = iteration << 16 | u64::from(rank);
+            expect(m.load(at).await, wanted, format_args!("row {rank} at {me}, iteration {iteration}"));
         }
         meetings.barrier(m).await;
     }
