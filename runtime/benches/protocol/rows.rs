@@ -68,32 +68,42 @@ fn report(name: &str, ns: f64, reference: f64, bar: &str) {
 
 /// Round trip of a flag between processes 0 and 1, nanoseconds.
 fn ping_pong() -> f64 {
+    median((0..SHORT_ROUNDS).map(|_| ping_pong_round()).collect())
+}
+
+/// One round of [`ping_pong`].
+fn ping_pong_round() -> f64 {
     const TRIPS: u64 = 200;
     // Two control words on different cache lines.
     let (there, back) = (512, 576);
-    let rounds = (0..SHORT_ROUNDS).map(|_| {
-        barrier();
-        let base = sync::control_load(there);
-        barrier();
-        time(|| {
-            for i in base + 1..=base + TRIPS {
-                if sync::rank() == 0 {
-                    sync::control_store(there, i);
-                    while sync::control_load(back) != i {
-                        std::hint::spin_loop();
-                    }
-                } else if sync::rank() == 1 {
-                    while sync::control_load(there) != i {
-                        std::hint::spin_loop();
-                    }
-                    sync::control_store(back, i);
+    barrier();
+    let base = sync::control_load(there);
+    barrier();
+    let ns = time(|| {
+        for i in base + 1..=base + TRIPS {
+            if sync::rank() == 0 {
+                sync::control_store(there, i);
+                while sync::control_load(back) != i {
+                    std::hint::spin_loop();
                 }
+            } else if sync::rank() == 1 {
+                while sync::control_load(there) != i {
+                    std::hint::spin_loop();
+                }
+                sync::control_store(back, i);
             }
-        }) / TRIPS as f64
-    });
-    let ns = median(rounds.collect());
+        }
+    }) / TRIPS as f64;
     barrier();
     ns
+}
+
+/// Medians of what alternates with round trips of a flag, and of those, nanoseconds: a virtual machine's cores may move together or apart in between, and
+/// both take several times as long when they are apart.
+fn with_ping_pong(mut round: impl FnMut(u64) -> f64) -> (f64, f64) {
+    let rounds = (0..SHORT_ROUNDS as u64).map(|i| (round(i), ping_pong_round()));
+    let (samples, trips) = rounds.unzip();
+    (median(samples), median(trips))
 }
 
 /// Copying `bytes` from the peer's memory, nanoseconds.

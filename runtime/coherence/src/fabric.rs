@@ -210,6 +210,22 @@ pub trait Fabric {
             bits
         }
     }
+    /// The own summaries that a release looks at: those of the words above `chunk`, less the bits that lead to it, and those of the other highest words. 0 if they
+    /// lead to it and nowhere else.
+    fn load_marked_apart(&self, chunk: Chunk) -> impl Future<Output = u64> {
+        async move {
+            let (mut index, mut apart) = (chunk.0, 0);
+            for level in 1..self.mark_levels() {
+                let bit = 1 << (index % 64);
+                index /= 64;
+                apart |= self.load_marked(level, index).await ^ bit;
+            }
+            for root in (0..self.top_mark_words()).filter(|root| *root != index) {
+                apart |= self.load_marked(self.mark_levels() - 1, root).await;
+            }
+            apart
+        }
+    }
     /// Compare-and-swap; returns the old value.
     fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64>;
     /// Sets bits; returns the old value.

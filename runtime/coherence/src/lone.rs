@@ -32,6 +32,17 @@ impl<F: Fabric> Coherence<F> {
     }
 }
 
+impl<F: Fabric> Coherence<F> {
+    /// Lets what a move of the block that a lock told of last needs here come nearer, while another process holds the lock: most likely it stores to that block,
+    /// too. What lies there is left to it.
+    pub fn expect_told(&self, told: Told) {
+        let Some(Notice { extent: Extent { first, count: 1 }, .. }) = told.tail(1) else { return };
+        if self.fabric.own(hint(MarkKind::Migratory, first.chunk())) & first.bit() != 0 {
+            self.fabric.expect_near(self.fabric.place(self.me(), first));
+        }
+    }
+}
+
 /// See the module `steps`.
 macro_rules! steps {
     ($wait:ident $call:ident ($($later:tt)?) $release_lone:ident $publish_lone:ident $acquire_lone:ident $take_lone:ident $move_lone:ident $lone_chunk:ident) => {

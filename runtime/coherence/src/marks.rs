@@ -39,13 +39,21 @@ pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: 
 }
 
 /// Sets bits in one of the process's own sets that no peer changes.
-#[inline]
+#[inline(always)]
 pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask: u64) {
     let old = fabric.or_own(Word::Mark { kind, level: 0, index: chunk.0 }, mask);
     if kind == MarkKind::Cached && old & mask == mask {
         // The chunk is locked, as it was when these were set with their summaries, and as it is when the summaries of an empty word are cleared.
         return;
     }
+    // What the loop below mostly comes to.
+    let summary = Word::Mark { kind, level: 1, index: chunk.0 / 64 };
+    if !fabric.is_alone() || fabric.own(summary) & 1 << (chunk.0 % 64) == 0 {
+        set_own_summaries(fabric, kind, chunk);
+    }
+}
+
+fn set_own_summaries<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) {
     let mut index = chunk.0;
     for level in 1..fabric.mark_levels() {
         let bit = 1 << (index % 64);
@@ -61,6 +69,7 @@ pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask:
 }
 
 /// Whether all own sets `kinds` are empty, as far as their highest summaries tell.
+#[inline(always)]
 pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
     let level = fabric.mark_levels() - 1;
     (0..fabric.top_mark_words())
@@ -74,16 +83,7 @@ macro_rules! lone_chunk {
         /// have to be looked at do not depend on each other.
         #[inline(always)]
         pub(crate) $($later)? fn $lone_chunk<F: Fabric>(fabric: &F, guess: Chunk) -> Option<Chunk> {
-            let (mut index, mut others) = (guess.0, 0);
-            for level in 1..fabric.mark_levels() {
-                let bit = 1 << (index % 64);
-                index /= 64;
-                others |= $wait!(fabric.load_marked(level, index)) ^ bit;
-            }
-            for root in (0..fabric.top_mark_words()).filter(|root| *root != index) {
-                others |= $wait!(fabric.load_marked(fabric.mark_levels() - 1, root));
-            }
-            if others == 0 {
+            if $wait!(fabric.load_marked_apart(guess)) == 0 {
                 return Some(guess);
             }
             let mut level = fabric.mark_levels() - 1;

@@ -116,13 +116,18 @@ impl Signature {
     }
 
     /// Own notices that supersede those held: whoever would be told of an older version of these blocks is told of this one, which contains it.
+    #[inline(always)]
     fn supersede(&mut self, own: Notice, all: bool) {
         let covered = |held: &Notice| {
             own.extent.first <= held.extent.first
                 && held.extent.end() <= own.extent.end()
                 && held.wr_ts < own.wr_ts
         };
-        self.held.retain(|held| !covered(held) && !all);
+        match &self.held[..] {
+            [] => {}
+            [held] if covered(held) => self.held.clear(),
+            _ => self.held.retain(|held| !covered(held) && !all),
+        }
     }
 
     pub(crate) fn min_applied(&self) -> Timestamp {
@@ -189,9 +194,7 @@ impl Signature {
     #[inline(always)]
     pub(crate) fn add_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
         self.raise_clock(notice.wr_ts);
-        if !self.held.is_empty() {
-            self.supersede(notice, fabric.fault(Fault::SupersedeOthers));
-        }
+        self.supersede(notice, fabric.fault(Fault::SupersedeOthers));
         if self.unpublished > 0
             && let Some(last) = self.notices.last_mut()
             && (last.writer, last.wr_ts, last.extent.end())
@@ -208,8 +211,11 @@ impl Signature {
     #[inline(always)]
     pub(crate) fn publish_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) -> Told {
         self.add_own(notice, fabric);
+        // Copied where it was made: read back later, words that were stored one by one and are loaded two at a time would have to reach the cache first.
+        let told = self.told;
+        let stays = self.held.is_empty() && self.notices.len() <= self.capacity;
         self.publish(fabric);
-        self.told()
+        if stays { told.at(state_word(self.sequence, self.notices.len())) } else { self.told() }
     }
 
     /// Lists a peer's notice; joins it to the last one where that is the same version of the neighbouring blocks.

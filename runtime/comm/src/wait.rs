@@ -38,7 +38,8 @@ pub fn wait(
     value
 }
 
-/// Wakes those who sleep on the word with a mask that shares a bit. The word was changed before, by a sequentially consistent operation.
+/// Wakes those who sleep on the word with a mask that shares a bit. The word was changed before, by a sequentially consistent operation or with a
+/// full fence behind it.
 #[inline]
 pub fn wake(how: &impl Sleep, word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
     between_seq_cst();

@@ -63,13 +63,18 @@ impl ShmFabric {
     }
 
     /// The blocks are published: what was stored to them is complete, for who looks for races.
-    #[inline]
+    #[inline(always)]
     pub(super) fn close_intervals(&self, extent: Extent) {
         if race::is_on() {
-            for block in extent.blocks() {
-                let ended = self.state(block) != state::WRITABLE;
-                race::intervals::close(&self.views, self.geometry, self.rank, block, ended);
-            }
+            self.close_each(extent);
+        }
+    }
+
+    #[cold]
+    fn close_each(&self, extent: Extent) {
+        for block in extent.blocks() {
+            let ended = self.state(block) != state::WRITABLE;
+            race::intervals::close(&self.views, self.geometry, self.rank, block, ended);
         }
     }
 

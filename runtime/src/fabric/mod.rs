@@ -45,10 +45,22 @@ pub struct ShmFabric {
     /// Its bit sets, by kind.
     marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
     /// Their summaries by level, those of all kinds side by side.
-    summaries: [&'static [[AtomicU64; MarkKind::SUMMARISED]]; MARK_LEVELS],
+    summaries: [&'static [Summaries]; MARK_LEVELS],
+    /// Levels from 1 on that there are.
+    summary_levels: usize,
     twins: TwinPages,
     stripes: Box<[CachePadded<alone::Lock>]>,
     gates: [CachePadded<alone::Lock>; 2],
+}
+
+/// Summary words of one number, by kind.
+type Summaries = [AtomicU64; MarkKind::SUMMARISED];
+
+/// What a release looks at of them.
+#[inline(always)]
+fn marked(words: &Summaries) -> u64 {
+    let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
+    marked[0] | marked[1] | marked[2]
 }
 
 /// Orders everything before an atomic read-modify-write of this thread before everything after it.
@@ -73,6 +85,7 @@ impl ShmFabric {
             false => &[][..],
         };
         ShmFabric {
+            summary_levels: usize::from(geometry.mark_levels()) - 1,
             geometry,
             table,
             views,
@@ -85,6 +98,22 @@ impl ShmFabric {
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
         }
+    }
+}
+
+impl ShmFabric {
+    /// See [`Fabric::load_marked_apart`].
+    #[inline(always)]
+    fn marked_apart(&self, chunk: Chunk) -> u64 {
+        let (mut index, mut apart) = (chunk.0 as usize, 0);
+        let levels = &self.summaries[1..][..self.summary_levels];
+        for words in levels {
+            let bit = 1 << (index % 64);
+            index /= 64;
+            apart |= marked(&words[index]) ^ bit;
+        }
+        let roots = levels[levels.len() - 1].iter().enumerate().filter(|(root, _)| *root != index);
+        roots.fold(apart, |apart, (_, words)| apart | marked(words))
     }
 }
 
@@ -135,9 +164,12 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
         debug_assert!(level > 0, "only summaries lie side by side");
-        let words = &self.summaries[usize::from(level) % MARK_LEVELS][index as usize];
-        let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
-        ready(marked[0] | marked[1] | marked[2])
+        ready(marked(&self.summaries[usize::from(level) % MARK_LEVELS][index as usize]))
+    }
+
+    #[inline(always)]
+    fn load_marked_apart(&self, chunk: Chunk) -> impl Future<Output = u64> {
+        ready(self.marked_apart(chunk))
     }
 
     #[inline(always)]
@@ -435,7 +467,7 @@ impl Fabric for ShmFabric {
         self.replace_by(extent, contents);
     }
 
-    #[inline]
+    #[inline(always)]
     fn published(&self, extent: Extent, _wr_ts: Timestamp) {
         self.close_intervals(extent);
     }

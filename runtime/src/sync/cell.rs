@@ -81,7 +81,7 @@ pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u3
     })
 }
 
-/// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst) before.
+/// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst, or with a full fence behind it) before.
 pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
     dsm_comm::wait::wake(&Futex, word, sleepers, mask);
 }

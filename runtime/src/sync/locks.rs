@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::Told;
 
+use crate::alone;
+
 use super::cell;
 use super::control::{Line, line};
 use super::layout::{LOCK_BYTES, LOCK_SLOTS, LOCKS};
@@ -63,6 +65,44 @@ impl Slot {
     fn told(self, i: usize) -> &'static AtomicU64 {
         self.0.word(24 + 8 * i)
     }
+
+    #[inline(always)]
+    fn all_told(self) -> Told {
+        Told(std::array::from_fn(|i| self.told(i).load(Ordering::Acquire)))
+    }
+}
+
+/// Tickets of locks that this process holds, by slot, as far as they have room: 31 bits that name the slot, a bit that is set, the ticket. Spares the holder reading the line of the lock, which
+/// those who come meanwhile take away. What does not name the slot says nothing about it.
+static HELD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+impl Slot {
+    /// Place and upper half of the entry in [`HELD`].
+    #[inline(always)]
+    fn entry(self) -> (&'static AtomicU64, u64) {
+        let line = self.name().as_ptr() as usize / LOCK_BYTES;
+        (&HELD[line % HELD.len()], (line as u64) << 33 | 1 << 32)
+    }
+
+    /// This process has got the lock.
+    #[inline(always)]
+    fn hold(self, ticket: u32) {
+        let (entry, line) = self.entry();
+        entry.store(line | u64::from(ticket), Ordering::Relaxed);
+    }
+
+    /// This process gives the lock up: returns the ticket.
+    #[inline(always)]
+    fn held(self) -> u32 {
+        let (entry, line) = self.entry();
+        let held = entry.load(Ordering::Relaxed);
+        // Another process may have locked it for this one.
+        if held >> 32 << 32 != line {
+            return self.serving().load(Ordering::Relaxed);
+        }
+        entry.store(0, Ordering::Relaxed);
+        held as u32
+    }
 }
 
 /// Where the search for a lock begins. Locks that lie side by side in the program do so in the table: whoever walks over an array of
@@ -102,11 +142,20 @@ fn search(name: u64) -> Slot {
 pub(super) fn lock(name: u64) {
     let slot = slot(name);
     let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
+    if slot.serving().load(Ordering::SeqCst) != ticket {
+        wait(slot, ticket);
+    }
+    entered(slot, ticket);
+}
+
+/// Waits until it is the ticket's turn.
+#[inline(never)]
+fn wait(slot: Slot, ticket: u32) {
+    super::expect(slot.all_told());
     if !cell::look(slot.serving(), |serving| serving == ticket) {
         let _inside = Inside::begin();
         cell::wait(slot.serving(), slot.sleepers(), mask(ticket), |serving| serving == ticket);
     }
-    entered(slot);
 }
 
 /// Takes the lock if it is free.
@@ -120,16 +169,16 @@ pub(super) fn try_lock(name: u64) -> bool {
     let free =
         next == serving && numbers.compare_exchange(seen, taken, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if free {
-        entered(slot);
+        entered(slot, serving);
     }
     free
 }
 
-fn entered(slot: Slot) {
+fn entered(slot: Slot, ticket: u32) {
+    slot.hold(ticket);
     let last = slot.last().load(Ordering::SeqCst);
     if last != 0 {
-        let told = Told(std::array::from_fn(|i| slot.told(i).load(Ordering::Acquire)));
-        super::take_in(last - 1, told);
+        super::take_in(last - 1, slot.all_told());
         crate::race::clocks::after_acquire(last - 1);
     }
 }
@@ -137,14 +186,16 @@ fn entered(slot: Slot) {
 /// Publishes and passes the lock on.
 pub(super) fn unlock(name: u64) {
     let slot = slot(name);
+    // Only the holder changes it.
+    let next = slot.held().wrapping_add(1);
     super::release_then(|told| {
         slot.last().store(super::rank() + 1, Ordering::Release);
         for (i, value) in told.0.into_iter().enumerate() {
             slot.told(i).store(value, Ordering::Release);
         }
-        // Only the holder changes it.
-        let next = slot.serving().load(Ordering::Relaxed).wrapping_add(1);
-        slot.serving().store(next, Ordering::SeqCst);
+        // All of the line at once: an atomic operation would wait for the words before it, and who looks at the line would take it away in between.
+        slot.serving().store(next, Ordering::Release);
+        alone::fence();
         cell::wake(slot.serving(), slot.sleepers(), mask(next));
     });
 }

@@ -126,6 +126,13 @@ fn take_in(rank: u32, told: impl Into<Told>) {
     }
 }
 
+/// Prepares for [`take_in`] of what comes after `told`.
+fn expect(told: Told) {
+    if let Some(shared) = memory::shared() {
+        shared.coherence.expect_told(told);
+    }
+}
+
 /// `omp flush`: publishes own writes and takes in what all others published.
 pub fn flush() {
     release();

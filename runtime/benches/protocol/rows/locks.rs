@@ -4,15 +4,14 @@ use std::time::Instant;
 
 use dsm_rt::sync;
 
-use super::{SHORT_ROUNDS, heap, ping_pong, report};
+use super::{SHORT_ROUNDS, heap, report, with_ping_pong};
 use crate::{barrier, load, median, store, time};
 
 /// Strict alternation: each takes the lock, stores to one block, gives the lock away and waits for its turn.
 pub fn hand_off() {
     const COUNT: u64 = 200;
     let turn = 2048;
-    let samples = (0..SHORT_ROUNDS as u64).map(|round| {
-        barrier();
+    let (ns, trip) = with_ping_pong(|round| {
         let base = round * 2 * COUNT;
         time(|| {
             for i in 0..COUNT {
@@ -27,10 +26,8 @@ pub fn hand_off() {
             }
         }) / (2 * COUNT) as f64
     });
-    let ns = median(samples.collect());
-    barrier();
     assert_eq!(load(heap(0)), 2 * COUNT * SHORT_ROUNDS as u64);
-    report("lock-hand-off", ns, ping_pong(), "<= 5 (flag ping-pong)");
+    report("lock-hand-off", ns, trip, "<= 5 (flag ping-pong)");
 }
 
 /// All processes take one lock as fast as they can for a fixed time. Reports hand-offs, the smallest and greatest share of a process in what an

@@ -122,6 +122,8 @@ impl Geometry {
             globals,
             blocks,
             arena_bytes,
+            arena_shift: arena_bytes.is_power_of_two().then(|| arena_bytes.trailing_zeros()),
+            arenas_bytes: arena_bytes * processes,
             part_bytes,
             stacks_bytes,
             heap_offset,

@@ -51,6 +51,10 @@ pub struct Geometry {
     globals: Globals,
     blocks: BlockMap,
     arena_bytes: usize,
+    /// Base-two logarithm of it, if it has one.
+    arena_shift: Option<u32>,
+    /// Bytes of all arenas.
+    arenas_bytes: usize,
     /// Bytes of each part of an arena that has a block size of its own.
     part_bytes: usize,
     stacks_bytes: usize,

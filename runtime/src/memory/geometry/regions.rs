@@ -74,16 +74,15 @@ impl Geometry {
         if offset < self.heap_offset {
             return Rank(0);
         }
-        let heap = self.arena_bytes * self.shape.processes as usize;
         let in_region = offset - self.heap_offset;
-        if in_region < heap {
+        if in_region < self.arenas_bytes {
             // Divisions take longer than all else here.
-            match self.arena_bytes.is_power_of_two() {
-                true => Rank((in_region >> self.arena_bytes.trailing_zeros()) as u32),
-                false => Rank((in_region / self.arena_bytes) as u32),
+            match self.arena_shift {
+                Some(shift) => Rank((in_region >> shift) as u32),
+                None => Rank((in_region / self.arena_bytes) as u32),
             }
         } else {
-            Rank(((in_region - heap) / self.stacks_bytes) as u32)
+            Rank(((in_region - self.arenas_bytes) / self.stacks_bytes) as u32)
         }
     }
 }
