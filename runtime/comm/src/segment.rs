@@ -216,7 +216,7 @@ mod tests {
             unsafe { file.map_at(place.next_multiple_of(HUGE_PAGE), BYTES, 0).unwrap() }
         });
         let value = |at: usize| (at / 4096 % 251) as u8 + 1;
-        let touched = |at: &usize| at % (3 * 4096) == 0 || at % HUGE_PAGE == 0;
+        let touched = |at: &usize| at.is_multiple_of(3 * 4096) || at.is_multiple_of(HUGE_PAGE);
         for at in (0..BYTES).step_by(4096).filter(touched) {
             // SAFETY: inside the mapping; only this thread uses it.
             unsafe { own.add(at).write(value(at)) };
