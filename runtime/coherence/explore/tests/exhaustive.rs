@@ -183,9 +183,19 @@ fn three_atomics_beside_locks() {
     all("three atomics, locks and a look", program(&("", 1, 2, threads)));
 }
 
+const WAITERS: Shape = ("flag with two waiters", 2, 2, &["w0=1 set2=1", "wait2=1 r0", "wait2=1 r0"]);
+
 #[test]
 fn two_wait_for_one_flag() {
-    all("flag with two waiters", program(&("", 2, 2, &["w0=1 set2=1", "wait2=1 r0", "wait2=1 r0"])));
+    delayed(WAITERS.0, program(&WAITERS).short(), if cfg!(debug_assertions) { 1 } else { 2 });
+}
+
+/// As above, all of it.
+#[test]
+#[ignore = "takes minutes and a gigabyte"]
+fn two_wait_for_one_flag_in_all_ways() {
+    let search = |program: &Rc<Program>| orders::search(program, usize::MAX);
+    whole(WAITERS.0, program(&WAITERS).short().closing_in_order(), search);
 }
 
 /// Blocks of different sizes between each other: a list that overflows, and accesses that go from one size to the next.
