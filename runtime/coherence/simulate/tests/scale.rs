@@ -96,8 +96,8 @@ fn what_neighbours_exchange_does_not_depend_on_how_many_there_are() {
         |processes| run(&setting(Workload::Stencil, Protocol::Dsm, processes)).messages_of(Phase::Access);
     // Inner processes have two neighbours; both ends have one.
     let inner = |processes: u32| access(processes) * f64::from(processes) / f64::from(2 * processes - 2);
-    // Readers share the summary words of marks; how many do depends on where the arrays lie.
-    assert!((inner(32) / inner(128) - 1.0).abs() < 0.05, "{} {}", inner(32), inner(128));
+    // Readers share the summary words of marks, how many depends on where the arrays lie; and they read again what a home changed meanwhile.
+    assert!((inner(32) / inner(128) - 1.0).abs() < 0.1, "{} {}", inner(32), inner(128));
 }
 
 #[test]
