@@ -46,14 +46,14 @@ impl<F: Fabric> Coherence<F> {
             self.set_cursor(from, cursor);
         }
         // What this process has written it has listed, or will.
-        fresh.retain(|notice| notice.writer != self.me());
+        fresh.retain(|notice| !self.is_own(notice));
         let mut superseded = self.signature().keep_newest(fresh, &self.fabric);
         if self.fabric.fault(Fault::SupersededEarly) {
             self.signature().superseded(std::mem::take(&mut superseded));
         }
         for notice in fresh.iter() {
             if self.signature().is_new(notice) {
-                self.apply(*notice, own).await;
+                self.learn(*notice, own).await;
                 self.stats.notices_in.add(1);
             }
         }
@@ -91,16 +91,16 @@ impl<F: Fabric> Coherence<F> {
         // What this process has written it has listed, or will; and of the same block only the last notice counts, as in `keep_newest`.
         let newest = told.tail(1);
         let counts = |notice: &Notice| {
-            let older = newest.is_some_and(|n| {
-                n.extent == notice.extent && n.wr_ts > notice.wr_ts && n.writer != self.me()
-            });
-            notice.writer != self.me() && !older
+            let older = newest
+                .is_some_and(|n| n.extent == notice.extent && n.wr_ts > notice.wr_ts && !self.is_own(&n));
+            !self.is_own(notice) && !older
         };
         let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(counts);
         // So few are applied twice sooner than looked up.
         for notice in notices() {
-            if notice.extent.count > 1 || !self.try_take_lone(notice).await {
-                self.apply(notice, &mut Lent::new().own).await;
+            let lone = notice.extent.count == 1 && notice.writer != self.me();
+            if !lone || !self.try_take_lone(notice).await {
+                self.learn(notice, &mut Lent::new().own).await;
                 self.stats.notices_in.add(1);
             }
         }
@@ -182,6 +182,18 @@ impl<F: Fabric> Coherence<F> {
                 return Some((min_wr_ts, state));
             }
             state = after;
+        }
+    }
+
+    /// Whether this process has listed a notice, or will, and has what it tells of.
+    fn is_own(&self, notice: &Notice) -> bool {
+        notice.writer == self.me() && (!notice.merged || self.fabric.fault(Fault::MergedNotPassedOn))
+    }
+
+    async fn learn(&self, notice: Notice, own: &mut Records) {
+        match notice.writer == self.me() {
+            true => self.merged_here(notice).await,
+            false => self.apply(notice, own).await,
         }
     }
 

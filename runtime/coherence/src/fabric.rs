@@ -373,6 +373,9 @@ pub trait Fabric {
     /// Writes the bytes in which `incoming` differs from the twins into the own blocks, with stores no wider than the change, and makes
     /// `incoming` the twins. Reports bytes that both sides changed to different values.
     fn merge(&self, extent: Extent, incoming: &[u8], from: Rank);
+    /// Writes the bytes in which the own blocks differ from their twins into those of a peer, with stores no wider than the change, some time before the
+    /// next flush of it. What was written is in the twins then.
+    fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()>;
     /// Replaces the own blocks.
     fn overwrite(&self, extent: Extent, contents: &[u8]);
 

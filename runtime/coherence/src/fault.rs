@@ -151,6 +151,14 @@ faults! {
     SupersedeOthers,
     /// A release without anything of its own leaves notices of others held back.
     HeldBackForGood,
+    /// A release writes its changes into a home's contents without the lock of the records there.
+    DiffUnlocked,
+    /// What a release has merged at a home goes on to differ from the twin. For the fabric to obey.
+    DiffTwinStays,
+    /// A copy whose changes were merged at home counts as that version, whatever others have merged there before.
+    DiffAhead,
+    /// A home does not pass notices of others on that merged their changes into its contents.
+    MergedNotPassedOn,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

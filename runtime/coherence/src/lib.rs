@@ -25,6 +25,7 @@
 #[macro_use]
 mod steps;
 mod acquire;
+mod diffs;
 mod early;
 mod expire;
 pub mod fabric;

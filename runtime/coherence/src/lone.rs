@@ -109,7 +109,7 @@ macro_rules! steps {
                         fabric.set_own_near(here, Near::Asking, fabric.own_near(here, Near::Asking) | bit);
                         shared = 1;
                     }
-                    notice = Some(Notice { writer: self.me(), extent: Extent::single(block), wr_ts });
+                    notice = Some(Notice { writer: self.me(), extent: Extent::single(block), wr_ts, merged: false });
                 }
                 fabric.set_own_near(here, Near::Records, sequence + 2);
                 if let Some(notice) = notice {

@@ -28,12 +28,12 @@ const VAIN_MAX: u32 = 1 << 14;
 
 /// What a release found in the sets of a chunk.
 #[derive(Clone, Copy, Debug)]
-struct Work {
-    chunk: Chunk,
+pub(crate) struct Work {
+    pub(crate) chunk: Chunk,
     dirty: u64,
     read: u64,
     /// No other thread of the process is between a passed check and its store.
-    exclusive: bool,
+    pub(crate) exclusive: bool,
 }
 
 /// How far a release has come.
@@ -43,6 +43,8 @@ pub(crate) struct Progress {
     pub(crate) version: Timestamp,
     /// Blocks of one version that are published and not listed yet: what follows them may go into the same notice.
     run: Option<(Extent, Timestamp)>,
+    /// See [`Coherence::release_then`].
+    pub(crate) meeting: bool,
 }
 
 impl<F: Fabric> Coherence<F> {
@@ -50,7 +52,7 @@ impl<F: Fabric> Coherence<F> {
     pub async fn release(&self) {
         if !self.nothing_to_publish() {
             if let Err(then) = self.try_release_lone(drop).await {
-                self.publish_all(then).await;
+                self.publish_all(true, then).await;
             }
         } else if self.front.holds() && !self.fabric.fault(Fault::HeldBackForGood) {
             self.signature().publish(&self.fabric);
@@ -59,14 +61,16 @@ impl<F: Fabric> Coherence<F> {
 
     /// As [`Coherence::release`]; calls `then` with what [`Coherence::told`] is then, as soon as everything is published: whoever waits for it need not wait
     /// for what comes behind.
-    pub async fn release_then<R>(&self, then: impl FnOnce(Told) -> R) -> R {
+    /// `meeting`: others release at the same time, so blocks that several processes store to keep their homes. Who only gives a lock away is likely to
+    /// store to them again before others do.
+    pub async fn release_then<R>(&self, meeting: bool, then: impl FnOnce(Told) -> R) -> R {
         match self.nothing_to_publish() {
             true => then(self.told()),
             // Who can has tried that.
-            false if F::AT_ONCE => self.publish_all(then).await,
+            false if F::AT_ONCE => self.publish_all(meeting, then).await,
             false => match self.release_lone(then).await {
                 Ok(result) => result,
-                Err(then) => self.publish_all(then).await,
+                Err(then) => self.publish_all(meeting, then).await,
             },
         }
     }
@@ -99,13 +103,13 @@ impl<F: Fabric> Coherence<F> {
         nothing
     }
 
-    async fn publish_all<R>(&self, then: impl FnOnce(Told) -> R) -> R {
+    async fn publish_all<R>(&self, meeting: bool, then: impl FnOnce(Told) -> R) -> R {
         let fabric = &self.fabric;
         let gate = fabric.lock_gate(Gate::Publish).await;
         self.stats.releases.add(1);
         let held = self.hold_threads();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let mut progress = Progress { version: self.clock() + 1, run: None };
+        let mut progress = Progress { version: self.clock() + 1, run: None, meeting };
         let mut chunks = std::mem::take(&mut Lent::new().chunks);
         let moment = fabric.moment();
         marks::scan(fabric, &mut chunks).await;
@@ -160,7 +164,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.forget(moment, || (todo, *progress));
             let locked = fabric.lock_chunk(chunk).await;
             self.publish_here(work, &mut todo, &mut scratch.own, progress).await;
-            let chase = self.begin_elsewhere(work, &mut todo, &mut scratch.own).await;
+            let chase = self.begin_elsewhere(work, &mut todo, scratch, progress).await;
             drop(locked);
             if let Some(chase) = chase {
                 self.publish_elsewhere(chase, exclusive, progress, scratch).await;
@@ -239,7 +243,13 @@ impl<F: Fabric> Coherence<F> {
 
     /// Looks at the blocks of `todo` whose home is elsewhere, and begins to lock those that were changed here. In `todo` remain those whose
     /// links are pending. The chunk is locked.
-    async fn begin_elsewhere(&self, work: Work, todo: &mut u64, own: &mut Records) -> Option<Chase> {
+    async fn begin_elsewhere(
+        &self,
+        work: Work,
+        todo: &mut u64,
+        Scratch { own, peer, .. }: &mut Scratch,
+        progress: &mut Progress,
+    ) -> Option<Chase> {
         let fabric = &self.fabric;
         let chunk = work.chunk;
         let settled = |own: &Records, block| {
@@ -271,6 +281,7 @@ impl<F: Fabric> Coherence<F> {
                 at = part.end();
             }
         }
+        changed &= !self.publish_diffs(work, changed, own, peer, progress).await;
         (changed != 0).then(|| self.start_chase(chunk, changed, own))
     }
 
@@ -285,22 +296,13 @@ impl<F: Fabric> Coherence<F> {
                 unreachable!("a release of this process is under way: no other can move the home here")
             };
             self.stats.notices_out.add(1);
-            self.signature().add_owed(Notice { writer: home, extent, wr_ts: own.of(block).wr_ts });
+            let wr_ts = own.of(block).wr_ts;
+            self.signature().add_owed(Notice { writer: home, extent, wr_ts, merged: false });
         }
-        if work.exclusive {
-            let clean = if state == abi::WRITABLE { abi::READABLE } else { abi::COLD };
-            marks::set_own(fabric, MarkKind::Cached, block.chunk(), block.bit());
-            // The contents may be older than the version told of: never renew them without data.
-            if !fabric.fault(Fault::CleanKeepsVersion) {
-                fabric.set_own(Word::Wr(block), 0);
-            }
-            fabric.set_state(extent, clean);
-            fabric.drop_twin(extent);
-        } else {
-            // Another thread may be about to store: look again next time.
+        if !work.exclusive {
             self.vain.store(self.vain.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
-            marks::set(fabric, self.me(), MarkKind::Taken, block.chunk(), block.bit()).await;
         }
+        self.clean(work, block, state).await;
     }
 
     async fn publish_elsewhere(
@@ -345,14 +347,14 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    fn list_run(&self, progress: &mut Progress) {
+    pub(crate) fn list_run(&self, progress: &mut Progress) {
         if let Some(run) = progress.run.take() {
             self.signature().add_own(self.notice(run), &self.fabric);
         }
     }
 
     fn notice(&self, (extent, wr_ts): (Extent, Timestamp)) -> Notice {
-        Notice { writer: self.me(), extent, wr_ts }
+        Notice { writer: self.me(), extent, wr_ts, merged: false }
     }
 
     /// Lists what is left, and lets acquirers see all that is listed.
@@ -422,7 +424,7 @@ impl<F: Fabric> Coherence<F> {
             let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
             drop(locked);
             let batch = self.next_batch(&mut chase, &mut scratch.peer).await.expect("one block is chased");
-            let mut progress = Progress { version: self.clock() + 1, run: None };
+            let mut progress = Progress { version: self.clock() + 1, run: None, meeting: false };
             let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
             self.list(chunk, block.bit(), wr_ts, &mut progress);
             self.publish(&mut progress);

@@ -197,8 +197,8 @@ impl Signature {
         self.supersede(notice, fabric.fault(Fault::SupersedeOthers));
         if self.unpublished > 0
             && let Some(last) = self.notices.last_mut()
-            && (last.writer, last.wr_ts, last.extent.end())
-                == (notice.writer, notice.wr_ts, notice.extent.first)
+            && (last.writer, last.wr_ts, last.merged, last.extent.end())
+                == (notice.writer, notice.wr_ts, notice.merged, notice.extent.first)
         {
             last.extent.count += notice.extent.count;
             self.told.set_tail(1, *last);
@@ -223,8 +223,8 @@ impl Signature {
         self.raise_clock(notice.wr_ts);
         if self.unpublished > 0
             && let Some(last) = self.notices.last_mut()
-            && (last.writer, last.wr_ts, last.extent.end())
-                == (notice.writer, notice.wr_ts, notice.extent.first)
+            && (last.writer, last.wr_ts, last.merged, last.extent.end())
+                == (notice.writer, notice.wr_ts, notice.merged, notice.extent.first)
             && self.seen.contains(last)
         {
             let joined = Notice {

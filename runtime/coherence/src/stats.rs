@@ -75,6 +75,8 @@ counters! {
     threads_held,
     /// Blocks merged with a peer's contents.
     blocks_merged,
+    /// Blocks whose changes were merged into the contents at their home, which stayed there.
+    blocks_merged_at_home,
     /// Homes taken from another process.
     homes_taken,
     /// Of these, the ones taken at a miss, before anything was stored.

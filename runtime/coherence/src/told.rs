@@ -11,6 +11,7 @@ pub struct Told(pub [u64; Told::WORDS]);
 pub(crate) const TAIL: usize = 2;
 const COUNT_SHIFT: u32 = 40;
 const WRITER_SHIFT: u32 = 48;
+const MERGED_SHIFT: u32 = 63;
 
 /// A state word alone.
 impl From<u64> for Told {
@@ -36,9 +37,10 @@ impl Told {
         let [place, wr_ts] = *self.0[1..].chunks_exact(2).nth(back - 1)? else { return None };
         let field = |shift: u32, bits: u32| place >> shift & ((1 << bits) - 1);
         (wr_ts != 0).then(|| Notice {
-            writer: Rank(field(WRITER_SHIFT, 16) as u32),
+            writer: Rank(field(WRITER_SHIFT, MERGED_SHIFT - WRITER_SHIFT) as u32),
             extent: Extent::new(Block(field(0, COUNT_SHIFT)), field(COUNT_SHIFT, WRITER_SHIFT - COUNT_SHIFT)),
             wr_ts,
+            merged: place >> MERGED_SHIFT != 0,
         })
     }
 
@@ -46,9 +48,11 @@ impl Told {
     #[inline(always)]
     pub(crate) fn set_tail(&mut self, back: usize, notice: Notice) {
         let (first, count, writer) = (notice.extent.first.0, notice.extent.count, u64::from(notice.writer.0));
-        let fits =
-            first >> COUNT_SHIFT == 0 && count >> (WRITER_SHIFT - COUNT_SHIFT) == 0 && writer >> 16 == 0;
-        let place = first | count << COUNT_SHIFT | writer << WRITER_SHIFT;
+        let fits = first >> COUNT_SHIFT == 0
+            && count >> (WRITER_SHIFT - COUNT_SHIFT) == 0
+            && writer >> (MERGED_SHIFT - WRITER_SHIFT) == 0;
+        let merged = u64::from(notice.merged) << MERGED_SHIFT;
+        let place = first | count << COUNT_SHIFT | writer << WRITER_SHIFT | merged;
         // What does not fit is not told.
         let words = if fits { [place, notice.wr_ts] } else { [0; 2] };
         self.0[2 * back - 1..=2 * back].copy_from_slice(&words);
@@ -105,10 +109,14 @@ mod tests {
     #[test]
     fn the_tail_is_told_as_far_as_it_fits() {
         assert_eq!(Told::default().tail(1), None);
-        let near = Notice { writer: Rank(1), extent: Extent::single(Block(4)), wr_ts: 3 };
-        let wide = Notice { writer: Rank(3), extent: Extent::new(Block(7), 256), wr_ts: 9 };
-        let far =
-            Notice { writer: Rank(1023), extent: Extent::new(Block((1 << 40) - 1), 255), wr_ts: u64::MAX };
+        let near = Notice { writer: Rank(1), extent: Extent::single(Block(4)), wr_ts: 3, merged: false };
+        let wide = Notice { writer: Rank(3), extent: Extent::new(Block(7), 256), wr_ts: 9, merged: true };
+        let far = Notice {
+            writer: Rank(1023),
+            extent: Extent::new(Block((1 << 40) - 1), 255),
+            wr_ts: u64::MAX,
+            merged: false,
+        };
         let mut told = Told::default();
         told.push(near);
         assert_eq!((told.tail(1), told.tail(2)), (Some(near), None));

@@ -154,15 +154,17 @@ pub struct Header {
     pub asking: u64,
 }
 
-/// `writer` published the blocks of `extent` as version `wr_ts`.
+/// The blocks of `extent` were published as version `wr_ts`, which is at `writer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
-    /// Who wrote.
+    /// Who wrote, or the home that the changes were merged into.
     pub writer: Rank,
     /// What was written.
     pub extent: Extent,
     /// Version. Greater than every lease given on an older version of these blocks.
     pub wr_ts: Timestamp,
+    /// Another process than `writer` published it, by merging its changes into the contents there.
+    pub merged: bool,
 }
 
 #[cfg(test)]

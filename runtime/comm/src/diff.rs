@@ -57,6 +57,32 @@ unsafe fn merge_group(own: *mut u8, twin: *mut u8, new: &[u8]) {
     }
 }
 
+/// Writes the bytes in which `own` differs from `twin` to `there`, and no others, and makes them the twin's.
+///
+/// # Safety
+/// `own` is readable, `twin` and `there` are readable and writable for `len` bytes, a multiple of [`GROUP`], all aligned to 16 bytes. Other threads may write
+/// to `own`, and to other bytes of `there`; nobody to `twin`.
+pub unsafe fn send(own: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
+    debug_assert!(len.is_multiple_of(GROUP));
+    for at in (0..len).step_by(GROUP) {
+        // SAFETY: the group is inside all of them, and its words are aligned. What other threads write may be anything, but is read once.
+        unsafe {
+            if group::equal(own.add(at), twin.add(at)) {
+                continue;
+            }
+            for at in (at..at + GROUP).step_by(WORD) {
+                let twin = twin.add(at).cast::<u64>();
+                let new = own.add(at).cast::<u64>().read_volatile();
+                let change = new ^ twin.read();
+                if change != 0 {
+                    twin.write(new);
+                    merge_word(there.add(at), new, change);
+                }
+            }
+        }
+    }
+}
+
 /// Writes the bytes of `new` where `change` is not 0: the word at once if these are all of its bytes, else one by one, as the others may be being
 /// stored to right now.
 ///
@@ -162,6 +188,20 @@ mod tests {
             }
             assert_eq!(twin.0, incoming);
         }
+    }
+
+    #[test]
+    fn only_changed_bytes_are_sent() {
+        let (mut own, mut twin, mut there) = (Aligned([1; 192]), Aligned([1; 192]), Aligned([5; 192]));
+        for at in (0..8).chain([70, 127, 130]) {
+            own.0[at] = 9;
+        }
+        // SAFETY: all three have 192 bytes.
+        unsafe { send(own.0.as_ptr(), twin.0.as_mut_ptr(), there.0.as_mut_ptr(), 192) }
+        for (at, byte) in there.0.iter().enumerate() {
+            assert_eq!(*byte, if own.0[at] == 9 { 9 } else { 5 }, "byte {at}");
+        }
+        assert_eq!(twin.0, own.0);
     }
 
     #[test]

@@ -51,6 +51,14 @@ impl ShmFabric {
         unsafe { diff::merge(own, twin, incoming) }
     }
 
+    /// Writes what was changed in own contents since the twins into a peer's.
+    pub(super) fn send_changes(&self, to: Rank, extent: Extent) {
+        let bytes = self.bytes(extent);
+        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        // SAFETY: blocks here and there and twins are mapped and aligned; the twins are used by who holds the chunk.
+        unsafe { diff::send(own, twin, self.data(to.0, extent.first), bytes) }
+    }
+
     /// Puts other contents in place.
     pub(super) fn replace_by(&self, extent: Extent, contents: &[u8]) {
         assert_eq!(contents.len(), self.bytes(extent));

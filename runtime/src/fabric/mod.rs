@@ -463,6 +463,12 @@ impl Fabric for ShmFabric {
         self.merge_in(extent, incoming, from);
     }
 
+    #[inline(always)]
+    fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()> {
+        self.send_changes(to, extent);
+        ready(())
+    }
+
     fn overwrite(&self, extent: Extent, contents: &[u8]) {
         self.replace_by(extent, contents);
     }

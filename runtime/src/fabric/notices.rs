@@ -19,11 +19,12 @@ impl ShmFabric {
     pub(super) fn get_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
         for index in start..start + count {
             let words = self.notice_words(from.0, buffer, index);
-            let [writer, first, blocks, wr_ts] = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
+            let [place, first, blocks, wr_ts] = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
             out.push(Notice {
-                writer: Rank(writer as u32),
+                writer: Rank(place as u32),
                 extent: Extent::new(Block(first), blocks),
                 wr_ts,
+                merged: place >> 32 != 0,
             });
         }
         // The state word is read again behind these.
@@ -36,7 +37,12 @@ impl ShmFabric {
         std::sync::atomic::fence(Ordering::Release);
         for (index, n) in (start..).zip(notices) {
             let words = self.notice_words(self.rank, buffer, index);
-            let values = [u64::from(n.writer.0), n.extent.first.0, n.extent.count, n.wr_ts];
+            let values = [
+                u64::from(n.writer.0) | u64::from(n.merged) << 32,
+                n.extent.first.0,
+                n.extent.count,
+                n.wr_ts,
+            ];
             for (word, value) in words.iter().zip(values) {
                 word.store(value, Ordering::Relaxed);
             }

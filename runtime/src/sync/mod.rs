@@ -89,7 +89,7 @@ fn release_then(then: impl FnOnce(Told)) {
     time::spent(Activity::Release, || {
         before_release();
         if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
-            run(pin!(shared.coherence.release_then(then)));
+            run(pin!(shared.coherence.release_then(false, then)));
         }
     });
 }

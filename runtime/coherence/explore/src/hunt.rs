@@ -61,6 +61,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::ShortenUnlocked | Fault::ShortenBlindly => Some(home_returns_during_walk()),
         Fault::ExtendUnlocked => Some(two_leases()),
         Fault::FetchWhileTaken => Some(home_taken_during_a_fetch()),
+        Fault::MergedNotPassedOn => Some(merged_at_a_third()),
+        Fault::DiffTwinStays => Some(merged_twice()),
         _ => None,
     }
 }
@@ -228,4 +230,20 @@ pub fn other_sizes() -> Program {
     let second = "w4=3 adopt w2=4 lock0 r1 w1=6 unlock0 adopt lock0 w1=8 unlock0";
     let third = "r6 adopt r4 lock0 r1 unlock0 adopt lock0 r0 r1 unlock0 r2";
     Program::parse(3, 4, 2, &[first, second, third]).resized(&[4, 4]).notices(2)
+}
+
+/// Two processes store to a block between meetings until one merges its changes at the other, the home. A third, with a copy that is newer than the home's own
+/// last version, hears of the merged one from the home only.
+pub fn merged_at_a_third() -> Program {
+    let home = "w2=1 barrier w2=2 barrier w2=3 lock2 unlock2 lock1 unlock1";
+    let writer = "r1 w1=1 barrier w1=2 barrier w1=3 lock1 w0=5 unlock1";
+    Program::parse(3, 1, 4, &[home, writer, "barrier barrier r3 r3 lock1 r0 unlock1"])
+}
+
+/// A release merges its changes at the home while another thread of its process may be about to store, and a later one looks at the same block again, after
+/// the home has overwritten what was merged.
+pub fn merged_twice() -> Program {
+    let home = "w2=1 lock2 unlock2 w2=2 lock2 unlock2 w2=3 lock1 w0=6 unlock1";
+    let writer = "r1 w1=1 lock4 unlock4 w1=2 lock4 unlock4 w1=3 lock1 w0=5 unlock1";
+    Program::parse(2, 2, 4, &[home, "", writer, "r4 r4 r4 r4 r4 r4 r4 r4 r4 r4 r4 r4"])
 }

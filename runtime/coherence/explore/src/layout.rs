@@ -400,14 +400,16 @@ impl Layout {
 /// A notice as a cell's value.
 pub fn pack(notice: Notice) -> u64 {
     assert!(notice.wr_ts < 1 << 28 && notice.extent.first.0 < 1 << 20 && notice.extent.count < 1 << 8);
-    notice.wr_ts | notice.extent.first.0 << 28 | notice.extent.count << 48 | u64::from(notice.writer.0) << 56
+    let writer = u64::from(notice.writer.0) | u64::from(notice.merged) << 7;
+    notice.wr_ts | notice.extent.first.0 << 28 | notice.extent.count << 48 | writer << 56
 }
 
 /// The notice in a cell.
 pub fn unpack(value: u64) -> Notice {
     Notice {
-        writer: Rank((value >> 56) as u32),
+        writer: Rank((value >> 56 & 0x7f) as u32),
         extent: Extent::new(Block(value >> 28 & 0xf_ffff), value >> 48 & 0xff),
         wr_ts: value & 0xfff_ffff,
+        merged: value >> 63 != 0,
     }
 }

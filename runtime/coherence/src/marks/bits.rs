@@ -196,6 +196,7 @@ impl Fabric for Bits {
         async load_bytes(Rank, Block, usize, usize) -> u64;
         async snapshot(Rank, Extent, &mut [u8]);
         async post_twin(Rank, Extent, &[u8]);
+        async post_diff(Rank, Extent);
         async read_records(Rank, Extent, &mut [Record]);
         async read_header(Rank, Chunk) -> Header;
         async post_stamps(Rank, Extent, &[Record]);

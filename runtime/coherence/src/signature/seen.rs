@@ -76,7 +76,7 @@ mod tests {
     use crate::types::{Block, Extent, Rank};
 
     fn notice(block: u64) -> Notice {
-        Notice { writer: Rank(1), extent: Extent::single(Block(block)), wr_ts: 7 }
+        Notice { writer: Rank(1), extent: Extent::single(Block(block)), wr_ts: 7, merged: false }
     }
 
     #[test]

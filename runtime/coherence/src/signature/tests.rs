@@ -4,7 +4,7 @@ use super::*;
 use crate::types::{Block, Rank};
 
 fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
-    Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts }
+    Notice { writer: Rank(writer), extent: Extent::single(Block(block)), wr_ts, merged: false }
 }
 
 fn with(capacity: usize, notices: &[Notice]) -> Signature {

@@ -178,6 +178,10 @@ impl Fabric for ModelFabric {
         transfer::post_twin(self, to, extent, contents).await
     }
 
+    async fn post_diff(&self, to: Rank, extent: Extent) {
+        transfer::post_diff(self, to, extent).await
+    }
+
     fn snapshot_blocks(&self, _chunk: Chunk) -> u64 {
         2
     }

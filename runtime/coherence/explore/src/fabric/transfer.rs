@@ -1,6 +1,6 @@
 //! Transfers of more than a word: each word, and each byte, is read and placed by itself.
 
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Header, Notice, Rank, Record, Word};
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Header, Notice, Rank, Record, Word};
 
 use super::ModelFabric;
 use crate::layout::unpack;
@@ -69,6 +69,23 @@ pub(super) async fn post_twin(fabric: &ModelFabric, to: Rank, extent: Extent, co
     for (addr, byte) in (first..).zip(contents) {
         let loc = w.layout.twin(addr);
         w.post(to.0 as usize, loc, u64::from(*byte));
+    }
+}
+
+/// See [`dsm_coherence::Fabric::post_diff`].
+pub(super) async fn post_diff(fabric: &ModelFabric, to: Rank, extent: Extent) {
+    for addr in fabric.extent_addrs(extent) {
+        fabric.point().await;
+        let mut w = fabric.world.borrow_mut();
+        let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
+        let value = w.own_read(data);
+        if value != w.own_read(twin) {
+            w.note(|| format!("post byte {addr} to p{}: {value:#04x}", to.0));
+            w.post(to.0 as usize, data, value);
+            if !fabric.fault(Fault::DiffTwinStays) {
+                w.own_write(twin, value);
+            }
+        }
     }
 }
 

@@ -110,7 +110,8 @@ impl ThreadCode {
             let loc = w.layout.hand_over();
             w.own_write(loc, lock as u64);
         };
-        self.protocol.release_then(hand_over).await;
+        // Both ways for contended blocks.
+        self.protocol.release_then(lock % 2 == 1, hand_over).await;
         self.tick();
         self.forget(1);
         pause(&self.world, Wait::Ready).await;

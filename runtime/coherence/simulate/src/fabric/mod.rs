@@ -196,6 +196,28 @@ impl Fabric for SimFabric {
         self.post(to, self.bytes(extent), set).await;
     }
 
+    async fn post_diff(&self, to: Rank, extent: Extent) {
+        self.world.charge_bytes(self.me, 2 * self.bytes(extent));
+        let mut changes = Vec::new();
+        for block in extent.blocks() {
+            let mut memory = self.world.process(self.me).memory.borrow_mut();
+            let data = memory.data(block);
+            let twin = memory.twin(block).expect("a block with changes has a twin");
+            let bytes = data.iter().zip(twin.iter()).enumerate();
+            changes
+                .extend(bytes.filter(|(_, (new, old))| new != old).map(|(at, (new, _))| (block, at, *new)));
+            memory.set_twin(block, Some(data), self.home(block));
+        }
+        let count = changes.len() as u64;
+        let set = move |world: &Shared| {
+            for (block, at, byte) in changes {
+                let home = world.at_home(to, block);
+                world.process(to.0).memory.borrow_mut().data_mut(block, home)[at] = byte;
+            }
+        };
+        self.post(to, count, set).await;
+    }
+
     async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
         if from.0 == self.me {
             return self.own_records(extent, into);
