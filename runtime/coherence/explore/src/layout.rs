@@ -397,19 +397,27 @@ impl Layout {
     }
 }
 
+/// Where a notice's first block, number of blocks and writer begin in a cell. Below is the version, above whether it is a merged one.
+const FIRST: u32 = 26;
+const COUNT: u32 = 50;
+const WRITER: u32 = 58;
+const MERGED: u32 = 63;
+
 /// A notice as a cell's value.
 pub fn pack(notice: Notice) -> u64 {
-    assert!(notice.wr_ts < 1 << 28 && notice.extent.first.0 < 1 << 20 && notice.extent.count < 1 << 8);
-    let writer = u64::from(notice.writer.0) | u64::from(notice.merged) << 7;
-    notice.wr_ts | notice.extent.first.0 << 28 | notice.extent.count << 48 | writer << 56
+    let (first, count, writer) = (notice.extent.first.0, notice.extent.count, u64::from(notice.writer.0));
+    assert!(notice.wr_ts >> FIRST == 0 && first >> (COUNT - FIRST) == 0);
+    assert!(count >> (WRITER - COUNT) == 0 && writer >> (MERGED - WRITER) == 0);
+    notice.wr_ts | first << FIRST | count << COUNT | writer << WRITER | u64::from(notice.merged) << MERGED
 }
 
 /// The notice in a cell.
 pub fn unpack(value: u64) -> Notice {
+    let field = |from: u32, to: u32| value >> from & ((1 << (to - from)) - 1);
     Notice {
-        writer: Rank((value >> 56 & 0x7f) as u32),
-        extent: Extent::new(Block(value >> 28 & 0xf_ffff), value >> 48 & 0xff),
-        wr_ts: value & 0xfff_ffff,
-        merged: value >> 63 != 0,
+        writer: Rank(field(WRITER, MERGED) as u32),
+        extent: Extent::new(Block(field(FIRST, COUNT)), field(COUNT, WRITER)),
+        wr_ts: field(0, FIRST),
+        merged: value >> MERGED != 0,
     }
 }
