@@ -398,8 +398,8 @@ impl Layout {
 }
 
 /// Where a notice's first block, number of blocks and writer begin in a cell. Below is the version, above whether it is a merged one.
-const FIRST: u32 = 26;
-const COUNT: u32 = 50;
+const FIRST: u32 = 24;
+const COUNT: u32 = 46;
 const WRITER: u32 = 58;
 const MERGED: u32 = 63;
 
