@@ -13,6 +13,27 @@ pub fn empty() {
     report("barrier", ns, trip, "<= 3 (flag ping-pong)");
 }
 
+/// Both processes store to a word of their own and look at the other's between barriers: words of one block, and of two.
+pub fn contended() {
+    const COUNT: u64 = 200;
+    let me = sync::rank() as usize;
+    let interval = |distance: usize, round: u64| {
+        let words = [heap(0) + MIB, heap(0) + MIB + distance];
+        time(|| {
+            for i in 0..COUNT {
+                let value = COUNT * round + i + 1;
+                store(words[me], value);
+                barrier();
+                assert_eq!(load(words[1 - me]), value);
+                barrier();
+            }
+        }) / COUNT as f64
+    };
+    let samples = (0..ROUNDS as u64).map(|round| (interval(8, 2 * round), interval(4096, 2 * round + 1)));
+    let (shared, separate): (Vec<_>, Vec<_>) = samples.unzip();
+    report("contended", median(shared), median(separate), "report (an interval, separate blocks)");
+}
+
 /// Release and barrier while each process holds private data that it has written: intervals with one store each, after all of it was written once.
 pub fn private_data() {
     const INTERVALS: usize = 1001;
