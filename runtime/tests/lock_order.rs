@@ -29,13 +29,14 @@ fn main() {
         Some(test) => {
             match test.as_str() {
                 "queue" => queue(),
+                "pass" => pass(),
                 _ => contend(),
             }
             barrier();
         }
         None => {
             for processes in [2, 8] {
-                for test in ["queue", "contend"] {
+                for test in ["queue", "contend", "pass"] {
                     job::start(test, processes, 64);
                     println!("{test}, {processes} processes: ok");
                 }
@@ -104,6 +105,28 @@ fn order(round: u64, size: u64) -> Vec<u64> {
     let mut order: Vec<u64> = (0..size).collect();
     order.sort_by_key(|rank| (round * size + rank).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 & 0xffff_ffff);
     order
+}
+
+/// A lock is free when it was unlocked, whichever process that did: some programs signal by locks that one thread takes and another gives up.
+fn pass() {
+    let steps: [(u32, fn()); 4] = [(0, take), (1, give), (1, take), (0, give)];
+    for step in 0..ROUNDS {
+        let (rank, body) = steps[step as usize % steps.len()];
+        if rank == sync::rank() {
+            sync::control_wait(COME, |come| come == step);
+            body();
+            sync::control_store(COME, step + 1);
+        }
+    }
+}
+
+fn take() {
+    assert!(sync::try_lock(LOCK), "the lock was given up");
+}
+
+fn give() {
+    assert!(!sync::try_lock(LOCK), "the lock was taken");
+    sync::unlock(LOCK);
 }
 
 /// The first of an order takes the lock, the others queue behind it, and the first behind them as soon as it has given the lock away.

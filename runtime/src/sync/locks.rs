@@ -72,39 +72,6 @@ impl Slot {
     }
 }
 
-/// Tickets of locks that this process holds, by slot, as far as they have room: 31 bits that name the slot, a bit that is set, the ticket. Spares the holder reading the line of the lock, which
-/// those who come meanwhile take away. What does not name the slot says nothing about it.
-static HELD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
-
-impl Slot {
-    /// Place and upper half of the entry in [`HELD`].
-    #[inline(always)]
-    fn entry(self) -> (&'static AtomicU64, u64) {
-        let line = self.name().as_ptr() as usize / LOCK_BYTES;
-        (&HELD[line % HELD.len()], (line as u64) << 33 | 1 << 32)
-    }
-
-    /// This process has got the lock.
-    #[inline(always)]
-    fn hold(self, ticket: u32) {
-        let (entry, line) = self.entry();
-        entry.store(line | u64::from(ticket), Ordering::Relaxed);
-    }
-
-    /// This process gives the lock up: returns the ticket.
-    #[inline(always)]
-    fn held(self) -> u32 {
-        let (entry, line) = self.entry();
-        let held = entry.load(Ordering::Relaxed);
-        // Another process may have locked it for this one.
-        if held >> 32 << 32 != line {
-            return self.serving().load(Ordering::Relaxed);
-        }
-        entry.store(0, Ordering::Relaxed);
-        held as u32
-    }
-}
-
 /// Where the search for a lock begins. Locks that lie side by side in the program do so in the table: whoever walks over an array of
 /// them walks over the table.
 fn home(name: u64) -> usize {
@@ -145,7 +112,7 @@ pub(super) fn lock(name: u64) {
     if slot.serving().load(Ordering::SeqCst) != ticket {
         wait(slot, ticket);
     }
-    entered(slot, ticket);
+    entered(slot);
 }
 
 /// Waits until it is the ticket's turn.
@@ -169,13 +136,12 @@ pub(super) fn try_lock(name: u64) -> bool {
     let free =
         next == serving && numbers.compare_exchange(seen, taken, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if free {
-        entered(slot, serving);
+        entered(slot);
     }
     free
 }
 
-fn entered(slot: Slot, ticket: u32) {
-    slot.hold(ticket);
+fn entered(slot: Slot) {
     let last = slot.last().load(Ordering::SeqCst);
     if last != 0 {
         super::take_in(last - 1, slot.all_told());
@@ -187,7 +153,7 @@ fn entered(slot: Slot, ticket: u32) {
 pub(super) fn unlock(name: u64) {
     let slot = slot(name);
     // Only the holder changes it.
-    let next = slot.held().wrapping_add(1);
+    let next = slot.serving().load(Ordering::Relaxed).wrapping_add(1);
     super::release_then(|told| {
         slot.last().store(super::rank() + 1, Ordering::Release);
         for (i, value) in told.0.into_iter().enumerate() {
