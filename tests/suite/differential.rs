@@ -90,6 +90,7 @@ programs! {
     f_workshare
     file_io
     flags
+    float_environment
     flush_flag
     for_dynamic
     for_static
@@ -158,5 +159,6 @@ programs! {
     varargs
     vla_alloca
     volatile
+    wall_clock
     writer_rotation
 }

@@ -1,8 +1,5 @@
 //! Query and control routines of `omp.h`, each also under its Fortran name (arguments by reference).
 
-use std::sync::OnceLock;
-use std::time::Instant;
-
 use super::frame::{self, Frame, Icv};
 use super::icv_words::schedule_kind;
 use super::{affinity, fork, get, put, task};
@@ -57,9 +54,12 @@ fn max_threads(frame: &Frame) -> i32 {
     super::default_team(frame).min(frame.icv.get().thread_limit) as i32
 }
 
+/// Seconds of the system's monotonic clock, which all processes of a machine share: a time read by one thread can be subtracted from another's.
 fn seconds() -> f64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills in a local variable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 queries! {

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
 use super::ring::{Ring, control};
 use super::schedule::first_thread;
@@ -22,6 +23,9 @@ thread_local! {
     /// Number of the next construct in the control ring.
     static NEXT_CONTROL: Cell<Option<u64>> = const { Cell::new(None) };
 }
+
+/// Where the control variables begin in the message of a region; the arguments follow them.
+const ICV_WORDS: usize = 10;
 
 /// Marks the calling thread as the one that ran `main` in process 0.
 pub fn mark_initial_thread() {
@@ -54,6 +58,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
         pop_serial();
         return;
     }
+    let floats = FloatControl::current();
     let work = Work {
         task,
         args,
@@ -63,6 +68,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
         icv: child_icv(icv, frame.level + 1),
         league: frame.league.get(),
         places,
+        floats,
     };
     let spread = INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
     let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
@@ -77,6 +83,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     } else {
         fork_local(size, work);
     }
+    floats.adopt();
     sync::user_threads_enter();
 }
 
@@ -111,6 +118,7 @@ fn fork_processes(size: u32, work: Work) {
         u64::from(work.league.team),
         u64::from(work.league.teams),
         work.places.encode(),
+        work.floats.encode(),
     ];
     message.extend(icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
@@ -141,7 +149,7 @@ pub fn serve() {
         let (size, participants) = (word(1), word(2));
         let lower = first_thread(size, sync::rank(), participants);
         let upper = first_thread(size, sync::rank() + 1, participants);
-        let args = 9 + icv_words::COUNT;
+        let args = ICV_WORDS + icv_words::COUNT;
         let work = Work {
             // SAFETY: the address of an outlined function in process 0; images lie at equal addresses.
             task: unsafe { std::mem::transmute::<usize, Microtask>(message[0] as usize) },
@@ -149,9 +157,10 @@ pub fn serve() {
             level: word(4),
             active_level: word(5),
             parent: std::ptr::null(),
-            icv: icv_words::decode(&message[9..args]),
+            icv: icv_words::decode(&message[ICV_WORDS..args]),
             league: League { team: word(6), teams: word(7) },
             places: affinity::Region::decode(message[8]),
+            floats: FloatControl::decode(message[9]),
         };
         let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
         team.run(work);
@@ -307,5 +316,7 @@ pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
 /// Leaves a region of one thread.
 pub fn pop_serial() {
     super::task::end_implicit(frame::current());
+    let floats = frame::current().floats;
     frame::pop();
+    floats.adopt();
 }

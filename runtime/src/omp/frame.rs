@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::dispatch::Dispatch;
 use super::doacross::Doacross;
+use super::floats::FloatControl;
 use super::task::node::Node;
 use super::team::Team;
 use crate::config::{self, Schedule};
@@ -84,6 +85,8 @@ pub struct Frame {
     pub task: RefCell<Option<Arc<Node>>>,
     /// Whether the reduction in progress holds the distributed lock.
     pub reduction_locked: Cell<bool>,
+    /// The thread's floating-point environment when the frame was made.
+    pub floats: FloatControl,
 }
 
 impl Frame {
@@ -111,6 +114,7 @@ impl Frame {
             doacross: RefCell::new(None),
             task: RefCell::default(),
             reduction_locked: Cell::new(false),
+            floats: FloatControl::current(),
         }
     }
 

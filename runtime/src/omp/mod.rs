@@ -10,6 +10,7 @@ pub mod constructs;
 pub mod dispatch;
 pub mod doacross;
 pub mod event;
+pub mod floats;
 pub mod fork;
 pub mod frame;
 pub mod icv_words;

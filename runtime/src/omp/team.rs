@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::affinity;
 use super::event::{Event, blocked};
+use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
@@ -51,6 +52,8 @@ pub struct Work {
     pub league: League,
     /// Where the members run.
     pub places: affinity::Region,
+    /// Floating-point environment that the members inherit.
+    pub floats: FloatControl,
 }
 
 /// See the module.
@@ -211,6 +214,7 @@ impl Team {
         let work = self.work.as_ref().expect("a running team has work");
         let frame = Frame::new(self, tid, work.level, work.active_level, work.parent, work.icv);
         frame.league.set(work.league);
+        work.floats.adopt();
         frame::with(&frame, || {
             sync::user_threads_enter();
             affinity::with(work.places, tid, self.size, || {
