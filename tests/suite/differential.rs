@@ -55,6 +55,7 @@ programs! {
     cxx_containers
     cxx_exceptions
     cxx_globals
+    cxx_library_pointers
     cxx_memory
     cxx_mutex
     cxx_objects
@@ -103,6 +104,7 @@ programs! {
     large_frames
     leagues
     library_memory
+    library_pointers
     linked_list
     locks
     long_double

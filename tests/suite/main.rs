@@ -13,6 +13,7 @@ mod generated;
 mod guard;
 mod kill;
 mod libraries;
+mod library_pointers;
 mod library_variables;
 mod litmus;
 mod npb;

@@ -168,6 +168,12 @@ pub fn callee(call: Value) -> Callee {
     if !target.is_declaration() {
         return if is_exact(target) { Callee::Own(target) } else { Callee::Extern(name) };
     }
+    declared(target)
+}
+
+/// What a call of a function that is only declared here does.
+pub fn declared(target: Value) -> Callee {
+    let name = target.name();
     if openmp::is_openmp(&name) {
         return Callee::OpenMp(name);
     }

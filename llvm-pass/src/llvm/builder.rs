@@ -73,6 +73,13 @@ impl Builder {
         self
     }
 
+    /// Gives what follows no debug location.
+    pub fn locate_nowhere(&self) -> &Self {
+        // SAFETY: a null location clears.
+        unsafe { core::LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut()) };
+        self
+    }
+
     /// A new block at the end of the function.
     pub fn new_block(&self, function: Value, name: &str) -> Block {
         let name = std::ffi::CString::new(name).expect("no NUL in names");

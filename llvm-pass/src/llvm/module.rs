@@ -9,7 +9,7 @@ use super::{Type, Value};
 
 /// The module that the pass runs on.
 #[derive(Clone, Copy)]
-pub struct Module(pub(super) LLVMModuleRef);
+pub struct Module(pub(in crate::llvm) LLVMModuleRef);
 
 /// Its context, source of types and constants.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Makes memory valid that a call touches behind the pass's back.
 
+use crate::analysis::access::VA_LIST_BYTES;
 use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Purpose, Range};
 use crate::llvm::{IntPredicate, Module, TypeKind, Value};
 
@@ -109,6 +110,8 @@ pub fn format(module: Module, emitter: &Emitter<'_>, call: Value, format: &Forma
     };
     args.push(call.operand(format.format));
     let fixed = vec![ptr; args.len()];
+    let of_list = || (format!("__dsm_{purpose}_list"), void.function(&[&fixed[..], &[ptr]].concat(), false));
+    let mut own_list = None;
     let (name, ty) = match format.arguments {
         Arguments::From(first) => {
             args.extend((first..call.arg_count()).map(|i| call.operand(i)));
@@ -116,12 +119,26 @@ pub fn format(module: Module, emitter: &Emitter<'_>, call: Value, format: &Forma
         }
         Arguments::List(list) => {
             args.push(call.operand(list));
-            (format!("__dsm_{purpose}_list"), void.function(&[fixed, vec![ptr]].concat(), false))
+            of_list()
+        }
+        Arguments::Forwarded => {
+            let first = call.parent_function().entry_block().first_insertion_point();
+            builder.before(first).locate_nowhere();
+            let list = builder.alloca(builder.context.i8().array(VA_LIST_BYTES), 16, "dsm.arguments");
+            own_list = Some(list);
+            args.push(list);
+            of_list()
         }
     };
     builder.before(call).locate_as(call);
+    if let Some(list) = own_list {
+        builder.intrinsic(module, "llvm.va_start", &[ptr], &[list]);
+    }
     let function = module.function(&name).unwrap_or_else(|| module.add_function(&name, ty));
     builder.call(function, ty, &args);
+    if let Some(list) = own_list {
+        builder.intrinsic(module, "llvm.va_end", &[ptr], &[list]);
+    }
 }
 
 /// An integer argument as i64.

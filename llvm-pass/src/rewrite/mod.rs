@@ -1,5 +1,6 @@
 //! Applies plans. Decides nothing.
 
+pub mod addresses;
 pub mod atomic;
 pub mod calls;
 pub mod check;

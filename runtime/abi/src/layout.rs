@@ -59,6 +59,8 @@ pub const LINE_SHIFT_SYMBOL: &str = "__dsm_line_shift";
 pub const USES_TASKS_SYMBOL: &str = "__dsm_uses_tasks";
 /// What the names of functions end in that the pass copied, before a number.
 pub const COPY_SUFFIX: &str = ".dsm";
+/// What the names of functions begin with that the pass makes to call a library function with checks, wherever its address was taken.
+pub const CHECKED_PREFIX: &str = "__dsm_checked_";
 /// What the program's `main` is renamed to; always `int (int, char **, char **)`.
 pub const USER_MAIN: &str = "__dsm_user_main";
 /// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.

@@ -86,12 +86,15 @@ impl Reader<'_> {
             Format::Scan(format, first, source) => (Purpose::Scan(source), format, Arguments::From(first)),
             Format::ScanList(format, list, source) => (Purpose::Scan(source), format, Arguments::List(list)),
         };
+        let forwards = call.call_must_tail() && matches!(arguments, Arguments::From(_));
+        let arguments = if forwards { Arguments::Forwarded } else { arguments };
         let shared = |i: u32| {
             let argument = call.operand(i);
             argument.ty().is_plain_pointer() && self.private(argument).is_none()
         };
         let needed = match (arguments, purpose) {
             (Arguments::List(list), _) => list < call.arg_count(),
+            (Arguments::Forwarded, _) => true,
             (Arguments::From(first), Purpose::PrintTo(to)) => {
                 shared(to) || (first..call.arg_count()).any(shared)
             }

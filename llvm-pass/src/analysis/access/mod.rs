@@ -19,7 +19,7 @@ use super::pointer::Privacy;
 const TRAMPOLINE_BYTES: u64 = 32;
 
 /// Size of a `va_list`.
-const VA_LIST_BYTES: u64 = if cfg!(target_arch = "aarch64") { 32 } else { 24 };
+pub const VA_LIST_BYTES: u64 = if cfg!(target_arch = "aarch64") { 32 } else { 24 };
 
 /// Reads instructions of one function.
 pub struct Reader<'a> {

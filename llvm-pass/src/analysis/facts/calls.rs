@@ -61,6 +61,8 @@ pub enum Arguments {
     From(u32),
     /// Behind the `va_list` at this argument.
     List(u32),
+    /// The calling function's own variable arguments, which a `musttail` call hands on.
+    Forwarded,
 }
 
 /// A call whose format is read at run time to make the memory behind the arguments valid.

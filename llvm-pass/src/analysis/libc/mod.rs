@@ -92,6 +92,11 @@ fn unfortified(name: &str) -> Option<&str> {
     name.strip_prefix("__")?.strip_suffix("_chk")
 }
 
+/// True of functions that may return a second time, into a frame that has to be there still.
+pub fn returns_twice(name: &str) -> bool {
+    ["setjmp", "_setjmp", "__sigsetjmp", "sigsetjmp", "vfork"].contains(&name)
+}
+
 /// The function's description, if it is in the table.
 pub fn function(name: &str) -> Option<Function> {
     if let Some(effects) = callback_table(name) {

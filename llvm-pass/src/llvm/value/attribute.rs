@@ -3,6 +3,7 @@
 use std::os::raw::{c_char, c_uint};
 
 use inkwell::llvm_sys::core;
+use inkwell::llvm_sys::prelude::LLVMAttributeRef;
 
 use crate::llvm::{Type, Value};
 
@@ -63,6 +64,35 @@ impl Value {
             let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
             let attribute = core::LLVMCreateEnumAttribute(context, kind, value);
             core::LLVMAddAttributeAtIndex(self.0, index, attribute);
+        }
+    }
+
+    /// Gives the result and the parameters of a function those of these enum attributes that another of its type has.
+    pub fn copy_attributes(self, from: Value, names: &[&str]) {
+        from.passing_attributes(names, |index, attribute| {
+            // SAFETY: both are functions with as many parameters, of one context.
+            unsafe { core::LLVMAddAttributeAtIndex(self.0, index, attribute) }
+        });
+    }
+
+    /// The same for a call of the other function.
+    pub fn copy_attributes_to_call(self, from: Value, names: &[&str]) {
+        from.passing_attributes(names, |index, attribute| {
+            // SAFETY: the call has at least the arguments that the function has parameters.
+            unsafe { core::LLVMAddCallSiteAttribute(self.0, index, attribute) }
+        });
+    }
+
+    fn passing_attributes(self, names: &[&str], mut each: impl FnMut(c_uint, LLVMAttributeRef)) {
+        // Index 0 is the result.
+        for index in 0..=self.param_count() {
+            for name in names {
+                // SAFETY: callers pass functions, and the index is in range.
+                let raw = unsafe { core::LLVMGetEnumAttributeAtIndex(self.0, index, attribute_kind(name)) };
+                if !raw.is_null() {
+                    each(index, raw);
+                }
+            }
         }
     }
 

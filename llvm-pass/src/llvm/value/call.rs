@@ -38,4 +38,16 @@ impl Value {
         // SAFETY: callers ask this of calls only.
         Type(unsafe { core::LLVMGetCalledFunctionType(self.0) })
     }
+
+    /// Replaces the called operand of a call.
+    pub fn set_callee(self, function: Value) {
+        self.set_operand(self.operand_count() - 1, function);
+    }
+
+    /// Makes a call a `musttail` one.
+    pub fn set_must_tail(self) {
+        use inkwell::llvm_sys::LLVMTailCallKind::LLVMTailCallKindMustTail;
+        // SAFETY: callers pass calls.
+        unsafe { core::LLVMSetTailCallKind(self.0, LLVMTailCallKindMustTail) }
+    }
 }

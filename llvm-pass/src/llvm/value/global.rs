@@ -1,8 +1,10 @@
 //! Functions and global variables.
 
-use inkwell::llvm_sys::core;
+use std::ffi::CString;
 
-use crate::llvm::{Linkage, Type, Value};
+use inkwell::llvm_sys::{comdat, core};
+
+use crate::llvm::{Linkage, Module, Type, Value};
 
 use super::{some, text};
 
@@ -45,7 +47,7 @@ impl Value {
 
     /// Sets the section of a global.
     pub fn set_section(self, section: &str) {
-        let c = std::ffi::CString::new(section).expect("section names have no NUL");
+        let c = CString::new(section).expect("section names have no NUL");
         // SAFETY: LLVM copies the string.
         unsafe { core::LLVMSetSection(self.0, c.as_ptr()) }
     }
@@ -92,13 +94,23 @@ impl Value {
         unsafe { core::LLVMSetInitializer(self.0, value.0) }
     }
 
+    /// Gives a global a comdat group of its own name, of which the linker keeps any.
+    pub fn set_own_comdat(self, module: Module) {
+        let name = CString::new(self.name()).expect("no NUL in names");
+        // SAFETY: live handles of a module and a global in it, NUL-terminated string.
+        unsafe {
+            let comdat = comdat::LLVMGetOrInsertComdat(module.0, name.as_ptr());
+            comdat::LLVMSetComdat(self.0, comdat);
+        }
+    }
+
     /// Moves a global into the comdat group of another.
     pub fn share_comdat(self, other: Value) {
         // SAFETY: live handles of globals; a null comdat means none.
         unsafe {
-            let comdat = inkwell::llvm_sys::comdat::LLVMGetComdat(other.0);
+            let comdat = comdat::LLVMGetComdat(other.0);
             if !comdat.is_null() {
-                inkwell::llvm_sys::comdat::LLVMSetComdat(self.0, comdat);
+                comdat::LLVMSetComdat(self.0, comdat);
             }
         }
     }
