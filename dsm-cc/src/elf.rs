@@ -7,6 +7,7 @@ use std::path::Path;
 
 use dsm_abi::note::{self, Note};
 use object::read::archive::ArchiveFile;
+use object::read::elf::Sym as _;
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Object, ObjectSection, ReadCache, ReadRef, SectionFlags, SectionKind, elf};
 
@@ -51,6 +52,8 @@ pub struct Unit {
     pub options: Vec<String>,
     /// Bytes of writable globals that instrumented code put into the shared sections.
     pub shared_bytes: u64,
+    /// Of a shared library: it has functions whose address the loader asks a resolver for.
+    pub indirect_functions: bool,
 }
 
 /// Reads the file at `path`.
@@ -119,7 +122,11 @@ where
         object::ObjectKind::Dynamic if file.section_by_name(".interp").is_some() => FileKind::Program(unit),
         // A static position-independent program has no interpreter, but an entry point.
         object::ObjectKind::Dynamic if file.entry() != 0 => FileKind::Program(unit),
-        object::ObjectKind::Dynamic => FileKind::SharedLibrary(unit),
+        object::ObjectKind::Dynamic => {
+            let mut symbols = file.dynamic_symbols();
+            let indirect_functions = symbols.any(|s| s.elf_symbol().st_type() == elf::STT_GNU_IFUNC);
+            FileKind::SharedLibrary(Unit { indirect_functions, ..unit })
+        }
         _ => FileKind::Other,
     }
 }

@@ -38,6 +38,7 @@ fn run(module: Module, manager: Manager) -> bool {
         return false;
     }
     analysis::names::check(module);
+    rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
     if options.enabled("flags") {
         rewrite::module::order_flags(&analysis::flags::find(module, manager));

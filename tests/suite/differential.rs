@@ -63,6 +63,7 @@ programs! {
     cxx_once
     cxx_streams
     cxx_threads
+    cxx_versions
     descriptor_calls
     descriptors
     exit_call
@@ -126,6 +127,7 @@ programs! {
     queries
     queue_pool
     recursion
+    resolvers
     reduction_array
     reduction_float
     reduction_int

@@ -97,6 +97,44 @@ long outer(void)
     case.agrees("x");
 }
 
+/// The resolver of a library's function runs at the start, not at the first call, where it would see shared memory.
+#[test]
+fn indirect_functions_of_libraries_are_bound_at_the_start() {
+    let library = "int level = 2;
+static void one(long *p) { *p += 1; }
+static void two(long *p) { *p += 2; }
+static void (*pick(void))(long *) { level = level == 2 ? 7 : 8; return level > 2 ? two : one; }
+void f(long *) __attribute__((ifunc(\"pick\")));
+void twice(long *p) { f(p); f(p); }
+";
+    let user = "#include <stdio.h>
+extern int level;
+void f(long *);
+void twice(long *);
+static long a[200];
+int main(void)
+{
+    int before = level;
+#pragma omp parallel for schedule(static, 1)
+    for (int i = 0; i < 200; i++)
+        if (i & 1) f(&a[i]); else twice(&a[i]);
+    long n = 0;
+    for (int i = 0; i < 200; i++) n += a[i] * i;
+    printf(\"%ld %d\\n\", n, level == before);
+}
+";
+    let Some(case) = Case::new("indirect", &[("user.c", user), ("library.c", library)]) else { return };
+    let (part, whole) = (
+        "-O2 -fopenmp -fPIC -shared ../library.c -o lib.so",
+        format!("-O2 -fopenmp ../user.c lib.so {ORIGIN} -o x"),
+    );
+    case.native(&format!("{part} -Wl,-z,now"));
+    case.native(&format!("{whole} -Wl,-z,now"));
+    case.compiled(part);
+    case.compiled(&whole);
+    case.agrees("x");
+}
+
 #[test]
 fn cxx_libraries() {
     let header = "#include <cstdio>

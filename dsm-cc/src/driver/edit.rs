@@ -20,6 +20,8 @@ pub struct Parts {
     pub script: Option<String>,
     /// The object that makes a shared library known to the runtime.
     pub image: Option<String>,
+    /// The loader is to resolve all functions at the start.
+    pub bind_now: bool,
     /// Directory of `dsm.h`.
     pub headers: Option<PathBuf>,
 }
@@ -111,6 +113,10 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
         // Libraries that become part of the file, such as flang's, free objects of the shared heap by `free`.
         out.push("-Wl,--wrap=free".into());
     }
+    if parts.bind_now {
+        // A resolver that ran at its function's first call would see shared memory, which it does not check.
+        out.push("-Wl,-z,now".into());
+    }
     if parts.plugin.is_some() && typed.fixed_code && typed.front_end != FLANG {
         // The linker would copy variables of shared libraries into the program, outside the shared globals.
         out.extend(["-Xclang".into(), "-fno-direct-access-external-data".into()]);
@@ -175,6 +181,7 @@ mod tests {
             runtime: program.then(|| "R.a".into()),
             script: (program || typed.shared).then(|| "S".into()),
             image: typed.shared.then(|| "I".into()),
+            bind_now: typed.shared,
             headers: None,
         };
         edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap()
@@ -265,8 +272,8 @@ mod tests {
     #[test]
     fn relocatable_and_shared_links_get_no_runtime() {
         assert_eq!(edited("-r a.o b.o -o c.o"), "-r a.o b.o -o c.o");
-        assert_eq!(edited("-shared a.o -fopenmp"), format!("{LINK} -shared a.o -Xlinker I"));
-        assert_eq!(edited("-shared a.o /x/libdsm_rt.a"), format!("{LINK} -shared a.o -Xlinker I"));
+        assert_eq!(edited("-shared a.o -fopenmp"), format!("{LINK} -Wl,-z,now -shared a.o -Xlinker I"));
+        assert_eq!(edited("-shared a.o /x/libdsm_rt.a"), format!("{LINK} -Wl,-z,now -shared a.o -Xlinker I"));
     }
 
     #[test]

@@ -76,12 +76,13 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     }
     let mut files = Vec::new();
     if typed.links() {
-        objects::check(&typed, language.driver())?;
+        let indirect = objects::check(&typed, language.driver())?;
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && !typed.by_hand;
         if !typed.relocatable && (typed.shared || program) {
             parts.script = Some(inherited(&mut files, "the linker script", include_bytes!("link.ld"))?);
         }
+        parts.bind_now = !typed.relocatable && (typed.shared || indirect);
         if !typed.relocatable && typed.shared {
             parts.image = Some(inherited(&mut files, "the library's record", IMAGE)?);
         }

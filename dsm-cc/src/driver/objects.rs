@@ -39,11 +39,12 @@ struct Agreed {
 }
 
 /// Looks at everything on the command line that goes to the linker. Prints a note for each static library with members that are not
-/// instrumented.
+/// instrumented. True if instrumented shared libraries have indirect functions.
 ///
 /// # Errors
 /// The first object that does not fit, with the remedy.
-pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
+pub fn check(typed: &Typed, driver: &'static str) -> Result<bool, Error> {
+    let mut indirect = false;
     let mut agreed = Agreed { driver, shift: None, allow_plain: typed.own.allow_plain };
     if typed.compiles() {
         agreed.shift = Some((typed.own.compile_shift(), "the sources compiled now".into()));
@@ -67,11 +68,14 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<(), Error> {
         match kind {
             FileKind::Object(unit) | FileKind::Bitcode(unit) => agreed.object(&name, &unit, false)?,
             FileKind::Archive(members) => agreed.archive(&name, &members)?,
-            FileKind::SharedLibrary(unit) => agreed.object(&name, &unit, true)?,
+            FileKind::SharedLibrary(unit) => {
+                indirect |= unit.indirect_functions && !unit.notes.is_empty();
+                agreed.object(&name, &unit, true)?;
+            }
             FileKind::Program(_) | FileKind::Other => {}
         }
     }
-    Ok(())
+    Ok(indirect)
 }
 
 fn is_startup(path: &Path) -> bool {

@@ -62,9 +62,13 @@ pub struct ModuleFacts {
     pub given: graph::Given,
 }
 
+/// Attribute of functions that run before the runtime does.
+pub const UNCHECKED: &str = "dsm-unchecked";
+
 /// True of the functions whose accesses are looked at.
 pub fn is_instrumented(function: Value) -> bool {
     !function.is_declaration()
+        && !function.has_function_text(UNCHECKED)
         && !function.has_function_attribute("naked")
         && function.linkage() != Linkage::LLVMAvailableExternallyLinkage
 }

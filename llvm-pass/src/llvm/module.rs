@@ -44,6 +44,12 @@ impl Module {
         unsafe { walk(core::LLVMGetFirstGlobal(self.0), |v| core::LLVMGetNextGlobal(v)) }
     }
 
+    /// Indirect functions in order.
+    pub fn indirect_functions(self) -> Vec<Value> {
+        // SAFETY: live handle.
+        unsafe { walk(core::LLVMGetFirstGlobalIFunc(self.0), |v| core::LLVMGetNextGlobalIFunc(v)) }
+    }
+
     /// The function with this name.
     pub fn function(self, name: &str) -> Option<Value> {
         let c = CString::new(name).ok()?;

@@ -10,6 +10,7 @@ pub mod guards;
 pub mod loops;
 pub mod masked;
 pub mod module;
+pub mod resolvers;
 pub mod stack;
 pub mod target;
 pub mod version;

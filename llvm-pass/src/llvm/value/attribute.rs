@@ -108,6 +108,25 @@ impl Value {
         !unsafe { core::LLVMGetEnumAttributeAtIndex(self.0, u32::MAX, attribute_kind(name)) }.is_null()
     }
 
+    /// True if a function has the string attribute.
+    pub fn has_function_text(self, name: &str) -> bool {
+        let (data, len) = (name.as_ptr().cast(), name.len() as c_uint);
+        // SAFETY: callers pass functions only; {pointer, length} string.
+        !unsafe { core::LLVMGetStringAttributeAtIndex(self.0, u32::MAX, data, len) }.is_null()
+    }
+
+    /// Adds a string attribute without a value to a function.
+    pub fn add_function_text(self, name: &str) {
+        // SAFETY: callers pass functions only; {pointer, length} strings that LLVM copies.
+        unsafe {
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let len = name.len() as c_uint;
+            let attribute =
+                core::LLVMCreateStringAttribute(context, name.as_ptr().cast(), len, c"".as_ptr(), 0);
+            core::LLVMAddAttributeAtIndex(self.0, u32::MAX, attribute);
+        }
+    }
+
     /// Removes an enum attribute of a function.
     pub fn remove_function_attribute(self, name: &str) {
         // SAFETY: as above.

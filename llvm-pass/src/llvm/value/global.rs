@@ -121,6 +121,18 @@ impl Value {
         Value(unsafe { core::LLVMAliasGetAliasee(self.0) })
     }
 
+    /// What the loader asks for the address of an indirect function: a function, or an expression of one.
+    pub fn resolver(self) -> Value {
+        // SAFETY: callers ask this of indirect functions only.
+        Value(unsafe { core::LLVMGetGlobalIFuncResolver(self.0) })
+    }
+
+    /// Sets what [`Value::resolver`] returns.
+    pub fn set_resolver(self, resolver: Value) {
+        // SAFETY: callers pass an indirect function and a function.
+        unsafe { core::LLVMSetGlobalIFuncResolver(self.0, resolver.0) }
+    }
+
     /// Deletes a global variable without uses.
     pub fn delete_global(self) {
         // SAFETY: callers pass global variables and give up the handle.
