@@ -11,6 +11,7 @@ pub mod config;
 pub mod counted;
 pub mod cxx;
 pub mod fabric;
+pub mod fault;
 pub mod fortran;
 pub mod guard;
 pub mod heap;

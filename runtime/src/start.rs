@@ -13,7 +13,9 @@ use dsm_abi::job::FIRST_FREE_WORD;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
-use crate::{config, counted, cxx, fortran, guard, heap, memory, omp, process, stats, stdio, sync};
+use crate::{
+    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, pthread, stats, stdio, sync,
+};
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
@@ -45,13 +47,37 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         }
         die(&error.to_string());
     }
+    if let Err(error) = memory::private_range::init(&job) {
+        die(&format!("{error}; address space may be limited (ulimit -v)"));
+    }
+    let arguments = Arguments { argc, argv, envp };
+    if job.rank != 0 {
+        // User code runs on a stack of the process's own range; process 0 keeps its initial thread for `main`.
+        pthread::thread::serve_elsewhere(move || run(&job, arguments));
+    }
+    run(&job, arguments)
+}
+
+/// The arguments of the C `main`.
+struct Arguments {
+    argc: c_int,
+    argv: *mut *mut c_char,
+    envp: *mut *mut c_char,
+}
+
+// SAFETY: they stay where they are for the life of the process, whose other threads leave them alone.
+unsafe impl Send for Arguments {}
+
+/// What the process's own thread does, once memory is set up.
+fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     if config::get().stats {
         stats::time::measure();
     }
     fortran::init();
-    omp::init(&job);
+    omp::init(job);
     sync::init(omp::threads_in_job());
     stdio::init();
+    fault::init();
     guard::init();
     process::init();
     omp::team::adopt_stack(0);

@@ -155,6 +155,7 @@ programs! {
     tasks
     threadprivate
     threadprivate_copies
+    thread_identity
     time_spent
     tree
     unaligned

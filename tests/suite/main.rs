@@ -11,6 +11,7 @@ mod examples;
 mod fortran;
 mod generated;
 mod guard;
+mod identity;
 mod kill;
 mod libraries;
 mod library_pointers;

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use dsm_abi::job::{ABORT_WORD, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::job::{ABORT_WORD, BOUNDED_STACK, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
@@ -41,6 +41,7 @@ pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Err
     // Orphans of the job's processes become the launcher's children, so that it can end them.
     prctl::set_child_subreaper(true).map_err(system("adopt the processes of the job"))?;
     turn_off_randomisation()?;
+    bound_stack().map_err(system("limit the stack"))?;
     let per_process = if options.label { 3 } else { 1 };
     allow_descriptors(u64::from(options.processes) * per_process)?;
 
@@ -84,6 +85,14 @@ fn turn_off_randomisation() -> Result<(), Error> {
             source: e.into(),
         }),
         Ok(_) => Ok(()),
+    }
+}
+
+/// The limit decides where the system places libraries and stacks of threads.
+fn bound_stack() -> Result<(), nix::Error> {
+    match getrlimit(Resource::RLIMIT_STACK)? {
+        (soft, hard) if soft > BOUNDED_STACK => setrlimit(Resource::RLIMIT_STACK, BOUNDED_STACK, hard),
+        _ => Ok(()),
     }
 }
 

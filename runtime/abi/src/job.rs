@@ -9,6 +9,9 @@ pub const JOB_VARIABLE: &str = "DSM_JOB";
 pub const JOB_VERSION: u32 = 1;
 /// Most processes of a job over one launcher.
 pub const MAX_PROCESSES: u32 = 1024;
+/// Limit of the stack, bytes, under which the launcher starts processes whose stack is not limited: without one, the system would place
+/// everything else at low addresses. The processes lift it again.
+pub const BOUNDED_STACK: u64 = 1 << 40;
 /// Size of the job's page, bytes.
 pub const JOB_PAGE_BYTES: usize = 64 * 1024;
 

@@ -4,6 +4,7 @@
 //! 0x0000_0000_7000_0000  state table (2^47 >> line_shift bytes, at most 2 TiB), reserved without commit
 //! 0x0000_0300_0000_0000  shared region: heap arenas, then shared stacks, of all processes (at most 1 TiB)
 //! 0x0000_0400_0000_0000  views of the peers' segments (shm transport)
+//! 0x0000_6000_0000_0000  what is private to a process: a range for each (at most 16 TiB)
 //! ```
 //! The table's base is below 2^31 so that x86-64 code can use it as a displacement.
 
@@ -24,6 +25,11 @@ pub const COMPACT_BASE: u64 = 0x8_0000_0000;
 pub const COMPACT_END: u64 = 0x10_0000_0000;
 /// First address of the peers' views.
 pub const PEER_BASE: u64 = 0x400_0000_0000;
+/// First of the ranges, one for each process, in which the system places the memory that is private to a process; above them are
+/// libraries and the initial thread's stack, below them the program.
+pub const PRIVATE_BASE: u64 = 0x6000_0000_0000;
+/// Bytes of all ranges together.
+pub const PRIVATE_RANGES_BYTES: u64 = 0x1000_0000_0000;
 
 /// Output sections that hold the writable globals of instrumented code, page aligned by the driver's
 /// linker script.

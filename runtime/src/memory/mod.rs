@@ -8,6 +8,7 @@ mod executable;
 pub mod geometry;
 pub mod globals;
 pub mod huge;
+pub mod private_range;
 pub mod reblock;
 pub mod rules;
 pub mod table;

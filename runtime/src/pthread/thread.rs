@@ -64,6 +64,35 @@ pub fn own<T>(make: impl FnOnce() -> T) -> T {
     made
 }
 
+/// Stack of a process's own thread where the system's limit is infinite, bytes: memory that is not used costs nothing.
+const UNLIMITED_STACK: usize = 1 << 30;
+
+/// Runs the process's own work in a new thread, which ends the process. The initial thread, whose stack and thread-local block lie where every process
+/// has them, waits; signals go to the others.
+pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is written.
+    unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
+    let limit = if limit.rlim_cur == libc::RLIM_INFINITY { UNLIMITED_STACK } else { limit.rlim_cur as usize };
+    let stack = limit.max(config::get().native_stack_bytes);
+    let thread = std::thread::Builder::new().stack_size(stack);
+    if let Err(error) = own(|| thread.spawn(work)) {
+        crate::start::die(&format!(
+            "cannot start the process's thread with a stack of {stack} bytes: {error}"
+        ));
+    }
+    // SAFETY: blocks signals for this thread; the set is initialised by the call before.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+    loop {
+        // SAFETY: waits.
+        unsafe { libc::pause() };
+    }
+}
+
 /// The thread's stack, until the thread ends in whatever way.
 struct Stack(u32);
 

@@ -1,0 +1,164 @@
+//! Where the system places memory that is private to a process: stacks and thread-local blocks of threads, what libraries allocate.
+//!
+//! The system gives equal processes equal addresses, so that `pthread_self`, and the addresses of thread-local variables and of locals,
+//! would be the same in all processes of a job. Each process of a job of several therefore has a range of its own, and fills every gap
+//! that the system would prefer to it with memory that nobody can access: the system looks for room from the top of the address space
+//! downwards, and takes the first gap that is large enough. All that is mapped from then on lies
+//! in the process's range, by the C library's usual means (guard pages, stacks that are used again, `pthread_getattr_np`). In the other
+//! processes nothing is mapped there.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use dsm_abi::job::BOUNDED_STACK;
+use dsm_abi::layout::{PRIVATE_BASE, PRIVATE_RANGES_BYTES};
+use dsm_comm::segment::SegmentError;
+
+use crate::job::Job;
+
+/// Smaller gaps hold no thread's stack and stay.
+const PROBE: usize = 16 << 10;
+/// Ranges begin at multiples of this.
+const UNIT: usize = 2 << 20;
+
+struct Ranges {
+    base: usize,
+    bytes: usize,
+    processes: u32,
+}
+
+static RANGES: OnceLock<Ranges> = OnceLock::new();
+
+impl Ranges {
+    fn new(base: usize, processes: u32) -> Ranges {
+        let bytes = PRIVATE_RANGES_BYTES as usize / processes as usize / UNIT * UNIT;
+        Ranges { base, bytes, processes }
+    }
+
+    fn of(&self, rank: u32) -> Range<usize> {
+        let start = self.base + rank as usize * self.bytes;
+        start..start + self.bytes
+    }
+
+    fn owner(&self, address: usize) -> Option<u32> {
+        let rank = address.checked_sub(self.base)? / self.bytes;
+        (rank < self.processes as usize).then_some(rank as u32)
+    }
+}
+
+/// The process in whose range an address lies.
+pub fn owner(address: usize) -> Option<u32> {
+    RANGES.get()?.owner(address)
+}
+
+/// Sees to it that the system places new memory in the process's range. Everything that all processes have at equal addresses is mapped.
+///
+/// # Errors
+/// The system refuses to reserve address space.
+pub fn init(job: &Job) -> Result<(), SegmentError> {
+    lift_stack_limit();
+    if job.size == 1 {
+        return Ok(());
+    }
+    let first = map(0, PROBE)?;
+    unmap(first);
+    if first < (PRIVATE_BASE + PRIVATE_RANGES_BYTES) as usize {
+        return Ok(());
+    }
+    let ranges = Ranges::new(PRIVATE_BASE as usize, job.size);
+    // The system does not go beyond the probe: the initial thread's stack grows there.
+    let preferred = ranges.of(job.rank).end..first + PROBE;
+    for gap in gaps(&preferred, &mapped()).filter(|gap| gap.len() >= PROBE) {
+        map(gap.start, gap.len())?;
+    }
+    let _ = RANGES.set(ranges);
+    Ok(())
+}
+
+/// Gives the initial thread the unlimited stack back that the launcher has bounded. Other threads have the C library's stack for that case.
+fn lift_stack_limit() {
+    const OF_THREADS: usize = 2 << 20;
+    unsafe extern "C" {
+        fn pthread_setattr_default_np(attributes: *const libc::pthread_attr_t) -> libc::c_int;
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structures are written before they are read; nothing depends on success.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_STACK, &mut limit);
+        if limit.rlim_cur == BOUNDED_STACK {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_STACK, &limit);
+            let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+            libc::pthread_attr_init(&mut attributes);
+            libc::pthread_attr_setstacksize(&mut attributes, OF_THREADS);
+            pthread_setattr_default_np(&attributes);
+            libc::pthread_attr_destroy(&mut attributes);
+        }
+    }
+}
+
+/// Reserves address space that cannot be accessed: at an address where nothing is, or anywhere (0).
+fn map(address: usize, bytes: usize) -> Result<usize, SegmentError> {
+    let fixed = if address == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
+    // SAFETY: new memory, in place of nothing.
+    let at = unsafe { libc::mmap(address as *mut _, bytes, libc::PROT_NONE, flags, -1, 0) };
+    if at == libc::MAP_FAILED {
+        return Err(SegmentError::Map { address, bytes, source: std::io::Error::last_os_error() });
+    }
+    Ok(at as usize)
+}
+
+fn unmap(probe: usize) {
+    // SAFETY: what `map` has just made, which nobody uses.
+    unsafe { libc::munmap(probe as *mut _, PROBE) };
+}
+
+/// What is mapped, from the lowest address on.
+fn mapped() -> Vec<Range<usize>> {
+    let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let range = |line: &str| {
+        let (start, rest) = line.split_once('-')?;
+        let address = |s: &str| usize::from_str_radix(s, 16).ok();
+        Some(address(start)?..address(rest.split(' ').next()?)?)
+    };
+    text.lines().filter_map(range).collect()
+}
+
+/// The parts of a range that are not mapped.
+fn gaps(range: &Range<usize>, mapped: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
+    let starts = std::iter::once(0).chain(mapped.iter().map(|m| m.end));
+    let ends = mapped.iter().map(|m| m.start).chain(std::iter::once(usize::MAX));
+    let within = range.clone();
+    starts
+        .zip(ends)
+        .map(move |(start, end)| start.max(within.start)..end.min(within.end))
+        .filter(|gap| !gap.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_lie_between_mappings() {
+        let maps = [0x1000..0x2000, 0x9000..0xa000];
+        let of = |range| gaps(&range, &maps).collect::<Vec<_>>();
+        assert_eq!(of(0..0x10000), [0..0x1000, 0x2000..0x9000, 0xa000..0x10000]);
+        assert_eq!(of(0x1800..0x9800), [0x2000..0x9000]);
+        assert_eq!(of(0x1000..0x2000), []);
+    }
+
+    #[test]
+    fn each_process_has_a_range_of_its_own() {
+        for processes in [2, 3, 1024] {
+            let ranges = Ranges::new(PRIVATE_BASE as usize, processes);
+            for rank in 0..processes {
+                let own = ranges.of(rank);
+                assert!(own.len() >= 8 << 30 && own.end <= (PRIVATE_BASE + PRIVATE_RANGES_BYTES) as usize);
+                assert_eq!((ranges.owner(own.start), ranges.owner(own.end - 1)), (Some(rank), Some(rank)));
+            }
+            assert_eq!(ranges.owner(PRIVATE_BASE as usize - 1), None);
+        }
+    }
+}
