@@ -156,12 +156,20 @@ fn wait_for_deposits() {
 
 /// Orderly end of a process that is not 0.
 fn leave_worker() -> ! {
-    fortran::end_worker();
     cxx::end_worker();
+    // Flang's library calls `exit` after it has closed the units: this handler comes before all others.
+    // SAFETY: the handler is a plain function that stays loaded.
+    unsafe { libc::atexit(end_worker) };
+    fortran::end_worker();
+    end_worker();
+    unreachable!("the process has ended");
+}
+
+/// Leaves the counters and ends the process, without the program's handlers, which belong to process 0.
+extern "C" fn end_worker() {
     stats::deposit();
     JobPage::get().word(FIRST_FREE_WORD).fetch_add(1, Ordering::SeqCst);
-    // SAFETY: flushes what regions printed here; then leaves without the program's handlers, which belong to
-    // process 0.
+    // SAFETY: flushes what regions printed here.
     unsafe {
         libc::fflush(std::ptr::null_mut());
         libc::_exit(0)

@@ -49,6 +49,7 @@ programs! {
     complex_numbers
     constructors
     contended
+    control_variables
     copies
     critical
     cxx_clauses
@@ -108,6 +109,7 @@ programs! {
     library_pointers
     linked_list
     locks
+    loop_limits
     long_double
     many_regions
     master_masked

@@ -67,3 +67,21 @@ int main(void) {
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
     assert_eq!(outcome.text(), "20000 passes\n");
 }
+
+/// Plain clang runs some of these iterations twice or not at all.
+#[test]
+fn chunks_of_simd_schedules_go_round() {
+    let source = "#include <omp.h>
+#include <stdio.h>
+static int owner[19], runs[19];
+int main(void) {
+#pragma omp parallel for simd schedule(simd : static, 3) num_threads(2)
+    for (int i = 0; i < 19; i++) { owner[i] = omp_get_thread_num(); runs[i]++; }
+    for (int i = 0; i < 19; i++) putchar(runs[i] == 1 ? 'a' + owner[i] : '?');
+}
+";
+    for (processes, threads) in [(1, 2), (2, 1)] {
+        let Some(outcome) = run("simd_schedule", source, processes, threads, &[]) else { return };
+        assert_eq!(outcome.text(), "aaabbbaaabbbaaabbba");
+    }
+}

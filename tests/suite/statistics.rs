@@ -43,6 +43,19 @@ fn data_goes_into_huge_pages_when_asked_to() {
     }
 }
 
+/// Processes other than the first end through flang's library if the program is in Fortran.
+#[test]
+fn each_process_of_a_fortran_program_counts() {
+    let Some(_) = toolchain::dsm() else { return };
+    let (program, target) = (Program::load("f_loops"), Target::Dsm(Build { level: 2, line: 1024 }));
+    let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut command = run_command(&built, target, Shape::new(3, 1), &program);
+    let outcome = execute::run(command.env("DSM_STATS", "1"), "", execute::time_limit());
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    let releases = outcome.counter("releases");
+    assert!(releases.len() == 3 && !releases.contains(&0), "{}", outcome.errors());
+}
+
 #[test]
 fn time_is_told_by_what_it_was_spent_on() {
     let start = Instant::now();

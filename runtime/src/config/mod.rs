@@ -26,8 +26,19 @@ pub struct Schedule {
     pub kind: ScheduleKind,
     /// Chunk size; 0 means the kind's default.
     pub chunk: u32,
-    /// Whether a thread must see its chunks in increasing order.
-    pub monotonic: bool,
+    /// The modifier, if one was given: whether a thread must see its chunks in increasing order, which it does anyhow.
+    pub monotonic: Option<bool>,
+}
+
+impl Schedule {
+    /// The chunk size that `omp_get_schedule` gives: kinds other than static have a default of 1, and auto takes none.
+    pub fn reported_chunk(&self) -> u32 {
+        match self.kind {
+            ScheduleKind::Static => self.chunk,
+            ScheduleKind::Dynamic | ScheduleKind::Guided => self.chunk.max(1),
+            ScheduleKind::Auto => 1,
+        }
+    }
 }
 
 /// The kinds a program can name; the values are `omp_sched_t`'s.
@@ -161,7 +172,7 @@ impl Default for Config {
             huge_pages: false,
             spin_given_us: None,
             num_threads: Vec::new(),
-            schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: true },
+            schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: None },
             dynamic: false,
             native_stack_bytes: 8 << 20,
             wait_policy: WaitPolicy::Default,
@@ -269,7 +280,7 @@ mod tests {
         assert_eq!(complaints, Vec::<String>::new());
         assert_eq!((c.block_bytes, c.heap_bytes, c.native_stack_bytes), (4096, 2 << 30, 512 << 10));
         assert_eq!(c.num_threads, [4, 2]);
-        assert_eq!(c.schedule, Schedule { kind: ScheduleKind::Guided, chunk: 7, monotonic: false });
+        assert_eq!(c.schedule, Schedule { kind: ScheduleKind::Guided, chunk: 7, monotonic: Some(false) });
     }
 
     #[test]

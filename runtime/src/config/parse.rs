@@ -61,10 +61,10 @@ pub(super) fn schedule(text: &str) -> Option<Schedule> {
         _ => return None,
     };
     let monotonic = match modifier {
-        Some("monotonic") => true,
-        Some("nonmonotonic") => false,
+        Some("monotonic") => Some(true),
+        Some("nonmonotonic") => Some(false),
         Some(_) => return None,
-        None => kind == ScheduleKind::Static,
+        None => None,
     };
     Some(Schedule { kind, chunk, monotonic })
 }

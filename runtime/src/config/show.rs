@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use super::{Config, DisplayEnv, ScheduleKind, VARIABLES, WaitPolicy};
+use super::{Config, DisplayEnv, VARIABLES, WaitPolicy};
 
 pub(super) fn quoted(value: impl Display) -> String {
     format!("='{value}'")
@@ -39,11 +39,10 @@ pub(super) fn proc_bind(c: &Config) -> String {
 
 pub(super) fn schedule(c: &Config) -> String {
     let schedule = c.schedule;
-    let usual = schedule.monotonic == (schedule.kind == ScheduleKind::Static);
-    let modifier = match (usual, schedule.monotonic) {
-        (true, _) => "",
-        (_, true) => "monotonic:",
-        (_, false) => "nonmonotonic:",
+    let modifier = match schedule.monotonic {
+        None => "",
+        Some(true) => "monotonic:",
+        Some(false) => "nonmonotonic:",
     };
     let kind = format!("{:?}", schedule.kind).to_ascii_lowercase();
     let chunk = if schedule.chunk > 0 { format!(",{}", schedule.chunk) } else { String::new() };

@@ -115,7 +115,10 @@ fn expand(format: &[u8], field: impl Fn(u8, &[u8]) -> String) -> Vec<u8> {
         };
         let width = width.min(1 << 10);
         let padded = match (right, zeros) {
-            (true, true) => format!("{text:0>width$}"),
+            (true, true) => match text.strip_prefix('-') {
+                Some(digits) => format!("-{digits:0>0$}", width.saturating_sub(1)),
+                None => format!("{text:0>width$}"),
+            },
             (true, false) => format!("{text:>width$}"),
             (false, _) => format!("{text:<width$}"),
         };
@@ -261,6 +264,7 @@ mod tests {
     fn expanded(format: &str) -> String {
         let field = |letter: u8, name: &[u8]| match (letter, name) {
             (b'n', _) | (_, b"thread_num") => "17".to_owned(),
+            (b'a', _) => "-1".to_owned(),
             _ => "undefined".to_owned(),
         };
         String::from_utf8(expand(format.as_bytes(), field)).unwrap()
@@ -269,6 +273,7 @@ mod tests {
     #[test]
     fn fields_are_padded_as_the_specification_says() {
         assert_eq!(expanded("%n|%5n|%.5n|%0.5n|%{thread_num}"), "17|17   |   17|00017|17");
+        assert_eq!(expanded("%a|%5a|%.5a|%0.5a|%0.1a"), "-1|-1   |   -1|-0001|-1");
         assert_eq!(expanded("100%% %x %{nobody} %"), "100% undefined undefined ");
         assert_eq!(expanded("%{thread_num"), "17");
     }

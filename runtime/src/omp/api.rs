@@ -140,13 +140,16 @@ with_int! {
     };
 }
 
+/// The bit `omp_sched_monotonic`.
+const MONOTONIC: u32 = 1 << 31;
+
 /// Sets what `schedule(runtime)` means.
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_set_schedule(kind: u32, chunk: i32) {
-    let monotonic = kind & 1 << 31 != 0;
+    let monotonic = (kind & MONOTONIC != 0).then_some(true);
     change(|icv| {
         icv.schedule =
-            Schedule { kind: schedule_kind(kind & !(1 << 31)), chunk: chunk.max(0) as u32, monotonic }
+            Schedule { kind: schedule_kind(kind & !MONOTONIC), chunk: chunk.max(0) as u32, monotonic }
     });
 }
 
@@ -163,8 +166,8 @@ pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
     let schedule = icv().schedule;
     // SAFETY: the program passes valid places.
     unsafe {
-        put(kind, schedule.kind as u32);
-        put(chunk, schedule.chunk as i32);
+        put(kind, schedule.kind as u32 | if schedule.monotonic == Some(true) { MONOTONIC } else { 0 });
+        put(chunk, schedule.reported_chunk() as i32);
     }
 }
 

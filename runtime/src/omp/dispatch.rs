@@ -15,7 +15,6 @@ enum Mode {
     #[default]
     Whole,
     Block,
-    BlockRounded,
     Chunked,
     Dynamic,
     Guided {
@@ -61,15 +60,14 @@ impl Dispatch {
                     ScheduleKind::Guided => {
                         Mode::Guided { width: if kind == code::RUNTIME_SIMD { width } else { 1 } }
                     }
-                    _ if chunk > 0 => Mode::Chunked,
+                    ScheduleKind::Static if chunk > 0 => Mode::Chunked,
                     _ => Mode::Block,
                 }
             }
             code::DYNAMIC_CHUNKED => Mode::Dynamic,
             code::GUIDED_CHUNKED | code::TRAPEZOIDAL | 42 | 43 => Mode::Guided { width: 1 },
             code::GUIDED_SIMD => Mode::Guided { width: chunk.max(1) },
-            code::STATIC_CHUNKED => Mode::Chunked,
-            code::STATIC_BALANCED_CHUNKED => Mode::BlockRounded,
+            code::STATIC_CHUNKED | code::STATIC_BALANCED_CHUNKED => Mode::Chunked,
             44 => Mode::Dynamic,
             _ => Mode::Block,
         };
@@ -106,7 +104,6 @@ impl Dispatch {
         let share = match self.mode {
             Mode::Whole => once(Share { first: 0, count: trip, last: true }, self.round),
             Mode::Block => once(schedule::block(trip, tid, size), self.round),
-            Mode::BlockRounded => once(schedule::block_rounded(trip, chunk, tid, size), self.round),
             Mode::Chunked => Some(schedule::chunked(trip, chunk, tid, size, self.round))
                 .filter(|s| s.count > 0)
                 .map(|share| Share { last: share.first + share.count == trip, ..share }),

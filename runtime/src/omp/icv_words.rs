@@ -13,7 +13,7 @@ pub fn encode(icv: Icv) -> [u64; COUNT] {
         u64::from(icv.dynamic),
         u64::from(icv.max_active_levels),
         u64::from(icv.schedule.kind as u32)
-            | u64::from(icv.schedule.monotonic) << 8
+            | icv.schedule.monotonic.map_or(0, |on| 1 + u64::from(on)) << 8
             | u64::from(icv.schedule.chunk) << 32,
         u64::from(icv.thread_limit),
         u64::from(icv.device as u32),
@@ -29,7 +29,7 @@ pub fn decode(words: &[u64]) -> Icv {
         schedule: Schedule {
             kind: schedule_kind(words[3] as u8 as u32),
             chunk: (words[3] >> 32) as u32,
-            monotonic: words[3] >> 8 & 1 != 0,
+            monotonic: (words[3] >> 8 & 3).checked_sub(1).map(|on| on != 0),
         },
         thread_limit: words[4] as u32,
         device: words[5] as i32,
@@ -54,7 +54,7 @@ mod tests {
     fn round_trip() {
         let mut icv = Icv::initial();
         icv.threads = 3;
-        icv.schedule = Schedule { kind: ScheduleKind::Guided, chunk: 77, monotonic: false };
+        icv.schedule = Schedule { kind: ScheduleKind::Guided, chunk: 77, monotonic: Some(false) };
         icv.max_active_levels = 4;
         let back = decode(&encode(icv));
         assert_eq!((back.threads, back.schedule, back.max_active_levels), (3, icv.schedule, 4));

@@ -20,7 +20,7 @@ pub mod code {
     pub const AUTO: i32 = 38;
     /// Linearly shrinking chunks.
     pub const TRAPEZOIDAL: i32 = 39;
-    /// Contiguous shares rounded up to the chunk (the SIMD width).
+    /// `schedule(simd: static, chunk)`: chunks of fixed size, round robin, with a SIMD width of one.
     pub const STATIC_BALANCED_CHUNKED: i32 = 45;
     /// Guided, with chunks rounded up to the SIMD width.
     pub const GUIDED_SIMD: i32 = 46;
@@ -129,18 +129,6 @@ pub fn block(trip: u64, part: u32, parts: u32) -> Share {
     Share { first, count, last: first + count == trip }
 }
 
-/// Contiguous shares, all but the last a multiple of `width`.
-pub fn block_rounded(trip: u64, width: u64, part: u32, parts: u32) -> Share {
-    let width = width.max(1);
-    let span = trip.div_ceil(u64::from(parts)).div_ceil(width).saturating_mul(width);
-    let first = span.saturating_mul(u64::from(part));
-    if first >= trip {
-        return Share::EMPTY;
-    }
-    let count = span.min(trip - first);
-    Share { first, count, last: first + count == trip }
-}
-
 /// Chunk number `round` of thread `part` in a round-robin schedule.
 pub fn chunked(trip: u64, chunk: u64, part: u32, parts: u32, round: u64) -> Share {
     let chunk = chunk.max(1);
@@ -188,9 +176,6 @@ mod tests {
                 let shares: Vec<_> = (0..parts).map(|p| block(trip, p, parts)).collect();
                 assert_partition(trip, &shares);
                 assert_eq!(shares.iter().filter(|s| s.last).count(), usize::from(trip > 0));
-                let rounded: Vec<_> = (0..parts).map(|p| block_rounded(trip, 4, p, parts)).collect();
-                assert_partition(trip, &rounded);
-                assert!(rounded.iter().all(|s| s.first % 4 == 0));
             }
         }
     }

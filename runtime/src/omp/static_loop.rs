@@ -26,15 +26,14 @@ unsafe fn share_out<T: LoopInt>(
         let range = Loop::new(get(p.lower), get(p.upper), increment);
         let chunk = chunk.clamp(1, i128::from(u64::MAX)) as u64;
         let kind = if kind >= code::NO_MERGE { kind - code::NO_MERGE } else { kind };
-        let chunked = matches!(kind, code::STATIC_CHUNKED | code::DISTRIBUTE_CHUNKED)
-            || kind == code::STATIC_CHUNKED + code::ORDERED;
+        let chunked =
+            matches!(kind, code::STATIC_CHUNKED | code::STATIC_BALANCED_CHUNKED | code::DISTRIBUTE_CHUNKED)
+                || kind == code::STATIC_CHUNKED + code::ORDERED;
         let whole = i128::from(range.trip);
         let (share, stride) = if parts == 1 && !chunked {
             (Share { first: 0, count: range.trip, last: range.trip > 0 }, whole)
         } else if chunked {
             (schedule::chunked(range.trip, chunk, part, parts, 0), i128::from(chunk) * i128::from(parts))
-        } else if kind == code::STATIC_BALANCED_CHUNKED {
-            (schedule::block_rounded(range.trip, chunk, part, parts), whole)
         } else {
             (schedule::block(range.trip, part, parts), whole)
         };
@@ -43,6 +42,10 @@ unsafe fn share_out<T: LoopInt>(
             put(p.stride, T::narrow(increment));
             return;
         }
+        // Generated code adds the stride to its bounds until it is past the end. A thread with a single chunk steps there at once: the
+        // distance of its chunks might wrap in the loop variable's type.
+        let alone = chunked && share.count > 0 && i128::from(range.trip - share.first) <= stride;
+        let stride = if alone { i128::from(range.trip - share.first) } else { stride };
         let (lower, upper) = range.bounds(share);
         put(p.last, i32::from(share.last));
         put(p.lower, T::narrow(lower));

@@ -168,7 +168,9 @@ pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: 
     node.undeferred.store(true, Ordering::SeqCst);
     node.parts.store(1, Ordering::SeqCst);
     node.started.store(true, Ordering::SeqCst);
-    frame::current().task.replace(Some(node));
+    let frame = frame::current();
+    *node.interrupted.lock() = Some(frame.icv.get());
+    frame.task.replace(Some(node));
 }
 
 /// End of such a task.
@@ -177,6 +179,9 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
     let frame = frame::current();
     // SAFETY: the descriptor of the matching begin.
     let node = unsafe { node::of(task) };
+    if let Some(icv) = node.interrupted.lock().take() {
+        frame.icv.set(icv);
+    }
     frame.task.replace(node.parent.clone());
     pool::end_part(frame, &node);
 }

@@ -102,8 +102,10 @@ pub struct Node {
     pub started: AtomicBool,
     /// It runs in the code that created it: all parts of it at once.
     pub undeferred: AtomicBool,
-    /// Control variables at its creation.
-    pub icv: Icv,
+    /// Its control variables: those of its creation, or of the end of its last part.
+    pub icv: Mutex<Icv>,
+    /// Control variables of the code that an `if(0)` task interrupts.
+    pub interrupted: Mutex<Option<Icv>>,
     /// The region; outlives all its tasks.
     pub team: *const Team,
     /// Its memory, if it has a descriptor.
@@ -150,7 +152,8 @@ impl Node {
             parts: AtomicU32::new(0),
             started: AtomicBool::new(false),
             undeferred: AtomicBool::new(false),
-            icv: frame.icv.get(),
+            icv: Mutex::new(frame.icv.get()),
+            interrupted: Mutex::default(),
             team: frame.team,
             memory: None,
             event: AtomicU32::new(0),

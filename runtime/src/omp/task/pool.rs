@@ -151,8 +151,9 @@ fn ready(frame: &Frame, node: Arc<Node>) {
     share::feed(frame, 1);
 }
 
-/// Puts a part of an untied task back.
+/// Puts the next part of an untied task back, which the thread runs; it goes on with the control variables of now.
 pub fn resubmit(frame: &Frame, node: Arc<Node>) {
+    *node.icv.lock() = frame.icv.get();
     if node.undeferred.load(Ordering::SeqCst) {
         execute(frame, &node);
     } else {
@@ -167,7 +168,7 @@ pub fn execute(frame: &Frame, node: &Arc<Node>) {
         node.parts.store(1, Ordering::SeqCst);
     }
     let outer = frame.task.replace(Some(node.clone()));
-    let icv = frame.icv.replace(node.icv);
+    let icv = frame.icv.replace(*node.icv.lock());
     let cancelled = begins && (node.is_cancelled() || frame.team().cancel_request() == 1);
     if !cancelled {
         // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.

@@ -111,7 +111,7 @@ fn find_asker(participants: u32) -> Option<u32> {
 fn grant(asker: u32, slot: u32, node: Arc<Node>) {
     node.started.store(true, Ordering::SeqCst);
     let message = [u64::from(slot), node.task as u64, u64::from(node.flags) | u64::from(node.is_final) << 32];
-    let icv = icv_words::encode(node.icv);
+    let icv = icv_words::encode(*node.icv.lock());
     EXPORTS.lock().push((slot, node));
     EXPORTED.fetch_add(1, Ordering::SeqCst);
     sync::release();
@@ -173,7 +173,7 @@ pub fn accept(frame: &Frame) -> bool {
         let task_flags = word(3) as u32;
         let mut node = Node::new(frame, None, Some(group), word(2) as *mut Task, task_flags);
         node.is_final |= word(3) >> 32 != 0;
-        node.icv = icv_words::decode(&icv);
+        node.icv = Mutex::new(icv_words::decode(&icv));
         node.origin = Some(origin);
         words::grant(me, 0).store(0, Ordering::SeqCst);
         ASKING.store(false, Ordering::SeqCst);
