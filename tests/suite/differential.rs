@@ -59,9 +59,10 @@ programs! {
     cxx_library_pointers
     cxx_memory
     cxx_mutex
+    cxx_mutex_lifetimes
     cxx_objects
-    cxx_overwrite
     cxx_once
+    cxx_overwrite
     cxx_streams
     cxx_threads
     cxx_versions
@@ -103,11 +104,13 @@ programs! {
     globals
     hash_table
     heap_kinds
+    heap_pipeline
     large_frames
     leagues
     library_memory
     library_pointers
     linked_list
+    lock_lifetimes
     locks
     loop_limits
     long_double
@@ -123,9 +126,9 @@ programs! {
     plain_c
     printf_shared
     private_clauses
+    private_data
     pthread_objects
     pthreads
-    private_data
     queries
     queue_pool
     recursion

@@ -111,6 +111,7 @@ pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
     ("pthread_rwlock_clockwrlock", "__dsm_rwlock_clockwrlock", "i:pip"), ("pthread_rwlock_unlock", "__dsm_rwlock_unlock", "i:p"),
     ("pthread_spin_init", "__dsm_spin_init", "i:pi"), ("pthread_spin_destroy", "__dsm_spin_destroy", "i:p"),
     ("pthread_spin_lock", "__dsm_spin_lock", "i:p"), ("pthread_spin_trylock", "__dsm_spin_trylock", "i:p"),
+    ("pthread_mutex_init", "__dsm_mutex_init", "i:pp"), ("pthread_mutex_destroy", "__dsm_mutex_destroy", "i:p"),
     ("pthread_spin_unlock", "__dsm_spin_unlock", "i:p"), ("pthread_mutex_timedlock", "__dsm_mutex_timedlock", "i:pp"),
     ("pthread_mutex_clocklock", "__dsm_mutex_clocklock", "i:pip"), ("pthread_once", "__dsm_once", "i:pp"),
     ("call_once", "__dsm_once", "v:pp"), ("mtx_lock", "__dsm_mutex_lock", "i:p"), ("mtx_unlock", "__dsm_mutex_unlock", "i:p"),

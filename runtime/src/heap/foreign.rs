@@ -1,16 +1,18 @@
 //! Memory of other processes' arenas that was freed here, on its way to its owner.
 //!
-//! Freed addresses collect per owner. Before a global synchronisation a full collection goes into a buffer in
-//! this process's arena, and the buffer's address into a control word of the owner's group. The owner notes the
-//! address after one global synchronisation and takes the contents in after the next: that one began after the
-//! buffer was queued, so the owner has acquired both the buffer and everything the freeing process did before.
-//! The buffer then travels back the same way. Word 0 of a group counts arrivals; a buffer is {count, addresses...}.
+//! Freed addresses collect per owner. A release of this process writes what has collected into a buffer in its arena, and, once it is
+//! published, puts the buffer's address into a free word of the owner's control area. The owner looks for such buffers whenever it acquires:
+//! it takes in what the freeing process has published, and so everything that was done to the objects before, and frees them. The buffer
+//! then travels back the same way. So memory that one process allocates and another frees is used again as soon as both synchronise with
+//! anybody, as in a pipeline inside of one parallel region.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::omp::ring::control;
+use super::arena::PAGE;
+use crate::sync::layout::{FREED, FREED_BUFFERS};
 use crate::{check, sync};
 
 /// Addresses that make a collection worth sending.
@@ -25,21 +27,36 @@ struct Outgoing {
     buffers: Vec<usize>,
 }
 
-#[derive(Default)]
-struct Incoming {
-    arrivals: u64,
-    /// Control word and buffer, seen after an earlier synchronisation.
-    seen: Vec<(usize, usize)>,
-}
-
+/// How much waits to be sent, in small objects.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static OUTGOING: Mutex<Vec<Outgoing>> = Mutex::new(Vec::new());
-static INCOMING: Mutex<Incoming> = Mutex::new(Incoming { arrivals: 0, seen: Vec::new() });
+/// Buffers that were written, with their owners-to-be: they are announced when a release has published them.
+static WRITTEN: Mutex<Vec<(u32, usize)>> = Mutex::new(Vec::new());
+/// Number of these.
+static WRITTEN_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Announcements that this process has looked for.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+static RECEIVING: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether the thread is inside `before_release`, `after_release` or `after_acquire`, which themselves may release and acquire.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `body` unless the thread is in here already.
+fn once(body: impl FnOnce()) {
+    if !BUSY.replace(true) {
+        body();
+        BUSY.set(false);
+    }
+}
 
 /// Takes the address of an object of `owner`'s arena that the program has freed.
 pub fn defer(owner: u32, address: usize) {
     outgoing(owner, |o| o.freed.push(address));
-    WAITING.fetch_add(1, Ordering::Relaxed);
+    // Only the owner knows the size. What begins with a page is large, mostly, and goes back at once.
+    let weight = if address.is_multiple_of(PAGE) { ENOUGH } else { 1 };
+    WAITING.fetch_add(weight, Ordering::Relaxed);
 }
 
 fn outgoing(owner: u32, change: impl FnOnce(&mut Outgoing)) {
@@ -50,11 +67,16 @@ fn outgoing(owner: u32, change: impl FnOnce(&mut Outgoing)) {
     change(&mut all[owner as usize]);
 }
 
-/// Sends what has collected. Called before the release of a global synchronisation.
-pub fn send() {
-    if WAITING.load(Ordering::Relaxed) < ENOUGH {
-        return;
+/// Before every release: writes what has collected into buffers, which the release publishes.
+#[inline]
+pub fn before_release() {
+    if WAITING.load(Ordering::Relaxed) >= ENOUGH {
+        once(write_buffers);
     }
+}
+
+#[cold]
+fn write_buffers() {
     let ready: Vec<(usize, Vec<usize>)> = {
         let mut all = OUTGOING.lock();
         WAITING.store(0, Ordering::Relaxed);
@@ -67,23 +89,19 @@ pub fn send() {
     };
     for (owner, list) in ready {
         for part in list.chunks(MOST) {
-            if !post(owner as u32, part) {
-                outgoing(owner as u32, |o| o.freed.extend(part));
-                WAITING.fetch_add(part.len(), Ordering::Relaxed);
+            match write_buffer(part) {
+                Some(buffer) => WRITTEN.lock().push((owner as u32, buffer)),
+                None => outgoing(owner as u32, |o| o.freed.extend(part)),
             }
         }
     }
+    WRITTEN_COUNT.store(WRITTEN.lock().len(), Ordering::Relaxed);
 }
 
-/// Puts one buffer into a free word of the owner's group; false if there is none.
-fn post(owner: u32, list: &[usize]) -> bool {
-    let group = control::HEAP + owner as usize * control::HEAP_GROUP;
-    let free = |i: &usize| sync::control_load(group + i) == 0;
-    if !(1..control::HEAP_GROUP).any(|i| free(&i)) {
-        return false;
-    }
+/// A buffer with the list: a count, then addresses. `None`: there is no memory for it now.
+fn write_buffer(list: &[usize]) -> Option<usize> {
     let bytes = (list.len() + 1) * size_of::<usize>();
-    let Some(buffer) = super::allocate(bytes, 16).map(|(address, _)| address) else { return false };
+    let (buffer, _) = super::allocate(bytes, 16)?;
     check::writable(buffer, bytes);
     // SAFETY: `buffer` is a live, writable object of at least `bytes` bytes, 16-byte aligned, known to no one else.
     unsafe {
@@ -91,40 +109,82 @@ fn post(owner: u32, list: &[usize]) -> bool {
         words.write(list.len());
         words.add(1).copy_from_nonoverlapping(list.as_ptr(), list.len());
     }
-    for i in (1..control::HEAP_GROUP).filter(free) {
-        if sync::control_cas(group + i, 0, buffer as u64).is_ok() {
-            sync::control_fetch_add(group, 1);
-            return true;
-        }
-    }
-    super::free(buffer);
-    false
+    Some(buffer)
 }
 
-/// Takes in what earlier synchronisations announced. Called after the acquire of a global synchronisation.
-pub fn receive() {
-    let group = control::HEAP + sync::rank() as usize * control::HEAP_GROUP;
-    let arrivals = sync::control_load(group);
-    let mut incoming = INCOMING.lock();
-    if arrivals == incoming.arrivals && incoming.seen.is_empty() {
-        return;
-    }
-    for (word, buffer) in std::mem::take(&mut incoming.seen) {
-        take_in(buffer);
-        sync::control_store(word, 0);
-    }
-    if arrivals != incoming.arrivals {
-        incoming.arrivals = arrivals;
-        for word in group + 1..group + control::HEAP_GROUP {
-            match sync::control_load(word) {
-                0 => {}
-                buffer => incoming.seen.push((word, buffer as usize)),
-            }
-        }
+/// After every release: tells the owners of the buffers that it has published.
+#[inline]
+pub fn after_release(released: usize) {
+    if released > 0 {
+        once(|| announce(released));
     }
 }
 
-fn take_in(buffer: usize) {
+/// Buffers that a release which begins now publishes.
+#[inline]
+pub fn written() -> usize {
+    WRITTEN_COUNT.load(Ordering::Relaxed)
+}
+
+#[cold]
+fn announce(released: usize) {
+    let mut written = WRITTEN.lock();
+    let released = released.min(written.len());
+    // Others wait for a word to become free, and for the next release.
+    let kept = written.drain(..released).filter(|&(owner, buffer)| !post(owner, buffer)).collect::<Vec<_>>();
+    written.splice(..0, kept);
+    WRITTEN_COUNT.store(written.len(), Ordering::Relaxed);
+}
+
+/// Puts a buffer into a free word of the owner's control area; false if there is none.
+fn post(owner: u32, buffer: usize) -> bool {
+    let word = |i: usize| sync::control_area_word(owner, FREED + 8 * i);
+    let put = |i: &usize| {
+        word(*i).load(Ordering::Relaxed) == 0
+            && word(*i).compare_exchange(0, buffer as u64, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    };
+    let posted = (1..=FREED_BUFFERS).find(put).is_some();
+    if posted {
+        word(0).fetch_add(1, Ordering::SeqCst);
+    }
+    posted
+}
+
+/// After every acquire: takes in the buffers that have come.
+#[inline]
+pub fn after_acquire() {
+    /// The own control area's word, looked up once.
+    static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
+    let mut address = ARRIVALS.load(Ordering::Relaxed);
+    if address == 0 {
+        address = sync::control_area_word(sync::rank(), FREED).as_ptr() as usize;
+        ARRIVALS.store(address, Ordering::Relaxed);
+    }
+    // SAFETY: a word of the control area, which is mapped for good and only accessed atomically.
+    let arrivals = unsafe { AtomicU64::from_ptr(address as *mut u64) }.load(Ordering::Relaxed);
+    if arrivals != SEEN.load(Ordering::Relaxed) {
+        once(receive);
+    }
+}
+
+#[cold]
+fn receive() {
+    let Some(_receiving) = RECEIVING.try_lock() else { return };
+    let word = |i: usize| sync::control_area_word(sync::rank(), FREED + 8 * i);
+    SEEN.store(word(0).load(Ordering::SeqCst), Ordering::Relaxed);
+    for i in 1..=FREED_BUFFERS {
+        let buffer = word(i).load(Ordering::SeqCst) as usize;
+        if let Some(sender) = Some(buffer).filter(|b| *b != 0).and_then(super::owner) {
+            // The sender announced the buffer behind the release that published it.
+            sync::acquire_unordered(sender);
+            word(i).store(0, Ordering::SeqCst);
+            free_all(buffer);
+            outgoing(sender, |o| o.buffers.push(buffer));
+        }
+    }
+}
+
+fn free_all(buffer: usize) {
     check::readable(buffer, size_of::<usize>());
     // SAFETY: the sender wrote a count and as many addresses before a release that this process has acquired.
     let list = unsafe {
@@ -133,7 +193,4 @@ fn take_in(buffer: usize) {
         std::slice::from_raw_parts((buffer as *const usize).add(1), count).to_vec()
     };
     list.into_iter().for_each(super::free);
-    if let Some(sender) = super::owner(buffer) {
-        outgoing(sender, |o| o.buffers.push(buffer));
-    }
 }

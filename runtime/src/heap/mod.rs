@@ -4,7 +4,7 @@
 pub mod arena;
 pub mod entries;
 pub mod extents;
-mod foreign;
+pub mod foreign;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -150,17 +150,5 @@ pub fn free(address: usize) {
         Some(rank) => foreign::defer(rank, address),
         // SAFETY: not ours, so the program got it from the C library.
         None => unsafe { libc::free(address as *mut libc::c_void) },
-    }
-}
-
-/// To be called before the release of a synchronisation of all processes.
-pub fn before_sync() {
-    foreign::send();
-}
-
-/// To be called after the acquire of a synchronisation of all processes.
-pub fn after_sync() {
-    if sync::size() > 1 {
-        foreign::receive();
     }
 }

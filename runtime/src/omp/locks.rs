@@ -1,5 +1,6 @@
 //! Critical sections, locks and the atomic bracket. A lock's name is the address of its variable, whose contents
-//! are not used; nest locks keep their depth with the thread that owns them.
+//! are not used; nest locks keep their depth with the thread that owns them. Initialising and destroying a lock begin and end its entry in
+//! the table of locks.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,8 +9,15 @@ use std::ffi::c_void;
 use super::Loc;
 use crate::sync;
 
+/// A nest lock that the thread holds.
+struct Nest {
+    depth: u32,
+    /// What tells this holding from one of another thread after the lock was initialised anew.
+    holding: Option<(usize, u32)>,
+}
+
 thread_local! {
-    static DEPTH: RefCell<HashMap<u64, u32>> = RefCell::new(HashMap::new());
+    static NESTS: RefCell<HashMap<u64, Nest>> = RefCell::new(HashMap::new());
 }
 
 /// Takes a lock that the thread may hold already; returns how often it holds it now.
@@ -18,15 +26,24 @@ pub(crate) fn nest_set(name: u64) -> u32 {
         return depth;
     }
     sync::lock(name);
-    DEPTH.with_borrow_mut(|held| held.insert(name, 1));
+    nest_begin(name)
+}
+
+fn nest_begin(name: u64) -> u32 {
+    let nest = Nest { depth: 1, holding: sync::lock_holding(name) };
+    NESTS.with_borrow_mut(|held| held.insert(name, nest));
     1
 }
 
 fn nest_again(name: u64) -> Option<u32> {
-    DEPTH.with_borrow_mut(|held| {
-        let depth = held.get_mut(&name)?;
-        *depth += 1;
-        Some(*depth)
+    NESTS.with_borrow_mut(|held| {
+        let nest = held.get_mut(&name)?;
+        if nest.holding != sync::lock_holding(name) {
+            held.remove(&name);
+            return None;
+        }
+        nest.depth += 1;
+        Some(nest.depth)
     })
 }
 
@@ -35,19 +52,15 @@ pub(crate) fn nest_test(name: u64) -> u32 {
     if let Some(depth) = nest_again(name) {
         return depth;
     }
-    if !sync::try_lock(name) {
-        return 0;
-    }
-    DEPTH.with_borrow_mut(|held| held.insert(name, 1));
-    1
+    if sync::try_lock(name) { nest_begin(name) } else { 0 }
 }
 
 /// Undoes one of the two.
 pub(crate) fn nest_unset(name: u64) {
-    let free = DEPTH.with_borrow_mut(|held| match held.get_mut(&name) {
-        Some(1) => held.remove(&name).is_some(),
-        Some(depth) => {
-            *depth -= 1;
+    let free = NESTS.with_borrow_mut(|held| match held.get_mut(&name) {
+        Some(nest) if nest.depth == 1 => held.remove(&name).is_some(),
+        Some(nest) => {
+            nest.depth -= 1;
             false
         }
         None => false,
@@ -119,15 +132,15 @@ macro_rules! lock_functions {
 }
 
 lock_functions! {
-    omp_init_lock omp_init_lock_ __kmpc_init_lock() = |_| ();
-    omp_init_lock_with_hint omp_init_lock_with_hint_ __kmpc_init_lock_with_hint(hint: i32) = |_| ();
-    omp_destroy_lock omp_destroy_lock_ __kmpc_destroy_lock() = |_| ();
+    omp_init_lock omp_init_lock_ __kmpc_init_lock() = sync::begin_lock;
+    omp_init_lock_with_hint omp_init_lock_with_hint_ __kmpc_init_lock_with_hint(hint: i32) = sync::begin_lock;
+    omp_destroy_lock omp_destroy_lock_ __kmpc_destroy_lock() = sync::end_lock;
     omp_set_lock omp_set_lock_ __kmpc_set_lock() = sync::lock;
     omp_unset_lock omp_unset_lock_ __kmpc_unset_lock() = sync::unlock;
     omp_test_lock omp_test_lock_ __kmpc_test_lock() -> i32 = |name| i32::from(sync::try_lock(name));
-    omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = |_| ();
-    omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = |_| ();
-    omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = |_| ();
+    omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = sync::begin_lock;
+    omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = sync::begin_lock;
+    omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = sync::end_lock;
     omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { nest_set(name); };
     omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = nest_unset;
     omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| nest_test(name) as i32;

@@ -53,12 +53,8 @@ pub mod control {
     pub const UNITS: usize = COPYPRIVATE + 16;
     /// Number of these.
     pub const UNIT_WORDS: usize = 1024;
-    /// First of the heap's words: notes about freed memory, a group for each process.
-    pub const HEAP: usize = UNITS + UNIT_WORDS;
-    /// Words of such a group.
-    pub const HEAP_GROUP: usize = 16;
     /// Number of functions that processes other than 0 registered for the end, then the functions with their arguments.
-    pub const EXITS: usize = HEAP + HEAP_GROUP * dsm_abi::job::MAX_PROCESSES as usize;
+    pub const EXITS: usize = UNITS + UNIT_WORDS;
     /// Most of them that wait for process 0.
     pub const EXITS_ROOM: usize = 4096;
     /// First of the doacross flags, 32 to a word: waiting notices changes of the lower halves.

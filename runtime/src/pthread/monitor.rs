@@ -11,7 +11,7 @@ use crate::{check, memory, sync};
 pub type Deadline = Option<(c_int, libc::timespec)>;
 
 /// Words of an object that are used.
-pub type Words = [u32; 2];
+pub type Words = [u32; 3];
 
 /// What an attempt has come to.
 pub enum Step<R> {
@@ -31,6 +31,12 @@ pub fn is_ours(object: *mut c_void) -> bool {
 /// Under which the changes are counted; no other object is there.
 pub fn changes(object: *mut c_void) -> u64 {
     object as u64 + 1
+}
+
+/// The object ends: what is kept of its lock is given back.
+pub fn end(object: *mut c_void) -> c_int {
+    sync::end_lock(object as u64);
+    0
 }
 
 /// Sets the object's words.

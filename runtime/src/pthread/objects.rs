@@ -39,7 +39,7 @@ fn fail(error: c_int) -> c_int {
     -1
 }
 
-fn take([value, _]: &mut Words) -> Step<()> {
+fn take([value, ..]: &mut Words) -> Step<()> {
     if *value == 0 {
         return Step::Wait;
     }
@@ -53,7 +53,7 @@ unsafe fn take_until(object: *mut c_void, deadline: Deadline) -> c_int {
     unsafe { monitor::attempt(object, deadline, take) }.map_or_else(|| fail(libc::ETIMEDOUT), |()| 0)
 }
 
-fn read([readers, writer]: &mut Words) -> Step<()> {
+fn read([readers, writer, _]: &mut Words) -> Step<()> {
     if *writer != 0 {
         return Step::Wait;
     }
@@ -61,7 +61,7 @@ fn read([readers, writer]: &mut Words) -> Step<()> {
     Step::Done(())
 }
 
-fn write([readers, writer]: &mut Words) -> Step<()> {
+fn write([readers, writer, _]: &mut Words) -> Step<()> {
     if *readers + *writer != 0 {
         return Step::Wait;
     }
@@ -98,10 +98,10 @@ const REALTIME: c_int = libc::CLOCK_REALTIME;
 objects! {
     __dsm_sem_init = "sem_init" (shared: c_int, value: c_uint) |object| {
         let _ = shared;
-        monitor::set(object, [value, 0]);
+        monitor::set(object, [value, 0, 0]);
         0
     };
-    __dsm_sem_destroy = "sem_destroy" () |_| 0;
+    __dsm_sem_destroy = "sem_destroy" () |object| monitor::end(object);
     __dsm_sem_wait = "sem_wait" () |object| take_until(object, None);
     __dsm_sem_timedwait = "sem_timedwait" (time: *const libc::timespec) |object| take_until(object, deadline(REALTIME, time));
     __dsm_sem_clockwait = "sem_clockwait" (clock: c_int, time: *const libc::timespec)
@@ -109,14 +109,14 @@ objects! {
     __dsm_sem_trywait = "sem_trywait" ()
         |object| monitor::attempt_once(object, take).map_or_else(|| fail(libc::EAGAIN), |()| 0);
     __dsm_sem_post = "sem_post" () |object| {
-        let added = monitor::attempt(object, None, |[value, _]| {
+        let added = monitor::attempt(object, None, |[value, ..]| {
             *value += 1;
             Step::Wake(0)
         });
         added.unwrap_or(0)
     };
     __dsm_sem_getvalue = "sem_getvalue" (to: *mut c_int) |object| {
-        let value = monitor::attempt_once(object, |[value, _]| Step::Done(*value)).unwrap_or(0);
+        let value = monitor::attempt_once(object, |[value, ..]| Step::Done(*value)).unwrap_or(0);
         check::writable(to as usize, size_of::<c_int>());
         to.write(value as c_int);
         0
@@ -126,17 +126,17 @@ objects! {
         if count == 0 {
             return libc::EINVAL;
         }
-        monitor::set(object, [count, 0]);
+        monitor::set(object, [count, 0, 0]);
         0
     };
-    __dsm_barrier_destroy = "pthread_barrier_destroy" () |_| 0;
+    __dsm_barrier_destroy = "pthread_barrier_destroy" () |object| monitor::end(object);
     __dsm_barrier_wait = "pthread_barrier_wait" () |object| barrier(object);
     __dsm_rwlock_init = "pthread_rwlock_init" (attributes: *const c_void) |object| {
         let _ = attributes;
-        monitor::set(object, [0, 0]);
+        monitor::set(object, [0; 3]);
         0
     };
-    __dsm_rwlock_destroy = "pthread_rwlock_destroy" () |_| 0;
+    __dsm_rwlock_destroy = "pthread_rwlock_destroy" () |object| monitor::end(object);
     __dsm_rwlock_rdlock = "pthread_rwlock_rdlock" () |object| lock(object, None, read);
     __dsm_rwlock_wrlock = "pthread_rwlock_wrlock" () |object| lock(object, None, write);
     __dsm_rwlock_tryrdlock = "pthread_rwlock_tryrdlock" () |object| try_lock(object, read);
@@ -150,17 +150,18 @@ objects! {
     __dsm_rwlock_clockwrlock = "pthread_rwlock_clockwrlock" (clock: c_int, time: *const libc::timespec)
         |object| lock(object, deadline(clock, time), write);
     __dsm_rwlock_unlock = "pthread_rwlock_unlock" () |object| {
-        let unlocked = monitor::attempt(object, None, |[readers, writer]| {
+        let unlocked = monitor::attempt(object, None, |[readers, writer, _]| {
             if *writer != 0 { *writer = 0 } else { *readers = readers.saturating_sub(1) }
             if *readers == 0 { Step::Wake(0) } else { Step::Done(0) }
         });
         unlocked.unwrap_or(0)
     };
-    __dsm_spin_init = "pthread_spin_init" (shared: c_int) |_| {
+    __dsm_spin_init = "pthread_spin_init" (shared: c_int) |object: *mut c_void| {
         let _ = shared;
+        sync::begin_lock(object as u64);
         0
     };
-    __dsm_spin_destroy = "pthread_spin_destroy" () |_| 0;
+    __dsm_spin_destroy = "pthread_spin_destroy" () |object| monitor::end(object);
     __dsm_spin_lock = "pthread_spin_lock" () |object: *mut c_void| {
         sync::lock(object as u64);
         0
@@ -171,35 +172,47 @@ objects! {
         sync::unlock(object as u64);
         0
     };
+    __dsm_mutex_init = "pthread_mutex_init" (attributes: *const libc::pthread_mutexattr_t) |object: *mut c_void| {
+        sync::begin_lock(object as u64);
+        check::writable(object as usize, size_of::<libc::pthread_mutex_t>());
+        if !attributes.is_null() {
+            check::readable(attributes as usize, size_of::<libc::pthread_mutexattr_t>());
+        }
+        libc::pthread_mutex_init(object.cast(), attributes)
+    };
+    __dsm_mutex_destroy = "pthread_mutex_destroy" () |object| monitor::end(object);
     __dsm_mutex_timedlock = "pthread_mutex_timedlock" (time: *const libc::timespec)
         |object| mutex_until(object, deadline(REALTIME, time));
     __dsm_mutex_clocklock = "pthread_mutex_clocklock" (clock: c_int, time: *const libc::timespec)
         |object| mutex_until(object, deadline(clock, time));
 }
 
-/// The last to come lets the others go; what each did before is visible to all.
+/// The last to come lets the others go; what each did before is visible to all. The words are how many take part, how many have come, and
+/// how often all had come.
 unsafe fn barrier(object: *mut c_void) -> c_int {
-    let (name, changes) = (object as u64, monitor::changes(object));
-    let mut seen = 0;
     // SAFETY: the caller passes a barrier.
-    let last = unsafe {
-        monitor::attempt(object, None, |[count, arrived]| {
-            seen = sync::condition_count(changes);
+    let seen = unsafe {
+        monitor::attempt(object, None, |[count, arrived, generation]| {
             *arrived += 1;
             if *arrived < *count {
-                return Step::Done(false);
+                return Step::Done(Some(*generation));
             }
             *arrived = 0;
-            Step::Wake(true)
+            *generation = generation.wrapping_add(1);
+            Step::Wake(None)
         })
     };
-    if last == Some(true) {
-        return libc::PTHREAD_BARRIER_SERIAL_THREAD;
+    let Some(Some(seen)) = seen else { return libc::PTHREAD_BARRIER_SERIAL_THREAD };
+    // SAFETY: as above.
+    unsafe {
+        monitor::attempt(
+            object,
+            None,
+            |[.., generation]| {
+                if *generation == seen { Step::Wait } else { Step::Done(()) }
+            },
+        );
     }
-    sync::condition_wait(changes, seen);
-    // Takes in what the last one has taken in.
-    sync::lock(name);
-    sync::unlock(name);
     0
 }
 

@@ -1,29 +1,49 @@
-//! Condition variables: counters in the table of locks, by name.
+//! Condition variables: counters of notifications, found by a hash of the variable's address.
+//!
+//! Variables that share a counter wake each other's waiters, which POSIX allows ("spurious wakeups"); so no name is kept, and a variable
+//! needs neither a beginning nor an end. The idea is that of the parking lots of WebKit and of Linux's futexes.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use dsm_comm::futex;
 
+use super::cell;
+use super::control::{Line, line};
+use super::layout::{CONDITION_SLOTS, CONDITIONS};
 use super::threads::Inside;
-use super::{cell, locks};
+
+const _: () = assert!(CONDITION_SLOTS.is_power_of_two());
+
+fn slot(name: u64) -> Line {
+    let hash = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    line(CONDITIONS + hash as usize % CONDITION_SLOTS * 64)
+}
+
+fn count(slot: Line) -> &'static AtomicU32 {
+    slot.half(0)
+}
+
+fn sleepers(slot: Line) -> &'static AtomicU32 {
+    slot.half(4)
+}
 
 /// Notifications so far. To be read while the mutex is held.
 pub fn condition_count(name: u64) -> u32 {
-    locks::counter(name).0.load(Ordering::SeqCst)
+    count(slot(name)).load(Ordering::SeqCst)
 }
 
-/// Waits for a notification after `seen`.
+/// Waits for a notification after `seen`. It may be another variable's.
 pub fn condition_wait(name: u64, seen: u32) {
-    let (count, sleepers) = locks::counter(name);
+    let slot = slot(name);
     let _inside = Inside::begin();
-    cell::wait(count, sleepers, futex::ALL, |now| now != seen);
+    cell::wait(count(slot), sleepers(slot), futex::ALL, |now| now != seen);
 }
 
-/// The same while `left` says that there is time; whether the notification came.
+/// The same while `left` says that there is time; whether a notification came.
 pub fn condition_poll(name: u64, seen: u32, left: impl Fn() -> Option<Duration>) -> bool {
     const PAUSE: Duration = Duration::from_micros(100);
-    let (count, _) = locks::counter(name);
+    let count = count(slot(name));
     let _inside = Inside::begin();
     while count.load(Ordering::SeqCst) == seen {
         let Some(left) = left() else { return false };
@@ -34,7 +54,7 @@ pub fn condition_poll(name: u64, seen: u32, left: impl Fn() -> Option<Duration>)
 
 /// Wakes all who wait.
 pub fn condition_notify(name: u64) {
-    let (count, sleepers) = locks::counter(name);
-    count.fetch_add(1, Ordering::SeqCst);
-    cell::wake(count, sleepers, futex::ALL);
+    let slot = slot(name);
+    count(slot).fetch_add(1, Ordering::SeqCst);
+    cell::wake(count(slot), sleepers(slot), futex::ALL);
 }

@@ -46,12 +46,28 @@ pub const TASK_GRANT: usize = (49 << 20) + 320;
 pub const TASK_SLOTS: usize = 48 << 20;
 /// Control words.
 pub const CONTROL: usize = 1 << 20;
-/// Lock slots.
-pub const LOCKS: usize = 2 << 20;
-/// Number of lock slots; a power of two.
-pub const LOCK_SLOTS: usize = 1 << 19;
+/// Lock slots, in process 0.
+pub const LOCKS: usize = 64 << 20;
+/// Number of lock slots; a power of two. Few in tests, which want them to run out.
+pub const LOCK_SLOTS: usize = if cfg!(test) { 128 } else { 1 << 21 };
 /// Bytes of a lock slot: a cache line.
 pub const LOCK_BYTES: usize = 64;
+/// For each lock slot a bit: whether a name whose home it is was ever put elsewhere.
+pub const LOCK_SPILLED: usize = LOCKS + LOCK_SLOTS * LOCK_BYTES;
+/// Locks of the table of locks: a cache line each.
+pub const LOCK_STRIPES: usize = LOCK_SPILLED + (LOCK_SLOTS / 8).next_multiple_of(64);
+/// Number of these.
+pub const LOCK_STRIPES_COUNT: usize = 64;
+/// Number of locks that lost their slots.
+pub const LOCK_EVICTIONS: usize = LOCK_STRIPES + 64 * LOCK_STRIPES_COUNT;
+/// Counters of notifications with their sleepers, in process 0: a cache line each.
+pub const CONDITIONS: usize = 2 << 20;
+/// Number of these.
+pub const CONDITION_SLOTS: usize = 1 << 16;
+/// Memory of this process that others have freed: number of buffers that came, then their addresses, a word each.
+pub const FREED: usize = 8 << 20;
+/// Buffers that wait for a process.
+pub const FREED_BUFFERS: usize = 63;
 /// Streams of the C library by owner, in process 0: hash slots, a word each.
 pub const STREAMS: usize = 40 << 20;
 /// Number of stream slots.
@@ -89,9 +105,10 @@ const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);
 const _: () = assert!(RACE + 8 * (RACE_SLOTS + 1) <= CONTROL);
-const _: () = assert!(CONTROL + 8 * super::control::CONTROL_WORDS <= LOCKS);
-const _: () = assert!(LOCKS + LOCK_SLOTS * LOCK_BYTES <= STREAMS && MAILBOX + 64 <= MAILBOX_DATA);
-const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= crate::memory::geometry::CONTROL_BYTES);
-const _: () = assert!(TASK_GRANT + 8 * super::tasks::GRANT_WORDS <= crate::memory::geometry::CONTROL_BYTES);
+const _: () = assert!(CONTROL + 8 * super::control::CONTROL_WORDS <= CONDITIONS);
+const _: () =
+    assert!(CONDITIONS + 64 * CONDITION_SLOTS <= FREED && FREED + 8 * (1 + FREED_BUFFERS) <= STREAMS);
+const _: () = assert!(TASK_GRANT + 8 * super::tasks::GRANT_WORDS <= LOCKS && MAILBOX + 64 <= MAILBOX_DATA);
+const _: () = assert!(LOCK_EVICTIONS + 64 <= crate::memory::geometry::CONTROL_BYTES);
 const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= TASK_SLOTS);
 const _: () = assert!(TASK_SLOTS + 8 * super::tasks::SLOTS as usize <= TASK_CELL);

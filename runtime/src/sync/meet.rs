@@ -9,7 +9,6 @@ use super::cell::Cell;
 use super::control::word;
 use super::threads::Inside;
 use super::{layout, published, rank, release, size, take_in};
-use crate::heap;
 use crate::memory;
 use crate::race;
 use crate::stdio;
@@ -20,15 +19,8 @@ fn settle(participants: u32) {
         if let Some(shared) = memory::shared() {
             shared.coherence.settle();
         }
-        heap::after_sync();
         memory::twins::after_sync();
         memory::huge::after_sync();
-    }
-}
-
-fn before(participants: u32) {
-    if participants == size() {
-        heap::before_sync();
     }
 }
 
@@ -38,7 +30,6 @@ pub fn fork(message: &[u64], participants: u32) {
         return;
     }
     assert!(message.len() <= layout::FORK_WORDS, "a fork message of {} words is too long", message.len());
-    before(participants);
     release();
     race::clocks::fork();
     write_fork(message, participants);
@@ -100,7 +91,6 @@ pub fn join(participants: u32) {
     let state = |rank: u32| word(0, layout::JOIN + 8 * rank as usize);
     let me = rank();
     if me != 0 {
-        before(participants);
         release();
         state(me).store(published(), Ordering::Release);
         Cell::at(0, layout::JOIN).increment();
@@ -127,7 +117,6 @@ pub fn barrier(participants: u32) {
         return;
     }
     static ARRIVALS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
-    before(participants);
     let _inside = Inside::begin();
     release();
     let meeting = race::clocks::arrive();

@@ -7,6 +7,7 @@ pub mod cell;
 mod conditions;
 mod control;
 pub mod layout;
+mod lock_table;
 mod locks;
 mod meet;
 pub mod tasks;
@@ -20,6 +21,7 @@ use dsm_comm::futex;
 
 use crate::config;
 use crate::fabric::{run, run_at_once};
+use crate::heap::foreign;
 use crate::memory;
 use crate::race;
 use crate::stats::time::{self, Activity};
@@ -78,7 +80,9 @@ pub fn release() {
     if let Some(shared) = memory::shared() {
         time::spent(Activity::Release, || {
             before_release();
+            let freed = foreign::written();
             run(pin!(shared.coherence.release()));
+            foreign::after_release(freed);
         });
     }
 }
@@ -88,24 +92,33 @@ fn release_then(then: impl FnOnce(Told)) {
     let Some(shared) = memory::shared() else { return then(Told::default()) };
     time::spent(Activity::Release, || {
         before_release();
+        let freed = foreign::written();
         if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
             run(pin!(shared.coherence.release_then(false, then)));
         }
+        foreign::after_release(freed);
     });
 }
 
 fn before_release() {
     threads::pass();
     stdio::before_release();
+    foreign::before_release();
     race::clocks::before_release();
 }
 
 /// Takes in everything that `rank` has published and taken in so far.
 pub fn acquire_from(rank: u32) {
+    acquire_unordered(rank);
+    race::clocks::after_acquire(rank);
+}
+
+/// The same, without its effect on race reports: for the runtime's own data.
+pub fn acquire_unordered(rank: u32) {
     if let Some(shared) = memory::shared() {
         time::spent(Activity::Acquire, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
+        foreign::after_acquire();
     }
-    race::clocks::after_acquire(rank);
 }
 
 /// How far the own signature is published. Whoever is told takes it in with [`acquire_published`].
@@ -123,6 +136,7 @@ fn take_in(rank: u32, told: impl Into<Told>) {
                 run(pin!(shared.coherence.acquire_told(from, told)));
             }
         });
+        foreign::after_acquire();
     }
 }
 
@@ -152,6 +166,21 @@ pub fn try_lock(name: u64) -> bool {
 /// Publishes own writes and lets the next in line have the lock.
 pub fn unlock(name: u64) {
     locks::unlock(name);
+}
+
+/// A lock variable begins: it is free, whatever was in its place.
+pub fn begin_lock(name: u64) {
+    lock_table::reset(name);
+}
+
+/// A lock variable ends; what is kept of its lock is given back.
+pub fn end_lock(name: u64) {
+    lock_table::remove(name);
+}
+
+/// What tells the present holding of a lock from all others; for its holder. `None` if nobody ever held it.
+pub fn lock_holding(name: u64) -> Option<(usize, u32)> {
+    locks::holding(name)
 }
 
 /// Sleepers on words of this process, by the word's address.

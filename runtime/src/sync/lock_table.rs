@@ -1,0 +1,435 @@
+//! The table of locks: from a lock's name to its slot, a cache line in process 0's control area.
+//!
+//! POSIX and OpenMP let a program make any number of locks in its life, and some (a `std::mutex` in an object, `PTHREAD_MUTEX_INITIALIZER`)
+//! end without a call. So the table is a cache: a name lives in its home slot or in a short window of slots elsewhere; where all of these are
+//! taken, a free lock makes room. What its last holder published is then no longer noted with it: from the first such eviction on, a lock
+//! without a slot is acquired from *all* processes, which is more than enough.
+//!
+//! Invariants: a name has one slot at most (names are inserted and removed under a stripe's lock); a slot with a ticket out keeps its name. A
+//! thread that found a slot and draws its ticket only after an eviction gives the ticket back ([`abandon`]).
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dsm_coherence::Told;
+
+use super::cell;
+use super::control::{Line, line};
+use super::layout::{
+    LOCK_BYTES, LOCK_EVICTIONS, LOCK_SLOTS, LOCK_SPILLED, LOCK_STRIPES, LOCK_STRIPES_COUNT, LOCKS,
+};
+
+/// Words that tell of a signature.
+const TOLD_WORDS: usize = Told::WORDS;
+const _: () = assert!(24 + 8 * TOLD_WORDS <= LOCK_BYTES);
+const _: () = assert!(LOCK_SLOTS.is_power_of_two());
+
+// The two numbers of a slot are the halves of a word, the next ticket in the lower one.
+const _: () = assert!(cfg!(target_endian = "little"));
+
+/// Slots of the window in which a name may live that is not at home.
+const WINDOW: usize = 32;
+/// Name of a slot that is being given to another lock. No variable has this address.
+const RESERVED: u64 = u64::MAX;
+/// `last` of a lock whose last holder is not known.
+const ANY: u32 = u32::MAX;
+
+/// A slot of the table.
+#[derive(Clone, Copy)]
+pub struct Slot(Line, usize);
+
+/// Whom a new holder has to acquire from.
+pub enum LastHolder {
+    /// The lock was never held.
+    Nobody,
+    /// The process of this rank held it.
+    Rank(u32),
+    /// Some process may have held it.
+    Any,
+}
+
+impl Slot {
+    #[inline(always)]
+    fn at(index: usize) -> Slot {
+        Slot(line(LOCKS + index * LOCK_BYTES), index)
+    }
+
+    /// Its number in the table.
+    pub fn index(self) -> usize {
+        self.1
+    }
+
+    #[inline(always)]
+    fn name(self) -> &'static AtomicU64 {
+        self.0.word(0)
+    }
+
+    /// Whether the slot is this lock's.
+    #[inline(always)]
+    pub fn has_name(self, name: u64) -> bool {
+        self.name().load(Ordering::SeqCst) == name
+    }
+
+    /// The next ticket and the one served, as one word.
+    #[inline(always)]
+    fn numbers(self) -> &'static AtomicU64 {
+        self.0.word(8)
+    }
+
+    /// Tickets handed out. Wraps, as `serving` does: what counts is whether the two are equal, and no more than a ticket a thread is out.
+    #[inline(always)]
+    pub fn next(self) -> &'static AtomicU32 {
+        self.0.half(8)
+    }
+
+    /// Ticket that holds the lock.
+    #[inline(always)]
+    pub fn serving(self) -> &'static AtomicU32 {
+        self.0.half(12)
+    }
+
+    /// Rank + 1 of the last holder.
+    #[inline(always)]
+    fn last(self) -> &'static AtomicU32 {
+        self.0.half(16)
+    }
+
+    #[inline(always)]
+    fn sleepers(self) -> &'static AtomicU32 {
+        self.0.half(20)
+    }
+
+    /// What the last holder told of its signature.
+    #[inline(always)]
+    fn told(self, i: usize) -> &'static AtomicU64 {
+        self.0.word(24 + 8 * i)
+    }
+
+    /// The same, whole.
+    #[inline(always)]
+    pub fn all_told(self) -> Told {
+        Told(std::array::from_fn(|i| self.told(i).load(Ordering::Acquire)))
+    }
+
+    /// Who held the lock last.
+    #[inline(always)]
+    pub fn last_holder(self) -> LastHolder {
+        match self.last().load(Ordering::SeqCst) {
+            0 => LastHolder::Nobody,
+            ANY => LastHolder::Any,
+            last => LastHolder::Rank(last - 1),
+        }
+    }
+
+    /// Notes the holder, which is about to pass the lock on.
+    #[inline(always)]
+    pub fn set_last_holder(self, rank: u32, told: Told) {
+        self.last().store(rank + 1, Ordering::Release);
+        for (i, value) in told.0.into_iter().enumerate() {
+            self.told(i).store(value, Ordering::Release);
+        }
+    }
+
+    /// Sleeps until it is the ticket's turn.
+    pub fn wait_turn(self, ticket: u32) {
+        cell::wait(self.serving(), self.sleepers(), mask(ticket), |serving| serving == ticket);
+    }
+
+    /// Wakes whoever waits for the ticket's turn.
+    #[inline(always)]
+    pub fn wake(self, ticket: u32) {
+        cell::wake(self.serving(), self.sleepers(), mask(ticket));
+    }
+
+    /// Draws a ticket if its turn is now.
+    #[inline(always)]
+    fn take(self) -> Option<u32> {
+        // Both numbers at once: they wrap, and a ticket alone says nothing of who has the lock by now.
+        let seen = self.numbers().load(Ordering::SeqCst);
+        let [next, serving] = [seen as u32, (seen >> 32) as u32];
+        let taken = u64::from(serving) << 32 | u64::from(next.wrapping_add(1));
+        let free = next == serving
+            && self.numbers().compare_exchange(seen, taken, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        free.then_some(serving)
+    }
+
+    /// The turn of the ticket is over, in which nothing was done that others have to know.
+    fn pass(self, ticket: u32) {
+        let next = ticket.wrapping_add(1);
+        self.serving().store(next, Ordering::SeqCst);
+        self.wake(next);
+    }
+}
+
+/// Sleepers with different masks do not wake each other.
+fn mask(ticket: u32) -> u32 {
+    1 << (ticket % 32)
+}
+
+fn scatter(name: u64) -> u64 {
+    let mixed = name.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+/// The slot where a lock is looked for first. Locks that lie side by side in the program do so in the table: whoever walks over an array
+/// of them walks over the table.
+#[inline(always)]
+fn home(name: u64) -> usize {
+    let region = name >> 20;
+    ((name >> 3).wrapping_add(region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)) as usize % LOCK_SLOTS
+}
+
+/// All slots where the name may be, its home first.
+fn places(name: u64) -> impl Iterator<Item = usize> {
+    let first = (scatter(name) >> 32) as usize;
+    std::iter::once(home(name)).chain((0..WINDOW).map(move |i| (first + i) % LOCK_SLOTS))
+}
+
+/// The bit that says that a name of this home was ever put elsewhere.
+fn spilled(home: usize) -> (&'static AtomicU64, u64) {
+    (super::control_area_word(0, LOCK_SPILLED + home / 64 * 8), 1 << (home % 64))
+}
+
+fn evictions() -> &'static AtomicU64 {
+    super::control_area_word(0, LOCK_EVICTIONS)
+}
+
+/// The lock's slot, if it has one.
+pub fn find(name: u64) -> Option<Slot> {
+    let slot = Slot::at(home(name));
+    if slot.has_name(name) { Some(slot) } else { search(name) }
+}
+
+#[cold]
+fn search(name: u64) -> Option<Slot> {
+    let (word, bit) = spilled(home(name));
+    if word.load(Ordering::SeqCst) & bit == 0 {
+        return None;
+    }
+    places(name).map(Slot::at).find(|slot| slot.has_name(name))
+}
+
+/// The lock's slot; makes one if it has none.
+#[inline(always)]
+pub fn get(name: u64) -> Slot {
+    let slot = Slot::at(home(name));
+    if slot.has_name(name) { slot } else { search_or_insert(name) }
+}
+
+#[cold]
+fn search_or_insert(name: u64) -> Slot {
+    assert!(name != 0 && name != RESERVED, "a lock needs a name");
+    search(name).unwrap_or_else(|| insert(name))
+}
+
+/// The ticket lock of names that are inserted or removed: of one name at a time, mostly.
+struct Stripe(Line);
+
+impl Stripe {
+    fn lock(name: u64) -> Stripe {
+        let line = line(LOCK_STRIPES + (scatter(name) >> 16) as usize % LOCK_STRIPES_COUNT * 64);
+        let ticket = line.half(0).fetch_add(1, Ordering::SeqCst);
+        cell::wait(line.half(4), line.half(8), mask(ticket), |serving| serving == ticket);
+        Stripe(line)
+    }
+}
+
+impl Drop for Stripe {
+    fn drop(&mut self) {
+        let next = self.0.half(4).load(Ordering::Relaxed).wrapping_add(1);
+        self.0.half(4).store(next, Ordering::SeqCst);
+        cell::wake(self.0.half(4), self.0.half(8), mask(next));
+    }
+}
+
+fn insert(name: u64) -> Slot {
+    let _stripe = Stripe::lock(name);
+    if let Some(slot) = find(name) {
+        return slot;
+    }
+    let slots = || places(name).map(Slot::at);
+    let empty = slots()
+        .find(|slot| slot.name().compare_exchange(0, RESERVED, Ordering::SeqCst, Ordering::SeqCst).is_ok());
+    let (slot, ticket) = match empty {
+        Some(slot) => (slot, None),
+        None => match slots().find_map(evict) {
+            Some((slot, ticket)) => (slot, Some(ticket)),
+            None => crate::start::die(&format!(
+                "the program holds too many locks at once: {} that share a part of the table of {LOCK_SLOTS}",
+                WINDOW + 1
+            )),
+        },
+    };
+    // A lock that was evicted before may have been held by anybody. Read behind the reservation: who evicted this name counted first.
+    let last = if evictions().load(Ordering::SeqCst) == 0 { 0 } else { ANY };
+    slot.last().store(last, Ordering::SeqCst);
+    if slot.1 != home(name) {
+        let (word, bit) = spilled(home(name));
+        word.fetch_or(bit, Ordering::SeqCst);
+    }
+    slot.name().store(name, Ordering::SeqCst);
+    if let Some(ticket) = ticket {
+        slot.pass(ticket);
+    }
+    slot
+}
+
+/// Takes the slot from a lock that is free; the ticket drawn keeps new users of the slot waiting.
+fn evict(slot: Slot) -> Option<(Slot, u32)> {
+    let name = slot.name().load(Ordering::SeqCst);
+    if name == 0 || name == RESERVED {
+        return None;
+    }
+    let ticket = slot.take()?;
+    evictions().fetch_add(1, Ordering::SeqCst);
+    if slot.name().compare_exchange(name, RESERVED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        return Some((slot, ticket));
+    }
+    slot.pass(ticket);
+    None
+}
+
+/// Takes the lock if it is free, and makes its slot if it has none.
+pub fn take_if_free(name: u64) -> Option<Slot> {
+    // A ticket drawn for a lock that lost its slot is given back at once: until then it must not make this lock look held.
+    const LOOKS: u32 = 100;
+    for _ in 0..LOOKS {
+        let slot = get(name);
+        match slot.take() {
+            Some(_) if slot.has_name(name) => return Some(slot),
+            Some(ticket) => slot.pass(ticket),
+            None if evictions().load(Ordering::SeqCst) == 0 => return None,
+            None => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
+/// Gives back a ticket that was drawn where the slot had gone to another lock.
+pub fn abandon(slot: Slot, ticket: u32) {
+    if slot.serving().load(Ordering::SeqCst) == ticket {
+        return slot.pass(ticket);
+    }
+    // The other lock is held. This thread may hold what its holder waits for, so somebody else waits for the turn.
+    let index = slot.index();
+    std::thread::spawn(move || {
+        let slot = Slot::at(index);
+        slot.wait_turn(ticket);
+        slot.pass(ticket);
+    });
+}
+
+/// Removes a name at the end of its variable's life, if the lock is free. Another thread may still be on its way out of an operation on it.
+pub fn remove(name: u64) {
+    if find(name).is_none() {
+        return;
+    }
+    let _stripe = Stripe::lock(name);
+    if let Some((slot, ticket)) = find(name).and_then(|slot| Some((slot, slot.take()?))) {
+        slot.name().compare_exchange(name, 0, Ordering::SeqCst, Ordering::SeqCst).ok();
+        slot.pass(ticket);
+    }
+}
+
+/// Removes a name whatever the state of its lock: a variable begins in memory that may have been given back with a lock held.
+pub fn reset(name: u64) {
+    if find(name).is_none() {
+        return;
+    }
+    let _stripe = Stripe::lock(name);
+    let Some(slot) = find(name) else { return };
+    let free = |numbers: u64| Some(numbers & 0xffff_ffff | numbers << 32);
+    slot.numbers().fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).ok();
+    slot.name().compare_exchange(name, 0, Ordering::SeqCst, Ordering::SeqCst).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_neighbours_and_regions_are_apart() {
+        let base = 0x5555_5570_0000;
+        assert_eq!(home(base + 8), (home(base) + 1) % LOCK_SLOTS);
+        assert_ne!(home(base), home(base + (1 << 20)));
+    }
+
+    #[test]
+    fn windows_are_spread_over_the_table() {
+        let mut counts = [0_u32; 8];
+        for i in 0..800_u64 {
+            let first = places(0x10_0000_0000 + 8 * i).nth(1).expect("a window");
+            counts[first * 8 / LOCK_SLOTS] += 1;
+        }
+        assert!(counts.iter().all(|n| (50..150).contains(n)), "{counts:?}");
+    }
+
+    /// Names of this test, so that tests running side by side do not meet.
+    fn name(test: u64, i: u64) -> u64 {
+        (test << 32) + 8 * (i + 1)
+    }
+
+    fn lock(name: u64) -> (Slot, u32) {
+        loop {
+            let slot = get(name);
+            let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
+            if slot.has_name(name) {
+                slot.wait_turn(ticket);
+                return (slot, ticket);
+            }
+            abandon(slot, ticket);
+        }
+    }
+
+    #[test]
+    fn free_locks_make_room_and_held_ones_stay() {
+        let held: Vec<_> = (0..20).map(|i| (name(1, i), lock(name(1, i)))).collect();
+        for i in 0..2000 {
+            let (slot, ticket) = lock(name(2, i));
+            slot.pass(ticket);
+        }
+        for (name, (slot, ticket)) in held {
+            assert_eq!(find(name).map(Slot::index), Some(slot.index()), "a held lock keeps its slot");
+            assert!(take_if_free(name).is_none(), "and is held");
+            slot.pass(ticket);
+        }
+        let (slot, ticket) = lock(name(2, 0));
+        assert!(
+            matches!(slot.last_holder(), LastHolder::Any),
+            "after evictions anybody may have held a lock"
+        );
+        slot.pass(ticket);
+    }
+
+    #[test]
+    fn threads_exclude_each_other_while_slots_change_hands() {
+        const NAMES: u64 = 300;
+        let counts: Vec<AtomicU64> = (0..NAMES).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let counts = &counts;
+                scope.spawn(move || {
+                    for i in 0..20_000_u64 {
+                        let which = (i * 7 + thread * 13) * 2_654_435_761 % NAMES;
+                        let (slot, ticket) = lock(name(3, which));
+                        // Not one operation: a second holder would lose one of the two.
+                        let count = counts[which as usize].load(Ordering::Relaxed);
+                        std::hint::spin_loop();
+                        counts[which as usize].store(count + 1, Ordering::Relaxed);
+                        slot.pass(ticket);
+                    }
+                });
+            }
+        });
+        assert_eq!(counts.iter().map(|n| n.load(Ordering::Relaxed)).sum::<u64>(), 80_000);
+    }
+
+    #[test]
+    fn a_variable_that_begins_anew_is_free() {
+        let (_, _) = lock(name(4, 0));
+        reset(name(4, 0));
+        let slot = take_if_free(name(4, 0)).expect("free");
+        slot.pass(slot.serving().load(Ordering::SeqCst));
+        remove(name(4, 0));
+        assert!(find(name(4, 0)).is_none());
+    }
+}
