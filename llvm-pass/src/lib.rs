@@ -40,10 +40,12 @@ fn run(module: Module, manager: Manager) -> bool {
     analysis::names::check(module);
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
-    if options.enabled("flags") {
-        rewrite::module::order_flags(&analysis::flags::find(module, manager));
-    }
     let mut totals = Counters { invariant: analysis::invariant::taken_out(), ..Counters::default() };
+    if options.enabled("flags") {
+        let flags = analysis::flags::find(module, manager);
+        totals.flags = (flags.loads.len() + flags.stores.len()) as u64;
+        rewrite::module::order_flags(&flags);
+    }
     let mut printed = String::new();
     let facts = module_facts(module, manager, &options, &mut totals, &mut printed);
     let builder = Builder::new(module);

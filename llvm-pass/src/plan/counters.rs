@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
 use crate::analysis::facts::{FunctionFacts, Private, Stay, What};
+use crate::options::SWITCHES;
 
-use super::{Decision, FunctionPlan};
+use super::{Decision, FunctionPlan, Guarded, is_always_private};
 
 /// Totals over the module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Fixed accesses seen.
     pub accesses: u64,
+    /// Loads and stores of flags, which got acquire and release order.
+    pub flags: u64,
     /// Loads and stores that were taken out of loops before the accesses were looked at.
     pub invariant: u64,
     /// Recurrences that were found not to wrap, by the language.
@@ -34,6 +37,10 @@ pub struct Counters {
     pub hoisted: u64,
     /// Checks before loops.
     pub loop_checks: u64,
+    /// Of these, further out than is certain to be right, if conditions hold at run time.
+    pub nests: u64,
+    /// Of these, of walks in strides.
+    pub strides: u64,
     /// Of these, with a window.
     pub windows: u64,
     /// Of these, before stores that overwrite all of it.
@@ -88,6 +95,10 @@ impl FunctionPlan {
         }
         totals.loop_checks += self.loop_checks.len() as u64;
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
+        totals.nests +=
+            self.loop_checks.iter().filter(|c| matches!(c.guarded, Guarded::If(_))).count() as u64;
+        totals.strides +=
+            self.loop_checks.iter().filter(|c| !c.strides.is_empty() || c.walk.is_some()).count() as u64;
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
         totals.guards += self.restated.iter().map(|r| r.guards.len() as u64).sum::<u64>();
@@ -96,6 +107,37 @@ impl FunctionPlan {
         totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;
         totals.ranges += (self.ranges.len() + self.formats.len()) as u64;
         totals.stack_slots += (self.stack.slots.len() + self.stack.dynamic.len()) as u64;
+    }
+}
+
+impl Counters {
+    /// How often each optimisation was applied, by the name of its switch.
+    pub fn applied(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        SWITCHES.iter().map(|switch| (*switch, self.of(switch)))
+    }
+
+    fn of(&self, switch: &str) -> u64 {
+        match switch {
+            "private" => {
+                let found = |why: &Private| *why != Private::Declared && !is_always_private(*why);
+                self.private.iter().filter(|(why, _)| found(why)).map(|(_, count)| count).sum()
+            }
+            "invariant" => self.invariant,
+            "linear" => self.linear,
+            "guards" => self.guards + self.exits,
+            "merge" => self.merged,
+            "available" => self.available,
+            "hoist" => self.hoisted,
+            "nest" => self.nests,
+            "window" => self.windows,
+            "stride" => self.strides,
+            "version" => self.versioned,
+            "flags" => self.flags,
+            "overwrite" => self.overwrites + self.filled,
+            "callers" => self.callers,
+            "clone" => self.clones,
+            other => unreachable!("{other} has no counter"),
+        }
     }
 }
 
@@ -136,6 +178,19 @@ impl Display for Counters {
         for (why, count) in &self.in_loops {
             write!(f, ", left in a loop because {} {count}", why.text())?;
         }
-        Ok(())
+        f.write_str(", applied:")?;
+        self.applied().try_for_each(|(switch, count)| write!(f, " {switch} {count}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counters, SWITCHES};
+
+    #[test]
+    fn every_switch_has_a_counter() {
+        let counters = Counters { clones: 7, ..Counters::default() };
+        assert!(counters.applied().map(|(name, _)| name).eq(SWITCHES.iter().copied()));
+        assert!(counters.to_string().ends_with(" clone 7"), "{counters}");
     }
 }

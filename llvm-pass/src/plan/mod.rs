@@ -92,10 +92,14 @@ pub(crate) struct Item<'a> {
     pub access: &'a Access,
 }
 
-/// True if an access to private memory has no check. Without the optimisation it has one, which passes; where there is no plain address
-/// to check, never.
+/// True if an access to private memory has no check. Without the optimisation it has one, which passes.
 fn unchecked(why: Private, options: &Options) -> bool {
-    options.enabled("private") || matches!(why, Private::OtherAddressSpace | Private::Undefined)
+    options.enabled("private") || is_always_private(why)
+}
+
+/// True if there is no plain address to check.
+fn is_always_private(why: Private) -> bool {
+    matches!(why, Private::OtherAddressSpace | Private::Undefined)
 }
 
 /// Plans a function.
