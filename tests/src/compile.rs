@@ -12,7 +12,6 @@ use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 /// Which compiler, with which flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,7 +134,7 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         real.arg("-J").arg(directory);
     }
     real.args(command.get_args().map(|a| if a == path.as_os_str() { partial.as_os_str() } else { a }));
-    let outcome = execute::run(&mut real, "", Duration::from_secs(120));
+    let outcome = execute::run(&mut real, "", 2 * execute::time_limit());
     if let Some(directory) = &modules {
         let _ = std::fs::remove_dir_all(directory);
     }
@@ -148,8 +147,19 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
             outcome.errors()
         ));
     }
+    let messages = path.with_extension("messages");
+    std::fs::write(&messages, outcome.errors()).map_err(|e| format!("{}: {e}", messages.display()))?;
     std::fs::rename(&partial, &path).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(built)
+}
+
+/// What the compiler said when it made an executable.
+///
+/// # Panics
+/// If the file beside the executable was deleted.
+pub fn messages(built: &Built) -> String {
+    let path = built.path.with_extension("messages");
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn identity(program: &Program, target: Target, command: &Command) -> u64 {

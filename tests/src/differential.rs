@@ -31,7 +31,10 @@ pub fn run_command(built: &Built, target: Target, shape: Shape, program: &Progra
 }
 
 /// What plain clang's executable does with `threads` threads.
-fn reference(program: &Program, threads: u32) -> Result<Outcome, String> {
+///
+/// # Errors
+/// The commands, if it does not compile or ends with another status than the program says.
+pub fn reference(program: &Program, threads: u32) -> Result<Outcome, String> {
     let built = compile::compile(program, Target::Native)?;
     let mut command = run_command(&built, Target::Native, Shape::alone(threads), program);
     let outcome = until_it_ends(&mut command, &program.input);

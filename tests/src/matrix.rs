@@ -71,6 +71,17 @@ pub const BUILDS: [Build; 6] = [
     Build { level: 3, line: 4096 },
 ];
 
+/// The builds of programs that are about what the pass makes of loops: levels at which it optimises, and all line sizes.
+pub const KERNEL_BUILDS: [Build; 7] = [
+    Build { level: 2, line: 64 },
+    Build { level: 3, line: 1024 },
+    Build { level: 2, line: 4096 },
+    Build { level: 3, line: 64 },
+    Build { level: 1, line: 1024 },
+    Build { level: 2, line: 1024 },
+    Build { level: 3, line: 4096 },
+];
+
 /// A point of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Config {

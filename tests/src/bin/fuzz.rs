@@ -2,26 +2,31 @@
 
 use dsm_tests::compile::Target;
 use dsm_tests::evidence;
-use dsm_tests::generator::{self, Fault};
-use dsm_tests::matrix::{BUILDS, Build, SHAPES, Shape};
+use dsm_tests::generator::Fault;
+use dsm_tests::generator::batch::{Batch, Kind};
+use dsm_tests::matrix::{BUILDS, Build, KERNEL_BUILDS, SHAPES, Shape};
 use dsm_tests::options::{Command, Options};
+use dsm_tests::program::Language;
 use dsm_tests::work;
 use std::process::ExitCode;
 
 const COMMAND: Command = Command {
     usage: "fuzz [OPTION]...
 
-Compiles generated programs by dsm-cc, runs them on several processes and compares what they compute with what the generator knows.
+Compiles generated programs by dsm-cc, runs them on several processes and compares what they compute with what the generator knows, or with what they compute when compiled by the plain compiler.
 
   --seeds A..B    programs to generate (0..100)
+  --kind KIND     phases: arrays between barriers, locks and atomics, in C (default)
+                  loops: nests of all shapes, helpers, records; tasks: the same in tasks and nested regions
+  --language L    c, cxx or fortran (c)
   --batch N       programs in one executable (20)
   -n P, -t T      processes, threads of each; without both, each batch takes the next configuration of the matrix
   -O L, --line B  optimisation level and line size, with -n or -t (2, 64)
   -j N            batches at a time
   --native        use plain clang
-  --fault KIND    break the programs: lost-write, missing-barrier or missing-locks
+  --fault KIND    break the programs: lost-write; phases: missing-barrier or missing-locks
   --print         only show the source",
-    values: &["--seeds", "-n", "-t", "-O", "--line", "--batch", "-j", "--fault"],
+    values: &["--seeds", "-n", "-t", "-O", "--line", "--batch", "-j", "--fault", "--kind", "--language"],
     switches: &["--native", "--print"],
 };
 
@@ -39,8 +44,22 @@ fn run(options: &Options) -> Result<bool, String> {
         Some("missing-locks") => Fault::MissingLocks,
         Some(other) => return Err(format!("unknown fault {other}")),
     };
+    let kind = options.text("--kind").unwrap_or("phases");
+    let kind = Kind::named(kind).ok_or(format!("unknown kind {kind}"))?;
+    let language = match options.text("--language") {
+        None | Some("c") => Language::C,
+        Some("cxx") => Language::Cxx,
+        Some("fortran") => Language::Fortran,
+        Some(other) => return Err(format!("unknown language {other}")),
+    };
+    if kind == Kind::Phases && language != Language::C {
+        return Err("programs of phases are in C".into());
+    }
+    let batch_of = |seeds| Batch { kind, language, seeds, fault };
     if options.has("--print") {
-        print!("{}", generator::source(seeds, fault));
+        for (name, text) in batch_of(seeds).files() {
+            print!("{} {name}\n{text}", if language == Language::Fortran { "!" } else { "//" });
+        }
         return Ok(true);
     }
     let batch = options.number("--batch", 20)?.max(1);
@@ -52,15 +71,17 @@ fn run(options: &Options) -> Result<bool, String> {
     let native = options.has("--native");
     let failures = work::spread(&starts, width, |start| {
         let number = (start / batch) as usize;
-        let (build, shape) =
-            if fixed { (build, shape) } else { (BUILDS[number / 6 % 6], SHAPES[number % 6]) };
+        let builds: &[Build] = if kind == Kind::Phases { &BUILDS } else { &KERNEL_BUILDS };
+        let (build, shape) = if fixed {
+            (build, shape)
+        } else {
+            (builds[number / SHAPES.len() % builds.len()], SHAPES[number % SHAPES.len()])
+        };
         let target = if native { Target::Native } else { Target::Dsm(build) };
         let part = *start..(start + batch).min(seeds.end);
-        let result = generator::check(part, fault, target, shape);
-        if let Err(message) = &result {
-            println!("[{build}] {message}");
-        }
-        result.is_err()
+        let failures = batch_of(part).check(target, &[shape]);
+        failures.iter().for_each(|message| println!("[{build}] {message}"));
+        !failures.is_empty()
     });
     let failed = failures.iter().filter(|f| **f).count();
     let kept = if failed == 0 {
