@@ -6,7 +6,7 @@
 //! plays which role, and who only joins the barriers, is drawn anew for every batch: each process is home at times, and
 //! any two meet.
 
-use super::shapes::{Order, SHAPES, Shape, Step, VARIABLES};
+use super::shapes::{Order, SHAPES, Shape, Step, VARIABLES, Wait};
 use std::fmt::Write as _;
 
 /// Where the variables of a round lie.
@@ -18,16 +18,25 @@ pub enum Placement {
     Lines,
     /// A page apart.
     Spread,
+    /// The data across the boundary between two pages, hence of lines and blocks of all sizes.
+    Straddling,
 }
 
 /// All placements.
-pub const PLACEMENTS: [Placement; 3] = [Placement::Packed, Placement::Lines, Placement::Spread];
+pub const PLACEMENTS: [Placement; 4] =
+    [Placement::Packed, Placement::Lines, Placement::Spread, Placement::Straddling];
+
+/// Those in which a shape is tested: atomic variables do not straddle.
+pub fn placements(shape: &Shape) -> impl Iterator<Item = Placement> + use<> {
+    let data = shape.has_data();
+    PLACEMENTS.into_iter().filter(move |placement| data || *placement != Placement::Straddling)
+}
 
 impl Placement {
     /// Bytes from one variable of a round to the next.
     fn stride(self) -> usize {
         match self {
-            Self::Packed => 8,
+            Self::Packed | Self::Straddling => 8,
             Self::Lines => 64,
             Self::Spread => 4096,
         }
@@ -36,6 +45,7 @@ impl Placement {
 
 const PROLOGUE: &str = r#"// Generated: see tests/README.md. Litmus shapes; the arguments are the number of rounds a variant, and the shapes to run (all).
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,7 +56,14 @@ enum { BATCH = 64, GATE = 4, REGISTERS = 6, VALUES = 10, OUTCOMES = VALUES * VAL
 
 static long out[BATCH][REGISTERS];
 static omp_lock_t lock;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static _Atomic long gate;
+
+// A variable is read and written as a word whatever its type is; 256 is 1 modulo 255.
+#define READ_SUM(variable, sum) do { unsigned long word; memcpy(&word, &(variable), sizeof word); sum = word % 255; } while (0)
+#define WRITE_BYTES(variable, byte) do { unsigned long word = byte * 0x101010101010101; memcpy(&(variable), &word, sizeof word); } while (0)
+#define BYTE(variable, number) ((unsigned char *)&(variable))[number]
 
 // Lets the threads start together: a barrier wakes them one after the other.
 static void align(long *passed, int threads) {
@@ -110,7 +127,7 @@ pub fn source() -> String {
     for shape in SHAPES {
         let _ = writeln!(calls, "    if (wanted(\"{}\", argc - 2, argv + 2)) {{", shape.name);
         for order in shape.orders() {
-            for placement in PLACEMENTS {
+            for placement in placements(shape) {
                 variant(&mut text, shape, order, placement);
                 let _ = writeln!(calls, "        run_{}(rounds);", name(shape, order, placement));
             }
@@ -123,6 +140,16 @@ pub fn source() -> String {
          omp_init_lock(&lock);\n{calls}    return 0;\n}}\n"
     );
     text
+}
+
+/// The variable that may straddle.
+const DATA: &str = "d";
+
+/// A variable of round `i`.
+fn member(array: &str, variable: usize) -> String {
+    // The name of the array ends with that of the placement.
+    let value = if VARIABLES[variable] == DATA && array.ends_with("straddling") { ".value" } else { "" };
+    format!("{array}[i].{}{value}", VARIABLES[variable])
 }
 
 /// How variables are declared.
@@ -159,7 +186,14 @@ fn variables(text: &mut String, kind: Kind, placement: Placement) {
     };
     text.push_str("static struct {");
     for (kind, name) in types.into_iter().zip(VARIABLES) {
-        let _ = write!(text, " _Alignas({}) {kind} {name};", placement.stride());
+        if placement == Placement::Straddling && name == DATA {
+            let _ = write!(
+                text,
+                " _Alignas(4096) struct __attribute__((packed)) {{ char before[4092]; {kind} value; }} {name};"
+            );
+        } else {
+            let _ = write!(text, " _Alignas({}) {kind} {name};", placement.stride());
+        }
     }
     let _ = writeln!(text, " }} {}[BATCH];", kind.array(placement));
 }
@@ -197,6 +231,9 @@ fn variant(text: &mut String, shape: &Shape, order: Order, placement: Placement)
             | Step::FetchAdd(r, _)
             | Step::Read(r, _)
             | Step::ReadIf(r, _, _)
+            | Step::ReadByte(r, ..)
+            | Step::ReadSum(r, ..)
+            | Step::Obtain(_, r, ..)
             | Step::Increment(r, _)) = step
             else {
                 continue;
@@ -215,24 +252,22 @@ fn variant(text: &mut String, shape: &Shape, order: Order, placement: Placement)
          for (int i = 0; i < BATCH; i++) {{\n"
     );
     for (k, variable) in shape.finals.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "                out[i][{}] = {array}[i].{};",
-            shape.registers + k,
-            VARIABLES[*variable]
-        );
+        let _ =
+            writeln!(text, "                out[i][{}] = {};", shape.registers + k, member(array, *variable));
     }
     let _ = write!(
         text,
         "                long code = 0;\n                \
          for (int k = {width} - 1; k >= 0; k--) code = code * VALUES + out[i][k];\n                count[code]++;\n                \
-         {array}[i].x = {array}[i].y = {array}[i].d = 0;\n            }}\n        }}\n#pragma omp barrier\n    }}\n    \
-         show(\"{name}\", count, {width});\n    free(count);\n}}\n\n"
+         {array}[i].x = {array}[i].y = {data} = 0;\n            }}\n        }}\n#pragma omp barrier\n    }}\n    \
+         show(\"{name}\", count, {width});\n    free(count);\n}}\n\n",
+        data = member(array, VARIABLES.len() - 1)
     );
 }
 
 fn emit_step(text: &mut String, step: Step, order: Order, array: &str) {
-    let at = |v: usize| format!("{array}[i].{}", VARIABLES[v]);
+    let at = |v: usize| member(array, v);
+    let only_if = |condition: Option<usize>| condition.map_or(String::new(), |c| format!("if (r[{c}]) "));
     let pad = "                ";
     let line = match step {
         Step::Store(v, value) => store(&at(v), value, order),
@@ -254,6 +289,33 @@ fn emit_step(text: &mut String, step: Step, order: Order, array: &str) {
         Step::ReadIf(r, condition, v) => format!("{pad}if (r[{condition}]) r[{r}] = {};\n", at(v)),
         Step::Increment(r, v) => format!(
             "{pad}omp_set_lock(&lock);\n{pad}r[{r}] = {0};\n{pad}{0} = r[{r}] + 1;\n{pad}omp_unset_lock(&lock);\n",
+            at(v)
+        ),
+        Step::WriteByte(v, byte, value) => format!("{pad}BYTE({}, {byte}) = {value};\n", at(v)),
+        Step::WriteBytes(v, value) => format!("{pad}WRITE_BYTES({}, {value});\n", at(v)),
+        Step::ReadByte(r, c, v, byte) => format!("{pad}{}r[{r}] = BYTE({}, {byte});\n", only_if(c), at(v)),
+        Step::ReadSum(r, c, v) => format!("{pad}{}READ_SUM({}, r[{r}]);\n", only_if(c), at(v)),
+        Step::Announce(Wait::Lock, v, value, flag) => format!(
+            "{pad}omp_set_lock(&lock);\n{pad}{} = {value};\n{pad}{} = 1;\n{pad}omp_unset_lock(&lock);\n",
+            at(v),
+            at(flag)
+        ),
+        Step::Obtain(Wait::Lock, r, v, flag) => format!(
+            "{pad}for (int set = 0; !set;) {{\n{pad}    omp_set_lock(&lock);\n{pad}    set = {} != 0;\n\
+             {pad}    if (set) r[{r}] = {};\n{pad}    omp_unset_lock(&lock);\n{pad}    if (!set) sched_yield();\n{pad}}}\n",
+            at(flag),
+            at(v)
+        ),
+        Step::Announce(Wait::Condition, v, value, flag) => format!(
+            "{pad}pthread_mutex_lock(&mutex);\n{pad}{} = {value};\n{pad}{} = 1;\n\
+             {pad}pthread_cond_broadcast(&condition);\n{pad}pthread_mutex_unlock(&mutex);\n",
+            at(v),
+            at(flag)
+        ),
+        Step::Obtain(Wait::Condition, r, v, flag) => format!(
+            "{pad}pthread_mutex_lock(&mutex);\n{pad}while (!{}) pthread_cond_wait(&condition, &mutex);\n\
+             {pad}r[{r}] = {};\n{pad}pthread_mutex_unlock(&mutex);\n",
+            at(flag),
             at(v)
         ),
         Step::Barrier => format!("{pad}meet();\n"),

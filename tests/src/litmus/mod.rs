@@ -5,6 +5,7 @@
 //! outcomes are not written down but enumerated from the shape itself. [`emit`] writes the C.
 
 pub mod emit;
+mod machine;
 pub mod shapes;
 
 use crate::compile::{self, Target, shell_line};
@@ -64,7 +65,9 @@ pub fn check(shape: &Shape, setting: Setting) -> Result<u64, String> {
     let mut command = run_command(&built, target, layout, &program);
     let variants: Vec<_> = shape
         .orders()
-        .flat_map(|order| emit::PLACEMENTS.map(|placement| (order, emit::name(shape, order, placement))))
+        .flat_map(|order| {
+            emit::placements(shape).map(move |placement| (order, emit::name(shape, order, placement)))
+        })
         .collect();
     let limit = execute::time_limit() + PATIENCE * (rounds as u32) * (variants.len() as u32);
     let outcome = execute::run(&mut command, "", limit);

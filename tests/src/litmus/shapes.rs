@@ -28,10 +28,31 @@ pub enum Step {
     Read(Register, Variable),
     /// Plain read if a register is not 0.
     ReadIf(Register, Register, Variable),
+    /// Plain write of one byte of a variable.
+    WriteByte(Variable, u32, i64),
+    /// Plain write of a whole variable, all bytes of it this value.
+    WriteBytes(Variable, i64),
+    /// Plain read of one byte, if there is a condition: if that register is not 0.
+    ReadByte(Register, Option<Register>, Variable, u32),
+    /// Plain read of a whole variable at once, as the sum of its bytes; the condition as before.
+    ReadSum(Register, Option<Register>, Variable),
     /// Under a lock: plain read into the register, then plain increment.
     Increment(Register, Variable),
+    /// Under a lock: plain write to the first variable, then the second, its flag, is set.
+    Announce(Wait, Variable, i64, Variable),
+    /// Under a lock: waits until the second variable is set, then plain read of the first.
+    Obtain(Wait, Register, Variable, Variable),
     /// Barrier of all threads.
     Barrier,
+}
+
+/// How threads wait for a condition under a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// An OpenMP lock is given back and taken again until the flag is set.
+    Lock,
+    /// A POSIX mutex and a condition variable.
+    Condition,
 }
 
 /// How atomic steps are written.
@@ -90,7 +111,10 @@ pub struct Shape {
     pub atomic: bool,
 }
 
-use Step::{Await, Barrier, FetchAdd, Increment, Load, Read, ReadIf, Store, StoreIf, Write};
+use Step::{
+    Announce, Await, Barrier, FetchAdd, Increment, Load, Obtain, Read, ReadByte, ReadIf, ReadSum, Store,
+    StoreIf, Write, WriteByte, WriteBytes,
+};
 const X: Variable = 0;
 const Y: Variable = 1;
 const D: Variable = 2;
@@ -251,10 +275,119 @@ pub const SHAPES: &[Shape] = &[
         atomic: false,
         ..BASE
     },
+    Shape {
+        name: "bytes_then_word",
+        threads: &[
+            &[WriteByte(D, 0, 1), WriteByte(D, 7, 2), Store(Y, 1)],
+            &[Load(0, Y), ReadSum(1, Some(0), D)],
+        ],
+        famous: &[&[1, 0], &[1, 1], &[1, 2]],
+        ..BASE
+    },
+    Shape {
+        name: "word_then_bytes",
+        threads: &[
+            &[WriteBytes(D, 1), Store(Y, 1)],
+            &[Load(0, Y), ReadByte(1, Some(0), D, 0), ReadByte(2, Some(0), D, 7)],
+        ],
+        registers: 3,
+        famous: &[&[1, 0, 1], &[1, 1, 0], &[1, 0, 0]],
+        ..BASE
+    },
+    Shape {
+        name: "byte_over_word",
+        threads: &[
+            &[WriteBytes(D, 1), Store(X, 1)],
+            &[Await(X, 1), WriteByte(D, 3, 2), Store(Y, 1)],
+            &[Await(Y, 1), ReadSum(0, None, D), ReadByte(1, None, D, 3)],
+        ],
+        famous: &[&[8, 1], &[8, 2], &[2, 2]],
+        ..BASE
+    },
+    Shape {
+        name: "bytes_of_a_word",
+        threads: &[
+            &[WriteByte(D, 0, 1), Barrier, ReadSum(0, None, D)],
+            &[WriteByte(D, 3, 2), Barrier, ReadSum(1, None, D)],
+            &[WriteByte(D, 7, 4), Barrier, ReadByte(2, None, D, 0)],
+        ],
+        registers: 3,
+        famous: &[&[5, 7, 1], &[7, 3, 1], &[7, 7, 0]],
+        atomic: false,
+        ..BASE
+    },
+    Shape {
+        name: "RMW_data",
+        threads: &[&[Write(D, 1), FetchAdd(0, X)], &[FetchAdd(1, X), ReadIf(2, 1, D)]],
+        registers: 3,
+        famous: &[&[0, 1, 0], &[0, 0, 0]],
+        ..BASE
+    },
+    Shape {
+        name: "RMW_beside",
+        threads: &[
+            &[FetchAdd(0, X), FetchAdd(1, X), Barrier, Read(2, D)],
+            &[Write(D, 5), FetchAdd(3, X), Barrier],
+        ],
+        registers: 4,
+        finals: &[X],
+        famous: &[&[0, 1, 0, 2, 3], &[0, 1, 5, 0, 2], &[0, 1, 5, 2, 2]],
+        ..BASE
+    },
+    Shape {
+        name: "RMW_store",
+        threads: &[&[Store(X, 5)], &[FetchAdd(0, X)], &[FetchAdd(1, X)]],
+        finals: &[X],
+        famous: &[&[0, 0, 5], &[0, 1, 2], &[5, 5, 6]],
+        ..BASE
+    },
+    Shape {
+        name: "lock_flag",
+        threads: &[&[Announce(Wait::Lock, D, 7, Y)], &[Obtain(Wait::Lock, 0, D, Y)]],
+        registers: 1,
+        famous: &[&[0]],
+        atomic: false,
+        ..BASE
+    },
+    Shape {
+        name: "lock_flag_chain",
+        threads: &[
+            &[Write(X, 3), Announce(Wait::Lock, D, 7, Y)],
+            &[Obtain(Wait::Lock, 0, D, Y), Increment(1, D)],
+            &[Obtain(Wait::Lock, 2, X, Y)],
+        ],
+        registers: 3,
+        finals: &[D],
+        famous: &[&[0, 7, 3, 8], &[7, 0, 3, 1], &[7, 7, 0, 8]],
+        atomic: false,
+        ..BASE
+    },
+    Shape {
+        name: "condition",
+        threads: &[
+            &[Write(X, 3), Announce(Wait::Condition, D, 7, Y)],
+            &[Obtain(Wait::Condition, 0, D, Y), Read(1, X)],
+            &[Obtain(Wait::Condition, 2, X, Y)],
+        ],
+        registers: 3,
+        famous: &[&[0, 3, 3], &[7, 0, 3], &[7, 3, 0]],
+        atomic: false,
+        ..BASE
+    },
 ];
 
 impl Shape {
-    /// How often all threads meet. The same number for each.
+    /// Whether the shape has accesses to the variable that atomic steps do not touch.
+    pub fn has_data(&self) -> bool {
+        self.threads.iter().copied().flatten().any(|step| match step {
+            Write(v, _) | WriteByte(v, ..) | WriteBytes(v, _) | Increment(_, v) | Announce(_, v, ..) => {
+                *v == D
+            }
+            _ => false,
+        })
+    }
+
+    /// Number of barriers. The same for each thread.
     pub fn barriers(&self) -> usize {
         self.threads[0].iter().filter(|step| matches!(step, Barrier)).count()
     }
@@ -273,77 +406,6 @@ impl Shape {
             outcomes.extend(self.famous.iter().map(|o| o.to_vec()));
         }
         outcomes
-    }
-
-    /// The outcomes of all interleavings.
-    pub fn sequential(&self) -> BTreeSet<Vec<i64>> {
-        let start = Machine {
-            next: vec![0; self.threads.len()],
-            memory: [0; VARIABLES.len()],
-            registers: vec![0; self.registers],
-        };
-        let (mut seen, mut outcomes) = (BTreeSet::new(), BTreeSet::new());
-        self.explore(start, &mut seen, &mut outcomes);
-        outcomes
-    }
-
-    fn explore(&self, machine: Machine, seen: &mut BTreeSet<Machine>, outcomes: &mut BTreeSet<Vec<i64>>) {
-        if !seen.insert(machine.clone()) {
-            return;
-        }
-        let ended = |t: usize| machine.next[t] == self.threads[t].len();
-        if (0..self.threads.len()).all(ended) {
-            let finals = self.finals.iter().map(|v| machine.memory[*v]);
-            outcomes.insert(machine.registers.iter().copied().chain(finals).collect());
-            return;
-        }
-        let waits = |t: usize| !ended(t) && matches!(self.threads[t][machine.next[t]], Barrier);
-        if (0..self.threads.len()).all(waits) {
-            let mut after = machine.clone();
-            after.next.iter_mut().for_each(|n| *n += 1);
-            return self.explore(after, seen, outcomes);
-        }
-        for thread in (0..self.threads.len()).filter(|t| !ended(*t)) {
-            let mut after = machine.clone();
-            if after.step(self.threads[thread][machine.next[thread]]) {
-                after.next[thread] += 1;
-                self.explore(after, seen, outcomes);
-            }
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Machine {
-    next: Vec<usize>,
-    memory: [i64; VARIABLES.len()],
-    registers: Vec<i64>,
-}
-
-impl Machine {
-    /// Takes a step; false if it has to wait.
-    fn step(&mut self, step: Step) -> bool {
-        match step {
-            Store(v, value) | Write(v, value) => self.memory[v] = value,
-            Load(r, v) | Read(r, v) => self.registers[r] = self.memory[v],
-            FetchAdd(r, v) | Increment(r, v) => {
-                self.registers[r] = self.memory[v];
-                self.memory[v] += 1;
-            }
-            StoreIf(r, v, value) => {
-                if self.registers[r] != 0 {
-                    self.memory[v] = value;
-                }
-            }
-            ReadIf(r, condition, v) => {
-                if self.registers[condition] != 0 {
-                    self.registers[r] = self.memory[v];
-                }
-            }
-            Await(v, value) => return self.memory[v] == value,
-            Barrier => return false,
-        }
-        true
     }
 }
 
@@ -372,6 +434,10 @@ mod tests {
         assert_eq!(count("RMW"), Some(6));
         assert_eq!(count("barrier"), Some(1));
         assert_eq!(count("flag_chain"), Some(1));
+        assert_eq!(count("bytes_of_a_word"), Some(1));
+        assert_eq!(count("byte_over_word"), Some(1));
+        assert_eq!(count("RMW_beside"), Some(3));
+        assert_eq!(count("condition"), Some(1));
     }
 
     #[test]
