@@ -39,6 +39,11 @@ pub fn init() {
     }
 }
 
+/// The action before, if `handler` is the one of this module: the program must not see that.
+pub fn hidden_action(handler: usize) -> Option<libc::sigaction> {
+    PREVIOUS.get().filter(|_| handler == on_fault as *const () as usize).map(|previous| previous.0)
+}
+
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid description of the fault and the thread's context.
     let (address, code, pc) = unsafe {

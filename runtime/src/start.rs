@@ -14,7 +14,8 @@ use dsm_abi::job::FIRST_FREE_WORD;
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, pthread, stats, stdio, sync,
+    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, pthread, stats,
+    stdio, sync,
 };
 
 unsafe extern "C" {
@@ -80,6 +81,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     fault::init();
     guard::init();
     process::init();
+    process_state::init();
     omp::team::adopt_stack(0);
     // SAFETY: the handler is a plain function that stays loaded.
     unsafe { libc::atexit(at_exit) };
@@ -104,8 +106,14 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     // SAFETY: a plain function, too; it runs after what the program registers, as destructors do.
     unsafe { libc::atexit(run_destructors) };
     run_constructors();
-    // SAFETY: the arguments are those of the C `main`.
-    let code = unsafe { dsm_rt_user_main(argc, argv, envp) };
+    // SAFETY: the arguments are those of the C `main`, or copies.
+    let code = unsafe {
+        if job.size == 1 {
+            dsm_rt_user_main(argc, argv, envp)
+        } else {
+            dsm_rt_user_main(argc, process_state::shared_arguments(argc, argv), process_state::environment())
+        }
+    };
     // SAFETY: runs the program's handlers, then ours.
     unsafe { libc::exit(code) }
 }

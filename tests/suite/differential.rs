@@ -54,6 +54,7 @@ programs! {
     critical
     cxx_clauses
     cxx_containers
+    cxx_end_regions
     cxx_exceptions
     cxx_globals
     cxx_library_pointers
@@ -61,6 +62,7 @@ programs! {
     cxx_mutex
     cxx_mutex_lifetimes
     cxx_objects
+    cxx_process_state
     cxx_once
     cxx_overwrite
     cxx_streams
@@ -68,6 +70,7 @@ programs! {
     cxx_versions
     descriptor_calls
     descriptors
+    end_regions
     exit_call
     exit_status
     f_allocatable
@@ -129,8 +132,10 @@ programs! {
     private_data
     pthread_objects
     pthreads
+    process_state
     queries
     queue_pool
+    random_numbers
     recursion
     resolvers
     reduction_array
@@ -144,12 +149,16 @@ programs! {
     several_files
     shared_streams
     short_neighbours
+    signal_flags
+    signal_jumps
     simd
     single_copyprivate
     small_allocs
     sort_search
+    static_results
     stencil
     strided
+    stream_buffers
     string_functions
     struct_values
     task_cancel

@@ -5,6 +5,7 @@ use crate::llvm::{Type, TypeKind, Value};
 use super::libatomic;
 use super::libc;
 use super::openmp;
+use super::process_state::PROCESS_STATE;
 
 /// Who is called.
 pub enum Callee {
@@ -69,7 +70,7 @@ pub const LIBRARY: &[(&str, &str, u32)] = &[
 ];
 
 /// The same for functions whose arguments go on unchanged: (name, function of the runtime, signature). A function of another type is the
-/// program's own. Signature: result and parameters as `i` (32 bits), `l` (64 bits), `p` (address), `v` (none), `.` (more).
+/// program's own. Signature: result and parameters as `i` (32 bits), `l` (64 bits), `d` (double), `p` (address), `v` (none), `.` (more).
 #[rustfmt::skip]
 pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("open", "__dsm_open", "i:pi."), ("open64", "__dsm_open", "i:pi."), ("openat", "__dsm_openat", "i:ipi."),
@@ -93,7 +94,8 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("pthread_key_delete", "__dsm_key_delete", "i:i"), ("pthread_setspecific", "__dsm_setspecific", "i:ip"),
     ("pthread_getspecific", "__dsm_getspecific", "p:i"), ("tss_create", "__dsm_key_create", "i:pp"),
     ("tss_delete", "__dsm_key_delete", "v:i"), ("tss_set", "__dsm_setspecific", "i:ip"), ("tss_get", "__dsm_getspecific", "p:i"),
-    ("open_memstream", "__dsm_open_memstream", "p:pp"),
+    ("open_memstream", "__dsm_open_memstream", "p:pp"), ("setvbuf", "__dsm_setvbuf", "i:ppil"), ("setbuf", "__dsm_setbuf", "v:pp"),
+    ("setbuffer", "__dsm_setbuffer", "v:ppl"), ("setlinebuf", "__dsm_setlinebuf", "v:p"),
 ];
 
 /// Functions that synchronise threads and become functions of the runtime with the same arguments, likewise.
@@ -117,6 +119,8 @@ pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
     ("call_once", "__dsm_once", "v:pp"), ("mtx_lock", "__dsm_mutex_lock", "i:p"), ("mtx_unlock", "__dsm_mutex_unlock", "i:p"),
     ("cnd_wait", "pthread_cond_wait", "i:pp"), ("cnd_signal", "pthread_cond_signal", "i:p"),
     ("cnd_broadcast", "pthread_cond_broadcast", "i:p"),
+    // Keep an argument.
+    ("putenv", "__dsm_putenv", "i:p"), ("fmemopen", "__dsm_fmemopen", "p:plp"),
 ];
 
 /// True if calls of the library function go to the shared heap's entries, or others that may synchronise.
@@ -140,6 +144,7 @@ pub fn has_signature(function: Value, signature: &str) -> bool {
     let letter = |ty: Type| match ty.kind() {
         TypeKind::LLVMPointerTypeKind => 'p',
         TypeKind::LLVMVoidTypeKind => 'v',
+        TypeKind::LLVMDoubleTypeKind => 'd',
         TypeKind::LLVMIntegerTypeKind if ty.int_width() == 32 => 'i',
         TypeKind::LLVMIntegerTypeKind if ty.int_width() == 64 => 'l',
         _ => '?',
@@ -181,7 +186,11 @@ pub fn declared(target: Value) -> Callee {
     if is_heap(&name) || libatomic::in_library(&name) || lists(SYNCHRONISING, target) {
         return Callee::Heap(name);
     }
-    if is_replaced(&name) || lists(LIBRARY_VARIADIC, target) || name == super::annotated::POINTER {
+    if is_replaced(&name)
+        || lists(LIBRARY_VARIADIC, target)
+        || lists(PROCESS_STATE, target)
+        || name == super::annotated::POINTER
+    {
         return Callee::Replaced(name);
     }
     match libc::function(&name) {

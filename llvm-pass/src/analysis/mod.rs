@@ -20,6 +20,7 @@ pub mod names;
 pub mod openmp;
 pub mod overwrite;
 pub mod pointer;
+pub mod process_state;
 pub mod reduction;
 pub mod spans;
 pub mod sync;

@@ -14,6 +14,7 @@ use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, SYNCHRONISING, ha
 use crate::analysis::flags::Flags;
 use crate::analysis::libc::{DESCRIPTORS, STREAMS};
 use crate::analysis::libstdcxx;
+use crate::analysis::process_state::PROCESS_STATE;
 use crate::llvm::{Builder, Linkage, Module, Ordering, Severity, Value};
 use crate::options::Options;
 
@@ -127,7 +128,7 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
             .unwrap_or_else(|| module.add_function(replacement, function.value_type()));
         function.replace_uses(new);
     };
-    for (name, replacement, signature) in LIBRARY_VARIADIC.iter().chain(SYNCHRONISING) {
+    for (name, replacement, signature) in LIBRARY_VARIADIC.iter().chain(SYNCHRONISING).chain(PROCESS_STATE) {
         if module.function(name).is_some_and(|f| has_signature(f, signature)) {
             same(name, replacement);
         }

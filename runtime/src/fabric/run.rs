@@ -6,11 +6,13 @@ use std::task::{Context, Poll, Waker};
 
 use crate::alone;
 use crate::process;
+use crate::signals::Deferred;
 
 /// Runs a protocol function that is no future.
 #[inline(always)]
 pub fn run_at_once<R>(function: impl FnOnce() -> R) -> R {
     process::assert_of_job();
+    let _deferred = Deferred::begin();
     alone::inside(function)
 }
 
@@ -18,6 +20,7 @@ pub fn run_at_once<R>(function: impl FnOnce() -> R) -> R {
 #[inline(always)]
 pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
     process::assert_of_job();
+    let _deferred = Deferred::begin();
     let mut context = Context::from_waker(Waker::noop());
     alone::inside(|| match future.poll(&mut context) {
         Poll::Ready(output) => output,

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::remote::Remote;
@@ -76,7 +77,8 @@ struct Statement {
 
 thread_local! {
     /// Those of this thread, the innermost last.
-    static STATEMENTS: RefCell<Vec<Statement>> = const { RefCell::new(Vec::new()) };
+    // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
+    static STATEMENTS: RefCell<ManuallyDrop<Vec<Statement>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// Process 0 has written to a standard unit outside parallel regions since the last one.
@@ -167,7 +169,7 @@ unsafe extern "C" fn dsm_rt_io_end(cookie: *mut c_void, remote: u32) -> i32 {
 
 /// To be called before other processes may write: what was written so far goes out first.
 pub fn before_fork() {
-    let idle = STATEMENTS.with_borrow(Vec::is_empty);
+    let idle = STATEMENTS.with_borrow(|s| s.is_empty());
     if idle && PENDING.load(Ordering::Relaxed) && PENDING.swap(false, Ordering::Relaxed) {
         for unit in [STANDARD_OUTPUT, STANDARD_ERROR] {
             // SAFETY: no statement of this thread is under way.

@@ -14,7 +14,7 @@ use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, affinity, icv_words};
-use crate::{config, memory, race, sync};
+use crate::{config, memory, process_state, race, sync};
 
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 /// Where the control variables begin in the message of a region; the arguments follow them.
-const ICV_WORDS: usize = 10;
+const ICV_WORDS: usize = 12;
 
 /// Marks the calling thread as the one that ran `main` in process 0.
 pub fn mark_initial_thread() {
@@ -95,10 +95,11 @@ fn child_icv(mut icv: Icv, level: u32) -> Icv {
 }
 
 fn fork_local(size: u32, work: Work) {
-    let (ring, first) = SPARE.take().unwrap_or_else(|| (team::local_ring(), 0));
+    let (ring, first) = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(|| (team::local_ring(), 0));
     let mut team = Team::new(size, 1, 0, size, ring, first);
     let next = team.run(work);
-    SPARE.set(next.map(|next| (team.ring, next)));
+    // At the end of the program the thread-local values are gone before its handlers run.
+    _ = SPARE.try_with(|spare| spare.set(next.map(|next| (team.ring, next))));
 }
 
 fn fork_processes(size: u32, work: Work) {
@@ -120,6 +121,7 @@ fn fork_processes(size: u32, work: Work) {
         work.places.encode(),
         work.floats.encode(),
     ];
+    message.extend(process_state::publish());
     message.extend(icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
     race::watch_stack();
@@ -149,6 +151,7 @@ pub fn serve() {
         let (size, participants) = (word(1), word(2));
         let lower = first_thread(size, sync::rank(), participants);
         let upper = first_thread(size, sync::rank() + 1, participants);
+        process_state::follow([message[10], message[11]]);
         let args = ICV_WORDS + icv_words::COUNT;
         let work = Work {
             // SAFETY: the address of an outlined function in process 0; images lie at equal addresses.

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 
 use super::Loc;
 use crate::sync;
@@ -17,7 +18,8 @@ struct Nest {
 }
 
 thread_local! {
-    static NESTS: RefCell<HashMap<u64, Nest>> = RefCell::new(HashMap::new());
+    // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
+    static NESTS: RefCell<ManuallyDrop<HashMap<u64, Nest>>> = RefCell::default();
 }
 
 /// Takes a lock that the thread may hold already; returns how often it holds it now.

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
@@ -18,7 +19,8 @@ use crate::{check, heap};
 type Construct = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 thread_local! {
-    static COPIES: RefCell<HashMap<usize, usize>> = RefCell::new(HashMap::new());
+    // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
+    static COPIES: RefCell<ManuallyDrop<HashMap<usize, usize>>> = RefCell::default();
 }
 
 /// Constructors of registered variables, by address.

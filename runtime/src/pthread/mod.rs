@@ -15,7 +15,7 @@ use crate::omp::locks::{nest_set, nest_test, nest_unset};
 use crate::{check, sync};
 
 /// The C library's function that one of this process stands in front of.
-fn next_function(name: &CStr, version: Option<&CStr>) -> *mut c_void {
+pub(crate) fn next_function(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     // SAFETY: looks up names; a version that the library does not have gives null.
     let found = unsafe {
         let versioned = version.map(|v| libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), v.as_ptr()));

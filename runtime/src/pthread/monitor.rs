@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use super::condition::left;
 use super::spread;
+use crate::signals::Deferred;
 use crate::{check, memory, sync};
 
 /// Time on a clock until which one waits.
@@ -62,6 +63,8 @@ pub unsafe fn attempt<R>(
 ) -> Option<R> {
     let (name, changes) = (object as u64, changes(object));
     loop {
+        // A handler may post to the semaphore that its thread waits for.
+        let deferred = Deferred::begin();
         sync::lock(name);
         check::readable(object as usize, size_of::<Words>());
         // SAFETY: the caller's promise; readable.
@@ -75,6 +78,7 @@ pub unsafe fn attempt<R>(
         }
         let seen = sync::condition_count(changes);
         sync::unlock(name);
+        drop(deferred);
         match result {
             Step::Done(result) => return Some(result),
             Step::Wake(result) => {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::mailbox::{self, Operation};
 use super::registry::{self, Refused};
-use super::{File, descriptors, fflush, stream};
+use super::{File, buffers, descriptors, fflush, stream};
 use crate::{check, sync};
 
 unsafe extern "C" {
@@ -199,7 +199,9 @@ pub unsafe extern "C" fn __dsm_fclose(named: *mut u8) -> u32 {
         unsafe { closing(named) };
     }
     // SAFETY: the program passes an open stream.
-    unsafe { fclose(named.cast()) as u32 }
+    let result = unsafe { fclose(named.cast()) as u32 };
+    buffers::closed(named as usize);
+    result
 }
 
 /// See [`dsm_abi::entries`]. A null pointer means the streams of this process.

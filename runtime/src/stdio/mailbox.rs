@@ -5,12 +5,13 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_comm::futex;
 
-use super::{File, descriptors, fflush, import, registry, stdin};
+use super::{File, buffers, descriptors, fflush, import, registry, stdin};
 use crate::fortran::serve;
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
 use crate::{pthread, sync};
@@ -39,6 +40,8 @@ pub enum Operation {
     Close,
     /// `fileno`.
     Number,
+    /// `setvbuf` with mode `a` and a buffer of `b` bytes.
+    Buffer,
     /// Sends the file to a socket, whose address is `a` bytes with what goes with it: see [`import`].
     DescriptorSend,
     /// Closes the copy of another process's file.
@@ -120,7 +123,8 @@ impl Mailbox {
 
 thread_local! {
     /// Mailboxes that this thread holds.
-    static HELD: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
+    static HELD: RefCell<ManuallyDrop<Vec<u32>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// Another process's mailbox, which is this thread's alone while the value lives.
@@ -308,10 +312,14 @@ fn perform(mailbox: Mailbox, operation: u64, stream: File, a: i64, b: i64) -> (i
             i64::from(fflush(stream))
         } else if operation == Operation::Number as u64 {
             i64::from(fileno(stream))
+        } else if operation == Operation::Buffer as u64 {
+            i64::from(buffers::set_own(stream, a as c_int, b as usize))
         } else {
             registry::remove(stream as usize);
             descriptors::leave(fileno(stream));
-            i64::from(fclose(stream))
+            let result = i64::from(fclose(stream));
+            buffers::closed(stream as usize);
+            result
         }
     };
     // SAFETY: the thread's own errno.

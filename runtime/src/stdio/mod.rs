@@ -10,6 +10,7 @@
 //! out with it, so that output that is ordered by synchronisation appears in that order. Standard input is process 0's.
 
 mod allocating;
+mod buffers;
 pub mod descriptors;
 mod entries;
 mod import;

@@ -1,9 +1,9 @@
 //! String and path functions that change memory only they know, and what `c/format.c` needs.
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_long};
+use std::sync::atomic::Ordering;
 
-use crate::{check, heap};
+use crate::{check, heap, process_state};
 
 /// Makes a string readable: to its NUL, or `bound` bytes if that is not negative.
 #[unsafe(no_mangle)]
@@ -60,14 +60,14 @@ pub unsafe extern "C" fn __dsm_strtok_r(string: *mut u8, separators: *mut u8, re
     }
 }
 
-/// See [`dsm_abi::entries`]. Where it goes on is kept by thread, as in the GNU C library.
+/// See [`dsm_abi::entries`]. Where it goes on is kept for the job, as the GNU C library keeps it for the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_strtok(string: *mut u8, separators: *mut u8) -> *mut u8 {
-    thread_local!(static REST: Cell<*mut u8> = const { Cell::new(std::ptr::null_mut()) });
-    let mut rest = REST.get();
+    let word = process_state::strtok_word();
+    let mut rest = word.load(Ordering::Acquire) as *mut u8;
     // SAFETY: as the program promises; `rest` is a local pointer.
     let token = unsafe { __dsm_strtok_r(string, separators, (&raw mut rest).cast()) };
-    REST.set(rest);
+    word.store(rest as u64, Ordering::Release);
     token
 }
 

@@ -100,7 +100,12 @@ pub const KEY_SLOTS: usize = 1024;
 /// Rules for allocations that some allocation followed: bits, in process 0.
 pub const RULES_FOLLOWED: usize = KEYS + 8 * KEY_SLOTS;
 
-const _: () = assert!(RULES_FOLLOWED + 8 <= TASK_SLOTS);
+/// What the C library keeps for a process and the program takes for its own, see [`crate::process_state`]: lines of words, in process 0.
+pub const PROCESS_STATE: usize = (RULES_FOLLOWED + 8).next_multiple_of(64);
+/// Size of that, bytes.
+pub const PROCESS_STATE_BYTES: usize = 2048;
+
+const _: () = assert!(PROCESS_STATE + PROCESS_STATE_BYTES <= TASK_SLOTS);
 const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);

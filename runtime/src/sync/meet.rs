@@ -11,10 +11,12 @@ use super::threads::Inside;
 use super::{layout, published, rank, release, size, take_in};
 use crate::memory;
 use crate::race;
+use crate::signals::Deferred;
 use crate::stdio;
 
 /// All processes of the job have exchanged what they knew.
 fn settle(participants: u32) {
+    let _deferred = Deferred::begin();
     if participants == size() {
         if let Some(shared) = memory::shared() {
             shared.coherence.settle();

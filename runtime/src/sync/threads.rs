@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dsm_comm::quiesce::Quiesce;
 
 use crate::alone;
+use crate::signals::{self, Deferred};
 
 static RUNNING: Quiesce = Quiesce::new();
 
@@ -18,6 +19,7 @@ thread_local! {
 
 /// This thread goes on to user code.
 pub fn enter() {
+    let _deferred = Deferred::begin();
     if !COUNTED.replace(true) {
         alone::come();
         RUNNING.enter();
@@ -26,8 +28,23 @@ pub fn enter() {
 
 /// This thread stays in the runtime until it says [`enter`].
 pub fn leave() {
+    let _deferred = Deferred::begin();
     if COUNTED.replace(false) {
         RUNNING.leave();
+    }
+}
+
+/// A signal handler begins; whether it interrupted a thread that waits in the runtime, which counts as in user code until [`end_handler`].
+pub fn begin_handler() -> bool {
+    let waiting = !COUNTED.get();
+    enter();
+    waiting
+}
+
+/// See [`begin_handler`].
+pub fn end_handler(waiting: bool) {
+    if waiting {
+        leave();
     }
 }
 
@@ -58,6 +75,10 @@ const LOOKS: u32 = 500;
 
 /// Holds all other threads in the runtime if they are there now. `wait`: gives them a moment to come, each to where it calls [`pass`].
 pub fn begin_exclusive(wait: bool) -> bool {
+    // The thread itself may be between a check and its store.
+    if signals::is_over_user_code() {
+        return false;
+    }
     let own = u32::from(COUNTED.get());
     if alone::is_alone() {
         // Who comes meanwhile waits before it enters.

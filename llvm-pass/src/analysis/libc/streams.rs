@@ -16,7 +16,7 @@ pub const STREAMS: &[(&str, u32)] = &[
     ("feof", 0), ("ferror", 0), ("clearerr", 0), ("rewind", 0),
     ("fseek", 0), ("fseeko", 0), ("fseeko64", 0), ("ftell", 0), ("ftello", 0), ("ftello64", 0),
     ("fgetpos", 0), ("fgetpos64", 0), ("fsetpos", 0), ("fsetpos64", 0),
-    ("setvbuf", 0), ("setbuf", 0), ("setbuffer", 0), ("ftrylockfile", 0), ("setlinebuf", 0), ("flockfile", 0), ("funlockfile", 0),
+    ("ftrylockfile", 0), ("flockfile", 0), ("funlockfile", 0),
 ];
 
 /// Functions that use a file descriptor, likewise.

@@ -171,6 +171,11 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sigaction" => [(R, 1, N(152)), (W, 2, N(152))];
         "sigwait" => [(R, 0, N(128)), (W, 1, N(4))];
         "sigsuspend" => [(R, 0, N(128))];
+        "sigwaitinfo" => [(R, 0, N(128)), (W, 1, N(128))];
+        "sigtimedwait" => [(R, 0, N(128)), (W, 1, N(128)), (R, 2, N(16))];
+        "timer_create" => [(R, 1, N(64)), (W, 2, N(8))];
+        "timer_settime" => [(R, 2, N(32)), (W, 3, N(32))];
+        "timer_gettime" => [(W, 1, N(32))];
         "sigpending" => [(W, 0, N(128))];
         "sigaltstack" => [(R, 0, N(24)), (W, 1, N(24))];
         "sigprocmask" | "pthread_sigmask" => [(R, 1, N(128)), (W, 2, N(128))];

@@ -1,0 +1,140 @@
+//! What the C library and the kernel keep for a process and a program takes for its own: environment, working directory, locale, limits, random numbers,
+//! results in static memory.
+//!
+//! Changes that process 0 makes are in force in the others from the next fork on: each change counts, and a fork after one leaves a [`snapshot`] on the
+//! shared heap, which processes that have an older one follow before they begin. A fork without a change compares some words. Random numbers have one
+//! state for the job ([`random`]). Results lie in shared memory ([`results`], [`records`]).
+
+mod environment;
+mod random;
+mod records;
+mod results;
+mod settings;
+mod snapshot;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::omp::frame;
+use crate::start::die;
+use crate::sync::layout::{PROCESS_STATE, PROCESS_STATE_BYTES};
+use crate::{check, heap, sync};
+
+pub use environment::{array as environment, shared_arguments};
+pub use snapshot::{follow, publish};
+
+/// Where `strtok` goes on: a word of the job-wide state.
+const STRTOK: usize = random::END;
+/// The process id that the program has.
+const PID: usize = random::END + 1;
+
+const _: () = assert!(8 * (PID + 1) <= PROCESS_STATE_BYTES);
+
+/// A word of the state that the job has once.
+fn word(i: usize) -> &'static AtomicU64 {
+    sync::control_area_word(0, PROCESS_STATE + 8 * i)
+}
+
+/// Where `strtok` goes on, for all threads: the GNU C library has one place for the program.
+pub fn strtok_word() -> &'static AtomicU64 {
+    word(STRTOK)
+}
+
+/// Before the program runs, in every process.
+pub fn init() {
+    if sync::size() > 1 && sync::rank() == 0 {
+        environment::init();
+        word(PID).store(std::process::id().into(), Ordering::Release);
+    }
+}
+
+/// What can be changed: see [`Kind::text`].
+#[allow(missing_docs, reason = "the texts say it")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Environment,
+    Directory,
+    Mask,
+    Locale,
+    Limits,
+    Priority,
+    Handlers,
+}
+
+impl Kind {
+    const COUNT: usize = 7;
+
+    fn text(self) -> &'static str {
+        match self {
+            Kind::Environment => "the environment",
+            Kind::Directory => "the working directory",
+            Kind::Mask => "the mask of new files' permissions",
+            Kind::Locale => "the locale",
+            Kind::Limits => "resource limits",
+            Kind::Priority => "its priority",
+            Kind::Handlers => "signal or error handlers",
+        }
+    }
+}
+
+/// How often each was changed in this process.
+static CHANGES: [AtomicU64; Kind::COUNT] = [const { AtomicU64::new(0) }; Kind::COUNT];
+
+fn changes(kind: Kind) -> u64 {
+    CHANGES[kind as usize].load(Ordering::Relaxed)
+}
+
+/// The program has changed it. Inside a region of several processes it is the first time something to warn of.
+pub fn changed(kind: Kind) {
+    if sync::size() == 1 {
+        return;
+    }
+    CHANGES[kind as usize].fetch_add(1, Ordering::Relaxed);
+    static WARNED: AtomicU64 = AtomicU64::new(0);
+    let bit = 1 << kind as u32;
+    let (rank, inside) = (sync::rank(), frame::current().active_level > 0);
+    // A program asks for the mask by setting another for a moment.
+    if kind != Kind::Mask && (rank != 0 || inside) && WARNED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        let others =
+            if rank == 0 { "have it from the next parallel region on" } else { "keep what they have" };
+        eprintln!(
+            "dsm: warning: process {rank} changes {} in a parallel region: the other processes {others}",
+            kind.text()
+        );
+    }
+}
+
+/// A new object of the shared heap.
+fn shared_object(bytes: usize) -> usize {
+    match heap::allocate(bytes, 16) {
+        Some((address, _)) => address,
+        None => die("no shared memory for a result of the C library"),
+    }
+}
+
+/// A copy of the bytes in shared memory, which never changes and is made once for each process.
+fn shared_bytes(bytes: &[u8]) -> usize {
+    static COPIES: Mutex<Option<HashMap<Box<[u8]>, usize>>> = Mutex::new(None);
+    let mut copies = COPIES.lock();
+    let copies = copies.get_or_insert_default();
+    if let Some(copy) = copies.get(bytes) {
+        return *copy;
+    }
+    let copy = shared_object(bytes.len());
+    check::writable(copy, bytes.len());
+    // SAFETY: a new object of that size, writable now.
+    unsafe { (copy as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    copies.insert(bytes.into(), copy);
+    copy
+}
+
+/// `getpid`: the process of `main`, whoever asks; a child of `fork` is a process of its own.
+#[unsafe(no_mangle)]
+extern "C" fn __dsm_getpid() -> i32 {
+    if sync::size() == 1 || crate::process::is_child() {
+        return std::process::id() as i32;
+    }
+    word(PID).load(Ordering::Acquire) as i32
+}
