@@ -21,6 +21,7 @@ mod npb;
 mod objects;
 mod openmp;
 mod pass;
+mod process_state;
 mod races;
 mod statistics;
 mod unsupported;
