@@ -19,13 +19,14 @@ fn main() {
             "c/process.c",
             "c/once.c",
             "c/program.c",
+            "c/sort.c",
             "c/thread.c",
             "c/tls.c",
         ])
         .include("c")
         .opt_level(2)
         .flag("-fno-strict-aliasing")
-        // What `operator new` throws passes through.
+        // What `operator new` and comparisons throw passes through.
         .flag("-fexceptions")
         .flag_if_supported("-Wno-deprecated-non-prototype")
         .flag_if_supported("-Wno-strict-prototypes")

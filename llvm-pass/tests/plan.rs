@@ -192,7 +192,7 @@ fn formats_name_their_memory() {
         list.into_iter().map(text).collect()
     };
     let print = positions(print_arguments(b"%d %-*s %% %.3s %hhn %lc"));
-    assert_eq!(print, ["2 Load string", "3 Load string", "4 Store 1 bytes"]);
+    assert_eq!(print, ["2 Load string", "3 Load string within Bytes(3)", "4 Store 1 bytes"]);
     let scan = positions(scan_arguments(b"%d %*s %9s %[^]] %lf %c", None));
     assert_eq!(
         scan,

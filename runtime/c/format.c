@@ -246,6 +246,29 @@ void __dsm_print_to_arguments(char *to, const char *format, ...) {
     va_end(list);
 }
 
+/* Before `vsnprintf`: of much room, only what the text needs is made writable. */
+enum { ROOM = 4096 };
+
+void __dsm_print_within_list(char *to, uint64_t bytes, const char *format, va_list list) {
+    __dsm_print_list(format, list);
+    if (bytes > ROOM) {
+        va_list copy;
+        va_copy(copy, list);
+        int length = vsnprintf(NULL, 0, format, copy);
+        va_end(copy);
+        uint64_t needed = length < 0 ? 0 : length + 1UL;
+        if (needed < bytes) bytes = needed;
+    }
+    dsm_rt_store(to, (long)bytes);
+}
+
+void __dsm_print_within_arguments(char *to, uint64_t bytes, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    __dsm_print_within_list(to, bytes, format, list);
+    va_end(list);
+}
+
 /* The allocating ones give memory of the shared heap. */
 int __dsm_vasprintf(char **out, const char *format, va_list list) {
     va_list copy;

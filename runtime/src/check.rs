@@ -13,6 +13,7 @@ use crate::fabric;
 use crate::memory::{self, Shared};
 use crate::race;
 use crate::stats::time::{self, Activity};
+use crate::strings;
 
 /// What an access needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -195,29 +196,7 @@ pub fn overwritten(address: usize, len: usize) {
 /// A string starts at `address`.
 pub unsafe fn readable_string(address: usize) -> usize {
     // SAFETY: as the caller says.
-    unsafe { readable_string_within(address, usize::MAX - address) }
-}
-
-/// As [`readable_string`], of at most `bound` bytes.
-///
-/// # Safety
-/// A string or `bound` bytes start at `address`.
-pub unsafe fn readable_string_within(address: usize, bound: usize) -> usize {
-    let line = 1usize << memory::get().geometry().line_shift();
-    let last = address + bound;
-    let mut end = address;
-    while end < last {
-        let next = ((end / line + 1) * line).min(last);
-        readable(end, next - end);
-        while end < next {
-            // SAFETY: no NUL was seen yet, so the string goes on to this byte at least.
-            if unsafe { (end as *const u8).read_volatile() } == 0 {
-                return end - address;
-            }
-            end += 1;
-        }
-    }
-    bound
+    unsafe { strings::readable_within(address, usize::MAX) }
 }
 
 /// Entry point, see `dsm_abi::entries`.

@@ -24,9 +24,11 @@ pub mod process_state;
 pub mod pthread;
 pub mod race;
 pub mod signals;
+pub mod sort;
 pub mod start;
 pub mod stats;
 pub mod stdio;
+pub mod strings;
 pub mod sync;
 pub mod window;
 
@@ -42,6 +44,7 @@ mod entry_types {
     use crate::pthread::*;
     use crate::stdio::descriptors::__dsm_descriptor;
     use crate::stdio::*;
+    use crate::strings::*;
     use crate::window::*;
 
     macro_rules! ty {

@@ -110,13 +110,16 @@ programs! {
     heap_pipeline
     large_frames
     leagues
+    library_bounds
     library_memory
     library_pointers
+    library_results
     linked_list
     lock_lifetimes
     locks
     loop_limits
     long_double
+    many_captures
     many_regions
     master_masked
     matrix
@@ -142,6 +145,7 @@ programs! {
     reduction_float
     reduction_int
     reduction_wide
+    remapped
     row_windows
     run_time_formats
     sections
@@ -155,6 +159,7 @@ programs! {
     single_copyprivate
     small_allocs
     sort_search
+    sort_synchronises
     static_results
     stencil
     strided

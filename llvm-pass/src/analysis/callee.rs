@@ -96,6 +96,12 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("tss_delete", "__dsm_key_delete", "v:i"), ("tss_set", "__dsm_setspecific", "i:ip"), ("tss_get", "__dsm_getspecific", "p:i"),
     ("open_memstream", "__dsm_open_memstream", "p:pp"), ("setvbuf", "__dsm_setvbuf", "i:ppil"), ("setbuf", "__dsm_setbuf", "v:pp"),
     ("setbuffer", "__dsm_setbuffer", "v:ppl"), ("setlinebuf", "__dsm_setlinebuf", "v:p"),
+    ("mremap", "__dsm_mremap", "p:plli."), ("madvise", "__dsm_madvise", "i:pli"),
+    // What they store is known when it has arrived.
+    ("read", "__dsm_read", "l:ipl"), ("pread", "__dsm_pread", "l:ipll"), ("pread64", "__dsm_pread", "l:ipll"),
+    ("recv", "__dsm_recv", "l:ipli"), ("recvfrom", "__dsm_recvfrom", "l:iplipp"), ("fread", "__dsm_fread", "l:pllp"),
+    ("fread_unlocked", "__dsm_fread_unlocked", "l:pllp"), ("fgets", "__dsm_fgets", "p:pip"),
+    ("fgets_unlocked", "__dsm_fgets_unlocked", "p:pip"),
 ];
 
 /// Functions that synchronise threads and become functions of the runtime with the same arguments, likewise.
@@ -121,6 +127,9 @@ pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
     ("cnd_broadcast", "pthread_cond_broadcast", "i:p"),
     // Keep an argument.
     ("putenv", "__dsm_putenv", "i:p"), ("fmemopen", "__dsm_fmemopen", "p:plp"),
+    // Their comparison is a function of the program, which may synchronise.
+    ("qsort", "__dsm_qsort", "v:pllp"), ("qsort_r", "__dsm_qsort_r", "v:pllpp"), ("lfind", "__dsm_lfind", "p:ppplp"),
+    ("lsearch", "__dsm_lsearch", "p:ppplp"),
 ];
 
 /// True if calls of the library function go to the shared heap's entries, or others that may synchronise.

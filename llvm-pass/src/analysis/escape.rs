@@ -4,7 +4,7 @@
 //! see and that does not promise otherwise. Soundness: the walk follows every use of the pointer and of values
 //! computed from it; a use that is not recognised escapes. LLVM's inferred attributes are not used for functions
 //! that have a body here, nor for OpenMP entries: their inference trusts the attributes of `__kmpc_copyprivate` and its
-//! like, which hold for one shared memory only. Nor are flang's, which promise of every argument that no copy is left
+//! like, which hold for one shared memory only. Functions of the C library may return what they got, and keep what [`libc::kept`] says. Nor are flang's, which promise of every argument that no copy is left
 //! behind, but not that the procedure starts no team with it. Comparing pointers is not an escape: it copies no address.
 //!
 //! Parameters are solved by iteration from "nothing escapes" upwards, which ends because facts only grow.
@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 use crate::llvm::{Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
+use super::libc::{self, Kept};
 use super::{fortran, openmp, reduction};
 
 /// The solution for a module.
@@ -117,7 +118,9 @@ impl Escapes {
             | Opcode::LLVMAddrSpaceCast
             | Opcode::LLVMFreeze
             | Opcode::LLVMPHI
-            | Opcode::LLVMSelect => Usage::Follow,
+            | Opcode::LLVMSelect
+            | Opcode::LLVMExtractValue
+            | Opcode::LLVMInsertValue => Usage::Follow,
             Opcode::LLVMVAArg => Usage::Harmless,
             Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr => self.call_usage(user, pointer),
             _ => Usage::Escape,
@@ -147,7 +150,14 @@ impl Escapes {
         if call.call_type_attribute(index, "byval").is_some() {
             return Usage::Harmless;
         }
-        let may_return = || if call.ty().is_plain_pointer() { Usage::Follow } else { Usage::Harmless };
+        let of_library = |name: &str| match libc::kept(name, index) {
+            Kept::Yes => Usage::Escape,
+            Kept::At(place) if place < call.arg_count() && !call.operand(place).is_null_pointer() => {
+                Usage::Escape
+            }
+            _ if call.ty().holds_pointer() => Usage::Follow,
+            _ => Usage::Harmless,
+        };
         match target {
             Callee::Intrinsic(name) => intrinsic_usage(name, call, index),
             Callee::OpenMp(name) if reduction::is_list(name, index) => {
@@ -157,13 +167,13 @@ impl Escapes {
                 Some(entry) if index < 32 && entry.uncaptured & (1 << index) != 0 => Usage::Harmless,
                 _ => Usage::Escape,
             },
-            Callee::Replaced(_) => may_return(),
-            Callee::Libc(_, function) => {
+            Callee::Replaced(name) => of_library(name),
+            Callee::Libc(name, function) => {
                 // A callback may be handed the pointer; it is a function of the program and may keep it.
                 if function.calls_back || function.keeps == Some(index) {
                     Usage::Escape
                 } else {
-                    may_return()
+                    of_library(name)
                 }
             }
             Callee::Heap(name) => match name.as_str() {

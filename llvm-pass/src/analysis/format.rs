@@ -1,6 +1,6 @@
 //! Reads constant `printf` and `scanf` formats: which arguments are memory, and how much of it.
 
-use super::facts::{Kind, Length};
+use super::facts::{Kind, Length, Limit};
 
 /// Memory behind one format argument: its number counted from the first argument of the format.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +11,8 @@ pub struct FormatArg {
     pub kind: Kind,
     /// How much; `None` if nobody can know before the call (`scanf("%s")`).
     pub length: Option<Length>,
+    /// Position of the argument that bounds a string, from the first argument of the format on.
+    pub precision: Option<u32>,
 }
 
 /// Bytes of the integer that a length modifier names.
@@ -24,8 +26,16 @@ fn modifier_size(modifier: &[u8]) -> u64 {
     }
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Precision {
+    None,
+    Number(u64),
+    Argument,
+}
+
 struct Directive<'a> {
     stars: u32,
+    precision: Precision,
     suppressed: bool,
     width: Option<u64>,
     modifier: &'a [u8],
@@ -36,12 +46,24 @@ struct Directive<'a> {
 fn directive(text: &[u8], scan: bool) -> Option<(Directive<'_>, &[u8])> {
     let mut at = 0;
     let (mut stars, mut suppressed, mut width) = (0, false, None);
+    let mut precision = Precision::None;
     while let Some(&c) = text.get(at) {
         match c {
             b'*' if scan => suppressed = true,
-            b'*' => stars += 1,
+            b'*' => {
+                stars += 1;
+                if precision != Precision::None {
+                    precision = Precision::Argument;
+                }
+            }
+            b'.' => precision = Precision::Number(0),
+            b'0'..=b'9' if precision != Precision::None => {
+                if let Precision::Number(n) = &mut precision {
+                    *n = n.saturating_mul(10).saturating_add(u64::from(c - b'0'));
+                }
+            }
             b'0'..=b'9' => width = Some(width.unwrap_or(0) * 10 + u64::from(c - b'0')),
-            b'-' | b'+' | b' ' | b'#' | b'.' | b'\'' => {}
+            b'-' | b'+' | b' ' | b'#' | b'\'' => {}
             _ => break,
         }
         at += 1;
@@ -59,7 +81,7 @@ fn directive(text: &[u8], scan: bool) -> Option<(Directive<'_>, &[u8])> {
         let end = rest.iter().skip(skip).position(|&c| c == b']').map(|i| i + skip + 1);
         rest = &rest[end.unwrap_or(rest.len())..];
     }
-    Some((Directive { stars, suppressed, width, modifier, conversion }, rest))
+    Some((Directive { stars, precision, suppressed, width, modifier, conversion }, rest))
 }
 
 /// Memory arguments of a `printf` format.
@@ -75,10 +97,17 @@ pub fn print_arguments(format: &[u8]) -> Vec<FormatArg> {
         }
         position += d.stars;
         match d.conversion {
-            b's' => out.push(FormatArg { position, kind: Kind::Load, length: Some(Length::Str) }),
+            b's' => {
+                let length = match d.precision {
+                    Precision::Number(bytes) => Length::StrWithin(Limit::Bytes(bytes)),
+                    Precision::None | Precision::Argument => Length::Str,
+                };
+                let precision = (d.precision == Precision::Argument).then(|| position - 1);
+                out.push(FormatArg { position, kind: Kind::Load, length: Some(length), precision });
+            }
             b'n' => {
                 let length = Some(Length::Bytes(modifier_size(d.modifier)));
-                out.push(FormatArg { position, kind: Kind::Store, length });
+                out.push(FormatArg { position, kind: Kind::Store, length, precision: None });
             }
             _ => {}
         }
@@ -113,7 +142,7 @@ pub fn scan_arguments(format: &[u8], source: Option<u32>) -> Vec<FormatArg> {
             b'p' => Some(Length::Bytes(8)),
             _ => Some(Length::Bytes(modifier_size(d.modifier))),
         };
-        out.push(FormatArg { position, kind: Kind::Store, length });
+        out.push(FormatArg { position, kind: Kind::Store, length, precision: None });
         position += 1;
     }
     out

@@ -34,6 +34,18 @@ impl Type {
         }
     }
 
+    /// True of pointers, and of structs, arrays and vectors with any.
+    pub fn holds_pointer(self) -> bool {
+        match self.kind() {
+            TypeKind::LLVMPointerTypeKind => true,
+            TypeKind::LLVMArrayTypeKind
+            | TypeKind::LLVMVectorTypeKind
+            | TypeKind::LLVMScalableVectorTypeKind => self.element().holds_pointer(),
+            TypeKind::LLVMStructTypeKind => self.fields().into_iter().any(Type::holds_pointer),
+            _ => false,
+        }
+    }
+
     /// Element type of a vector or array.
     pub fn element(self) -> Type {
         // SAFETY: callers ask this of vectors and arrays only.

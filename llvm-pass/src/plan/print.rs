@@ -109,6 +109,14 @@ impl Display for Length {
                 write!(f, "length of {} + 1", args.join(", "))
             }
             Length::Formatted { format } => write!(f, "formatted by arg{format}"),
+            Length::FormattedWithin { format, limit } => {
+                write!(f, "formatted by arg{format} within arg{limit}")
+            }
+            Length::StrWithin(limit) => write!(f, "string within {limit:?}"),
+            Length::Until { of, value, limit } => write!(f, "to arg{value} in arg{of} within {limit:?}"),
+            Length::Compared { with, limit, .. } => write!(f, "compared with arg{with} within {limit:?}"),
+            Length::Joined { strings, most } => write!(f, "strings {strings:?} within {most:?}"),
+            Length::Capped(argument, most) => write!(f, "arg{argument} up to {most}"),
             Length::Descriptor => write!(f, "array"),
             Length::Namelist => write!(f, "namelist"),
             Length::Constructor { .. } => write!(f, "array constructor"),

@@ -1,10 +1,13 @@
 //! Makes memory valid that a call touches behind the pass's back.
 
 use crate::analysis::access::VA_LIST_BYTES;
-use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Purpose, Range};
-use crate::llvm::{IntPredicate, Module, TypeKind, Value};
+use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Limit, Purpose, Range};
+use crate::llvm::{IntPredicate, Module, Type, TypeKind, Value};
 
 use super::check::Emitter;
+
+/// Memory that a call looks at or writes as much of as it needs is made valid whole up to this size, bytes.
+const ROOM: u64 = 4096;
 
 /// Emits the range check before the call.
 pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
@@ -28,6 +31,39 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             let length = builder.mul(widened(emitter, call, *argument), i64_type.constant(*scale));
             emitter.range(call, pointer, length, range.kind, range.fills);
         }
+        Length::Capped(argument, most) => {
+            let length = widened(emitter, call, *argument);
+            let length = smaller(emitter, length, i64_type.constant(*most));
+            emitter.range(call, pointer, length, range.kind, range.fills);
+        }
+        Length::StrWithin(limit) => {
+            bounded(emitter, call, range, *limit, |limit| {
+                builder.call_fn(emitter.entries.get("__dsm_load_str_within"), &[pointer, limit]);
+                i64_type.constant(0)
+            });
+        }
+        Length::Until { of, value, limit } => {
+            bounded(emitter, call, range, *limit, |limit| {
+                let value = builder.int_cast(call.operand(*value), builder.context.i32(), true);
+                let searched = [call.operand(*of), value, limit];
+                builder.call_fn(emitter.entries.get("__dsm_load_until"), &searched)
+            });
+        }
+        Length::Compared { with, limit, fold } => {
+            bounded(emitter, call, range, *limit, |limit| {
+                let fold = builder.context.i32().constant((*fold).into());
+                let compared = [pointer, call.operand(*with), limit, fold];
+                builder.call_fn(emitter.entries.get("__dsm_load_compared"), &compared);
+                i64_type.constant(0)
+            });
+        }
+        Length::FormattedWithin { format, limit } => {
+            let limit = widened(emitter, call, *limit);
+            let length = unless_much(emitter, call, limit, || {
+                smaller(emitter, formatted(module, emitter, call, *format), limit)
+            });
+            emitter.range(call, pointer, length, range.kind, range.fills);
+        }
         Length::Vectors(count) => {
             builder.before(call).locate_as(call);
             let count = builder.int_cast(call.operand(*count), builder.context.i32(), true);
@@ -37,7 +73,7 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             };
             emitter.call(call, entry, &[pointer, count]);
         }
-        Length::Str | Length::StrLen(_) | Length::Formatted { .. } => {
+        Length::Str | Length::StrLen(_) | Length::Joined { .. } | Length::Formatted { .. } => {
             // These look at strings; a null pointer has none.
             builder.before(call).locate_as(call);
             let null = builder.context.ptr().zero();
@@ -81,16 +117,91 @@ fn text(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range, point
         }
         Length::Formatted { format } => {
             builder.before(back).locate_as(call);
-            let ptr = builder.context.ptr();
-            let ty = builder.context.i32().function(&[ptr, i64_type, ptr], true);
-            let measure = module.function("snprintf").unwrap_or_else(|| module.add_function("snprintf", ty));
-            let mut args = vec![ptr.zero(), i64_type.constant(0)];
-            args.extend((*format..call.arg_count()).map(|i| call.operand(i)));
-            let written = builder.int_cast(builder.call(measure, ty, &args), i64_type, true);
-            let length = builder.add(written, i64_type.constant(1));
+            let length = formatted(module, emitter, call, *format);
+            emitter.range(back, pointer, length, range.kind, range.fills);
+        }
+        Length::Joined { strings, most } => {
+            builder.before(back).locate_as(call);
+            let ty = i64_type.function(&[builder.context.ptr(), i64_type], false);
+            let strnlen = module.function("strnlen").unwrap_or_else(|| module.add_function("strnlen", ty));
+            let mut length = i64_type.constant(1);
+            for &(argument, limit) in *strings {
+                let limit = limit_value(emitter, call, limit);
+                length = builder.add(length, builder.call(strnlen, ty, &[call.operand(argument), limit]));
+            }
+            let length = smaller(emitter, length, limit_value(emitter, call, *most));
             emitter.range(back, pointer, length, range.kind, range.fills);
         }
         _ => emitter.call(back, "__dsm_load_str", &[pointer]),
+    }
+}
+
+/// Bytes of the text that a `sprintf` call is going to write, with its NUL. The builder stays where it is.
+fn formatted(module: Module, emitter: &Emitter<'_>, call: Value, format: u32) -> Value {
+    let builder = emitter.builder;
+    let (ptr, i64_type) = (builder.context.ptr(), builder.context.i64());
+    let ty = builder.context.i32().function(&[ptr, i64_type, ptr], true);
+    let measure = module.function("snprintf").unwrap_or_else(|| module.add_function("snprintf", ty));
+    let mut args = vec![ptr.zero(), i64_type.constant(0)];
+    args.extend((format..call.arg_count()).map(|i| call.operand(i)));
+    let written = builder.int_cast(builder.call(measure, ty, &args), i64_type, true);
+    builder.add(written, i64_type.constant(1))
+}
+
+/// Makes a range of as many bytes as a limit valid. If that is much, `find` makes valid what the call is going to read, and says how much more there is.
+fn bounded(
+    emitter: &Emitter<'_>,
+    call: Value,
+    range: &Range,
+    limit: Limit,
+    find: impl FnOnce(Value) -> Value,
+) {
+    let pointer = call.operand(range.argument);
+    let limit = limit_of(emitter, call, limit);
+    let length = unless_much(emitter, call, limit, || find(limit));
+    emitter.range(call, pointer, length, range.kind, range.fills);
+}
+
+/// The limit if it is small; otherwise what `find` computes in a block of its own in front of the call.
+fn unless_much(emitter: &Emitter<'_>, call: Value, limit: Value, find: impl FnOnce() -> Value) -> Value {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    builder.before(call).locate_as(call);
+    match limit.int() {
+        Some(bytes) if (0..=ROOM as i64).contains(&bytes) => limit,
+        Some(_) => find(),
+        None => {
+            let much = builder.icmp(IntPredicate::LLVMIntUGT, limit, i64_type.constant(ROOM));
+            let head = call.block();
+            let (side, tail) = emitter.branch_rare(call, much, "dsm.room");
+            builder.at_end(side).locate_as(call);
+            let found = find();
+            builder.br(tail);
+            builder.before(call).locate_as(call);
+            builder.phi(i64_type, &[(limit, head), (found, side)])
+        }
+    }
+}
+
+/// The smaller of two unsigned numbers. The builder stays where it is.
+fn smaller(emitter: &Emitter<'_>, x: Value, y: Value) -> Value {
+    let builder = emitter.builder;
+    builder.select(builder.icmp(IntPredicate::LLVMIntULT, x, y), x, y)
+}
+
+/// A limit as i64, of which a negative number is none. The builder is put before the call.
+fn limit_of(emitter: &Emitter<'_>, call: Value, limit: Limit) -> Value {
+    emitter.builder.before(call).locate_as(call);
+    limit_value(emitter, call, limit)
+}
+
+/// As [`limit_of`]; the builder stays where it is.
+fn limit_value(emitter: &Emitter<'_>, call: Value, limit: Limit) -> Value {
+    let i64_type = emitter.builder.context.i64();
+    match limit {
+        Limit::None => i64_type.constant(u64::MAX),
+        Limit::Bytes(bytes) => i64_type.constant(bytes),
+        Limit::Arg(argument) => emitter.builder.int_cast(call.operand(argument), i64_type, true),
     }
 }
 
@@ -101,15 +212,17 @@ pub fn format(module: Module, emitter: &Emitter<'_>, call: Value, format: &Forma
     let mut args = match format.purpose {
         Purpose::Print => vec![],
         Purpose::PrintTo(to) => vec![call.operand(to)],
+        Purpose::PrintWithin(to, limit) => vec![call.operand(to), widened(emitter, call, limit)],
         Purpose::Scan(source) => vec![source.map_or(ptr.zero(), |s| call.operand(s))],
     };
     let purpose = match format.purpose {
         Purpose::Print => "print",
         Purpose::PrintTo(_) => "print_to",
+        Purpose::PrintWithin(..) => "print_within",
         Purpose::Scan(_) => "scan",
     };
     args.push(call.operand(format.format));
-    let fixed = vec![ptr; args.len()];
+    let fixed: Vec<Type> = args.iter().map(|a| a.ty()).collect();
     let of_list = || (format!("__dsm_{purpose}_list"), void.function(&[&fixed[..], &[ptr]].concat(), false));
     let mut own_list = None;
     let (name, ty) = match format.arguments {

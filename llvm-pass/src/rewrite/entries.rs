@@ -64,7 +64,8 @@ fn decorate(function: Value, name: &str) {
     if !["__dsm_new", "__dsm_new_aligned"].contains(&name) {
         function.add_function_attribute("nounwind");
     }
-    let checks = ["_miss", "_range", "_window", "_walk", "_grid", "_ready", "_str"];
+    let checks =
+        ["_miss", "_range", "_window", "_walk", "_grid", "_ready", "_str", "_within", "_until", "_compared"];
     if checks.iter().any(|end| name.ends_with(end)) {
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");

@@ -76,6 +76,13 @@ macro_rules! for_each_entry {
             fn __dsm_atomic_store(addr: ptr, value: ptr, size: i32, order: i32) -> void;
             /// Atomic read-modify-write with operation `op` (`atomic::RmwOp`); the old value goes to `old`.
             fn __dsm_atomic_rmw(addr: ptr, value: ptr, old: ptr, size: i32, op: i32, order: i32) -> void;
+            /// As `__dsm_load_str`, of at most `limit` bytes.
+            fn __dsm_load_str_within(string: ptr, limit: i64) -> void;
+            /// Makes memory readable up to the first byte of a value, of at most `limit` bytes; how many that were, with that byte.
+            fn __dsm_load_until(addr: ptr, value: i32, limit: i64) -> i64;
+            /// Makes two strings readable as far as their comparison goes: to a NUL, a difference or `limit` bytes. `fold`: letters of either
+            /// case are equal.
+            fn __dsm_load_compared(string: ptr, other: ptr, limit: i64, fold: i32) -> void;
             /// Atomic compare and swap; the old value goes to `expected` in any case; 1 if it swapped.
             fn __dsm_atomic_cas(addr: ptr, expected: ptr, desired: ptr, size: i32, success: i32, failure: i32) -> i32;
             /// `atomic_thread_fence` in instrumented code.

@@ -130,6 +130,11 @@ pub fn owner(address: usize) -> Option<u32> {
     inside.then_some(rank as u32)
 }
 
+/// Bytes of the general part of this process's arena, used or not.
+pub fn room() -> usize {
+    parts()[0].bytes
+}
+
 /// Usable bytes of an object of this process's arena.
 pub fn own_size(address: usize) -> Option<usize> {
     let part = part_of(address)?;

@@ -1,13 +1,10 @@
-//! Library functions whose memory has to come from the shared heap: lines, mapped files, scattered buffers.
+//! Library functions whose memory has to come from the shared heap: lines; and scattered buffers.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 
-use parking_lot::Mutex;
-
 use super::stream;
-use crate::heap::{self, entries::__dsm_realloc};
+use crate::heap::entries::__dsm_realloc;
 use crate::{check, sync};
 
 /// Smallest line buffer, bytes, as in the GNU C library.
@@ -85,105 +82,4 @@ pub extern "C" fn __dsm_load_iovec(list: *mut u8, count: u32) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_store_iovec(list: *mut u8, count: u32) {
     iovecs(list, count, check::writable);
-}
-
-const PAGE: usize = 4096;
-
-/// Mappings that are objects of this process's arena: address and bytes.
-static MAPPED: Mutex<Option<HashMap<usize, usize>>> = Mutex::new(None);
-
-/// See [`dsm_abi::entries`]. Anonymous memory and private or read-only file contents become shared memory of the program; all other
-/// mappings stay with the process.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_mmap(
-    address: *mut u8,
-    bytes: u64,
-    protection: u32,
-    flags: u32,
-    descriptor: u32,
-    offset: u64,
-) -> *mut u8 {
-    let (protection, flags) = (protection as c_int, flags as c_int);
-    let anonymous = flags & libc::MAP_ANONYMOUS != 0;
-    let descriptor =
-        if anonymous { descriptor as c_int } else { super::descriptors::here(descriptor as c_int) };
-    let written_through = !anonymous && flags & libc::MAP_SHARED != 0 && protection & libc::PROT_WRITE != 0;
-    let ours = sync::size() > 1
-        && flags & libc::MAP_FIXED == 0
-        && protection & libc::PROT_EXEC == 0
-        && protection != libc::PROT_NONE
-        && bytes > 0
-        && !written_through;
-    if !ours {
-        if written_through && sync::size() > 1 {
-            eprintln!(
-                "dsm: warning: a file is mapped for writing: only process {} can use the mapping",
-                sync::rank()
-            );
-        }
-        // SAFETY: what the program asks for.
-        let result = unsafe {
-            libc::mmap(address.cast(), bytes as usize, protection, flags, descriptor, offset as i64)
-        };
-        return result.cast();
-    }
-    let Some(object) = map(bytes as usize, (!anonymous).then_some((descriptor, offset as i64))) else {
-        return libc::MAP_FAILED.cast();
-    };
-    object as *mut u8
-}
-
-/// A page-aligned object with the contents of a file, or zeros; `None` with `errno`.
-fn map(bytes: usize, file: Option<(c_int, i64)>) -> Option<usize> {
-    let bytes = bytes.next_multiple_of(PAGE);
-    let Some((object, zero)) = heap::allocate(bytes, PAGE) else {
-        // SAFETY: the thread's own errno.
-        unsafe { *libc::__errno_location() = libc::ENOMEM };
-        return None;
-    };
-    if !zero || file.is_some() {
-        check::writable(object, bytes);
-    }
-    if !zero {
-        // SAFETY: a new object of this size, writable.
-        unsafe { (object as *mut u8).write_bytes(0, bytes) };
-    }
-    if let Some((descriptor, offset)) = file {
-        let mut done = 0;
-        while done < bytes {
-            // SAFETY: inside the object.
-            let count = unsafe {
-                libc::pread(descriptor, (object + done) as *mut _, bytes - done, offset + done as i64)
-            };
-            match count {
-                0 => break,
-                1.. => done += count as usize,
-                // SAFETY: the thread's own errno.
-                _ if unsafe { *libc::__errno_location() } == libc::EINTR => {}
-                _ => {
-                    heap::free(object);
-                    return None;
-                }
-            }
-        }
-    }
-    MAPPED.lock().get_or_insert_default().insert(object, bytes);
-    Some(object)
-}
-
-/// See [`dsm_abi::entries`]. Parts of a mapping stay until the whole is unmapped, by the process that mapped it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_munmap(address: *mut u8, bytes: u64) -> u32 {
-    let at = address as usize;
-    if heap::owner(at).is_none() || sync::size() == 1 {
-        // SAFETY: what the program asks for.
-        return unsafe { libc::munmap(address.cast(), bytes as usize) as u32 };
-    }
-    let mut mapped = MAPPED.lock();
-    let known = mapped.get_or_insert_default();
-    if known.get(&at).is_some_and(|whole| *whole <= (bytes as usize).next_multiple_of(PAGE)) {
-        known.remove(&at);
-        heap::free(at);
-    }
-    0
 }

@@ -10,11 +10,13 @@
 //! out with it, so that output that is ordered by synchronisation appears in that order. Standard input is process 0's.
 
 mod allocating;
+mod arrivals;
 mod buffers;
 pub mod descriptors;
 mod entries;
 mod import;
 pub(crate) mod mailbox;
+mod mapping;
 mod memory_stream;
 mod registry;
 mod stream;
@@ -27,6 +29,7 @@ use crate::sync;
 
 pub use allocating::*;
 pub use entries::*;
+pub use mapping::*;
 pub use strings::*;
 
 /// A stream of the C library.

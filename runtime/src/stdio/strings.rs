@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_long};
 use std::sync::atomic::Ordering;
 
-use crate::{check, heap, process_state};
+use crate::{check, heap, process_state, strings};
 
 /// Makes a string readable: to its NUL, or `bound` bytes if that is not negative.
 #[unsafe(no_mangle)]
@@ -12,7 +12,7 @@ pub unsafe extern "C" fn dsm_rt_load_string(string: *const u8, bound: c_long) {
     unsafe {
         match usize::try_from(bound) {
             Err(_) => _ = check::readable_string(string as usize),
-            Ok(bound) => _ = check::readable_string_within(string as usize, bound),
+            Ok(bound) => _ = strings::readable_within(string as usize, bound),
         }
     }
 }
@@ -129,7 +129,8 @@ pub unsafe extern "C" fn __dsm_getcwd(buffer: *mut u8, size: u64) -> *mut u8 {
         if buffer.is_null() {
             return adopt(libc::getcwd(std::ptr::null_mut(), size as usize));
         }
-        check::writable(buffer as usize, size as usize);
+        // Longer than any path of the kernel's.
+        check::writable(buffer as usize, (size as usize).min(1 << 16));
         libc::getcwd(buffer.cast(), size as usize).cast()
     }
 }

@@ -3,7 +3,7 @@
 use crate::llvm::{TypeKind, Value};
 
 use super::{Reader, VA_LIST_BYTES};
-use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Purpose, Range, What};
+use crate::analysis::facts::{Arguments, FormatCall, Kind, Length, Limit, Purpose, Range, What};
 use crate::analysis::format::{FormatArg, print_arguments, scan_arguments};
 use crate::analysis::libc::{Format, Function};
 
@@ -12,18 +12,8 @@ impl Reader<'_> {
         let mut ranges = Vec::new();
         for (kind, argument, length) in function.effects() {
             // A declaration with another signature is not the function of the table.
-            let operands: Vec<u32> = match &length {
-                Length::Arg(a)
-                | Length::Formatted { format: a }
-                | Length::Scaled(a, _)
-                | Length::Vectors(a) => {
-                    vec![argument, *a]
-                }
-                Length::Product(x, y) => vec![argument, *x, *y],
-                Length::StrLen(list) => list.iter().copied().chain([argument]).collect(),
-                _ => vec![argument],
-            };
-            if operands.iter().any(|&i| i >= call.arg_count())
+            let operands = length.arguments();
+            if operands.iter().chain([&argument]).any(|&i| i >= call.arg_count())
                 || !call.operand(argument).ty().is_plain_pointer()
             {
                 return self.external(call, name);
@@ -47,9 +37,12 @@ impl Reader<'_> {
             self.fixed_format(call, first, &arguments, &mut ranges);
             return vec![What::Ranges(ranges)];
         }
-        let formatted = ranges.iter().find(|r| matches!(r.length, Length::Formatted { .. }));
-        let to = formatted.map(|r| r.argument);
-        ranges.retain(|r| !matches!(r.length, Length::Formatted { .. }));
+        let to = ranges.iter().find_map(|r| match r.length {
+            Length::Formatted { .. } => Some(Purpose::PrintTo(r.argument)),
+            Length::FormattedWithin { limit, .. } => Some(Purpose::PrintWithin(r.argument, limit)),
+            _ => None,
+        });
+        ranges.retain(|r| !r.length.is_formatted());
         let mut out = Vec::new();
         if let Some(format) = self.format_call(call, function.format, to) {
             if let Arguments::List(list) = format.arguments {
@@ -68,16 +61,19 @@ impl Reader<'_> {
             if index >= call.arg_count() || !call.operand(index).ty().is_plain_pointer() {
                 continue;
             }
-            let length = argument.length.clone().expect("other formats are read at run time");
+            let length = match argument.precision {
+                Some(at) => Length::StrWithin(Limit::Arg(first + at)),
+                None => argument.length.clone().expect("other formats are read at run time"),
+            };
             ranges.push(self.range(call, argument.kind, index, length));
         }
         // Outputs last: the strings that bound them must be readable first.
-        ranges.sort_by_key(|r| matches!(r.length, Length::Formatted { .. }));
+        ranges.sort_by_key(|r| r.length.is_formatted());
     }
 
     /// A format that has to be read at run time; `None` if no argument behind it can be shared memory.
-    fn format_call(&self, call: Value, format: Format, to: Option<u32>) -> Option<FormatCall> {
-        let print = to.map_or(Purpose::Print, Purpose::PrintTo);
+    fn format_call(&self, call: Value, format: Format, to: Option<Purpose>) -> Option<FormatCall> {
+        let print = to.unwrap_or(Purpose::Print);
         let (purpose, format, arguments) = match format {
             Format::None => return None,
             Format::Print(format, first) => (print, format, Arguments::From(first)),
@@ -95,7 +91,7 @@ impl Reader<'_> {
         let needed = match (arguments, purpose) {
             (Arguments::List(list), _) => list < call.arg_count(),
             (Arguments::Forwarded, _) => true,
-            (Arguments::From(first), Purpose::PrintTo(to)) => {
+            (Arguments::From(first), Purpose::PrintTo(to) | Purpose::PrintWithin(to, _)) => {
                 shared(to) || (first..call.arg_count()).any(shared)
             }
             (Arguments::From(first), _) => (first..call.arg_count()).any(shared),

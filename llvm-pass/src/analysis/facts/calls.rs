@@ -31,11 +31,92 @@ pub enum Length {
     },
     /// Value of an argument times a constant.
     Scaled(u32, u64),
+    /// The string at the address, to its NUL or as many bytes as the limit.
+    StrWithin(Limit),
+    /// To the first byte of a value in the memory at the argument `of`, or as many bytes as the limit.
+    Until {
+        /// Argument with the memory that is searched.
+        of: u32,
+        /// Argument with the value.
+        value: u32,
+        /// At most so many.
+        limit: Limit,
+    },
+    /// What a comparison with the string at another argument looks at: to a NUL, a difference, or as many bytes as the limit.
+    Compared {
+        /// The other string.
+        with: u32,
+        /// At most so many.
+        limit: Limit,
+        /// Upper and lower case are the same.
+        fold: bool,
+    },
+    /// One more than the summed lengths of strings, each with its own limit; altogether at most as much as the argument `most`.
+    Joined {
+        /// Arguments, and their limits.
+        strings: &'static [(u32, Limit)],
+        /// At most so many.
+        most: Limit,
+    },
+    /// One more than the characters that this `snprintf` call will write, and at most the limit.
+    FormattedWithin {
+        /// Argument with the format.
+        format: u32,
+        /// Argument with the room.
+        limit: u32,
+    },
+    /// Value of an argument, but the function never touches more than this.
+    Capped(u32, u64),
     /// As many `struct iovec` as the argument says, and the memory that they name.
     Vectors(u32),
 }
 
+/// Most bytes that a function looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// It stops only at what it looks for.
+    None,
+    /// A constant.
+    Bytes(u64),
+    /// The value of an argument; a negative number is none.
+    Arg(u32),
+}
+
+impl Limit {
+    /// The argument, if it is one.
+    pub fn argument(self) -> Option<u32> {
+        match self {
+            Limit::Arg(argument) => Some(argument),
+            Limit::None | Limit::Bytes(_) => None,
+        }
+    }
+}
+
 impl Length {
+    /// Arguments of the call that the length depends on.
+    pub fn arguments(&self) -> Vec<u32> {
+        use Length::*;
+        match self {
+            Arg(a) | Formatted { format: a } | Scaled(a, _) | Vectors(a) | Capped(a, _) => vec![*a],
+            Product(x, y) => vec![*x, *y],
+            FormattedWithin { format, limit } => vec![*format, *limit],
+            StrLen(list) => list.clone(),
+            StrWithin(limit) => limit.argument().into_iter().collect(),
+            Until { of, value, limit } => [*of, *value].into_iter().chain(limit.argument()).collect(),
+            Compared { with, limit, .. } => [*with].into_iter().chain(limit.argument()).collect(),
+            Joined { strings, most } => {
+                let limits = strings.iter().flat_map(|(string, limit)| [Some(*string), limit.argument()]);
+                limits.chain([most.argument()]).flatten().collect()
+            }
+            Bytes(_) | Str | Descriptor | Namelist | Constructor { .. } => vec![],
+        }
+    }
+
+    /// True if text that is going to be written decides, which is known when all strings are readable.
+    pub fn is_formatted(&self) -> bool {
+        matches!(self, Length::Formatted { .. } | Length::FormattedWithin { .. })
+    }
+
     /// True if the memory lies elsewhere than at the address.
     pub fn is_indirect(&self) -> bool {
         use Length::{Constructor, Descriptor, Namelist, Vectors};
@@ -50,6 +131,8 @@ pub enum Purpose {
     Print,
     /// Output to memory at this argument, as long as it gets.
     PrintTo(u32),
+    /// Output to memory at this argument, of at most as many bytes as the second says.
+    PrintWithin(u32, u32),
     /// Input, from the string at this argument or else from a stream.
     Scan(Option<u32>),
 }

@@ -12,7 +12,7 @@ mod loops;
 mod stack;
 
 pub use access::{Access, Array, Object, Span, Stay};
-pub use calls::{Arguments, FormatCall, Lanes, Length, Masked, Purpose, Range};
+pub use calls::{Arguments, FormatCall, Lanes, Length, Limit, Masked, Purpose, Range};
 pub use graph::{Argument, CallEdge, CallId, Checked, Extent, FunctionId, FunctionNode, Graph};
 pub use hull::{Condition, Fills, Hull, MAX_STRIDES, Stride, Walk};
 pub use loops::{Exit, Guard, LoopFacts};

@@ -4,16 +4,18 @@
 //! threads of the program reach its pointers; a result may alias an argument. Functions that call back into the
 //! program are marked, because the callback may synchronise.
 
+mod kept;
 mod lists;
 mod streams;
 mod table;
 
+pub use kept::{Kept, kept};
 pub use streams::{DESCRIPTORS, STREAMS};
 
 use lists::{FILLING, MATH, PLAIN};
 use table::{callback_table, table};
 
-use super::facts::{Kind, Length};
+use super::facts::{Kind, Length, Limit};
 use super::fortran;
 
 /// Length rule of a table entry.
@@ -43,9 +45,21 @@ pub enum Rule {
     M(u32, u64),
     /// As many `struct iovec` as the argument says, and what they name.
     V(u32),
+    /// To the terminating NUL, and at most the argument's value.
+    B(u32),
+    /// To the byte of the value at the second argument in the memory at the first, with a limit.
+    U(u32, u32, Limit),
+    /// What a comparison with the string at the first argument looks at, with the limit at the second; of either case?
+    Q(u32, u32, bool),
+    /// Strings with limits and one NUL, and a limit for the whole.
+    J(&'static [(u32, Limit)], Limit),
+    /// What `snprintf` writes with the room at the first argument and the format at the second.
+    G(u32, u32),
+    /// The argument's value, but never more than the constant.
+    C(u32, u64),
 }
 
-use Rule::{A, F, L, L2, M, N, P, S, V};
+use Rule::{A, B, C, F, G, J, L, L2, M, N, P, Q, S, U, V};
 
 /// Kind, argument with the address, length.
 pub type Effect = (Kind, u32, Rule);
@@ -155,6 +169,12 @@ impl Function {
                 Rule::Constructor(elements) => Length::Constructor { elements },
                 M(argument, scale) => Length::Scaled(argument, scale),
                 V(count) => Length::Vectors(count),
+                B(limit) => Length::StrWithin(Limit::Arg(limit)),
+                U(of, value, limit) => Length::Until { of, value, limit },
+                Q(with, limit, fold) => Length::Compared { with, limit: Limit::Arg(limit), fold },
+                J(strings, most) => Length::Joined { strings, most },
+                G(limit, format) => Length::FormattedWithin { format, limit },
+                C(argument, most) => Length::Capped(argument, most),
             };
             (kind, argument, length)
         })

@@ -1,7 +1,7 @@
 //! The table itself: a line for each function, or for several alike.
 
-use super::Rule::{A, F, L, L2, M, N, P, S, V};
-use super::{Effect, Format, R, W};
+use super::Rule::{A, B, C, F, G, J, L, L2, M, N, P, Q, S, U, V};
+use super::{Effect, Format, Limit, R, W};
 
 macro_rules! functions {
     ($name:expr; $($($f:literal)|+ => [$($effect:expr),*] $(, $format:expr)?;)*) => {
@@ -27,23 +27,27 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "bcopy" => [(R, 0, A(2)), (W, 1, A(2))];
         "bzero" | "explicit_bzero" | "memfrob" | "arc4random_buf" => [(W, 0, A(1))];
         "memcmp" | "bcmp" => [(R, 0, A(2)), (R, 1, A(2))];
-        "memchr" | "memrchr" => [(R, 0, A(2))];
-        "memccpy" => [(R, 1, A(3)), (W, 0, A(3))];
+        "memrchr" => [(R, 0, A(2))];
+        "memchr" => [(R, 0, U(0, 1, Limit::Arg(2)))];
+        "rawmemchr" => [(R, 0, U(0, 1, Limit::None))];
+        "memccpy" => [(R, 1, U(1, 2, Limit::Arg(3))), (W, 0, U(1, 2, Limit::Arg(3)))];
         "memmem" => [(R, 0, A(1)), (R, 2, A(3))];
         // strings
         "strlen" | "strchr" | "strrchr" | "strchrnul" | "index" | "rindex" => [(R, 0, S)];
-        "strnlen" => [(R, 0, A(1))];
+        "strnlen" => [(R, 0, B(1))];
         "strcmp" | "strcasecmp" | "strcoll" | "strstr" | "strcasestr" | "strspn" | "strcspn" | "strpbrk" => [(R, 0, S), (R, 1, S)];
-        "strncmp" | "strncasecmp" => [(R, 0, A(2)), (R, 1, A(2))];
+        "strncmp" => [(R, 0, Q(1, 2, false)), (R, 1, Q(0, 2, false))];
+        "strncasecmp" => [(R, 0, Q(1, 2, true)), (R, 1, Q(0, 2, true))];
         "strcpy" | "stpcpy" => [(R, 1, S), (W, 0, L(1))];
-        "strncpy" | "stpncpy" => [(R, 1, A(2)), (W, 0, A(2))];
-        "strlcpy" => [(R, 1, S), (W, 0, A(2))];
-        "strlcat" => [(R, 0, S), (R, 1, S), (W, 0, A(2))];
-        "strcat" | "strncat" => [(R, 0, S), (R, 1, S), (W, 0, L2(0, 1))];
+        "strncpy" | "stpncpy" => [(R, 1, B(2)), (W, 0, A(2))];
+        "strlcpy" => [(R, 1, S), (W, 0, J(&[(1, Limit::None)], Limit::Arg(2)))];
+        "strlcat" => [(R, 0, B(2)), (R, 1, S), (W, 0, J(&[(0, Limit::Arg(2)), (1, Limit::None)], Limit::Arg(2)))];
+        "strcat" => [(R, 0, S), (R, 1, S), (W, 0, L2(0, 1))];
+        "strncat" => [(R, 0, S), (R, 1, B(2)), (W, 0, J(&[(0, Limit::None), (1, Limit::Arg(2))], Limit::None))];
         "strxfrm" | "__strxfrm_l" => [(R, 1, S), (W, 0, A(2))];
         "strverscmp" => [(R, 0, S), (R, 1, S)];
         "swab" => [(R, 0, A(2)), (W, 1, A(2))];
-        "strerror_r" | "__xpg_strerror_r" => [(W, 1, A(2))];
+        "strerror_r" | "__xpg_strerror_r" => [(W, 1, C(2, TEXT_BYTES))];
         "basename" => [(R, 0, S)];
         "__xpg_basename" | "dirname" | "strfry" => [(R, 0, S), (W, 0, L(0))];
         "gettext" | "textdomain" => [(R, 0, S)];
@@ -51,10 +55,10 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "ngettext" => [(R, 0, S), (R, 1, S)];
         "setlocale" => [(R, 1, S)];
         // characters of several bytes
-        "mblen" => [(R, 0, A(1))];
-        "mbtowc" => [(R, 1, A(2)), (W, 0, N(4))];
-        "mbrtowc" => [(R, 1, A(2)), (W, 0, N(4)), (W, 3, N(8))];
-        "mbrlen" => [(R, 0, A(1)), (W, 2, N(8))];
+        "mblen" => [(R, 0, C(1, MB_BYTES))];
+        "mbtowc" => [(R, 1, C(2, MB_BYTES)), (W, 0, N(4))];
+        "mbrtowc" => [(R, 1, C(2, MB_BYTES)), (W, 0, N(4)), (W, 3, N(8))];
+        "mbrlen" => [(R, 0, C(1, MB_BYTES)), (W, 2, N(8))];
         "mbstowcs" => [(R, 1, S), (W, 0, M(2, 4))];
         "wctomb" => [(W, 0, N(MB_BYTES))];
         "wcrtomb" => [(W, 0, N(MB_BYTES)), (W, 2, N(8))];
@@ -62,7 +66,7 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "atoi" | "atol" | "atoll" | "atof" => [(R, 0, S)];
         "strtol" | "strtoul" | "strtoll" | "strtoull" | "strtod" | "strtof" | "strtold" | "strtoimax" | "strtoumax"
             | "strtoq" | "strtouq" | "strtof32" | "strtof64" | "strtof128" | "strtof32x" | "strtof64x" => [(R, 0, S), (W, 1, N(8))];
-        "strfromd" | "strfromf" | "strfroml" => [(R, 2, S), (W, 0, A(1))];
+        "strfromd" | "strfromf" | "strfroml" => [(R, 2, S), (W, 0, C(1, TEXT_BYTES))];
         "ecvt" | "fcvt" => [(W, 2, N(4)), (W, 3, N(4))];
         "modf" => [(W, 1, N(8))];
         "modff" => [(W, 1, N(4))];
@@ -87,10 +91,10 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "fprintf" | "dprintf" | "__printf_chk" => [(R, 1, S)], Format::Print(1, 2);
         "__fprintf_chk" => [(R, 2, S)], Format::Print(2, 3);
         "sprintf" => [(R, 1, S), (W, 0, F(1))], Format::Print(1, 2);
-        "snprintf" => [(R, 2, S), (W, 0, A(1))], Format::Print(2, 3);
+        "snprintf" => [(R, 2, S), (W, 0, G(1, 2))], Format::Print(2, 3);
         "__sprintf_chk" => [(R, 3, S), (W, 0, F(3))], Format::Print(3, 4);
         "__dprintf_chk" => [(R, 2, S)], Format::Print(2, 3);
-        "__snprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::Print(4, 5);
+        "__snprintf_chk" => [(R, 4, S), (W, 0, G(1, 4))], Format::Print(4, 5);
         "syslog" | "err" | "errx" => [(R, 1, S)], Format::Print(1, 2);
         "__syslog_chk" | "error" => [(R, 2, S)], Format::Print(2, 3);
         "warn" | "warnx" => [(R, 0, S)], Format::Print(0, 1);
@@ -99,8 +103,8 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "__vfprintf_chk" | "__vdprintf_chk" | "__vsyslog_chk" => [(R, 2, S)], Format::PrintList(2, 3);
         "vsprintf" => [(R, 1, S)], Format::PrintToList(1, 2, 0);
         "__vsprintf_chk" => [(R, 3, S)], Format::PrintToList(3, 4, 0);
-        "vsnprintf" => [(R, 2, S), (W, 0, A(1))], Format::PrintList(2, 3);
-        "__vsnprintf_chk" => [(R, 4, S), (W, 0, A(1))], Format::PrintList(4, 5);
+        "vsnprintf" => [(R, 2, S), (W, 0, G(1, 2))], Format::PrintList(2, 3);
+        "__vsnprintf_chk" => [(R, 4, S), (W, 0, G(1, 4))], Format::PrintList(4, 5);
         // formatted input
         "scanf" | "__isoc99_scanf" | "__isoc23_scanf" => [(R, 0, S)], Format::Scan(0, 1, None);
         "fscanf" | "__isoc99_fscanf" | "__isoc23_fscanf" => [(R, 1, S)], Format::Scan(1, 2, None);
@@ -114,15 +118,15 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "psignal" | "mkdirat" | "unlinkat" | "faccessat" | "fchmodat" | "fchownat" | "mkfifoat" | "mknodat" => [(R, 1, S)];
         "renameat" | "linkat" => [(R, 1, S), (R, 3, S)];
         "symlinkat" => [(R, 0, S), (R, 2, S)];
-        "readlinkat" => [(R, 1, S), (W, 2, A(3))];
+        "readlinkat" => [(R, 1, S), (W, 2, C(3, TEXT_BYTES))];
         "utime" => [(R, 0, S), (R, 1, N(16))];
         "utimes" | "lutimes" => [(R, 0, S), (R, 1, N(32))];
         "futimes" | "futimens" => [(R, 1, N(32))];
         "utimensat" => [(R, 1, S), (R, 2, N(32))];
         "statx" => [(R, 1, S), (W, 4, N(256))];
         "fstatvfs" | "fstatvfs64" | "fstatfs" | "fstatfs64" => [(W, 1, N(128))];
-        "ttyname_r" | "confstr" => [(W, 1, A(2))];
-        "getlogin_r" | "getdomainname" => [(W, 0, A(1))];
+        "ttyname_r" | "confstr" => [(W, 1, C(2, TEXT_BYTES))];
+        "getlogin_r" | "getdomainname" => [(W, 0, C(1, TEXT_BYTES))];
         "getgroups" => [(W, 1, M(0, 4))];
         "sysinfo" => [(W, 0, N(112))];
         "getrlimit" | "getrlimit64" => [(W, 1, N(16))];
@@ -152,7 +156,7 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sendto" => [(R, 1, A(2)), (R, 4, A(5))];
         "setsockopt" => [(R, 3, A(4))];
         "inet_pton" => [(R, 1, S), (W, 2, N(16))];
-        "inet_ntop" => [(R, 1, N(16)), (W, 2, A(3))];
+        "inet_ntop" => [(R, 1, N(16)), (W, 2, C(3, TEXT_BYTES))];
         "inet_addr" => [(R, 0, S)];
         "inet_aton" => [(R, 0, S), (W, 1, N(4))];
         "getaddrinfo" => [(R, 0, S), (R, 1, S), (R, 2, N(48)), (W, 3, N(8))];
@@ -191,13 +195,13 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "stat" | "stat64" | "lstat" | "lstat64" => [(R, 0, S), (W, 1, N(144))];
         "fstatat" | "fstatat64" => [(R, 1, S), (W, 2, N(144))];
         "mkstemp" | "mkstemp64" | "mkdtemp" => [(R, 0, S), (W, 0, L(0))];
-        "readlink" => [(R, 0, S), (W, 1, A(2))];
+        "readlink" => [(R, 0, S), (W, 1, C(2, TEXT_BYTES))];
         "wait" => [(W, 0, N(4))];
         "waitpid" => [(W, 1, N(4))];
         "wait3" => [(W, 0, N(4)), (W, 2, N(144))];
         "wait4" => [(W, 1, N(4)), (W, 3, N(144))];
         "uname" => [(W, 0, N(390))];
-        "gethostname" => [(W, 0, A(1))];
+        "gethostname" => [(W, 0, C(1, TEXT_BYTES))];
         "fgetc" | "getc" | "_IO_getc" | "feof" | "ferror" | "rewind" | "fileno" | "ftell" | "ftello" | "ftello64" | "clearerr" => [];
         "fseek" | "fseeko" | "fseeko64" | "fputc" | "putc" | "_IO_putc" | "ungetc" | "flockfile" | "funlockfile" | "setlinebuf" => [];
         "fgetc_unlocked" | "getc_unlocked" | "fputc_unlocked" | "putc_unlocked" | "feof_unlocked" | "ferror_unlocked" | "clearerr_unlocked"
@@ -219,14 +223,13 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "localtime_r" | "gmtime_r" => [(R, 0, N(8)), (W, 1, N(56))];
         "asctime" => [(R, 0, N(56))];
         "mktime" | "timegm" | "timelocal" => [(W, 0, N(56))];
-        "strftime" => [(W, 0, A(1)), (R, 2, S), (R, 3, N(56))];
+        "strftime" => [(W, 0, C(1, TEXT_BYTES)), (R, 2, S), (R, 3, N(56))];
     }
 }
 
 #[rustfmt::skip]
 pub fn callback_table(name: &str) -> Option<&'static [Effect]> {
     match name {
-        "qsort" | "qsort_r" => Some(&[(W, 0, P(1, 2))]),
         // The key is read by the callback alone.
         "bsearch" => Some(&[(R, 1, P(2, 3))]),
         // Control comes back from wherever `longjmp` is called, so whatever happened until then lies before the return.
@@ -236,6 +239,8 @@ pub fn callback_table(name: &str) -> Option<&'static [Effect]> {
     }
 }
 
+/// Longer than what functions write that name things of the system: paths, hosts, errors, times.
+const TEXT_BYTES: u64 = 1 << 16;
 /// Most bytes of a character in any locale (`MB_LEN_MAX`).
 const MB_BYTES: u64 = 16;
 /// Size of a `struct random_data`.

@@ -1,0 +1,115 @@
+//! Strings and searches: makes readable what a function of the library is going to read, and no more.
+//!
+//! Bounds of such functions may lie far behind the object (`strncmp(s, t, SIZE_MAX)`), so every line is looked at before the next one is
+//! made readable. In a single process nothing is to be done.
+
+use std::ffi::{c_int, c_void};
+
+use crate::{check, memory};
+
+/// Bytes from an address to the end of its line, or as many as `left`.
+fn rest_of_line(address: usize, left: usize) -> usize {
+    let line = 1usize << memory::get().geometry().line_shift();
+    (line - address % line).min(left)
+}
+
+/// Makes memory readable line by line until `find` finds something in the readable bytes that it is given; how many bytes that are with what
+/// it found, `bound` if nothing was.
+///
+/// # Safety
+/// `bound` bytes start at `address`, or as many as up to what `find` finds.
+unsafe fn readable_until(
+    address: usize,
+    bound: usize,
+    find: impl Fn(usize, usize) -> Option<usize>,
+) -> usize {
+    let mut done = 0;
+    while done < bound {
+        let len = rest_of_line(address + done, bound - done);
+        check::readable(address + done, len);
+        if let Some(at) = find(address + done, len) {
+            return done + at + 1;
+        }
+        done += len;
+    }
+    bound
+}
+
+/// Where a byte is among `len` bytes at `address`.
+///
+/// # Safety
+/// The bytes are readable up to the first of that value.
+unsafe fn find_byte(address: usize, value: c_int, len: usize) -> Option<usize> {
+    // SAFETY: as the caller says.
+    let found = unsafe { libc::memchr(address as *const c_void, value, len) };
+    (!found.is_null()).then(|| found as usize - address)
+}
+
+/// Makes a string of at most `bound` bytes readable; returns its length without the NUL.
+///
+/// # Safety
+/// A string or `bound` bytes start at `address`.
+pub unsafe fn readable_within(address: usize, bound: usize) -> usize {
+    // SAFETY: the bytes up to a NUL are the program's, and `readable_until` goes no further.
+    unsafe {
+        let length = readable_until(address, bound, |at, len| find_byte(at, 0, len));
+        if length > 0 && *((address + length - 1) as *const u8) == 0 { length - 1 } else { length }
+    }
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// A string or `limit` bytes start at `string`, unless it is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_load_str_within(string: *mut u8, limit: u64) {
+    if memory::shared().is_some() && memory::is_shared(string as usize) {
+        // SAFETY: the caller's promise.
+        unsafe { readable_within(string as usize, limit as usize) };
+    }
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `limit` bytes start at `memory`, or as many as up to the value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_load_until(memory: *mut u8, value: u32, limit: u64) -> u64 {
+    if memory::shared().is_none() || memory.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        readable_until(memory as usize, limit as usize, |at, len| find_byte(at, value.cast_signed(), len))
+            as u64
+    }
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// Strings start at both addresses, or `limit` bytes, or as many as up to a difference.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_load_compared(string: *mut u8, other: *mut u8, limit: u64, fold: u32) {
+    if memory::shared().is_none() {
+        return;
+    }
+    let (x, y, limit) = (string as usize, other as usize, limit as usize);
+    let mut done = 0;
+    while done < limit {
+        let len = rest_of_line(y + done, rest_of_line(x + done, limit - done));
+        check::readable(x + done, len);
+        check::readable(y + done, len);
+        for i in done..done + len {
+            // SAFETY: all bytes before were equal and not NUL, so the comparison looks at these.
+            let (a, b) = unsafe { (*((x + i) as *const u8), *((y + i) as *const u8)) };
+            // Which other characters are equal depends on the locale.
+            let equal =
+                if fold != 0 { a.eq_ignore_ascii_case(&b) || !a.is_ascii() && !b.is_ascii() } else { a == b };
+            if !equal || a == 0 || b == 0 {
+                return;
+            }
+        }
+        done += len;
+    }
+}
