@@ -15,9 +15,6 @@ LLVMBasicBlockRef dsm_shim_split_before(LLVMValueRef InstRef) {
   auto *I = cast<Instruction>(unwrap(InstRef));
   return wrap(SplitBlock(I->getParent(), I->getIterator()));
 }
-LLVMBasicBlockRef dsm_shim_split_edge(LLVMBasicBlockRef From, LLVMBasicBlockRef To) {
-  return wrap(SplitEdge(unwrap(From), unwrap(To)));
-}
 // Changes what a comparison asks for.
 void dsm_shim_set_predicate(LLVMValueRef CompareRef, LLVMIntPredicate Predicate) {
   auto *Compare = cast<ICmpInst>(unwrap(CompareRef));

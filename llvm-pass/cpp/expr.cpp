@@ -138,11 +138,6 @@ int dsm_shim_recurrence(void *A, const void *S, void *L, const void **Start, con
   *Step = Rec->getStepRecurrence(analyses(A).SE);
   return 1;
 }
-// 1 if the recurrence's last value Start + Step * Count is that of the exact integers.
-int dsm_shim_no_wrap(const void *S) {
-  auto *Rec = dyn_cast<SCEVAddRecExpr>(expr(S));
-  return Rec && Rec->hasNoSelfWrap();
-}
 // Marks the expression of a value as free of signed overflow: 1 if it is an affine recurrence that was not.
 int dsm_shim_set_no_signed_wrap(void *A, LLVMValueRef V) {
   auto &SE = analyses(A).SE;

@@ -8,9 +8,7 @@ use std::os::fd::RawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dsm_abi::job::{
-    ABORT_WORD, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION, MAX_PROCESSES, READY_WORD,
-};
+use dsm_abi::job::{FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION, MAX_PROCESSES, READY_WORD};
 use thiserror::Error;
 
 /// Why a job description was refused.
@@ -144,12 +142,6 @@ impl JobPage {
         self.word(READY_WORD)
     }
 
-    /// Whether the program or the launcher has ended the job.
-    pub fn ended(&self) -> bool {
-        self.word(FINISHED_WORD).load(Ordering::SeqCst) != 0
-            || self.word(ABORT_WORD).load(Ordering::SeqCst) != 0
-    }
-
     /// Marks the orderly end of the program (process 0) and wakes whoever sleeps on the mark.
     pub fn finish(&self) {
         let word = self.word(FINISHED_WORD);
@@ -185,9 +177,10 @@ mod tests {
     fn private_page_finishes() {
         JobPage::init(&Job::single()).unwrap();
         let page = JobPage::get();
-        assert!(!page.ended());
+        let finished = || page.word(FINISHED_WORD).load(Ordering::SeqCst) != 0;
+        assert!(!finished());
         page.finish();
-        assert!(page.ended());
+        assert!(finished());
         page.word(FINISHED_WORD).store(0, Ordering::SeqCst);
     }
 }

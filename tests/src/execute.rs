@@ -132,11 +132,6 @@ pub fn start(command: &mut Command) -> Child {
     command.spawn().unwrap_or_else(|e| panic!("cannot start {:?}: {e}", command.get_program()))
 }
 
-/// Starts `command` with output captured by the caller through pipes.
-pub fn start_piped(command: &mut Command) -> Child {
-    start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
-}
-
 /// Waits at most `limit`, then kills the child's process group.
 pub fn wait(child: Child, limit: Duration) -> Option<ExitStatus> {
     wait_or(child, limit, |_| ())

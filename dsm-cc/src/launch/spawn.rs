@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use dsm_abi::job::{ABORT_WORD, BOUNDED_STACK, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
@@ -176,10 +176,8 @@ impl Job {
         self.page.read_exact_at(&mut word, 4 * FINISHED_WORD as u64).is_ok() && word != [0; 4]
     }
 
-    /// Tells the processes that the job is over, and kills them.
+    /// Kills the processes.
     pub fn abort(&self) {
-        // Best effort: the signal below does not depend on it.
-        let _ = self.page.write_all_at(&1u32.to_le_bytes(), 4 * ABORT_WORD as u64);
         self.signal(Signal::SIGKILL);
     }
 

@@ -8,7 +8,6 @@ use super::{Block, IntPredicate, Manager, Module, Raw, Value};
 
 unsafe extern "C" {
     fn dsm_shim_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
-    fn dsm_shim_split_edge(from: LLVMBasicBlockRef, to: LLVMBasicBlockRef) -> LLVMBasicBlockRef;
     fn dsm_shim_set_predicate(compare: LLVMValueRef, predicate: IntPredicate);
     fn dsm_shim_assume(manager: Raw, compare: LLVMValueRef, holds: c_int, before: LLVMValueRef);
     fn dsm_shim_global_attribute(g: LLVMValueRef, key: *const u8, klen: usize, value: *const u8, vlen: usize);
@@ -43,13 +42,7 @@ impl Value {
     }
 }
 
-impl Block {
-    /// A new block on the edge to a successor.
-    pub fn split_edge(self, to: Block) -> Block {
-        // SAFETY: callers pass an edge of the function.
-        Block(unsafe { dsm_shim_split_edge(self.0, to.0) })
-    }
-}
+impl Block {}
 
 impl Manager {
     /// States in front of an instruction that a comparison holds, or that it does not.

@@ -15,7 +15,6 @@ unsafe extern "C" {
     fn dsm_shim_at_iteration(a: Raw, s: RawExpr, count: RawExpr) -> RawExpr;
     fn dsm_shim_set_no_signed_wrap(a: Raw, value: LLVMValueRef) -> c_int;
     fn dsm_shim_recurrence(a: Raw, s: RawExpr, l: Raw, start: *mut RawExpr, step: *mut RawExpr) -> c_int;
-    fn dsm_shim_no_wrap(s: RawExpr) -> c_int;
     fn dsm_shim_invariant(a: Raw, s: RawExpr, l: Raw) -> c_int;
     fn dsm_shim_constant(s: RawExpr, out: *mut i64) -> c_int;
     fn dsm_shim_scev_constant(a: Raw, context: LLVMContextRef, value: i64) -> RawExpr;
@@ -99,12 +98,6 @@ impl Analyses {
     pub fn set_no_signed_wrap(&self, value: Value) -> bool {
         // SAFETY: live handles.
         unsafe { dsm_shim_set_no_signed_wrap(self.0, value.0) != 0 }
-    }
-
-    /// True if the recurrence never passes its own start again by wrapping.
-    pub fn no_wrap(&self, expr: Expr) -> bool {
-        // SAFETY: live handles.
-        unsafe { dsm_shim_no_wrap(expr.0) != 0 }
     }
 
     /// True if the expression does not change in the loop.

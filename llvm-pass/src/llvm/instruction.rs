@@ -76,12 +76,6 @@ impl Value {
         unsafe { dsm_shim_static_alloca(self.0) != 0 }
     }
 
-    /// True of an `inalloca` alloca.
-    pub fn is_inalloca(self) -> bool {
-        // SAFETY: callers pass allocas.
-        unsafe { dsm_shim_alloca_special(self.0) == 1 }
-    }
-
     /// True of a `swifterror` alloca.
     pub fn is_swift_error(self) -> bool {
         // SAFETY: callers pass allocas.

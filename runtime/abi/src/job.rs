@@ -17,11 +17,9 @@ pub const JOB_PAGE_BYTES: usize = 64 * 1024;
 
 /// Index of a `u32` in the job page: 1 once the program has ended in an orderly way. Set by process 0; a futex.
 pub const FINISHED_WORD: usize = 0;
-/// Index of a `u32`: 1 once the launcher has decided to end the job.
-pub const ABORT_WORD: usize = 1;
 /// Index of a `u32`: number of processes that sized their segments; a futex.
-pub const READY_WORD: usize = 2;
+pub const READY_WORD: usize = 1;
 /// Index of a `u32`: digest of the addresses that the first process has its globals at.
-pub const ADDRESSES_WORD: usize = 3;
+pub const ADDRESSES_WORD: usize = 2;
 /// First `u32` that launcher and runtime have not given a meaning.
 pub const FIRST_FREE_WORD: usize = 16;

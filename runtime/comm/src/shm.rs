@@ -1,6 +1,6 @@
 //! The shared-memory transport: every process's segment is mapped here, side by side.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::segment::{MemoryFile, SegmentError};
 
@@ -100,21 +100,5 @@ impl Views {
         assert!(offset.is_multiple_of(8));
         // SAFETY: mapped for the life of the process, aligned, and only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.address(rank, offset).cast()) }
-    }
-
-    /// A 32-bit word of a process's segment: for futexes.
-    #[inline]
-    pub fn half(&self, rank: u32, offset: usize) -> &'static AtomicU32 {
-        assert!(offset.is_multiple_of(4));
-        // SAFETY: as for `word`.
-        unsafe { AtomicU32::from_ptr(self.address(rank, offset).cast()) }
-    }
-
-    /// Compare-and-swap; returns the old value.
-    #[inline]
-    pub fn cas(&self, rank: u32, offset: usize, expected: u64, new: u64) -> u64 {
-        match self.word(rank, offset).compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(old) | Err(old) => old,
-        }
     }
 }

@@ -16,8 +16,6 @@ pub mod code {
     pub const GUIDED_CHUNKED: i32 = 36;
     /// As the `run-sched-var` says.
     pub const RUNTIME: i32 = 37;
-    /// As the runtime likes.
-    pub const AUTO: i32 = 38;
     /// Linearly shrinking chunks.
     pub const TRAPEZOIDAL: i32 = 39;
     /// `schedule(simd: static, chunk)`: chunks of fixed size, round robin, with a SIMD width of one.

@@ -45,11 +45,6 @@ impl Value {
         self.add_attribute(core::LLVMGetEnumAttributeKindForName, name, u32::MAX, 0)
     }
 
-    /// Adds an enum attribute to a function's parameter (0-based).
-    pub fn add_param_attribute(self, index: u32, name: &str, value: u64) {
-        self.add_attribute(core::LLVMGetEnumAttributeKindForName, name, index + 1, value)
-    }
-
     fn add_attribute(
         self,
         kind_of: unsafe extern "C" fn(*const c_char, usize) -> c_uint,
