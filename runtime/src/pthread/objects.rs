@@ -101,7 +101,7 @@ objects! {
         monitor::set(object, [value, 0, 0]);
         0
     };
-    __dsm_sem_destroy = "sem_destroy" () |object| monitor::end(object);
+    __dsm_sem_destroy = "sem_destroy" () monitor::end;
     __dsm_sem_wait = "sem_wait" () |object| take_until(object, None);
     __dsm_sem_timedwait = "sem_timedwait" (time: *const libc::timespec) |object| take_until(object, deadline(REALTIME, time));
     __dsm_sem_clockwait = "sem_clockwait" (clock: c_int, time: *const libc::timespec)
@@ -129,14 +129,14 @@ objects! {
         monitor::set(object, [count, 0, 0]);
         0
     };
-    __dsm_barrier_destroy = "pthread_barrier_destroy" () |object| monitor::end(object);
+    __dsm_barrier_destroy = "pthread_barrier_destroy" () monitor::end;
     __dsm_barrier_wait = "pthread_barrier_wait" () |object| barrier(object);
     __dsm_rwlock_init = "pthread_rwlock_init" (attributes: *const c_void) |object| {
         let _ = attributes;
         monitor::set(object, [0; 3]);
         0
     };
-    __dsm_rwlock_destroy = "pthread_rwlock_destroy" () |object| monitor::end(object);
+    __dsm_rwlock_destroy = "pthread_rwlock_destroy" () monitor::end;
     __dsm_rwlock_rdlock = "pthread_rwlock_rdlock" () |object| lock(object, None, read);
     __dsm_rwlock_wrlock = "pthread_rwlock_wrlock" () |object| lock(object, None, write);
     __dsm_rwlock_tryrdlock = "pthread_rwlock_tryrdlock" () |object| try_lock(object, read);
@@ -161,7 +161,7 @@ objects! {
         sync::begin_lock(object as u64);
         0
     };
-    __dsm_spin_destroy = "pthread_spin_destroy" () |object| monitor::end(object);
+    __dsm_spin_destroy = "pthread_spin_destroy" () monitor::end;
     __dsm_spin_lock = "pthread_spin_lock" () |object: *mut c_void| {
         sync::lock(object as u64);
         0
@@ -180,7 +180,7 @@ objects! {
         }
         libc::pthread_mutex_init(object.cast(), attributes)
     };
-    __dsm_mutex_destroy = "pthread_mutex_destroy" () |object| monitor::end(object);
+    __dsm_mutex_destroy = "pthread_mutex_destroy" () monitor::end;
     __dsm_mutex_timedlock = "pthread_mutex_timedlock" (time: *const libc::timespec)
         |object| mutex_until(object, deadline(REALTIME, time));
     __dsm_mutex_clocklock = "pthread_mutex_clocklock" (clock: c_int, time: *const libc::timespec)
