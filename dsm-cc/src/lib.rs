@@ -1,8 +1,9 @@
-//! The compiler driver (`dsm-cc`) and the launcher (`dsm-run`).
+//! The compiler driver (`dsm-cc`), the launcher (`dsm-run`) and the comparison with the plain compiler (`dsm-compare`).
 //!
-//! [`driver`] turns a compiler's argument vector into clang's and becomes clang. [`launch`] starts the processes
+//! [`driver`] turns a compiler's argument vector into clang's and becomes clang. [`compare`] builds and runs programs both ways. [`launch`] starts the processes
 //! of a job and ends them together. [`elf`] reads the note that both of them judge objects and programs by.
 
+pub mod compare;
 pub mod driver;
 pub mod elf;
 pub mod launch;

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{check, config, image, memory, start};
+use crate::{check, config, image, memory, omp, start};
 
 thread_local! {
     /// Return address of the call that the thread is in, or was in last.
@@ -68,10 +68,12 @@ extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
     unsafe { libc::fork() }
 }
 
-/// See [`dsm_abi::entries`]. All target regions run on the host, which `OMP_TARGET_OFFLOAD=mandatory` forbids.
+/// See [`dsm_abi::entries`]. All target regions run on the host, which `OMP_TARGET_OFFLOAD=mandatory` forbids unless the program has made the
+/// host its default device.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_target(line: u32) {
-    if config::get().target_offload == "MANDATORY" {
+    let host_wanted = || omp::api::is_host(omp::frame::current().icv.get().device);
+    if config::get().is_offload_mandatory() && !host_wanted() {
         start::die(&format!(
             "OMP_TARGET_OFFLOAD is mandatory, and there is no device for the target region in line {line}; leave the variable out to have \
              such regions run on the host"

@@ -39,6 +39,9 @@ int main(void) {
     omp_set_affinity_format("thread %n of %N");
     length = omp_capture_affinity(small, sizeof small, NULL);
     printf("%zu %s\n", length, small);
+#pragma omp parallel num_threads(4)
+    omp_capture_affinity(text[omp_get_thread_num()], sizeof text[0], NULL);
+    for (int i = 0; i < 4; i++) printf("%s\n", text[i]);
     omp_display_affinity(NULL);
     return 0;
 }

@@ -12,7 +12,7 @@ use dsm_tests::toolchain;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs C source text with these variables set; `None` if there is no toolchain.
-fn run(
+pub(crate) fn run(
     name: &str,
     source: &str,
     processes: u32,

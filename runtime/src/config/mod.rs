@@ -5,6 +5,7 @@
 //! a malformed value give one warning in process 0 and leave the default.
 
 pub mod affinity;
+pub mod allocator;
 mod help;
 pub mod parse;
 pub mod show;
@@ -139,8 +140,8 @@ pub struct Config {
     pub affinity_format: String,
     /// `OMP_DEFAULT_DEVICE`.
     pub default_device: i32,
-    /// `OMP_ALLOCATOR`, as given.
-    pub allocator: String,
+    /// `OMP_ALLOCATOR`.
+    pub allocator: allocator::Allocator,
     /// `OMP_TARGET_OFFLOAD`, in capitals.
     pub target_offload: &'static str,
     /// `OMP_TOOL`.
@@ -184,7 +185,7 @@ impl Default for Config {
             display_affinity: false,
             affinity_format: affinity::DEFAULT_FORMAT.into(),
             default_device: 0,
-            allocator: "omp_default_mem_alloc".into(),
+            allocator: allocator::Allocator::default(),
             target_offload: "DEFAULT",
             tool: "enabled",
             tool_libraries: String::new(),
@@ -211,6 +212,17 @@ impl Config {
     pub fn max_active_levels(&self) -> u32 {
         let listed = self.num_threads.len() > 1 || self.proc_bind.len() > 1;
         self.max_active_levels_given.unwrap_or(if listed { i32::MAX as u32 } else { 1 })
+    }
+
+    /// Whether target regions may not run on the host instead of a device.
+    pub fn is_offload_mandatory(&self) -> bool {
+        self.target_offload == "MANDATORY"
+    }
+
+    /// The initial `default-device-var`: with mandatory offloading and no device, none that is valid.
+    pub fn initial_device(&self) -> i32 {
+        const INVALID_DEVICE: i32 = -2;
+        if self.is_offload_mandatory() { INVALID_DEVICE } else { self.default_device }
     }
 
     /// How threads at a nesting level are bound.
@@ -303,6 +315,7 @@ mod tests {
             ("OMP_DEFAULT_DEVICE", "gpu"),
             ("OMP_TARGET_OFFLOAD", "never"),
             ("OMP_TOOL", "on"),
+            ("OMP_ALLOCATOR", "fast"),
             ("DSM_RACE", "find"),
         ] {
             let (config, complaints) = read(&[(name, value)]);

@@ -1,7 +1,7 @@
 //! The table of variables: a line each.
 
 use super::parse::*;
-use super::{Config, affinity, show};
+use super::{Config, affinity, allocator, show};
 
 /// One environment variable.
 pub struct Variable {
@@ -57,7 +57,7 @@ variables! {
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());
     "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
     "DSM_DISABLE", "0|1", "0", "dsm-cc acts as the plain compiler; has no effect at run time.", |_, _| Ok(());
-    "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level.",
+    "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level. Not given, nested regions have the threads per process.",
         |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas"), show::num_threads;
     "OMP_SCHEDULE", "[monotonic:|nonmonotonic:]static|dynamic|guided|auto[,CHUNK]", "static",
         "What schedule(runtime) means.",
@@ -71,7 +71,7 @@ variables! {
         |c, s| set(&mut c.wait_policy, wait_policy(s), "active or passive"), show::wait_policy;
     "OMP_DISPLAY_ENV", "true|false|verbose", "false", "Print the settings at start; verbose: those of the runtime, too.",
         |c, s| set(&mut c.display_env, display_env(s), "true, false or verbose"), show::display_env;
-    "OMP_THREAD_LIMIT", "N", "2147483647", "Most threads of a team.",
+    "OMP_THREAD_LIMIT", "N", "2147483647", "Most threads of a contention group: of all regions that an initial thread has running at a time.",
         |c, s| set(&mut c.thread_limit, positive(s), "a positive number"), |c| show::quoted(c.thread_limit);
     "OMP_MAX_ACTIVE_LEVELS", "N", "1; more if OMP_NUM_THREADS or OMP_PROC_BIND is a list",
         "Nested parallel regions deeper than this run in one thread.",
@@ -103,8 +103,10 @@ variables! {
     "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "default", "There is no device but the host: mandatory ends the program at its first target region.",
         |c, s| set(&mut c.target_offload, word(s, &["DISABLED", "DEFAULT", "MANDATORY"]), "disabled, default or mandatory"),
         |c| format!("={}", c.target_offload);
-    "OMP_ALLOCATOR", "NAME", "omp_default_mem_alloc", "Accepted; all allocators are the shared heap.",
-        |c, s| set(&mut c.allocator, Some(s.to_owned()), ""), |c| show::quoted(&c.allocator);
+    "OMP_ALLOCATOR", "ALLOCATOR or MEMSPACE[:TRAIT=VALUE,...]", "omp_default_mem_alloc",
+        "The allocator of routines, directives and clauses that name none. All memory is the shared heap; alignment, pool_size and fallback have an effect.",
+        |c, s| set(&mut c.allocator, allocator::parse(s), "a predefined allocator, or a predefined memory space with traits"),
+        |c| show::quoted(&c.allocator.text);
     "OMP_TOOL", "enabled|disabled", "enabled", "Accepted; there is no tools interface.",
         |c, s| set(&mut c.tool, word(s, &["enabled", "disabled"]), "enabled or disabled"), |c| show::quoted(c.tool);
     "OMP_TOOL_LIBRARIES", "PATHS", "", "Accepted; there is no tools interface.",

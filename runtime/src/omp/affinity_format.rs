@@ -2,16 +2,37 @@
 
 use std::ffi::{CStr, CString, c_char};
 
-use parking_lot::RwLock;
+use super::ring::control;
+use super::{frame, get};
+use crate::{check, config, heap, sync};
 
-use super::frame;
-use crate::{check, config};
-
-/// The affinity-format-var of this process; `None` before it is set.
-static FORMAT: RwLock<Option<Vec<u8>>> = RwLock::new(None);
-
+/// The affinity-format-var, of which all processes have one: a text in shared memory that is never changed, only replaced.
 fn current() -> Vec<u8> {
-    FORMAT.read().clone().unwrap_or_else(|| config::get().affinity_format.clone().into_bytes())
+    let address = sync::control_load(control::AFFINITY_FORMAT) as usize;
+    if address == 0 {
+        return config::get().affinity_format.clone().into_bytes();
+    }
+    // SAFETY: what `set` made; who reads it synchronises with who set it.
+    unsafe {
+        let len = get(address as *const usize);
+        let text = address + size_of::<usize>();
+        check::readable(text, len);
+        std::slice::from_raw_parts(text as *const u8, len).to_vec()
+    }
+}
+
+/// Replaces the affinity-format-var; `None` stands for that of the environment. The old text stays: another thread may be reading it.
+fn set(text: Option<Vec<u8>>) {
+    let Some(text) = text else { return sync::control_store(control::AFFINITY_FORMAT, 0) };
+    let bytes = size_of::<usize>() + text.len();
+    let Some((address, _)) = heap::allocate(bytes, align_of::<usize>()) else { return };
+    check::writable(address, bytes);
+    // SAFETY: a new writable object of this many bytes.
+    unsafe {
+        (address as *mut usize).write(text.len());
+        ((address + size_of::<usize>()) as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
+    }
+    sync::control_store(control::AFFINITY_FORMAT, address as u64);
 }
 
 /// What a field of a format stands for, by its letter or its name.
@@ -192,11 +213,11 @@ unsafe fn give(text: &[u8], buffer: *mut c_char, size: usize, fortran: bool) -> 
     text.len()
 }
 
-/// Sets the affinity-format-var of this process.
+/// Sets the affinity-format-var.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompc_set_affinity_format(format: *const c_char) {
     // SAFETY: the program's string.
-    *FORMAT.write() = unsafe { c_string(format) };
+    set(unsafe { c_string(format) });
 }
 
 /// Copies the affinity-format-var; returns its length.
@@ -228,7 +249,7 @@ pub unsafe extern "C" fn ompc_capture_affinity(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_set_affinity_format_(format: *const c_char, len: usize) {
     // SAFETY: a Fortran string.
-    *FORMAT.write() = Some(unsafe { fortran_string(format, len) });
+    set(Some(unsafe { fortran_string(format, len) }));
 }
 
 /// As [`ompc_get_affinity_format`] for Fortran.

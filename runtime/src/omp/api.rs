@@ -123,7 +123,7 @@ with_int! {
     kmp_set_disp_num_buffers kmp_set_disp_num_buffers_(n) = ();
     omp_get_place_num_procs omp_get_place_num_procs_(place) -> i32 = affinity::processors_of(place);
     omp_display_env omp_display_env_(verbose) = super::display_environment(verbose != 0);
-    omp_pause_resource_all omp_pause_resource_all_(kind) -> i32 = 1;
+    omp_pause_resource_all omp_pause_resource_all_(kind) -> i32 = pause(kind);
     omp_get_ancestor_thread_num omp_get_ancestor_thread_num_(level) -> i32 = {
         let frame = frame::current();
         match u32::try_from(level) {
@@ -178,10 +178,37 @@ pub unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
     unsafe { omp_get_schedule(kind, chunk) };
 }
 
-/// Pausing a device is not possible.
+/// Gives memory that this process does not need back to the system, outside of regions. Threads and processes without work sleep anyway,
+/// and what a program can see, such as its threadprivate variables, is kept. 0 if done.
+fn pause(kind: i32) -> i32 {
+    if !(PAUSE_SOFT..=PAUSE_STOP_TOOL).contains(&kind) || frame::current().level > 0 {
+        return 1;
+    }
+    // SAFETY: only touches the C library's heap.
+    unsafe { libc::malloc_trim(0) };
+    0
+}
+
+/// Kinds of `omp_pause_resource_t`: soft, hard, and a hard one that ends the tool, too.
+const PAUSE_SOFT: i32 = 1;
+const PAUSE_STOP_TOOL: i32 = 3;
+
+/// Pauses a device; there is only the host.
 #[unsafe(no_mangle)]
-pub extern "C" fn omp_pause_resource(_kind: i32, _device: i32) -> i32 {
-    1
+pub extern "C" fn omp_pause_resource(kind: i32, device: i32) -> i32 {
+    if is_host(device) { pause(kind) } else { 1 }
+}
+
+/// The same for Fortran.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn omp_pause_resource_(kind: *const i32, device: *const i32) -> i32 {
+    // SAFETY: Fortran arguments are addresses of integers.
+    unsafe { omp_pause_resource(get(kind), get(device)) }
+}
+
+/// Whether a device number stands for the host: `omp_initial_device` or `omp_get_initial_device()`.
+pub fn is_host(device: i32) -> bool {
+    (-1..=0).contains(&device)
 }
 
 /// No tool is attached.

@@ -13,7 +13,7 @@ use super::ring::{Ring, control};
 use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
-use super::{Loc, affinity, icv_words};
+use super::{Loc, affinity, contention, icv_words};
 use crate::{config, memory, process_state, race, sync};
 
 thread_local! {
@@ -42,15 +42,9 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     let frame = frame::current();
     let icv = frame.icv.get();
     let places = affinity::next_region(frame);
-    let clause = frame.requested_threads.replace(0);
-    let mut size = match clause {
-        0 => super::default_team(frame),
-        n => n,
-    };
-    size = size.min(icv.thread_limit).max(1);
-    if frame.active_level >= icv.max_active_levels {
-        size = 1;
-    }
+    let spread = INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
+    let helpers = contention::reserve(&icv, wanted_size(frame, &icv, spread) - 1);
+    let size = helpers + 1;
     if size == 1 {
         push_serial(frame);
         // SAFETY: compiler and caller agree on the arguments of the outlined function.
@@ -70,12 +64,6 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
         places,
         floats,
     };
-    let spread = INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
-    let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
-    if size > most {
-        eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
-        size = most;
-    }
     sync::user_threads_leave();
     if spread {
         crate::fortran::statement::before_fork();
@@ -85,6 +73,21 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     }
     floats.adopt();
     sync::user_threads_enter();
+    contention::release(&icv, helpers);
+}
+
+/// Threads that the next region is to have, at least one; the contention group may not have as many.
+fn wanted_size(frame: &Frame, icv: &Icv, spread: bool) -> u32 {
+    let clause = frame.requested_threads.replace(0);
+    if frame.active_level >= icv.max_active_levels {
+        return 1;
+    }
+    let size = if clause == 0 { super::default_team(frame) } else { clause }.min(icv.thread_limit);
+    let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
+    if size > most {
+        eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
+    }
+    size.clamp(1, most)
 }
 
 fn child_icv(mut icv: Icv, level: u32) -> Icv {
@@ -217,12 +220,13 @@ fn fork_teams(task: Microtask, args: &[usize]) {
     let limit = [limit, TEAMS_THREAD_LIMIT.get()].into_iter().find(|&n| n > 0);
     for number in 0..teams {
         let team = Team::serial();
-        let mut icv = frame.icv.get();
-        icv.thread_limit = limit.unwrap_or(icv.thread_limit);
+        let outer = frame.icv.get();
+        let icv = contention::begin(outer, limit.unwrap_or(outer.thread_limit));
         let inner = Frame::new(&team, 0, frame.level, frame.active_level, frame, icv);
         inner.league.set(League { team: number, teams });
         // SAFETY: compiler and caller agree on the arguments of the outlined function.
         frame::with(&inner, || unsafe { team::call(task, 0, args) });
+        contention::end(&icv, &outer);
     }
 }
 
@@ -307,12 +311,12 @@ pub extern "C" fn __kmpc_push_num_teams_51(loc: Loc, gtid: i32, _lower: i32, upp
     __kmpc_push_num_teams(loc, gtid, upper, threads);
 }
 
-/// `thread_limit` of a target region on the host.
+/// `thread_limit` of a target region on the host: its task is a contention group, which ends with it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
     let frame = frame::current();
     if limit > 0 {
-        frame.icv.set(Icv { thread_limit: limit as u32, ..frame.icv.get() });
+        frame.icv.set(contention::begin(frame.icv.get(), limit as u32));
     }
 }
 

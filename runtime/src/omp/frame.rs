@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use super::allocators;
 use super::dispatch::Dispatch;
 use super::doacross::Doacross;
 use super::floats::FloatControl;
@@ -27,8 +28,12 @@ pub struct Icv {
     pub schedule: Schedule,
     /// `thread-limit-var`.
     pub thread_limit: u32,
+    /// Number of the contention group.
+    pub group: u32,
     /// `default-device-var`.
     pub device: i32,
+    /// `def-allocator-var`.
+    pub allocator: usize,
 }
 
 impl Icv {
@@ -41,7 +46,9 @@ impl Icv {
             max_active_levels: config.max_active_levels(),
             schedule: config.schedule,
             thread_limit: config.thread_limit,
-            device: config.default_device,
+            group: 0,
+            device: config.initial_device(),
+            allocator: allocators::initial(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::frame::Icv;
 use crate::config::{Schedule, ScheduleKind};
 
 /// Number of words.
-pub const COUNT: usize = 6;
+pub const COUNT: usize = 7;
 
 /// To words.
 pub fn encode(icv: Icv) -> [u64; COUNT] {
@@ -15,8 +15,9 @@ pub fn encode(icv: Icv) -> [u64; COUNT] {
         u64::from(icv.schedule.kind as u32)
             | icv.schedule.monotonic.map_or(0, |on| 1 + u64::from(on)) << 8
             | u64::from(icv.schedule.chunk) << 32,
-        u64::from(icv.thread_limit),
+        u64::from(icv.thread_limit) | u64::from(icv.group) << 32,
         u64::from(icv.device as u32),
+        icv.allocator as u64,
     ]
 }
 
@@ -32,7 +33,9 @@ pub fn decode(words: &[u64]) -> Icv {
             monotonic: (words[3] >> 8 & 3).checked_sub(1).map(|on| on != 0),
         },
         thread_limit: words[4] as u32,
+        group: (words[4] >> 32) as u32,
         device: words[5] as i32,
+        allocator: words[6] as usize,
     }
 }
 

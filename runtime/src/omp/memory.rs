@@ -1,7 +1,6 @@
-//! Memory routines of OpenMP: all allocators are the shared heap.
+//! Memory routines of OpenMP: those with [`allocators`], and LLVM's own on the plain shared heap.
 
-use std::ffi::c_void;
-
+use super::allocators::{self, allocate, reallocate};
 use crate::heap::entries::{__dsm_free, dsm_rt_aligned_alloc, dsm_rt_calloc, dsm_rt_malloc, dsm_rt_realloc};
 
 macro_rules! allocators {
@@ -17,39 +16,33 @@ macro_rules! allocators {
 }
 
 allocators! {
-    omp_alloc(size: u64, _a: usize) = dsm_rt_malloc(size, 0);
-    omp_calloc(count: u64, size: u64, _a: usize) = dsm_rt_calloc(count, size, 0);
-    omp_aligned_alloc(align: u64, size: u64, _a: usize) = dsm_rt_aligned_alloc(align, size, 0);
-    omp_aligned_calloc(align: u64, count: u64, size: u64, _a: usize) = aligned_calloc(align, count, size);
-    omp_realloc(old: *mut u8, size: u64, _a: usize, _b: usize) = dsm_rt_realloc(old, size, 0);
+    omp_alloc(size: u64, a: usize) = allocate(a, 1, size as usize, false);
+    omp_calloc(count: u64, size: u64, a: usize) = allocate(a, 1, product(count, size), true);
+    omp_aligned_alloc(align: u64, size: u64, a: usize) = allocate(a, align as usize, size as usize, false);
+    omp_aligned_calloc(align: u64, count: u64, size: u64, a: usize) = allocate(a, align as usize, product(count, size), true);
+    omp_realloc(old: *mut u8, size: u64, a: usize, _b: usize) = reallocate(old, size as usize, a);
     kmp_malloc(size: u64) = dsm_rt_malloc(size, 0);
     kmp_aligned_malloc(size: u64, align: u64) = dsm_rt_aligned_alloc(align, size, 0);
     kmp_calloc(count: u64, size: u64) = dsm_rt_calloc(count, size, 0);
     kmp_realloc(old: *mut u8, size: u64) = dsm_rt_realloc(old, size, 0);
-    __kmpc_alloc(_gtid: i32, size: u64, _a: usize) = dsm_rt_malloc(size, 0);
-    __kmpc_aligned_alloc(_gtid: i32, align: u64, size: u64, _a: usize) = dsm_rt_aligned_alloc(align, size, 0);
-    __kmpc_calloc(_gtid: i32, count: u64, size: u64, _a: usize) = dsm_rt_calloc(count, size, 0);
-    __kmpc_realloc(_gtid: i32, old: *mut u8, size: u64, _a: usize, _b: usize) = dsm_rt_realloc(old, size, 0);
+    __kmpc_alloc(_gtid: i32, size: u64, a: usize) = allocate(a, 1, size as usize, false);
+    __kmpc_aligned_alloc(_gtid: i32, align: u64, size: u64, a: usize) = allocate(a, align as usize, size as usize, false);
+    __kmpc_calloc(_gtid: i32, count: u64, size: u64, a: usize) = allocate(a, 1, product(count, size), true);
+    __kmpc_realloc(_gtid: i32, old: *mut u8, size: u64, a: usize, _b: usize) = reallocate(old, size as usize, a);
 }
 
-fn aligned_calloc(align: u64, count: u64, size: u64) -> *mut u8 {
-    let Some(bytes) = count.checked_mul(size) else { return std::ptr::null_mut() };
-    let object = dsm_rt_aligned_alloc(align, bytes, 0);
-    if !object.is_null() {
-        crate::check::writable(object as usize, bytes as usize);
-        // SAFETY: a new writable object of `bytes` bytes.
-        unsafe { object.write_bytes(0, bytes as usize) };
-    }
-    object
+/// Bytes of an array; 0, which no routine allocates, if there are no such numbers.
+fn product(count: u64, size: u64) -> usize {
+    count.checked_mul(size).filter(|bytes| *bytes <= isize::MAX as u64).unwrap_or(0) as usize
 }
 
-/// Frees what the routines above returned.
+/// Frees what the routines with allocators returned.
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_free(object: *mut u8, _allocator: usize) {
-    __dsm_free(object);
+    allocators::free(object);
 }
 
-/// See [`omp_free`].
+/// Frees what LLVM's own routines returned.
 #[unsafe(no_mangle)]
 pub extern "C" fn kmp_free(object: *mut u8) {
     __dsm_free(object);
@@ -58,40 +51,5 @@ pub extern "C" fn kmp_free(object: *mut u8) {
 /// See [`omp_free`].
 #[unsafe(no_mangle)]
 pub extern "C" fn __kmpc_free(_gtid: i32, object: *mut u8, _allocator: usize) {
-    __dsm_free(object);
-}
-
-/// All allocators are alike: the default one.
-#[unsafe(no_mangle)]
-pub extern "C" fn omp_init_allocator(_space: usize, _count: i32, _traits: *const c_void) -> usize {
-    1
-}
-
-/// See [`omp_init_allocator`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_init_allocator(
-    _gtid: i32,
-    _space: usize,
-    _count: i32,
-    _traits: *const c_void,
-) -> usize {
-    1
-}
-
-/// See [`omp_init_allocator`].
-#[unsafe(no_mangle)]
-pub extern "C" fn omp_destroy_allocator(_allocator: usize) {}
-
-/// See [`omp_init_allocator`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_destroy_allocator(_gtid: i32, _allocator: usize) {}
-
-/// See [`omp_init_allocator`].
-#[unsafe(no_mangle)]
-pub extern "C" fn omp_set_default_allocator(_allocator: usize) {}
-
-/// See [`omp_init_allocator`].
-#[unsafe(no_mangle)]
-pub extern "C" fn omp_get_default_allocator() -> usize {
-    1
+    allocators::free(object);
 }

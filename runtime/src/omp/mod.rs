@@ -5,8 +5,10 @@
 
 pub mod affinity;
 pub mod affinity_format;
+pub mod allocators;
 pub mod api;
 pub mod constructs;
+pub mod contention;
 pub mod dispatch;
 pub mod doacross;
 pub mod event;

@@ -57,8 +57,14 @@ pub mod control {
     pub const EXITS: usize = UNITS + UNIT_WORDS;
     /// Most of them that wait for process 0.
     pub const EXITS_ROOM: usize = 4096;
+    /// First of the words of contention groups.
+    pub const GROUPS: usize = EXITS + 1 + 2 * EXITS_ROOM;
+    /// Number of these.
+    pub const GROUP_WORDS: usize = 256;
+    /// Address of the affinity format in shared memory, or 0.
+    pub const AFFINITY_FORMAT: usize = GROUPS + GROUP_WORDS;
     /// First of the doacross flags, 32 to a word: waiting notices changes of the lower halves.
-    pub const DOACROSS: usize = EXITS + 1 + 2 * EXITS_ROOM;
+    pub const DOACROSS: usize = AFFINITY_FORMAT + 1;
     /// Number of doacross flags.
     pub const DOACROSS_FLAGS: u64 = (crate::sync::CONTROL_WORDS - DOACROSS) as u64 * 32;
 }

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use super::Loc;
+use super::contention;
 use super::frame::{self, Frame};
 use super::get;
 use crate::image;
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
     // SAFETY: the descriptor of the matching begin.
     let node = unsafe { node::of(task) };
     if let Some(icv) = node.interrupted.lock().take() {
-        frame.icv.set(icv);
+        contention::end(&frame.icv.replace(icv), &icv);
     }
     frame.task.replace(node.parent.clone());
     pool::end_part(frame, &node);

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::node::{self, Node, Task, flags};
 use super::share;
+use crate::omp::contention;
 use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
 use crate::{config, sync};
@@ -177,7 +178,7 @@ pub fn execute(frame: &Frame, node: &Arc<Node>) {
             routine(frame.tid as i32, node.task);
         }
     }
-    frame.icv.set(icv);
+    contention::end(&frame.icv.replace(icv), &node.icv.lock());
     frame.task.replace(outer);
     end_part(frame, node);
 }
