@@ -1,5 +1,6 @@
 // Where the pass runs in the compiler's pipeline, and LLVM's own passes that run before it. Nothing is decided here.
 #include "llvm-c/Core.h"
+#include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -103,6 +104,9 @@ void addPasses(ModulePassManager &MPM, bool Optimise) {
     addInvariantMotion(MPM);
   MPM.addPass(createModuleToFunctionPassAdaptor(LoopSimplifyPass()));
   MPM.addPass(DsmPass());
+  // What was known of the functions' use of globals is kept until somebody says otherwise, and is no longer true: calls of the runtime change
+  // variables whose address the program does not take.
+  MPM.addPass(RecomputeGlobalsAAPass());
 }
 
 } // namespace

@@ -20,6 +20,9 @@ use plan::{Counters, Decision, Note};
 use rewrite::check::Emitter;
 use rewrite::entries::Entries;
 
+/// What the driver compiles again for, with fewer optimisations.
+const INVALID: &str = dsm_abi::options::INVALID_CODE;
+
 /// Runs the pass; true if the module changed.
 fn run(module: Module, manager: Manager) -> bool {
     let options = match Options::from_env() {
@@ -48,6 +51,8 @@ fn run(module: Module, manager: Manager) -> bool {
     }
     let mut printed = String::new();
     let facts = module_facts(module, manager, &options, &mut totals, &mut printed);
+    let synchronising = module.functions().into_iter().filter(|f| facts.syncs.function(*f));
+    synchronising.for_each(rewrite::clone::forget_effects);
     let builder = Builder::new(module);
     let entries = Entries::new(module);
     let emitter = Emitter {
@@ -68,6 +73,9 @@ fn run(module: Module, manager: Manager) -> bool {
         remarks(&found, &plan);
         if !plan.is_empty() || options.count {
             rewrite::function(module, manager, &emitter, analyses, &found, &plan);
+            if !function.is_valid() {
+                function.diagnose(None, Severity::Error, INVALID);
+            }
         }
     }
     rewrite::module::streams(module, &builder, &entries);

@@ -123,6 +123,7 @@ programs! {
     many_regions
     master_masked
     matrix
+    matrix_extension
     mem_functions
     memory_streams
     ordered
@@ -161,6 +162,7 @@ programs! {
     sort_search
     sort_synchronises
     static_results
+    spin_functions
     stencil
     strided
     stream_buffers
@@ -171,6 +173,7 @@ programs! {
     task_depend
     task_kernels
     task_loops
+    target_gathers
     tasks
     threadprivate
     threadprivate_copies

@@ -9,7 +9,7 @@
 //!
 //! What is a flag:
 //! 1. A load on whose value the exit of a *wait loop* depends. A wait loop holds a flush or the load is volatile, and it has no inner
-//!    loops, no stores but to locals, and no calls that could do work.
+//!    loops, no stores but to locals, and no calls that could do work. What is compared with a number that the loop counts is a bound.
 //! 2. In any other loop with a flush, a load that an exit compares with a constant for equality (`while (!done) { flush; work(); }`).
 //! 3. Every access of the same type to the *place* of such a load: the same global variable module-wide, the same pointer in the
 //!    function, or what a pointer in such a place points to, at the same distance if both are constant.
@@ -265,12 +265,79 @@ fn exit_loads(function: Value, l: Loop, compared: bool) -> HashSet<Value> {
                     work.extend(value.operands());
                 }
             }
+            // A bound of a loop that counts: `i < n` gets there without anybody's help.
+            Opcode::LLVMICmp if value.operands().any(|o| counts(l, o)) => {}
             Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMAlloca => {}
             Opcode::LLVMPHI => work.extend(value.incoming().into_iter().map(|(v, _)| v)),
             _ => work.extend(value.operands()),
         }
     }
     loads
+}
+
+/// True of what the loop computes from its own value in the iteration before: a counter, or what is computed from one.
+fn counts(l: Loop, value: Value) -> bool {
+    let mut seen = HashSet::new();
+    let mut work = vec![value];
+    while let Some(at) = work.pop() {
+        if !at.is_instruction() || !l.contains(at.block()) || !seen.insert(at) {
+            continue;
+        }
+        if depends_on_itself(l, at) {
+            return true;
+        }
+        work.extend(sources(l, at));
+    }
+    false
+}
+
+fn depends_on_itself(l: Loop, value: Value) -> bool {
+    let computes = |v: Value| !matches!(v.opcode(), Opcode::LLVMPHI | Opcode::LLVMLoad);
+    let mut seen = HashSet::new();
+    let mut work: Vec<(Value, bool)> = sources(l, value).into_iter().map(|v| (v, computes(value))).collect();
+    while let Some((at, changed)) = work.pop() {
+        let same = if is_local_load(at) && is_local_load(value) {
+            strip(at.operand(0)) == strip(value.operand(0))
+        } else {
+            at == value
+        };
+        if same && changed {
+            return true;
+        }
+        if !at.is_instruction() || !l.contains(at.block()) || !seen.insert((at, changed)) {
+            continue;
+        }
+        let changed = changed || computes(at);
+        work.extend(sources(l, at).into_iter().map(|v| (v, changed)));
+    }
+    false
+}
+
+fn is_local_load(value: Value) -> bool {
+    if !value.is_instruction() || value.opcode() != Opcode::LLVMLoad {
+        return false;
+    }
+    let root = strip(value.operand(0));
+    root.is_instruction() && root.opcode() == Opcode::LLVMAlloca
+}
+
+/// What a value is computed from in the loop, memory but locals left out.
+fn sources(l: Loop, value: Value) -> Vec<Value> {
+    match value.opcode() {
+        Opcode::LLVMLoad if is_local_load(value) => {
+            let root = strip(value.operand(0));
+            let stores = root.users().into_iter().filter(|u| {
+                u.is_instruction()
+                    && u.opcode() == Opcode::LLVMStore
+                    && u.operand(1) == root
+                    && l.contains(u.block())
+            });
+            stores.map(|s| s.operand(0)).collect()
+        }
+        Opcode::LLVMPHI => value.incoming().into_iter().map(|(v, _)| v).collect(),
+        Opcode::LLVMLoad | Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMAlloca => vec![],
+        _ => value.operands().filter(|o| o.is_instruction()).collect(),
+    }
 }
 
 /// Integer stores that come right before a flush.

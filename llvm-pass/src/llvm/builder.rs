@@ -193,6 +193,28 @@ impl Builder {
         Value(unsafe { core::LLVMBuildFreeze(self.raw, value.0, NONE) })
     }
 
+    /// Empty assembly that may access any memory.
+    pub fn compiler_barrier(&self) {
+        let ty = self.context.void().function(&[], false);
+        let clobbers = "~{memory}";
+        // SAFETY: live handles; {pointer, length} strings that LLVM copies; a call without arguments.
+        unsafe {
+            let assembly = core::LLVMGetInlineAsm(
+                ty.0,
+                c"".as_ptr(),
+                0,
+                clobbers.as_ptr().cast(),
+                clobbers.len(),
+                1,
+                0,
+                inkwell::llvm_sys::LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                0,
+            );
+            let call = core::LLVMBuildCall2(self.raw, ty.0, assembly, std::ptr::null_mut(), 0, NONE);
+            Value(call).add_call_attribute("nounwind");
+        }
+    }
+
     /// `store`
     pub fn store(&self, value: Value, pointer: Value, align: u32) -> Value {
         // SAFETY: live handles.

@@ -59,7 +59,9 @@ extern "C" fn dsm_pass_loop_accesses(accesses: u64, after: c_int) {
 /// Called at the start of the pipeline; returns 1 if the module changed.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_pass_early(module: LLVMModuleRef) -> c_int {
-    crate::rewrite::target::regions(Module(module)).into()
+    let module = Module(module);
+    let regions = crate::rewrite::target::regions(module);
+    (crate::rewrite::barriers::add(module) || regions).into()
 }
 
 /// Called by the shim's pass object; returns 1 if the module changed.

@@ -26,9 +26,10 @@ pub fn copies(manager: Manager, calls: &Calls, clones: &[Clone]) -> Vec<Value> {
     changed
 }
 
-/// A function that reads what its callers made valid must stay behind their checks, so nothing may be known of what it leaves alone.
+/// A function that reads what its callers made valid must stay behind their checks, and one that synchronises changes any memory: the contents of
+/// whatever other processes have written. So nothing may be known of what they leave alone, whatever LLVM has found out from their bodies.
 pub fn forget_effects(function: Value) {
-    for name in ["memory", "speculatable"] {
+    for name in ["memory", "speculatable", "nosync"] {
         function.remove_function_attribute(name);
         for call in function.users().into_iter().filter(|u| u.is_call() && u.callee() == function) {
             call.remove_call_attribute(name);

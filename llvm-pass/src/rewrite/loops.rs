@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
-use crate::llvm::{Analyses, Expander, IntPredicate, Ordering, Value};
+use crate::llvm::{Analyses, Expander, IntPredicate, Loop, Ordering, Value};
 use crate::plan::{Apart, Flag, FunctionPlan, Guarded, LoopCheck, WORD_LINES};
 
 use super::check::Emitter;
@@ -81,6 +81,18 @@ impl Group {
     }
 }
 
+impl Range {
+    /// Replaces the values. What a loop computes is another value behind it once the loop has a copy: LLVM then changes instructions that use
+    /// it, but not what is only held here.
+    fn keep(&mut self, kept: impl Fn(Value) -> Value) {
+        let strides = self.strides.iter_mut().flat_map(|(step, count)| [step, count]);
+        let walk = self.walk.iter_mut().flat_map(|w| [&mut w.step, &mut w.count, &mut w.length]);
+        for value in [&mut self.start, &mut self.length].into_iter().chain(strides).chain(walk) {
+            *value = kept(*value);
+        }
+    }
+}
+
 /// Computes the bounds in the preheaders, before any block is split.
 pub fn expand(
     emitter: &Emitter<'_>,
@@ -91,12 +103,19 @@ pub fn expand(
     if plan.loop_checks.is_empty() {
         return vec![];
     }
+    let builder = emitter.builder;
     let expander = analyses.expander();
+    let copied: Vec<Loop> = plan.versions.iter().map(|v| facts.loops[v.over]).collect();
     let flags: Vec<Value> = plan.flags.iter().map(|f| flag(emitter, &expander, facts, f)).collect();
     let mut groups: BTreeMap<(usize, Together), Group> = BTreeMap::new();
     for check in &plan.loop_checks {
         let before = facts.blocks[check.preheader].terminator();
-        let range = range(emitter, &expander, facts, check, &flags, before);
+        let mut range = range(emitter, &expander, facts, check, &flags, before);
+        builder.before(before).locate_as(before);
+        range.keep(|value| {
+            let changes = |l: &Loop| value.is_instruction() && l.contains(value.block());
+            if copied.iter().any(changes) { builder.freeze(value) } else { value }
+        });
         let together = match check.guarded {
             Guarded::Always => Together::Always,
             Guarded::If(at) => Together::If(at),

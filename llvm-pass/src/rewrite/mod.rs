@@ -2,6 +2,7 @@
 
 pub mod addresses;
 pub mod atomic;
+pub mod barriers;
 pub mod calls;
 pub mod check;
 pub mod clone;

@@ -3,6 +3,10 @@
 /// Name of the environment variable: `key=value;key=value`.
 pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
 
+/// What the pass says, as an error, of a function that its own changes made invalid.
+pub const INVALID_CODE: &str =
+    "the checks do not fit into the code of this function, which is an error in dsm-cc";
+
 /// Optimisations of the pass that `disable=` turns off, and `-fdsm-disable=` of the driver.
 pub const SWITCHES: &[&str] = &[
     "private",

@@ -183,6 +183,20 @@ pub enum Lanes {
     Scattered,
     /// As many elements from the address on as mask bits are set.
     Packed,
+    /// Lane `i` at the address plus element `i` of the operand `index`, signed, times the operand `scale`.
+    Indexed {
+        /// Operand with a vector of integers.
+        index: u32,
+        /// Operand with a number of bytes.
+        scale: u32,
+    },
+    /// Lane `i` at the address plus `i` times the operand `stride` times `unit` bytes.
+    Strided {
+        /// Operand with an integer.
+        stride: u32,
+        /// Bytes that it counts.
+        unit: u64,
+    },
 }
 
 /// A masked access.
@@ -198,8 +212,10 @@ pub struct Masked {
     pub element: u64,
     /// Operand with the address or the vector of addresses.
     pub address: u32,
-    /// Operand with the mask.
-    pub mask: u32,
+    /// Operand with the mask: a vector of bits, or of numbers whose signs are the bits. All lanes without one.
+    pub mask: Option<u32>,
+    /// Operand with the number of lanes that count.
+    pub limit: Option<u32>,
     /// Set if it needs no check.
     pub private: Option<Private>,
 }

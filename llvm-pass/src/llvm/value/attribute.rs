@@ -128,6 +128,16 @@ impl Value {
         unsafe { core::LLVMRemoveEnumAttributeAtIndex(self.0, u32::MAX, attribute_kind(name)) }
     }
 
+    /// Adds an enum attribute to a call as a whole.
+    pub fn add_call_attribute(self, name: &str) {
+        // SAFETY: callers pass calls; the context is the call's own.
+        unsafe {
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let attribute = core::LLVMCreateEnumAttribute(context, attribute_kind(name), 0);
+            core::LLVMAddCallSiteAttribute(self.0, u32::MAX, attribute);
+        }
+    }
+
     /// Removes an enum attribute of a call as a whole.
     pub fn remove_call_attribute(self, name: &str) {
         // SAFETY: callers pass calls; removing an absent attribute does nothing.

@@ -174,6 +174,13 @@ impl Value {
         unsafe { core::LLVMInstructionEraseFromParent(self.0) }
     }
 
+    /// True of a function whose code keeps LLVM's rules.
+    pub fn is_valid(self) -> bool {
+        use inkwell::llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction};
+        // SAFETY: callers pass functions with a body.
+        unsafe { LLVMVerifyFunction(self.0, LLVMVerifierFailureAction::LLVMReturnStatusAction) == 0 }
+    }
+
     /// Value of an integer constant of at most 64 bits, sign extended.
     pub fn int(self) -> Option<i64> {
         if !self.is_constant_int() || self.ty().int_width() > 64 {
