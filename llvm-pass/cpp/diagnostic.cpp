@@ -26,6 +26,18 @@ void dsm_shim_diagnose(LLVMValueRef FunctionRef, LLVMValueRef InstRef, int Sever
   std::string Where = F.getParent()->getSourceFileName() + ": in `" + demangle(F.getName()) + "': ";
   F.getContext().diagnose(DiagnosticInfoGeneric(Where + Message, Kind));
 }
+// Where an instruction is: file, line and function.
+size_t dsm_shim_place(LLVMValueRef InstRef, char *Out, size_t Size) {
+  auto *I = cast<Instruction>(unwrap(InstRef));
+  std::string Text = demangle(I->getFunction()->getName());
+  if (const DebugLoc &Place = I->getDebugLoc(); Place && Place.getLine())
+    Text = cast<DIScope>(Place.getScope())->getFilename().str() + ":" + std::to_string(Place.getLine()) + " (" + Text + ")";
+  else
+    Text += " (no debug information: compile with -g for the line)";
+  size_t N = std::min(Size, Text.size());
+  memcpy(Out, Text.data(), N);
+  return N;
+}
 void dsm_shim_module_diagnose(LLVMModuleRef M, int Severity, const char *Text, size_t Len) {
   std::string Message(Text, Len);
   auto Kind = Severity == 0 ? DS_Error : Severity == 1 ? DS_Warning : DS_Remark;

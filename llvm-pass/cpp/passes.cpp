@@ -21,6 +21,8 @@ using namespace llvm;
 extern "C" int dsm_pass_run(LLVMModuleRef module, void *analyses);
 // Implemented in Rust: the same for what has to be seen before functions are inlined.
 extern "C" int dsm_pass_early(LLVMModuleRef module);
+// Implemented in Rust: asserts that accesses are allowed, where that was asked for; 1 if the module changed.
+extern "C" int dsm_pass_verify(LLVMModuleRef module);
 // Implemented in Rust: 1 if loop-invariant code is to be moved first.
 extern "C" int dsm_pass_moves_invariants();
 // Implemented in Rust: 1 if loads and stores in loops are to be counted before and after that.
@@ -43,6 +45,14 @@ struct DsmPass : PassInfoMixin<DsmPass> {
 struct DsmEarlyPass : PassInfoMixin<DsmEarlyPass> {
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     return dsm_pass_early(wrap(&M)) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+  static bool isRequired() { return true; }
+};
+
+// Behind LLVM's own optimisations, so that it sees the accesses that are made.
+struct DsmVerifyPass : PassInfoMixin<DsmVerifyPass> {
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    return dsm_pass_verify(wrap(&M)) ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }
 };
@@ -118,10 +128,17 @@ extern "C" void dsm_shim_register(void *PassBuilderPtr) {
       [](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase) {
         addPasses(MPM, Level != OptimizationLevel::O0);
       });
+  PB.registerOptimizerLastEPCallback([](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase) {
+    MPM.addPass(DsmVerifyPass());
+  });
   PB.registerPipelineParsingCallback(
       [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name == "dsm-early") {
           MPM.addPass(DsmEarlyPass());
+          return true;
+        }
+        if (Name == "dsm-verify") {
+          MPM.addPass(DsmVerifyPass());
           return true;
         }
         if (Name != "dsm")

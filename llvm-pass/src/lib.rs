@@ -5,6 +5,7 @@
 //! [`analysis`] makes facts, [`plan`] decides, [`rewrite`] edits. [`llvm`] holds all unsafe code.
 
 pub mod analysis;
+pub mod fault;
 pub mod llvm;
 pub mod options;
 pub mod plan;
@@ -32,6 +33,7 @@ fn run(module: Module, manager: Manager) -> bool {
             return false;
         }
     };
+    fault::seed(options.fault);
     // A second run would check the checks.
     if module.global(dsm_abi::layout::LINE_SHIFT_SYMBOL).is_some() {
         return false;
@@ -60,18 +62,24 @@ fn run(module: Module, manager: Manager) -> bool {
         entries: &entries,
         line_shift: options.line_shift,
         count: options.count,
+        verify: options.verify,
     };
     for function in module.functions().into_iter().filter(|f| analysis::is_instrumented(*f)) {
         let analyses = manager.analyses(function);
-        let found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
-        let plan = plan::plan(&found.facts, &options);
+        let mut found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
+        fault::facts(&mut found.facts);
+        let mut plan = plan::plan(&found.facts, &options);
+        fault::plan(&mut plan);
         plan.count(&found.facts, &mut totals);
         if options.plan.is_some() {
             printed.push_str(&plan.to_string());
         }
         report(&found, &plan, &options);
         remarks(&found, &plan);
-        if !plan.is_empty() || options.count {
+        if options.verify {
+            rewrite::verify::state(&found, &plan);
+        }
+        if !plan.is_empty() || options.count || options.verify {
             rewrite::function(module, manager, &emitter, analyses, &found, &plan);
             if !function.is_valid() {
                 function.diagnose(None, Severity::Error, INVALID);
@@ -90,6 +98,15 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::note(module, &options);
     output(module, &options, &printed, &totals);
     true
+}
+
+/// Asserts that accesses are allowed, where the module is compiled for that; true if it changed.
+fn verify(module: Module) -> bool {
+    // Wrong options were reported when the pass ran.
+    match Options::from_env() {
+        Ok(options) if options.verify => rewrite::verify::assertions(module, &options),
+        _ => false,
+    }
 }
 
 /// Facts about the module, after what is copied is copied.

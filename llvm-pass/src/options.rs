@@ -1,5 +1,6 @@
 //! `DSM_PASS_OPTIONS`: what the driver tells the plugin.
 
+use crate::fault::Fault;
 pub use dsm_abi::options::{SWITCHES, VARIABLE};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 
@@ -16,6 +17,10 @@ pub struct Options {
     pub remarks: bool,
     /// Count executed accesses and checks.
     pub count: bool,
+    /// Assert at run time that each access is allowed.
+    pub verify: bool,
+    /// A seeded fault, and where.
+    pub fault: Option<(Fault, u32)>,
     /// The program is compiled for integers that wrap.
     pub wrapv: bool,
     /// Optimisations switched off.
@@ -30,6 +35,8 @@ impl Default for Options {
             stats: false,
             remarks: false,
             count: false,
+            verify: false,
+            fault: None,
             wrapv: false,
             disabled: vec![],
         }
@@ -45,6 +52,9 @@ pub enum OptionError {
     /// Not a known optimisation.
     #[error("{VARIABLE}: `disable` knows {known}; not `{0}`", known = SWITCHES.join(", "))]
     UnknownSwitch(String),
+    /// Not a known fault.
+    #[error("{VARIABLE}: `fault` knows {known}; not `{0}`", known = Fault::ALL.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "))]
+    UnknownFault(String),
     /// A value that does not fit its key.
     #[error("{VARIABLE}: `{0}` is not a value of `{1}`")]
     Value(String, &'static str),
@@ -65,6 +75,11 @@ impl Options {
                 "stats" => out.stats = flag(value, "stats")?,
                 "remarks" => out.remarks = flag(value, "remarks")?,
                 "count" => out.count = flag(value, "count")?,
+                "verify" => out.verify = flag(value, "verify")?,
+                "fault" => {
+                    let fault = Fault::parse(value);
+                    out.fault = Some(fault.ok_or_else(|| OptionError::UnknownFault(value.to_owned()))?);
+                }
                 "wrapv" => out.wrapv = flag(value, "wrapv")?,
                 "disable" => {
                     for name in value.split(',').filter(|n| !n.is_empty()) {
@@ -96,9 +111,11 @@ impl Options {
     /// What was asked for beyond the line size and makes other code, as the driver spells it.
     pub fn unusual(&self) -> String {
         let count = self.count.then(|| "-fdsm-count".to_owned());
+        let verify = self.verify.then(|| "-fdsm-verify".to_owned());
+        let fault = self.fault.map(|(fault, place)| format!("-fdsm-fault={}:{place}", fault.name()));
         let disabled =
             (!self.disabled.is_empty()).then(|| format!("-fdsm-disable={}", self.disabled.join(",")));
-        count.into_iter().chain(disabled).collect::<Vec<_>>().join(" ")
+        count.into_iter().chain(verify).chain(fault).chain(disabled).collect::<Vec<_>>().join(" ")
     }
 
     /// Bytes of a line.

@@ -34,6 +34,11 @@ fn setting<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 fn run(path: &Path) -> Result<(), String> {
+    run_with(path, "")
+}
+
+/// With further options of the pass.
+fn run_with(path: &Path, further: &str) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let pipeline = setting(&text, "PIPELINE").unwrap_or("dsm");
     let output = Command::new(tool("opt"))
@@ -42,7 +47,7 @@ fn run(path: &Path) -> Result<(), String> {
         .args(["-S", "-verify-each"])
         .args(setting(&text, "OPT").unwrap_or("").split_whitespace())
         .arg(path)
-        .env("DSM_PASS_OPTIONS", setting(&text, "OPTIONS").unwrap_or(""))
+        .env("DSM_PASS_OPTIONS", format!("{};{further}", setting(&text, "OPTIONS").unwrap_or("")))
         .output()
         .map_err(|e| e.to_string())?;
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -80,6 +85,15 @@ fn same_output_twice() {
         assert!(!first.is_empty(), "{name}");
         assert!((0..4).all(|_| output() == first), "{name} differs");
     }
+}
+
+/// The seeded faults that no program shows: the processor orders loads, and LLVM seldom makes use of it that it may reorder these.
+#[test]
+fn faults_of_order_are_found() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/load.ll");
+    let message = run_with(&path, "fault=state-order").expect_err("the state is loaded with acquire order");
+    assert!(message.contains("acquire"), "{message}");
+    run_with(&path, "fault=state-limit").expect_err("states from 2 on refuse loads");
 }
 
 #[test]

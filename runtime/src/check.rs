@@ -14,6 +14,7 @@ use crate::memory::{self, Shared};
 use crate::race;
 use crate::stats::time::{self, Activity};
 use crate::strings;
+use crate::verify;
 
 /// What an access needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,9 @@ impl Access {
 
 /// Makes the shared part of `[address, address + len)` accessible.
 pub(crate) fn ensure(address: usize, len: usize, access: Access) {
+    if verify::is_on() {
+        verify::checked(address, len, access);
+    }
     let Some(shared) = memory::shared() else { return };
     if len == 0 {
         return;
@@ -89,7 +93,7 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
 /// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive. Steps may be
 /// negative, modulo the size of an address.
 pub(crate) fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut access: Access) {
-    if memory::shared().is_none() || len == 0 {
+    if memory::shared().is_none() && !verify::is_on() || len == 0 {
         return;
     }
     let [inner, outer] = strides;
@@ -130,7 +134,7 @@ pub(crate) fn ready(
     access: Access,
     uses: usize,
 ) -> bool {
-    if memory::shared().is_none() {
+    if memory::shared().is_none() && !verify::is_on() {
         return true;
     }
     let (table, geometry) = (memory::get().table(), memory::get().geometry());
@@ -171,6 +175,9 @@ pub(crate) fn ready(
                 ensure(from, to - from, access);
             }
         }
+    }
+    if verify::is_on() {
+        ensure_grid(address, run, [(step, count), (outer_step, outer_count)], access);
     }
     true
 }
@@ -281,7 +288,7 @@ grids! {
 /// A NUL-terminated string starts at `addr`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_str(addr: *mut u8) {
-    if memory::shared().is_some() && memory::is_shared(addr as usize) {
+    if (memory::shared().is_some() || verify::is_on()) && memory::is_shared(addr as usize) {
         // SAFETY: the caller's promise.
         unsafe { readable_string(addr as usize) };
     }

@@ -30,6 +30,7 @@ pub mod stats;
 pub mod stdio;
 pub mod strings;
 pub mod sync;
+pub mod verify;
 pub mod window;
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
@@ -45,6 +46,7 @@ mod entry_types {
     use crate::stdio::descriptors::__dsm_descriptor;
     use crate::stdio::*;
     use crate::strings::*;
+    use crate::verify::*;
     use crate::window::*;
 
     macro_rules! ty {

@@ -11,6 +11,7 @@ use dsm_abi::layout::ADDRESS_BITS;
 use crate::check::{Access, ensure, ensure_grid};
 use crate::memory;
 use crate::race;
+use crate::verify;
 
 /// First byte and end of memory that is known to be valid.
 #[repr(C)]
@@ -26,7 +27,7 @@ const AHEAD_MAX: usize = 4096;
 
 /// Makes a range valid and finds the window around it.
 fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
-    if memory::shared().is_none() {
+    if memory::shared().is_none() && !verify::is_on() {
         return Window { start: 0, end: 1 << ADDRESS_BITS };
     }
     let (from, to) = (address, address.saturating_add(len));
@@ -52,6 +53,9 @@ fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
         None => last + 1,
     };
     let start = if walks { old.start as usize } else { (from & !(line - 1)).max(part.start) };
+    if verify::is_on() {
+        verify::checked(from, end - from, access);
+    }
     to_window(start..end)
 }
 
@@ -64,7 +68,7 @@ fn look_along(
     access: Access,
 ) -> Window {
     let line = 1usize << memory::get().geometry().line_shift();
-    if memory::shared().is_none() || step < len + line {
+    if memory::shared().is_none() && !verify::is_on() || step < len + line {
         return look(address, len.wrapping_add(step.wrapping_mul(count)), old, access);
     }
     ensure_grid(address, len, [(step, count), (0, 0)], access);
@@ -73,6 +77,9 @@ fn look_along(
     let table = memory::get().table();
     match whole.filter(|end| (end - address) / line <= AHEAD_MAX) {
         Some(end) if table.first_at_least(address, end - 1, access.limit()).is_none() => {
+            if verify::is_on() {
+                verify::checked(address, end - address, access);
+            }
             to_window(address..end)
         }
         _ => old,

@@ -18,6 +18,10 @@ pub struct Own {
     pub remarks: bool,
     /// The program counts its accesses and checks.
     pub count: bool,
+    /// The program asserts that each of its accesses is allowed.
+    pub verify: bool,
+    /// A way in which the pass is to be wrong.
+    pub fault: Option<String>,
     /// Optimisations to leave out.
     pub disable: Vec<String>,
     /// The compiler was told that integers wrap (its own option).
@@ -91,6 +95,26 @@ const TABLE: &[Entry] = &[
         },
     },
     Entry {
+        name: "-fdsm-verify",
+        takes: Takes::Nothing,
+        help: "The program asserts, at each access, that its thread has checked the memory since it last synchronised and that the state \
+               allows the access; the first that fails ends it with a message. It gets slow. For finding errors of dsm-cc.",
+        apply: |own, _| {
+            own.verify = true;
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-fault",
+        takes: Takes::Value("<name>[:<n>]"),
+        help: "Compile the program wrongly in this way, at the <n>-th place where that can be, from 0. For tests of the tests of dsm-cc; the \
+               pass lists the names when it does not know one.",
+        apply: |own, value| {
+            own.fault = Some(plain_value(value.unwrap_or(""))?);
+            Ok(())
+        },
+    },
+    Entry {
         name: "-fdsm-disable",
         takes: Takes::Names(SWITCHES),
         help: "Leave out optimisations of the pass (for measurements and for finding errors):",
@@ -158,6 +182,12 @@ impl Own {
         }
         if self.count {
             options += ";count=1";
+        }
+        if self.verify {
+            options += ";verify=1";
+        }
+        if let Some(fault) = &self.fault {
+            options += &format!(";fault={fault}");
         }
         if self.wraps {
             options += ";wrapv=1";
@@ -289,10 +319,12 @@ mod tests {
             "-fdsm-disable=window",
             "-fdsm-remarks",
             "-fdsm-count",
+            "-fdsm-verify",
+            "-fdsm-fault=drop-check:1",
         ]);
         assert_eq!(
             own.unwrap().pass_options(),
-            "line=6;plan=-;stats=1;remarks=1;count=1;disable=merge,nest,window"
+            "line=6;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;disable=merge,nest,window"
         );
         assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1");
         assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");

@@ -11,6 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::fault::{self, Fault};
 use crate::llvm::{Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
@@ -65,7 +66,7 @@ impl Escapes {
 
     /// True if the alloca must move to the shared stack.
     pub fn local(&self, alloca: Value) -> bool {
-        self.locals.contains(&alloca)
+        self.locals.contains(&alloca) && !fault::is(Fault::Escape)
     }
 
     /// True if the parameter's pointer escapes from its function.

@@ -15,6 +15,7 @@
 
 use std::collections::HashMap;
 
+use crate::fault::{self, Fault};
 use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode, Value};
 
 use super::facts::{
@@ -264,7 +265,7 @@ impl Walker<'_> {
         if width >= MAX_STEP {
             return Err(Stay::Bounds);
         }
-        let start = if constant >= 0 {
+        let start = if constant >= 0 || fault::is(Fault::StrideSign) {
             first
         } else {
             let back = self.analyses.int(self.context, constant);

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use crate::fault::{self, Fault};
 use crate::llvm::{Linkage, Module, Opcode, Value};
 
 use super::annotated;
@@ -59,7 +60,8 @@ impl Privacy {
                 for index in 0..function.param_count() {
                     let parameter = function.param(index);
                     let private = |call: &Value| {
-                        self.in_function(call.parent_function(), call.operand(index)).is_some()
+                        fault::is(Fault::PrivateArgument)
+                            || self.in_function(call.parent_function(), call.operand(index)).is_some()
                     };
                     if parameter.ty().is_plain_pointer() && calls.iter().all(private) {
                         self.parameters.insert(parameter);
@@ -111,6 +113,7 @@ impl Privacy {
             return match (value.is_global_constant(), value.is_thread_local()) {
                 (_, true) => Object::Private(Private::ThreadLocal),
                 (true, _) => Object::Private(Private::Constant),
+                _ if fault::is(Fault::PrivateGlobal) => Object::Private(Private::Constant),
                 _ => Object::Shared,
             };
         }
@@ -131,7 +134,12 @@ impl Privacy {
 
     fn instruction(&self, value: Value) -> Object {
         match value.opcode() {
-            Opcode::LLVMAlloca if self.escapes.local(value) || self.moved.contains(&value) => Object::Shared,
+            Opcode::LLVMAlloca
+                if (self.escapes.local(value) || self.moved.contains(&value))
+                    && !fault::is(Fault::PrivateLocal) =>
+            {
+                Object::Shared
+            }
             Opcode::LLVMAlloca => Object::Private(Private::Local),
             Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMFreeze => {
                 Object::Derived(vec![value.operand(0)])
@@ -140,6 +148,12 @@ impl Privacy {
             Opcode::LLVMSelect => Object::Derived(vec![value.operand(1), value.operand(2)]),
             Opcode::LLVMCall if value.called_function().is_some_and(|f| f.name() == annotated::POINTER) => {
                 Object::Private(Private::Declared)
+            }
+            Opcode::LLVMCall
+                if fault::is(Fault::PrivateHeap)
+                    && value.called_function().is_some_and(|f| f.name() == "malloc") =>
+            {
+                Object::Private(Private::ThreadLocal)
             }
             Opcode::LLVMCall if value.is_intrinsic_call() => {
                 let name = value.callee().name();
@@ -177,6 +191,9 @@ impl Privacy {
         }
         let base = strip(pointer);
         let index = (0..function.param_count()).find(|&i| function.param(i) == base)?;
+        if fault::is(Fault::PrivateNoalias) && function.has_param_attribute(index, "noalias") {
+            return Some(Private::Argument);
+        }
         let own_copy = function.param_type_attribute(index, "byval").is_some();
         (own_copy && !self.escapes.parameter(function, index)).then_some(Private::ByvalCopy)
     }
@@ -189,7 +206,7 @@ enum Object {
 }
 
 /// The pointer that a chain of address computations starts from.
-pub(super) fn strip(mut pointer: Value) -> Value {
+pub(crate) fn strip(mut pointer: Value) -> Value {
     while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
         pointer = pointer.operand(0);
     }

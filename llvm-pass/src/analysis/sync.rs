@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use crate::fault::{self, Fault};
 use crate::llvm::{Module, Opcode, Value};
 
 use super::callee::{Callee, callee};
@@ -43,6 +44,10 @@ impl Syncs {
 
     /// True if the instruction may acquire.
     pub fn instruction(&self, instruction: Value) -> bool {
+        self.acquires(instruction) && !is_forgotten(instruction)
+    }
+
+    fn acquires(&self, instruction: Value) -> bool {
         match instruction.opcode() {
             Opcode::LLVMFence | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg => true,
             Opcode::LLVMLoad | Opcode::LLVMStore => {
@@ -63,4 +68,21 @@ impl Syncs {
             Callee::Extern(_) => !call.call_no_sync(),
         }
     }
+}
+
+/// True if a seeded fault makes the pass forget the instruction.
+fn is_forgotten(instruction: Value) -> bool {
+    let called = || instruction.is_call().then(|| callee(instruction));
+    let openmp = |prefixes: &[&str]| matches!(called(), Some(Callee::OpenMp(name)) if prefixes.iter().any(|p| name.starts_with(p)));
+    fault::is(Fault::SyncBarrier) && openmp(&["__kmpc_barrier"])
+        || fault::is(Fault::SyncCritical) && openmp(&["__kmpc_critical", "__kmpc_end_critical"])
+        || fault::is(Fault::SyncTasks) && openmp(&["__kmpc_omp_task", "__kmpc_end_taskgroup"])
+        || fault::is(Fault::SyncFlush) && openmp(&["__kmpc_flush"])
+        || fault::is(Fault::SyncLock) && openmp(&["omp_set_lock", "omp_unset_lock"])
+        || fault::is(Fault::SyncFork) && openmp(&["__kmpc_fork_call"])
+        || fault::is(Fault::SyncMutex)
+            && matches!(called(), Some(Callee::Heap(name)) if name.starts_with("pthread_mutex_"))
+        || fault::is(Fault::SyncOwn) && matches!(called(), Some(Callee::Own(_)))
+        || fault::is(Fault::SyncExtern) && matches!(called(), Some(Callee::Extern(_)))
+        || fault::is(Fault::SyncIndirect) && matches!(called(), Some(Callee::Indirect))
 }

@@ -9,6 +9,7 @@ use super::{Loop, Module, Raw, Value};
 unsafe extern "C" {
     fn dsm_shim_diagnose(f: LLVMValueRef, i: LLVMValueRef, severity: c_int, text: *const u8, len: usize);
     fn dsm_shim_module_diagnose(m: LLVMModuleRef, severity: c_int, text: *const u8, len: usize);
+    fn dsm_shim_place(i: LLVMValueRef, out: *mut u8, size: usize) -> usize;
     fn dsm_shim_remark(
         i: LLVMValueRef,
         missed: c_int,
@@ -30,6 +31,14 @@ pub enum Severity {
 }
 
 impl Value {
+    /// File, line and function of an instruction; the function alone without debug information.
+    pub fn place(self) -> String {
+        let mut text = [0u8; 1000];
+        // SAFETY: callers pass instructions; the buffer is as long as said.
+        let length = unsafe { dsm_shim_place(self.0, text.as_mut_ptr(), text.len()) };
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    }
+
     /// Reports at a function, and an instruction's place in it.
     pub fn diagnose(self, at: Option<Value>, severity: Severity, text: &str) {
         let at = at.map_or(std::ptr::null_mut(), |v| v.0);

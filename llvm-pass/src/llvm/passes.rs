@@ -64,6 +64,12 @@ extern "C" fn dsm_pass_early(module: LLVMModuleRef) -> c_int {
     (crate::rewrite::barriers::add(module) || regions).into()
 }
 
+/// Called at the end of the pipeline; returns 1 if the module changed.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_verify(module: LLVMModuleRef) -> c_int {
+    crate::verify(Module(module)).into()
+}
+
 /// Called by the shim's pass object; returns 1 if the module changed.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_pass_run(module: LLVMModuleRef, manager: *mut c_void) -> c_int {

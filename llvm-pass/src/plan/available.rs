@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 
 use crate::analysis::facts::{Access, FunctionFacts, Key, Kind, What};
+use crate::fault::{self, Fault};
 use crate::options::Options;
 
 use super::{Decision, FunctionPlan, Item};
@@ -31,7 +32,7 @@ const MAX_EXTENTS: usize = 16;
 impl Facts {
     fn covers(&self, key: Key, (lo, hi, kind): Extent) -> bool {
         let found = self.0.get(&key).map_or(&[] as &[Extent], Vec::as_slice);
-        found.iter().any(|&(l, h, k)| l <= lo && hi <= h && k >= kind)
+        found.iter().any(|&(l, h, k)| l <= lo && hi <= h && (k >= kind || fault::is(Fault::AvailableKind)))
     }
 
     fn add(&mut self, key: Key, extent: Extent) {
@@ -47,6 +48,10 @@ impl Facts {
     }
 
     fn intersect(&mut self, other: &Facts) {
+        if fault::is(Fault::AvailableJoin) {
+            let extents = other.0.iter().flat_map(|(key, extents)| extents.iter().map(|e| (*key, *e)));
+            return extents.for_each(|(key, extent)| self.add(key, extent));
+        }
         for (key, extents) in &mut self.0 {
             extents.retain_mut(|e| {
                 if !other.covers(*key, *e) {

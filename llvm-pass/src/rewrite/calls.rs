@@ -15,20 +15,8 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
     match &range.length {
-        Length::Bytes(bytes) => {
-            emitter.range(call, pointer, i64_type.constant(*bytes), range.kind, range.fills)
-        }
-        Length::Arg(argument) => {
-            let length = widened(emitter, call, *argument);
-            emitter.range(call, pointer, length, range.kind, range.fills);
-        }
-        Length::Product(x, y) => {
-            let (x, y) = (widened(emitter, call, *x), widened(emitter, call, *y));
-            let length = builder.mul(x, y);
-            emitter.range(call, pointer, length, range.kind, range.fills);
-        }
-        Length::Scaled(argument, scale) => {
-            let length = builder.mul(widened(emitter, call, *argument), i64_type.constant(*scale));
+        Length::Bytes(_) | Length::Arg(_) | Length::Product(..) | Length::Scaled(..) => {
+            let length = bytes(emitter, call, &range.length).expect("these are known at the call");
             emitter.range(call, pointer, length, range.kind, range.fills);
         }
         Length::Capped(argument, most) => {
@@ -91,6 +79,24 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             emitter.call(call, "__dsm_fortran_constructor", &[pointer, i64_type.constant(*elements)]);
         }
     }
+}
+
+/// The bytes of a length that the call's arguments tell.
+pub fn bytes(emitter: &Emitter<'_>, call: Value, length: &Length) -> Option<Value> {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    Some(match length {
+        Length::Bytes(bytes) => i64_type.constant(*bytes),
+        Length::Arg(argument) => widened(emitter, call, *argument),
+        Length::Product(x, y) => {
+            let (x, y) = (widened(emitter, call, *x), widened(emitter, call, *y));
+            builder.mul(x, y)
+        }
+        Length::Scaled(argument, scale) => {
+            builder.mul(widened(emitter, call, *argument), i64_type.constant(*scale))
+        }
+        _ => return None,
+    })
 }
 
 fn descriptor_entry(range: &Range) -> &'static str {

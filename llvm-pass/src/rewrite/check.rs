@@ -19,6 +19,7 @@ use dsm_abi::layout::STATE_BASE;
 use dsm_abi::state::{READ_LIMIT, WRITABLE};
 
 use crate::analysis::facts::Kind;
+use crate::fault::{self, Fault};
 use crate::llvm::{Block, Builder, IntPredicate, Ordering, Value};
 use crate::plan::{Test, WORD_LINES};
 
@@ -37,6 +38,8 @@ pub struct Emitter<'a> {
     pub line_shift: u32,
     /// True if executed accesses and checks are counted.
     pub count: bool,
+    /// True if checks enter themselves for later assertions.
+    pub verify: bool,
 }
 
 impl Emitter<'_> {
@@ -48,20 +51,39 @@ impl Emitter<'_> {
         }
     }
 
+    /// Enters a check that is about to look at the states of all lines of a range, in builds that verify.
+    pub fn entered(&self, before: Value, pointer: Value, length: Value, kind: Kind) {
+        if self.verify {
+            let store = self.builder.context.i32().constant((kind == Kind::Store).into());
+            self.call(before, "__dsm_verify_checked", &[pointer, length, store]);
+        }
+    }
+
+    /// The same of a check that only looks at the line of one byte.
+    fn entered_line(&self, before: Value, pointer: Value, kind: Kind) {
+        self.entered(before, pointer, self.builder.context.i64().constant(1), kind);
+    }
+
     /// Checks `[pointer, pointer + length)` before an instruction, for a constant length.
     pub fn fixed(&self, before: Value, pointer: Value, length: u64, kind: Kind, test: Test) {
         self.counted(before, 0, 0, 1);
         self.builder.before(before).locate_as(before);
         let i64_type = self.builder.context.i64();
         let (bad, entry) = match test {
-            Test::Line => (self.bad(self.line(self.builder.address(pointer)), kind), Self::miss_entry(kind)),
+            Test::Line => {
+                self.entered_line(before, pointer, kind);
+                (self.bad(self.line(self.builder.address(pointer)), kind), Self::miss_entry(kind))
+            }
             Test::Ends => {
                 let first = self.builder.address(pointer);
                 let last = self.builder.add(first, i64_type.constant(length - 1));
+                self.entered_line(before, pointer, kind);
+                self.entered_line(before, self.builder.int_to_ptr(last), kind);
                 let states = self.builder.or(self.state(self.line(first)), self.state(self.line(last)));
                 (self.refuses(states, kind), Self::range_entry(kind, false))
             }
             Test::Word => {
+                self.entered(before, pointer, i64_type.constant(length), kind);
                 let (states, _) = self.word(self.builder.address(pointer), i64_type.constant(length), kind);
                 self.builder.fence(Ordering::LLVMAtomicOrderingAcquire);
                 let bad = self.builder.icmp(IntPredicate::LLVMIntNE, states, i64_type.constant(0));
@@ -100,6 +122,7 @@ impl Emitter<'_> {
     /// Checks a range with one load of states if it has few lines; an empty one seems to have many.
     fn range_of_lines(&self, before: Value, pointer: Value, length: Value, kind: Kind, overwrites: bool) {
         let i64_type = self.builder.context.i64();
+        self.entered(before, pointer, length, kind);
         self.builder.before(before).locate_as(before);
         let (states, lines) = self.word(self.builder.address(pointer), length, kind);
         self.builder.fence(Ordering::LLVMAtomicOrderingAcquire);
@@ -120,7 +143,11 @@ impl Emitter<'_> {
 
     fn state(&self, line: Value) -> Value {
         let context = self.builder.context;
-        let address = self.builder.offset(context.const_address(STATE_BASE), line);
+        let base = STATE_BASE + if fault::is(Fault::StateAddress) { 4096 } else { 0 };
+        let address = self.builder.offset(context.const_address(base), line);
+        if fault::is(Fault::StateOrder) {
+            return self.builder.load(context.i8(), address, 1);
+        }
         self.builder.load_acquire(context.i8(), address, 1)
     }
 
@@ -128,6 +155,9 @@ impl Emitter<'_> {
     fn refuses(&self, state: Value, kind: Kind) -> Value {
         let limit = |value: u8| self.builder.context.i8().constant(value.into());
         match kind {
+            Kind::Load if fault::is(Fault::StateLimit) => {
+                self.builder.icmp(IntPredicate::LLVMIntUGT, state, limit(READ_LIMIT))
+            }
             Kind::Load => self.builder.icmp(IntPredicate::LLVMIntUGE, state, limit(READ_LIMIT)),
             Kind::Store => self.builder.icmp(IntPredicate::LLVMIntNE, state, limit(WRITABLE)),
         }
@@ -158,6 +188,8 @@ impl Emitter<'_> {
     fn slow_path(&self, before: Value, bad: Value, entry: &str, pointer: Value, length: Value) {
         let (miss, tail) = self.branch_rare(before, bad, "dsm.miss");
         self.builder.at_end(miss).locate_as(before);
+        let one = self.builder.context.i64().constant(1);
+        let length = if fault::is(Fault::MissLength) { one } else { length };
         self.builder.call_fn(self.entries.get(entry), &[pointer, length]);
         self.builder.br(tail);
     }

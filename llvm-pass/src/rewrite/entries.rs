@@ -64,6 +64,12 @@ fn decorate(function: Value, name: &str) {
     if !["__dsm_new", "__dsm_new_aligned"].contains(&name) {
         function.add_function_attribute("nounwind");
     }
+    if name == "__dsm_verify_begin" || name == "__dsm_verify_checked" {
+        // Accesses stay behind the checks that these stand in front of.
+        function.add_function_attribute("willreturn");
+        function.add_function_attribute("nocallback");
+        function.set_touches_inaccessible_memory();
+    }
     let checks =
         ["_miss", "_range", "_window", "_walk", "_grid", "_ready", "_str", "_within", "_until", "_compared"];
     if checks.iter().any(|end| name.ends_with(end)) {

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
+use crate::fault::{self, Fault};
 use crate::llvm::{Analyses, Expander, IntPredicate, Loop, Ordering, Value};
 use crate::plan::{Apart, Flag, FunctionPlan, Guarded, LoopCheck, WORD_LINES};
 
@@ -273,6 +274,9 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     if dense.is_empty() {
         return;
     }
+    for range in dense.iter().filter(|r| r.window.is_none()) {
+        emitter.entered(before, range.start, range.length, range.kind);
+    }
     let bad = test(emitter, before, &dense);
     let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
     builder.at_end(miss).locate_as(before);
@@ -393,6 +397,7 @@ fn outside(emitter: &Emitter<'_>, range: &Range, window: Value) -> Value {
     let past = builder.add(first, range.length);
     let start = builder.load(i64_type, window, 16);
     let end = builder.load(i64_type, builder.offset(window, i64_type.constant(8)), 8);
+    let end = if fault::is(Fault::WindowEnd) { builder.or(end, i64_type.constant(1 << 46)) } else { end };
     builder.or(builder.sub(first, start), builder.sub(end, past))
 }
 

@@ -14,6 +14,7 @@ pub mod module;
 pub mod resolvers;
 pub mod stack;
 pub mod target;
+pub mod verify;
 pub mod version;
 
 use crate::analysis::Function;
@@ -67,6 +68,7 @@ pub fn function(
         atomic::emit(module, emitter, site(*number));
     }
     stack::apply(module, emitter.builder, facts.value, &plan.stack, &facts.sites);
+    verify::begin(emitter, facts.value);
     manager.invalidate(facts.value);
 }
 

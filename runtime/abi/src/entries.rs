@@ -51,6 +51,13 @@ macro_rules! for_each_entry {
             /// In builds that count (`-fdsm-count`): so many accesses are about to be executed, `shared` of them possibly to shared memory,
             /// and so many checks.
             fn __dsm_count(accesses: i64, shared: i64, checks: i64) -> void;
+            /// In builds that verify (`-fdsm-verify`): a function begins that enters its checks and asserts its accesses.
+            fn __dsm_verify_begin() -> void;
+            /// In builds that verify: an inline check of these bytes follows, of stores if `store` is not 0.
+            fn __dsm_verify_checked(addr: ptr, len: i64, store: i32) -> void;
+            /// In builds that verify: an access of these bytes follows. `place` is a string: where it is and what it accesses, a new line,
+            /// and what it relies on.
+            fn __dsm_verify_access(addr: ptr, len: i64, store: i32, place: ptr) -> void;
             /// Makes the NUL-terminated string at `addr` readable, terminator included.
             fn __dsm_load_str(addr: ptr) -> void;
             /// Makes the elements readable that the array descriptor of flang names; null is allowed.

@@ -28,6 +28,8 @@ pub const CURSORS: usize = 64 << 10;
 pub const JOIN: usize = 128 << 10;
 /// Keys of the races reported so far, then a word that says that there were more.
 pub const RACE: usize = 1 << 19;
+/// 1 once an assertion of `-fdsm-verify` has failed, in process 0.
+pub const VERIFY_FAILED: usize = RACE + 8 * (RACE_SLOTS + 2);
 /// Reports of a job.
 pub const RACE_SLOTS: usize = 64;
 /// Threads without tasks: a [`super::cell::Cell`].

@@ -13,6 +13,7 @@ use crate::memory;
 use crate::race;
 use crate::signals::Deferred;
 use crate::stdio;
+use crate::verify::Synchronising;
 
 /// All processes of the job have exchanged what they knew.
 fn settle(participants: u32) {
@@ -87,6 +88,7 @@ pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
 /// End of a region: the others release and return at once; process 0 waits for all participants and acquires.
 pub fn join(participants: u32) {
     static EXPECTED: AtomicU32 = AtomicU32::new(0);
+    drop(Synchronising::begin());
     if size() == 1 {
         return;
     }
@@ -115,6 +117,7 @@ pub fn join(participants: u32) {
 /// everybody's notices reach everybody in log2(participants) rounds. Who is ahead may signal the next barrier before its neighbour has looked: then
 /// the neighbour takes in more than it has to.
 pub fn barrier(participants: u32) {
+    drop(Synchronising::begin());
     if size() == 1 || participants == 1 {
         return;
     }

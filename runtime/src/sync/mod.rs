@@ -26,6 +26,7 @@ use crate::memory;
 use crate::race;
 use crate::stats::time::{self, Activity};
 use crate::stdio;
+use crate::verify::Synchronising;
 
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
 pub use control::{
@@ -77,6 +78,7 @@ pub fn size() -> u32 {
 
 /// Makes everything this process wrote so far visible to whoever acquires from it.
 pub fn release() {
+    let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
         time::spent(Activity::Release, || {
             before_release();
@@ -89,6 +91,7 @@ pub fn release() {
 
 /// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it.
 fn release_then(then: impl FnOnce(Told)) {
+    let _verified = Synchronising::begin();
     let Some(shared) = memory::shared() else { return then(Told::default()) };
     time::spent(Activity::Release, || {
         before_release();
@@ -115,6 +118,7 @@ pub fn acquire_from(rank: u32) {
 
 /// The same, without its effect on race reports: for the runtime's own data.
 pub fn acquire_unordered(rank: u32) {
+    let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
         time::spent(Activity::Acquire, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
         foreign::after_acquire();
@@ -129,6 +133,7 @@ fn published() -> u64 {
 /// As [`acquire_from`], but only what `rank` had published when [`published`] was, or [`release_then`] gave `told` there, and without its effect on race reports:
 /// meetings know better what is ordered by them.
 fn take_in(rank: u32, told: impl Into<Told>) {
+    let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
         let (from, told) = (Rank(rank), told.into());
         time::spent(Activity::Acquire, || {
@@ -155,6 +160,7 @@ pub fn flush() {
 
 /// Distributed FIFO lock named by a word that is not 0, with acquire and release of the memory model. Any thread may call.
 pub fn lock(name: u64) {
+    drop(Synchronising::begin());
     locks::lock(name);
 }
 
@@ -165,6 +171,7 @@ pub fn try_lock(name: u64) -> bool {
 
 /// Publishes own writes and lets the next in line have the lock.
 pub fn unlock(name: u64) {
+    drop(Synchronising::begin());
     locks::unlock(name);
 }
 

@@ -10,6 +10,7 @@ use dsm_comm::quiesce::Quiesce;
 
 use crate::alone;
 use crate::signals::{self, Deferred};
+use crate::verify::Synchronising;
 
 static RUNNING: Quiesce = Quiesce::new();
 
@@ -21,6 +22,7 @@ thread_local! {
 pub fn enter() {
     let _deferred = Deferred::begin();
     if !COUNTED.replace(true) {
+        let _verified = Synchronising::begin();
         alone::come();
         RUNNING.enter();
     }

@@ -1,5 +1,6 @@
 //! What functions of the C library touch, by the [table][crate::analysis::libc] and by their formats.
 
+use crate::fault::{self, Fault};
 use crate::llvm::{TypeKind, Value};
 
 use super::{Reader, VA_LIST_BYTES};
@@ -10,7 +11,16 @@ use crate::analysis::libc::{Format, Function};
 impl Reader<'_> {
     pub(super) fn libc(&self, call: Value, name: &str, function: &Function) -> Vec<What> {
         let mut ranges = Vec::new();
-        for (kind, argument, length) in function.effects() {
+        for (mut kind, argument, mut length) in function.effects() {
+            if fault::is(Fault::LibraryNothing) {
+                continue;
+            }
+            if fault::is(Fault::LibraryKind) {
+                kind = Kind::Load;
+            }
+            if fault::is(Fault::LibraryLength) {
+                length = Length::Bytes(1);
+            }
             // A declaration with another signature is not the function of the table.
             let operands = length.arguments();
             if operands.iter().chain([&argument]).any(|&i| i >= call.arg_count())

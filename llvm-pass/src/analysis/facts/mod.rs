@@ -63,6 +63,23 @@ pub enum Private {
     OtherAddressSpace,
 }
 
+impl Private {
+    /// For messages.
+    pub fn text(self) -> &'static str {
+        match self {
+            Private::Local => "a local variable whose address does not escape",
+            Private::Constant => "a constant",
+            Private::ThreadLocal => "a thread-local variable",
+            Private::ByvalCopy => "the function's copy of an argument that is passed in memory",
+            Private::Argument => "a parameter that gets pointers to private memory from all calls",
+            Private::ThreadNumber => "a thread number of the OpenMP runtime's",
+            Private::Declared => "declared so by the program",
+            Private::Undefined => "an address that is null or undefined",
+            Private::OtherAddressSpace => "in an address space of its own",
+        }
+    }
+}
+
 /// Something that the planner must know about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {

@@ -45,6 +45,13 @@ impl Value {
         self.add_attribute(core::LLVMGetEnumAttributeKindForName, name, u32::MAX, 0)
     }
 
+    /// Tells LLVM that a function reads and writes nothing that it knows of.
+    pub fn set_touches_inaccessible_memory(self) {
+        // Two bits for each place, of which this is the second: read and written.
+        const INACCESSIBLE: u64 = 3 << 2;
+        self.add_attribute(core::LLVMGetEnumAttributeKindForName, "memory", u32::MAX, INACCESSIBLE)
+    }
+
     fn add_attribute(
         self,
         kind_of: unsafe extern "C" fn(*const c_char, usize) -> c_uint,
@@ -97,6 +104,12 @@ impl Value {
         unsafe { core::LLVMRemoveEnumAttributeAtIndex(self.0, index + 1, attribute_kind(name)) }
     }
 
+    /// True if a function's parameter (0-based) has the enum attribute.
+    pub fn has_param_attribute(self, index: u32, name: &str) -> bool {
+        // SAFETY: callers pass functions and a parameter in range.
+        !unsafe { core::LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind(name)) }.is_null()
+    }
+
     /// True if a function has the enum attribute.
     pub fn has_function_attribute(self, name: &str) -> bool {
         // SAFETY: callers pass functions only.
@@ -142,6 +155,37 @@ impl Value {
     pub fn remove_call_attribute(self, name: &str) {
         // SAFETY: callers pass calls; removing an absent attribute does nothing.
         unsafe { core::LLVMRemoveCallSiteEnumAttribute(self.0, u32::MAX, attribute_kind(name)) }
+    }
+
+    /// Attaches a text to an instruction. Optimisations keep it or drop it.
+    pub fn set_text(self, kind: &str, text: &str) {
+        // SAFETY: live handle of an instruction; {pointer, length} strings; the node is made in the instruction's context.
+        unsafe {
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let kind = core::LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as c_uint);
+            let mut part = core::LLVMMDStringInContext2(context, text.as_ptr().cast(), text.len());
+            let node = core::LLVMMDNodeInContext2(context, &mut part, 1);
+            core::LLVMSetMetadata(self.0, kind, core::LLVMMetadataAsValue(context, node));
+        }
+    }
+
+    /// The text that [`Value::set_text`] has attached.
+    pub fn attached_text(self, kind: &str) -> Option<String> {
+        // SAFETY: as above; the node has one operand, a string.
+        unsafe {
+            let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.0));
+            let kind = core::LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as c_uint);
+            let node = core::LLVMGetMetadata(self.0, kind);
+            if node.is_null() {
+                return None;
+            }
+            let mut part = std::ptr::null_mut();
+            core::LLVMGetMDNodeOperands(node, &mut part);
+            let mut length = 0;
+            let text = core::LLVMGetMDString(part, &mut length);
+            let bytes = std::slice::from_raw_parts(text.cast::<u8>(), length as usize);
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
     }
 
     /// Removes an instruction's metadata of the kind.

@@ -1,0 +1,14 @@
+//@ layout: 1x1
+//@ found: verify
+#include <stdio.h>
+_Alignas(64) double a[4096];
+
+__attribute__((noinline)) void fill(double *p, int n) {
+    for (int i = 0; i < n; i++) p[i * 64] = i;
+}
+
+int main(void) {
+    fill(a, 60);
+    printf("%g\n", a[59 * 64]);
+    return 0;
+}

@@ -1,0 +1,137 @@
+//! `-fdsm-verify`: no access of the test programs, of random programs and of the kernels is without its check, in any build.
+
+use std::process::Command;
+use std::time::Duration;
+
+use dsm_tests::compile::{self, Target, shell_line};
+use dsm_tests::differential::run_command;
+use dsm_tests::execute;
+use dsm_tests::generator::{self, Fault};
+use dsm_tests::matrix::{Build, Shape};
+use dsm_tests::program::{self, Program};
+use dsm_tests::toolchain;
+
+/// Neighbouring programs see all of them.
+const BUILDS: [(Build, &str); 4] = [
+    (Build { level: 2, line: 64 }, ""),
+    (Build { level: 3, line: 1024 }, "-march=native"),
+    (Build { level: 0, line: 64 }, ""),
+    (Build { level: 2, line: 64 }, "-fdsm-disable=merge,hoist,version"),
+];
+
+/// In a single process no state refuses, but checks are asserted as elsewhere; on two, states are as well.
+const SHAPES: [Shape; 3] = [Shape::new(2, 1), Shape::new(1, 2), Shape::new(2, 2)];
+
+/// Runs a program whose accesses are verified; what is wrong with that.
+fn verified(mut program: Program, build: Build, flags: &str, shape: Shape) -> Result<(), String> {
+    program.flags.extend(["-fdsm-verify", "-g"].map(String::from));
+    program.flags.extend(flags.split_whitespace().map(String::from));
+    let target = Target::Dsm(build);
+    let built = compile::compile(&program, target)?;
+    let mut command = run_command(&built, target, shape, &program);
+    let directory = execute::Scratch::directory("verify");
+    command.current_dir(directory.path());
+    let outcome = execute::run(&mut command, &program.input, execute::time_limit());
+    let reported = ["dsm: error: verify", "dsm: guard"].iter().any(|r| outcome.errors().contains(r));
+    if outcome.status == Some(program.status) && !reported {
+        return Ok(());
+    }
+    let (name, status, errors) = (&program.name, outcome.status, outcome.errors());
+    let first: String = errors.lines().take(4).map(|l| format!("  | {l}\n")).collect();
+    let run = shell_line(&command);
+    Err(format!("{name} at {shape}: status {status:?}\n  {}\n  {run}\n{first}", built.command))
+}
+
+/// The programs whose number is `part` modulo 4.
+fn programs(part: usize) {
+    if toolchain::dsm().is_none() {
+        return;
+    }
+    let names = program::all_names();
+    let chosen = names.iter().enumerate().filter(|(i, _)| i % 4 == part);
+    let failures: Vec<String> = chosen
+        .flat_map(|(i, name)| {
+            let (build, flags) = BUILDS[(i / 4) % BUILDS.len()];
+            [SHAPES[i % 2], SHAPES[2]]
+                .map(|shape| verified(Program::load(name), build, flags, shape).err())
+                .into_iter()
+                .flatten()
+        })
+        .collect();
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn programs_0() {
+    programs(0);
+}
+
+#[test]
+fn programs_1() {
+    programs(1);
+}
+
+#[test]
+fn programs_2() {
+    programs(2);
+}
+
+#[test]
+fn programs_3() {
+    programs(3);
+}
+
+#[test]
+fn random_programs() {
+    if toolchain::dsm().is_none() {
+        return;
+    }
+    let mut failures = Vec::new();
+    for (i, (build, flags)) in BUILDS.into_iter().enumerate() {
+        let program = generator::program(i as u64 * 20..i as u64 * 20 + 20, Fault::None);
+        for shape in [SHAPES[0], SHAPES[2]] {
+            failures.extend(verified(program.clone(), build, flags, shape).err());
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The programs that library functions do much for, under guard as well.
+#[test]
+fn libraries() {
+    let Some(_) = toolchain::dsm() else { return };
+    let mut failures = Vec::new();
+    for name in
+        ["string_functions", "library_memory", "mem_functions", "sort_search", "cxx_containers", "f_strings"]
+    {
+        let mut program = Program::load(name);
+        program.environment.push(("DSM_GUARD".into(), "1".into()));
+        failures.extend(verified(program, Build { level: 2, line: 4096 }, "", SHAPES[0]).err());
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The kernels verify, and their accesses are verified.
+#[test]
+fn kernels() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let bin = execute::Scratch::directory("verify");
+    let mut failures = Vec::new();
+    for kernel in ["ep", "cg", "is", "mg", "ft"] {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(toolchain::workspace().join("npb")).arg(kernel);
+        make.args(["CLASS=S", "CFLAGS=-O3 -fopenmp -g -fdsm-verify", &format!("CC={}", dsm.cc.display())]);
+        make.arg(format!("BINDIR={}", bin.path().display()));
+        let made = execute::run(&mut make, "", Duration::from_secs(300));
+        assert_eq!(made.status, Some(0), "{}\n{}", shell_line(&make), made.errors());
+        let mut command = Command::new(&dsm.run);
+        command.args(["-n", "2"]).arg(bin.path().join(format!("{kernel}.S"))).env("DSM_GUARD", "1");
+        let outcome = execute::run(&mut command, "", Duration::from_secs(300));
+        let text = outcome.text();
+        let verified = text.lines().any(|l| l.contains("Verification") && l.contains("SUCCESSFUL"));
+        if outcome.status != Some(0) || !verified || !outcome.errors().is_empty() {
+            failures.push(format!("{kernel}: {:?}\n{text}{}", outcome.status, outcome.errors()));
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
