@@ -16,12 +16,15 @@ fn main() {
             "c/library.c",
             "c/main.c",
             "c/microtask.c",
+            "c/patterns.c",
             "c/process.c",
             "c/once.c",
             "c/program.c",
+            "c/rtti.c",
             "c/sort.c",
             "c/thread.c",
             "c/tls.c",
+            "c/wide.c",
         ])
         .include("c")
         .opt_level(2)

@@ -1,6 +1,7 @@
 //! What an ELF file says about itself: the notes of instrumented code, and what else decides whether it may be linked
 //! or launched. Reads files, judges nothing.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -9,7 +10,9 @@ use dsm_abi::note::{self, Note};
 use object::read::archive::ArchiveFile;
 use object::read::elf::Sym as _;
 use object::read::elf::{ElfFile, FileHeader};
-use object::{Object, ObjectSection, ReadCache, ReadRef, SectionFlags, SectionKind, elf};
+use object::{
+    Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef, SectionFlags, SectionKind, SymbolKind, elf,
+};
 
 /// What a file on a link line, or a program to launch, turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +57,25 @@ pub struct Unit {
     pub shared_bytes: u64,
     /// Of a shared library: it has functions whose address the loader asks a resolver for.
     pub indirect_functions: bool,
+    /// Calls that hand memory which may be shared to functions that are not known where they are called.
+    pub calls: Vec<UnknownCall>,
+    /// Names of the functions that other files can see.
+    pub functions: HashSet<String>,
+    /// Names of the functions that other files have to define.
+    pub missing: HashSet<String>,
+}
+
+/// Calls of one function in one source, as the pass describes them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnknownCall {
+    /// Its symbol.
+    pub function: String,
+    /// Source file of the first call.
+    pub file: String,
+    /// Line of the first call, 0 if it is not known.
+    pub line: u32,
+    /// How many there are.
+    pub calls: u32,
 }
 
 /// Reads the file at `path`.
@@ -146,7 +168,27 @@ fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
             unit.shared_bytes += section.size();
         }
     }
+    // A linked file is seen by others through its dynamic symbols; the full table may be stripped.
+    for symbol in file.symbols().chain(file.dynamic_symbols()).filter(|s| s.is_global()) {
+        let Ok(name) = symbol.name() else { continue };
+        if symbol.is_undefined() {
+            unit.missing.insert(name.to_owned());
+        } else if symbol.kind() == SymbolKind::Text {
+            unit.functions.insert(name.to_owned());
+        }
+    }
     unit
+}
+
+/// Reads the note of calls; `None` for what the pass does not write.
+fn unknown_calls(text: &[u8]) -> Option<Vec<UnknownCall>> {
+    let call = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [function, file, line, calls] = fields[..] else { return None };
+        let (line, calls) = (line.parse().ok()?, calls.parse().ok()?);
+        Some(UnknownCall { function: function.into(), file: file.into(), line, calls })
+    };
+    std::str::from_utf8(text).ok()?.lines().map(call).collect()
 }
 
 /// Bitcode ends with the names of its variables, one behind the other: the note's is one of them.
@@ -173,6 +215,10 @@ fn read_notes(bytes: &[u8], unit: &mut Unit) {
                     unit.options.push(text);
                 }
             }
+            Some(note::Entry::Calls(text)) => match unknown_calls(text) {
+                Some(calls) => unit.calls.extend(calls),
+                None => unit.damaged = true,
+            },
             _ => unit.damaged = true,
         }
     }
@@ -204,6 +250,14 @@ mod tests {
         let note = Note { abi_version: 2, line_shift: 12 };
         assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode(unit(&[note])));
         assert!(inspect(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn calls_are_lines_of_four_fields() {
+        let call = UnknownCall { function: "f".into(), file: "a b.c".into(), line: 3, calls: 2 };
+        assert_eq!(unknown_calls(b"f\ta b.c\t3\t2\n"), Some(vec![call]));
+        assert_eq!(unknown_calls(b""), Some(vec![]));
+        assert!([&b"f\ta.c\t3\n"[..], b"f\ta.c\tx\t2\n", b"\xff"].iter().all(|t| unknown_calls(t).is_none()));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use llvm::{Builder, Manager, Module, Severity};
 use options::Options;
 use plan::interprocedural::{self, Printed};
 use plan::{Counters, Decision, Note};
+use rewrite::calls_note::UnknownCalls;
 use rewrite::check::Emitter;
 use rewrite::entries::Entries;
 
@@ -42,6 +43,10 @@ fn run(module: Module, manager: Manager) -> bool {
         module.diagnose(Severity::Error, "dsm needs a target with 64-bit pointers");
         return false;
     }
+    if let Err(error) = analysis::libc::stated::read(module, &options.effects) {
+        module.diagnose(Severity::Error, &error.to_string());
+        return false;
+    }
     analysis::names::check(module);
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
@@ -52,6 +57,7 @@ fn run(module: Module, manager: Manager) -> bool {
         rewrite::module::order_flags(&flags);
     }
     let mut printed = String::new();
+    let mut unknown = UnknownCalls::default();
     let facts = module_facts(module, manager, &options, &mut totals, &mut printed);
     let synchronising = module.functions().into_iter().filter(|f| facts.syncs.function(*f));
     synchronising.for_each(rewrite::clone::forget_effects);
@@ -74,7 +80,7 @@ fn run(module: Module, manager: Manager) -> bool {
         if options.plan.is_some() {
             printed.push_str(&plan.to_string());
         }
-        report(&found, &plan, &options);
+        report(&found, &plan, &options, &mut unknown);
         remarks(&found, &plan);
         if options.verify {
             rewrite::verify::state(&found, &plan);
@@ -95,7 +101,7 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::private_pointers(module);
     rewrite::module::globals(module, &facts.privacy.declared);
     rewrite::module::features(module);
-    rewrite::module::note(module, &options);
+    rewrite::module::note(module, &options, &unknown);
     output(module, &options, &printed, &totals);
     true
 }
@@ -155,16 +161,26 @@ fn module_facts(
     facts
 }
 
-/// Warnings always, remarks on request.
-fn report(found: &analysis::Function, plan: &plan::FunctionPlan, options: &Options) {
+/// Warnings always, remarks on request. Whether a function that is not known here has checks is for the link to say.
+fn report(
+    found: &analysis::Function,
+    plan: &plan::FunctionPlan,
+    options: &Options,
+    unknown: &mut UnknownCalls,
+) {
     for (site, note, text) in &plan.notes {
         let instruction = found.sites[*site as usize];
-        match note {
-            Note::Unsupported => found.value.diagnose(Some(instruction), Severity::Warning, text),
-            Note::Remark if options.remarks => {
-                found.value.diagnose(Some(instruction), Severity::Warning, text);
-            }
-            Note::Remark => instruction.remark(true, "UnknownCall", text),
+        if *note == Note::Unsupported {
+            found.value.diagnose(Some(instruction), Severity::Warning, text);
+            continue;
+        }
+        unknown.add(text, instruction.place());
+        let text = format!(
+            "{text} gets a pointer to memory that may be shared; if it is not compiled with dsm-cc, its accesses are not checked"
+        );
+        match options.remarks {
+            true => found.value.diagnose(Some(instruction), Severity::Warning, &text),
+            false => instruction.remark(true, "UnknownCall", &text),
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Options {
     pub fault: Option<(Fault, u32)>,
     /// The program is compiled for integers that wrap.
     pub wrapv: bool,
+    /// Files that state the effects of functions.
+    pub effects: Vec<String>,
     /// Optimisations switched off.
     pub disabled: Vec<String>,
 }
@@ -38,6 +40,7 @@ impl Default for Options {
             verify: false,
             fault: None,
             wrapv: false,
+            effects: vec![],
             disabled: vec![],
         }
     }
@@ -81,6 +84,7 @@ impl Options {
                     out.fault = Some(fault.ok_or_else(|| OptionError::UnknownFault(value.to_owned()))?);
                 }
                 "wrapv" => out.wrapv = flag(value, "wrapv")?,
+                "effects" => out.effects.push(value.to_owned()),
                 "disable" => {
                     for name in value.split(',').filter(|n| !n.is_empty()) {
                         if !SWITCHES.contains(&name) {

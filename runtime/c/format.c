@@ -191,6 +191,9 @@ static void visit(const Slots *s, va_list list, long open_bytes) {
 /* Bytes made writable for a string that `scanf` reads without a width from a stream. */
 enum { UNKNOWN_BYTES = 4096 };
 
+/* Most bytes of a character of any locale of the GNU C library, and of a wide one. */
+enum { MULTIBYTE_BYTES = 6 };
+
 void __dsm_print_list(const char *format, va_list list) {
     Slots slots;
     va_list copy;
@@ -266,6 +269,53 @@ void __dsm_print_within_arguments(char *to, uint64_t bytes, const char *format, 
     va_list list;
     va_start(list, format);
     __dsm_print_within_list(to, bytes, format, list);
+    va_end(list);
+}
+
+/* A format of wide characters as one of bytes, in memory that the caller frees: directives are of ASCII characters, others are of no interest. */
+static char *narrowed(const wchar_t *format) {
+    dsm_rt_load_wide_string((const char *)format, OPEN);
+    size_t length = wcslen(format);
+    char *out = malloc(length + 1);
+    if (out == NULL) abort();
+    for (size_t i = 0; i <= length; i++) out[i] = format[i] < 0 || format[i] > 127 ? '?' : (char)format[i];
+    return out;
+}
+
+void __dsm_wprint_list(const wchar_t *format, va_list list) {
+    char *bytes = narrowed(format);
+    __dsm_print_list(bytes, list);
+    free(bytes);
+}
+
+void __dsm_wprint_arguments(const wchar_t *format, ...) {
+    va_list list;
+    va_start(list, format);
+    __dsm_wprint_list(format, list);
+    va_end(list);
+}
+
+/* A string of multibyte characters needs no more bytes than the source has. */
+void __dsm_wscan_list(const wchar_t *source, const wchar_t *format, va_list list) {
+    Slots slots;
+    va_list copy;
+    char *bytes = narrowed(format);
+    read_format(&slots, bytes, scan_conversion);
+    long open_bytes = UNKNOWN_BYTES;
+    if (source) {
+        dsm_rt_load_wide_string((const char *)source, OPEN);
+        open_bytes = (long)((wcslen(source) + 1) * MULTIBYTE_BYTES);
+    }
+    va_copy(copy, list);
+    visit(&slots, copy, open_bytes);
+    va_end(copy);
+    free(bytes);
+}
+
+void __dsm_wscan_arguments(const wchar_t *source, const wchar_t *format, ...) {
+    va_list list;
+    va_start(list, format);
+    __dsm_wscan_list(source, format, list);
     va_end(list);
 }
 

@@ -30,6 +30,12 @@ enum {
 #define dsm_private(pointer) ((__typeof__(pointer))__dsm_private((void *)(pointer)))
 void *__dsm_private(void *) __attribute__((const, nothrow));
 
+/* States what a function that dsm-cc does not compile reads and writes through its arguments, so that this is checked before each call:
+ *     double sum(const double *a, long n) DSM_EFFECTS("reads(arg0, arg1*8)");
+ * Effects, separated by commas: reads(argI, LENGTH), writes(argI, LENGTH), keeps(argI) if the function keeps the address, calls if it calls
+ * functions of the program, or harmless alone. LENGTH: bytes, a product of at most two arguments and numbers, or string. */
+#define DSM_EFFECTS(effects) __attribute__((annotate("dsm:" effects)))
+
 /* Makes `bytes` the unit of coherence of the `len` bytes at `ptr`, and of what lies in the same 4096 bytes. To be called in the
  * serial part of the program, at any time; the contents stay. Returns DSM_OK or why it is not possible. */
 int dsm_set_block(void *ptr, size_t len, size_t bytes);
@@ -44,6 +50,7 @@ const char *dsm_error(int code);
 
 #define DSM_PRIVATE
 #define dsm_private(pointer) (pointer)
+#define DSM_EFFECTS(effects)
 
 static inline int dsm_set_block(void *ptr, size_t len, size_t bytes)
 {

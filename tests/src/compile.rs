@@ -67,6 +67,9 @@ pub struct Built {
     pub command: String,
 }
 
+/// What the driver says of functions whose accesses are not checked.
+const UNKNOWN_FUNCTION: &str = "gets a pointer to memory that processes may share";
+
 type Slot = Arc<OnceLock<Result<Built, String>>>;
 
 fn reference(language: Language) -> String {
@@ -105,12 +108,12 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         }
         (Target::Dsm(Build { level, .. }), None) => {
             let mut command = Command::new(reference(program.language));
-            command.arg(format!("-O{level}"));
+            command.arg(format!("-O{level}")).arg("-w");
             command
         }
         (Target::Native, _) => {
             let mut command = Command::new(reference(program.language));
-            command.arg("-O2");
+            command.args(["-O2", "-w"]);
             command
         }
     };
@@ -118,7 +121,7 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         let further = std::env::var("DSM_TEST_CFLAGS").unwrap_or_default();
         command.args(further.split_whitespace());
     }
-    command.arg("-fopenmp").arg("-w").args(&program.flags).args(&program.sources);
+    command.arg("-fopenmp").args(&program.flags).args(&program.sources);
     let path = scratch().join(format!("{}-{:016x}", program.name, identity(program, target, &command)));
     let partial = path.with_extension(format!("{}.part", std::process::id()));
     command.arg("-o").arg(&path).arg("-lm").args(&program.libraries);
@@ -146,6 +149,11 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
             built.command,
             outcome.errors()
         ));
+    }
+    // Every function of a library that the programs call is in the compiler's tables.
+    if let Some(unknown) = outcome.errors().lines().find(|line| line.contains(UNKNOWN_FUNCTION)) {
+        let _ = std::fs::remove_file(&partial);
+        return Err(format!("{unknown}\n  {}", built.command));
     }
     let messages = path.with_extension("messages");
     std::fs::write(&messages, outcome.errors()).map_err(|e| format!("{}: {e}", messages.display()))?;

@@ -52,6 +52,7 @@ programs! {
     control_variables
     copies
     critical
+    cxx_casts
     cxx_clauses
     cxx_containers
     cxx_end_regions
@@ -65,6 +66,7 @@ programs! {
     cxx_process_state
     cxx_once
     cxx_overwrite
+    cxx_resources
     cxx_streams
     cxx_threads
     cxx_versions
@@ -112,6 +114,7 @@ programs! {
     leagues
     library_bounds
     library_memory
+    library_patterns
     library_pointers
     library_results
     linked_list
@@ -187,5 +190,6 @@ programs! {
     vla_alloca
     volatile
     wall_clock
+    wide_characters
     writer_rotation
 }

@@ -9,6 +9,7 @@ mod compile_costs;
 mod control;
 mod differential;
 mod driver;
+mod effects;
 mod examples;
 mod faults;
 mod fortran;

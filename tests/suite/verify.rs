@@ -6,9 +6,10 @@ use std::time::Duration;
 use dsm_tests::compile::{self, Target, shell_line};
 use dsm_tests::differential::run_command;
 use dsm_tests::execute;
-use dsm_tests::generator::{self, Fault};
+use dsm_tests::generator::Fault;
+use dsm_tests::generator::batch::{Batch, Kind};
 use dsm_tests::matrix::{Build, Shape};
-use dsm_tests::program::{self, Program};
+use dsm_tests::program::{self, Language, Program};
 use dsm_tests::toolchain;
 
 /// Neighbouring programs see all of them.
@@ -88,9 +89,16 @@ fn random_programs() {
     }
     let mut failures = Vec::new();
     for (i, (build, flags)) in BUILDS.into_iter().enumerate() {
-        let program = generator::program(i as u64 * 20..i as u64 * 20 + 20, Fault::None);
-        for shape in [SHAPES[0], SHAPES[2]] {
-            failures.extend(verified(program.clone(), build, flags, shape).err());
+        let seeds = |count: u64| i as u64 * count..(i as u64 + 1) * count;
+        let language = [Language::C, Language::Cxx, Language::Fortran][i % 3];
+        let kind = if i % 2 == 0 { Kind::Loops } else { Kind::Tasks };
+        for batch in [
+            Batch { kind: Kind::Phases, language: Language::C, seeds: seeds(8), fault: Fault::None },
+            Batch { kind, language, seeds: seeds(4), fault: Fault::None },
+        ] {
+            for shape in [SHAPES[0], SHAPES[2]] {
+                failures.extend(verified(batch.program(), build, flags, shape).err());
+            }
         }
     }
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));

@@ -55,6 +55,12 @@ pub struct Typed {
     pub libraries: Vec<OsString>,
     /// Words handed to the linker that may be files: `-Wl,x.o`, `-Xlinker x.o`.
     pub linker_words: Vec<PathBuf>,
+    /// `-o`: the file to make.
+    pub output: Option<PathBuf>,
+    /// `-w`: no warnings.
+    pub quiet: bool,
+    /// `-###`: the compiler says what it would do.
+    pub dry: bool,
     /// The driver's own options.
     pub own: Own,
     /// A question to the compiler (`--version`, `-print-…`, `-dumpmachine`, `-cc1`): no compilation is wanted.
@@ -157,6 +163,9 @@ impl Typed {
             library_directories: Vec::new(),
             libraries: Vec::new(),
             linker_words: Vec::new(),
+            output: None,
+            quiet: false,
+            dry: false,
             own: Own::default(),
             query: false,
             openmp: false,
@@ -190,8 +199,12 @@ impl Typed {
                 typed.libraries.extend(rest.next().cloned());
             } else if argument == "-Xlinker" {
                 typed.linker_words.extend(rest.next().map(PathBuf::from));
+            } else if argument == "-o" {
+                typed.output = rest.next().map(PathBuf::from);
             } else if takes_value(word) {
                 rest.next();
+            } else if let Some(file) = strip(word, "-o").or(strip(word, "--output=")) {
+                typed.output = Some(file.into());
             } else if let Some(words) = strip(word, "-Wl,") {
                 let words = words.as_bytes().split(|c| *c == b',').map(OsStr::from_bytes);
                 typed.linker_words.extend(words.map(PathBuf::from));
@@ -212,6 +225,8 @@ impl Typed {
             "-E" | "-M" | "-MM" | "-fsyntax-only" | "--precompile" | "--analyze" => stop_at(Stage::NoCode),
             "-S" => stop_at(Stage::Assembly),
             "-c" => stop_at(Stage::Object),
+            "-w" => self.quiet = true,
+            "-###" => self.dry = true,
             "-g0" => self.keeps_places = false,
             "-fwrapv" => self.own.wraps = true,
             "-fno-wrapv" => self.own.wraps = false,

@@ -7,17 +7,19 @@ pub mod error;
 pub mod objects;
 pub mod own;
 pub mod response;
+pub mod unknown;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::Signal;
 
 use arguments::Typed;
 use components::{HEADERS, Language, PLUGIN, RUNTIME};
@@ -91,9 +93,18 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         }
     }
     let options = typed.own.pass_options();
-    let result = become_compiler(&compiler, edit::edit(&arguments, &typed, &parts), Some(&options));
-    drop(files);
-    result
+    let arguments = edit::edit(&arguments, &typed, &parts);
+    let program = typed.links() && !typed.relocatable && !typed.shared;
+    if !program || typed.quiet || typed.dry {
+        let result = become_compiler(&compiler, arguments, Some(&options));
+        drop(files);
+        return result;
+    }
+    let status = run_compiler(&compiler, arguments, &options)?;
+    if status == ExitCode::SUCCESS {
+        unknown::warnings(&typed).iter().for_each(|line| eprintln!("{line}"));
+    }
+    Ok(status)
 }
 
 /// A file for the linker that has no name: the linker inherits the descriptor, and nothing is left behind.
@@ -157,6 +168,23 @@ fn announce(language: Language, arguments: &[OsString]) {
             "DSM_DISABLE=1 in the environment makes it the plain compiler. The compiler's own help follows.\n"
         );
     }
+}
+
+/// Waits for the compiler, which ends when the driver does. A signal that ends it ends the driver as well.
+fn run_compiler(compiler: &Path, arguments: Vec<OsString>, options: &str) -> Result<ExitCode, Error> {
+    let failed = |source| Error::Exec { path: compiler.to_owned(), source };
+    let mut command = Command::new(compiler);
+    command.args(arguments).env(dsm_abi::options::VARIABLE, options);
+    // SAFETY: only a system call between fork and exec.
+    unsafe {
+        command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(io::Error::from));
+    }
+    let status = command.status().map_err(failed)?;
+    if let Some(signal) = status.signal().and_then(|number| Signal::try_from(number).ok()) {
+        // The default action again, then the same end.
+        let _ = nix::sys::signal::raise(signal);
+    }
+    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
 }
 
 fn become_compiler(

@@ -56,13 +56,7 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<bool, Error> {
         let object = assembly.path.display().to_string();
         return Err(Error::Object { object, problem: ASSEMBLY.into() });
     }
-    let named = typed.libraries.iter().filter_map(|name| library(name, &typed.library_directories));
-    let typed_paths = typed.inputs.iter().filter(|i| i.kind == InputKind::Linked).map(|i| i.path.clone());
-    for path in typed_paths.chain(typed.linker_words.iter().cloned()).chain(named) {
-        // A missing file is for the linker to complain about; a word for the linker need not be a file.
-        if !path.is_file() || is_startup(&path) {
-            continue;
-        }
+    for path in files(typed) {
         let name = path.display().to_string();
         let kind = elf::inspect(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         match kind {
@@ -78,12 +72,21 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<bool, Error> {
     Ok(indirect)
 }
 
+/// The files among what was typed that the linker reads.
+pub fn files(typed: &Typed) -> Vec<PathBuf> {
+    let named = typed.libraries.iter().filter_map(|name| library(name, &typed.library_directories));
+    let typed_paths = typed.inputs.iter().filter(|i| i.kind == InputKind::Linked).map(|i| i.path.clone());
+    let all = typed_paths.chain(typed.linker_words.iter().cloned()).chain(named);
+    // A missing file is for the linker to complain about; a word for the linker need not be a file.
+    all.filter(|path| path.is_file() && !is_startup(path)).collect()
+}
+
 fn is_startup(path: &Path) -> bool {
     path.file_name().and_then(OsStr::to_str).is_some_and(|name| STARTUP.contains(&name))
 }
 
 /// The library that the linker takes for `-l<name>`, if it comes from one of `directories`: the system's own are not looked at.
-fn library(name: &OsStr, directories: &[PathBuf]) -> Option<PathBuf> {
+pub fn library(name: &OsStr, directories: &[PathBuf]) -> Option<PathBuf> {
     let file = |ending: &str| {
         let mut file = OsStr::new("lib").to_owned();
         file.push(name);

@@ -22,6 +22,8 @@ pub struct Own {
     pub verify: bool,
     /// A way in which the pass is to be wrong.
     pub fault: Option<String>,
+    /// Files that state the effects of functions.
+    pub effects: Vec<String>,
     /// Optimisations to leave out.
     pub disable: Vec<String>,
     /// The compiler was told that integers wrap (its own option).
@@ -82,6 +84,16 @@ const TABLE: &[Entry] = &[
         help: "Name the calls that may hand shared memory to code without checks.",
         apply: |own, _| {
             own.remarks = true;
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-effects",
+        takes: Takes::Value("<file>"),
+        help: "What functions that dsm-cc did not compile read and write, a line for each, such as 'sum: reads(arg0, arg1*8)' or \
+               'log_level: harmless'. May be given several times.",
+        apply: |own, value| {
+            own.effects.push(plain_value(value.unwrap_or(""))?);
             Ok(())
         },
     },
@@ -191,6 +203,9 @@ impl Own {
         }
         if self.wraps {
             options += ";wrapv=1";
+        }
+        for file in &self.effects {
+            options += &format!(";effects={file}");
         }
         if !self.disable.is_empty() {
             options += &format!(";disable={}", self.disable.join(","));
@@ -327,6 +342,10 @@ mod tests {
             "line=6;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;disable=merge,nest,window"
         );
         assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1");
+        assert_eq!(
+            parse(&["-fdsm-effects=a.txt", "-fdsm-effects=b c"]).unwrap().pass_options(),
+            "line=10;effects=a.txt;effects=b c"
+        );
         assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");
     }
 

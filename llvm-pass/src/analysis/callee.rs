@@ -102,11 +102,19 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("recv", "__dsm_recv", "l:ipli"), ("recvfrom", "__dsm_recvfrom", "l:iplipp"), ("fread", "__dsm_fread", "l:pllp"),
     ("fread_unlocked", "__dsm_fread_unlocked", "l:pllp"), ("fgets", "__dsm_fgets", "p:pip"),
     ("fgets_unlocked", "__dsm_fgets_unlocked", "p:pip"),
+    ("__dynamic_cast", "__dsm_dynamic_cast", "p:pppl"),
+    ("wcsdup", "__dsm_wcsdup", "p:p"), ("wcsncat", "__dsm_wcsncat", "p:ppl"), ("mbsrtowcs", "__dsm_mbsrtowcs", "l:pplp"),
+    ("wcsrtombs", "__dsm_wcsrtombs", "l:pplp"), ("regcomp", "__dsm_regcomp", "i:ppi"), ("regexec", "__dsm_regexec", "i:pplpi"),
+    ("regfree", "__dsm_regfree", "v:p"), ("globfree", "__dsm_globfree", "v:p"), ("globfree64", "__dsm_globfree", "v:p"),
+    ("__cxa_throw", "__dsm_cxa_throw", "v:ppp"), ("__cxa_rethrow", "__dsm_cxa_rethrow", "v:"),
 ];
 
 /// Functions that synchronise threads and become functions of the runtime with the same arguments, likewise.
 #[rustfmt::skip]
 pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
+    // These call functions of the program, or keep addresses in its memory.
+    ("glob", "__dsm_glob", "i:pipp"), ("glob64", "__dsm_glob", "i:pipp"), ("scandir", "__dsm_scandir", "i:pppp"),
+    ("scandir64", "__dsm_scandir", "i:pppp"), ("wcstok", "__dsm_wcstok", "p:ppp"),
     ("sem_init", "__dsm_sem_init", "i:pii"), ("sem_destroy", "__dsm_sem_destroy", "i:p"), ("sem_wait", "__dsm_sem_wait", "i:p"),
     ("sem_timedwait", "__dsm_sem_timedwait", "i:pp"), ("sem_clockwait", "__dsm_sem_clockwait", "i:pip"),
     ("sem_trywait", "__dsm_sem_trywait", "i:p"), ("sem_post", "__dsm_sem_post", "i:p"), ("sem_getvalue", "__dsm_sem_getvalue", "i:pp"),

@@ -1,7 +1,9 @@
 //! Messages in the compiler's own form.
 
-use std::os::raw::c_int;
+use std::os::raw::{c_char, c_int, c_uint};
+use std::path::PathBuf;
 
+use inkwell::llvm_sys::core;
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 
 use super::{Loop, Module, Raw, Value};
@@ -44,6 +46,27 @@ impl Value {
         let at = at.map_or(std::ptr::null_mut(), |v| v.0);
         // SAFETY: `self` is a function; {pointer, length} string.
         unsafe { dsm_shim_diagnose(self.0, at, severity as c_int, text.as_ptr(), text.len()) }
+    }
+
+    /// File and line of an instruction in the source; `None` if the compiler does not remember it. The file is as seen from the working
+    /// directory.
+    pub fn place(self) -> Option<(String, u32)> {
+        // SAFETY: callers ask this of instructions; a name has the length that LLVM says and lives as long as the module.
+        let name = |get: unsafe extern "C" fn(LLVMValueRef, *mut c_uint) -> *const c_char| unsafe {
+            let mut len = 0;
+            let text = get(self.0, &raw mut len).cast::<u8>();
+            let bytes = if text.is_null() { &[] } else { std::slice::from_raw_parts(text, len as usize) };
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        let file = name(core::LLVMGetDebugLocFilename);
+        if file.is_empty() {
+            return None;
+        }
+        let path = PathBuf::from(name(core::LLVMGetDebugLocDirectory)).join(file);
+        let here = std::env::current_dir().unwrap_or_default();
+        let path = path.strip_prefix(&here).unwrap_or(&path);
+        // SAFETY: as above.
+        Some((path.to_string_lossy().into_owned(), unsafe { core::LLVMGetDebugLocLine(self.0) }))
     }
 
     /// An optimisation remark of pass "dsm" at the instruction.

@@ -47,8 +47,8 @@ pub enum Decision {
 pub enum Note {
     /// The result may be wrong: a warning.
     Unsupported,
-    /// The user may have to do something: a remark.
-    Remark,
+    /// A call of the function that the text names hands it memory that may be shared: the link warns unless the function has checks.
+    Unknown,
 }
 
 /// Everything that is done to a function.
@@ -123,7 +123,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
                 }
                 What::Format(format) => plan.formats.push((site, *format)),
                 What::Unsupported(text) => plan.notes.push((site, Note::Unsupported, text.clone())),
-                What::Remark(text) => plan.notes.push((site, Note::Remark, text.clone())),
+                What::Unknown(name) => plan.notes.push((site, Note::Unknown, name.clone())),
                 What::Masked(_) | What::Atomic(Some(_)) | What::Sync => {}
             }
         }

@@ -102,7 +102,8 @@ impl Display for Length {
         match self {
             Length::Bytes(n) => write!(f, "{n} bytes"),
             Length::Arg(a) => write!(f, "arg{a}"),
-            Length::Product(x, y) => write!(f, "arg{x} * arg{y}"),
+            Length::Product(x, y, 1) => write!(f, "arg{x} * arg{y}"),
+            Length::Product(x, y, scale) => write!(f, "arg{x} * arg{y} * {scale}"),
             Length::Str => write!(f, "string"),
             Length::StrLen(args) => {
                 let args: Vec<String> = args.iter().map(|a| format!("arg{a}")).collect();
@@ -122,6 +123,11 @@ impl Display for Length {
             Length::Constructor { .. } => write!(f, "array constructor"),
             Length::Scaled(a, scale) => write!(f, "arg{a} * {scale}"),
             Length::Vectors(count) => write!(f, "arg{count} vectors"),
+            Length::WideStr { most: None } => write!(f, "wide string"),
+            Length::WideStr { most: Some(most) } => write!(f, "wide string within arg{most}"),
+            Length::WideLen(list) => write!(f, "wide strings {list:?}"),
+            Length::Strings => write!(f, "strings"),
+            Length::End(end) => write!(f, "until arg{end}"),
         }
     }
 }
@@ -216,7 +222,7 @@ impl Display for FunctionPlan {
             write!(f, "{}", self.stack)?;
         }
         for (site, note, text) in &self.notes {
-            let note = if *note == Note::Unsupported { "unsupported" } else { "remark" };
+            let note = if *note == Note::Unsupported { "unsupported" } else { "unknown function" };
             writeln!(f, "  {note} #{site}: {text}")?;
         }
         Ok(())

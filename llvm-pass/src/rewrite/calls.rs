@@ -8,6 +8,8 @@ use super::check::Emitter;
 
 /// Memory that a call looks at or writes as much of as it needs is made valid whole up to this size, bytes.
 const ROOM: u64 = 4096;
+/// Bytes of a wide character.
+const WIDE_BYTES: u64 = 4;
 
 /// Emits the range check before the call.
 pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
@@ -61,7 +63,20 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             };
             emitter.call(call, entry, &[pointer, count]);
         }
-        Length::Str | Length::StrLen(_) | Length::Joined { .. } | Length::Formatted { .. } => {
+        Length::End(end) => {
+            let entry = match range.kind {
+                Kind::Load => "__dsm_load_to",
+                Kind::Store => "__dsm_store_to",
+            };
+            emitter.call(call, entry, &[pointer, call.operand(*end)]);
+        }
+        Length::Strings => emitter.call(call, "__dsm_load_strings", &[pointer]),
+        Length::Str
+        | Length::StrLen(_)
+        | Length::Joined { .. }
+        | Length::Formatted { .. }
+        | Length::WideStr { .. }
+        | Length::WideLen(_) => {
             // These look at strings; a null pointer has none.
             builder.before(call).locate_as(call);
             let null = builder.context.ptr().zero();
@@ -88,9 +103,10 @@ pub fn bytes(emitter: &Emitter<'_>, call: Value, length: &Length) -> Option<Valu
     Some(match length {
         Length::Bytes(bytes) => i64_type.constant(*bytes),
         Length::Arg(argument) => widened(emitter, call, *argument),
-        Length::Product(x, y) => {
+        Length::Product(x, y, scale) => {
             let (x, y) = (widened(emitter, call, *x), widened(emitter, call, *y));
-            builder.mul(x, y)
+            let product = builder.mul(x, y);
+            if *scale == 1 { product } else { builder.mul(product, i64_type.constant(*scale)) }
         }
         Length::Scaled(argument, scale) => {
             builder.mul(widened(emitter, call, *argument), i64_type.constant(*scale))
@@ -137,6 +153,24 @@ fn text(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range, point
             }
             let length = smaller(emitter, length, limit_value(emitter, call, *most));
             emitter.range(back, pointer, length, range.kind, range.fills);
+        }
+        Length::WideStr { most } => {
+            builder.before(back).locate_as(call);
+            let most = most.map_or(i64_type.constant(u64::MAX), |argument| {
+                builder.int_cast(call.operand(argument), i64_type, true)
+            });
+            emitter.call(back, "__dsm_load_wide_str", &[pointer, most]);
+        }
+        Length::WideLen(arguments) => {
+            builder.before(back).locate_as(call);
+            let ty = i64_type.function(&[builder.context.ptr()], false);
+            let length_of = module.function("wcslen").unwrap_or_else(|| module.add_function("wcslen", ty));
+            let mut length = i64_type.constant(1);
+            for &argument in arguments {
+                length = builder.add(length, builder.call(length_of, ty, &[call.operand(argument)]));
+            }
+            let bytes = builder.mul(length, i64_type.constant(WIDE_BYTES));
+            emitter.range(back, pointer, bytes, range.kind, range.fills);
         }
         _ => emitter.call(back, "__dsm_load_str", &[pointer]),
     }
@@ -227,14 +261,16 @@ pub fn format(module: Module, emitter: &Emitter<'_>, call: Value, format: &Forma
         Purpose::PrintWithin(..) => "print_within",
         Purpose::Scan(_) => "scan",
     };
+    let wide = if format.wide { "w" } else { "" };
     args.push(call.operand(format.format));
     let fixed: Vec<Type> = args.iter().map(|a| a.ty()).collect();
-    let of_list = || (format!("__dsm_{purpose}_list"), void.function(&[&fixed[..], &[ptr]].concat(), false));
+    let of_list =
+        || (format!("__dsm_{wide}{purpose}_list"), void.function(&[&fixed[..], &[ptr]].concat(), false));
     let mut own_list = None;
     let (name, ty) = match format.arguments {
         Arguments::From(first) => {
             args.extend((first..call.arg_count()).map(|i| call.operand(i)));
-            (format!("__dsm_{purpose}_arguments"), void.function(&fixed, true))
+            (format!("__dsm_{wide}{purpose}_arguments"), void.function(&fixed, true))
         }
         Arguments::List(list) => {
             args.push(call.operand(list));

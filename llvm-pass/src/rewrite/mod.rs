@@ -4,6 +4,7 @@ pub mod addresses;
 pub mod atomic;
 pub mod barriers;
 pub mod calls;
+pub mod calls_note;
 pub mod check;
 pub mod clone;
 pub mod entries;

@@ -18,6 +18,7 @@ use crate::analysis::process_state::PROCESS_STATE;
 use crate::llvm::{Builder, Linkage, Module, Ordering, Severity, Value};
 use crate::options::Options;
 
+use super::calls_note::UnknownCalls;
 use super::entries::Entries;
 
 /// Gives the accesses to flags acquire and release order; everything behind treats them as atomics of the program.
@@ -280,7 +281,7 @@ pub fn features(module: Module) {
 }
 
 /// Adds the note that the driver's link step reads, and the line shift that the runtime reads.
-pub fn note(module: Module, options: &Options) {
+pub fn note(module: Module, options: &Options, unknown: &UnknownCalls) {
     let context = module.context();
     let line_shift = options.line_shift;
     let note = note::Note { abi_version: dsm_abi::ABI_VERSION, line_shift };
@@ -288,9 +289,10 @@ pub fn note(module: Module, options: &Options) {
     let mut text = options.unusual().into_bytes();
     if !text.is_empty() {
         text.resize(text.len().next_multiple_of(4), 0);
-        bytes.extend(note::options_header(text.len()));
+        bytes.extend(note::text_header(note::OPTIONS_TYPE, text.len()));
         bytes.extend(text);
     }
+    bytes.extend(unknown.encode(&module.name()));
     let value = context.const_bytes(&bytes);
     let name = format!("{}{}.{line_shift}", note::VARIABLE, note.abi_version);
     let global = module.add_global(&name, value.ty());

@@ -60,6 +60,14 @@ macro_rules! for_each_entry {
             fn __dsm_verify_access(addr: ptr, len: i64, store: i32, place: ptr) -> void;
             /// Makes the NUL-terminated string at `addr` readable, terminator included.
             fn __dsm_load_str(addr: ptr) -> void;
+            /// Makes the null-terminated wide string at `addr` readable, at most `most` characters of it.
+            fn __dsm_load_wide_str(addr: ptr, most: i64) -> void;
+            /// Makes `[addr, end)` readable.
+            fn __dsm_load_to(addr: ptr, end: ptr) -> void;
+            /// Makes `[addr, end)` writable.
+            fn __dsm_store_to(addr: ptr, end: ptr) -> void;
+            /// Makes an array of addresses up to a null pointer readable, and the strings that they name; null is allowed.
+            fn __dsm_load_strings(list: ptr) -> void;
             /// Makes the elements readable that the array descriptor of flang names; null is allowed.
             fn __dsm_fortran_read(descriptor: ptr) -> void;
             /// Makes the elements writable that the array descriptor of flang names; null is allowed.

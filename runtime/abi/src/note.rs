@@ -1,7 +1,9 @@
 //! The ELF note of every instrumented object: section `.note.dsm`, owner "dsm", type 1.
 //!
 //! Layout (all fields little-endian `u32`): namesz = 4, descsz = 8, type, "dsm\0", abi version, line shift. Behind it may stand one of
-//! type 2 whose contents are text: the options of the pass that are not as usual, padded with NUL to a multiple of 4.
+//! type 2 whose contents are text: the options of the pass that are not as usual, padded with NUL to a multiple of 4; and one of type 3, padded
+//! likewise: the calls that hand memory which may be shared to functions that the pass has no body of and knows nothing about. Each function is a
+//! line of four fields with tabs between: its name, the file and the line of the first call, and how many calls there are.
 //!
 //! LLVM bitcode has no sections; there the name of the note's variable says the same: `__dsm_note.<abi version>.<line shift>`.
 
@@ -13,6 +15,8 @@ pub const OWNER: [u8; 4] = *b"dsm\0";
 pub const TYPE: u32 = 1;
 /// Type of the note with the options.
 pub const OPTIONS_TYPE: u32 = 2;
+/// Type of the note with the calls of unknown functions.
+pub const CALLS_TYPE: u32 = 3;
 /// What the name of the note's variable begins with.
 pub const VARIABLE: &str = "__dsm_note.";
 /// Size of an encoded note, bytes.
@@ -25,11 +29,13 @@ pub enum Entry<'a> {
     Note(Note),
     /// Of [`OPTIONS_TYPE`], without the padding.
     Options(&'a [u8]),
+    /// Of [`CALLS_TYPE`], without the padding.
+    Calls(&'a [u8]),
 }
 
-/// Header of a note of [`OPTIONS_TYPE`] whose contents, padding included, have `len` bytes.
-pub const fn options_header(len: usize) -> [u8; 16] {
-    let words = [4, len as u32, OPTIONS_TYPE, u32::from_le_bytes(OWNER)];
+/// Header of a note of type [`OPTIONS_TYPE`] or [`CALLS_TYPE`] whose contents, padding included, have `len` bytes.
+pub const fn text_header(kind: u32, len: usize) -> [u8; 16] {
+    let words = [4, len as u32, kind, u32::from_le_bytes(OWNER)];
     let mut out = [0; 16];
     let mut i = 0;
     while i < 16 {
@@ -90,9 +96,10 @@ impl Note {
             }
             let (entry, len) = match Note::decode(bytes) {
                 Some(note) => (Some(Entry::Note(note)), SIZE),
-                None => match options(bytes) {
-                    Some((text, len)) => (Some(Entry::Options(text)), len),
-                    None => (None, bytes.len()),
+                None => match (text(OPTIONS_TYPE, bytes), text(CALLS_TYPE, bytes)) {
+                    (Some((text, len)), _) => (Some(Entry::Options(text)), len),
+                    (_, Some((text, len))) => (Some(Entry::Calls(text)), len),
+                    (None, None) => (None, bytes.len()),
                 },
             };
             bytes = bytes.get(len..).unwrap_or(&[]);
@@ -115,12 +122,12 @@ impl Note {
     }
 }
 
-/// The text of the note of [`OPTIONS_TYPE`] at the start of `bytes`, and the note's length.
-fn options(bytes: &[u8]) -> Option<(&[u8], usize)> {
+/// The text of the note of this type at the start of `bytes`, and the note's length.
+fn text(kind: u32, bytes: &[u8]) -> Option<(&[u8], usize)> {
     let len = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?) as usize;
     let text = bytes.get(16..16usize.checked_add(len)?)?;
     let end = text.iter().position(|c| *c == 0).unwrap_or(len);
-    (bytes[..16] == options_header(len) && len.is_multiple_of(4)).then_some((&text[..end], 16 + len))
+    (bytes[..16] == text_header(kind, len) && len.is_multiple_of(4)).then_some((&text[..end], 16 + len))
 }
 
 #[cfg(test)]
@@ -149,13 +156,15 @@ mod tests {
         assert!([&b"12."[..], b".10", b"x.1", b""].iter().all(|name| Note::from_name(name).is_none()));
         let mut bytes = [0; SIZE + 16 + 8];
         bytes[..SIZE].copy_from_slice(&note.encode());
-        bytes[SIZE..SIZE + 16].copy_from_slice(&options_header(8));
+        bytes[SIZE..SIZE + 16].copy_from_slice(&text_header(OPTIONS_TYPE, 8));
         bytes[SIZE + 16..SIZE + 22].copy_from_slice(b"merge,");
         let mut all = Note::decode_all(&bytes);
         assert_eq!(all.next(), Some(Some(Entry::Note(note))));
         assert_eq!(all.next(), Some(Some(Entry::Options(b"merge,"))));
         assert_eq!(all.next(), None);
         assert!(Note::decode_all(&bytes[..SIZE + 20]).any(|entry| entry.is_none()));
+        bytes[SIZE..SIZE + 16].copy_from_slice(&text_header(CALLS_TYPE, 8));
+        assert_eq!(Note::decode_all(&bytes).nth(1), Some(Some(Entry::Calls(b"merge,"))));
     }
 
     #[test]

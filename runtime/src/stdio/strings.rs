@@ -1,9 +1,9 @@
 //! String and path functions that change memory only they know, and what `c/format.c` needs.
 
-use std::ffi::{c_char, c_long};
+use std::ffi::{c_char, c_int, c_long};
 use std::sync::atomic::Ordering;
 
-use crate::{check, heap, process_state, strings};
+use crate::{check, heap, memory, process_state, strings};
 
 /// Makes a string readable: to its NUL, or `bound` bytes if that is not negative.
 #[unsafe(no_mangle)]
@@ -33,10 +33,57 @@ pub unsafe extern "C" fn dsm_rt_load_wide_string(string: *const libc::wchar_t, b
     }
 }
 
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_load_wide_str(addr: *mut u8, most: u64) {
+    if dsm_rt_is_shared(addr) != 0 {
+        // SAFETY: the program passes a wide string, or as many characters.
+        unsafe { dsm_rt_load_wide_string(addr.cast(), c_long::try_from(most).unwrap_or(-1)) };
+    }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_load_strings(list: *mut u8) {
+    if list.is_null() || memory::shared().is_none() {
+        return;
+    }
+    let mut at = list.cast::<*mut u8>();
+    // SAFETY: the program passes addresses of strings up to a null pointer; each is made readable before it is looked at.
+    unsafe {
+        loop {
+            check::readable(at as usize, size_of::<usize>());
+            if (*at).is_null() {
+                return;
+            }
+            check::readable_string(*at as usize);
+            at = at.add(1);
+        }
+    }
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_load_to(addr: *mut u8, end: *mut u8) {
+    check::readable(addr as usize, (end as usize).saturating_sub(addr as usize));
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_store_to(addr: *mut u8, end: *mut u8) {
+    check::writable(addr as usize, (end as usize).saturating_sub(addr as usize));
+}
+
 /// Makes memory writable.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_rt_store(memory: *mut u8, bytes: c_long) {
     check::writable(memory as usize, bytes.max(0) as usize);
+}
+
+/// Whether memory at the address may be invalid in this process.
+#[unsafe(no_mangle)]
+pub extern "C" fn dsm_rt_is_shared(memory: *const u8) -> c_int {
+    (memory::shared().is_some() && memory::is_shared(memory as usize)).into()
 }
 
 /// Makes a string that is about to be cut writable.

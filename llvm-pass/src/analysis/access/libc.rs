@@ -25,8 +25,17 @@ impl Reader<'_> {
             let operands = length.arguments();
             if operands.iter().chain([&argument]).any(|&i| i >= call.arg_count())
                 || !call.operand(argument).ty().is_plain_pointer()
+                || !lengths_are_integers(call, &length)
             {
-                return self.external(call, name);
+                let text = format!(
+                    "the effects that are stated of `{name}` do not fit this call: the memory is at a pointer, and an argument that is its length \
+                     is an integer"
+                );
+                return if function.stated {
+                    vec![What::Unsupported(text)]
+                } else {
+                    self.external(call, name)
+                };
             }
             ranges.push(match kind {
                 Kind::Store if function.fills => self.filled(call, argument, length),
@@ -36,6 +45,11 @@ impl Reader<'_> {
         let fixed = match function.format {
             Format::None => Some((0, vec![])),
             Format::PrintList(..) | Format::PrintToList(..) | Format::ScanList(..) => None,
+            // Whether or not they are constant.
+            Format::WidePrint(..)
+            | Format::WidePrintList(..)
+            | Format::WideScan(..)
+            | Format::WideScanList(..) => None,
             Format::Print(format, first) => {
                 constant_format(call, format).map(|f| (first, print_arguments(&f)))
             }
@@ -83,14 +97,24 @@ impl Reader<'_> {
 
     /// A format that has to be read at run time; `None` if no argument behind it can be shared memory.
     fn format_call(&self, call: Value, format: Format, to: Option<Purpose>) -> Option<FormatCall> {
+        use Format::{WidePrint, WidePrintList, WideScan, WideScanList};
         let print = to.unwrap_or(Purpose::Print);
+        let wide = matches!(format, WidePrint(..) | WidePrintList(..) | WideScan(..) | WideScanList(..));
         let (purpose, format, arguments) = match format {
             Format::None => return None,
-            Format::Print(format, first) => (print, format, Arguments::From(first)),
-            Format::PrintList(format, list) => (print, format, Arguments::List(list)),
+            Format::Print(format, first) | WidePrint(format, first) => {
+                (print, format, Arguments::From(first))
+            }
+            Format::PrintList(format, list) | WidePrintList(format, list) => {
+                (print, format, Arguments::List(list))
+            }
             Format::PrintToList(format, list, to) => (Purpose::PrintTo(to), format, Arguments::List(list)),
-            Format::Scan(format, first, source) => (Purpose::Scan(source), format, Arguments::From(first)),
-            Format::ScanList(format, list, source) => (Purpose::Scan(source), format, Arguments::List(list)),
+            Format::Scan(format, first, source) | WideScan(format, first, source) => {
+                (Purpose::Scan(source), format, Arguments::From(first))
+            }
+            Format::ScanList(format, list, source) | WideScanList(format, list, source) => {
+                (Purpose::Scan(source), format, Arguments::List(list))
+            }
         };
         let forwards = call.call_must_tail() && matches!(arguments, Arguments::From(_));
         let arguments = if forwards { Arguments::Forwarded } else { arguments };
@@ -106,8 +130,20 @@ impl Reader<'_> {
             }
             (Arguments::From(first), _) => (first..call.arg_count()).any(shared),
         };
-        needed.then_some(FormatCall { purpose, format, arguments })
+        needed.then_some(FormatCall { purpose, format, arguments, wide })
     }
+}
+
+/// Whether the arguments that a length is computed from are numbers.
+fn lengths_are_integers(call: Value, length: &Length) -> bool {
+    let arguments = match length {
+        Length::Arg(a) | Length::Scaled(a, _) | Length::Vectors(a) | Length::WideStr { most: Some(a) } => {
+            vec![*a]
+        }
+        Length::Product(x, y, _) => vec![*x, *y],
+        _ => vec![],
+    };
+    arguments.iter().all(|&i| call.operand(i).ty().kind() == TypeKind::LLVMIntegerTypeKind)
 }
 
 /// Text of a format that is a constant.

@@ -6,7 +6,7 @@ mod libc;
 
 pub use intrinsic::is_copy;
 
-use crate::llvm::{AsmOperands, Module, Opcode, Ordering, Value};
+use crate::llvm::{AsmOperands, Module, Opcode, Ordering, Type, Value};
 
 use super::callee::{Callee, callee};
 use super::facts::{Access, Extent, Kind, Length, Private, Range, What};
@@ -161,13 +161,16 @@ impl Reader<'_> {
         if LOCAL.contains(&name) {
             return vec![What::Unsupported(format!("{name} synchronises threads of one process only"))];
         }
-        let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
         // Where there is a body, dsm-cc compiles it, here or in another source.
         let known = !call.callee().is_declaration();
-        if !known && call.args().iter().any(shared) && call.call_touches_memory() {
-            return vec![What::Remark(format!(
-                "{name} gets a pointer to memory that may be shared; if it is not compiled with dsm-cc, its accesses are not checked"
-            ))];
+        let hands_over = |i: u32| {
+            let argument = call.operand(i);
+            let copied = call.call_type_attribute(i, "byval");
+            argument.ty().is_plain_pointer()
+                && copied.map_or_else(|| self.private(argument).is_none(), Type::holds_pointer)
+        };
+        if !known && call.call_touches_memory() && (0..call.arg_count()).any(hands_over) {
+            return vec![What::Unknown(name.to_owned())];
         }
         vec![]
     }

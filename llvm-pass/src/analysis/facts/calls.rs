@@ -9,8 +9,8 @@ pub enum Length {
     Bytes(u64),
     /// Value of an argument of the call.
     Arg(u32),
-    /// Product of two arguments.
-    Product(u32, u32),
+    /// Product of two arguments and a constant.
+    Product(u32, u32, u64),
     /// The NUL-terminated string at the address.
     Str,
     /// One more than the summed lengths of the strings at these arguments.
@@ -69,6 +69,17 @@ pub enum Length {
     Capped(u32, u64),
     /// As many `struct iovec` as the argument says, and the memory that they name.
     Vectors(u32),
+    /// The null-terminated wide string at the address.
+    WideStr {
+        /// Argument with the number of characters that are read at most.
+        most: Option<u32>,
+    },
+    /// Bytes of one wide character more than in the wide strings at these arguments.
+    WideLen(Vec<u32>),
+    /// Addresses of strings up to a null pointer, and the strings.
+    Strings,
+    /// To the address that is this argument's value.
+    End(u32),
 }
 
 /// Most bytes that a function looks at.
@@ -97,8 +108,10 @@ impl Length {
     pub fn arguments(&self) -> Vec<u32> {
         use Length::*;
         match self {
-            Arg(a) | Formatted { format: a } | Scaled(a, _) | Vectors(a) | Capped(a, _) => vec![*a],
-            Product(x, y) => vec![*x, *y],
+            Arg(a) | Formatted { format: a } | Scaled(a, _) | Vectors(a) | Capped(a, _) | End(a) => vec![*a],
+            Product(x, y, _) => vec![*x, *y],
+            WideStr { most } => most.iter().copied().collect(),
+            WideLen(list) => list.clone(),
             FormattedWithin { format, limit } => vec![*format, *limit],
             StrLen(list) => list.clone(),
             StrWithin(limit) => limit.argument().into_iter().collect(),
@@ -108,7 +121,7 @@ impl Length {
                 let limits = strings.iter().flat_map(|(string, limit)| [Some(*string), limit.argument()]);
                 limits.chain([most.argument()]).flatten().collect()
             }
-            Bytes(_) | Str | Descriptor | Namelist | Constructor { .. } => vec![],
+            Bytes(_) | Str | Strings | Descriptor | Namelist | Constructor { .. } => vec![],
         }
     }
 
@@ -119,8 +132,8 @@ impl Length {
 
     /// True if the memory lies elsewhere than at the address.
     pub fn is_indirect(&self) -> bool {
-        use Length::{Constructor, Descriptor, Namelist, Vectors};
-        matches!(self, Descriptor | Namelist | Constructor { .. } | Vectors(_))
+        use Length::{Constructor, Descriptor, Namelist, Strings, Vectors};
+        matches!(self, Descriptor | Namelist | Constructor { .. } | Vectors(_) | Strings)
     }
 }
 
@@ -157,6 +170,8 @@ pub struct FormatCall {
     pub format: u32,
     /// The arguments.
     pub arguments: Arguments,
+    /// The format is of wide characters.
+    pub wide: bool,
 }
 
 /// Memory that a call touches behind the pass's back.

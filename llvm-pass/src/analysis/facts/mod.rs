@@ -97,8 +97,8 @@ pub enum What {
     Sync,
     /// An instruction that the pass cannot make safe; the text says why.
     Unsupported(String),
-    /// Something that the user should know; the text says what.
-    Remark(String),
+    /// A call that hands memory which may be shared to a function, of this name, of which nothing is known.
+    Unknown(String),
 }
 
 /// An event at an instruction.

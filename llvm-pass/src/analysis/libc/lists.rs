@@ -29,6 +29,12 @@ pub const FILLING: &[&str] = &[
 /// Functions without pointer arguments that neither touch the program's memory nor synchronise.
 #[rustfmt::skip]
 pub const PLAIN: &[&str] = &[
+    "fgetwc", "getwchar", "putwchar", "wctob", "towctrans", "iswctype", "getw", "putw", "getauxval", "sched_get_priority_max", "sched_get_priority_min", "sched_getcpu",
+    "sched_getscheduler", "feclearexcept", "feraiseexcept", "fetestexcept", "fegetround", "feenableexcept", "fedisableexcept",
+    "fegetexcept", "killpg", "sigqueue", "setsid", "setpgid", "setuid", "setgid", "seteuid", "setegid", "tcgetpgrp", "tcsetpgrp",
+    "tcdrain", "tcflow", "tcflush", "tcsendbreak", "timer_delete", "timer_getoverrun", "strerror_l", "strerrorname_np", "strerrordesc_np",
+    "sigabbrev_np", "sigdescr_np", "getpwuid", "getgrgid", "getpwent", "getgrent", "setpwent", "setgrent", "endgrent", "mlockall",
+    "munlockall",
     "__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc", "__errno_location", "__fdelt_chk", "abort", "abs", "alarm", "arc4random",
     "arc4random_uniform", "btowc", "clock", "close", "closedir", "ctermid", "difftime", "dirfd", "div", "dlclose", "drand48", "dup", "dup2",
     "endpwent", "fallocate", "fallocate64", "fchdir", "fchmod", "fchown", "fdatasync", "ffs", "ffsl", "ffsll", "finite", "flock",

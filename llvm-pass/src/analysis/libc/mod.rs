@@ -4,8 +4,22 @@
 //! threads of the program reach its pointers; a result may alias an argument. Functions that call back into the
 //! program are marked, because the callback may synchronise.
 
+/// A match on names: functions in lines, with what they touch and their format.
+macro_rules! functions {
+    ($name:expr; $($($f:literal)|+ => [$($effect:expr),*] $(, $format:expr)?;)*) => {
+        match $name {
+            $($($f)|+ => Some(({ const LIST: &[Effect] = &[$($effect),*]; LIST }, functions!(@format $($format)?))),)*
+            _ => None,
+        }
+    };
+    (@format) => { Format::None };
+    (@format $format:expr) => { $format };
+}
+
+mod families;
 mod kept;
 mod lists;
+pub mod stated;
 mod streams;
 mod table;
 
@@ -19,7 +33,7 @@ use super::facts::{Kind, Length, Limit};
 use super::fortran;
 
 /// Length rule of a table entry.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Rule {
     /// Constant number of bytes.
     N(u64),
@@ -27,6 +41,8 @@ pub enum Rule {
     A(u32),
     /// Product of two arguments.
     P(u32, u32),
+    /// Product of two arguments and a constant.
+    Volume(u32, u32, u64),
     /// To the terminating NUL.
     S,
     /// Strings at one argument, with NUL.
@@ -57,6 +73,16 @@ pub enum Rule {
     G(u32, u32),
     /// The argument's value, but never more than the constant.
     C(u32, u64),
+    /// Wide characters to the terminating null.
+    WideString,
+    /// The same, at most as many as the argument says.
+    WideWithin(u32),
+    /// Wide strings at these arguments, with one null.
+    WideLength(&'static [u32]),
+    /// Addresses of strings up to a null pointer, and the strings.
+    Strings,
+    /// To the address that is the argument's value.
+    End(u32),
 }
 
 use Rule::{A, B, C, F, G, J, L, L2, M, N, P, Q, S, U, V};
@@ -83,6 +109,14 @@ pub enum Format {
     Scan(u32, u32, Option<u32>),
     /// `vscanf`, likewise.
     ScanList(u32, u32, Option<u32>),
+    /// The same with formats of wide characters.
+    WidePrint(u32, u32),
+    /// See above.
+    WidePrintList(u32, u32),
+    /// See above.
+    WideScan(u32, u32, Option<u32>),
+    /// See above.
+    WideScanList(u32, u32, Option<u32>),
 }
 
 /// What a function does.
@@ -98,6 +132,8 @@ pub struct Function {
     pub keeps: Option<u32>,
     /// True if it always stores to every byte of what it writes, and first reads what it reads.
     pub fills: bool,
+    /// True if the user says so.
+    pub stated: bool,
 }
 
 /// The function that `__name_chk` of `_FORTIFY_SOURCE` stands for. It has the object's size as an argument more behind those of `name`;
@@ -113,7 +149,11 @@ pub fn returns_twice(name: &str) -> bool {
 
 /// The function's description, if it is in the table.
 pub fn function(name: &str) -> Option<Function> {
-    if let Some(effects) = callback_table(name) {
+    if let Some(stated) = stated::function(name) {
+        return Some(stated);
+    }
+    let calls_back = callback_table(name).or_else(|| families::callback_table(name));
+    if let Some(effects) = calls_back.or_else(|| super::libstdcxx::synchronising(name)) {
         return Some(Function {
             effects,
             format: Format::None,
@@ -121,6 +161,7 @@ pub fn function(name: &str) -> Option<Function> {
             syncs: true,
             keeps: None,
             fills: false,
+            stated: false,
         });
     }
     if let Some(function) = fortran::function(name) {
@@ -135,22 +176,38 @@ pub fn function(name: &str) -> Option<Function> {
             syncs: false,
             keeps: None,
             fills: false,
+            stated: false,
         });
     }
-    let (effects, format) =
-        table(name).or_else(|| table(plain)).or_else(|| table(unfortified(name)?)).or_else(|| {
+    let table = |name: &str| table(name).or_else(|| families::table(name));
+    // Functions that take a locale have it behind the arguments of those that do not.
+    let local = || name.strip_prefix("__").unwrap_or(name).strip_suffix("_l");
+    let (effects, format) = table(name)
+        .or_else(|| table(plain))
+        .or_else(|| table(unfortified(name)?))
+        .or_else(|| table(local()?))
+        .or_else(|| {
+            let name = local().unwrap_or(name);
             let stem = name.strip_suffix(['f', 'l']).unwrap_or(name);
             let known = MATH.contains(&name) || MATH.contains(&stem) || PLAIN.contains(&name);
             known.then_some((&[] as &[Effect], Format::None))
         })?;
     let fills = FILLING.contains(&unfortified(name).unwrap_or(name));
-    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None, fills })
+    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None, fills, stated: false })
 }
 
 impl Function {
     /// An entry of the Fortran runtime library.
     pub fn fortran(effects: &'static [Effect], syncs: bool, keeps: Option<u32>) -> Function {
-        Function { effects, format: Format::None, calls_back: false, syncs, keeps, fills: false }
+        Function {
+            effects,
+            format: Format::None,
+            calls_back: false,
+            syncs,
+            keeps,
+            fills: false,
+            stated: false,
+        }
     }
 
     /// Memory touched, as (kind, argument, length).
@@ -159,7 +216,8 @@ impl Function {
             let length = match rule {
                 N(bytes) => Length::Bytes(bytes),
                 A(argument) => Length::Arg(argument),
-                P(x, y) => Length::Product(x, y),
+                P(x, y) => Length::Product(x, y, 1),
+                Rule::Volume(x, y, scale) => Length::Product(x, y, scale),
                 S => Length::Str,
                 L(argument) => Length::StrLen(vec![argument]),
                 L2(x, y) => Length::StrLen(vec![x, y]),
@@ -175,6 +233,11 @@ impl Function {
                 J(strings, most) => Length::Joined { strings, most },
                 G(limit, format) => Length::FormattedWithin { format, limit },
                 C(argument, most) => Length::Capped(argument, most),
+                Rule::WideString => Length::WideStr { most: None },
+                Rule::WideWithin(most) => Length::WideStr { most: Some(most) },
+                Rule::WideLength(arguments) => Length::WideLen(arguments.to_vec()),
+                Rule::Strings => Length::Strings,
+                Rule::End(end) => Length::End(end),
             };
             (kind, argument, length)
         })

@@ -11,6 +11,8 @@ pub const STREAMS: &[(&str, u32)] = &[
     ("fputc_unlocked", 1), ("putc_unlocked", 1), ("feof_unlocked", 0), ("ferror_unlocked", 0), ("clearerr_unlocked", 0), 
     ("fgetwc", 0), ("getwc", 0), ("fputwc", 1), ("putwc", 1), ("ungetwc", 1), ("fputws", 1), ("fgetws", 2), ("fwprintf", 0), ("fwscanf", 0),
     ("__fread_chk", 4),
+    ("vfwprintf", 0), ("vfwscanf", 0), ("__isoc99_fwscanf", 0), ("__isoc23_fwscanf", 0), ("__isoc99_vfwscanf", 0), ("__isoc23_vfwscanf", 0),
+    ("__fwprintf_chk", 0), ("__vfwprintf_chk", 0), ("__fgetws_chk", 3), ("getw", 0), ("putw", 1), ("fwide", 0),
     ("fputc", 1), ("putc", 1), ("_IO_putc", 1), ("fputs", 1), ("fputs_unlocked", 1),
     ("fwrite", 3), ("fwrite_unlocked", 3),
     ("feof", 0), ("ferror", 0), ("clearerr", 0), ("rewind", 0),

@@ -3,17 +3,6 @@
 use super::Rule::{A, B, C, F, G, J, L, L2, M, N, P, Q, S, U, V};
 use super::{Effect, Format, Limit, R, W};
 
-macro_rules! functions {
-    ($name:expr; $($($f:literal)|+ => [$($effect:expr),*] $(, $format:expr)?;)*) => {
-        match $name {
-            $($($f)|+ => Some(({ const LIST: &[Effect] = &[$($effect),*]; LIST }, functions!(@format $($format)?))),)*
-            _ => None,
-        }
-    };
-    (@format) => { Format::None };
-    (@format $format:expr) => { $format };
-}
-
 #[rustfmt::skip]
 pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
     functions! { name;
@@ -168,6 +157,9 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "dlsym" => [(R, 1, S)];
         "getopt" => [(W, 1, M(0, 8)), (R, 2, S)];
         "getloadavg" => [(W, 0, M(1, 8))];
+        "mtx_init" => [(W, 0, N(40))];
+        "eventfd_read" => [(W, 1, N(8))];
+        "__sched_cpucount" => [(R, 1, A(0))];
         "sched_getaffinity" => [(W, 2, A(1))];
         "sched_setaffinity" => [(R, 2, A(1))];
         "sigemptyset" | "sigfillset" | "sigaddset" | "sigdelset" => [(W, 0, N(128))];
@@ -230,6 +222,8 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
 #[rustfmt::skip]
 pub fn callback_table(name: &str) -> Option<&'static [Effect]> {
     match name {
+        "pthread_join" | "pthread_tryjoin_np" | "pthread_timedjoin_np" | "pthread_clockjoin_np" => Some(&[(W, 1, N(8))]),
+        "pthread_exit" => Some(&[]),
         // The key is read by the callback alone.
         "bsearch" => Some(&[(R, 1, P(2, 3))]),
         // Control comes back from wherever `longjmp` is called, so whatever happened until then lies before the return.
