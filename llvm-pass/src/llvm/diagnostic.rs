@@ -34,7 +34,7 @@ pub enum Severity {
 
 impl Value {
     /// File, line and function of an instruction; the function alone without debug information.
-    pub fn place(self) -> String {
+    pub fn place_text(self) -> String {
         let mut text = [0u8; 1000];
         // SAFETY: callers pass instructions; the buffer is as long as said.
         let length = unsafe { dsm_shim_place(self.0, text.as_mut_ptr(), text.len()) };

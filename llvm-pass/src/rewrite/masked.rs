@@ -41,7 +41,8 @@ fn lanes(emitter: &Emitter<'_>, call: Value, masked: &Masked) {
     }
 }
 
-fn address(emitter: &Emitter<'_>, call: Value, masked: &Masked, lane: u32) -> Value {
+/// The address of a lane.
+pub fn address(emitter: &Emitter<'_>, call: Value, masked: &Masked, lane: u32) -> Value {
     let (builder, i64_type) = (emitter.builder, emitter.builder.context.i64());
     let address = call.operand(masked.address);
     if lane == 0 && matches!(masked.lanes, Lanes::Strided { .. }) {
@@ -63,7 +64,7 @@ fn address(emitter: &Emitter<'_>, call: Value, masked: &Masked, lane: u32) -> Va
 }
 
 /// Whether the lane counts; `None` if it always does.
-fn is_on(emitter: &Emitter<'_>, call: Value, masked: &Masked, lane: u32) -> Option<Value> {
+pub fn is_on(emitter: &Emitter<'_>, call: Value, masked: &Masked, lane: u32) -> Option<Value> {
     let (builder, context) = (emitter.builder, emitter.builder.context);
     let bit = masked.mask.map(|mask| {
         let bit = builder.lane(call.operand(mask), lane);
@@ -92,14 +93,20 @@ fn packed(module: Module, emitter: &Emitter<'_>, call: Value, masked: &Masked, m
     let address = call.operand(masked.address);
     let builder = emitter.builder;
     builder.before(call).locate_as(call);
-    let bits = builder.context.int(masked.count);
-    let set = builder.bitcast(mask, bits);
-    let count = builder.intrinsic(module, "llvm.ctpop", &[bits], &[set]);
-    let count = builder.int_cast(count, builder.context.i64(), false);
-    let length = builder.mul(count, builder.context.i64().constant(masked.element));
+    let length = packed_bytes(module, emitter, mask, masked);
     let any = builder.icmp(IntPredicate::LLVMIntNE, length, builder.context.i64().constant(0));
     let (side, tail) = emitter.branch(call, any, "dsm.lane");
     let back = builder.at_end(side).br(tail);
     let kind: Kind = masked.kind;
     emitter.range(back, address, length, kind, false);
+}
+
+/// The bytes of the lanes that are on.
+pub fn packed_bytes(module: Module, emitter: &Emitter<'_>, mask: Value, masked: &Masked) -> Value {
+    let builder = emitter.builder;
+    let bits = builder.context.int(masked.count);
+    let set = builder.bitcast(mask, bits);
+    let count = builder.intrinsic(module, "llvm.ctpop", &[bits], &[set]);
+    let count = builder.int_cast(count, builder.context.i64(), false);
+    builder.mul(count, builder.context.i64().constant(masked.element))
 }

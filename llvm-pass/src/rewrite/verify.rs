@@ -161,31 +161,26 @@ impl Writer<'_> {
         }
     }
 
-    /// A branch and an assertion a lane; packed lanes are one range.
+    /// An assertion a lane; packed lanes are one range. Lanes that are off have no bytes.
     fn masked(&mut self, call: Value, masked: &Masked) {
-        let (address, mask) = (call.operand(masked.address), call.operand(masked.mask));
         let builder = self.emitter.builder;
         let i64_type = builder.context.i64();
-        if masked.lanes == Lanes::Packed {
+        if let (Lanes::Packed, Some(mask)) = (masked.lanes, masked.mask) {
             builder.before(call).locate_as(call);
-            let bits = builder.context.int(masked.count);
-            let set = builder.bitcast(mask, bits);
-            let count = builder.intrinsic(self.module, "llvm.ctpop", &[bits], &[set]);
-            let count = builder.int_cast(count, i64_type, false);
-            let bytes = builder.mul(count, i64_type.constant(masked.element));
-            return self.assert(call, call, masked.kind, address, bytes);
+            let bytes = masked::packed_bytes(self.module, self.emitter, call.operand(mask), masked);
+            return self.assert(call, call, masked.kind, call.operand(masked.address), bytes);
         }
         for lane in 0..masked.count {
             builder.before(call).locate_as(call);
-            let on = builder.lane(mask, lane);
-            let pointer = match masked.lanes {
-                Lanes::Scattered => builder.lane(address, lane),
-                _ => builder.offset(address, i64_type.constant(u64::from(lane) * masked.element)),
+            let pointer = masked::address(self.emitter, call, masked, lane);
+            let all = i64_type.constant(masked.element);
+            let bytes = match masked::is_on(self.emitter, call, masked, lane) {
+                None => all,
+                Some(on) => {
+                    let off = builder.icmp(IntPredicate::LLVMIntEQ, on, builder.context.int(1).constant(0));
+                    builder.select(off, i64_type.constant(0), all)
+                }
             };
-            // Lanes that are off have no bytes.
-            let none = i64_type.constant(0);
-            let off = builder.icmp(IntPredicate::LLVMIntEQ, on, builder.context.int(1).constant(0));
-            let bytes = builder.select(off, none, i64_type.constant(masked.element));
             self.assert(call, call, masked.kind, pointer, bytes);
         }
     }
@@ -206,7 +201,7 @@ impl Writer<'_> {
         let relied = access.attached_text(RELIES_ON).or_else(of_line);
         let relied = relied.unwrap_or_else(|| "unknown: an optimisation has made the access".to_owned());
         // The program's `main` has another name by now.
-        let place = access.place().replace("__dsm_program_main", "main").replace(USER_MAIN, "main");
+        let place = access.place_text().replace("__dsm_program_main", "main").replace(USER_MAIN, "main");
         let text = format!("{place}\n{relied}\0");
         let module = self.module;
         *self.places.entry(text.clone()).or_insert_with(|| {
