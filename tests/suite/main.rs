@@ -25,6 +25,7 @@ mod npb;
 mod objects;
 mod openmp;
 mod pass;
+mod plain_openmp;
 mod process_state;
 mod races;
 mod statistics;

@@ -82,7 +82,13 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && !typed.by_hand;
         if !typed.relocatable && (typed.shared || program) {
-            parts.script = Some(inherited(&mut files, "the linker script", include_bytes!("link.ld"))?);
+            let mut script = include_bytes!("link.ld").to_vec();
+            // The linker takes no version beside one without a name, which a script of the user's may have.
+            let versions = |a: &OsString| a.to_string_lossy().contains("version-script");
+            if program && !arguments.iter().any(versions) {
+                script.extend_from_slice(include_bytes!("versions.ld"));
+            }
+            parts.script = Some(inherited(&mut files, "the linker script", &script)?);
         }
         parts.bind_now = !typed.relocatable && (typed.shared || indirect);
         if !typed.relocatable && typed.shared {

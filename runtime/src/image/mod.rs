@@ -8,6 +8,7 @@ mod symbols;
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use dsm_abi::layout::{CTOR_RECORD_SIZE, THREADPRIVATE_RECORD_SIZE};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
@@ -15,6 +16,12 @@ use parking_lot::Mutex;
 
 use crate::{memory, process};
 pub use symbols::{Place, Variable, call_site, file_of, function_of, instrumented, variable_at, variables};
+
+/// Whether an address lies in a file with code of the pass.
+pub fn has_code(address: usize) -> bool {
+    static FILES: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+    FILES.get_or_init(instrumented).iter().any(|range| range.contains(&address))
+}
 
 /// The record of one linked file, as in `c/image.h`.
 #[repr(C)]

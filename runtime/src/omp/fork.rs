@@ -14,7 +14,7 @@ use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words};
-use crate::{config, memory, process_state, race, sync};
+use crate::{config, image, memory, process_state, race, sync};
 
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
@@ -42,8 +42,10 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     let frame = frame::current();
     let icv = frame.icv.get();
     let places = affinity::next_region(frame);
-    let spread = INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
-    let helpers = contention::reserve(&icv, wanted_size(frame, &icv, spread) - 1);
+    // A library that another compiler made knows the memory of its process only.
+    let of_program = image::has_code(task as usize);
+    let spread = of_program && INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
+    let helpers = contention::reserve(&icv, wanted_size(frame, &icv, of_program, spread) - 1);
     let size = helpers + 1;
     if size == 1 {
         push_serial(frame);
@@ -76,13 +78,17 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     contention::release(&icv, helpers);
 }
 
-/// Threads that the next region is to have, at least one; the contention group may not have as many.
-fn wanted_size(frame: &Frame, icv: &Icv, spread: bool) -> u32 {
+/// Threads that the next region is to have, at least one; the contention group may not have as many. `of_program`: instrumented code starts it.
+fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 {
     let clause = frame.requested_threads.replace(0);
     if frame.active_level >= icv.max_active_levels {
         return 1;
     }
-    let size = if clause == 0 { super::default_team(frame) } else { clause }.min(icv.thread_limit);
+    let default = || match super::default_team(frame) {
+        size if !of_program && frame.active_level == 0 => (size / sync::size()).max(1),
+        size => size,
+    };
+    let size = if clause == 0 { default() } else { clause }.min(icv.thread_limit);
     let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
     if size > most {
         eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
