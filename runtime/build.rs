@@ -6,7 +6,9 @@ fn main() {
         .files([
             "c/atomic.c",
             "c/check.c",
+            "c/context.c",
             "c/cxx.c",
+            "c/exception.c",
             "c/format.c",
             "c/fortran.c",
             "c/fortran_io.c",
@@ -19,6 +21,7 @@ fn main() {
             "c/patterns.c",
             "c/process.c",
             "c/once.c",
+            "c/own_allocator.c",
             "c/program.c",
             "c/rtti.c",
             "c/sort.c",

@@ -3,6 +3,7 @@
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -47,6 +48,32 @@ void dsm_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {
 // Keeps the linker, too, from dropping or changing a global.
 void dsm_shim_keep_linked(LLVMModuleRef M, LLVMValueRef Global) {
   appendToUsed(*unwrap(M), cast<GlobalValue>(unwrap(Global)));
+}
+// Lets instructions have a thread-local variable's address from the intrinsic only. Front ends use the variable itself where they initialise it.
+void dsm_shim_thread_local_by_intrinsic(LLVMValueRef G) {
+  auto *Variable = unwrap<GlobalVariable>(G);
+  convertUsersOfConstantsToInstructions({Variable});
+  SmallVector<Use *> Direct;
+  for (Use &U : Variable->uses()) {
+    auto *Call = dyn_cast<IntrinsicInst>(U.getUser());
+    if (isa<Instruction>(U.getUser()) && !(Call && Call->getIntrinsicID() == Intrinsic::threadlocal_address))
+      Direct.push_back(&U);
+  }
+  // A phi has one value for all edges from a block.
+  DenseMap<std::pair<PHINode *, BasicBlock *>, Value *> OnEdges;
+  for (Use *U : Direct) {
+    auto *I = cast<Instruction>(U->getUser());
+    auto *Phi = dyn_cast<PHINode>(I);
+    BasicBlock *From = Phi ? Phi->getIncomingBlock(*U) : nullptr;
+    Value *Known = Phi ? OnEdges.lookup({Phi, From}) : nullptr;
+    if (!Known) {
+      IRBuilder<> Builder(Phi ? From->getTerminator() : I);
+      Known = Builder.CreateThreadLocalAddress(Variable);
+    }
+    if (Phi)
+      OnEdges[{Phi, From}] = Known;
+    U->set(Known);
+  }
 }
 
 } // extern "C"

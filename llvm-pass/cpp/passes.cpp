@@ -7,6 +7,10 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CBindingWrapping.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Transforms/Coroutines/CoroCleanup.h"
+#include "llvm/Transforms/Coroutines/CoroConditionalWrapper.h"
+#include "llvm/Transforms/Coroutines/CoroEarly.h"
+#include "llvm/Transforms/Coroutines/CoroSplit.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/GVN.h"
@@ -108,9 +112,23 @@ void addInvariantMotion(ModulePassManager &MPM) {
     MPM.addPass(CountPass(true));
 }
 
+// Coroutines become functions with a frame in memory, which at -O0 happens behind this place: what lives in the frame must not move to the
+// shared stack.
+void addCoroutineSplitting(ModulePassManager &MPM) {
+  ModulePassManager Passes;
+  Passes.addPass(CoroEarlyPass());
+  CGSCCPassManager CGPM;
+  CGPM.addPass(CoroSplitPass());
+  Passes.addPass(createModuleToPostOrderCGSCCPassAdaptor(std::move(CGPM)));
+  Passes.addPass(CoroCleanupPass());
+  MPM.addPass(CoroConditionalWrapper(std::move(Passes)));
+}
+
 // Loops get preheaders, which checks are hoisted to. (Optional passes do not run at -O0.)
 void addPasses(ModulePassManager &MPM, bool Optimise) {
-  if (Optimise && dsm_pass_moves_invariants())
+  if (!Optimise)
+    addCoroutineSplitting(MPM);
+  else if (dsm_pass_moves_invariants())
     addInvariantMotion(MPM);
   MPM.addPass(createModuleToFunctionPassAdaptor(LoopSimplifyPass()));
   MPM.addPass(DsmPass());

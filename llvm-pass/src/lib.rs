@@ -56,6 +56,11 @@ fn run(module: Module, manager: Manager) -> bool {
         totals.flags = (flags.loads.len() + flags.stores.len()) as u64;
         rewrite::module::order_flags(&flags);
     }
+    let declared = analysis::annotated::variables(module);
+    let candidates = module.globals().into_iter().filter(|g| analysis::thread_locals::may_be_shared(*g));
+    candidates.for_each(llvm::Value::thread_local_by_intrinsic);
+    let thread_locals = analysis::thread_locals::find(module, &declared);
+    let thread_locals = rewrite::thread_locals::mark(module, &Builder::new(module), thread_locals);
     let mut printed = String::new();
     let mut unknown = UnknownCalls::default();
     let facts = module_facts(module, manager, &options, &mut totals, &mut printed);
@@ -92,7 +97,9 @@ fn run(module: Module, manager: Manager) -> bool {
             }
         }
     }
+    rewrite::thread_locals::expand(module, &emitter, &thread_locals);
     rewrite::module::streams(module, &builder, &entries);
+    rewrite::module::own_allocator(module);
     rewrite::module::library(module, &builder, &entries);
     rewrite::module::statements(module);
     rewrite::module::main_function(module, &builder);

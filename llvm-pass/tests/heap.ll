@@ -11,7 +11,7 @@ define void @f() {
 ; CHECK-LABEL: define void @f
 ; CHECK: %p = call ptr @__dsm_malloc(i64 8)
 ; CHECK: call void @__dsm_free(ptr %p)
-; CHECK: call void @__dsm_free(ptr %p)
+; CHECK: call void @__dsm_delete(ptr %p)
   %p = call ptr @malloc(i64 8)
   call void @free(ptr %p)
   call void @_ZdlPvm(ptr %p, i64 8)

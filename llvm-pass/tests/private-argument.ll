@@ -3,7 +3,7 @@ target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:
 target triple = "x86_64-pc-linux-gnu"
 
 @g = global i32 0
-@t = thread_local global i32 0
+@t = internal thread_local global i32 0
 
 define internal i32 @own(ptr %p) noinline {
 ; CHECK-LABEL: define internal i32 @own

@@ -18,9 +18,9 @@ void dsm_rt_cxx_threads(void) {
     if (&__libc_single_threaded) __libc_single_threaded = 0;
 }
 
-/* operator delete in libraries; a program that replaces it has the last word. The further arguments are not used. */
+/* operator delete in libraries: objects of the program may be freed there. The further arguments are not used. */
 #define DELETE(name) \
-    __attribute__((weak, visibility("default"))) void name(void *object) { dsm_rt_delete(object); }
+    __attribute__((weak, visibility("default"))) void name(void *object) { __dsm_delete(object); }
 
 DELETE(_ZdlPv)
 DELETE(_ZdaPv)

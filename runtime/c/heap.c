@@ -1,33 +1,60 @@
-/* Allocation entries that want to know who calls: block sizes and race reports go by the place of the call. */
+/* Allocation entries that want to know who calls: block sizes and race reports go by the place of the call.
+ *
+ * A program may have an allocator of its own, whose functions the pass has given other names: then the entries lead there. */
 #include "internal.h"
+#include "own_allocator.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define SITE ((uintptr_t)__builtin_return_address(0))
 
-void *__dsm_malloc(uint64_t size) { return dsm_rt_malloc(size, SITE); }
+int dsm_rt_own_allocator(void) { return OWN(malloc) || OWN(free); }
 
-void *__dsm_calloc(uint64_t count, uint64_t size) { return dsm_rt_calloc(count, size, SITE); }
+void *dsm_rt_allocate(uint64_t size, uintptr_t site) { return OWN(malloc) ? OWN(malloc)(size) : dsm_rt_malloc(size, site); }
 
-void *__dsm_realloc(void *old, uint64_t size) { return dsm_rt_realloc(old, size, SITE); }
+void *__dsm_malloc(uint64_t size) { return dsm_rt_allocate(size, SITE); }
+
+void *__dsm_calloc(uint64_t count, uint64_t size) {
+    return OWN(calloc) ? OWN(calloc)(count, size) : dsm_rt_calloc(count, size, SITE);
+}
+
+void __dsm_free(void *object) {
+    if (OWN(free) && dsm_rt_is_shared(object))
+        OWN(free)(object);
+    else
+        dsm_rt_free(object);
+}
+
+static void *resize(void *old, uint64_t size, uintptr_t site) {
+    int own = OWN(realloc) && (!old || dsm_rt_is_shared(old));
+    return own ? OWN(realloc)(old, size) : dsm_rt_realloc(old, size, site);
+}
+
+void *__dsm_realloc(void *old, uint64_t size) { return resize(old, size, SITE); }
 
 void *__dsm_reallocarray(void *old, uint64_t count, uint64_t size) {
     uint64_t bytes;
-    if (!__builtin_mul_overflow(count, size, &bytes)) return dsm_rt_realloc(old, bytes, SITE);
+    if (!__builtin_mul_overflow(count, size, &bytes)) return resize(old, bytes, SITE);
     errno = ENOMEM;
     return NULL;
 }
 
 #define PAGE 4096
 
-void *__dsm_valloc(uint64_t size) { return dsm_rt_aligned_alloc(PAGE, size, SITE); }
+static void *aligned(uint64_t align, uint64_t size, uintptr_t site) {
+    void *(*own)(size_t, size_t) = OWN(aligned_alloc) ? OWN(aligned_alloc) : OWN(memalign);
+    return own ? own(align, size) : dsm_rt_aligned_alloc(align, size, site);
+}
 
-void *__dsm_pvalloc(uint64_t size) { return dsm_rt_aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE, SITE); }
+void *__dsm_valloc(uint64_t size) { return aligned(PAGE, size, SITE); }
 
-void *__dsm_aligned_alloc(uint64_t align, uint64_t size) { return dsm_rt_aligned_alloc(align, size, SITE); }
+void *__dsm_pvalloc(uint64_t size) { return aligned(PAGE, (size + PAGE - 1) / PAGE * PAGE, SITE); }
+
+void *__dsm_aligned_alloc(uint64_t align, uint64_t size) { return aligned(align, size, SITE); }
 
 uint32_t __dsm_posix_memalign(void *out, uint64_t align, uint64_t size) {
+    if (OWN(posix_memalign)) return (uint32_t)OWN(posix_memalign)(out, align, size);
     return dsm_rt_posix_memalign(out, align, size, SITE);
 }
 
@@ -54,6 +81,47 @@ static void *allocate_or_throw(uint64_t size, uint64_t align, uintptr_t site) {
     }
 }
 
-void *__dsm_new(uint64_t size) { return allocate_or_throw(size, 16, SITE); }
+/* The program's operators; the library's own of an array, of a size or that does not throw call others of the program's. */
+void *__dsm_new(uint64_t size) { return OWN(_Znwm) ? OWN(_Znwm)(size) : allocate_or_throw(size, 16, SITE); }
 
-void *__dsm_new_aligned(uint64_t size, uint64_t align) { return allocate_or_throw(size, align, SITE); }
+void *__dsm_new_array(uint64_t size) {
+    void *(*own)(size_t) = OWN(_Znam) ? OWN(_Znam) : OWN(_Znwm);
+    return own ? own(size) : allocate_or_throw(size, 16, SITE);
+}
+
+void *__dsm_new_nothrow(uint64_t size) {
+    static char nothrow;
+    if (OWN(_ZnwmRKSt9nothrow_t)) return OWN(_ZnwmRKSt9nothrow_t)(size, &nothrow);
+    return OWN(_Znwm) ? OWN(_Znwm)(size) : dsm_rt_malloc(size, SITE);
+}
+
+void *__dsm_new_array_nothrow(uint64_t size) {
+    static char nothrow;
+    if (OWN(_ZnamRKSt9nothrow_t)) return OWN(_ZnamRKSt9nothrow_t)(size, &nothrow);
+    return OWN(_Znam) ? OWN(_Znam)(size) : __dsm_new_nothrow(size);
+}
+
+void *__dsm_new_aligned(uint64_t size, uint64_t align) {
+    return OWN(_ZnwmSt11align_val_t) ? OWN(_ZnwmSt11align_val_t)(size, align) : allocate_or_throw(size, align, SITE);
+}
+
+void __dsm_delete(void *object) {
+    if (OWN(_ZdlPv) && dsm_rt_is_shared(object))
+        OWN(_ZdlPv)(object);
+    else
+        __dsm_free(object);
+}
+
+void __dsm_delete_array(void *object) {
+    if (OWN(_ZdaPv) && dsm_rt_is_shared(object))
+        OWN(_ZdaPv)(object);
+    else
+        __dsm_delete(object);
+}
+
+void __dsm_delete_aligned(void *object) {
+    if (OWN(_ZdlPvSt11align_val_t) && dsm_rt_is_shared(object))
+        OWN(_ZdlPvSt11align_val_t)(object, 16);
+    else
+        __dsm_free(object);
+}

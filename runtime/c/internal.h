@@ -34,7 +34,6 @@ void *dsm_rt_aligned_alloc(uint64_t align, uint64_t size, uintptr_t site);
 uint32_t dsm_rt_posix_memalign(void *out, uint64_t align, uint64_t size, uintptr_t site);
 void *dsm_rt_strndup(void *s, uint64_t n, uintptr_t site);
 void *dsm_rt_new(uint64_t size, uint64_t align, uintptr_t site);
-void dsm_rt_delete(void *object);
 void dsm_rt_thread_begins(uint32_t stack);
 int dsm_rt_once_begin(int *once);
 void dsm_rt_once_end(int *once, int done);
@@ -46,7 +45,26 @@ void __dsm_library_atomic_store(size_t size, void *object, const void *value, in
 void __dsm_library_atomic_exchange(size_t size, void *object, const void *value, void *out, int order);
 _Bool __dsm_library_atomic_compare_exchange(size_t size, void *object, void *expected, const void *desired, int success, int failure);
 
+/* Whether an address is in the memory that the program's processes share, as far as it is set up. */
+int dsm_rt_is_shared(const void *address);
+/* Writable memory for an exception; null if no other process can ask for it. */
+void *dsm_rt_exception(size_t bytes);
+/* Private memory for the native stack of a context whose own stack the program has at `base`. */
+char *dsm_rt_context_stack(const void *base, size_t bytes);
+/* Its size. */
+size_t dsm_rt_context_bytes(size_t bytes);
+void dsm_rt_free(void *object);
+void __dsm_load_range(void *address, uint64_t bytes);
+void __dsm_store_range(void *address, uint64_t bytes);
+void __dsm_overwrite_range(void *address, uint64_t bytes);
+
 /* Implemented in C. */
+void __dsm_free(void *object);
+void __dsm_delete(void *object);
+void *__dsm_new_nothrow(uint64_t bytes);
+/* Whether the program has an allocator of its own, whose memory has to be told from that of libraries. */
+int dsm_rt_own_allocator(void);
+void *dsm_rt_allocate(uint64_t size, uintptr_t site);
 int dsm_rt_call_microtask(void (*microtask)(), int32_t *gtid, int32_t *tid, size_t argc, const uintptr_t *argv);
 int dsm_rt_user_main(int argc, char **argv, char **envp);
 int dsm_rt_has_user_main(void);

@@ -2,17 +2,16 @@
 //!
 //! The functions with names of the C++ ABI take the place of libstdc++'s, in the library itself too.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::order;
-use dsm_abi::layout::{SHARED_BASE, SHARED_END};
 use dsm_comm::backoff::Backoff;
 use parking_lot::Mutex;
 
 use crate::atomics::{__dsm_atomic_load, __dsm_atomic_store};
 use crate::omp::ring::control;
-use crate::{heap, memory, sync};
+use crate::{check, config, heap, memory, process, sync};
 
 unsafe extern "C" {
     /// Opens (1) or closes (0) the process's `std::cout` and its relatives, if the program has any.
@@ -170,18 +169,21 @@ pub fn adopt_exits() {
     }
 }
 
-// ---- memory that a library frees ----
+// ---- exceptions, see `c/exception.c` ----
 
-/// What the C half gives libraries as `operator delete`: objects of the program may be freed there.
-///
-/// # Safety
-/// `object` is null or was allocated by either heap.
+/// Alignment of exceptions at most: a page.
+const MAX_ALIGN: usize = 4096;
+
+/// Writable memory for an exception's object that has blocks of coherence of its own; null if no other process can ask for it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dsm_rt_delete(object: *mut c_char) {
-    if (SHARED_BASE..SHARED_END).contains(&(object as u64)) {
-        heap::free(object as usize);
-    } else {
-        // SAFETY: not of the shared heap, so the C library's.
-        unsafe { libc::free(object.cast()) };
+extern "C" fn dsm_rt_exception(bytes: usize) -> *mut u8 {
+    if !memory::is_set_up() || sync::size() == 1 || process::is_child() {
+        return std::ptr::null_mut();
     }
+    let align = config::get().block_bytes.clamp(16, MAX_ALIGN);
+    let Some((address, _)) = heap::allocate(bytes.next_multiple_of(align), align) else {
+        return std::ptr::null_mut();
+    };
+    check::overwritten(address, bytes);
+    address as *mut u8
 }

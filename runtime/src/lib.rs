@@ -8,6 +8,7 @@ pub mod alone;
 pub mod atomics;
 pub mod check;
 pub mod config;
+pub mod context;
 pub mod counted;
 pub mod cxx;
 pub mod fabric;
@@ -30,6 +31,7 @@ pub mod stats;
 pub mod stdio;
 pub mod strings;
 pub mod sync;
+pub mod thread_local;
 pub mod verify;
 pub mod window;
 
@@ -46,6 +48,7 @@ mod entry_types {
     use crate::stdio::descriptors::__dsm_descriptor;
     use crate::stdio::*;
     use crate::strings::*;
+    use crate::thread_local::__dsm_thread_local;
     use crate::verify::*;
     use crate::window::*;
 

@@ -49,13 +49,16 @@ programs! {
     complex_numbers
     constructors
     contended
+    contexts
     control_variables
     copies
     critical
     cxx_casts
     cxx_clauses
     cxx_containers
+    cxx_coroutines
     cxx_end_regions
+    cxx_exception_ptr
     cxx_exceptions
     cxx_globals
     cxx_library_pointers
@@ -64,10 +67,12 @@ programs! {
     cxx_mutex_lifetimes
     cxx_objects
     cxx_process_state
+    cxx_own_operators
     cxx_once
     cxx_overwrite
     cxx_resources
     cxx_streams
+    cxx_thread_local
     cxx_threads
     cxx_versions
     descriptor_calls
@@ -132,6 +137,8 @@ programs! {
     ordered
     orphaned
     overwrite
+    own_allocator
+    own_break
     parallel_clauses
     plain_c
     printf_shared
@@ -178,6 +185,7 @@ programs! {
     task_loops
     target_gathers
     tasks
+    thread_locals
     threadprivate
     threadprivate_copies
     thread_identity

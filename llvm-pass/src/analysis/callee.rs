@@ -39,14 +39,14 @@ pub const HEAP: &[(&str, &str, u32)] = &[
     ("strdup", "__dsm_strdup", 1), ("__strdup", "__dsm_strdup", 1), ("strndup", "__dsm_strndup", 2),
     ("cfree", "__dsm_free", 1), ("reallocarray", "__dsm_reallocarray", 3),
     ("valloc", "__dsm_valloc", 1), ("pvalloc", "__dsm_pvalloc", 1),
-    ("_Znwm", "__dsm_new", 1), ("_Znam", "__dsm_new", 1),
-    ("_ZnwmRKSt9nothrow_t", "__dsm_malloc", 1), ("_ZnamRKSt9nothrow_t", "__dsm_malloc", 1),
+    ("_Znwm", "__dsm_new", 1), ("_Znam", "__dsm_new_array", 1),
+    ("_ZnwmRKSt9nothrow_t", "__dsm_new_nothrow", 1), ("_ZnamRKSt9nothrow_t", "__dsm_new_array_nothrow", 1),
     ("_ZnwmSt11align_val_t", "__dsm_new_aligned", 2), ("_ZnamSt11align_val_t", "__dsm_new_aligned", 2),
-    ("_ZdlPv", "__dsm_free", 1), ("_ZdaPv", "__dsm_free", 1), ("_ZdlPvm", "__dsm_free", 1), ("_ZdaPvm", "__dsm_free", 1),
-    ("_ZdlPvSt11align_val_t", "__dsm_free", 1), ("_ZdaPvSt11align_val_t", "__dsm_free", 1),
-    ("_ZdlPvmSt11align_val_t", "__dsm_free", 1), ("_ZdaPvmSt11align_val_t", "__dsm_free", 1),
-    ("_ZdlPvRKSt9nothrow_t", "__dsm_free", 1), ("_ZdaPvRKSt9nothrow_t", "__dsm_free", 1),
-    ("_ZdlPvSt11align_val_tRKSt9nothrow_t", "__dsm_free", 1), ("_ZdaPvSt11align_val_tRKSt9nothrow_t", "__dsm_free", 1),
+    ("_ZdlPv", "__dsm_delete", 1), ("_ZdaPv", "__dsm_delete_array", 1), ("_ZdlPvm", "__dsm_delete", 1), ("_ZdaPvm", "__dsm_delete_array", 1),
+    ("_ZdlPvSt11align_val_t", "__dsm_delete_aligned", 1), ("_ZdaPvSt11align_val_t", "__dsm_delete_aligned", 1),
+    ("_ZdlPvmSt11align_val_t", "__dsm_delete_aligned", 1), ("_ZdaPvmSt11align_val_t", "__dsm_delete_aligned", 1),
+    ("_ZdlPvRKSt9nothrow_t", "__dsm_delete", 1), ("_ZdaPvRKSt9nothrow_t", "__dsm_delete_array", 1),
+    ("_ZdlPvSt11align_val_tRKSt9nothrow_t", "__dsm_delete_aligned", 1), ("_ZdaPvSt11align_val_tRKSt9nothrow_t", "__dsm_delete_aligned", 1),
     ("_ZnwmSt11align_val_tRKSt9nothrow_t", "__dsm_new_aligned_nothrow", 2),
     ("_ZnamSt11align_val_tRKSt9nothrow_t", "__dsm_new_aligned_nothrow", 2),
     ("atexit", "__dsm_atexit", 1), ("__cxa_atexit", "__dsm_cxa_atexit", 3),
@@ -96,7 +96,7 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("tss_delete", "__dsm_key_delete", "v:i"), ("tss_set", "__dsm_setspecific", "i:ip"), ("tss_get", "__dsm_getspecific", "p:i"),
     ("open_memstream", "__dsm_open_memstream", "p:pp"), ("setvbuf", "__dsm_setvbuf", "i:ppil"), ("setbuf", "__dsm_setbuf", "v:pp"),
     ("setbuffer", "__dsm_setbuffer", "v:ppl"), ("setlinebuf", "__dsm_setlinebuf", "v:p"),
-    ("mremap", "__dsm_mremap", "p:plli."), ("madvise", "__dsm_madvise", "i:pli"),
+    ("mremap", "__dsm_mremap", "p:plli."), ("madvise", "__dsm_madvise", "i:pli"), ("sbrk", "__dsm_sbrk", "p:l"), ("brk", "__dsm_brk", "i:p"),
     // What they store is known when it has arrived.
     ("read", "__dsm_read", "l:ipl"), ("pread", "__dsm_pread", "l:ipll"), ("pread64", "__dsm_pread", "l:ipll"),
     ("recv", "__dsm_recv", "l:ipli"), ("recvfrom", "__dsm_recvfrom", "l:iplipp"), ("fread", "__dsm_fread", "l:pllp"),
@@ -109,7 +109,7 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("__cxa_throw", "__dsm_cxa_throw", "v:ppp"), ("__cxa_rethrow", "__dsm_cxa_rethrow", "v:"),
 ];
 
-/// Functions that synchronise threads and become functions of the runtime with the same arguments, likewise.
+/// Functions that synchronise threads, or run what may, and become functions of the runtime with the same arguments, likewise.
 #[rustfmt::skip]
 pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
     // These call functions of the program, or keep addresses in its memory.
@@ -132,7 +132,8 @@ pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
     ("pthread_mutex_clocklock", "__dsm_mutex_clocklock", "i:pip"), ("pthread_once", "__dsm_once", "i:pp"),
     ("call_once", "__dsm_once", "v:pp"), ("mtx_lock", "__dsm_mutex_lock", "i:p"), ("mtx_unlock", "__dsm_mutex_unlock", "i:p"),
     ("cnd_wait", "pthread_cond_wait", "i:pp"), ("cnd_signal", "pthread_cond_signal", "i:p"),
-    ("cnd_broadcast", "pthread_cond_broadcast", "i:p"),
+    ("cnd_broadcast", "pthread_cond_broadcast", "i:p"), ("swapcontext", "__dsm_swapcontext", "i:pp"),
+    ("setcontext", "__dsm_setcontext", "i:p"), ("makecontext", "__dsm_makecontext", "v:ppi."),
     // Keep an argument.
     ("putenv", "__dsm_putenv", "i:p"), ("fmemopen", "__dsm_fmemopen", "p:plp"),
     // Their comparison is a function of the program, which may synchronise.

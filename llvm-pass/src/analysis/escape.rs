@@ -74,6 +74,11 @@ impl Escapes {
         self.parameters.contains(&(function, index))
     }
 
+    /// True if a copy of the pointer may end up where others find it.
+    pub fn value(&self, pointer: Value) -> bool {
+        self.escapes(pointer)
+    }
+
     fn escapes(&self, root: Value) -> bool {
         let mut seen = HashMap::new();
         let mut work = vec![root];
@@ -186,6 +191,11 @@ impl Escapes {
                 Usage::escape_if(index >= function.param_count() || self.parameter(*function, index))
             }
             Callee::Asm => Usage::escape_if(!call.asm_operand_in_memory(index)),
+            // The thread itself destroys the object, at its end.
+            Callee::Extern(name) if name == "__cxa_thread_atexit" && index == 1 => {
+                let destructor = call.operand(0);
+                Usage::escape_if(!destructor.is_function() || self.parameter(destructor, 0))
+            }
             Callee::Extern(_) | Callee::Indirect => {
                 Usage::escape_if(self.fortran || !call.call_no_capture(index))
             }

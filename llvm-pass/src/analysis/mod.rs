@@ -24,6 +24,7 @@ pub mod process_state;
 pub mod reduction;
 pub mod spans;
 pub mod sync;
+pub mod thread_locals;
 
 use std::collections::{HashMap, HashSet};
 

@@ -55,7 +55,6 @@ const CALLED: &[&str] = &[
     "pipe2",
     "poll",
     "popen",
-    "posix_memalign",
     "pread",
     "pread64",
     "preadv",

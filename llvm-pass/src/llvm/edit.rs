@@ -12,6 +12,7 @@ unsafe extern "C" {
     fn dsm_shim_assume(manager: Raw, compare: LLVMValueRef, holds: c_int, before: LLVMValueRef);
     fn dsm_shim_global_attribute(g: LLVMValueRef, key: *const u8, klen: usize, value: *const u8, vlen: usize);
     fn dsm_shim_move_before(instruction: LLVMValueRef, other: LLVMValueRef);
+    fn dsm_shim_thread_local_by_intrinsic(g: LLVMValueRef);
     fn dsm_shim_keep(m: LLVMModuleRef, g: LLVMValueRef);
     fn dsm_shim_keep_linked(m: LLVMModuleRef, g: LLVMValueRef);
 }
@@ -33,6 +34,12 @@ impl Value {
     pub fn set_predicate(self, predicate: IntPredicate) {
         // SAFETY: callers pass comparisons of integers.
         unsafe { dsm_shim_set_predicate(self.0, predicate) }
+    }
+
+    /// Lets instructions have a thread-local variable's address from the intrinsic only.
+    pub fn thread_local_by_intrinsic(self) {
+        // SAFETY: callers pass thread-local variables.
+        unsafe { dsm_shim_thread_local_by_intrinsic(self.0) }
     }
 
     /// Sets a global variable's string attribute.

@@ -61,7 +61,7 @@ impl Entries {
 
 fn decorate(function: Value, name: &str) {
     // The program may catch std::bad_alloc.
-    if !["__dsm_new", "__dsm_new_aligned"].contains(&name) {
+    if !name.starts_with("__dsm_new") {
         function.add_function_attribute("nounwind");
     }
     if name == "__dsm_verify_begin" || name == "__dsm_verify_checked" {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use dsm_abi::fortran;
 use dsm_abi::layout::{
-    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, THREADPRIVATE_SECTION,
-    USER_MAIN, USES_TASKS_SYMBOL,
+    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, OWN_ALLOCATOR_PREFIX,
+    OWN_ALLOCATOR_SYMBOL, THREADPRIVATE_SECTION, USER_MAIN, USES_TASKS_SYMBOL,
 };
 use dsm_abi::note;
 
@@ -120,6 +120,40 @@ fn is_standard_stream(stream: Value) -> bool {
         && ["stdin", "stdout", "stderr"].contains(&stream.operand(0).name().as_str())
 }
 
+/// Gives the program's own allocation functions names under which the runtime finds them. Libraries, which have no checks, must not have the program's
+/// shared memory: to them they do not exist.
+pub fn own_allocator(module: Module) {
+    let seen = |f: &Value| {
+        matches!(
+            f.linkage(),
+            Linkage::LLVMExternalLinkage | Linkage::LLVMWeakAnyLinkage | Linkage::LLVMWeakODRLinkage
+        )
+    };
+    let mut found = false;
+    for (name, ..) in HEAP.iter().filter(|(name, ..)| is_allocator(name)) {
+        let Some(function) = module.function(name).filter(|f| !f.is_declaration() && seen(f)) else {
+            continue;
+        };
+        function.set_name(&format!("{OWN_ALLOCATOR_PREFIX}{name}"));
+        found = true;
+    }
+    if !found {
+        return;
+    }
+    // Brings the functions that free what libraries are given of the program's.
+    let context = module.context();
+    let reference = module.add_global("__dsm_own_allocator.reference", context.ptr());
+    reference.set_initializer(module.add_global(OWN_ALLOCATOR_SYMBOL, context.i8()));
+    reference.set_linkage(Linkage::LLVMInternalLinkage);
+    reference.set_global_constant();
+    module.keep(reference);
+}
+
+fn is_allocator(name: &str) -> bool {
+    let duplicates = ["strdup", "__strdup", "strndup", "atexit", "__cxa_atexit"];
+    !duplicates.contains(&name) && !name.starts_with("pthread_")
+}
+
 /// Redirects calls of library functions, and uses of the functions' addresses, to the runtime.
 pub fn library(module: Module, builder: &Builder, entries: &Entries) {
     let same = |name: &str, replacement: &str| {
@@ -137,7 +171,6 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
     crate::analysis::libatomic::library().for_each(|(name, replacement)| same(&name, &replacement));
     for &(name, entry, kept) in HEAP.iter().chain(LIBRARY) {
         let Some(function) = module.function(name) else { continue };
-        // A program's own allocator stays.
         if !function.is_declaration() {
             continue;
         }

@@ -24,9 +24,9 @@ use crate::llvm::{Builder, IntPredicate, Linkage, Module, Opcode, Value};
 use crate::options::Options;
 use crate::plan::{Decision, FunctionPlan};
 
-use super::calls;
 use super::check::Emitter;
 use super::entries::Entries;
+use super::{calls, masked};
 
 /// Kind of the metadata with what an access relies on.
 const RELIES_ON: &str = "dsm.relies";

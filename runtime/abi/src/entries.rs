@@ -4,7 +4,7 @@
 //! of declarations; the runtime expands it to assertions that its functions have these types. Types:
 //! `ptr`, `i8`, `i32`, `i64`, `void` (result only).
 //!
-//! All entries have the C calling convention, never unwind (but for `__dsm_new` and `__dsm_new_aligned`), and never capture their pointer arguments,
+//! All entries have the C calling convention, never unwind (but for those of `operator new`), and never capture their pointer arguments,
 //! except the heap entries whose results are fresh memory. Miss and range entries do not synchronise: they
 //! only make blocks valid, so checks made before such a call still hold after it.
 
@@ -128,6 +128,18 @@ macro_rules! for_each_entry {
             fn __dsm_strndup(s: ptr, n: i64) -> ptr;
             /// `operator new`: as `__dsm_malloc`, but throws `std::bad_alloc` when memory is exhausted.
             fn __dsm_new(size: i64) -> ptr;
+            /// `operator new[]`.
+            fn __dsm_new_array(size: i64) -> ptr;
+            /// `operator new` that gives null when memory is exhausted.
+            fn __dsm_new_nothrow(size: i64) -> ptr;
+            /// `operator new[]` that gives null when memory is exhausted.
+            fn __dsm_new_array_nothrow(size: i64) -> ptr;
+            /// `operator delete`; takes pointers of both heaps.
+            fn __dsm_delete(ptr: ptr) -> void;
+            /// `operator delete[]`.
+            fn __dsm_delete_array(ptr: ptr) -> void;
+            /// `operator delete` and `operator delete[]` with an alignment.
+            fn __dsm_delete_aligned(ptr: ptr) -> void;
             /// `operator new` with an alignment.
             fn __dsm_new_aligned(size: i64, align: i64) -> ptr;
             /// The stream to use in this process for a `FILE *` that any process may have opened.
@@ -184,6 +196,10 @@ macro_rules! for_each_entry {
             fn __dsm_atexit(function: ptr) -> i32;
             /// `__cxa_atexit`, likewise: a destructor, its object, the library it belongs to.
             fn __dsm_cxa_atexit(function: ptr, object: ptr, library: ptr) -> i32;
+            /// Where the thread has a thread-local variable that others may reach: `own` is its place in the thread's own block, with the initial
+            /// value. `escapes` is null if no module lets the address escape. `bytes` is 0 where the size is at `size`, null if no module
+            /// says. The result goes to `slot`, a thread-local word.
+            fn __dsm_thread_local(own: ptr, slot: ptr, bytes: i64, align: i64, escapes: ptr, size: ptr) -> ptr;
             /// `pthread_mutex_lock` between threads of all processes.
             fn __dsm_mutex_lock(mutex: ptr) -> i32;
             /// `pthread_mutex_trylock`.

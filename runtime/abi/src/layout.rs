@@ -69,6 +69,10 @@ pub const COPY_SUFFIX: &str = ".dsm";
 pub const CHECKED_PREFIX: &str = "__dsm_checked_";
 /// What the program's `main` is renamed to; always `int (int, char **, char **)`.
 pub const USER_MAIN: &str = "__dsm_user_main";
+/// What the names of the program's own allocation functions begin with, before the usual names.
+pub const OWN_ALLOCATOR_PREFIX: &str = "__dsm_program_";
+/// A symbol of the runtime that a program with such functions refers to.
+pub const OWN_ALLOCATOR_SYMBOL: &str = "__dsm_own_allocator";
 /// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.
 pub const SHARED_STACK_POINTER: &str = "__dsm_shared_sp";
 

@@ -55,7 +55,7 @@ extern "C" fn allocate(bytes: usize, _stream: *mut i64) -> *mut c_void {
 }
 
 extern "C" fn deallocate(object: *mut c_void) {
-    heap::entries::__dsm_free(object.cast());
+    heap::entries::dsm_rt_free(object.cast());
 }
 
 /// Frees an object of the shared heap; 0 if it is none.

@@ -11,6 +11,7 @@ fn pointer(allocation: Option<(usize, bool)>) -> *mut u8 {
 
 unsafe extern "C" {
     // In C, where a function can ask for its return address: each calls the function below of its name.
+    fn dsm_rt_allocate(size: u64, site: usize) -> *mut u8;
     pub(crate) fn __dsm_malloc(size: u64) -> *mut u8;
     pub(crate) fn __dsm_calloc(count: u64, size: u64) -> *mut u8;
     pub(crate) fn __dsm_realloc(old: *mut u8, size: u64) -> *mut u8;
@@ -21,7 +22,14 @@ unsafe extern "C" {
     pub(crate) fn __dsm_posix_memalign(out: *mut u8, align: u64, size: u64) -> u32;
     pub(crate) fn __dsm_strdup(s: *mut u8) -> *mut u8;
     pub(crate) fn __dsm_strndup(s: *mut u8, n: u64) -> *mut u8;
+    pub(crate) fn __dsm_free(object: *mut u8);
     pub(crate) fn __dsm_new(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_new_array(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_new_nothrow(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_new_array_nothrow(size: u64) -> *mut u8;
+    pub(crate) fn __dsm_delete(object: *mut u8);
+    pub(crate) fn __dsm_delete_array(object: *mut u8);
+    pub(crate) fn __dsm_delete_aligned(object: *mut u8);
     pub(crate) fn __dsm_new_aligned(size: u64, align: u64) -> *mut u8;
 }
 
@@ -80,9 +88,9 @@ pub unsafe extern "C" fn dsm_rt_realloc(old: *mut u8, size: u64, site: usize) ->
     new as *mut u8
 }
 
-/// See [`dsm_abi::entries`].
+/// `free` of an object that the program's own allocator has not made; takes pointers of both heaps.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_free(object: *mut u8) {
+pub(crate) extern "C" fn dsm_rt_free(object: *mut u8) {
     if !object.is_null() {
         free(object as usize);
     }
@@ -141,14 +149,19 @@ pub unsafe extern "C" fn dsm_rt_strndup(s: *mut u8, n: u64, site: usize) -> *mut
             }
         }
     }
-    let Some((new, _)) = allocate_at(len + 1, ALIGN, site) else { return std::ptr::null_mut() };
-    check::writable(new, len + 1);
+    // SAFETY: allocates.
+    let new = unsafe { dsm_rt_allocate(len as u64 + 1, site) };
+    if new.is_null() {
+        return new;
+    }
+    check::writable(new as usize, len + 1);
+    check::readable(s as usize, len);
     // SAFETY: a new writable object of len + 1 bytes; the `len` bytes of the source were made readable.
     unsafe {
-        (new as *mut u8).copy_from_nonoverlapping(s, len);
-        (new as *mut u8).add(len).write(0);
+        new.copy_from_nonoverlapping(s, len);
+        new.add(len).write(0);
     }
-    new as *mut u8
+    new
 }
 
 /// What `operator new` allocates, or null.

@@ -2,6 +2,7 @@
 //! no traffic to coherent memory. Objects of other arenas go back to their owner through `foreign`.
 
 pub mod arena;
+mod brk;
 pub mod entries;
 pub mod extents;
 pub mod foreign;

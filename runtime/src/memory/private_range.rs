@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn gaps_lie_between_mappings() {
         let maps = [0x1000..0x2000, 0x9000..0xa000];
-        let of = |range: Range<usize>| gaps(&range, &maps).map(|gap| (gap.start, gap.end)).collect::<Vec<_>>();
+        let of =
+            |range: Range<usize>| gaps(&range, &maps).map(|gap| (gap.start, gap.end)).collect::<Vec<_>>();
         assert_eq!(of(0..0x10000), [(0, 0x1000), (0x2000, 0x9000), (0xa000, 0x10000)]);
         assert_eq!(of(0x1800..0x9800), [(0x2000, 0x9000)]);
         assert_eq!(of(0x1000..0x2000), []);

@@ -1,7 +1,7 @@
 //! Memory routines of OpenMP: those with [`allocators`], and LLVM's own on the plain shared heap.
 
 use super::allocators::{self, allocate, reallocate};
-use crate::heap::entries::{__dsm_free, dsm_rt_aligned_alloc, dsm_rt_calloc, dsm_rt_malloc, dsm_rt_realloc};
+use crate::heap::entries::{dsm_rt_aligned_alloc, dsm_rt_calloc, dsm_rt_free, dsm_rt_malloc, dsm_rt_realloc};
 
 macro_rules! allocators {
     ($($name:ident($($arg:ident: $t:ty),*) = $body:expr;)*) => {$(
@@ -45,7 +45,7 @@ pub extern "C" fn omp_free(object: *mut u8, _allocator: usize) {
 /// Frees what LLVM's own routines returned.
 #[unsafe(no_mangle)]
 pub extern "C" fn kmp_free(object: *mut u8) {
-    __dsm_free(object);
+    dsm_rt_free(object);
 }
 
 /// See [`omp_free`].

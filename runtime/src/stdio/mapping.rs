@@ -29,9 +29,18 @@ fn fail(error: c_int) -> *mut u8 {
     libc::MAP_FAILED.cast()
 }
 
-/// Whether the address is memory of a job's shared heap.
+/// Whether mappings come from the shared heap. In a single process nobody shares them, but an allocator of the program's own has to tell what it has made
+/// of them from what libraries allocate.
+fn is_shared_here() -> bool {
+    unsafe extern "C" {
+        safe fn dsm_rt_own_allocator() -> c_int;
+    }
+    sync::size() > 1 || dsm_rt_own_allocator() != 0
+}
+
+/// Whether the address is memory of the shared heap that mappings come from.
 fn is_ours(address: usize) -> bool {
-    sync::size() > 1 && heap::owner(address).is_some()
+    is_shared_here() && heap::owner(address).is_some()
 }
 
 /// See [`dsm_abi::entries`]. Anonymous memory and private or read-only file contents become shared memory of the program; all other
@@ -53,7 +62,7 @@ pub unsafe extern "C" fn __dsm_mmap(
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
     let whole_pages = (bytes as usize).checked_next_multiple_of(PAGE).filter(|whole| *whole > 0);
     let file = (!anonymous).then_some((descriptor, offset as i64));
-    if sync::size() > 1
+    if is_shared_here()
         && let Some(whole) = whole_pages
         && protection & libc::PROT_EXEC == 0
         && !written_through

@@ -101,9 +101,11 @@ pub const KEY_SLOTS: usize = 1024;
 
 /// Rules for allocations that some allocation followed: bits, in process 0.
 pub const RULES_FOLLOWED: usize = KEYS + 8 * KEY_SLOTS;
+/// First address of what `sbrk` gives, and how much it has given, in process 0.
+pub const BREAK: usize = RULES_FOLLOWED + 64;
 
 /// What the C library keeps for a process and the program takes for its own, see [`crate::process_state`]: lines of words, in process 0.
-pub const PROCESS_STATE: usize = (RULES_FOLLOWED + 8).next_multiple_of(64);
+pub const PROCESS_STATE: usize = (BREAK + 16).next_multiple_of(64);
 /// Size of that, bytes.
 pub const PROCESS_STATE_BYTES: usize = 2048;
 

@@ -228,6 +228,7 @@ pub fn callback_table(name: &str) -> Option<&'static [Effect]> {
         "bsearch" => Some(&[(R, 1, P(2, 3))]),
         // Control comes back from wherever `longjmp` is called, so whatever happened until then lies before the return.
         "setjmp" | "_setjmp" | "__sigsetjmp" | "sigsetjmp" => Some(&[(W, 0, N(JMP_BUF_BYTES))]),
+        "getcontext" => Some(&[(W, 0, N(CONTEXT_BYTES))]),
         "longjmp" | "_longjmp" | "siglongjmp" | "__longjmp_chk" => Some(&[(R, 0, N(JMP_BUF_BYTES))]),
         _ => None,
     }
@@ -241,6 +242,9 @@ const MB_BYTES: u64 = 16;
 const RANDOM_BYTES: u64 = 48;
 /// Size of a `struct sockaddr_storage`.
 const SOCKET_ADDRESS_BYTES: u64 = 128;
+
+/// Size of a `ucontext_t`.
+const CONTEXT_BYTES: u64 = if cfg!(target_arch = "aarch64") { 4560 } else { 968 };
 
 /// Size of a `jmp_buf`, the largest of the targets that are supported (AArch64).
 const JMP_BUF_BYTES: u64 = if cfg!(target_arch = "aarch64") { 312 } else { 200 };

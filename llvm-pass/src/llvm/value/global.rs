@@ -77,6 +77,24 @@ impl Value {
         unsafe { core::LLVMSetThreadLocalMode(self.0, LLVMInitialExecTLSModel) }
     }
 
+    /// Makes a global thread-local with the model of another.
+    pub fn set_thread_local_as(self, other: Value) {
+        // SAFETY: callers pass global variables only.
+        unsafe { core::LLVMSetThreadLocalMode(self.0, core::LLVMGetThreadLocalMode(other.0)) }
+    }
+
+    /// Gives a global the visibility of another.
+    pub fn set_visibility_as(self, other: Value) {
+        // SAFETY: callers pass globals only.
+        unsafe { core::LLVMSetVisibility(self.0, core::LLVMGetVisibility(other.0)) }
+    }
+
+    /// Deletes a function without uses.
+    pub fn delete_function(self) {
+        // SAFETY: callers pass functions and give up the handle.
+        unsafe { core::LLVMDeleteFunction(self.0) }
+    }
+
     /// Initialiser of a global variable.
     pub fn initializer(self) -> Option<Value> {
         // SAFETY: callers ask this of global variables only.

@@ -1,0 +1,72 @@
+//! `sbrk` and `brk`: one break for all processes, in a part of the shared heap that is set aside at the first call.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync::layout::BREAK;
+use crate::{memory, sync};
+
+/// Part of an arena that the break can grow over, and its alignment.
+const SHARE: usize = 4;
+const PAGE: usize = 4096;
+
+/// First address, 0 before the first call, and the break's distance from it.
+fn words() -> [&'static AtomicU64; 2] {
+    static ALONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+    if sync::size() == 1 {
+        return [&ALONE[0], &ALONE[1]];
+    }
+    [sync::control_area_word(0, BREAK), sync::control_area_word(0, BREAK + 8)]
+}
+
+fn room() -> usize {
+    memory::arena(0).len() / SHARE / PAGE * PAGE
+}
+
+fn base() -> Option<u64> {
+    let [base, _] = words();
+    if base.load(Ordering::Acquire) == 0 {
+        let (object, _) = super::allocate(room(), PAGE)?;
+        if base.compare_exchange(0, object as u64, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            super::free(object);
+        }
+    }
+    Some(base.load(Ordering::Acquire))
+}
+
+/// Moves the break by what `distance` makes of the present one; the one before.
+fn change(distance: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    let base = base()?;
+    let [_, end] = words();
+    let next = |now| distance(base + now)?.checked_sub(base).filter(|next| *next <= room() as u64);
+    end.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok().map(|before| base + before)
+}
+
+fn refuse() {
+    // SAFETY: the thread's own errno.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+}
+
+/// `sbrk`.
+#[unsafe(no_mangle)]
+extern "C" fn __dsm_sbrk(increment: isize) -> *mut c_void {
+    match change(|now| now.checked_add_signed(increment as i64)) {
+        Some(before) => before as *mut c_void,
+        None => {
+            refuse();
+            usize::MAX as *mut c_void
+        }
+    }
+}
+
+/// `brk`.
+#[unsafe(no_mangle)]
+extern "C" fn __dsm_brk(address: *mut c_void) -> c_int {
+    match change(|_| Some(address as u64)) {
+        Some(_) => 0,
+        None => {
+            refuse();
+            -1
+        }
+    }
+}
