@@ -18,8 +18,6 @@ void dsm_rt_load(const void *memory, size_t bytes);
 void dsm_rt_load_element(const void *element, size_t bytes);
 _Bool dsm_rt_sorts_shared(void *base, size_t count, size_t size, uintptr_t site);
 _Noreturn void dsm_rt_no_memory_to_sort(size_t bytes);
-/* Whether the memory may be invalid in this process. */
-int dsm_rt_is_shared(const void *memory);
 void *__dsm_malloc(uint64_t bytes);
 void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);

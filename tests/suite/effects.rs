@@ -250,7 +250,7 @@ fn nonsense_is_refused_with_its_place() {
         "{}",
         missing.errors()
     );
-    case.write("user.c", &format!("#include <dsm.h>\nvoid f(int *) DSM_EFFECTS(\"writes\");\nstatic int x;\nint main(void) {{ f(&x); }}\n"));
+    case.write("user.c", "#include <dsm.h>\nvoid f(int *) DSM_EFFECTS(\"writes\");\nstatic int x;\nint main(void) { f(&x); }\n");
     let source = case.cc("-c ../user.c -o user.o").errors();
     assert!(source.starts_with("error: ../user.c:2: `writes` is no effect"), "{source}");
     // Lengths that are not there, or no numbers.

@@ -1,6 +1,6 @@
 //! String and path functions that change memory only they know, and what `c/format.c` needs.
 
-use std::ffi::{c_char, c_int, c_long};
+use std::ffi::{c_char, c_long};
 use std::sync::atomic::Ordering;
 
 use crate::{check, heap, memory, process_state, strings};
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn dsm_rt_load_wide_string(string: *const libc::wchar_t, b
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_wide_str(addr: *mut u8, most: u64) {
-    if dsm_rt_is_shared(addr) != 0 {
+    if memory::shared().is_some() && memory::is_shared(addr as usize) {
         // SAFETY: the program passes a wide string, or as many characters.
         unsafe { dsm_rt_load_wide_string(addr.cast(), c_long::try_from(most).unwrap_or(-1)) };
     }
@@ -78,12 +78,6 @@ pub extern "C" fn __dsm_store_to(addr: *mut u8, end: *mut u8) {
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_rt_store(memory: *mut u8, bytes: c_long) {
     check::writable(memory as usize, bytes.max(0) as usize);
-}
-
-/// Whether memory at the address may be invalid in this process.
-#[unsafe(no_mangle)]
-pub extern "C" fn dsm_rt_is_shared(memory: *const u8) -> c_int {
-    (memory::shared().is_some() && memory::is_shared(memory as usize)).into()
 }
 
 /// Makes a string that is about to be cut writable.

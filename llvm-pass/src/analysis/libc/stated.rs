@@ -265,7 +265,7 @@ mod tests {
         let text = "# a library\n\nf: harmless # none\n  g : reads(arg0, 8)\n";
         read_file("x", text, &mut all).unwrap();
         assert_eq!(all.len(), 2);
-        let mut error = |text: &str| read_file("x", text, &mut HashMap::new()).unwrap_err().to_string();
+        let error = |text: &str| read_file("x", text, &mut HashMap::new()).unwrap_err().to_string();
         assert!(error("\n\nf harmless").starts_with("x:3: `f harmless` is not of the form"));
         assert!(error("f: harmless\nf: calls").starts_with("x:2: the effects of `f` are stated twice"));
         assert!(error("a b: calls").starts_with("x:1: `a b` is not the name"));
