@@ -158,10 +158,8 @@ mod tests {
         bytes[..SIZE].copy_from_slice(&note.encode());
         bytes[SIZE..SIZE + 16].copy_from_slice(&text_header(OPTIONS_TYPE, 8));
         bytes[SIZE + 16..SIZE + 22].copy_from_slice(b"merge,");
-        let mut all = Note::decode_all(&bytes);
-        assert_eq!(all.next(), Some(Some(Entry::Note(note))));
-        assert_eq!(all.next(), Some(Some(Entry::Options(b"merge,"))));
-        assert_eq!(all.next(), None);
+        let all = [Some(Entry::Note(note)), Some(Entry::Options(b"merge,"))];
+        assert!(Note::decode_all(&bytes).eq(all));
         assert!(Note::decode_all(&bytes[..SIZE + 20]).any(|entry| entry.is_none()));
         bytes[SIZE..SIZE + 16].copy_from_slice(&text_header(CALLS_TYPE, 8));
         assert_eq!(Note::decode_all(&bytes).nth(1), Some(Some(Entry::Calls(b"merge,"))));
