@@ -22,7 +22,7 @@ use rewrite::calls_note::UnknownCalls;
 use rewrite::check::Emitter;
 use rewrite::entries::Entries;
 
-/// What the driver compiles again for, with fewer optimisations.
+/// Said where the code does not verify after the rewrite.
 const INVALID: &str = dsm_abi::options::INVALID_CODE;
 
 /// Runs the pass; true if the module changed.

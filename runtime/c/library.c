@@ -1,6 +1,8 @@
 /* Functions of the C library that are others of it with a condition, as `_FORTIFY_SOURCE` has them, or with fixed arguments. */
 #include "internal.h"
 
+#include <fenv.h>
+
 int __dsm_open(const char *path, int flags, uint32_t mode);
 int __dsm_openat(int directory, const char *path, int flags, uint32_t mode);
 void *__dsm_getcwd(void *buffer, uint64_t size);
@@ -40,3 +42,18 @@ int __dsm_openat_2(int directory, const char *path, int flags) {
 void *__dsm_get_current_dir_name(void) { return __dsm_getcwd(NULL, 0); }
 
 void *__dsm_canonicalize_file_name(void *path) { return __dsm_realpath(path, NULL); }
+
+/* `FE_DFL_ENV` and its like are no addresses: none of them has an object's first page behind it. */
+static void load_environment(const fenv_t *environment) {
+    if ((uintptr_t)environment < (uintptr_t)-4096) dsm_rt_load(environment, sizeof *environment);
+}
+
+int __dsm_fesetenv(const fenv_t *environment) {
+    load_environment(environment);
+    return fesetenv(environment);
+}
+
+int __dsm_feupdateenv(const fenv_t *environment) {
+    load_environment(environment);
+    return feupdateenv(environment);
+}

@@ -17,7 +17,7 @@ int main(void) {
 /// `dsm-run` gives threads by its own means, and not by this variable.
 const DIFFERENT: &str = "#include <stdio.h>
 #include <stdlib.h>
-int main() { std::puts(std::getenv(\"OMP_NUM_THREADS\") ? \"plain\" : \"not plain\"); }
+int main() { puts(getenv(\"OMP_NUM_THREADS\") ? \"plain\" : \"not plain\"); }
 ";
 const VARYING: &str = "#include <stdio.h>
 #include <unistd.h>

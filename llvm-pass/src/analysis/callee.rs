@@ -94,7 +94,8 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("pthread_key_delete", "__dsm_key_delete", "i:i"), ("pthread_setspecific", "__dsm_setspecific", "i:ip"),
     ("pthread_getspecific", "__dsm_getspecific", "p:i"), ("tss_create", "__dsm_key_create", "i:pp"),
     ("tss_delete", "__dsm_key_delete", "v:i"), ("tss_set", "__dsm_setspecific", "i:ip"), ("tss_get", "__dsm_getspecific", "p:i"),
-    ("open_memstream", "__dsm_open_memstream", "p:pp"), ("setvbuf", "__dsm_setvbuf", "i:ppil"), ("setbuf", "__dsm_setbuf", "v:pp"),
+    ("open_memstream", "__dsm_open_memstream", "p:pp"), ("fesetenv", "__dsm_fesetenv", "i:p"),
+    ("feupdateenv", "__dsm_feupdateenv", "i:p"), ("setvbuf", "__dsm_setvbuf", "i:ppil"), ("setbuf", "__dsm_setbuf", "v:pp"),
     ("setbuffer", "__dsm_setbuffer", "v:ppl"), ("setlinebuf", "__dsm_setlinebuf", "v:p"),
     ("mremap", "__dsm_mremap", "p:plli."), ("madvise", "__dsm_madvise", "i:pli"), ("sbrk", "__dsm_sbrk", "p:l"), ("brk", "__dsm_brk", "i:p"),
     // What they store is known when it has arrived.

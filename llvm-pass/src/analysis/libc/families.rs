@@ -124,7 +124,6 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sched_setscheduler" => [(R, 2, N(4))];
         "sched_rr_get_interval" => [(W, 1, N(16))];
         "feholdexcept" | "fegetenv" => [(W, 0, N(FLOATING))];
-        "fesetenv" | "feupdateenv" => [(R, 0, N(FLOATING))];
         "fegetexceptflag" => [(W, 0, N(2))];
         "fesetexceptflag" => [(R, 0, N(2))];
         "fegetmode" => [(W, 0, N(8))];
@@ -168,8 +167,10 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "pthread_getaffinity_np" => [(W, 2, A(1))];
         "pthread_setaffinity_np" => [(R, 2, A(1))];
         "pthread_setcancelstate" | "pthread_setcanceltype" => [(W, 1, N(4))];
+        // a locale is a pointer to what its process knows of it; the result is a string
+        "_ZNKSt6locale4nameB5cxx11Ev" | "_ZNKSt6locale4nameEv" => [(R, 1, N(8)), (W, 0, N(32))];
         // advice about memory: nothing is read or written
-        "mlock" | "munlock" | "mlock2" | "posix_madvise" | "msync" | "freelocale" | "uselocale" | "duplocale" | "nl_langinfo_l"
+        "mprotect" | "mlock" | "munlock" | "mlock2" | "posix_madvise" | "msync" | "freelocale" | "uselocale" | "duplocale" | "nl_langinfo_l"
             | "__uselocale" | "__freelocale" | "__duplocale" | "dlerror" | "mallinfo" | "mallinfo2" | "malloc_trim" | "malloc_stats"
             | "mallopt" | "_Exit" | "_exit" | "quick_exit" | "exit" | "freeifaddrs" => [];
     }
