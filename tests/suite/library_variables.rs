@@ -92,11 +92,13 @@ fn library_behind_a_library() {
     case.write("rules", &format!("symbol counter 16384\nalloc inner.c:{line} 65536\n"));
     let outcome = run(&case, &format!("DSM_BLOCK_FILE=../rules {launcher} -n 2 ./x"));
     assert_eq!((&*outcome.text(), &*outcome.errors()), ("405135000 1999000 81920\n", ""));
-    let outcome = run(&case, &format!("DSM_RACE=report {launcher} -n 2 ./x race"));
     let line = 1 + INNER.lines().position(|l| l.contains("void mark")).expect("the library races");
-    let message = outcome.errors();
-    assert!(
-        message.contains("dsm: race: counter+0") && message.contains(&format!("inner.c:{line} (mark)")),
-        "{message}"
-    );
+    // Which of the two stores first differs from run to run, and in some orders the second one sees the first.
+    let messages: Vec<String> = (0..20)
+        .map(|_| run(&case, &format!("DSM_RACE=report {launcher} -n 2 ./x race")).errors().to_string())
+        .collect();
+    let named = |message: &String| {
+        message.contains("dsm: race: counter+0") && message.contains(&format!("inner.c:{line} (mark)"))
+    };
+    assert!(messages.iter().any(named), "{messages:?}");
 }
