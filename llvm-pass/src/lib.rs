@@ -92,6 +92,9 @@ fn run(module: Module, manager: Manager) -> bool {
         }
         if !plan.is_empty() || options.count || options.verify {
             rewrite::function(module, manager, &emitter, analyses, &found, &plan);
+            if options.verify {
+                rewrite::verify::calls_that_do_not_synchronise(module, &emitter, function, &facts.syncs);
+            }
             if !function.is_valid() {
                 function.diagnose(None, Severity::Error, INVALID);
             }

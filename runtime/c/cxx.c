@@ -18,6 +18,9 @@ void dsm_rt_cxx_threads(void) {
     if (&__libc_single_threaded) __libc_single_threaded = 0;
 }
 
+/* The compiler makes the stream valid before the call; the driver's headers say why. */
+void __dsm_ios_base(void *stream) { (void)stream; }
+
 /* operator delete in libraries: objects of the program may be freed there. The further arguments are not used. */
 #define DELETE(name) \
     __attribute__((weak, visibility("default"))) void name(void *object) { __dsm_delete(object); }

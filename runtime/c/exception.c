@@ -185,6 +185,45 @@ PUBLIC struct refcounted *__cxa_init_primary_exception(void *thrown, void *type,
     return exception;
 }
 
+/* ---- std::runtime_error and std::logic_error, whose texts libstdc++ copies and gives up without checks ---- */
+
+static void make_text_valid(char **error, void (*make_valid)(void *, uint64_t)) {
+    __dsm_load_range(error, 2 * sizeof *error);
+    struct text *text = (struct text *)(error[1] - TEXT_HEADER);
+    if (!dsm_rt_is_shared(text)) return;
+    __dsm_load_range(text, TEXT_HEADER);
+    make_valid(text, TEXT_HEADER + text->length + 1);
+}
+
+static void copy_text(char **to, char **from, const char *name) {
+    make_text_valid(from, __dsm_load_range);
+    __dsm_store_range(to, 2 * sizeof *to);
+    ((void (*)(char **, char **))next(name))(to, from);
+}
+
+static char **assign_text(char **to, char **from, const char *name) {
+    make_text_valid(from, __dsm_load_range);
+    make_text_valid(to, __dsm_store_range);
+    __dsm_store_range(to, 2 * sizeof *to);
+    return ((char **(*)(char **, char **))next(name))(to, from);
+}
+
+static void destroy(char **error, const char *name) {
+    make_text_valid(error, __dsm_store_range);
+    __dsm_store_range(error, 2 * sizeof *error);
+    ((void (*)(char **))next(name))(error);
+}
+
+#define TEXTS(CLASS)                                                                                                                      \
+    PUBLIC void CLASS##C1ERKS_(char **to, char **from) { copy_text(to, from, #CLASS "C1ERKS_"); }                                           \
+    PUBLIC void CLASS##C2ERKS_(char **to, char **from) { copy_text(to, from, #CLASS "C2ERKS_"); }                                           \
+    PUBLIC char **CLASS##aSERKS_(char **to, char **from) { return assign_text(to, from, #CLASS "aSERKS_"); }                               \
+    PUBLIC void CLASS##D0Ev(char **error) { destroy(error, #CLASS "D0Ev"); }                                                               \
+    PUBLIC void CLASS##D1Ev(char **error) { destroy(error, #CLASS "D1Ev"); }                                                               \
+    PUBLIC void CLASS##D2Ev(char **error) { destroy(error, #CLASS "D2Ev"); }
+TEXTS(_ZNSt13runtime_error)
+TEXTS(_ZNSt11logic_error)
+
 /* ---- throwing and catching ---- */
 
 static void end_of_flight(_Unwind_Reason_Code code, struct _Unwind_Exception *unwind) {
@@ -206,8 +245,10 @@ static _Noreturn void raise_exception(void *thrown) {
     flight->terminate = _ZSt13get_terminatev();
     flight->unwind.exception_class = DEPENDENT;
     flight->unwind.exception_cleanup = end_of_flight;
-    /* libstdc++ reads the type behind the reference's back; it never changes. */
+    /* libstdc++ reads the type behind the reference's back; it never changes. So it does the object where handlers are for a base class. */
     __dsm_load_range(of(thrown), sizeof(struct object));
+    __dsm_load_range(thrown, of(thrown)->bytes);
+    dsm_load_thrown(of(thrown)->exception.header.type, thrown);
     __cxa_get_globals()->uncaught++;
     _Unwind_RaiseException(&flight->unwind);
     /* Nobody catches it. */

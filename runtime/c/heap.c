@@ -119,9 +119,22 @@ void __dsm_delete_array(void *object) {
         __dsm_delete(object);
 }
 
-void __dsm_delete_aligned(void *object) {
+void *__dsm_new_aligned_nothrow(uint64_t size, uint64_t align) {
+    static char nothrow;
+    if (OWN(_ZnwmSt11align_val_tRKSt9nothrow_t)) return OWN(_ZnwmSt11align_val_tRKSt9nothrow_t)(size, align, &nothrow);
+    return OWN(_ZnwmSt11align_val_t) ? OWN(_ZnwmSt11align_val_t)(size, align) : dsm_rt_new(size, align, SITE);
+}
+
+void __dsm_delete_aligned(void *object, uint64_t align) {
     if (OWN(_ZdlPvSt11align_val_t) && dsm_rt_is_shared(object))
-        OWN(_ZdlPvSt11align_val_t)(object, 16);
+        OWN(_ZdlPvSt11align_val_t)(object, align);
     else
         __dsm_free(object);
+}
+
+void __dsm_delete_sized_aligned(void *object, uint64_t size, uint64_t align) {
+    if (OWN(_ZdlPvmSt11align_val_t) && dsm_rt_is_shared(object))
+        OWN(_ZdlPvmSt11align_val_t)(object, size, align);
+    else
+        __dsm_delete_aligned(object, align);
 }

@@ -22,6 +22,8 @@ FUNCTION(void *, _ZnamRKSt9nothrow_t, size_t, const void *);
 FUNCTION(void *, _ZnwmSt11align_val_t, size_t, size_t);
 FUNCTION(void, _ZdlPv, void *);
 FUNCTION(void, _ZdaPv, void *);
+FUNCTION(void *, _ZnwmSt11align_val_tRKSt9nothrow_t, size_t, size_t, const void *);
 FUNCTION(void, _ZdlPvSt11align_val_t, void *, size_t);
+FUNCTION(void, _ZdlPvmSt11align_val_t, void *, size_t, size_t);
 
 #endif

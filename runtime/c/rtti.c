@@ -74,7 +74,7 @@ void *__dsm_dynamic_cast(const char *object, const void *from, const void *to, l
 }
 
 /* A pointer that is thrown is converted to the types of handlers while these are looked for. */
-static void load_thrown(const struct type_info *type, void *thrown) {
+void dsm_load_thrown(const void *type, void *thrown) {
     if (!is_kind(type, _ZTVN10__cxxabiv119__pointer_type_infoE)) return;
     const char *object = *(const char **)thrown;
     if (dsm_rt_is_shared(object)) load_class(((const struct pointer_type *)type)->pointee, object);
@@ -83,7 +83,7 @@ static void load_thrown(const struct type_info *type, void *thrown) {
 __attribute__((weak)) void __cxa_throw(void *thrown, void *type, void (*destroy)(void *));
 
 void __dsm_cxa_throw(void *thrown, void *type, void (*destroy)(void *)) {
-    load_thrown(type, thrown);
+    dsm_load_thrown(type, thrown);
     __cxa_throw(thrown, type, destroy);
 }
 
@@ -102,7 +102,7 @@ void __dsm_cxa_rethrow(void) {
     if (type && is_kind(type, _ZTVN10__cxxabiv119__pointer_type_infoE)) {
         struct exception_pointer held;
         _ZSt17current_exceptionv(&held);
-        load_thrown(type, held.thrown);
+        dsm_load_thrown(type, held.thrown);
         _ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(&held);
     }
     __cxa_rethrow();

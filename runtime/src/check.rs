@@ -90,10 +90,16 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
     }
 }
 
+/// Whether checks do anything: in a single process all memory is valid, and they are only entered for `-fdsm-verify`.
+#[inline]
+pub(crate) fn has_effect() -> bool {
+    memory::shared().is_some() || verify::is_on()
+}
+
 /// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive. Steps may be
 /// negative, modulo the size of an address.
 pub(crate) fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut access: Access) {
-    if memory::shared().is_none() && !verify::is_on() || len == 0 {
+    if !has_effect() || len == 0 {
         return;
     }
     let [inner, outer] = strides;
@@ -134,7 +140,7 @@ pub(crate) fn ready(
     access: Access,
     uses: usize,
 ) -> bool {
-    if memory::shared().is_none() && !verify::is_on() {
+    if !has_effect() {
         return true;
     }
     let (table, geometry) = (memory::get().table(), memory::get().geometry());
@@ -288,7 +294,7 @@ grids! {
 /// A NUL-terminated string starts at `addr`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_str(addr: *mut u8) {
-    if (memory::shared().is_some() || verify::is_on()) && memory::is_shared(addr as usize) {
+    if has_effect() && memory::is_shared(addr as usize) {
         // SAFETY: the caller's promise.
         unsafe { readable_string(addr as usize) };
     }

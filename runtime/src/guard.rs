@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use dsm_abi::state::{READ_LIMIT, WRITABLE};
 use parking_lot::Mutex;
 
+use crate::memory::executable;
 use crate::memory::table::StateTable;
 use crate::{config, image, memory, sync};
 
@@ -80,9 +81,10 @@ pub fn init() {
 }
 
 fn protect(address: usize, bytes: usize, protection: c_int) {
+    let executable = if protection == libc::PROT_NONE { 0 } else { executable::protection() };
     if bytes > 0 {
         // SAFETY: whole pages of shared memory, which nothing but the program's accesses uses at these addresses.
-        unsafe { libc::mprotect(address as *mut c_void, bytes, protection) };
+        unsafe { libc::mprotect(address as *mut c_void, bytes, protection | executable) };
     }
 }
 

@@ -63,7 +63,7 @@ pub unsafe fn readable_within(address: usize, bound: usize) -> usize {
 /// A string or `limit` bytes start at `string`, unless it is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_str_within(string: *mut u8, limit: u64) {
-    if memory::shared().is_some() && memory::is_shared(string as usize) {
+    if check::has_effect() && memory::is_shared(string as usize) {
         // SAFETY: the caller's promise.
         unsafe { readable_within(string as usize, limit as usize) };
     }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn __dsm_load_str_within(string: *mut u8, limit: u64) {
 /// `limit` bytes start at `memory`, or as many as up to the value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_until(memory: *mut u8, value: u32, limit: u64) -> u64 {
-    if memory::shared().is_none() || memory.is_null() {
+    if !check::has_effect() || memory.is_null() {
         return 0;
     }
     // SAFETY: the caller's promise.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn __dsm_load_until(memory: *mut u8, value: u32, limit: u6
 /// Strings start at both addresses, or `limit` bytes, or as many as up to a difference.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_compared(string: *mut u8, other: *mut u8, limit: u64, fold: u32) {
-    if memory::shared().is_none() {
+    if !check::has_effect() {
         return;
     }
     let (x, y, limit) = (string as usize, other as usize, limit as usize);

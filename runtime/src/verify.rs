@@ -6,6 +6,8 @@
 //! at the states. Second, the state table allows the access. Other threads of the process may take that away after the check, by an acquire or a
 //! release of theirs, and rightly so; hence it is only asserted if none of them has synchronised since this thread did last.
 //!
+//! Of calls that the pass takes not to synchronise it is asserted that the thread's interval is the same before and behind them.
+//!
 //! Builds without the option never come here: whoever makes memory valid looks at one word, on its slow path.
 
 use std::cell::Cell;
@@ -37,6 +39,8 @@ thread_local! {
     static TABLE: Table = const { Table { first: Cell::new(std::ptr::null_mut()), bytes: Cell::new(0) } };
     /// Number of the thread's interval between two synchronisations.
     static INTERVAL: Cell<u32> = const { Cell::new(1) };
+    /// The first interval whose checks count: the present one, or an earlier one if only signal handlers have synchronised since then.
+    static COUNTS_FROM: Cell<u32> = const { Cell::new(1) };
     /// [`BEGUN`] at the end of the thread's last synchronisation.
     static SEEN: Cell<u64> = const { Cell::new(0) };
 }
@@ -131,6 +135,31 @@ fn next_interval() {
         let _ = TABLE.try_with(Table::forget);
     }
     INTERVAL.set(if next > LAST_INTERVAL { 1 } else { next });
+    COUNTS_FROM.set(INTERVAL.get());
+}
+
+/// A signal handler of the program, as long as the value lives. It is to the code that it interrupts what another thread of the process is
+/// (`signals`): its synchronisations take permissions away, but what was checked before it still counts after it.
+pub struct Handler {
+    counts_from: u32,
+    interval: u32,
+}
+
+impl Handler {
+    /// See the type.
+    #[inline]
+    pub fn begin() -> Option<Handler> {
+        is_on().then(|| Handler { counts_from: COUNTS_FROM.get(), interval: INTERVAL.get() })
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        if INTERVAL.get() > self.interval {
+            COUNTS_FROM.set(self.counts_from);
+            SEEN.set(OVERLAPPED);
+        }
+    }
 }
 
 /// Remembers that the thread has checked `[address, address + len)`, or is about to.
@@ -164,6 +193,32 @@ pub extern "C" fn __dsm_verify_begin() {
 pub extern "C" fn __dsm_verify_checked(addr: *mut u8, len: u64, store: u32) {
     if memory::is_up() {
         checked(addr as usize, len as usize, wanted(store));
+    }
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_verify_interval() -> u32 {
+    COUNTS_FROM.get()
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `place` is a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_verify_same_interval(interval: u32, place: *mut u8) {
+    if COUNTS_FROM.get() != interval && memory::is_up() {
+        // SAFETY: the caller's promise.
+        let place = unsafe { CStr::from_ptr(place.cast::<c_char>()) }.to_string_lossy();
+        let (place, called) = place.split_once('\n').unwrap_or((&place, "a function"));
+        fail_once();
+        die(&format!(
+            "verify: process {}, thread {}: the call of {called} at {place} has synchronised, which it is taken not to do; checks made before it \
+             are relied on behind it",
+            sync::rank(),
+            frame::current().tid,
+        ))
     }
 }
 
@@ -210,16 +265,27 @@ fn refused(memory: &Memory, address: usize, access: Access) -> Option<Refused> {
     let offset = geometry.offset(address);
     // A thread that is ending has no table any more.
     let entry = TABLE.try_with(|table| table.entry(geometry, offset).get()).ok()?;
-    let since = 2 * INTERVAL.get();
-    if entry < since {
+    if entry < 2 * COUNTS_FROM.get() {
         return Some(Refused::Unchecked);
     }
-    if access != Access::Read && entry == since {
+    // A handler's load may have overwritten what is known of an earlier check for a store.
+    if access != Access::Read && entry.is_multiple_of(2) && COUNTS_FROM.get() == INTERVAL.get() {
         return Some(Refused::CheckedForLoad);
     }
     let undisturbed = || SEEN.get() == BEGUN.load(Ordering::SeqCst);
     let bad = undisturbed() && memory.table().get(address) >= access.limit() && undisturbed();
     bad.then_some(Refused::State)
+}
+
+/// Others may fail at the same time; the first one ends the job, and only that one returns.
+fn fail_once() {
+    static FAILED: AtomicU64 = AtomicU64::new(0);
+    let control = memory::get().geometry().control_offset();
+    let failed =
+        memory::shared().map_or(&FAILED, |shared| shared.views.word(0, control + layout::VERIFY_FAILED));
+    while failed.swap(1, Ordering::SeqCst) != 0 {
+        std::thread::park();
+    }
 }
 
 /// Ends the job with the one message; `at` is in the line that refuses.
@@ -232,14 +298,7 @@ fn fail(
     place: &str,
     why: Refused,
 ) -> ! {
-    // Others may fail at the same time; the first one ends the job.
-    static FAILED: AtomicU64 = AtomicU64::new(0);
-    let control = memory.geometry().control_offset();
-    let failed =
-        memory::shared().map_or(&FAILED, |shared| shared.views.word(0, control + layout::VERIFY_FAILED));
-    while failed.swap(1, Ordering::SeqCst) != 0 {
-        std::thread::park();
-    }
+    fail_once();
     let (verb, needed) = match access {
         Access::Read => ("load", "readable"),
         _ => ("store", "writable"),

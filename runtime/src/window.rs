@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use dsm_abi::layout::ADDRESS_BITS;
 
-use crate::check::{Access, ensure, ensure_grid};
+use crate::check::{Access, ensure, ensure_grid, has_effect};
 use crate::memory;
 use crate::race;
 use crate::verify;
@@ -27,7 +27,7 @@ const AHEAD_MAX: usize = 4096;
 
 /// Makes a range valid and finds the window around it.
 fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
-    if memory::shared().is_none() && !verify::is_on() {
+    if !has_effect() {
         return Window { start: 0, end: 1 << ADDRESS_BITS };
     }
     let (from, to) = (address, address.saturating_add(len));
@@ -68,7 +68,7 @@ fn look_along(
     access: Access,
 ) -> Window {
     let line = 1usize << memory::get().geometry().line_shift();
-    if memory::shared().is_none() && !verify::is_on() || step < len + line {
+    if !has_effect() || step < len + line {
         return look(address, len.wrapping_add(step.wrapping_mul(count)), old, access);
     }
     ensure_grid(address, len, [(step, count), (0, 0)], access);

@@ -23,10 +23,11 @@ const BUILDS: [(Build, &str); 4] = [
 /// In a single process no state refuses, but checks are asserted as elsewhere; on two, states are as well.
 const SHAPES: [Shape; 3] = [Shape::new(2, 1), Shape::new(1, 2), Shape::new(2, 2)];
 
-/// Runs a program whose accesses are verified; what is wrong with that.
+/// Runs a program whose accesses are verified, and those of libraries guarded; what is wrong with that.
 fn verified(mut program: Program, build: Build, flags: &str, shape: Shape) -> Result<(), String> {
     program.flags.extend(["-fdsm-verify", "-g"].map(String::from));
     program.flags.extend(flags.split_whitespace().map(String::from));
+    program.environment.push(("DSM_GUARD".into(), "1".into()));
     let target = Target::Dsm(build);
     let built = compile::compile(&program, target)?;
     let mut command = run_command(&built, target, shape, &program);
@@ -43,16 +44,9 @@ fn verified(mut program: Program, build: Build, flags: &str, shape: Shape) -> Re
     Err(format!("{name} at {shape}: status {status:?}\n  {}\n  {run}\n{first}", built.command))
 }
 
-/// Whether the long runs are asked for: they take minutes, and some programs do not pass yet (signal handlers, exceptions between processes).
-fn is_wanted() -> bool {
-    toolchain::dsm().is_some() && std::env::var_os("DSM_TEST_VERIFY").is_some()
-}
-
 /// The programs whose number is `part` modulo 4.
 fn programs(part: usize) {
-    if !is_wanted() {
-        return;
-    }
+    let Some(_) = toolchain::dsm() else { return };
     let names = program::all_names();
     let chosen = names.iter().enumerate().filter(|(i, _)| i % 4 == part);
     let failures: Vec<String> = chosen
@@ -89,9 +83,7 @@ fn programs_3() {
 
 #[test]
 fn random_programs() {
-    if !is_wanted() {
-        return;
-    }
+    let Some(_) = toolchain::dsm() else { return };
     let mut failures = Vec::new();
     for (i, (build, flags)) in BUILDS.into_iter().enumerate() {
         let seeds = |count: u64| i as u64 * count..(i as u64 + 1) * count;
@@ -109,25 +101,10 @@ fn random_programs() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The programs that library functions do much for, under guard as well.
-#[test]
-fn libraries() {
-    let Some(_) = toolchain::dsm() else { return };
-    let mut failures = Vec::new();
-    for name in
-        ["string_functions", "library_memory", "mem_functions", "sort_search", "cxx_containers", "f_strings"]
-    {
-        let mut program = Program::load(name);
-        program.environment.push(("DSM_GUARD".into(), "1".into()));
-        failures.extend(verified(program, Build { level: 2, line: 4096 }, "", SHAPES[0]).err());
-    }
-    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
-}
-
 /// The kernels verify, and their accesses are verified.
 #[test]
 fn kernels() {
-    let Some(dsm) = toolchain::dsm().filter(|_| is_wanted()) else { return };
+    let Some(dsm) = toolchain::dsm() else { return };
     let bin = execute::Scratch::directory("verify");
     let mut failures = Vec::new();
     for kernel in ["ep", "cg", "is", "mg", "ft"] {

@@ -11,6 +11,8 @@ use super::libc::{
 
 /// Bytes of a `std::ios_base`.
 const IOS_BASE: u64 = 216;
+/// What the driver's headers call for a stream that code of the library is about to use.
+const STREAM: &str = "__dsm_ios_base";
 /// Bytes of a `std::locale`, of an exception pointer: one pointer.
 const POINTER: u64 = 8;
 /// Bytes of a `std::condition_variable`.
@@ -20,13 +22,17 @@ const FILE: u64 = 16;
 
 /// What a function touches; `None` if it is not known.
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
+    if name == STREAM {
+        return Some(&[(W, 0, N(IOS_BASE))]);
+    }
     if !name.starts_with("_Z") && !name.starts_with("__cxa_") {
         return None;
     }
     table(name).or_else(|| by_shape(name))
 }
 
-/// Functions that start threads, wait for them or wake them, with what they touch themselves.
+/// Functions that start threads, wait for them or wake them, or change counts of references (in `runtime/c/exception.c`) and may call
+/// a destructor, with what they touch themselves.
 #[rustfmt::skip]
 pub fn synchronising(name: &str) -> Option<&'static [Effect]> {
     Some(match name {
@@ -43,6 +49,11 @@ pub fn synchronising(name: &str) -> Option<&'static [Effect]> {
         | "_ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyEPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE"
         => &[(W, 1, N(4))],
         "_ZNSt28__atomic_futex_unsigned_base19_M_futex_notify_allEPj" => &[(W, 0, N(4))],
+        "_ZSt17current_exceptionv" | "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv"
+        | "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv" | "_ZNSt15__exception_ptr13exception_ptrC1EPv"
+        | "_ZNSt15__exception_ptr13exception_ptrC2EPv" => &[(W, 0, N(POINTER))],
+        "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE" => &[(R, 0, N(POINTER))],
+        "_ZNSt13__future_base12_Result_baseD2Ev" | "_ZNSt16nested_exceptionD2Ev" | "_ZNSt16nested_exceptionD1Ev" | "_ZNSt16nested_exceptionD0Ev" => &[(W, 0, N(16))],
         _ => return None,
     })
 }
@@ -71,15 +82,11 @@ fn table(name: &str) -> Option<&'static [Effect]> {
         // A base class without members.
         "_ZNSt3pmr15memory_resourceD2Ev" | "_ZNSt3pmr15memory_resourceD1Ev" => &[],
         // exceptions and types
-        "_ZSt17current_exceptionv" | "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv"
-        | "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv" => &[(W, 0, N(POINTER))],
-        "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE" => &[(R, 0, N(POINTER))],
         "__cxa_atexit" | "__cxa_thread_atexit" | "__cxa_allocate_exception" | "__cxa_free_exception"
         | "__cxa_begin_catch" | "__cxa_get_exception_ptr" | "__cxa_pure_virtual" | "__cxa_bad_cast"
         | "__cxa_bad_typeid" | "__cxa_throw_bad_array_new_length" => &[],
-        "__cxa_init_primary_exception" | "_ZNSt15__exception_ptr13exception_ptrC1EPv" | "_ZNSt15__exception_ptr13exception_ptrC2EPv" =>
-            &[(W, 0, N(POINTER))],
-        "_ZNSt13__future_base12_Result_baseC2Ev" | "_ZNSt13__future_base12_Result_baseD2Ev" => &[(W, 0, N(16))],
+        "__cxa_init_primary_exception" => &[(W, 0, N(POINTER))],
+        "_ZNSt13__future_base12_Result_baseC2Ev" => &[(W, 0, N(16))],
         "_ZSt9terminatev" | "_ZSt18uncaught_exceptionv" | "_ZSt19uncaught_exceptionsv" | "_ZSt15get_new_handlerv" => &[],
         "_ZNSt6chrono3_V212system_clock3nowEv" | "_ZNSt6chrono3_V212steady_clock3nowEv" => &[],
         "_ZNSt13random_device9_M_getvalEv" => &[(W, 0, N(16))],
@@ -139,11 +146,24 @@ fn by_shape(name: &str) -> Option<&'static [Effect]> {
     (throws || class).then_some(&[])
 }
 
+/// True of a mangled name with a template argument that is a class of the program: what is made for it is compiled with the program, as a
+/// specialisation of `std::hash` that counts.
+fn names_type_of_program(mangled: &str) -> bool {
+    mangled.match_indices('I').any(|(at, _)| {
+        let argument = mangled[at + 1..].trim_start_matches(['P', 'K', 'R']);
+        let argument = argument.strip_prefix('N').unwrap_or(argument).trim_start_matches('K');
+        argument.starts_with(|c: char| c.is_ascii_digit()) && !argument.starts_with("9__gnu_cxx")
+    })
+}
+
 /// True of globals that belong to the library although the program's objects define them: each process has its own, as it has
 /// of those in the library itself, which uses them without checks.
 pub fn is_own_global(name: &str) -> bool {
     let inner = name.strip_prefix("_ZGV").or(name.strip_prefix("_Z")).unwrap_or("");
     let inner = inner.strip_prefix('Z').unwrap_or(inner);
+    if names_type_of_program(inner) {
+        return false;
+    }
     ["St", "NSt", "NKSt", "N9__gnu_cxx", "NK9__gnu_cxx", "TV", "TI", "TS"]
         .iter()
         .any(|p| inner.starts_with(p))

@@ -54,10 +54,6 @@ pub fn entry(name: &str) -> Option<Entry> {
         | "__kmpc_push_proc_bind"
         | "__kmpc_push_num_teams"
         | "__kmpc_for_static_fini"
-        | "__kmpc_dispatch_fini_4"
-        | "__kmpc_dispatch_fini_8"
-        | "__kmpc_dispatch_fini_4u"
-        | "__kmpc_dispatch_fini_8u"
         | "__kmpc_begin"
         | "__kmpc_end" => known(ALL, &[], false),
         "__kmpc_for_static_init_4" | "__kmpc_for_static_init_4u" => known(ALL, bounds!(3, 4), false),
@@ -68,7 +64,12 @@ pub fn entry(name: &str) -> Option<Entry> {
         | "__kmpc_dispatch_init_4u"
         | "__kmpc_dispatch_init_8"
         | "__kmpc_dispatch_init_8u"
-        | "__kmpc_dispatch_deinit" => known(ALL, &[], true),
+        | "__kmpc_dispatch_deinit"
+        // The end of an iteration of an ordered loop waits for the turn, without having executed an ordered region.
+        | "__kmpc_dispatch_fini_4"
+        | "__kmpc_dispatch_fini_8"
+        | "__kmpc_dispatch_fini_4u"
+        | "__kmpc_dispatch_fini_8u" => known(ALL, &[], true),
         "__kmpc_barrier"
         | "__kmpc_cancel_barrier"
         | "__kmpc_flush"
@@ -94,8 +95,9 @@ pub fn entry(name: &str) -> Option<Entry> {
         | "__kmpc_doacross_fini" => known(ALL, &[], true),
         // Reads the vector of iteration numbers.
         "__kmpc_doacross_post" | "__kmpc_doacross_wait" => known(ALL, &[], true),
-        // The variable is a key and the source of the copies, which the runtime makes with checks of its own.
-        "__kmpc_threadprivate_cached" | "__kmpc_threadprivate_register" => known(ALL, &[], false),
+        // The variable is a key and the source of the copies, which the runtime makes with checks of its own, or by the program's constructor.
+        "__kmpc_threadprivate_cached" => known(ALL, &[], true),
+        "__kmpc_threadprivate_register" => known(ALL, &[], false),
         _ if name.starts_with("omp_get_") || name.starts_with("omp_in_") => known(ALL, &[], false),
         _ if name.starts_with("omp_") => known(ALL, &[], true),
         _ => None,

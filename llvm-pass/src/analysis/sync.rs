@@ -12,6 +12,15 @@ use crate::llvm::{Module, Opcode, Value};
 use super::callee::{Callee, callee};
 use super::openmp;
 
+/// Functions of the runtime that may call functions of the program: an allocator of its own, handlers of `pthread_atfork`, destructors of
+/// exceptions, the functions of a stream of `fopencookie`.
+#[rustfmt::skip]
+const CALLING_BACK: [&str; 25] = [
+    "getline", "getdelim", "__getdelim", "asprintf", "vasprintf", "__asprintf_chk", "__vasprintf_chk", "realpath", "__realpath_chk", "getcwd",
+    "__getcwd_chk", "get_current_dir_name", "canonicalize_file_name", "wcsdup", "regcomp", "regfree", "globfree", "globfree64", "open_memstream",
+    "fork", "__cxa_throw", "__cxa_rethrow", "fclose", "fflush", "fflush_unlocked",
+];
+
 /// Functions of the module that may acquire.
 pub struct Syncs {
     functions: HashSet<Value>,
@@ -60,7 +69,8 @@ impl Syncs {
 
     fn call(&self, call: Value) -> bool {
         match callee(call) {
-            Callee::Intrinsic(_) | Callee::Asm | Callee::Replaced(_) => false,
+            Callee::Intrinsic(_) | Callee::Asm => false,
+            Callee::Replaced(name) => CALLING_BACK.contains(&name.as_str()),
             Callee::OpenMp(name) => openmp::entry(&name).is_none_or(|e| e.syncs),
             Callee::Libc(_, function) => function.syncs,
             Callee::Heap(_) | Callee::Indirect => true,

@@ -64,8 +64,8 @@ fn decorate(function: Value, name: &str) {
     if !name.starts_with("__dsm_new") {
         function.add_function_attribute("nounwind");
     }
-    if name == "__dsm_verify_begin" || name == "__dsm_verify_checked" {
-        // Accesses stay behind the checks that these stand in front of.
+    if name.starts_with("__dsm_verify_") && name != "__dsm_verify_access" {
+        // Accesses stay behind the checks that these stand in front of, and calls between the two that watch them.
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");
         function.set_touches_inaccessible_memory();

@@ -1,4 +1,4 @@
-//! `-fdsm-verify`: asserts beside every access that it is allowed.
+//! `-fdsm-verify`: asserts beside every access that it is allowed, and around every call that is taken not to synchronise that it does not.
 //!
 //! Two halves. Where the checks are made, they *enter* themselves in the runtime ([`super::check::Emitter::entered`]), and [`state`] attaches
 //! to every access what it relies on. Behind all optimisations of LLVM's, [`assertions`] puts a call in front of every access that there is
@@ -16,9 +16,11 @@ use std::sync::Mutex;
 use dsm_abi::layout::USER_MAIN;
 
 use crate::analysis::access::Reader;
+use crate::analysis::callee::{Callee, callee};
 use crate::analysis::facts::{Kind, Lanes, Masked, What};
 use crate::analysis::graph::Given;
 use crate::analysis::pointer::{Privacy, strip};
+use crate::analysis::sync::Syncs;
 use crate::analysis::{Function, is_instrumented};
 use crate::llvm::{Builder, IntPredicate, Linkage, Module, Opcode, Value};
 use crate::options::Options;
@@ -82,6 +84,53 @@ pub fn begin(emitter: &Emitter<'_>, function: Value) {
         emitter.builder.before_records(function.entry_block().instructions()[0]);
         emitter.builder.call_fn(emitter.entries.get("__dsm_verify_begin"), &[]);
     }
+}
+
+/// Asserts that no call synchronises that is taken not to: checks made before it are relied on behind it.
+pub fn calls_that_do_not_synchronise(module: Module, emitter: &Emitter<'_>, function: Value, syncs: &Syncs) {
+    let builder = emitter.builder;
+    let all: Vec<Value> = function.blocks().into_iter().flat_map(|b| b.instructions()).collect();
+    for call in all {
+        if !call.is_call() || syncs.instruction(call) || call.call_must_tail() || call.call_returns_twice() {
+            continue;
+        }
+        let called = match callee(call) {
+            Callee::Libc(name, _) | Callee::OpenMp(name) | Callee::Replaced(name) | Callee::Extern(name) => {
+                name
+            }
+            Callee::Own(called) => called.name(),
+            _ => continue,
+        };
+        let behind = match call.opcode() {
+            Opcode::LLVMCall => call.next(),
+            Opcode::LLVMInvoke => {
+                let usual = call.block().successors()[0];
+                usual.single_predecessor().map(|_| usual.first_insertion_point())
+            }
+            _ => None,
+        };
+        let Some(behind) = behind else { continue };
+        builder.before(call).locate_as(call);
+        let interval = builder.call_fn(emitter.entries.get("__dsm_verify_interval"), &[]);
+        builder.before(behind).locate_as(call);
+        let text = format!("{}\n{called}\0", source_place(call));
+        let place = string(module, &text);
+        builder.call_fn(emitter.entries.get("__dsm_verify_same_interval"), &[interval, place]);
+    }
+}
+
+/// Where an instruction is. The program's `main` has another name by now.
+fn source_place(instruction: Value) -> String {
+    instruction.place_text().replace("__dsm_program_main", "main").replace(USER_MAIN, "main")
+}
+
+fn string(module: Module, text: &str) -> Value {
+    let value = module.context().const_bytes(text.as_bytes());
+    let global = module.add_global("dsm.place", value.ty());
+    global.set_initializer(value);
+    global.set_linkage(Linkage::LLVMPrivateLinkage);
+    global.set_global_constant();
+    global
 }
 
 /// Puts the assertions into all functions of the module; true if it changed.
@@ -200,18 +249,9 @@ impl Writer<'_> {
         };
         let relied = access.attached_text(RELIES_ON).or_else(of_line);
         let relied = relied.unwrap_or_else(|| "unknown: an optimisation has made the access".to_owned());
-        // The program's `main` has another name by now.
-        let place = access.place_text().replace("__dsm_program_main", "main").replace(USER_MAIN, "main");
-        let text = format!("{place}\n{relied}\0");
+        let text = format!("{}\n{relied}\0", source_place(access));
         let module = self.module;
-        *self.places.entry(text.clone()).or_insert_with(|| {
-            let value = module.context().const_bytes(text.as_bytes());
-            let global = module.add_global("dsm.place", value.ty());
-            global.set_initializer(value);
-            global.set_linkage(Linkage::LLVMPrivateLinkage);
-            global.set_global_constant();
-            global
-        })
+        *self.places.entry(text.clone()).or_insert_with(|| string(module, &text))
     }
 }
 

@@ -58,6 +58,10 @@ macro_rules! for_each_entry {
             /// In builds that verify: an access of these bytes follows. `place` is a string: where it is and what it accesses, a new line,
             /// and what it relies on.
             fn __dsm_verify_access(addr: ptr, len: i64, store: i32, place: ptr) -> void;
+            /// In builds that verify: the thread's interval between synchronisations, in front of a call that is taken not to synchronise.
+            fn __dsm_verify_interval() -> i32;
+            /// In builds that verify: that call has returned; `interval` is what the former entry gave. `place` is a string, where it is.
+            fn __dsm_verify_same_interval(interval: i32, place: ptr) -> void;
             /// Makes the NUL-terminated string at `addr` readable, terminator included.
             fn __dsm_load_str(addr: ptr) -> void;
             /// Makes the null-terminated wide string at `addr` readable, at most `most` characters of it.
@@ -139,7 +143,9 @@ macro_rules! for_each_entry {
             /// `operator delete[]`.
             fn __dsm_delete_array(ptr: ptr) -> void;
             /// `operator delete` and `operator delete[]` with an alignment.
-            fn __dsm_delete_aligned(ptr: ptr) -> void;
+            fn __dsm_delete_aligned(ptr: ptr, align: i64) -> void;
+            /// The same for an object whose size the caller knows.
+            fn __dsm_delete_sized_aligned(ptr: ptr, size: i64, align: i64) -> void;
             /// `operator new` with an alignment.
             fn __dsm_new_aligned(size: i64, align: i64) -> ptr;
             /// The stream to use in this process for a `FILE *` that any process may have opened.

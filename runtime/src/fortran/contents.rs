@@ -5,7 +5,6 @@ use super::derived::{
 };
 use super::descriptor::Array;
 use crate::check;
-use crate::memory;
 
 /// How contents are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,7 +81,7 @@ unsafe fn components(object: usize, derived: usize, access: Access) {
 /// Null, or a descriptor of flang begins at `descriptor`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fortran_read(descriptor: *mut u8) {
-    if memory::shared().is_some() && !descriptor.is_null() {
+    if check::has_effect() && !descriptor.is_null() {
         // SAFETY: the caller's promise.
         unsafe { contents(descriptor as usize, Access::Read) };
     }
@@ -94,7 +93,7 @@ pub unsafe extern "C" fn __dsm_fortran_read(descriptor: *mut u8) {
 /// Null, or a descriptor of flang begins at `descriptor`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fortran_write(descriptor: *mut u8) {
-    if memory::shared().is_some() && !descriptor.is_null() {
+    if check::has_effect() && !descriptor.is_null() {
         // SAFETY: the caller's promise.
         unsafe { contents(descriptor as usize, Access::Write) };
     }
@@ -106,7 +105,7 @@ pub unsafe extern "C" fn __dsm_fortran_write(descriptor: *mut u8) {
 /// Null, or a descriptor of flang begins at `descriptor`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fortran_overwrite(descriptor: *mut u8) {
-    if memory::shared().is_some() && !descriptor.is_null() {
+    if check::has_effect() && !descriptor.is_null() {
         // SAFETY: the caller's promise.
         unsafe { contents(descriptor as usize, Access::Overwrite) };
     }
@@ -126,7 +125,7 @@ struct Namelist {
 /// A namelist group of flang is at `group`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fortran_namelist(group: *mut u8, write: u32) {
-    if memory::shared().is_none() {
+    if !check::has_effect() {
         return;
     }
     check::readable(group as usize, size_of::<Namelist>());
@@ -155,7 +154,7 @@ struct Constructor {
 /// An array constructor vector of flang is at `vector`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fortran_constructor(vector: *mut u8, elements: u64) {
-    if memory::shared().is_none() {
+    if !check::has_effect() {
         return;
     }
     check::readable(vector as usize, size_of::<Constructor>());
@@ -176,7 +175,7 @@ pub unsafe extern "C" fn __dsm_fortran_constructor(vector: *mut u8, elements: u6
 /// # Safety
 /// A descriptor of flang begins at `descriptor`.
 unsafe fn ready(descriptor: *mut u8, base: *mut u8, uses: u64, access: check::Access) -> bool {
-    if memory::shared().is_none() {
+    if !check::has_effect() {
         return true;
     }
     // SAFETY: the caller's promise.

@@ -29,7 +29,9 @@ unsafe extern "C" {
     pub(crate) fn __dsm_new_array_nothrow(size: u64) -> *mut u8;
     pub(crate) fn __dsm_delete(object: *mut u8);
     pub(crate) fn __dsm_delete_array(object: *mut u8);
-    pub(crate) fn __dsm_delete_aligned(object: *mut u8);
+    pub(crate) fn __dsm_delete_aligned(object: *mut u8, align: u64);
+    pub(crate) fn __dsm_delete_sized_aligned(object: *mut u8, size: u64, align: u64);
+    pub(crate) fn __dsm_new_aligned_nothrow(size: u64, align: u64) -> *mut u8;
     pub(crate) fn __dsm_new_aligned(size: u64, align: u64) -> *mut u8;
 }
 
@@ -168,10 +170,4 @@ pub unsafe extern "C" fn dsm_rt_strndup(s: *mut u8, n: u64, site: usize) -> *mut
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_rt_new(size: u64, align: u64, site: usize) -> *mut u8 {
     pointer(allocate_at(size as usize, (align as usize).max(ALIGN), site))
-}
-
-/// See [`dsm_abi::entries`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __dsm_new_aligned_nothrow(size: u64, align: u64) -> *mut u8 {
-    pointer(allocate_at(size as usize, (align as usize).max(ALIGN), 0))
 }

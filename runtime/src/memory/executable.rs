@@ -3,13 +3,24 @@
 //! The linker marks such a program (PT_GNU_STACK with the executable flag). A trampoline's address escapes, so it lies on
 //! the shared stack, which then has to be executable as well. The pass checks the code before it is called.
 
+use std::ffi::c_int;
 use std::ops::Range;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use libc::{PF_X, PROT_EXEC, PROT_READ, PROT_WRITE, PT_GNU_STACK};
+
+/// `PROT_EXEC` if shared memory is executable, else 0.
+static PROTECTION: AtomicI32 = AtomicI32::new(0);
+
+/// What has to be added to a protection of shared memory that can be read.
+pub fn protection() -> c_int {
+    PROTECTION.load(Ordering::Relaxed)
+}
 
 /// Makes the range executable if the program's stack is.
 pub fn like_the_stack(range: &Range<usize>) {
     if stack_is_executable() {
+        PROTECTION.store(PROT_EXEC, Ordering::Relaxed);
         // SAFETY: the range was mapped for reading and writing; this only adds a right. Where the system refuses it,
         // calling a trampoline ends the program, as before.
         unsafe {

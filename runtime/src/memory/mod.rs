@@ -4,7 +4,7 @@
 //! and, as views, into its peers. A single process has plain private memory and no coherence at all.
 
 pub mod blocks;
-mod executable;
+pub mod executable;
 pub mod geometry;
 pub mod globals;
 pub mod huge;

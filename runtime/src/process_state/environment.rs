@@ -5,7 +5,7 @@
 //! stay the program's, which may change them.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -23,8 +23,6 @@ unsafe extern "C" {
 static ROOM: Mutex<usize> = Mutex::new(0);
 /// Address of the array that this module made.
 static ARRAY: AtomicUsize = AtomicUsize::new(0);
-/// Whether there are strings that the program may change.
-static PROGRAM_STRINGS: AtomicBool = AtomicBool::new(false);
 
 /// `environ`.
 pub fn array() -> *mut *mut c_char {
@@ -84,25 +82,20 @@ unsafe fn shared_string(string: *mut c_char) -> *mut c_char {
     shared_bytes(unsafe { CStr::from_ptr(string) }.to_bytes_with_nul()) as *mut c_char
 }
 
-/// What other processes are told: the array, the number of its strings, whether the program may change some.
-pub fn snapshot() -> [u64; 3] {
+/// What other processes are told: the array, the number of its strings.
+pub fn snapshot() -> [u64; 2] {
     adopt(&mut ROOM.lock());
-    [array() as u64, entries().len() as u64, PROGRAM_STRINGS.load(Ordering::Relaxed).into()]
+    [array() as u64, entries().len() as u64]
 }
 
 /// Goes on with the environment of process 0.
-pub fn follow([theirs, count, program_strings]: [u64; 3]) {
+pub fn follow([theirs, count]: [u64; 2]) {
     check::readable(theirs as usize, count as usize * size_of::<usize>());
     // SAFETY: process 0's array; it does not change while the region begins, and was made readable.
     let strings =
         unsafe { std::slice::from_raw_parts(theirs as *const *mut c_char, count as usize) }.to_vec();
-    for string in &strings {
-        // The C library reads them without checks.
-        // SAFETY: strings of the environment.
-        unsafe { check::readable_string(*string as usize) };
-    }
-    PROGRAM_STRINGS.store(program_strings != 0, Ordering::Relaxed);
     replace(&mut ROOM.lock(), &strings);
+    validate();
 }
 
 /// Position of a variable.
@@ -204,9 +197,6 @@ unsafe extern "C" fn __dsm_putenv(string: *mut c_char) -> c_int {
         match text.iter().position(|c| *c == b'=') {
             None => remove(text),
             Some(end) => {
-                if memory::is_shared(string as usize) {
-                    PROGRAM_STRINGS.store(true, Ordering::Relaxed);
-                }
                 put(&mut room, &text[..end], shared_string(string));
             }
         }
@@ -247,9 +237,9 @@ unsafe extern "C" fn __dsm_clearenv() -> c_int {
     0
 }
 
-/// Before the C library looks at the environment: the strings that the program may have changed are valid.
-fn validate() {
-    if PROGRAM_STRINGS.load(Ordering::Relaxed) {
+/// Before the C library looks at the environment, which it does without checks: its strings are valid.
+pub fn validate() {
+    if sync::size() > 1 {
         for entry in entries() {
             // SAFETY: a string of the environment.
             unsafe { check::readable_string(entry as usize) };

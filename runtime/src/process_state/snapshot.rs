@@ -21,7 +21,7 @@ const OPTIONS: usize = 4;
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    environment: [u64; 3],
+    environment: [u64; 2],
     /// Changes of the environment: its array may be the same as before.
     environment_changes: u64,
     /// Text, device, number.
@@ -201,7 +201,7 @@ impl Snapshot {
     fn follow(&self, before: Option<&Snapshot>) {
         let differs =
             |part: fn(&Snapshot) -> [u64; 4]| before.is_none_or(|before| part(before) != part(self));
-        if differs(|s| [s.environment[0], s.environment[1], s.environment[2], s.environment_changes]) {
+        if differs(|s| [s.environment[0], s.environment[1], s.environment_changes, 0]) {
             environment::follow(self.environment);
             // SAFETY: no other thread of this process uses the C library's time zone now.
             unsafe { tzset() };
@@ -217,6 +217,7 @@ impl Snapshot {
         if differs(|s| [s.locale[0], s.locale[1], 0, 0])
             && let Some(name) = text_at(self.locale[0])
         {
+            environment::validate();
             // SAFETY: a string; no other thread of this process uses the locale now.
             unsafe {
                 libc::setlocale(libc::LC_ALL, name.as_ptr());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use super::{all_but_synchronous, interrupt};
 use crate::process_state::{self, Kind};
-use crate::{check, fault, memory, sync};
+use crate::{check, fault, memory, sync, verify};
 
 /// Signals of Linux, and 0.
 pub const SIGNALS: usize = 65;
@@ -122,7 +122,8 @@ fn current(signal: c_int) -> Option<Action> {
 
 /// Puts an action in force; the result is that of the system call.
 fn install(signal: c_int, new: Action) -> c_int {
-    let direct = new.handler <= libc::SIG_IGN || sync::size() == 1;
+    let alone = sync::size() == 1 && !verify::is_on();
+    let direct = new.handler <= libc::SIG_IGN || alone;
     // SAFETY: all zero is a valid structure.
     let mut kernel: libc::sigaction = unsafe { std::mem::zeroed() };
     if direct {

@@ -18,6 +18,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::sync::threads;
+use crate::verify;
 
 pub use actions::{Action, SIGNALS, follow, snapshot};
 
@@ -134,8 +135,10 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::uco
         OVER_USER_CODE.set((&raw const mask) as usize);
     }
     set_mask(&mask);
+    let verified = verify::Handler::begin();
     // SAFETY: the program's function, with the arguments that it asked for.
     unsafe { action.call(signal, info, context) };
+    drop(verified);
     set_mask(&all_but_synchronous());
     OVER_USER_CODE.set(outer);
     threads::end_handler(waiting);

@@ -46,6 +46,9 @@ pub unsafe extern "C" fn __dsm_getdelim(line: *mut u8, bytes: *mut u8, delimiter
                 *libc::__errno_location() = libc::ENOMEM;
                 return u64::MAX;
             }
+            // The program's own allocator may have synchronised.
+            check::writable(line as usize, size_of::<usize>());
+            check::writable(bytes as usize, size_of::<usize>());
             *line = object;
             *bytes = grown;
         }

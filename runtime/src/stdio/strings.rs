@@ -36,7 +36,7 @@ pub unsafe extern "C" fn dsm_rt_load_wide_string(string: *const libc::wchar_t, b
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_wide_str(addr: *mut u8, most: u64) {
-    if memory::shared().is_some() && memory::is_shared(addr as usize) {
+    if check::has_effect() && memory::is_shared(addr as usize) {
         // SAFETY: the program passes a wide string, or as many characters.
         unsafe { dsm_rt_load_wide_string(addr.cast(), c_long::try_from(most).unwrap_or(-1)) };
     }
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn __dsm_load_wide_str(addr: *mut u8, most: u64) {
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_load_strings(list: *mut u8) {
-    if list.is_null() || memory::shared().is_none() {
+    if list.is_null() || !check::has_effect() {
         return;
     }
     let mut at = list.cast::<*mut u8>();

@@ -31,7 +31,7 @@ pub const FILLING: &[&str] = &[
 pub const PLAIN: &[&str] = &[
     "fgetwc", "getwchar", "putwchar", "wctob", "towctrans", "iswctype", "getw", "putw", "getauxval", "sched_get_priority_max", "sched_get_priority_min", "sched_getcpu",
     "sched_getscheduler", "feclearexcept", "feraiseexcept", "fetestexcept", "fegetround", "feenableexcept", "fedisableexcept",
-    "fegetexcept", "killpg", "sigqueue", "setsid", "setpgid", "setuid", "setgid", "seteuid", "setegid", "tcgetpgrp", "tcsetpgrp",
+    "fegetexcept", "setsid", "setpgid", "setuid", "setgid", "seteuid", "setegid", "tcgetpgrp", "tcsetpgrp",
     "tcdrain", "tcflow", "tcflush", "tcsendbreak", "timer_delete", "timer_getoverrun", "strerror_l", "strerrorname_np", "strerrordesc_np",
     "sigabbrev_np", "sigdescr_np", "getpwuid", "getgrgid", "getpwent", "getgrent", "setpwent", "setgrent", "endgrent", "mlockall",
     "munlockall",
@@ -43,9 +43,9 @@ pub const PLAIN: &[&str] = &[
     "getpriority", "getsid", "gettid", "getuid", "gnu_get_libc_version", "htonl", "htons", "imaxabs", "imaxdiv", "isalnum", "isalpha",
     "isascii", "isatty", "isblank", "iscntrl", "isdigit", "isgraph", "isinf", "islower", "isnan", "isprint", "ispunct", "isspace",
     "isupper", "iswalnum", "iswalpha", "iswblank", "iswcntrl", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct", "iswspace",
-    "iswupper", "iswxdigit", "isxdigit", "kill", "labs", "ldiv", "listen", "llabs", "lldiv", "localeconv", "lockf", "lrand48", "lseek",
+    "iswupper", "iswxdigit", "isxdigit", "labs", "ldiv", "listen", "llabs", "lldiv", "localeconv", "lockf", "lrand48", "lseek",
     "lseek64", "mrand48", "nice", "nl_langinfo", "ntohl", "ntohs", "posix_fadvise", "posix_fadvise64", "posix_fallocate",
-    "posix_fallocate64", "putchar", "putchar_unlocked", "raise", "rand", "random", "readdir", "readdir64", "rewinddir", "sched_yield",
+    "posix_fallocate64", "putchar", "putchar_unlocked", "rand", "random", "readdir", "readdir64", "rewinddir", "sched_yield",
     "seekdir", "setpriority", "shutdown", "signal", "sleep", "socket", "srand", "srand48", "srandom", "strerror", "strsignal", "sync",
     "syncfs", "sysconf", "telldir", "toascii", "tolower", "toupper", "towlower", "towupper", "tzset", "umask", "usleep", "wcwidth",
 ];

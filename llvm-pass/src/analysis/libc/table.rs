@@ -166,7 +166,6 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "sigismember" => [(R, 0, N(128))];
         "sigaction" => [(R, 1, N(152)), (W, 2, N(152))];
         "sigwait" => [(R, 0, N(128)), (W, 1, N(4))];
-        "sigsuspend" => [(R, 0, N(128))];
         "sigwaitinfo" => [(R, 0, N(128)), (W, 1, N(128))];
         "sigtimedwait" => [(R, 0, N(128)), (W, 1, N(128)), (R, 2, N(16))];
         "timer_create" => [(R, 1, N(64)), (W, 2, N(8))];
@@ -174,7 +173,6 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "timer_gettime" => [(W, 1, N(32))];
         "sigpending" => [(W, 0, N(128))];
         "sigaltstack" => [(R, 0, N(24)), (W, 1, N(24))];
-        "sigprocmask" | "pthread_sigmask" => [(R, 1, N(128)), (W, 2, N(128))];
         "setitimer" => [(R, 1, N(32)), (W, 2, N(32))];
         "getitimer" => [(W, 1, N(32))];
         "fread" | "fread_unlocked" => [(W, 0, P(1, 2))];
@@ -224,6 +222,11 @@ pub fn callback_table(name: &str) -> Option<&'static [Effect]> {
     match name {
         "pthread_join" | "pthread_tryjoin_np" | "pthread_timedjoin_np" | "pthread_clockjoin_np" => Some(&[(W, 1, N(8))]),
         "pthread_exit" => Some(&[]),
+        // A handler of the program may run inside of them.
+        "raise" | "kill" | "killpg" | "pthread_kill" => Some(&[]),
+        "sigqueue" | "pthread_sigqueue" => Some(&[]),
+        "sigsuspend" => Some(&[(R, 0, N(128))]),
+        "sigprocmask" | "pthread_sigmask" => Some(&[(R, 1, N(128)), (W, 2, N(128))]),
         // The key is read by the callback alone.
         "bsearch" => Some(&[(R, 1, P(2, 3))]),
         // Control comes back from wherever `longjmp` is called, so whatever happened until then lies before the return.
