@@ -137,7 +137,8 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         real.arg("-J").arg(directory);
     }
     real.args(command.get_args().map(|a| if a == path.as_os_str() { partial.as_os_str() } else { a }));
-    let outcome = execute::run(&mut real, "", 2 * execute::time_limit());
+    // The largest program takes half a minute alone, and may share the machine.
+    let outcome = execute::run(&mut real, "", 10 * execute::time_limit());
     if let Some(directory) = &modules {
         let _ = std::fs::remove_dir_all(directory);
     }

@@ -58,6 +58,7 @@ programs! {
     cxx_containers
     cxx_coroutines
     cxx_end_regions
+    cxx_exception_copies
     cxx_exception_ptr
     cxx_exceptions
     cxx_globals
@@ -135,6 +136,7 @@ programs! {
     mem_functions
     memory_streams
     ordered
+    ordered_conditional
     orphaned
     overwrite
     own_allocator
@@ -188,6 +190,7 @@ programs! {
     thread_locals
     threadprivate
     threadprivate_copies
+    thread_ends
     thread_identity
     time_spent
     tree

@@ -7,13 +7,13 @@
 //! anybody, as in a pipeline inside of one parallel region.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use super::arena::PAGE;
 use crate::sync::layout::{FREED, FREED_BUFFERS};
-use crate::{check, sync};
+use crate::{check, signals, sync};
 
 /// Addresses that make a collection worth sending.
 const ENOUGH: usize = 64;
@@ -30,10 +30,13 @@ struct Outgoing {
 /// How much waits to be sent, in small objects.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static OUTGOING: Mutex<Vec<Outgoing>> = Mutex::new(Vec::new());
-/// Buffers that were written, with their owners-to-be: they are announced when a release has published them.
-static WRITTEN: Mutex<Vec<(u32, usize)>> = Mutex::new(Vec::new());
-/// Number of these.
-static WRITTEN_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Buffers that were written, with their owners-to-be: they are announced when a release has published them. Each has a number, in the order in which
+/// they were written.
+static WRITTEN: Mutex<Vec<(u64, u32, usize)>> = Mutex::new(Vec::new());
+/// Whether there are any.
+static ANY_WRITTEN: AtomicBool = AtomicBool::new(false);
+/// The next buffer's number.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Announcements that this process has looked for.
 static SEEN: AtomicU64 = AtomicU64::new(0);
 static RECEIVING: Mutex<()> = Mutex::new(());
@@ -45,7 +48,8 @@ thread_local! {
 
 /// Runs `body` unless the thread is in here already.
 fn once(body: impl FnOnce()) {
-    if !BUSY.replace(true) {
+    // A handler may have interrupted the heap.
+    if !signals::is_over_user_code() && !BUSY.replace(true) {
         body();
         BUSY.set(false);
     }
@@ -90,12 +94,16 @@ fn write_buffers() {
     for (owner, list) in ready {
         for part in list.chunks(MOST) {
             match write_buffer(part) {
-                Some(buffer) => WRITTEN.lock().push((owner as u32, buffer)),
+                Some(buffer) => {
+                    let mut written = WRITTEN.lock();
+                    written.push((NEXT.load(Ordering::Relaxed), owner as u32, buffer));
+                    ANY_WRITTEN.store(true, Ordering::Relaxed);
+                    NEXT.fetch_add(1, Ordering::Release);
+                }
                 None => outgoing(owner as u32, |o| o.freed.extend(part)),
             }
         }
     }
-    WRITTEN_COUNT.store(WRITTEN.lock().len(), Ordering::Relaxed);
 }
 
 /// A buffer with the list: a count, then addresses. `None`: there is no memory for it now.
@@ -112,28 +120,26 @@ fn write_buffer(list: &[usize]) -> Option<usize> {
     Some(buffer)
 }
 
-/// After every release: tells the owners of the buffers that it has published.
+/// After every release: tells the owners of the buffers that it has published, which are those with numbers below `end`.
 #[inline]
-pub fn after_release(released: usize) {
-    if released > 0 {
-        once(|| announce(released));
+pub fn after_release(end: u64) {
+    if end > 0 {
+        once(|| announce(end));
     }
 }
 
-/// Buffers that a release which begins now publishes.
+/// The number behind those of the buffers that a release which begins now publishes; 0 if there are none.
 #[inline]
-pub fn written() -> usize {
-    WRITTEN_COUNT.load(Ordering::Relaxed)
+pub fn written() -> u64 {
+    if ANY_WRITTEN.load(Ordering::Relaxed) { NEXT.load(Ordering::Acquire) } else { 0 }
 }
 
 #[cold]
-fn announce(released: usize) {
+fn announce(end: u64) {
     let mut written = WRITTEN.lock();
-    let released = released.min(written.len());
     // Others wait for a word to become free, and for the next release.
-    let kept = written.drain(..released).filter(|&(owner, buffer)| !post(owner, buffer)).collect::<Vec<_>>();
-    written.splice(..0, kept);
-    WRITTEN_COUNT.store(written.len(), Ordering::Relaxed);
+    written.retain(|&(number, owner, buffer)| number >= end || !post(owner, buffer));
+    ANY_WRITTEN.store(!written.is_empty(), Ordering::Relaxed);
 }
 
 /// Puts a buffer into a free word of the owner's control area; false if there is none.

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::image::{self, Place};
 use crate::memory::rules::Rules;
+use crate::signals::Deferred;
 use crate::sync::layout;
 use crate::{memory, race, sync};
 use arena::Arena;
@@ -50,6 +51,8 @@ fn part_of(address: usize) -> Option<&'static Part> {
 pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, bool)> {
     let rules = memory::get().rules();
     let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
+    // A handler of the program that synchronises may need the heap, too.
+    let _deferred = Deferred::begin();
     let Some(object) = part.arena.lock().allocate(size, align) else {
         report_exhaustion(size, part.bytes);
         // SAFETY: the thread's own errno.
@@ -139,11 +142,13 @@ pub fn room() -> usize {
 /// Usable bytes of an object of this process's arena.
 pub fn own_size(address: usize) -> Option<usize> {
     let part = part_of(address)?;
+    let _deferred = Deferred::begin();
     part.arena.lock().size(address - part.base)
 }
 
 /// Frees an object of any arena; other addresses belong to the C library.
 pub fn free(address: usize) {
+    let _deferred = Deferred::begin();
     match owner(address) {
         Some(rank) if rank == sync::rank() => {
             let freed = part_of(address).is_some_and(|part| part.arena.lock().free(address - part.base));

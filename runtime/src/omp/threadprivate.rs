@@ -55,10 +55,14 @@ pub unsafe extern "C" fn __kmpc_threadprivate_cached(
     if fork::is_initial_thread() {
         return data;
     }
-    COPIES.with_borrow_mut(|copies| {
-        // SAFETY: `data` is a variable of `bytes` bytes.
-        *copies.entry(data as usize).or_insert_with(|| unsafe { make_copy(data, bytes) }) as *mut c_void
-    })
+    if let Some(copy) = COPIES.with_borrow(|copies| copies.get(&(data as usize)).copied()) {
+        return copy as *mut c_void;
+    }
+    // A constructor of the program may use other variables of the kind.
+    // SAFETY: `data` is a variable of `bytes` bytes.
+    let copy = unsafe { make_copy(data, bytes) };
+    COPIES.with_borrow_mut(|copies| copies.insert(data as usize, copy));
+    copy as *mut c_void
 }
 
 unsafe fn make_copy(data: *mut c_void, bytes: usize) -> usize {

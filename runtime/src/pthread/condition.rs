@@ -1,7 +1,8 @@
 //! Condition variables.
 //!
 //! In a job of several processes those in shared memory are counters in the table of locks, found by address: who waits notes the count,
-//! gives the mutex back and waits for another count. So a signal wakes all who wait, which POSIX allows, in all processes. All else is the
+//! gives the mutex back and waits for another count. So a signal wakes all who wait, which POSIX allows, in all processes. The variable's own memory
+//! says by which clock it is waited for; `PTHREAD_COND_INITIALIZER`, all zero, is `CLOCK_REALTIME`. All else is the
 //! C library's business. The functions stand in front of its own because libstdc++ calls them, too.
 
 use std::ffi::{c_int, c_void};
@@ -43,6 +44,30 @@ fn wait(condition: *mut c_void, mutex: *mut u8, deadline: Option<(c_int, libc::t
     if woken { 0 } else { libc::ETIMEDOUT }
 }
 
+/// Begins a condition variable.
+unsafe fn initialise(condition: *mut c_void, attributes: *const c_void) -> c_int {
+    let mut clock = libc::CLOCK_REALTIME;
+    if !attributes.is_null() {
+        check::readable(attributes as usize, size_of::<libc::pthread_condattr_t>());
+        // SAFETY: the program's attributes, readable now.
+        unsafe { libc::pthread_condattr_getclock(attributes.cast(), &mut clock) };
+    }
+    check::writable(condition as usize, size_of::<libc::pthread_cond_t>());
+    // SAFETY: the program's condition variable, writable now.
+    unsafe {
+        condition.cast::<u8>().write_bytes(0, size_of::<libc::pthread_cond_t>());
+        condition.cast::<c_int>().write(clock);
+    }
+    0
+}
+
+/// The clock that [`initialise`] has noted.
+unsafe fn clock(condition: *mut c_void) -> c_int {
+    check::readable(condition as usize, size_of::<c_int>());
+    // SAFETY: the program's condition variable, readable now.
+    unsafe { condition.cast::<c_int>().read() }
+}
+
 /// # Safety
 /// `time` is the program's.
 pub(super) unsafe fn deadline(clock: c_int, time: *const libc::timespec) -> Option<(c_int, libc::timespec)> {
@@ -76,10 +101,13 @@ macro_rules! conditions {
 }
 
 conditions! {
+    // SAFETY: the program's condition variable and attributes.
+    pthread_cond_init VERSION, (attributes: *const c_void) = |c, a| unsafe { initialise(c, a) };
+    pthread_cond_destroy VERSION, () = |_| 0;
     pthread_cond_wait VERSION, (mutex: *mut u8) = |c, m| wait(c, m, None);
     pthread_cond_timedwait VERSION, (mutex: *mut u8, time: *const libc::timespec) =
-        // SAFETY: the program's deadline.
-        |c, m, t| wait(c, m, unsafe { deadline(libc::CLOCK_REALTIME, t) });
+        // SAFETY: the program's condition variable and deadline.
+        |c, m, t| wait(c, m, unsafe { deadline(clock(c), t) });
     pthread_cond_clockwait None, (mutex: *mut u8, clock: c_int, time: *const libc::timespec) =
         // SAFETY: the program's deadline.
         |c, m, clock, t| wait(c, m, unsafe { deadline(clock, t) });

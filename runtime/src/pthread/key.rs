@@ -1,9 +1,10 @@
 //! Thread-specific data: a key is a number that all processes understand. Each process makes a key of the C library for it at its first use
-//! there, with the same destructor. Numbers are not used again.
+//! there, with the same destructor. Numbers of deleted keys are used again, under another generation.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
 
 use super::spread;
 use crate::sync::layout::{KEY_SLOTS, KEYS, KEYS_MADE};
@@ -11,8 +12,23 @@ use crate::{check, sync};
 
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
-/// This process's keys, by number.
-static OWN: [OnceLock<libc::pthread_key_t>; KEY_SLOTS] = [const { OnceLock::new() }; KEY_SLOTS];
+/// This process's keys, by number, with the word that they were made for.
+static OWN: [Mutex<Option<(u64, libc::pthread_key_t)>>; KEY_SLOTS] = [const { Mutex::new(None) }; KEY_SLOTS];
+
+/// Set in a key's word while the key exists. Above it is the destructor's address; above that, the generation: how often the number was given out.
+const EXISTS: u64 = 1;
+const GENERATION_SHIFT: u32 = 48;
+
+fn word(destructor: Destructor, generation: u64) -> u64 {
+    let address = destructor.map_or(0, |d| d as usize) as u64;
+    address << 1 & ((1 << GENERATION_SHIFT) - 1) | generation << GENERATION_SHIFT | EXISTS
+}
+
+fn destructor(word: u64) -> Destructor {
+    let address = (word & ((1 << GENERATION_SHIFT) - 1)) >> 1;
+    // SAFETY: the address of a function of the program, or 0.
+    unsafe { std::mem::transmute::<usize, Destructor>(address as usize) }
+}
 
 fn slot(key: c_uint) -> Option<&'static std::sync::atomic::AtomicU64> {
     ((key as usize) < KEY_SLOTS).then(|| sync::control_area_word(0, KEYS + 8 * key as usize))
@@ -21,19 +37,25 @@ fn slot(key: c_uint) -> Option<&'static std::sync::atomic::AtomicU64> {
 /// The key here; `None` if there is none with the number.
 fn own(key: c_uint) -> Option<libc::pthread_key_t> {
     let word = slot(key)?.load(Ordering::Acquire);
-    let made = || {
-        let mut own = 0;
-        // SAFETY: the word is the destructor's address, as the program gave it, above a bit that says that the key exists.
-        let status = unsafe {
-            let destructor = std::mem::transmute::<usize, Destructor>((word >> 1) as usize);
-            libc::pthread_key_create(&mut own, destructor)
-        };
-        if status != 0 {
-            crate::start::die("the C library has no keys left for thread-specific data");
+    if word & EXISTS == 0 {
+        return None;
+    }
+    let mut known = OWN[key as usize].lock();
+    if let Some((made_for, own)) = *known {
+        if made_for == word {
+            return Some(own);
         }
-        own
-    };
-    (word & 1 != 0).then(|| *OWN[key as usize].get_or_init(made))
+        // Of a key that another process has deleted since.
+        // SAFETY: a key of this process, which nobody can name any more.
+        unsafe { libc::pthread_key_delete(own) };
+    }
+    let mut own = 0;
+    // SAFETY: the key is written; the destructor is the program's.
+    if unsafe { libc::pthread_key_create(&mut own, destructor(word)) } != 0 {
+        crate::start::die("the C library has no keys left for thread-specific data");
+    }
+    *known = Some((word, own));
+    Some(own)
 }
 
 /// `pthread_key_create`.
@@ -44,9 +66,17 @@ unsafe extern "C" fn __dsm_key_create(to: *mut c_uint, destructor: Destructor) -
         // SAFETY: the program's arguments.
         return unsafe { libc::pthread_key_create(to, destructor) };
     }
-    let number = sync::control_area_word(0, KEYS_MADE).fetch_add(1, Ordering::AcqRel) as c_uint;
-    let Some(word) = slot(number) else { return libc::EAGAIN };
-    word.store((destructor.map_or(0, |d| d as usize) as u64) << 1 | 1, Ordering::Release);
+    let first = sync::control_area_word(0, KEYS_MADE).fetch_add(1, Ordering::AcqRel) as usize;
+    let claim = |number: &usize| {
+        let Some(slot) = slot(*number as c_uint) else { return false };
+        let old = slot.load(Ordering::Acquire);
+        let new = word(destructor, (old >> GENERATION_SHIFT) + 1);
+        old & EXISTS == 0 && slot.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let Some(number) = (first..first + KEY_SLOTS).map(|n| n % KEY_SLOTS).find(claim) else {
+        return libc::EAGAIN;
+    };
+    let number = number as c_uint;
     // SAFETY: the program passes room for a key, writable.
     unsafe { to.write(number) };
     0
@@ -59,12 +89,16 @@ unsafe extern "C" fn __dsm_key_delete(key: c_uint) -> c_int {
         // SAFETY: the program's argument.
         return unsafe { libc::pthread_key_delete(key) };
     }
-    let Some(own) = own(key) else { return libc::EINVAL };
-    if let Some(word) = slot(key) {
-        word.store(0, Ordering::Release);
+    let Some(slot) = slot(key) else { return libc::EINVAL };
+    let old = slot.fetch_and(!EXISTS, Ordering::AcqRel);
+    if old & EXISTS == 0 {
+        return libc::EINVAL;
     }
-    // SAFETY: this process's key for the number, which is not used again.
-    unsafe { libc::pthread_key_delete(own) }
+    if let Some((_, own)) = OWN[key as usize].lock().take() {
+        // SAFETY: this process's key for the number.
+        unsafe { libc::pthread_key_delete(own) };
+    }
+    0
 }
 
 /// `pthread_setspecific`.

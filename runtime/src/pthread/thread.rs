@@ -3,8 +3,9 @@
 //! They are threads of their process like those of teams: with a shared stack, and counted where the protocol asks who runs user code.
 //! `pthread_create` stands in front of the C library's for the whole process; the runtime's own threads pass.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
@@ -53,7 +54,41 @@ impl Stacks {
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
-    static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
+    static STACK: Cell<u32> = const { Cell::new(0) };
+    /// Rounds of destructors of keys that the thread has left.
+    static ROUNDS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Rounds in which the C library calls destructors of keys (`PTHREAD_DESTRUCTOR_ITERATIONS`).
+const DESTRUCTOR_ROUNDS: u32 = 4;
+
+/// The key whose destructor ends a thread: destructors of thread-local variables come before those of keys, and the program's are user code, too. The
+/// destructor asks to be called again until the last round.
+fn ending() -> libc::pthread_key_t {
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: the key is written; the destructor stays loaded.
+        if unsafe { libc::pthread_key_create(&mut key, Some(end_of_thread)) } != 0 {
+            crate::start::die("the C library has no keys left for thread-specific data");
+        }
+        key
+    })
+}
+
+fn await_end() {
+    // SAFETY: a key of this process; any value that is not null.
+    unsafe { libc::pthread_setspecific(ending(), std::ptr::dangling::<c_void>()) };
+}
+
+unsafe extern "C" fn end_of_thread(_: *mut c_void) {
+    let left = ROUNDS.get();
+    if left > 1 {
+        ROUNDS.set(left - 1);
+        return await_end();
+    }
+    sync::user_threads_leave();
+    STACKS.lock().free.push(STACK.get());
 }
 
 /// Runs `make`, which makes a thread that never runs user code or cares for itself.
@@ -93,20 +128,12 @@ pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
     }
 }
 
-/// The thread's stack, until the thread ends in whatever way.
-struct Stack(u32);
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        sync::user_threads_leave();
-        STACKS.lock().free.push(self.0);
-    }
-}
-
 /// Called by a new thread before the program's function.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_thread_begins(stack: u32) {
-    STACK.set(Some(Stack(stack)));
+    STACK.set(stack);
+    ROUNDS.set(DESTRUCTOR_ROUNDS);
+    await_end();
     omp::team::adopt_stack(stack);
     sync::user_threads_enter();
 }

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::Told;
 
+use crate::pthread;
+use crate::signals::Deferred;
+
 use super::cell;
 use super::control::{Line, line};
 use super::layout::{
@@ -222,22 +225,27 @@ fn search_or_insert(name: u64) -> Slot {
 }
 
 /// The ticket lock of names that are inserted or removed: of one name at a time, mostly.
-struct Stripe(Line);
+struct Stripe {
+    line: Line,
+    /// A handler of the program may need the same stripe.
+    _deferred: Deferred,
+}
 
 impl Stripe {
     fn lock(name: u64) -> Stripe {
+        let deferred = Deferred::begin();
         let line = line(LOCK_STRIPES + (scatter(name) >> 16) as usize % LOCK_STRIPES_COUNT * 64);
         let ticket = line.half(0).fetch_add(1, Ordering::SeqCst);
         cell::wait(line.half(4), line.half(8), mask(ticket), |serving| serving == ticket);
-        Stripe(line)
+        Stripe { line, _deferred: deferred }
     }
 }
 
 impl Drop for Stripe {
     fn drop(&mut self) {
-        let next = self.0.half(4).load(Ordering::Relaxed).wrapping_add(1);
-        self.0.half(4).store(next, Ordering::SeqCst);
-        cell::wake(self.0.half(4), self.0.half(8), mask(next));
+        let next = self.line.half(4).load(Ordering::Relaxed).wrapping_add(1);
+        self.line.half(4).store(next, Ordering::SeqCst);
+        cell::wake(self.line.half(4), self.line.half(8), mask(next));
     }
 }
 
@@ -311,10 +319,12 @@ pub fn abandon(slot: Slot, ticket: u32) {
     }
     // The other lock is held. This thread may hold what its holder waits for, so somebody else waits for the turn.
     let index = slot.index();
-    std::thread::spawn(move || {
-        let slot = Slot::at(index);
-        slot.wait_turn(ticket);
-        slot.pass(ticket);
+    pthread::thread::own(|| {
+        std::thread::spawn(move || {
+            let slot = Slot::at(index);
+            slot.wait_turn(ticket);
+            slot.pass(ticket);
+        })
     });
 }
 

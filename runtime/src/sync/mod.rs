@@ -24,6 +24,7 @@ use crate::fabric::{run, run_at_once};
 use crate::heap::foreign;
 use crate::memory;
 use crate::race;
+use crate::signals;
 use crate::stats::time::{self, Activity};
 use crate::stdio;
 use crate::verify::Synchronising;
@@ -104,9 +105,12 @@ fn release_then(then: impl FnOnce(Told)) {
 }
 
 fn before_release() {
-    threads::pass();
-    stdio::before_release();
-    foreign::before_release();
+    // A handler may have interrupted the C library inside of a stream, or the heap.
+    if !signals::is_over_user_code() {
+        threads::pass();
+        stdio::before_release();
+        foreign::before_release();
+    }
     race::clocks::before_release();
 }
 

@@ -28,9 +28,13 @@ pub fn enter() {
     }
 }
 
-/// This thread stays in the runtime until it says [`enter`].
+/// This thread stays in the runtime until it says [`enter`]; in a handler that interrupted user code, it does not: the code below may be between a
+/// check and its store.
 pub fn leave() {
     let _deferred = Deferred::begin();
+    if signals::is_over_user_code() {
+        return;
+    }
     if COUNTED.replace(false) {
         RUNNING.leave();
     }
@@ -111,6 +115,9 @@ pub fn pass() {
 
 #[cold]
 fn be_held() {
+    if signals::is_over_user_code() {
+        return;
+    }
     let _inside = Inside::begin();
     while WANTED.load(Ordering::SeqCst) {
         std::hint::spin_loop();
