@@ -1,4 +1,5 @@
-//! The coherence protocol: home-based, multiple-writer, eager release, with logical timestamps and write notices.
+//! The coherence protocol: home-based, multiple-writer, eager release, with logical timestamps and write notices. It follows W. Endo, K. Taura, "Implementation of a
+//! distributed shared memory library based on logical timestamps" (in Japanese, IPSJ technical report, 2018); the book's page on the protocol says what is new here.
 //!
 //! The crate owns the protocol and nothing else: no clock, randomness, input or output, and no thread that it starts. What peers see is in the fabric's memory; its own
 //! is the signature, lists of leases, counters, and room that each thread keeps for its next operation (two `thread_local!`s, in `stats` and `records`, which decide

@@ -1,4 +1,4 @@
-//! The queue locks of blocks, along probable-owner links (the paper's listing 1), for many blocks of a chunk at once.
+//! The queue locks of blocks, along probable-owner links (listing 1 of Endo and Taura, see [`crate`]), for many blocks of a chunk at once.
 //!
 //! Locking takes the home: whoever holds the lock of a block becomes its home. A process that finds the home free swaps a link to itself into
 //! the home's word; one that finds the word of a process that waits or works does the same and thereby queues behind it. Only one process

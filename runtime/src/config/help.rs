@@ -45,11 +45,11 @@ pub fn help() -> String {
     out
 }
 
-/// The table as a page of the book, which a test compares with `book/src/environment.md`.
+/// The table as a page of the book, which a test compares with `book/src/user/environment.md`.
 pub fn page() -> String {
     let mut out = String::from(
         "# Environment variables\n\n\
-         <!-- Made by `cargo run -q -p dsm-cc --example environment > book/src/environment.md` from runtime/src/config/table.rs. -->\n\n\
+         <!-- Made by `cargo run -q -p dsm-cc --example environment > book/src/user/environment.md` from runtime/src/config/table.rs. -->\n\n\
          What programs built by `dsm-cc` obey; `dsm-run --help-env` prints the same. A malformed value or an unknown name that starts with\n\
          `DSM_` gets one warning, and the default is used. Sizes take the suffixes `K`, `M` and `G`.\n",
     );

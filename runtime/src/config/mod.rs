@@ -342,8 +342,8 @@ mod tests {
 
     #[test]
     fn the_page_of_the_book_is_current() {
-        let remedy = "run: cargo run -q -p dsm-cc --example environment > book/src/environment.md";
-        assert!(page() == include_str!("../../../book/src/environment.md"), "{remedy}");
+        let remedy = "run: cargo run -q -p dsm-cc --example environment > book/src/user/environment.md";
+        assert!(page() == include_str!("../../../book/src/user/environment.md"), "{remedy}");
         assert!(VARIABLES.iter().all(|v| ["DSM_", "OMP_"].iter().any(|p| v.name.starts_with(p))));
     }
 
