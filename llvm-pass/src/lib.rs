@@ -92,6 +92,7 @@ fn run(module: Module, manager: Manager) -> bool {
         }
         if !plan.is_empty() || options.count || options.verify {
             rewrite::function(module, manager, &emitter, analyses, &found, &plan);
+            fault::code(function, &plan);
             if !function.is_valid() {
                 function.diagnose(None, Severity::Error, INVALID);
             }

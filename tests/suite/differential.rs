@@ -68,6 +68,7 @@ programs! {
     cxx_objects
     cxx_process_state
     cxx_own_operators
+    cxx_parallel_sort
     cxx_once
     cxx_overwrite
     cxx_resources
