@@ -142,6 +142,7 @@ programs! {
     own_break
     parallel_clauses
     plain_c
+    polling
     printf_shared
     private_clauses
     private_data
