@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::analysis::facts::{FunctionFacts, Kind, Length, What};
+use crate::llvm::{Block, Opcode, Value};
 use crate::plan::{FunctionPlan, Guarded, Start, Test};
 
 macro_rules! faults {
@@ -128,6 +129,12 @@ faults! {
     LibraryKind = "library-kind",
     /// Library functions touch nothing.
     LibraryNothing = "library-nothing",
+    /// Code with checks in front of loops uses values before they are computed.
+    InvalidCode = "invalid-code",
+    /// Code with merged checks asks the code generator for what it does not have.
+    FatalCode = "fatal-code",
+    /// The pass ends the compiler at a function with checks in front of loops.
+    Crash = "crash",
 }
 
 impl Fault {
@@ -208,6 +215,31 @@ pub fn plan(plan: &mut FunctionPlan) {
             _ => {}
         }
         range.fills |= is(Fault::OverwriteCall) && range.kind == Kind::Store;
+    }
+}
+
+/// Puts it into code: what the compiler cannot make an object of.
+pub fn code(function: Value, plan: &FunctionPlan) {
+    if is(Fault::FatalCode) && plan.checks.iter().any(|c| c.covers > 1) {
+        function.set_collector("dsm-fault");
+    }
+    if plan.loop_checks.is_empty() {
+        return;
+    }
+    if is(Fault::Crash) {
+        std::process::abort();
+    }
+    if is(Fault::InvalidCode) {
+        let of_block = |b: Block| b.instructions().into_iter().map(move |i| (b, i));
+        let used = |(block, value): &(Block, Value)| {
+            let user = |u: &Value| u.is_instruction() && u.block() == *block && *u != block.terminator();
+            value.opcode() != Opcode::LLVMPHI
+                && value.users().iter().any(|u| user(u) && u.opcode() != Opcode::LLVMPHI)
+        };
+        let found = function.blocks().into_iter().flat_map(of_block).find(used);
+        if let Some((block, value)) = found {
+            value.move_before(block.terminator());
+        }
     }
 }
 

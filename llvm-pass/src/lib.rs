@@ -95,6 +95,7 @@ fn run(module: Module, manager: Manager) -> bool {
             if options.verify {
                 rewrite::verify::calls_that_do_not_synchronise(module, &emitter, function, &facts.syncs);
             }
+            fault::code(function, &plan);
             if !function.is_valid() {
                 function.diagnose(None, Severity::Error, INVALID);
             }

@@ -21,7 +21,27 @@ define internal void @__omp_offloading_fe00_1a2b_main_l12.omp_outlined(ptr %x) {
   ret void
 }
 
-define void @main() {
+; The value that is stored and never read is that of the device clause.
+; CHECK-LABEL: define void @main(
+; CHECK-NOT: __dsm_target_device
+; CHECK: store i32 %h, ptr %device
+; CHECK: call void @__dsm_target_device(i32 %h)
+; CHECK-NEXT: call void @__omp_offloading_fe00_1a2b_main_l12()
+; CHECK-NOT: __dsm_target_device
+; CHECK: ret void
+define void @main(i32 %h, i32 %n) {
+  %device = alloca i32
+  %teams = alloca i32
+  call void @__omp_offloading_fe00_1a2b_main_l12()
+  call void @llvm.lifetime.start.p0(ptr %device)
+  store i32 %h, ptr %device
+  store i32 %n, ptr %teams
+  %read = load i32, ptr %teams
+  br label %next
+
+next:
+  call void @__omp_offloading_fe00_1a2b_main_l12()
+  call void @llvm.lifetime.end.p0(ptr %device)
   call void @__omp_offloading_fe00_1a2b_main_l12()
   ret void
 }

@@ -8,7 +8,9 @@ use std::os::fd::RawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dsm_abi::job::{FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION, MAX_PROCESSES, READY_WORD};
+use dsm_abi::job::{
+    FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION, MAX_PROCESSES, READY_WORD,
+};
 use thiserror::Error;
 
 /// Why a job description was refused.
@@ -129,7 +131,12 @@ impl JobPage {
 
     /// The mapped page. Must come after [`JobPage::init`].
     pub fn get() -> &'static JobPage {
-        PAGE.get().expect("JobPage::init runs first in main")
+        Self::mapped().expect("JobPage::init runs first in main")
+    }
+
+    /// The mapped page, if it is mapped by now.
+    pub fn mapped() -> Option<&'static JobPage> {
+        PAGE.get()
     }
 
     /// Word `index` of the page.
@@ -142,6 +149,20 @@ impl JobPage {
         self.word(READY_WORD)
     }
 
+    /// Notes whether the program handles or ignores a signal in process 0.
+    pub fn set_handled(&self, signal: i32, handled: bool) {
+        let Some(bit) = signal_bit(signal) else { return };
+        match handled {
+            true => self.word(HANDLED_WORD).fetch_or(bit, Ordering::SeqCst),
+            false => self.word(HANDLED_WORD).fetch_and(!bit, Ordering::SeqCst),
+        };
+    }
+
+    /// Whether the program handles or ignores a signal in process 0.
+    pub fn is_handled(&self, signal: i32) -> bool {
+        signal_bit(signal).is_some_and(|bit| self.word(HANDLED_WORD).load(Ordering::SeqCst) & bit != 0)
+    }
+
     /// Marks the orderly end of the program (process 0) and wakes whoever sleeps on the mark.
     pub fn finish(&self) {
         let word = self.word(FINISHED_WORD);
@@ -149,6 +170,11 @@ impl JobPage {
         // SAFETY: a futex wake on an aligned, mapped word; it reads and writes no memory.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
+}
+
+/// The signal's bit in a word, if it has one.
+fn signal_bit(signal: i32) -> Option<u32> {
+    (1..=32).contains(&signal).then(|| 1 << (signal - 1))
 }
 
 #[cfg(test)]

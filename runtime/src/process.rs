@@ -68,11 +68,23 @@ extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
     unsafe { libc::fork() }
 }
 
-/// See [`dsm_abi::entries`]. All target regions run on the host, which `OMP_TARGET_OFFLOAD=mandatory` forbids unless the program has made the
-/// host its default device.
+thread_local! {
+    /// The device that the next target region of the thread names, if it does.
+    static TARGET_DEVICE: Cell<Option<i32>> = const { Cell::new(None) };
+}
+
+/// See [`dsm_abi::entries`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_target_device(device: u32) {
+    TARGET_DEVICE.set(Some(device.cast_signed()));
+}
+
+/// See [`dsm_abi::entries`]. All target regions run on the host, which `OMP_TARGET_OFFLOAD=mandatory` forbids unless the region names the host,
+/// or names no device and the program has made the host its default device.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_target(line: u32) {
-    let host_wanted = || omp::api::is_host(omp::frame::current().icv.get().device);
+    let named = TARGET_DEVICE.take();
+    let host_wanted = || omp::api::is_host(named.unwrap_or_else(|| omp::frame::current().icv.get().device));
     if config::get().is_offload_mandatory() && !host_wanted() {
         start::die(&format!(
             "OMP_TARGET_OFFLOAD is mandatory, and there is no device for the target region in line {line}; leave the variable out to have \

@@ -14,8 +14,8 @@ use dsm_abi::job::FIRST_FREE_WORD;
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, pthread, stats,
-    stdio, sync,
+    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, pthread, signals,
+    stats, stdio, sync,
 };
 
 unsafe extern "C" {
@@ -89,6 +89,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
         cxx::expect_threads();
     }
     if job.rank != 0 {
+        signals::stand_by();
         // SAFETY: the arguments are those of the C `main`.
         unsafe { fortran::start_worker(argc, argv, envp) };
         cxx::start_worker();

@@ -145,3 +145,46 @@ int main(void) {
         assert_eq!(outcome.text(), "5", "{processes}x{threads} {}", outcome.errors());
     }
 }
+
+/// A region that names the host by a `device` clause runs there; one that names another device, or none, does not.
+#[test]
+fn mandatory_offloading_allows_regions_that_name_the_host() {
+    let source = "#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int x = 0, sum = 0, host = omp_get_initial_device(), kind = atoi(getenv(\"KIND\")), initial = -1;
+    int teams = argc + 1;
+    if (kind == 0)
+        omp_set_default_device(initial);
+#pragma omp target device(host) map(tofrom : x) if (teams > 0)
+    x = 5;
+#pragma omp target device(omp_get_initial_device()) map(tofrom : x)
+    x++;
+#pragma omp target teams distribute parallel for device(initial) num_teams(teams) thread_limit(teams) reduction(+ : sum)
+    for (int i = 0; i < 10; i++)
+        sum += i * teams;
+    printf(\"%d %d\", x, sum);
+    fflush(stdout);
+    if (kind == 1)
+#pragma omp target device(host + 7) map(tofrom : x)
+        x++;
+    if (kind == 2)
+#pragma omp target map(tofrom : x)
+        x++;
+}
+";
+    for kind in ["0", "1", "2", "3"] {
+        for (processes, threads) in LAYOUTS {
+            let variables = [("OMP_TARGET_OFFLOAD", "mandatory"), ("KIND", kind)];
+            let Some(outcome) = run("host_device_clause", source, processes, threads, &variables) else {
+                return;
+            };
+            let errors = outcome.errors();
+            assert_eq!(outcome.text(), "6 90", "{kind} {processes}x{threads} {errors}");
+            let refused = ["1", "2"].contains(&kind);
+            assert_eq!(errors.contains("OMP_TARGET_OFFLOAD is mandatory"), refused, "{kind} {errors}");
+            assert_eq!(outcome.status == Some(0), !refused, "{kind} {errors}");
+        }
+    }
+}

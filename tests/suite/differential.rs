@@ -69,6 +69,7 @@ programs! {
     cxx_objects
     cxx_process_state
     cxx_own_operators
+    cxx_parallel_sort
     cxx_once
     cxx_overwrite
     cxx_resources
@@ -119,6 +120,7 @@ programs! {
     large_frames
     leagues
     library_bounds
+    library_lists
     library_memory
     library_patterns
     library_pointers
@@ -143,6 +145,7 @@ programs! {
     own_break
     parallel_clauses
     plain_c
+    polling
     printf_shared
     private_clauses
     private_data

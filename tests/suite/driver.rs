@@ -5,6 +5,7 @@ use dsm_tests::execute;
 use dsm_tests::toolchain;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -310,4 +311,160 @@ fn make_with_implicit_rules() {
         assert_eq!(outcome.status, Some(0), "{}\n{}", shell_line(&make), outcome.errors());
     }
     case.agrees("main");
+}
+
+/// A program whose checks are in front of loops, and merged.
+const CHECKED: &str = "#include <stdio.h>
+struct pair { long a, b; } pairs[1000];
+long sum(const struct pair *p, int n)
+{
+    long s = 0;
+    for (int i = 0; i < n; i++)
+        s += p[i].a * p[i].b;
+    return s;
+}
+void swap(struct pair *p)
+{
+    long a = p->a;
+    p->a = p->b;
+    p->b = a;
+}
+int main(void)
+{
+    long total = 0;
+#pragma omp parallel for reduction(+ : total)
+    for (int i = 0; i < 1000; i++) {
+        pairs[i].a = i;
+        pairs[i].b = 2 * i + 1;
+        swap(&pairs[i]);
+        total += pairs[i].a;
+    }
+    printf(\"%ld %ld\\n\", total, sum(pairs, 1000));
+    return 0;
+}
+";
+
+/// A case whose compiler notes each of its runs, and keeps its temporary files in a directory of the case.
+struct Watched {
+    case: Case,
+    compiler: String,
+}
+
+impl Watched {
+    fn new(name: &str, sources: &[(&str, &str)], compiler: &str) -> Option<Watched> {
+        let case = Case::new(name, sources)?;
+        let path = compiler;
+        case.write(
+            "compiler",
+            &format!("#!/bin/sh\necho run >> {}/runs\nexec {path} \"$@\"\n", case.root.display()),
+        );
+        let compiler = case.root.join("compiler");
+        std::fs::set_permissions(&compiler, PermissionsExt::from_mode(0o755)).expect("it is there");
+        std::fs::create_dir_all(case.root.join("tmp")).expect("a directory can be made");
+        Some(Watched { case, compiler: compiler.display().to_string() })
+    }
+
+    /// What the driver says, after how many runs of the compiler.
+    fn run(&self, driver: &Path, arguments: &str) -> (execute::Outcome, usize) {
+        let _ = std::fs::remove_file(self.case.root.join("runs"));
+        let mut command = Command::new(driver);
+        command.args(arguments.split_whitespace()).current_dir(self.case.root.join("dsm"));
+        execute::hide_own_variables(&mut command);
+        for variable in ["DSM_CLANG", "DSM_CLANGXX", "DSM_FLANG"] {
+            command.env(variable, &self.compiler);
+        }
+        command.env("TMPDIR", self.case.root.join("tmp"));
+        let outcome = execute::run(&mut command, "", execute::time_limit());
+        let left: Vec<_> = std::fs::read_dir(self.case.root.join("tmp")).expect("it is there").collect();
+        assert!(left.is_empty(), "{arguments} leaves {left:?}");
+        (outcome, self.case.read("runs").lines().count())
+    }
+}
+
+#[test]
+fn code_that_the_compiler_fails_at_is_compiled_without_optimisations() {
+    let Some(watched) = Watched::new("failures", &[("x.c", CHECKED)], &toolchain::clang()) else { return };
+    let case = &watched.case;
+    case.native("-O2 -fopenmp ../x.c -o x");
+    let failures = [
+        ("invalid-code", 2, "the checks do not fit into the code of this function"),
+        ("crash", 2, "it crashed"),
+        ("fatal-code", 3, "unsupported GC: dsm-fault"),
+    ];
+    for (fault, runs, cause) in failures {
+        let arguments = format!("-O2 -fopenmp -fdsm-fault={fault} ../x.c -o x");
+        let (outcome, count) = watched.run(&case.dsm.cc, &arguments);
+        let said = outcome.errors();
+        assert_eq!((outcome.status, count), (Some(0), runs), "{arguments}\n{said}");
+        assert_eq!(said.lines().count(), 1, "{arguments}\n{said}");
+        for part in ["dsm-cc: warning: ../x.c: compiled without optimisations", "hoist", cause] {
+            assert!(said.contains(part), "{arguments}\nnot '{part}' in: {said}");
+        }
+        assert_eq!(said.contains("merge"), runs == 3, "{said}");
+        case.agrees("x");
+        let (outcome, _) = watched.run(&case.dsm.cc, &format!("-w {arguments}"));
+        assert_eq!((outcome.status, outcome.errors()), (Some(0), String::new()), "{arguments}");
+    }
+    // What goes to standard output is that of the run that counts.
+    let (outcome, _) = watched.run(&case.dsm.cc, "-O2 -fopenmp -fdsm-fault=fatal-code -S ../x.c -o -");
+    assert_eq!((outcome.status, outcome.text().matches("\nsum:").count()), (Some(0), 1));
+}
+
+#[test]
+fn source_from_standard_input_is_read_by_each_run() {
+    let Some(watched) = Watched::new("failures_input", &[], &toolchain::clang()) else { return };
+    let mut command = Command::new(&watched.case.dsm.cc);
+    command.args("-O2 -fopenmp -fdsm-fault=crash -x c - -c -o x.o".split_whitespace());
+    command.current_dir(watched.case.root.join("dsm")).env("TMPDIR", watched.case.root.join("tmp"));
+    execute::hide_own_variables(&mut command);
+    let outcome = execute::run(&mut command, CHECKED, execute::time_limit());
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    assert!(outcome.errors().starts_with("dsm-cc: warning: -: compiled without"), "{}", outcome.errors());
+    watched.case.compiled("-fopenmp x.o -o x");
+}
+
+#[test]
+fn fortran_that_the_compiler_fails_at() {
+    let source = "program x\n  integer :: i, s = 0\n  integer :: a(1000)\n  do i = 1, 1000\n    a(i) = i\n  end do\n\
+                  !$omp parallel do reduction(+:s)\n  do i = 1, 1000\n    s = s + a(i)\n  end do\n  print *, s\nend program\n";
+    let Some(watched) = Watched::new("failures_fortran", &[("x.f90", source)], &toolchain::flang()) else {
+        return;
+    };
+    for fault in ["invalid-code", "crash"] {
+        let (outcome, runs) =
+            watched.run(&watched.case.dsm.fc, &format!("-O2 -fopenmp -fdsm-fault={fault} ../x.f90 -o x"));
+        assert_eq!((outcome.status, runs), (Some(0), 2), "{fault}: {}", outcome.errors());
+        assert!(
+            outcome.errors().contains("../x.f90: compiled without optimisations"),
+            "{}",
+            outcome.errors()
+        );
+        assert_eq!(watched.case.must("dsm", "./x", "").trim(), "500500");
+    }
+}
+
+#[test]
+fn sources_that_no_compiler_takes() {
+    let sources = [
+        ("crash.c", "#pragma clang __debug crash\nint main(void) { return 0; }\n"),
+        ("wrong.c", "int main(void) { return x; }\n"),
+    ];
+    let Some(watched) = Watched::new("failures_plain", &sources, &toolchain::clang()) else { return };
+    let cc = &watched.case.dsm.cc;
+    let (outcome, runs) = watched.run(cc, "-c ../wrong.c -o x.o");
+    assert_eq!((outcome.status, runs), (Some(1), 1), "{}", outcome.errors());
+    let (outcome, runs) = watched.run(cc, "../wrong.c -o x -fdsm-fault=crash");
+    assert_eq!((outcome.status, runs), (Some(1), 1), "{}", outcome.errors());
+    let (outcome, runs) = watched.run(cc, "-c ../crash.c -o x.o");
+    let said = outcome.errors();
+    assert_eq!((outcome.status, runs), (Some(1), 3), "{said}");
+    for (part, count) in [
+        ("frontend command failed", 1),
+        ("current parser token", 1),
+        ("it fails without optimisations of the checks, too", 1),
+        ("diagnostic msg", 0),
+        ("compiled without", 0),
+    ] {
+        assert_eq!(said.matches(part).count(), count, "{part}: {said}");
+    }
 }

@@ -2,8 +2,8 @@
 //! and whose build without it is seen to be right.
 //!
 //! The program says how many processes and threads it needs (`//@ layout:`) and by what the fault is seen (`//@ found:`): by an assertion of
-//! `-fdsm-verify`; by its output, where an assertion cannot see it; by `DSM_GUARD`, where a library's function does what is wrong. `elsewhere` is
-//! the fault that `llvm-pass/tests/filecheck.rs` finds.
+//! `-fdsm-verify`; by its output, where an assertion cannot see it; by `DSM_GUARD`, where a library's function does what is wrong. `elsewhere` are
+//! those that `llvm-pass/tests/filecheck.rs` and the suite `driver` find.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use dsm_tests::compile::shell_line;
 use dsm_tests::execute::{self, Outcome, Scratch};
 use dsm_tests::toolchain;
 
-/// Faults that only the code of the pass shows.
-const ELSEWHERE: [&str; 1] = ["state-order"];
+/// Faults that only the code of the pass shows, and those by which no code comes out (suite `driver`).
+const ELSEWHERE: [&str; 4] = ["state-order", "invalid-code", "fatal-code", "crash"];
 
 struct Case {
     name: String,

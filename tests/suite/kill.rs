@@ -2,11 +2,16 @@
 //! without leaving anything behind.
 
 use dsm_tests::compile::Target;
+use dsm_tests::execute;
 use dsm_tests::kill::{END_LIMIT, End, Job, send};
 use dsm_tests::matrix::Build;
 use dsm_tests::random::Random;
 use dsm_tests::toolchain::{self, Dsm};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use super::case::Case;
 
 const TARGET: Target = Target::Dsm(Build { level: 2, line: 64 });
 
@@ -128,4 +133,118 @@ fn nothing_survives_the_launchers_own_death() {
     let since = Instant::now();
     send(job.launcher(), libc::SIGKILL);
     job.gone(since).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Counts SIGINT and SIGTERM in a handler and goes on, for ever or until it has had one.
+const HANDLES: &str = "#include <omp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static volatile sig_atomic_t seen;
+static void handler(int signal) { (void)signal; seen++; }
+static void again(int number) { signal(number, SIG_DFL); raise(number); }
+int main(int argc, char **argv) {
+    const char *how = argv[argc - 1];
+    void (*action)(int) = strcmp(how, \"ignore\") == 0 ? SIG_IGN : strcmp(how, \"again\") == 0 ? again : handler;
+    signal(SIGINT, action);
+    signal(SIGTERM, action);
+    long sum = 0, rounds = 0;
+    for (; strcmp(how, \"once\") != 0 || (!seen && rounds < 6000); rounds++) {
+#pragma omp parallel for reduction(+ : sum)
+        for (int i = 0; i < 100; i++) sum += i;
+        if (rounds == 3) {
+            puts(\"running\");
+            fflush(stdout);
+        }
+        usleep(10000);
+    }
+    usleep(100000);
+    printf(\"seen %d, %d\\n\", (int)seen, sum == 4950 * rounds);
+}
+";
+
+/// A launcher of [`HANDLES`] that has said that it runs; what it says then.
+struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        execute::hide_own_variables(&mut command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = execute::start(&mut command);
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("it says something");
+        assert_eq!(line.trim(), "running");
+        Running { child, output }
+    }
+
+    /// Status as a shell has it, standard output and standard error.
+    fn end(mut self) -> (i32, String, String) {
+        let (mut text, mut errors) = (String::new(), String::new());
+        self.output.read_to_string(&mut text).expect("it is text");
+        let mut stderr = self.child.stderr.take().expect("it is piped");
+        stderr.read_to_string(&mut errors).expect("it is text");
+        let status = self.child.wait().expect("it is a child");
+        (execute::shell_status(status), text, errors)
+    }
+}
+
+/// The processes of the others go on, and only process 0 sees the signal.
+#[test]
+fn signals_that_the_program_handles_do_not_end_the_job() {
+    let Some(case) = Case::new("handled_signals", &[("handles.c", HANDLES)]) else { return };
+    case.compiled("-O2 -fopenmp ../handles.c -o x");
+    let job = |processes: &str, how: &str| {
+        let mut command = Command::new(&case.dsm.run);
+        command.args(["-n", processes, "./x", how]).current_dir(case.root.join("dsm"));
+        Running::start(command)
+    };
+    for processes in ["1", "3"] {
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            let running = job(processes, "once");
+            send(running.child.id(), signal);
+            assert_eq!(
+                running.end(),
+                (0, "seen 1, 1\n".into(), String::new()),
+                "{processes}, signal {signal}"
+            );
+        }
+        // A second one soon afterwards ends it, and so does one that the handler does not keep to itself.
+        for how in ["for ever", "ignore"] {
+            let running = job(processes, how);
+            send(running.child.id(), libc::SIGINT);
+            std::thread::sleep(Duration::from_millis(400));
+            send(running.child.id(), libc::SIGTERM);
+            let (status, text, errors) = running.end();
+            assert_eq!((status, &*text), (128 + libc::SIGTERM, ""), "{how}: {errors}");
+            assert_eq!(errors.trim_end(), "dsm-run: signal 15 (SIGTERM) ended the job");
+        }
+        let running = job(processes, "again");
+        send(running.child.id(), libc::SIGINT);
+        let (status, _, errors) = running.end();
+        assert_eq!(status, 128 + libc::SIGINT, "{errors}");
+        assert_eq!(errors.trim_end(), "dsm-run: signal 2 (SIGINT) ended the job");
+    }
+}
+
+/// A terminal sends Ctrl-C to all processes.
+#[test]
+fn the_program_handles_what_the_terminal_sends() {
+    let Some(case) = Case::new("terminal_signals", &[("handles.c", HANDLES)]) else { return };
+    case.compiled("-O2 -fopenmp ../handles.c -o x");
+    for processes in ["1", "3"] {
+        let mut command = Command::new("script");
+        let line = format!("exec {} -n {processes} ./x once", case.dsm.run.display());
+        command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(case.root.join("dsm"));
+        let mut running = Running::start(command);
+        let mut terminal = running.child.stdin.take().expect("it is piped");
+        terminal.write_all(b"\x03").expect("the terminal is there");
+        let (status, text, _) = running.end();
+        assert_eq!(status, 0, "{text}");
+        assert!(text.contains("seen 1, 1"), "{processes}: {text}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The compiler drivers: read what was typed ([`arguments`]), turn it into clang's argument vector ([`edit`]), become clang.
 
 pub mod arguments;
+pub mod attempts;
 pub mod components;
 pub mod edit;
 pub mod error;
@@ -12,16 +13,15 @@ pub mod unknown;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::signal::Signal;
 
 use arguments::Typed;
+use attempts::Compilation;
 use components::{HEADERS, Language, PLUGIN, RUNTIME};
 use edit::Parts;
 use error::Error;
@@ -57,11 +57,11 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         return print_version(language, &compiler);
     }
     if is_disabled() {
-        return become_compiler(&compiler, edit::plain(&arguments), None);
+        return become_compiler(&compiler, edit::plain(&arguments));
     }
     announce(language, &arguments);
     if typed.query || typed.inputs.is_empty() {
-        return become_compiler(&compiler, edit::plain(&arguments), None);
+        return become_compiler(&compiler, edit::plain(&arguments));
     }
     if let Some((option, reason)) = &typed.refused {
         return Err(Error::Refused { option: option.clone(), reason });
@@ -98,16 +98,15 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             parts.runtime = Some(components::find(RUNTIME)?);
         }
     }
-    let options = typed.own.pass_options();
     let arguments = edit::edit(&arguments, &typed, &parts);
-    let program = typed.links() && !typed.relocatable && !typed.shared;
-    if !program || typed.quiet || typed.dry {
-        let result = become_compiler(&compiler, arguments, Some(&options));
+    let program = typed.links() && !typed.relocatable && !typed.shared && !typed.quiet;
+    if typed.dry || !(program || typed.compiles()) {
+        let result = become_compiler(&compiler, arguments);
         drop(files);
         return result;
     }
-    let status = run_compiler(&compiler, arguments, &options)?;
-    if status == ExitCode::SUCCESS {
+    let status = Compilation::new(language, &compiler, arguments, &typed)?.run()?;
+    if program && status == ExitCode::SUCCESS {
         unknown::warnings(&typed).iter().for_each(|line| eprintln!("{line}"));
     }
     Ok(status)
@@ -115,13 +114,19 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
 
 /// A file for the linker that has no name: the linker inherits the descriptor, and nothing is left behind.
 fn inherited(files: &mut Vec<File>, purpose: &'static str, contents: &[u8]) -> Result<String, Error> {
+    let file = memory_file(purpose, contents)?;
+    let name = attempts::descriptor(&file);
+    files.push(file);
+    Ok(name)
+}
+
+/// A file without a name that processes of the driver inherit.
+fn memory_file(purpose: &'static str, contents: &[u8]) -> Result<File, Error> {
     let failed = |source: io::Error| Error::MemoryFile { purpose, source };
     let fd = memfd_create(c"dsm-link", MFdFlags::empty()).map_err(|e| failed(e.into()))?;
     let mut file = File::from(fd);
     file.write_all(contents).map_err(failed)?;
-    let name = format!("/proc/self/fd/{}", file.as_raw_fd());
-    files.push(file);
-    Ok(name)
+    Ok(file)
 }
 
 fn is_disabled() -> bool {
@@ -176,32 +181,8 @@ fn announce(language: Language, arguments: &[OsString]) {
     }
 }
 
-/// Waits for the compiler, which ends when the driver does. A signal that ends it ends the driver as well.
-fn run_compiler(compiler: &Path, arguments: Vec<OsString>, options: &str) -> Result<ExitCode, Error> {
-    let failed = |source| Error::Exec { path: compiler.to_owned(), source };
-    let mut command = Command::new(compiler);
-    command.args(arguments).env(dsm_abi::options::VARIABLE, options);
-    // SAFETY: only a system call between fork and exec.
-    unsafe {
-        command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(io::Error::from));
-    }
-    let status = command.status().map_err(failed)?;
-    if let Some(signal) = status.signal().and_then(|number| Signal::try_from(number).ok()) {
-        // The default action again, then the same end.
-        let _ = nix::sys::signal::raise(signal);
-    }
-    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
-}
-
-fn become_compiler(
-    compiler: &Path,
-    arguments: Vec<OsString>,
-    options: Option<&str>,
-) -> Result<ExitCode, Error> {
+fn become_compiler(compiler: &Path, arguments: Vec<OsString>) -> Result<ExitCode, Error> {
     let mut command = Command::new(compiler);
     command.args(arguments);
-    if let Some(options) = options {
-        command.env(dsm_abi::options::VARIABLE, options);
-    }
     Err(Error::Exec { path: compiler.to_owned(), source: command.exec() })
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
@@ -172,8 +172,26 @@ impl Job {
 
     /// Whether process 0 has said that the program ended in an orderly way.
     pub fn finished(&self) -> bool {
+        self.word(FINISHED_WORD) != 0
+    }
+
+    /// Whether the program handles the signal in process 0.
+    pub fn handles(&self, signal: Signal) -> bool {
+        self.word(HANDLED_WORD) >> (signal as u32 - 1) & 1 == 1
+    }
+
+    /// A word of the job page, 0 if it cannot be read.
+    fn word(&self, index: usize) -> u32 {
         let mut word = [0; 4];
-        self.page.read_exact_at(&mut word, 4 * FINISHED_WORD as u64).is_ok() && word != [0; 4]
+        let read = self.page.read_exact_at(&mut word, 4 * index as u64);
+        read.map_or(0, |()| u32::from_ne_bytes(word))
+    }
+
+    /// Sends a signal to process 0.
+    pub fn signal_first(&self, signal: Signal) {
+        if let Some(pid) = self.pids.first().filter(|p| super::watch::is_child(**p)) {
+            let _ = kill(*pid, signal);
+        }
     }
 
     /// Kills the processes.

@@ -28,7 +28,12 @@ const TERMINAL_LAG: Duration = Duration::from_millis(50);
 /// Longest wait for killed processes to disappear (one may sit in an uninterruptible system call).
 const REAP_LIMIT: Duration = Duration::from_secs(60);
 
-/// Signals that end the job. Passed on to the processes first.
+/// A signal that the program handles ends the job all the same if it comes a second time this soon …
+const INSISTENCE: Duration = Duration::from_secs(2);
+/// … but not sooner than this: a group of processes may get it from several senders.
+const ONE_SIGNAL: Duration = Duration::from_millis(100);
+
+/// Signals that end the job, unless the program handles them. Passed on to the processes first.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 /// Signals that are passed on.
 const PASSED: [Signal; 2] = [Signal::SIGUSR1, Signal::SIGUSR2];
@@ -106,16 +111,24 @@ enum Cause {
 }
 
 fn wait_for_cause(job: &Job, signals: &Signals) -> Cause {
+    let mut handled = Handled::default();
     loop {
         match signals.next(None) {
             Some((signal, from_terminal)) if ENDING.contains(&signal) => {
-                return Cause::Signal(signal, from_terminal);
+                match handled.what_to_do(job.handles(signal), signal, Instant::now()) {
+                    ToDo::End => return Cause::Signal(signal, from_terminal),
+                    ToDo::PassOn if !from_terminal => job.signal_first(signal),
+                    ToDo::PassOn | ToDo::Nothing => {}
+                }
             }
             Some((signal, _)) if PASSED.contains(&signal) => job.signal(signal),
             _ => {}
         }
         let ended = reap(job);
         let Some(verdict) = verdict::judge(&ended, job.finished()) else { continue };
+        if let Some(signal) = handled.ended(&ended) {
+            return Cause::Signal(signal, true);
+        }
         if ended
             .iter()
             .any(|e| matches!(e.ending, Ending::Killed(s) if ENDING.iter().any(|e| *e as i32 == s)))
@@ -124,6 +137,43 @@ fn wait_for_cause(job: &Job, signals: &Signals) -> Cause {
             return Cause::Signal(signal, from_terminal);
         }
         return Cause::Process(verdict);
+    }
+}
+
+/// What to do about a signal that ends jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToDo {
+    /// End the job.
+    End,
+    /// Process 0 is to have it.
+    PassOn,
+    /// It was passed on a moment ago.
+    Nothing,
+}
+
+/// The last signal that was left to the program.
+#[derive(Default)]
+struct Handled(Option<(Signal, Instant)>);
+
+impl Handled {
+    fn what_to_do(&mut self, handled: bool, signal: Signal, now: Instant) -> ToDo {
+        let since = self.0.map(|(_, at)| now.saturating_duration_since(at));
+        match since {
+            _ if !handled => ToDo::End,
+            Some(since) if since < ONE_SIGNAL && self.0.is_some_and(|(s, _)| s == signal) => ToDo::Nothing,
+            Some(since) if (ONE_SIGNAL..INSISTENCE).contains(&since) => ToDo::End,
+            _ => {
+                self.0 = Some((signal, now));
+                ToDo::PassOn
+            }
+        }
+    }
+
+    /// The signal, if process 0 died of it: its handler has set the default action and raised it again.
+    fn ended(&self, ended: &[Ended]) -> Option<Signal> {
+        let (signal, _) = self.0?;
+        let died = |e: &Ended| e.rank == 0 && e.ending == Ending::Killed(signal as i32);
+        ended.iter().any(died).then_some(signal)
     }
 }
 
@@ -239,4 +289,29 @@ pub fn children() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|e| e.file_name().to_str()?.parse().ok());
     pids.filter(|p| parent_of(*p) == Some(own.as_raw())).map(Pid::from_raw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_that_the_program_handles() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut handled = Handled::default();
+        for (ms, signal, has_handler, expected) in [
+            (0, Signal::SIGINT, true, ToDo::PassOn),
+            (1, Signal::SIGINT, true, ToDo::Nothing),
+            (2, Signal::SIGTERM, true, ToDo::PassOn),
+            (2500, Signal::SIGINT, true, ToDo::PassOn),
+            (4000, Signal::SIGINT, true, ToDo::End),
+            (9000, Signal::SIGTERM, false, ToDo::End),
+        ] {
+            assert_eq!(handled.what_to_do(has_handler, signal, at(ms)), expected, "{ms} ms");
+        }
+        let died = |rank, signal| [Ended { rank, pid: 7, ending: Ending::Killed(signal) }];
+        assert_eq!(handled.ended(&died(0, 2)), Some(Signal::SIGINT));
+        assert_eq!(handled.ended(&died(1, 2)).or(handled.ended(&died(0, 15))), None);
+    }
 }

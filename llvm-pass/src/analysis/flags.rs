@@ -8,8 +8,10 @@
 //! the flag's loads become acquire loads and its stores release stores.
 //!
 //! What is a flag:
-//! 1. A load on whose value the exit of a *wait loop* depends. A wait loop holds a flush or the load is volatile, and it has no inner
-//!    loops, no stores but to locals, and no calls that could do work. What is compared with a number that the loop counts is a bound.
+//! 1. A load on whose value the exit of a *wait loop* depends. A wait loop holds a flush, a pause or the like ([`PAUSES`]), or the load is
+//!    volatile, and it has no inner loops, no stores but to locals, and no calls that could do work. Calls of functions of the module that
+//!    keep to this belong to the loop: the flush or the load may be in one of them. What is compared with a number that the loop
+//!    counts is a bound.
 //! 2. In any other loop with a flush, a load that an exit compares with a constant for equality (`while (!done) { flush; work(); }`).
 //! 3. Every access of the same type to the *place* of such a load: the same global variable module-wide, the same pointer in the
 //!    function, or what a pointer in such a place points to, at the same distance if both are constant.
@@ -18,7 +20,7 @@
 //!
 //! Soundness: making an access atomic with acquire or release order never removes an outcome's legality, it only forbids outcomes.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::llvm::{Analyses, Block, Loop, Manager, Module, Opcode, Ordering, TypeKind, Value};
 
@@ -27,12 +29,14 @@ use super::callee::{Callee, callee};
 /// Instructions that are looked at before a flush.
 const NEAR: usize = 32;
 
-/// Calls that a wait loop may make.
-const IDLE_CALLS: &[&str] = &[
-    "__kmpc_flush",
+/// Calls that a wait loop may make besides [`PAUSES`].
+const IDLE_CALLS: &[&str] = &["__kmpc_flush", "__kmpc_global_thread_num", "omp_get_thread_num"];
+
+/// What a loop does that polls a plain variable without a `flush`: the compiler loads the variable again behind these, so that such loops end
+/// natively. No program may count on it by the letter of OpenMP.
+const PAUSES: &[&str] = &[
+    "llvm.x86.sse2.pause",
     "__kmpc_omp_taskyield",
-    "__kmpc_global_thread_num",
-    "omp_get_thread_num",
     "omp_get_wtime",
     "sched_yield",
     "pthread_yield",
@@ -41,6 +45,9 @@ const IDLE_CALLS: &[&str] = &[
     "nanosleep",
     "sleep",
 ];
+
+/// Calls that are followed from a wait loop, one in another.
+const CALLS_DEEP: usize = 4;
 
 /// Where a pointer leads: loads of pointers from `root`, each at a distance (`None`: not constant), then a distance.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +71,41 @@ impl Place {
             return Place { offset, ..place };
         }
         Place { root, path: vec![], offset }
+    }
+
+    /// The place as the caller has it, if it is behind a parameter.
+    fn of_caller(&self, analyses: &Analyses, call: Value) -> Option<Place> {
+        let (parameter, path) = self.behind_parameter()?;
+        let function = call.called_function()?;
+        let index = (0..function.param_count()).find(|i| function.param(*i) == parameter)?;
+        let given = Place::of(analyses, call.operand(index));
+        let sum = |a: Option<i64>, b: Option<i64>| Some(a? + b?);
+        let mut place = given.clone();
+        match path {
+            [] => place.offset = sum(given.offset, self.offset),
+            [first, rest @ ..] => {
+                place.path.push(sum(given.offset, *first));
+                place.path.extend(rest);
+                place.offset = self.offset;
+            }
+        }
+        Some(place)
+    }
+
+    /// The parameter that is the root, and the loads from there. Without optimisation a local has the parameter.
+    fn behind_parameter(&self) -> Option<(Value, &[Option<i64>])> {
+        if self.root.is_argument() {
+            return Some((self.root, &self.path));
+        }
+        let [Some(0), path @ ..] = &self.path[..] else { return None };
+        if !self.root.is_instruction() || self.root.opcode() != Opcode::LLVMAlloca {
+            return None;
+        }
+        let stored =
+            |u: &Value| u.is_instruction() && u.opcode() == Opcode::LLVMStore && u.operand(1) == self.root;
+        let stores: Vec<Value> = self.root.users().into_iter().filter(stored).collect();
+        let [store] = stores[..] else { return None };
+        store.operand(0).is_argument().then(|| (store.operand(0), path))
     }
 
     /// A local itself, not what it points to.
@@ -109,30 +151,42 @@ pub fn find(module: Module, manager: Manager) -> Flags {
     let definitions: Vec<Value> = module.functions().into_iter().filter(|f| !f.is_declaration()).collect();
     let mut flags = Flags::default();
     let mut places: Vec<(Place, Value)> = Vec::new();
+    let mut waiting = Waiting { manager, calls: HashMap::new() };
     for &function in &definitions {
         let instructions: Vec<Value> = function.blocks().into_iter().flat_map(Block::instructions).collect();
         let flushes: Vec<Value> = instructions.iter().copied().filter(|i| is_flush(*i)).collect();
         let volatile: Vec<Value> = instructions.iter().copied().filter(|i| is_volatile_load(*i)).collect();
-        if flushes.is_empty() && volatile.is_empty() {
+        let pauses: Vec<Value> = instructions.iter().copied().filter(|i| waiting.pauses(*i)).collect();
+        if flushes.is_empty() && volatile.is_empty() && pauses.is_empty() {
             continue;
         }
         let analyses = manager.analyses(function);
         let mut found = HashSet::new();
         for &flush in &flushes {
-            let waits = spun_on(&analyses, function, flush, &mut found);
+            let waits = waiting.spun_on(&analyses, function, flush, &mut found);
             if !waits {
                 flags.stores.extend(stores_before(&analyses, flush));
             }
         }
         for &load in &volatile {
-            if let Some(l) = analyses.loop_of(load.block()).filter(|l| is_wait_loop(&analyses, function, *l))
+            if let Some(l) =
+                analyses.loop_of(load.block()).filter(|l| waiting.is_wait_loop(&analyses, function, *l))
                 && exit_loads(function, l, false).contains(&load)
             {
                 found.insert(load);
             }
         }
+        let pausing: HashSet<Loop> = pauses.iter().filter_map(|p| analyses.loop_of(p.block())).collect();
+        for l in pausing.into_iter().filter(|l| waiting.is_wait_loop(&analyses, function, *l)) {
+            found.extend(exit_loads(function, l, false));
+        }
         for load in found.into_iter().filter(|l| can_be_atomic(*l)) {
             places.push((Place::of(&analyses, load.operand(0)), load));
+        }
+        for (call, load) in waiting.polled(&analyses, function, &instructions) {
+            let place = Place::of(&manager.analyses(load.block().function()), load.operand(0));
+            places.extend(place.of_caller(&analyses, call).map(|p| (p, load)));
+            places.push((place, load));
         }
     }
     places.retain(|(place, _)| !place.is_local());
@@ -189,26 +243,137 @@ fn can_be_atomic(access: Value) -> bool {
     access.ordering() == Ordering::LLVMAtomicOrderingNotAtomic && access.align() >= bytes
 }
 
-/// Adds the loads that the loops around a flush wait for; true if the innermost is a wait loop.
-fn spun_on(analyses: &Analyses, function: Value, flush: Value, found: &mut HashSet<Value>) -> bool {
-    let Some(innermost) = analyses.loop_of(flush.block()) else { return false };
-    let waits = is_wait_loop(analyses, function, innermost);
-    found.extend(exit_loads(function, innermost, !waits));
-    let mut outer = innermost.parent();
-    while let Some(l) = outer {
-        found.extend(exit_loads(function, l, true));
-        outer = l.parent();
+/// What a call of a function of the module does in a wait loop.
+#[derive(Clone, Default)]
+struct Call {
+    /// It does no work.
+    idles: bool,
+    /// It flushes or pauses.
+    pauses: bool,
+    /// What it loads from memory that is not its own, if it has a result.
+    loads: Vec<Value>,
+}
+
+/// Tells wait loops from others.
+struct Waiting {
+    manager: Manager,
+    calls: HashMap<Value, Call>,
+}
+
+impl Waiting {
+    /// Adds the loads that the loops around a flush wait for; true if the innermost is a wait loop.
+    fn spun_on(
+        &mut self,
+        analyses: &Analyses,
+        function: Value,
+        flush: Value,
+        found: &mut HashSet<Value>,
+    ) -> bool {
+        let Some(innermost) = analyses.loop_of(flush.block()) else { return false };
+        let waits = self.is_wait_loop(analyses, function, innermost);
+        found.extend(exit_loads(function, innermost, !waits));
+        let mut outer = innermost.parent();
+        while let Some(l) = outer {
+            found.extend(exit_loads(function, l, true));
+            outer = l.parent();
+        }
+        waits
     }
-    waits
+
+    fn is_wait_loop(&mut self, analyses: &Analyses, function: Value, l: Loop) -> bool {
+        let blocks: Vec<Block> = function.blocks().into_iter().filter(|b| l.contains(*b)).collect();
+        blocks.iter().all(|b| analyses.loop_of(*b) == Some(l))
+            && blocks.into_iter().flat_map(Block::instructions).all(|i| self.idles(i, CALLS_DEEP))
+    }
+
+    /// True of what a wait loop may do.
+    fn idles(&mut self, instruction: Value, deep: usize) -> bool {
+        idle(instruction) || self.call(instruction, deep).is_some_and(|c| c.idles)
+    }
+
+    /// True of what makes a polling loop load again: a pause, inline assembly, or a call of a function with a flush or one of these.
+    fn pauses(&mut self, instruction: Value) -> bool {
+        is_pause(instruction) || self.call(instruction, CALLS_DEEP).is_some_and(|c| c.pauses)
+    }
+
+    /// Calls in the wait loops of a function on whose results their exits depend, with what the callees load. Each such loop has a flush or a
+    /// pause, in itself or in a callee.
+    fn polled(
+        &mut self,
+        analyses: &Analyses,
+        function: Value,
+        instructions: &[Value],
+    ) -> Vec<(Value, Value)> {
+        let mut found = Vec::new();
+        for &call in instructions {
+            let Some(loads) = self.call(call, CALLS_DEEP).filter(|c| c.idles).map(|c| c.loads) else {
+                continue;
+            };
+            let Some(l) = analyses.loop_of(call.block()).filter(|_| !loads.is_empty()) else { continue };
+            let inside = instructions.iter().copied().filter(|i| l.contains(i.block()));
+            if self.is_wait_loop(analyses, function, l)
+                && inside.into_iter().any(|i| is_flush(i) || self.pauses(i))
+                && exit_values(function, l, false).contains(&call)
+            {
+                found.extend(loads.into_iter().filter(|l| can_be_atomic(*l)).map(|load| (call, load)));
+            }
+        }
+        found
+    }
+
+    /// What a call of a function of the module does.
+    fn call(&mut self, instruction: Value, deep: usize) -> Option<Call> {
+        if deep == 0 || !instruction.is_call() {
+            return None;
+        }
+        let Callee::Own(function) = callee(instruction) else { return None };
+        if let Some(known) = self.calls.get(&function) {
+            return Some(known.clone());
+        }
+        // A function that calls itself works.
+        self.calls.insert(function, Call::default());
+        let call = self.judge(function, deep - 1);
+        self.calls.insert(function, call.clone());
+        Some(call)
+    }
+
+    fn judge(&mut self, function: Value, deep: usize) -> Call {
+        let mut call = Call { idles: true, ..Call::default() };
+        let blocks = function.blocks();
+        for instruction in blocks.iter().flat_map(|b| b.instructions()) {
+            if !self.idles(instruction, deep) {
+                return Call::default();
+            }
+            call.pauses |= is_flush(instruction) || is_pause(instruction);
+            if let Some(inner) = self.call(instruction, deep) {
+                call.pauses |= inner.pauses;
+                call.loads.extend(inner.loads);
+            }
+            if instruction.opcode() == Opcode::LLVMLoad && !is_local_load(instruction) {
+                call.loads.push(instruction);
+            }
+        }
+        // The analyses cost more than the rest, and few functions come this far.
+        let loops = blocks.len() > 1 && {
+            let analyses = self.manager.analyses(function);
+            blocks.iter().any(|b| analyses.loop_of(*b).is_some())
+        };
+        if loops { Call::default() } else { call }
+    }
 }
 
-fn is_wait_loop(analyses: &Analyses, function: Value, l: Loop) -> bool {
-    let blocks: Vec<Block> = function.blocks().into_iter().filter(|b| l.contains(*b)).collect();
-    blocks.iter().all(|b| analyses.loop_of(*b) == Some(l))
-        && blocks.into_iter().flat_map(Block::instructions).all(idle)
+fn is_pause(instruction: Value) -> bool {
+    instruction.is_call()
+        && match callee(instruction) {
+            Callee::Asm => true,
+            Callee::Intrinsic(name) | Callee::OpenMp(name) | Callee::Extern(name) | Callee::Libc(name, _) => {
+                PAUSES.contains(&name.as_str())
+            }
+            _ => false,
+        }
 }
 
-/// True of what a wait loop may do.
+/// True of what a wait loop may do, calls of functions of the module left out.
 fn idle(instruction: Value) -> bool {
     match instruction.opcode() {
         Opcode::LLVMStore => {
@@ -220,7 +385,7 @@ fn idle(instruction: Value) -> bool {
             Callee::Intrinsic(name) => !name.starts_with("llvm.mem"),
             Callee::Asm => true,
             Callee::OpenMp(name) | Callee::Extern(name) | Callee::Libc(name, _) => {
-                IDLE_CALLS.contains(&name.as_str())
+                IDLE_CALLS.contains(&name.as_str()) || PAUSES.contains(&name.as_str())
             }
             _ => false,
         },
@@ -230,6 +395,11 @@ fn idle(instruction: Value) -> bool {
 
 /// Loads in the loop whose values decide whether it is left. `compared`: only those that are compared with a constant for equality.
 fn exit_loads(function: Value, l: Loop, compared: bool) -> HashSet<Value> {
+    exit_values(function, l, compared).into_iter().filter(|v| !v.is_call()).collect()
+}
+
+/// The same with calls.
+fn exit_values(function: Value, l: Loop, compared: bool) -> HashSet<Value> {
     let mut work: Vec<Value> = Vec::new();
     for block in function.blocks().into_iter().filter(|b| l.contains(*b)) {
         let exits = block.successors().into_iter().any(|s| !l.contains(s));
@@ -267,7 +437,10 @@ fn exit_loads(function: Value, l: Loop, compared: bool) -> HashSet<Value> {
             }
             // A bound of a loop that counts: `i < n` gets there without anybody's help.
             Opcode::LLVMICmp if value.operands().any(|o| counts(l, o)) => {}
-            Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMAlloca => {}
+            Opcode::LLVMCall | Opcode::LLVMInvoke => {
+                loads.insert(value);
+            }
+            Opcode::LLVMAlloca => {}
             Opcode::LLVMPHI => work.extend(value.incoming().into_iter().map(|(v, _)| v)),
             _ => work.extend(value.operands()),
         }

@@ -89,6 +89,8 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_constructor(vector: ptr, elements: i64) -> void;
             /// A target region begins, in this line of its source.
             fn __dsm_target(line: i32) -> void;
+            /// The target region that the thread comes to next names this device.
+            fn __dsm_target_device(device: i32) -> void;
             /// Atomic load of `size` bytes (1, 2, 4, 8, 16) into private memory at `out`.
             fn __dsm_atomic_load(addr: ptr, out: ptr, size: i32, order: i32) -> void;
             /// Atomic store of `size` bytes from private memory at `value`.

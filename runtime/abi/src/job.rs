@@ -21,5 +21,7 @@ pub const FINISHED_WORD: usize = 0;
 pub const READY_WORD: usize = 1;
 /// Index of a `u32`: digest of the addresses that the first process has its globals at.
 pub const ADDRESSES_WORD: usize = 2;
+/// Index of a `u32`: the signals that the program handles or ignores in process 0, bit 0 for signal 1. Set by process 0.
+pub const HANDLED_WORD: usize = 3;
 /// First `u32` that launcher and runtime have not given a meaning.
 pub const FIRST_FREE_WORD: usize = 16;

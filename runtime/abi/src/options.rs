@@ -3,7 +3,7 @@
 /// Name of the environment variable: `key=value;key=value`.
 pub const VARIABLE: &str = "DSM_PASS_OPTIONS";
 
-/// What the pass says, as an error, of a function that its own changes made invalid.
+/// What the pass says, as an error, of a function that its own changes made invalid. The driver then compiles with fewer changes.
 pub const INVALID_CODE: &str =
     "the checks do not fit into the code of this function, which is an error in dsm-cc";
 
@@ -25,3 +25,10 @@ pub const SWITCHES: &[&str] = &[
     "callers",
     "clone",
 ];
+
+/// The switch without which a program that polls plain variables does something else: no optimisation.
+pub const FLAGS: &str = "flags";
+
+/// Optimisations that put code in front of loops, or copy them.
+pub const LOOPS: &[&str] =
+    &["invariant", "linear", "guards", "hoist", "nest", "window", "stride", "version", "overwrite"];

@@ -100,7 +100,7 @@ variables! {
         |c, s| set(&mut c.teams_thread_limit, positive(s), "a positive number"), |c| show::quoted(c.teams_thread_limit);
     "OMP_DEFAULT_DEVICE", "N", "0", "What omp_get_default_device returns; there is no device but the host.",
         |c, s| set(&mut c.default_device, number(s).map(|n| n as i32), "a number"), |c| show::quoted(c.default_device);
-    "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "default", "There is no device but the host: mandatory ends the program at its first target region.",
+    "OMP_TARGET_OFFLOAD", "disabled|default|mandatory", "default", "There is no device but the host: mandatory ends the program at its first target region that does not name the host.",
         |c, s| set(&mut c.target_offload, word(s, &["DISABLED", "DEFAULT", "MANDATORY"]), "disabled, default or mandatory"),
         |c| format!("={}", c.target_offload);
     "OMP_ALLOCATOR", "ALLOCATOR or MEMSPACE[:TRAIT=VALUE,...]", "omp_default_mem_alloc",

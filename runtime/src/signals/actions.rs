@@ -2,13 +2,17 @@
 //!
 //! The kernel has the runtime's handler in the place of each handler of the program; here is which one it stands for. Actions that process 0 sets hold in
 //! the others from the next fork on.
+//!
+//! Signals that end jobs ([`ENDING`]) are for process 0 where the program handles them: the launcher sends them there alone, and what the terminal
+//! sends to the other processes as well does nothing there.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use super::{all_but_synchronous, interrupt};
+use crate::job::JobPage;
 use crate::process_state::{self, Kind};
-use crate::{check, fault, memory, sync, verify};
+use crate::{check, fault, memory, process, sync, verify};
 
 /// Signals of Linux, and 0.
 pub const SIGNALS: usize = 65;
@@ -17,6 +21,9 @@ pub const SIGNALS: usize = 65;
 const OWN_FLAGS: c_int = libc::SA_SIGINFO | libc::SA_NODEFER;
 /// The C library's, of the kernel's structure only.
 const RESTORER: c_int = 0x0400_0000;
+
+/// Signals that end a job unless the program handles them.
+const ENDING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 /// What the program asked for.
 #[repr(C)]
@@ -115,6 +122,9 @@ fn current(signal: c_int) -> Option<Action> {
     if kernel.sa_sigaction == interrupt as *const () as usize {
         return action(signal);
     }
+    if kernel.sa_sigaction == bystander as *const () as usize {
+        return Some(Action::default());
+    }
     let kernel = fault::hidden_action(kernel.sa_sigaction).unwrap_or(kernel);
     let flags = (kernel.sa_flags & !RESTORER) as u32 as u64;
     Some(Action { handler: kernel.sa_sigaction, flags, mask: word_of(&kernel.sa_mask) })
@@ -126,7 +136,10 @@ fn install(signal: c_int, new: Action) -> c_int {
     let direct = new.handler <= libc::SIG_IGN || alone;
     // SAFETY: all zero is a valid structure.
     let mut kernel: libc::sigaction = unsafe { std::mem::zeroed() };
-    if direct {
+    if new.handler == libc::SIG_DFL && ENDING.contains(&signal) && sync::rank() != 0 {
+        kernel.sa_sigaction = bystander as *const () as usize;
+        kernel.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    } else if direct {
         kernel.sa_sigaction = new.handler;
         kernel.sa_flags = new.flags();
         kernel.sa_mask = set_of(new.mask);
@@ -141,7 +154,50 @@ fn install(signal: c_int, new: Action) -> c_int {
         }
     }
     // SAFETY: a filled-in structure.
-    unsafe { libc::sigaction(signal, &kernel, std::ptr::null_mut()) }
+    let result = unsafe { libc::sigaction(signal, &kernel, std::ptr::null_mut()) };
+    if result == 0
+        && sync::rank() == 0
+        && !process::is_child()
+        && let Some(page) = JobPage::mapped()
+    {
+        page.set_handled(signal, new.handler != libc::SIG_DFL);
+    }
+    result
+}
+
+/// In a process other than 0: from now on, signals that end jobs do so only if the program does not handle them.
+pub fn stand_by() {
+    for signal in ENDING {
+        if current(signal).is_some_and(|a| a.handler == libc::SIG_DFL) {
+            install(signal, Action::default());
+        }
+    }
+}
+
+/// Whether a signal is for process 0 and not for this one: it ends jobs, and came from outside of the process.
+pub fn is_for_process_0(signal: c_int, info: &libc::siginfo_t) -> bool {
+    if sync::rank() == 0 || !ENDING.contains(&signal) || process::is_child() {
+        return false;
+    }
+    let other = || {
+        // SAFETY: signals by `kill` and `sigqueue` have a sender.
+        (unsafe { info.si_pid() }) != std::process::id().cast_signed()
+    };
+    info.si_code == libc::SI_KERNEL || matches!(info.si_code, libc::SI_USER | libc::SI_QUEUE) && other()
+}
+
+/// The action of a process other than 0 for a signal that ends jobs, where the program has set none.
+extern "C" fn bystander(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+    // SAFETY: the kernel's record.
+    let outside = is_for_process_0(signal, unsafe { &*info });
+    if outside && JobPage::mapped().is_some_and(|page| page.is_handled(signal)) {
+        return;
+    }
+    // SAFETY: the default action; the signal is blocked until this function returns, and then ends the process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
 }
 
 /// Does what the program asks for; gives the action before.

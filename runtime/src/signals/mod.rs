@@ -20,7 +20,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use crate::sync::threads;
 use crate::verify;
 
-pub use actions::{Action, SIGNALS, follow, snapshot};
+pub use actions::{Action, SIGNALS, follow, snapshot, stand_by};
 
 /// A signal that waits for the end of what the thread is in.
 struct Kept {
@@ -88,7 +88,11 @@ fn set_mask(set: &libc::sigset_t) {
 
 /// What the kernel calls for every handler of the program, with all signals blocked.
 extern "C" fn interrupt(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the thread's own errno.
+    // SAFETY: the kernel's record; the thread's own errno.
+    if actions::is_for_process_0(signal, unsafe { &*info }) {
+        return;
+    }
+    // SAFETY: as above.
     let errno = unsafe { *libc::__errno_location() };
     let interrupted = context.cast::<libc::ucontext_t>();
     if DEPTH.get() > 0 && !SYNCHRONOUS.contains(&signal) {

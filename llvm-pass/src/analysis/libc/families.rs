@@ -47,7 +47,7 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "vfwscanf" => [(R, 1, WideString)], Format::WideScanList(1, 2, None);
         "vswscanf" => [(R, 0, WideString), (R, 1, WideString)], Format::WideScanList(1, 2, Some(0));
         // patterns, names, answers
-        "fnmatch" => [(R, 0, S), (R, 1, S)];
+        "fnmatch" | "iconv_open" => [(R, 0, S), (R, 1, S)];
         "regerror" => [(W, 2, A(3))];
         "rpmatch" | "nan" | "nanf" | "nanl" | "a64l" | "crypt_gensalt" | "getpass" => [(R, 0, S)];
         "crypt" => [(R, 0, S), (R, 1, S)];

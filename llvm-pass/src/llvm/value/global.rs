@@ -95,6 +95,13 @@ impl Value {
         unsafe { core::LLVMDeleteFunction(self.0) }
     }
 
+    /// Names the garbage collector of a function.
+    pub fn set_collector(self, name: &str) {
+        let name = CString::new(name).expect("a name has no zero");
+        // SAFETY: `self` is a function; LLVM copies the name.
+        unsafe { core::LLVMSetGC(self.0, name.as_ptr()) }
+    }
+
     /// Initialiser of a global variable.
     pub fn initializer(self) -> Option<Value> {
         // SAFETY: callers ask this of global variables only.
