@@ -115,6 +115,7 @@ programs! {
     hash_table
     heap_kinds
     heap_pipeline
+    kmpc_calls
     large_frames
     leagues
     library_bounds
