@@ -184,6 +184,7 @@ programs! {
     task_depend
     task_kernels
     task_loops
+    task_polling
     task_regions
     target_gathers
     tasks

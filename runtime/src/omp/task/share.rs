@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use super::node::{Group, Node, Task, flags};
 use super::pool;
-use crate::omp::frame::Frame;
+use crate::omp::frame::{self, Frame};
 use crate::omp::{fork, icv_words};
 use crate::{config, memory, sync};
 use sync::tasks as words;
@@ -96,6 +96,13 @@ pub fn feed(frame: &Frame, spare: u32) {
             return;
         };
         grant(asker, slot, node);
+    }
+}
+
+/// The calling thread polls a variable: gives tasks to processes that ask, one of which may be to change it.
+pub fn feed_while_polling() {
+    if super::expected() {
+        feed(frame::current(), 1);
     }
 }
 
