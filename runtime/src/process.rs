@@ -25,8 +25,8 @@ unsafe extern "C" {
 
 /// Prepares for children; once, when memory is set up.
 pub fn init() {
-    // SAFETY: the handler is a plain function that stays loaded.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    // SAFETY: the handlers are plain functions that stay loaded.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
 }
 
 /// Whether this is a child that `fork` made, and not a process of the job.
@@ -53,8 +53,17 @@ fn lost() -> ! {
     ))
 }
 
+extern "C" fn before_fork() {
+    omp::team::before_fork();
+}
+
+extern "C" fn in_parent() {
+    omp::team::after_fork(false);
+}
+
 extern "C" fn in_child() {
     CHILD.store(true, Ordering::Relaxed);
+    omp::team::after_fork(true);
     if let Err(error) = memory::detach() {
         start::die(&format!("fork: {error}"));
     }

@@ -6,9 +6,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int main(void) {
-    static int place[4], partition[4], allowed[4], numbers[4], right[4];
+    static int place[4], partition[4], allowed[4], numbers[4], right[4], process[4];
     static char text[4][40];
     int places = omp_get_num_places();
     printf("%d places, bind %d, device %d\n", places, omp_get_proc_bind(), omp_get_default_device());
@@ -30,9 +31,13 @@ int main(void) {
         allowed[me] = CPU_COUNT(&set);
         right[me] = CPU_ISSET(ids[0], &set) != 0;
         omp_capture_affinity(text[me], sizeof text[me], "%.3n of %{num_threads}, level %0.2L");
+        char id[40], own[40];
+        omp_capture_affinity(id, sizeof id, "%P");
+        snprintf(own, sizeof own, "%d", (int)getpid());
+        process[me] = strcmp(id, own) == 0;
     }
     for (int i = 0; i < 4; i++)
-        printf("%d: place %d, partition %d to %d, processors %d %d, %s\n", i, place[i], partition[i], numbers[i], allowed[i], right[i], text[i]);
+        printf("%d: place %d, partition %d to %d, processors %d %d, process %d, %s\n", i, place[i], partition[i], numbers[i], allowed[i], right[i], process[i], text[i]);
     char format[100], small[8];
     size_t length = omp_get_affinity_format(format, sizeof format);
     printf("%zu %s %d %d\n", length, format, omp_get_place_num_procs(-1), omp_get_place_num_procs(places));

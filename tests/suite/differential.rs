@@ -117,6 +117,7 @@ programs! {
     hash_table
     heap_kinds
     heap_pipeline
+    kmpc_calls
     large_frames
     leagues
     library_bounds
@@ -188,6 +189,8 @@ programs! {
     task_depend
     task_kernels
     task_loops
+    task_polling
+    task_regions
     target_gathers
     tasks
     thread_locals

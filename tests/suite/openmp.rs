@@ -85,3 +85,57 @@ int main(void) {
         assert_eq!(outcome.text(), "aaabbbaaabbbaaabbba");
     }
 }
+
+/// `fork` in a program of one process copies the calling thread only; regions of the child need threads of their own, and none that
+/// uses the stack of the thread that called.
+#[test]
+fn a_forked_child_has_regions() {
+    let source = "#include <omp.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int count(void) {
+    int threads = 0, sum = 0, local = 100;
+#pragma omp parallel num_threads(4) reduction(+ : threads) firstprivate(local)
+    {
+        local += omp_get_thread_num();
+#pragma omp barrier
+        threads += local / 100;
+#pragma omp for schedule(dynamic) reduction(+ : sum)
+        for (int i = 0; i < 100; i++) sum += i;
+    }
+    return threads * 10000 + sum;
+}
+static int in_child(void) {
+    int status, ends[2], result = 0;
+    if (pipe(ends)) return 1;
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 3; i++) result = count();
+        if (write(ends[1], &result, sizeof result) != sizeof result) _exit(1);
+        _exit(0);
+    }
+    if (read(ends[0], &result, sizeof result) != sizeof result) result = 2;
+    waitpid(child, &status, 0);
+    close(ends[0]);
+    close(ends[1]);
+    return status ? status : result;
+}
+int main(void) {
+    int results[4] = {0};
+    omp_set_max_active_levels(2);
+    printf(\"%d %d\\n\", count(), in_child());
+#pragma omp parallel num_threads(4)
+    for (int i = 0; i < 4; i++) {
+#pragma omp barrier
+        if (i == omp_get_thread_num()) results[i] = in_child();
+    }
+    for (int i = 0; i < 4; i++) printf(\"%d \", results[i]);
+    printf(\"%d\\n\", count());
+    return 0;
+}
+";
+    let Some(outcome) = run("fork_regions", source, 1, 3, &[]) else { return };
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    assert_eq!(outcome.text(), "44950 44950\n44950 44950 44950 44950 44950\n");
+}

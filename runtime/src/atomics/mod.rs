@@ -15,7 +15,7 @@ use dsm_abi::atomic::{RmwOp, order};
 use parking_lot::Mutex;
 
 use crate::fabric::run;
-use crate::{check, memory, sync};
+use crate::{check, memory, omp, sync};
 
 /// Atomics that no processor instruction does, in a single process.
 static WIDE: Mutex<()> = Mutex::new(());
@@ -156,7 +156,8 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
 /// Reads of one value in a row from which on a thread counts as waiting for another.
 const PATIENCE: u32 = 32;
 
-/// Gives the core away when a thread finds the same value of the same variable again and again: who is to change it may need it.
+/// Gives tasks away when a thread finds the same value of the same variable again, and the core when it does so again and again: who is to
+/// change it may need them.
 fn poll(address: usize, value: u64) {
     thread_local! {
         static LAST: Cell<(usize, u64, u32)> = const { Cell::new((0, 0, 0)) };
@@ -170,6 +171,7 @@ fn poll(address: usize, value: u64) {
         return;
     }
     LAST.set((address, value, times.saturating_add(1)));
+    omp::task::share::feed_while_polling();
     if times >= PATIENCE {
         let _inside = sync::threads::Inside::begin();
         sync::cell::pass_core();

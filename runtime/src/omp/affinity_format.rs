@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 
 use super::ring::control;
 use super::{frame, get};
-use crate::{check, config, heap, sync};
+use crate::{check, config, heap, process_state, sync};
 
 /// The affinity-format-var, of which all processes have one: a text in shared memory that is never changed, only replaced.
 fn current() -> Vec<u8> {
@@ -63,7 +63,7 @@ fn field(letter: u8, name: &[u8]) -> String {
             None => "-1".into(),
         },
         b'H' => host(),
-        b'P' => std::process::id().to_string(),
+        b'P' => process_state::__dsm_getpid().to_string(),
         // SAFETY: no arguments.
         b'i' => unsafe { libc::syscall(libc::SYS_gettid) }.to_string(),
         b'A' => processors(),

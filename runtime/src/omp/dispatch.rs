@@ -14,7 +14,10 @@ use crate::sync;
 enum Mode {
     #[default]
     Whole,
-    Block,
+    /// Contiguous shares, all but the last a multiple of `width`.
+    Block {
+        width: u64,
+    },
     Chunked,
     Dynamic,
     Guided {
@@ -52,16 +55,13 @@ impl Dispatch {
         let mut chunk = chunk.clamp(0, i128::from(u64::MAX)) as u64;
         let mode = match kind {
             code::RUNTIME | code::RUNTIME_SIMD => {
-                let width = chunk.max(1);
-                chunk =
-                    u64::from(icv.chunk).saturating_mul(if kind == code::RUNTIME_SIMD { width } else { 1 });
+                let width = if kind == code::RUNTIME_SIMD { chunk.max(1) } else { 1 };
+                chunk = u64::from(icv.chunk.max(1)).saturating_mul(width);
                 match icv.kind {
                     ScheduleKind::Dynamic => Mode::Dynamic,
-                    ScheduleKind::Guided => {
-                        Mode::Guided { width: if kind == code::RUNTIME_SIMD { width } else { 1 } }
-                    }
-                    ScheduleKind::Static if chunk > 0 => Mode::Chunked,
-                    _ => Mode::Block,
+                    ScheduleKind::Guided => Mode::Guided { width },
+                    ScheduleKind::Static if icv.chunk > 0 => Mode::Chunked,
+                    _ => Mode::Block { width },
                 }
             }
             code::DYNAMIC_CHUNKED => Mode::Dynamic,
@@ -69,7 +69,7 @@ impl Dispatch {
             code::GUIDED_SIMD => Mode::Guided { width: chunk.max(1) },
             code::STATIC_CHUNKED | code::STATIC_BALANCED_CHUNKED => Mode::Chunked,
             44 => Mode::Dynamic,
-            _ => Mode::Block,
+            _ => Mode::Block { width: 1 },
         };
         let alone = frame.team().size == 1;
         *self = Dispatch {
@@ -103,7 +103,7 @@ impl Dispatch {
         let once = |share: Share, round: u64| Some(share).filter(|s| round == 0 && s.count > 0);
         let share = match self.mode {
             Mode::Whole => once(Share { first: 0, count: trip, last: true }, self.round),
-            Mode::Block => once(schedule::block(trip, tid, size), self.round),
+            Mode::Block { width } => once(schedule::blocks_of(width, trip, tid, size), self.round),
             Mode::Chunked => Some(schedule::chunked(trip, chunk, tid, size, self.round))
                 .filter(|s| s.count > 0)
                 .map(|share| Share { last: share.first + share.count == trip, ..share }),

@@ -37,6 +37,11 @@ pub fn is_initial_thread() -> bool {
     INITIAL.get()
 }
 
+/// Whether a region that the thread of `frame` starts may have threads of all processes.
+pub fn may_spread(frame: &Frame) -> bool {
+    INITIAL.get() && frame.active_level == 0 && sync::size() > 1
+}
+
 /// Starts a region of the team size that the clause, the control variables and the limits give.
 pub fn fork(task: Microtask, args: Vec<usize>) {
     let frame = frame::current();
@@ -44,7 +49,7 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     let places = affinity::next_region(frame);
     // A library that another compiler made knows the memory of its process only.
     let of_program = image::has_code(task as usize);
-    let spread = of_program && INITIAL.get() && frame.active_level == 0 && sync::size() > 1;
+    let spread = of_program && may_spread(frame);
     let helpers = contention::reserve(&icv, wanted_size(frame, &icv, of_program, spread) - 1);
     let size = helpers + 1;
     if size == 1 {

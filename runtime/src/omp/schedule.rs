@@ -127,6 +127,13 @@ pub fn block(trip: u64, part: u32, parts: u32) -> Share {
     Share { first, count, last: first + count == trip }
 }
 
+/// As [`block`], but all shares are multiples of `width`, except the one that ends the loop.
+pub fn blocks_of(width: u64, trip: u64, part: u32, parts: u32) -> Share {
+    let groups = block(trip.div_ceil(width), part, parts);
+    let first = groups.first * width;
+    Share { first, count: groups.count.saturating_mul(width).min(trip - first), last: groups.last }
+}
+
 /// Chunk number `round` of thread `part` in a round-robin schedule.
 pub fn chunked(trip: u64, chunk: u64, part: u32, parts: u32, round: u64) -> Share {
     let chunk = chunk.max(1);
@@ -174,8 +181,13 @@ mod tests {
                 let shares: Vec<_> = (0..parts).map(|p| block(trip, p, parts)).collect();
                 assert_partition(trip, &shares);
                 assert_eq!(shares.iter().filter(|s| s.last).count(), usize::from(trip > 0));
+                let wide: Vec<_> = (0..parts).map(|p| blocks_of(4, trip, p, parts)).collect();
+                assert_partition(trip, &wide);
+                assert_eq!(wide.iter().filter(|s| s.last).count(), usize::from(trip > 0));
+                assert!(wide.iter().all(|s| s.last || s.count % 4 == 0), "{trip}: {wide:?}");
             }
         }
+        assert_eq!(blocks_of(u64::MAX, 9, 0, 2), Share { first: 0, count: 9, last: true });
     }
 
     #[test]

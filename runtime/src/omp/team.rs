@@ -5,8 +5,9 @@
 //! is the same thread in every region (threadprivate data relies on it). The process's own thread runs member
 //! `first` and waits until every helper has gone idle, so nobody touches a team after its region.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
@@ -253,11 +254,40 @@ struct Helper {
     team: AtomicPtr<Team>,
     tid: AtomicU32,
     go: Event,
+    /// It has no thread: `fork` copied the calling thread only.
+    lost: AtomicBool,
+}
+
+thread_local! {
+    /// What the calling thread serves, if it is of the pool.
+    static OWN: Cell<Option<&'static Helper>> = const { Cell::new(None) };
 }
 
 fn pool() -> &'static Mutex<Vec<&'static Helper>> {
     static POOL: OnceLock<Mutex<Vec<&'static Helper>>> = OnceLock::new();
     POOL.get_or_init(Mutex::default)
+}
+
+/// Before `fork`: nobody changes the pool until [`after_fork`].
+pub fn before_fork() {
+    std::mem::forget(pool().lock());
+}
+
+/// Behind `fork`, in both processes. The child has the calling thread only; its next region makes the others anew.
+pub fn after_fork(in_child: bool) {
+    let pool = pool();
+    if in_child {
+        // SAFETY: `before_fork` took the lock.
+        for helper in unsafe { &*pool.data_ptr() } {
+            if !OWN.get().is_some_and(|own| std::ptr::eq(own, *helper)) {
+                helper.lost.store(true, Ordering::SeqCst);
+                helper.go.store(0);
+                helper.busy.store(0, Ordering::SeqCst);
+            }
+        }
+    }
+    // SAFETY: `before_fork` left it locked.
+    unsafe { pool.force_unlock() };
 }
 
 /// Threads of the pool.
@@ -269,8 +299,11 @@ impl Helper {
     /// The idle helper with the smallest number; a new one if all are busy.
     fn take() -> &'static Helper {
         let mut pool = pool().lock();
-        if let Some(helper) = pool.iter().find(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
-            return helper;
+        if let Some(found) = pool.iter().position(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
+            if pool[found].lost.swap(false, Ordering::SeqCst) {
+                pool[found].spawn(found as u32 + 1);
+            }
+            return pool[found];
         }
         let index = pool.len() as u32 + 1;
         if index + pthread::thread::stacks() >= config::MAX_THREADS {
@@ -281,16 +314,21 @@ impl Helper {
             team: AtomicPtr::new(std::ptr::null_mut()),
             tid: AtomicU32::new(0),
             go: Event::new(),
+            lost: AtomicBool::new(false),
         }));
+        helper.spawn(index);
+        pool.push(helper);
+        helper
+    }
+
+    fn spawn(&'static self, index: u32) {
         let thread = std::thread::Builder::new()
             .name(format!("omp-{index}"))
             .stack_size(config::get().native_stack_bytes);
-        let spawned = pthread::thread::own(|| thread.spawn(move || helper.serve(index)));
+        let spawned = pthread::thread::own(|| thread.spawn(move || self.serve(index)));
         if let Err(error) = spawned {
             crate::start::die(&format!("cannot start thread {index} of the team: {error}"));
         }
-        pool.push(helper);
-        helper
     }
 
     fn start(&self, team: &Team, tid: u32) {
@@ -304,7 +342,8 @@ impl Helper {
         self.busy.store(0, Ordering::SeqCst);
     }
 
-    fn serve(&self, index: u32) {
+    fn serve(&'static self, index: u32) {
+        OWN.set(Some(self));
         adopt_stack(index);
         loop {
             self.go.wait(|go| go == 1);

@@ -132,7 +132,7 @@ fn shared_bytes(bytes: &[u8]) -> usize {
 
 /// `getpid`: the process of `main`, whoever asks; a child of `fork` is a process of its own.
 #[unsafe(no_mangle)]
-extern "C" fn __dsm_getpid() -> i32 {
+pub extern "C" fn __dsm_getpid() -> i32 {
     if sync::size() == 1 || crate::process::is_child() {
         return std::process::id() as i32;
     }

@@ -31,6 +31,11 @@ enum Kind {
 const ALL_MEMORY: u8 = 0x80;
 
 impl Item {
+    /// `omp_all_memory`, for which compilers have a flag or an address that nothing has.
+    fn is_all_memory(&self) -> bool {
+        self.flags & ALL_MEMORY != 0 || self.address == usize::MAX
+    }
+
     fn kind(&self) -> Kind {
         match self.flags {
             1 => Kind::In,
@@ -102,7 +107,7 @@ impl Dependences {
             .into_iter()
             .flat_map(|(count, list)| (0..count.max(0) as usize).map(move |i| unsafe { get(list.add(i)) }))
             .collect();
-        if items.iter().any(|item| item.flags & ALL_MEMORY != 0) {
+        if items.iter().any(Item::is_all_memory) {
             for entry in self.entries.values_mut() {
                 entry.add(node, Kind::Out);
             }

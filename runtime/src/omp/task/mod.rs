@@ -59,13 +59,18 @@ pub unsafe extern "C" fn __kmpc_omp_task_alloc(
     task_flags: i32,
     bytes: usize,
     shareds: usize,
-    routine: Routine,
+    routine: Option<Routine>,
 ) -> *mut Task {
     let frame = frame::current();
     // flang finds the shareds behind the descriptor, at the next multiple of a pointer as in libomp.
     let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: share::is_wide(frame) };
     // SAFETY: sizes and routine are the compiler's.
-    unsafe { make(frame, task_flags as u32, memory, routine) }
+    unsafe { make(frame, task_flags as u32, memory, routine.unwrap_or(nothing)) }
+}
+
+/// The routine of a task that only has dependences.
+unsafe extern "C" fn nothing(_gtid: i32, _task: *mut Task) -> i32 {
+    0
 }
 
 /// A descriptor with its node.
@@ -92,7 +97,7 @@ pub unsafe extern "C" fn __kmpc_omp_target_task_alloc(
     task_flags: i32,
     bytes: usize,
     shareds: usize,
-    routine: Routine,
+    routine: Option<Routine>,
     _device: i64,
 ) -> *mut Task {
     // SAFETY: as for the function called.

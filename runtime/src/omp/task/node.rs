@@ -257,27 +257,34 @@ impl Group {
     }
 }
 
+/// Zeroed memory in units of 64 bytes, on the shared heap or on the C library's; `heap::free` takes both.
+pub fn zeroed(bytes: usize, shared: bool) -> *mut u8 {
+    let bytes = bytes.next_multiple_of(64).max(64);
+    let base = if shared {
+        heap::allocate(bytes, 64).map_or(std::ptr::null_mut(), |(address, _)| address as *mut u8)
+    } else {
+        // SAFETY: the size is a multiple of the alignment.
+        unsafe { libc::aligned_alloc(64, bytes).cast::<u8>() }
+    };
+    if base.is_null() {
+        crate::start::die("no memory for a task");
+    }
+    if shared {
+        check::writable(base as usize, bytes);
+    }
+    // SAFETY: a new object of that size, writable now.
+    unsafe { base.write_bytes(0, bytes) };
+    base
+}
+
 /// Makes a zeroed descriptor with shared pointers behind it.
 ///
 /// # Safety
 /// Sizes and routine are the compiler's.
 pub unsafe fn allocate(memory: Memory, routine: Routine) -> *mut Task {
-    let total = (PREFIX + memory.bytes + memory.shareds).next_multiple_of(64);
-    let base = if memory.shared {
-        heap::allocate(total, 64).map_or(std::ptr::null_mut(), |(address, _)| address as *mut u8)
-    } else {
-        // SAFETY: the size is a multiple of the alignment.
-        unsafe { libc::aligned_alloc(64, total).cast::<u8>() }
-    };
-    if base.is_null() {
-        crate::start::die("no memory for a task");
-    }
-    if memory.shared {
-        check::writable(base as usize, total);
-    }
-    // SAFETY: a new object of `total` bytes that holds prefix, descriptor and shareds in this order, 64-byte aligned, writable.
+    let base = zeroed(PREFIX + memory.bytes + memory.shareds, memory.shared);
+    // SAFETY: the object holds prefix, descriptor and shareds in this order, 64-byte aligned, writable.
     unsafe {
-        base.write_bytes(0, total);
         let task = base.add(PREFIX).cast::<Task>();
         let behind = task.cast::<u8>().add(memory.bytes);
         task.write(Task { shareds: behind.cast(), routine, part: 0, data1: 0, data2: 0 });

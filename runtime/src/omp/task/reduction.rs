@@ -5,10 +5,11 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use super::node::Group;
+use super::node::{self, Group};
 use super::{current, pool};
+use crate::heap;
 use crate::omp::frame::{self, Frame};
-use crate::omp::{Loc, get};
+use crate::omp::{Loc, fork, get};
 
 /// The compiler's description of a task reduction item.
 #[repr(C)]
@@ -40,6 +41,8 @@ pub struct Reduction {
     item: Item,
     /// Whether `init` takes the original along.
     init_with_original: bool,
+    /// Whether the copies lie on the shared heap: a task may start a region of several processes.
+    wide: bool,
     /// Copies by thread of the process; 0 where there is none.
     copies: Vec<usize>,
 }
@@ -61,14 +64,9 @@ impl Reduction {
     }
 
     fn make_copy(&self) -> usize {
-        let bytes = self.item.bytes.next_multiple_of(64).max(64);
+        let copy = node::zeroed(self.item.bytes, self.wide);
         // SAFETY: a new object; the compiler's initialiser is for objects of this size.
         unsafe {
-            let copy = libc::aligned_alloc(64, bytes).cast::<u8>();
-            if copy.is_null() {
-                crate::start::die("no memory for a task reduction");
-            }
-            copy.write_bytes(0, bytes);
             match (self.item.init, self.init_with_original) {
                 (0, _) => {}
                 (init, true) => {
@@ -91,8 +89,8 @@ impl Reduction {
                 if self.item.fini != 0 {
                     std::mem::transmute::<usize, One>(self.item.fini)(copy as *mut c_void);
                 }
-                libc::free(copy as *mut c_void);
             }
+            heap::free(copy);
         }
     }
 }
@@ -108,9 +106,11 @@ fn register(items: impl Iterator<Item = Item>, init_with_original: bool) -> *mut
     let group = node.group.lock().get_or_insert_with(|| Group::new(None, None)).clone();
     group.local.store(true, Ordering::Relaxed);
     let threads = frame.team().local as usize;
+    let wide = fork::may_spread(frame);
     group.reductions.lock().extend(items.map(|item| Reduction {
         item: Item { original: if item.original == 0 { item.shared } else { item.original }, ..item },
         init_with_original,
+        wide,
         copies: vec![0; threads],
     }));
     std::ptr::null_mut()

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use super::node::{Group, Node, Task, flags};
 use super::pool;
-use crate::omp::frame::Frame;
-use crate::omp::icv_words;
+use crate::omp::frame::{self, Frame};
+use crate::omp::{fork, icv_words};
 use crate::{config, memory, sync};
 use sync::tasks as words;
 
@@ -73,9 +73,10 @@ pub fn may_leave(node: &Arc<Node>) -> bool {
         && !config::get().cancellation
 }
 
-/// Whether new tasks of this region should lie where other processes can reach them.
+/// Whether new tasks should lie where other processes can reach them: as tasks of a region of several processes, or because a region that one
+/// of them starts may be one, whose threads read what the task has captured.
 pub fn is_wide(frame: &Frame) -> bool {
-    frame.team().distributed() && memory::shared().is_some()
+    (frame.team().distributed() || fork::may_spread(frame)) && memory::shared().is_some()
 }
 
 /// Gives tasks to processes that ask, as long as at least `spare` are queued.
@@ -95,6 +96,13 @@ pub fn feed(frame: &Frame, spare: u32) {
             return;
         };
         grant(asker, slot, node);
+    }
+}
+
+/// The calling thread polls a variable: gives tasks to processes that ask, one of which may be to change it.
+pub fn feed_while_polling() {
+    if super::expected() {
+        feed(frame::current(), 1);
     }
 }
 
