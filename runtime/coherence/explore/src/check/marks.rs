@@ -45,17 +45,20 @@ pub fn check(world: &World, protocols: &[Rc<Coherence<ModelFabric>>]) -> Result<
             |p: usize, kinds: &[MarkKind]| kinds.iter().any(|kind| mark(p, *kind, 0, chunk.0) & bit != 0);
         let asks = word(home, Word::Asking(chunk)) & bit != 0;
         for (p, protocol) in protocols.iter().enumerate() {
-            if p == home || state(p) != abi::READABLE {
+            if state(p) != abi::READABLE {
                 continue;
             }
-            let label = word(p, Word::Rd(block));
+            // A home that asks becomes a copy with the lease that it gives now when it is taken.
+            let label = if p == home { word(p, Word::Lease(chunk)) } else { word(p, Word::Rd(block)) };
             let (listed, least) = protocol.listed_copies(chunk);
-            if !noted(p, &[MarkKind::Cached, MarkKind::Dirty, MarkKind::Taken])
-                && (listed & bit == 0 || least > label)
-            {
+            let found = listed & bit != 0 && least <= label.max(protocol.applied_bound());
+            if !found && !noted(p, &[MarkKind::Cached, MarkKind::Dirty, MarkKind::Taken]) {
                 return Err(format!(
                     "p{p} has a copy of block {index} with label {label} that a bound would not look at"
                 ));
+            }
+            if p == home {
+                continue;
             }
             if label >= version && !asks && !noted(home, &[MarkKind::Read, MarkKind::Dirty]) {
                 return Err(format!(
