@@ -40,7 +40,6 @@ impl<F: Fabric> Coherence<F> {
         }
         let mut scratch = Lent::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
-        fresh.clear();
         let Some((min_wr_ts, cursor)) = self.read_signature(from, told.state(), fresh).await else { return };
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
@@ -155,7 +154,7 @@ impl<F: Fabric> Coherence<F> {
         self.fabric.set_own(Word::Cursor(from), state);
     }
 
-    /// Reads what of a peer's signature has not been read yet into `fresh`, which is empty; returns its `min_wr_ts`, and how far that is. `state`: its state
+    /// Reads what of a peer's signature has not been read yet into `fresh`, and nothing else; returns its `min_wr_ts`, and how far that is. `state`: its state
     /// word, not too old. None: nothing.
     async fn read_signature(
         &self,

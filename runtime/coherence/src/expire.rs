@@ -61,6 +61,11 @@ impl Leases {
         self.least.remove(&chunk).map_or(0, |listed| listed.blocks)
     }
 
+    /// The blocks listed of a chunk, and their least lease.
+    pub(crate) fn copies(&self, chunk: Chunk) -> (u64, Timestamp) {
+        self.least.get(&chunk).map_or((0, Timestamp::MAX), |listed| (listed.blocks, listed.least))
+    }
+
     /// Number that depends on what is listed, and not on how it came.
     pub(crate) fn digest(&self) -> u64 {
         let mix = |(chunk, listed): (&Chunk, &Listed)| {

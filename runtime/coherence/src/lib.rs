@@ -191,6 +191,18 @@ impl<F: Fabric> Coherence<F> {
         self.signature().remembered_bound()
     }
 
+    /// Greatest bound that the own copies have been checked against.
+    #[doc(hidden)]
+    pub fn applied_bound(&self) -> Timestamp {
+        self.signature().min_applied()
+    }
+
+    /// Blocks of a chunk that bounds have left valid, and the bound below which they are not looked at again.
+    #[doc(hidden)]
+    pub fn listed_copies(&self, chunk: Chunk) -> (u64, Timestamp) {
+        self.listed().copies(chunk)
+    }
+
     fn signature(&self) -> <F::Exclusive<Signature> as Exclusive<Signature>>::Guard<'_> {
         self.signature.lock()
     }

@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, MarkKind, Word};
 use crate::types::{Chunk, Rank, ones};
 
 #[cfg(test)]
-mod bits;
+pub(crate) mod bits;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]

@@ -75,3 +75,27 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Block;
+
+    #[test]
+    fn only_blocks_of_which_all_is_stored_to_count() {
+        let purpose = |first, count| Purpose { write: true, whole: Some(Extent::new(Block(first), count)) };
+        let part = Extent::new(Block(70), 4);
+        for (whole, mask) in [
+            (purpose(70, 4), 0b1111 << 6),
+            (purpose(71, 2), 0b0110 << 6),
+            (purpose(60, 12), 0b0011 << 6),
+            (purpose(73, 200), 0b1000 << 6),
+            (purpose(60, 200), 0b1111 << 6),
+            (purpose(60, 10), 0),
+            (purpose(74, 1), 0),
+            (Purpose::STORE, 0),
+        ] {
+            assert_eq!(whole.whole(part), mask, "{whole:?}");
+        }
+    }
+}

@@ -107,6 +107,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_told_is_the_notice_or_nothing() {
+        for (first, count, writer, fits) in [
+            (5, 3, 1, true),
+            ((1 << 40) - 1, 255, (1 << 15) - 1, true),
+            (1 << 40, 1, 1, false),
+            (1 << 41, 1, 1, false),
+            (5, 256, 1, false),
+            (5, 1, 1 << 15, false),
+            (5, 1, 1 << 16, false),
+        ] {
+            for merged in [false, true] {
+                let extent = Extent::new(Block(first), count);
+                let notice = Notice { writer: Rank(writer), extent, wr_ts: 9, merged };
+                let mut told = Told::default();
+                told.push(notice);
+                assert_eq!(told.tail(1), fits.then_some(notice));
+            }
+        }
+    }
+
+    #[test]
     fn the_tail_is_told_as_far_as_it_fits() {
         assert_eq!(Told::default().tail(1), None);
         let near = Notice { writer: Rank(1), extent: Extent::single(Block(4)), wr_ts: 3, merged: false };

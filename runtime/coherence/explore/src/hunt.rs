@@ -72,6 +72,47 @@ pub fn shapes() -> Vec<Program> {
     Fault::ALL.iter().filter_map(|fault| shape(*fault)).collect()
 }
 
+/// What one lock protects is read and written by its holders in turn: homes of single blocks follow the lock. Beside that another block under a lock of its own, other bytes of
+/// the same block under another lock, bytes that nobody writes, bytes of each process, stores to the whole block, a block that is no neighbour
+/// under the same lock, overflow, or a second thread of a holder.
+pub fn handed_over() -> Vec<Program> {
+    let by_turns = |count: usize, turn: &dyn Fn(usize, usize) -> String| -> Vec<String> {
+        (0..3).map(|p| (0..count).map(|i| turn(p, 1 + p + 3 * i) + " ").collect()).collect()
+    };
+    let add = |_, v| format!("lock0 r0 w0={v} unlock0");
+    let alone = by_turns(5, &add);
+    let looks = by_turns(5, &|p, v| if v % 4 == 0 { "lock0 r0 unlock0".into() } else { add(p, v) });
+    let two_blocks = by_turns(4, &|_, v| format!("lock0 r0 w0={v} unlock0 lock1 r5 w5={v} unlock1"));
+    let two_bytes = by_turns(4, &|_, v| format!("lock0 r0 w0={v} unlock0 lock1 r1 w1={v} unlock1"));
+    let beside = by_turns(4, &|p, v| format!("lock0 r0 w0={v} unlock0 r3 w{}={v}", 4 + p));
+    let whole = by_turns(3, &|_, v| format!("lock0 r0 w0={v} unlock0 lock0 o0+4={v} unlock0"));
+    let apart = by_turns(4, &|_, v| format!("lock0 r0 w0={v} r8 w8={v} unlock0"));
+    let others = "lock1 w4=1 unlock1 lock1 w8=1 unlock1 lock1 w12=1 unlock1 ".repeat(3);
+    let program = |blocks, ops: &[String]| {
+        let ops: Vec<&str> = ops.iter().map(String::as_str).collect();
+        Program::parse(ops.len(), blocks, 4, &ops)
+    };
+    let overflow = [&alone[..], &[others]].concat();
+    let threads = Program::parse(2, 1, 4, &[&alone[0], &alone[1], &alone[2], "r3"]);
+    vec![
+        program(1, &alone),
+        program(1, &looks),
+        program(2, &two_blocks),
+        program(1, &two_bytes),
+        program(2, &beside),
+        program(1, &whole),
+        program(3, &apart).notices(2),
+        program(4, &overflow).notices(2),
+        threads,
+    ]
+}
+
+/// Of three neighbouring blocks whose homes are taken before they are stored to, the middle one was overwritten: a release compares what is on both sides of it.
+pub fn overwritten_between() -> Program {
+    let (home, taker) = ("r16 r20 r24 w0=1 w8=1 lock1 unlock1", "o4+4=2 w1=3 w9=3 r12 lock1 unlock1");
+    Program::parse(2, 8, 4, &[home, taker]).home_run(4)
+}
+
 /// A home stores and releases while a reader comes: either the release sees the reader's mark, or the reader the store.
 pub fn store_behind_scan() -> Program {
     Program::parse(2, 1, 2, &["lock0 w0=1 unlock0", "r1 lock0 r0 unlock0"])

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use dsm_explore::hunt::{PROGRAMS, shapes};
-use dsm_explore::program::generate;
+use dsm_explore::hunt::{PROGRAMS, handed_over, overwritten_between, shapes};
+use dsm_explore::program::{Program, generate};
 use dsm_explore::search::random;
 
 fn explore(size: &str, runs: u64) {
@@ -37,9 +37,22 @@ fn large() {
 }
 
 #[test]
+fn homes_that_follow_locks() {
+    run_all(handed_over(), if cfg!(debug_assertions) { 100 } else { 3000 });
+}
+
+#[test]
+fn runs_of_blocks_with_and_without_twins() {
+    run_all(vec![overwritten_between()], if cfg!(debug_assertions) { 200 } else { 5000 });
+}
+
+#[test]
 fn shapes_of_former_failures() {
-    let runs = if cfg!(debug_assertions) { 200 } else { 10_000 };
-    for program in shapes() {
+    run_all(shapes(), if cfg!(debug_assertions) { 200 } else { 10_000 });
+}
+
+fn run_all(programs: Vec<Program>, runs: u64) {
+    for program in programs {
         let program = Rc::new(program);
         for seed in 0..runs {
             if let Err(failure) = random::run(&program, seed) {

@@ -35,7 +35,7 @@ impl Signature {
         self.retain(|_| !stale.next().expect("one for each notice"));
     }
 
-    fn retain(&mut self, keep: impl FnMut(&Notice) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Notice) -> bool) {
         let keep: Vec<bool> = self.notices.iter().map(keep).collect();
         let mut kept = keep.iter();
         self.notices.retain(|_| *kept.next().expect("one for each notice"));

@@ -1,6 +1,7 @@
 //! Of single signatures, without a fabric.
 
 use super::*;
+use crate::marks::bits::{Bits, Words};
 use crate::types::{Block, Rank};
 
 fn notice(writer: u32, block: u64, wr_ts: Timestamp) -> Notice {
@@ -80,6 +81,117 @@ fn own_notices_supersede_older_ones_of_their_blocks_that_are_held_back() {
     let mut signature = Signature { held: held.to_vec(), ..Signature::new(8) };
     signature.supersede(Notice { extent: Extent::new(Block(4), 2), ..notice(0, 4, 9) }, false);
     assert_eq!(signature.held, [notice(1, 5, 9), notice(1, 6, 5)]);
+}
+
+/// What acquirers would be told if all that is listed were published.
+fn told_of(notices: &[Notice]) -> Told {
+    let mut told = Told::default();
+    notices.iter().for_each(|notice| told.push(*notice));
+    told
+}
+
+#[cfg(not(loom))]
+fn fabric() -> Bits {
+    Bits { me: Rank(0), levels: 3, top_words: 1, words: Words::default(), fault: None }
+}
+
+#[cfg(not(loom))]
+#[test]
+fn what_is_told_is_the_end_of_the_list() {
+    let mut signature = Signature::new(64);
+    let check = |signature: &Signature, what: &str| {
+        let end = told_of(&signature.notices);
+        assert_eq!(signature.told, end, "{what}: {:?}", signature.notices);
+        assert_eq!(signature.last_told(signature.notices.len()), end, "{what}");
+    };
+    for (i, block) in [4, 5, 9, 10, 20, 4].into_iter().enumerate() {
+        signature.add(notice(1, block, 7));
+        check(&signature, &format!("notice {i} of a peer"));
+    }
+    for (i, block) in [40, 41, 42, 50, 4].into_iter().enumerate() {
+        signature.add_own(notice(0, block, 8), &fabric());
+        check(&signature, &format!("own notice {i}"));
+    }
+    let joined = Notice { extent: Extent::new(Block(40), 3), ..notice(0, 40, 8) };
+    assert!(listed(&signature).contains(&joined));
+    // Published in part: a release tells of that part only.
+    signature.unpublished = 3;
+    let published = signature.notices.len() - 3;
+    assert_eq!(signature.told(), told_of(&signature.notices[..published]).at(state_word(0, published)));
+    signature.unpublished = 0;
+    signature.begin_generation(0);
+    signature.add(notice(1, 60, 9));
+    signature.begin_generation(0);
+    check(&signature, "what is left after a meeting");
+    assert_eq!(listed(&signature), [notice(1, 60, 9)]);
+    signature.add(notice(1, 62, 10));
+    signature.add(notice(2, 62, 11));
+    signature.drop_stale();
+    check(&signature, "without superseded ones");
+    signature.begin_generation(0);
+    signature.begin_generation(0);
+    check(&signature, "an empty list");
+}
+
+#[cfg(not(loom))]
+#[test]
+fn the_clock_is_not_behind_any_version_heard_of() {
+    let clock = |signature: &Signature| signature.front.clock();
+    let mut signature = Signature::new(8);
+    signature.add(notice(1, 4, 5));
+    assert_eq!(clock(&signature), 5);
+    signature.add_own(notice(0, 4, 7), &fabric());
+    assert_eq!(clock(&signature), 7);
+    signature.hold(notice(1, 8, 9), &fabric());
+    assert!(clock(&signature) == 9 && signature.front.holds());
+    let mut fresh = vec![notice(1, 12, 12), notice(2, 12, 20), notice(2, 16, 3)];
+    assert_eq!(signature.keep_newest(&mut fresh, &fabric()), [notice(1, 12, 12)]);
+    assert_eq!(fresh, [notice(2, 12, 20), notice(2, 16, 3)]);
+    assert_eq!(clock(&signature), 12, "what is left is taken in later");
+}
+
+#[cfg(not(loom))]
+#[test]
+fn held_notices_are_listed_once() {
+    let mut signature = Signature::new(8);
+    signature.hold(notice(1, 4, 5), &fabric());
+    signature.hold(notice(2, 9, 6), &fabric());
+    signature.list_held();
+    assert_eq!(listed(&signature), [notice(1, 4, 5), notice(2, 9, 6)]);
+    assert!(signature.held.is_empty());
+    assert!(!signature.is_new(&notice(1, 4, 5)));
+}
+
+#[test]
+fn what_is_dropped_takes_its_note_of_the_next_one_along() {
+    // The second is superseded by the third, which stays when the first is dropped.
+    let mut signature = with(4, &[notice(0, 8, 1), notice(0, 4, 5), notice(1, 4, 6), notice(0, 12, 7)]);
+    signature.retain(|n| n.wr_ts > 1);
+    signature.drop_stale();
+    assert!(listed(&signature).contains(&notice(1, 4, 6)) && listed(&signature).contains(&notice(0, 12, 7)));
+}
+
+#[test]
+fn overflow_drops_the_oldest_versions() {
+    let all = [notice(0, 4, 9), notice(0, 8, 2), notice(1, 20, 7), notice(1, 12, 5), notice(0, 16, 4)];
+    let mut signature = with(4, &all);
+    assert_eq!(signature.shrink(), 4);
+    assert_eq!(listed(&signature), [notice(0, 4, 9), notice(1, 20, 7), notice(1, 12, 5)]);
+    // Three of four places: one is free for what comes next.
+    assert_eq!(signature.shrink(), 0, "nothing has to be dropped");
+}
+
+#[test]
+fn what_is_forgotten_is_news_again() {
+    let mut signature = with(4, &[notice(0, 4, 1), notice(0, 8, 2)]);
+    signature.retain(|n| n.wr_ts > 1);
+    signature.forget_unlisted();
+    assert!(signature.is_new(&notice(0, 4, 1)) && !signature.is_new(&notice(0, 8, 2)));
+    for _ in 0..=FORGET_AFTER {
+        assert!(!signature.is_new(&notice(0, 8, 2)));
+        signature.begin_generation(1);
+    }
+    assert!(signature.is_new(&notice(0, 8, 2)), "no list can hold it any more");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod bounds;
 mod homes;
+mod leases;
+mod marks;
 mod progress;
 mod stale;
 mod twins;
@@ -19,8 +21,15 @@ pub fn all(world: &World, protocols: &[Rc<Coherence<ModelFabric>>], settled: boo
         return vec![stuck];
     }
     let twins = if settled { twins::check(world) } else { Ok(()) };
-    [homes::check(world), twins, stale::check(world), bounds::check(world, protocols)]
-        .into_iter()
-        .filter_map(Result::err)
-        .collect()
+    [
+        homes::check(world),
+        twins,
+        stale::check(world),
+        leases::check(world, protocols),
+        marks::check(world, protocols),
+        bounds::check(world, protocols),
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    .collect()
 }

@@ -79,6 +79,8 @@ pub(super) fn end_exclusive(fabric: &ModelFabric) {
     if w.processes[fabric.process].threads > 1 {
         // An ordinary store: who leaves the runtime then sees the states set meanwhile. Until it is visible, others go on with what the release has handed over.
         let exclusive = w.layout.exclusive();
+        let held = w.own_value(exclusive) == 1 || fabric.fault(Fault::HeldAfterWait);
+        assert!(held, "who lets threads go holds them");
         w.own_write(exclusive, 0);
     }
 }

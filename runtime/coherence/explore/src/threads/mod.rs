@@ -124,6 +124,18 @@ impl ThreadCode {
             .unwrap_or(0)
     }
 
+    /// A miss of the only thread of a process ends with the permission it was for: `most` is the greatest state that gives it.
+    fn check_permission(&self, extent: Extent, most: u8) {
+        if self.several() {
+            return;
+        }
+        let mut w = self.world.borrow_mut();
+        let refused = extent.blocks().find(|block| w.own_value(w.layout.state(*block)) > u64::from(most));
+        if let Some(block) = refused {
+            w.fail(format!("thread {} has missed on block {} and may not go on", self.thread, block.0));
+        }
+    }
+
     /// Between a passed check and the access, other threads of the process may do anything.
     async fn window(&self) {
         if self.several() {
@@ -136,6 +148,7 @@ impl ThreadCode {
             self.window().await;
             if self.worst_state(extent) >= u64::from(abi::READ_LIMIT) {
                 self.protocol.read_miss(extent).await;
+                self.check_permission(extent, abi::READ_LIMIT - 1);
             }
         }
     }
@@ -165,6 +178,7 @@ impl ThreadCode {
                     Some(whole) => self.protocol.overwrite_miss(extent, whole).await,
                     None => self.protocol.write_miss(extent).await,
                 }
+                self.check_permission(extent, abi::WRITABLE);
             }
         }
     }

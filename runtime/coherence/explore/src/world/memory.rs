@@ -44,6 +44,13 @@ impl World {
         value
     }
 
+    /// What the running thread would load from a cell of its own process, for checks that the thread knows nothing of.
+    pub fn own_value(&self, loc: Loc) -> u64 {
+        let thread = &self.threads[self.current];
+        let stored = thread.buffer.iter().rev().find(|(l, _)| *l == loc);
+        stored.map_or_else(|| self.processes[self.me()].cells[loc as usize], |(_, value)| *value)
+    }
+
     /// The running thread stores to a cell of its own process.
     pub fn own_write(&mut self, loc: Loc, value: u64) {
         let me = self.me();
