@@ -39,6 +39,7 @@ programs! {
     atomic_int
     atomic_kmpc
     atomic_library
+    atomic_mixed
     atomic_sized
     bitfields
     byte_neighbours

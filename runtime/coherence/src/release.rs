@@ -369,7 +369,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
     ///
-    /// Sound because atomics are changed in critical sections at the home only: what is read at a process that was home at some time of
+    /// Sound because atomics are changed in critical sections at the home only (see [`Coherence::has_own_stores`] for other stores): what is read at a process that was home at some time of
     /// the call, or came there later, was current at some time of the call. The second look makes sure that the bytes were
     /// not being merged one by one: had the home been away and come back, its version would have risen.
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
@@ -392,6 +392,36 @@ impl<F: Fabric> Coherence<F> {
                 return value;
             }
         }
+    }
+
+    /// Whether this process has stored to the block, other than in critical sections, what its home does not have yet. [`Coherence::read_atomic`] does not
+    /// see such stores, nor those that a release under way has taken up.
+    pub async fn has_own_stores(&self, block: Block) -> bool {
+        if self.differs_from_twin(block).await {
+            return true;
+        }
+        if self.fabric.gate_free(Gate::Publish) {
+            return false;
+        }
+        let gate = self.fabric.lock_gate(Gate::Publish).await;
+        let differs = self.differs_from_twin(block).await;
+        drop(gate);
+        differs
+    }
+
+    async fn differs_from_twin(&self, block: Block) -> bool {
+        let fabric = &self.fabric;
+        if !has_twin(fabric.state(block)) {
+            return false;
+        }
+        let chunk = block.chunk();
+        let locked = fabric.lock_chunk(chunk).await;
+        let without = self.own_homes(chunk).all | self.replaced(chunk);
+        let differs = without & block.bit() == 0
+            && has_twin(fabric.state(block))
+            && fabric.changed(Extent::single(block)) != 0;
+        drop(locked);
+        differs
     }
 
     /// Runs `body` on a block that is current and writable here while no other process and no other critical section of this one can change it: what

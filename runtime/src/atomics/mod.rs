@@ -141,7 +141,13 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             let geometry = memory::get().geometry();
             let block = geometry.block(at);
             let offset = at - geometry.address(block);
-            let value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
+            let stored = run(pin!(shared.coherence.has_own_stores(block)));
+            let mut value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
+            // SAFETY: the program's object, of which the bytes here are read, whatever they are.
+            if stored && unsafe { load(address, size) } != value.into() {
+                // The program has stored to the object, or to others of the block, without an atomic operation.
+                value = update(address, size, |_| None) as u64;
+            }
             poll(at, value);
             value.into()
         }
