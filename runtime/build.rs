@@ -4,6 +4,7 @@ fn main() {
     println!("cargo:rerun-if-changed=c");
     cc::Build::new()
         .files([
+            "c/arguments.c",
             "c/atomic.c",
             "c/check.c",
             "c/context.c",
@@ -18,12 +19,14 @@ fn main() {
             "c/library.c",
             "c/main.c",
             "c/microtask.c",
+            "c/network.c",
             "c/patterns.c",
             "c/process.c",
             "c/once.c",
             "c/own_allocator.c",
             "c/program.c",
             "c/rtti.c",
+            "c/search.c",
             "c/sort.c",
             "c/thread.c",
             "c/tls.c",

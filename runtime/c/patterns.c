@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #define OPEN (-1)
 
 void __dsm_free(void *object);
+void __dsm_wordfree(wordexp_t *given);
 
 /* Writable memory of the shared heap. */
 static void *shared(size_t bytes) {
@@ -138,7 +140,28 @@ void __dsm_regfree(regex_t *given) {
     memset(given, 0, sizeof *given);
 }
 
-/* ---- paths ---- */
+/* ---- paths and words ---- */
+
+/* A list on the shared heap: `offset` null pointers, the strings of the old list, which it replaces, and copies of private ones. */
+static char **extended(char **old, size_t offset, size_t kept, char *const *added, size_t count) {
+    char **list = shared((offset + kept + count + 1) * sizeof *list);
+    if (list == NULL) return NULL;
+    for (size_t i = 0; i < offset; i++) list[i] = NULL;
+    if (kept) {
+        dsm_rt_load(old + offset, kept * sizeof *list);
+        memcpy(list + offset, old + offset, kept * sizeof *list);
+    }
+    if (old) __dsm_free(old);
+    for (size_t i = 0; i < count; i++) list[offset + kept + i] = copied(added[i], strlen(added[i]) + 1);
+    list[offset + kept + count] = NULL;
+    return list;
+}
+
+static void release(char **list, size_t offset, size_t count) {
+    dsm_rt_load(list, (offset + count) * sizeof *list);
+    for (size_t i = 0; i < count; i++) __dsm_free(list[offset + i]);
+    __dsm_free(list);
+}
 
 int __dsm_glob(const char *pattern, int flags, int (*report)(const char *, int), glob_t *out) {
     glob_t own = {0};
@@ -154,20 +177,11 @@ int __dsm_glob(const char *pattern, int flags, int (*report)(const char *, int),
     int status = glob(pattern, flags & ~(GLOB_APPEND | GLOB_DOOFFS), report, &own);
     dsm_rt_store((char *)out, sizeof *out);
     size_t offset = flags & GLOB_DOOFFS ? out->gl_offs : 0, old = flags & GLOB_APPEND ? out->gl_pathc : 0;
-    char **paths = shared((offset + old + own.gl_pathc + 1) * sizeof *paths);
+    char **paths = extended(flags & GLOB_APPEND ? out->gl_pathv : NULL, offset, old, own.gl_pathv, own.gl_pathc);
     if (paths == NULL) {
         globfree(&own);
         return GLOB_NOSPACE;
     }
-    for (size_t i = 0; i < offset; i++) paths[i] = NULL;
-    if (old) {
-        dsm_rt_load(out->gl_pathv + offset, (long)(old * sizeof *paths));
-        memcpy(paths + offset, out->gl_pathv + offset, old * sizeof *paths);
-    }
-    if (flags & GLOB_APPEND && out->gl_pathv) __dsm_free(out->gl_pathv);
-    for (size_t i = 0; i < own.gl_pathc; i++)
-        paths[offset + old + i] = copied(own.gl_pathv[i], strlen(own.gl_pathv[i]) + 1);
-    paths[offset + old + own.gl_pathc] = NULL;
     out->gl_pathc = old + own.gl_pathc;
     out->gl_pathv = paths;
     out->gl_flags = own.gl_flags | (flags & GLOB_DOOFFS);
@@ -180,11 +194,36 @@ void __dsm_globfree(glob_t *given) {
     dsm_rt_store((char *)given, sizeof *given);
     if (given->gl_pathv == NULL) return;
     size_t offset = given->gl_flags & GLOB_DOOFFS ? given->gl_offs : 0;
-    dsm_rt_load(given->gl_pathv, (long)((offset + given->gl_pathc) * sizeof(char *)));
-    for (size_t i = 0; i < given->gl_pathc; i++) __dsm_free(given->gl_pathv[offset + i]);
-    __dsm_free(given->gl_pathv);
+    release(given->gl_pathv, offset, given->gl_pathc);
     given->gl_pathv = NULL;
     given->gl_pathc = 0;
+}
+
+int __dsm_wordexp(const char *text, wordexp_t *out, int flags) {
+    wordexp_t own = {0};
+    dsm_rt_load_string(text, OPEN);
+    dsm_rt_load(out, sizeof *out);
+    if (flags & WRDE_REUSE) __dsm_wordfree(out);
+    int status = wordexp(text, &own, flags & ~(WRDE_APPEND | WRDE_DOOFFS | WRDE_REUSE));
+    if (status && status != WRDE_NOSPACE) return status;
+    dsm_rt_store((char *)out, sizeof *out);
+    size_t offset = flags & WRDE_DOOFFS ? out->we_offs : 0, old = flags & WRDE_APPEND ? out->we_wordc : 0;
+    size_t count = own.we_wordc;
+    char **words = extended(flags & WRDE_APPEND ? out->we_wordv : NULL, offset, old, own.we_wordv, count);
+    wordfree(&own);
+    if (words == NULL) return WRDE_NOSPACE;
+    out->we_wordc = old + count;
+    out->we_wordv = words;
+    if (!(flags & WRDE_DOOFFS)) out->we_offs = 0;
+    return status;
+}
+
+void __dsm_wordfree(wordexp_t *given) {
+    dsm_rt_store((char *)given, sizeof *given);
+    if (given->we_wordv == NULL) return;
+    release(given->we_wordv, given->we_offs, given->we_wordc);
+    given->we_wordv = NULL;
+    given->we_wordc = 0;
 }
 
 /* ---- directories ---- */

@@ -1,6 +1,8 @@
-/* Functions of wide characters that reach memory through addresses in memory, or that allocate. */
+/* Functions of wide characters and of encodings that reach memory through addresses in memory, or that allocate. */
+#define _GNU_SOURCE
 #include "internal.h"
 
+#include <iconv.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -60,4 +62,38 @@ size_t __dsm_wcsrtombs(char *to, const wchar_t **from, size_t most, mbstate_t *s
     size_t length = (wcslen(*from) + 1) * MB_BYTES;
     convert(to, from, state, 1, most < length ? most : length);
     return wcsrtombs(to, from, most, state);
+}
+
+size_t __dsm_mbsnrtowcs(wchar_t *to, const char **from, size_t bytes, size_t most, mbstate_t *state) {
+    dsm_rt_load(from, sizeof *from);
+    dsm_rt_load_string(*from, bytes > PTRDIFF_MAX ? OPEN : (long)bytes);
+    size_t length = strnlen(*from, bytes) + 1;
+    convert(to, from, state, sizeof(wchar_t), most < length ? most : length);
+    return mbsnrtowcs(to, from, bytes, most, state);
+}
+
+size_t __dsm_wcsnrtombs(char *to, const wchar_t **from, size_t characters, size_t most, mbstate_t *state) {
+    dsm_rt_load(from, sizeof *from);
+    load_wide(*from, characters > PTRDIFF_MAX ? OPEN : (long)characters);
+    size_t length = (wcsnlen(*from, characters) + 1) * MB_BYTES;
+    convert(to, from, state, 1, most < length ? most : length);
+    return wcsnrtombs(to, from, characters, most, state);
+}
+
+/* The C library looks at the environment, whose strings are shared and stay as they are. */
+iconv_t __dsm_iconv_open(const char *to, const char *from) {
+    dsm_rt_load_string(to, OPEN);
+    dsm_rt_load_string(from, OPEN);
+    return iconv_open(to, from);
+}
+
+/* The descriptor is private to the process that opened it. */
+size_t __dsm_iconv(iconv_t descriptor, char **from, size_t *bytes, char **to, size_t *room) {
+    if (from) dsm_rt_store((char *)from, sizeof *from);
+    if (bytes) dsm_rt_store((char *)bytes, sizeof *bytes);
+    if (to) dsm_rt_store((char *)to, sizeof *to);
+    if (room) dsm_rt_store((char *)room, sizeof *room);
+    if (from && *from) dsm_rt_load(*from, *bytes);
+    if (to && *to) dsm_rt_store(*to, (long)*room);
+    return iconv(descriptor, from, bytes, to, room);
 }

@@ -7,6 +7,7 @@
 #include <locale>
 #include <new>
 #include <omp.h>
+#include <random>
 #include <sstream>
 #include <string>
 
@@ -35,6 +36,24 @@ int main() {
 #pragma omp barrier
         if (turn == omp_get_thread_num()) std::cout << turn << ' ' << 3.14159265 << ' ' << std::setw(8) << 42 << std::endl;
     }
+    // Made by one thread, drawn from by others.
+    std::random_device *device = nullptr;
+    long draws = 0, different = 0;
+    unsigned before = 0;
+#pragma omp parallel num_threads(4)
+    {
+#pragma omp single
+        device = new std::random_device;
+#pragma omp critical
+        for (int i = 0; i < 50; i++) {
+            unsigned drawn = (*device)();
+            different += drawn != before;
+            before = drawn;
+            draws++;
+        }
+    }
+    delete device;
+    std::cout << draws << ' ' << (different > 190) << std::endl;
     std::locale::global(std::locale("C.UTF-8"));
     std::set_new_handler(out_of_memory);
     std::set_terminate(at_the_end);

@@ -119,6 +119,7 @@ programs! {
     large_frames
     leagues
     library_bounds
+    library_lists
     library_memory
     library_patterns
     library_pointers

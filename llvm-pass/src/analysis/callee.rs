@@ -107,6 +107,14 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("wcsdup", "__dsm_wcsdup", "p:p"), ("wcsncat", "__dsm_wcsncat", "p:ppl"), ("mbsrtowcs", "__dsm_mbsrtowcs", "l:pplp"),
     ("wcsrtombs", "__dsm_wcsrtombs", "l:pplp"), ("regcomp", "__dsm_regcomp", "i:ppi"), ("regexec", "__dsm_regexec", "i:pplpi"),
     ("regfree", "__dsm_regfree", "v:p"), ("globfree", "__dsm_globfree", "v:p"), ("globfree64", "__dsm_globfree", "v:p"),
+    ("wordexp", "__dsm_wordexp", "i:ppi"), ("wordfree", "__dsm_wordfree", "v:p"),
+    ("mbsnrtowcs", "__dsm_mbsnrtowcs", "l:ppllp"), ("wcsnrtombs", "__dsm_wcsnrtombs", "l:ppllp"),
+    ("__mbsnrtowcs_chk", "__dsm_mbsnrtowcs", "l:ppllpl"), ("__wcsnrtombs_chk", "__dsm_wcsnrtombs", "l:ppllpl"),
+    ("iconv_open", "__dsm_iconv_open", "p:pp"), ("iconv", "__dsm_iconv", "l:ppppp"), ("sendmsg", "__dsm_sendmsg", "l:ipi"), ("recvmsg", "__dsm_recvmsg", "l:ipi"),
+    ("getaddrinfo", "__dsm_getaddrinfo", "i:pppp"), ("freeaddrinfo", "__dsm_freeaddrinfo", "v:p"),
+    ("getifaddrs", "__dsm_getifaddrs", "i:p"), ("freeifaddrs", "__dsm_freeifaddrs", "v:p"),
+    ("getopt_long", "__dsm_getopt_long", "i:ipppp"), ("getopt_long_only", "__dsm_getopt_long_only", "i:ipppp"),
+    ("execl", "__dsm_execl", "i:pp."), ("execlp", "__dsm_execlp", "i:pp."), ("execle", "__dsm_execle", "i:pp."),
     ("__cxa_throw", "__dsm_cxa_throw", "v:ppp"), ("__cxa_rethrow", "__dsm_cxa_rethrow", "v:"),
 ];
 
@@ -137,6 +145,9 @@ pub const SYNCHRONISING: &[(&str, &str, &str)] = &[
     ("setcontext", "__dsm_setcontext", "i:p"), ("makecontext", "__dsm_makecontext", "v:ppi."),
     // Keep an argument.
     ("putenv", "__dsm_putenv", "i:p"), ("fmemopen", "__dsm_fmemopen", "p:plp"),
+    // Keep keys, or call functions of the program, which may synchronise.
+    ("tsearch", "__dsm_tsearch", "p:ppp"), ("tfind", "__dsm_tfind", "p:ppp"), ("tdelete", "__dsm_tdelete", "p:ppp"),
+    ("twalk", "__dsm_twalk", "v:pp"), ("twalk_r", "__dsm_twalk_r", "v:ppp"), ("tdestroy", "__dsm_tdestroy", "v:pp"),
     // Their comparison is a function of the program, which may synchronise.
     ("qsort", "__dsm_qsort", "v:pllp"), ("qsort_r", "__dsm_qsort_r", "v:pllpp"), ("lfind", "__dsm_lfind", "p:ppplp"),
     ("lsearch", "__dsm_lsearch", "p:ppplp"),

@@ -17,6 +17,10 @@ const POINTER: u64 = 8;
 const CONDITION: u64 = 48;
 /// Bytes of the file in a file buffer.
 const FILE: u64 = 16;
+/// A `std::string` itself.
+const STRING: u64 = 32;
+/// A `std::random_device`.
+const RANDOM_DEVICE: u64 = 5000;
 
 /// What a function touches; `None` if it is not known.
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
@@ -82,7 +86,11 @@ fn table(name: &str) -> Option<&'static [Effect]> {
         "_ZNSt13__future_base12_Result_baseC2Ev" | "_ZNSt13__future_base12_Result_baseD2Ev" => &[(W, 0, N(16))],
         "_ZSt9terminatev" | "_ZSt18uncaught_exceptionv" | "_ZSt19uncaught_exceptionsv" | "_ZSt15get_new_handlerv" => &[],
         "_ZNSt6chrono3_V212system_clock3nowEv" | "_ZNSt6chrono3_V212steady_clock3nowEv" => &[],
-        "_ZNSt13random_device9_M_getvalEv" => &[(W, 0, N(16))],
+        // The token is in the string itself unless it is longer than any that the library knows.
+        "_ZNSt13random_device7_M_initERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE" => &[(W, 0, N(RANDOM_DEVICE)), (R, 1, N(STRING))],
+        "_ZNSt13random_device9_M_getvalEv" | "_ZNSt13random_device16_M_getval_pretr1Ev" => &[(W, 0, N(RANDOM_DEVICE))],
+        "_ZNSt13random_device7_M_finiEv" => &[(W, 0, N(RANDOM_DEVICE))],
+        "_ZNKSt13random_device13_M_getentropyEv" => &[(R, 0, N(RANDOM_DEVICE))],
         _ => return None,
     })
 }

@@ -40,7 +40,7 @@ pub const PLAIN: &[&str] = &[
     "endpwent", "fallocate", "fallocate64", "fchdir", "fchmod", "fchown", "fdatasync", "ffs", "ffsl", "ffsll", "finite", "flock",
     "fpathconf", "freeaddrinfo", "fsync", "ftruncate", "gai_strerror", "get_nprocs", "get_nprocs_conf", "getchar", "getchar_unlocked",
     "getdtablesize", "getegid", "geteuid", "getgid", "getlogin", "getpagesize", "getpgid", "getpgrp", "getpid", "getppid",
-    "getpriority", "getsid", "gettid", "getuid", "gnu_get_libc_version", "htonl", "htons", "imaxabs", "imaxdiv", "isalnum", "isalpha",
+    "getpriority", "getsid", "gettid", "getuid", "gnu_get_libc_version", "htonl", "htons", "iconv_close", "imaxabs", "imaxdiv", "isalnum", "isalpha",
     "isascii", "isatty", "isblank", "iscntrl", "isdigit", "isgraph", "isinf", "islower", "isnan", "isprint", "ispunct", "isspace",
     "isupper", "iswalnum", "iswalpha", "iswblank", "iswcntrl", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct", "iswspace",
     "iswupper", "iswxdigit", "isxdigit", "kill", "labs", "ldiv", "listen", "llabs", "lldiv", "localeconv", "lockf", "lrand48", "lseek",
