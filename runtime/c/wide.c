@@ -80,6 +80,13 @@ size_t __dsm_wcsnrtombs(char *to, const wchar_t **from, size_t characters, size_
     return wcsnrtombs(to, from, characters, most, state);
 }
 
+/* The C library looks at the environment, whose strings are shared and stay as they are. */
+iconv_t __dsm_iconv_open(const char *to, const char *from) {
+    dsm_rt_load_string(to, OPEN);
+    dsm_rt_load_string(from, OPEN);
+    return iconv_open(to, from);
+}
+
 /* The descriptor is private to the process that opened it. */
 size_t __dsm_iconv(iconv_t descriptor, char **from, size_t *bytes, char **to, size_t *room) {
     if (from) dsm_rt_store((char *)from, sizeof *from);

@@ -110,7 +110,7 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("wordexp", "__dsm_wordexp", "i:ppi"), ("wordfree", "__dsm_wordfree", "v:p"),
     ("mbsnrtowcs", "__dsm_mbsnrtowcs", "l:ppllp"), ("wcsnrtombs", "__dsm_wcsnrtombs", "l:ppllp"),
     ("__mbsnrtowcs_chk", "__dsm_mbsnrtowcs", "l:ppllpl"), ("__wcsnrtombs_chk", "__dsm_wcsnrtombs", "l:ppllpl"),
-    ("iconv", "__dsm_iconv", "l:ppppp"), ("sendmsg", "__dsm_sendmsg", "l:ipi"), ("recvmsg", "__dsm_recvmsg", "l:ipi"),
+    ("iconv_open", "__dsm_iconv_open", "p:pp"), ("iconv", "__dsm_iconv", "l:ppppp"), ("sendmsg", "__dsm_sendmsg", "l:ipi"), ("recvmsg", "__dsm_recvmsg", "l:ipi"),
     ("getaddrinfo", "__dsm_getaddrinfo", "i:pppp"), ("freeaddrinfo", "__dsm_freeaddrinfo", "v:p"),
     ("getifaddrs", "__dsm_getifaddrs", "i:p"), ("freeifaddrs", "__dsm_freeifaddrs", "v:p"),
     ("getopt_long", "__dsm_getopt_long", "i:ipppp"), ("getopt_long_only", "__dsm_getopt_long_only", "i:ipppp"),
