@@ -1,6 +1,7 @@
 //! Of single signatures, without a fabric.
 
 use super::*;
+#[cfg(not(loom))]
 use crate::marks::bits::{Bits, Words};
 use crate::types::{Block, Rank};
 
