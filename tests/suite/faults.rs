@@ -82,7 +82,7 @@ impl Case {
                 wrong.status != Some(0)
                     && reports == 1
                     && errors.contains(&place)
-                    && errors.contains("relied on: ")
+                    && errors.contains("relied on")
             }
             "output" => wrong.stdout != right.stdout || wrong.status != Some(0),
             "guard" => errors.contains("dsm: guard: process 1: "),
