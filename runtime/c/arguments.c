@@ -24,6 +24,7 @@ static int parse(Parser parser, int count, char **arguments, const char *shorts,
         if (option->flag) dsm_rt_store((char *)option->flag, sizeof *option->flag);
     }
     if (index) dsm_rt_store((char *)index, sizeof *index);
+    dsm_rt_validate_environment();
     return parser(count, arguments, shorts, longs, index);
 }
 

@@ -53,6 +53,8 @@ char *dsm_rt_context_stack(const void *base, size_t bytes);
 size_t dsm_rt_context_bytes(size_t bytes);
 void dsm_rt_free(void *object);
 void __dsm_load_range(void *address, uint64_t bytes);
+/* Makes the strings of the environment readable, which the C library looks at. */
+void dsm_rt_validate_environment(void);
 /* Makes readable what a thrown pointer of the type points to, as far as libstdc++ reads it to find a handler. */
 void dsm_load_thrown(const void *type, void *thrown);
 void __dsm_store_range(void *address, uint64_t bytes);

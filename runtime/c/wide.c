@@ -80,10 +80,10 @@ size_t __dsm_wcsnrtombs(char *to, const wchar_t **from, size_t characters, size_
     return wcsnrtombs(to, from, characters, most, state);
 }
 
-/* The C library looks at the environment, whose strings are shared and stay as they are. */
 iconv_t __dsm_iconv_open(const char *to, const char *from) {
     dsm_rt_load_string(to, OPEN);
     dsm_rt_load_string(from, OPEN);
+    dsm_rt_validate_environment();
     return iconv_open(to, from);
 }
 

@@ -237,6 +237,12 @@ unsafe extern "C" fn __dsm_clearenv() -> c_int {
     0
 }
 
+/// The same for functions in C.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_validate_environment() {
+    validate();
+}
+
 /// Before the C library looks at the environment, which it does without checks: its strings are valid.
 pub fn validate() {
     if sync::size() > 1 {
