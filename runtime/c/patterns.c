@@ -174,6 +174,7 @@ int __dsm_glob(const char *pattern, int flags, int (*report)(const char *, int),
         own.gl_lstat = out->gl_lstat;
         own.gl_stat = out->gl_stat;
     }
+    dsm_rt_validate_environment();
     int status = glob(pattern, flags & ~(GLOB_APPEND | GLOB_DOOFFS), report, &own);
     dsm_rt_store((char *)out, sizeof *out);
     size_t offset = flags & GLOB_DOOFFS ? out->gl_offs : 0, old = flags & GLOB_APPEND ? out->gl_pathc : 0;
@@ -204,6 +205,7 @@ int __dsm_wordexp(const char *text, wordexp_t *out, int flags) {
     dsm_rt_load_string(text, OPEN);
     dsm_rt_load(out, sizeof *out);
     if (flags & WRDE_REUSE) __dsm_wordfree(out);
+    dsm_rt_validate_environment();
     int status = wordexp(text, &own, flags & ~(WRDE_APPEND | WRDE_DOOFFS | WRDE_REUSE));
     if (status && status != WRDE_NOSPACE) return status;
     dsm_rt_store((char *)out, sizeof *out);

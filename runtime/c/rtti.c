@@ -102,8 +102,10 @@ void __dsm_cxa_rethrow(void) {
     if (type && is_kind(type, _ZTVN10__cxxabiv119__pointer_type_infoE)) {
         struct exception_pointer held;
         _ZSt17current_exceptionv(&held);
-        dsm_load_thrown(type, held.thrown);
+        void *thrown = held.thrown;
+        /* Counting references synchronises, so what is made valid is so behind it; the handler keeps the object. */
         _ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(&held);
+        dsm_load_thrown(type, thrown);
     }
     __cxa_rethrow();
 }
