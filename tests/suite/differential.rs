@@ -128,7 +128,9 @@ programs! {
     library_pointers
     library_results
     linked_list
+    lock_evictions
     lock_lifetimes
+    lock_tests
     locks
     loop_limits
     long_double
@@ -146,6 +148,7 @@ programs! {
     own_allocator
     own_break
     parallel_clauses
+    part_teams
     plain_c
     polling
     printf_shared

@@ -434,11 +434,137 @@ mod tests {
     }
 
     #[test]
+    fn places_are_slots_of_the_table() {
+        for i in 0..10_000 {
+            let all: Vec<_> = places(name(5, i)).collect();
+            assert_eq!(all.len(), 1 + WINDOW);
+            assert!(all[0] == home(name(5, i)) && all.iter().all(|&slot| slot < LOCK_SLOTS), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn each_home_has_a_bit_of_its_own() {
+        let first = super::super::control_area(0, LOCK_SPILLED) as usize;
+        let mut bits: Vec<_> = (0..LOCK_SLOTS)
+            .map(|home| {
+                let (word, bit) = spilled(home);
+                assert_eq!(bit.count_ones(), 1);
+                (word.as_ptr() as usize - first) * 8 + bit.trailing_zeros() as usize
+            })
+            .collect();
+        bits.sort_unstable();
+        assert!(bits.into_iter().eq(0..LOCK_SLOTS));
+    }
+
+    #[test]
+    fn names_of_one_home_have_a_slot_each() {
+        for i in 0..LOCK_SLOTS as u64 {
+            let [one, other] = [i, i + LOCK_SLOTS as u64].map(|i| name(6, i));
+            assert_eq!(home(one), home(other));
+            let held = [one, other].map(lock);
+            let indices = held.map(|(slot, _)| slot.index());
+            assert_ne!(indices[0], indices[1]);
+            assert_eq!([one, other].map(|name| get(name).index()), indices);
+            assert_eq!([one, other].map(|name| find(name).map(Slot::index)), indices.map(Some));
+            for (slot, ticket) in held {
+                slot.pass(ticket);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_that_make_a_lock_at_once_make_one() {
+        const ROUNDS: u64 = 3000;
+        let arrived = AtomicU64::new(0);
+        let meet = |round: u64| {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            while arrived.load(Ordering::SeqCst) < 2 * round {
+                std::thread::yield_now();
+            }
+        };
+        let found = [const { AtomicU64::new(0) }; 2];
+        std::thread::scope(|scope| {
+            for mine in &found {
+                scope.spawn(|| {
+                    for round in 1..=ROUNDS {
+                        meet(3 * round - 2);
+                        // A ticket keeps the slot; the name may still go before it is drawn.
+                        let (slot, ticket) = loop {
+                            let slot = get(name(7, round));
+                            let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
+                            if slot.has_name(name(7, round)) {
+                                break (slot, ticket);
+                            }
+                            abandon(slot, ticket);
+                        };
+                        mine.store(slot.index() as u64, Ordering::SeqCst);
+                        meet(3 * round - 1);
+                        assert_eq!(found[0].load(Ordering::SeqCst), found[1].load(Ordering::SeqCst));
+                        meet(3 * round);
+                        slot.wait_turn(ticket);
+                        slot.pass(ticket);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn threads_that_only_try_exclude_each_other() {
+        let count = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let slot = loop {
+                            match take_if_free(name(8, 0)) {
+                                Some(slot) => break slot,
+                                None => std::thread::yield_now(),
+                            }
+                        };
+                        let seen = count.load(Ordering::Relaxed);
+                        std::hint::spin_loop();
+                        count.store(seen + 1, Ordering::Relaxed);
+                        slot.pass(slot.serving().load(Ordering::SeqCst));
+                    }
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), 60_000);
+    }
+
+    #[test]
+    fn a_ticket_given_back_ends_its_own_turn_only() {
+        let (slot, ticket) = lock(name(9, 0));
+        let [given_back, next, last] = [(); 3].map(|()| slot.next().fetch_add(1, Ordering::SeqCst));
+        let is_served = |ticket| {
+            (0..1000).all(|_| {
+                std::thread::yield_now();
+                slot.serving().load(Ordering::SeqCst) == ticket
+            })
+        };
+        abandon(slot, given_back);
+        assert!(is_served(ticket));
+        slot.pass(ticket);
+        slot.wait_turn(next);
+        abandon(slot, next);
+        assert!(is_served(last));
+        slot.pass(last);
+    }
+
+    #[test]
     fn a_variable_that_begins_anew_is_free() {
-        let (_, _) = lock(name(4, 0));
-        reset(name(4, 0));
-        let slot = take_if_free(name(4, 0)).expect("free");
-        slot.pass(slot.serving().load(Ordering::SeqCst));
+        // After different numbers of tickets.
+        for i in 0..8 {
+            if i % 3 == 0 {
+                let (slot, ticket) = lock(name(4, 0));
+                slot.pass(ticket);
+            }
+            let (_, _) = lock(name(4, 0));
+            reset(name(4, 0));
+            let slot = take_if_free(name(4, 0)).expect("free");
+            slot.pass(slot.serving().load(Ordering::SeqCst));
+        }
         remove(name(4, 0));
         assert!(find(name(4, 0)).is_none());
     }
