@@ -62,6 +62,17 @@ void *__dsm_strdup(void *s) { return dsm_rt_strndup(s, UINT64_MAX, SITE); }
 
 void *__dsm_strndup(void *s, uint64_t n) { return dsm_rt_strndup(s, n, SITE); }
 
+void *dsm_shared(size_t bytes) {
+    void *object = __dsm_malloc(bytes);
+    if (object) dsm_rt_store(object, (long)bytes);
+    return object;
+}
+
+void *dsm_copied(const void *from, size_t bytes) {
+    void *to = dsm_shared(bytes);
+    return to ? memcpy(to, from, bytes) : NULL;
+}
+
 /* std::get_new_handler and std::__throw_bad_alloc. Weak: a C program has none. */
 __attribute__((weak)) extern void (*_ZSt15get_new_handlerv(void))(void);
 __attribute__((weak, noreturn)) extern void _ZSt17__throw_bad_allocv(void);

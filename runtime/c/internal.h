@@ -52,6 +52,9 @@ char *dsm_rt_context_stack(const void *base, size_t bytes);
 /* Its size. */
 size_t dsm_rt_context_bytes(size_t bytes);
 void dsm_rt_free(void *object);
+/* Writable memory of the shared heap, and a copy there of private memory; NULL if there is none left. */
+void *dsm_shared(size_t bytes);
+void *dsm_copied(const void *from, size_t bytes);
 void __dsm_load_range(void *address, uint64_t bytes);
 /* Makes the strings of the environment readable, which the C library looks at. */
 void dsm_rt_validate_environment(void);

@@ -15,15 +15,14 @@
 
 #define OPEN (-1)
 
-static void *copied(const void *from, size_t bytes) {
-    if (from == NULL) return NULL;
-    void *to = __dsm_malloc(bytes);
-    if (to == NULL) abort();
-    dsm_rt_store(to, (long)bytes);
-    return memcpy(to, from, bytes);
+/* A copy of what may be absent; notes in `failed` if there is no memory for it. */
+static void *copied(const void *from, size_t bytes, int *failed) {
+    void *to = from ? dsm_copied(from, bytes) : NULL;
+    *failed |= from && !to;
+    return to;
 }
 
-static char *copied_string(const char *from) { return from ? copied(from, strlen(from) + 1) : NULL; }
+static char *copied_string(const char *from, int *failed) { return copied(from, from ? strlen(from) + 1 : 0, failed); }
 
 /* ---- messages ---- */
 
@@ -44,13 +43,13 @@ ssize_t __dsm_recvmsg(int fd, struct msghdr *message, int flags) {
     dsm_rt_load(own.msg_iov, own.msg_iovlen * sizeof *own.msg_iov);
     size_t all = own.msg_namelen + own.msg_controllen;
     for (size_t i = 0; i < own.msg_iovlen; i++) all += own.msg_iov[i].iov_len;
-    char *room = malloc(all + 1);
-    if (room == NULL) {
+    char *buffer = malloc(all + 1);
+    if (buffer == NULL) {
         errno = ENOMEM;
         return -1;
     }
-    char *name = room, *data = room + own.msg_namelen;
-    char *control = room + all - own.msg_controllen;
+    char *name = buffer, *data = buffer + own.msg_namelen;
+    char *control = buffer + all - own.msg_controllen;
     struct iovec one = {data, (size_t)(control - data)};
     struct msghdr arrived = {own.msg_name ? name : NULL, own.msg_namelen, &one, 1, own.msg_control ? control : NULL, own.msg_controllen, 0};
     ssize_t bytes = recvmsg(fd, &arrived, flags);
@@ -80,28 +79,38 @@ ssize_t __dsm_recvmsg(int fd, struct msghdr *message, int flags) {
         message->msg_flags = arrived.msg_flags;
     }
     int error = errno;
-    free(room);
+    free(buffer);
     errno = error;
     return bytes;
 }
 
 /* ---- hosts ---- */
 
+/* Each element is written when all that it names is there: the program's own allocator may synchronise. */
+static struct addrinfo *copied_hosts(const struct addrinfo *from, int *failed) {
+    if (from == NULL) return NULL;
+    struct addrinfo copy = *from;
+    copy.ai_next = copied_hosts(from->ai_next, failed);
+    copy.ai_addr = copied(from->ai_addr, from->ai_addrlen, failed);
+    copy.ai_canonname = copied_string(from->ai_canonname, failed);
+    return copied(&copy, sizeof copy, failed);
+}
+
+void __dsm_freeaddrinfo(struct addrinfo *list);
+
 int __dsm_getaddrinfo(const char *host, const char *service, const struct addrinfo *wanted, struct addrinfo **out) {
     if (host) dsm_rt_load_string(host, OPEN);
     if (service) dsm_rt_load_string(service, OPEN);
     if (wanted) dsm_rt_load(wanted, sizeof *wanted);
-    struct addrinfo *own = NULL, *list = NULL, **end = &list;
-    int status = getaddrinfo(host, service, wanted, &own);
+    struct addrinfo *own = NULL;
+    int status = getaddrinfo(host, service, wanted, &own), failed = 0;
     if (status) return status;
-    for (struct addrinfo *at = own; at; at = at->ai_next) {
-        struct addrinfo *copy = *end = copied(at, sizeof *at);
-        copy->ai_addr = copied(at->ai_addr, at->ai_addrlen);
-        copy->ai_canonname = copied_string(at->ai_canonname);
-        copy->ai_next = NULL;
-        end = &copy->ai_next;
-    }
+    struct addrinfo *list = copied_hosts(own, &failed);
     freeaddrinfo(own);
+    if (failed) {
+        __dsm_freeaddrinfo(list);
+        return EAI_MEMORY;
+    }
     dsm_rt_store((char *)out, sizeof *out);
     *out = list;
     return 0;
@@ -125,33 +134,43 @@ void __dsm_freeaddrinfo(struct addrinfo *list) {
 
 /* ---- interfaces ---- */
 
-static struct sockaddr *copied_address(const struct sockaddr *address) {
+static struct sockaddr *copied_address(const struct sockaddr *address, int *failed) {
     if (address == NULL) return NULL;
     switch (address->sa_family) {
-    case AF_INET: return copied(address, sizeof(struct sockaddr_in));
-    case AF_INET6: return copied(address, sizeof(struct sockaddr_in6));
+    case AF_INET: return copied(address, sizeof(struct sockaddr_in), failed);
+    case AF_INET6: return copied(address, sizeof(struct sockaddr_in6), failed);
     /* Hardware addresses may be longer than the structure says. */
-    case AF_PACKET: return copied(address, offsetof(struct sockaddr_ll, sll_addr) + 24);
-    default: return copied(address, sizeof *address);
+    case AF_PACKET: return copied(address, offsetof(struct sockaddr_ll, sll_addr) + 24, failed);
+    default: return copied(address, sizeof *address, failed);
     }
 }
 
+static struct ifaddrs *copied_interfaces(const struct ifaddrs *from, int *failed) {
+    if (from == NULL) return NULL;
+    struct ifaddrs copy = *from;
+    int counts = from->ifa_addr && from->ifa_addr->sa_family == AF_PACKET;
+    copy.ifa_next = copied_interfaces(from->ifa_next, failed);
+    copy.ifa_name = copied_string(from->ifa_name, failed);
+    copy.ifa_addr = copied_address(from->ifa_addr, failed);
+    copy.ifa_netmask = copied_address(from->ifa_netmask, failed);
+    copy.ifa_broadaddr = copied_address(from->ifa_broadaddr, failed);
+    copy.ifa_data = counts ? copied(from->ifa_data, sizeof(struct rtnl_link_stats), failed) : NULL;
+    return copied(&copy, sizeof copy, failed);
+}
+
+void __dsm_freeifaddrs(struct ifaddrs *list);
+
 int __dsm_getifaddrs(struct ifaddrs **out) {
-    struct ifaddrs *own = NULL, *list = NULL, **end = &list;
-    int status = getifaddrs(&own);
+    struct ifaddrs *own = NULL;
+    int status = getifaddrs(&own), failed = 0;
     if (status) return status;
-    for (struct ifaddrs *at = own; at; at = at->ifa_next) {
-        struct ifaddrs *copy = *end = copied(at, sizeof *at);
-        int counts = at->ifa_addr && at->ifa_addr->sa_family == AF_PACKET;
-        copy->ifa_name = copied_string(at->ifa_name);
-        copy->ifa_addr = copied_address(at->ifa_addr);
-        copy->ifa_netmask = copied_address(at->ifa_netmask);
-        copy->ifa_broadaddr = copied_address(at->ifa_broadaddr);
-        copy->ifa_data = counts ? copied(at->ifa_data, sizeof(struct rtnl_link_stats)) : NULL;
-        copy->ifa_next = NULL;
-        end = &copy->ifa_next;
-    }
+    struct ifaddrs *list = copied_interfaces(own, &failed);
     freeifaddrs(own);
+    if (failed) {
+        __dsm_freeifaddrs(list);
+        errno = ENOMEM;
+        return -1;
+    }
     dsm_rt_store((char *)out, sizeof *out);
     *out = list;
     return 0;

@@ -19,19 +19,6 @@
 void __dsm_free(void *object);
 void __dsm_wordfree(wordexp_t *given);
 
-/* Writable memory of the shared heap. */
-static void *shared(size_t bytes) {
-    void *object = __dsm_malloc(bytes);
-    if (object) dsm_rt_store(object, (long)bytes);
-    return object;
-}
-
-/* A copy there of private memory. */
-static void *copied(const void *from, size_t bytes) {
-    void *to = shared(bytes);
-    return to ? memcpy(to, from, bytes) : NULL;
-}
-
 /* ---- regular expressions ---- */
 
 /* What is known of an expression everywhere; `serial` tells it from others that were at the same address. */
@@ -80,7 +67,7 @@ int __dsm_regcomp(regex_t *out, const char *text, int flags) {
     if (own == NULL) return REG_ESPACE;
     int status = regcomp(&own->expression, text, flags);
     size_t bytes = sizeof(struct pattern) + strlen(text) + 1;
-    struct pattern *pattern = status ? NULL : shared(bytes);
+    struct pattern *pattern = status ? NULL : dsm_shared(bytes);
     if (pattern == NULL) {
         if (status == 0) regfree(&own->expression);
         free(own);
@@ -144,7 +131,7 @@ void __dsm_regfree(regex_t *given) {
 
 /* A list on the shared heap: `offset` null pointers, the strings of the old list, which it replaces, and copies of private ones. */
 static char **extended(char **old, size_t offset, size_t kept, char *const *added, size_t count) {
-    char **list = shared((offset + kept + count + 1) * sizeof *list);
+    char **list = dsm_shared((offset + kept + count + 1) * sizeof *list);
     if (list == NULL) return NULL;
     for (size_t i = 0; i < offset; i++) list[i] = NULL;
     if (kept) {
@@ -152,7 +139,7 @@ static char **extended(char **old, size_t offset, size_t kept, char *const *adde
         memcpy(list + offset, old + offset, kept * sizeof *list);
     }
     if (old) __dsm_free(old);
-    for (size_t i = 0; i < count; i++) list[offset + kept + i] = copied(added[i], strlen(added[i]) + 1);
+    for (size_t i = 0; i < count; i++) list[offset + kept + i] = dsm_copied(added[i], strlen(added[i]) + 1);
     list[offset + kept + count] = NULL;
     return list;
 }
@@ -252,7 +239,7 @@ static int scan(DIR *directory, struct dirent ***out, Filter filter, Compare com
     size_t count = 0, room = 0;
     if (directory == NULL) return -1;
     while ((entry = readdir(directory))) {
-        struct dirent *copy = copied(entry, entry->d_reclen);
+        struct dirent *copy = dsm_copied(entry, entry->d_reclen);
         if (copy && filter && !filter(copy)) {
             __dsm_free(copy);
             continue;
@@ -267,7 +254,7 @@ static int scan(DIR *directory, struct dirent ***out, Filter filter, Compare com
     closedir(directory);
     struct order order = {compare};
     if (compare) qsort_r(list, count, sizeof *list, in_order, &order);
-    entries = shared((count + 1) * sizeof *entries);
+    entries = dsm_shared((count + 1) * sizeof *entries);
     if (entries == NULL) abort();
     if (count) memcpy(entries, list, count * sizeof *list);
     free(list);

@@ -88,12 +88,12 @@ iconv_t __dsm_iconv_open(const char *to, const char *from) {
 }
 
 /* The descriptor is private to the process that opened it. */
-size_t __dsm_iconv(iconv_t descriptor, char **from, size_t *bytes, char **to, size_t *room) {
+size_t __dsm_iconv(iconv_t descriptor, char **from, size_t *bytes, char **to, size_t *capacity) {
     if (from) dsm_rt_store((char *)from, sizeof *from);
     if (bytes) dsm_rt_store((char *)bytes, sizeof *bytes);
     if (to) dsm_rt_store((char *)to, sizeof *to);
-    if (room) dsm_rt_store((char *)room, sizeof *room);
+    if (capacity) dsm_rt_store((char *)capacity, sizeof *capacity);
     if (from && *from) dsm_rt_load(*from, *bytes);
-    if (to && *to) dsm_rt_store(*to, (long)*room);
-    return iconv(descriptor, from, bytes, to, room);
+    if (to && *to) dsm_rt_store(*to, (long)*capacity);
+    return iconv(descriptor, from, bytes, to, capacity);
 }

@@ -9,12 +9,11 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
+use crate::pthread::key::{DESTRUCTOR_ROUNDS, make};
 use crate::{check, config, heap, memory, sync};
 
 /// Alignment of blocks at most: a page.
 const MAX_ALIGN: usize = 4096;
-/// Rounds in which the C library calls destructors of keys; the program's may use the variables in each (`PTHREAD_DESTRUCTOR_ITERATIONS`).
-const ROUNDS: u32 = 4;
 
 /// A thread's blocks, by the variables' own places.
 #[derive(Default)]
@@ -26,21 +25,15 @@ struct Blocks {
 /// The key under which a thread has its blocks.
 fn key() -> libc::pthread_key_t {
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
-    *KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: the key is written; the destructor stays loaded.
-        if unsafe { libc::pthread_key_create(&mut key, Some(end_of_thread)) } != 0 {
-            crate::start::die("the C library has no keys left for thread-specific data");
-        }
-        key
-    })
+    *KEY.get_or_init(|| make(Some(end_of_thread)))
 }
 
-extern "C" fn end_of_thread(blocks: *mut c_void) {
+unsafe extern "C" fn end_of_thread(blocks: *mut c_void) {
     // SAFETY: what `own` has leaked, of this thread, which is at its end.
     let mut blocks = unsafe { Box::from_raw(blocks.cast::<Blocks>()) };
     blocks.rounds += 1;
-    if blocks.rounds < ROUNDS {
+    // The program's destructors may use the variables in each round.
+    if blocks.rounds < DESTRUCTOR_ROUNDS {
         // SAFETY: the next round gets it back.
         unsafe { libc::pthread_setspecific(key(), Box::into_raw(blocks).cast()) };
         return;

@@ -15,7 +15,7 @@
 #include <wchar.h>
 #include <wordexp.h>
 
-enum { N = 60, ROOM = 64 };
+enum { N = 60, CAPACITY = 64 };
 
 struct item {
     int number, seen;
@@ -88,13 +88,13 @@ static long trees(void)
     return sum + visited + (compared > 0);
 }
 
-static wchar_t wide[N][ROOM];
-static char narrow[N][ROOM], converted[N][4 * ROOM];
+static wchar_t wide[N][CAPACITY];
+static char narrow[N][CAPACITY], converted[N][4 * CAPACITY];
 static const char *from[N];
 static const wchar_t *back[N];
 static mbstate_t states[N];
 static char *input[N], *output[N];
-static size_t left[N], room[N];
+static size_t left[N], capacity[N];
 
 static long encodings(void)
 {
@@ -103,26 +103,26 @@ static long encodings(void)
     {
         #pragma omp for schedule(static)
         for (int i = 0; i < N; i++) {
-            snprintf(narrow[i], ROOM, "text of line %d", i);
+            snprintf(narrow[i], CAPACITY, "text of line %d", i);
             from[i] = narrow[i];
             input[i] = narrow[i];
             left[i] = strlen(narrow[i]);
             output[i] = converted[i];
-            room[i] = sizeof converted[i];
+            capacity[i] = sizeof converted[i];
         }
         iconv_t own = iconv_open("UTF-16LE", "UTF-8");
         #pragma omp for schedule(static, 1)
         for (int j = 0; j < N; j++) {
             int i = N - 1 - j;
-            sum += mbsnrtowcs(wide[i], &from[i], 12, ROOM, &states[i]);
-            sum += iconv(own, &input[i], &left[i], &output[i], &room[i]);
+            sum += mbsnrtowcs(wide[i], &from[i], 12, CAPACITY, &states[i]);
+            sum += iconv(own, &input[i], &left[i], &output[i], &capacity[i]);
             back[i] = wide[i];
         }
         iconv_close(own);
         #pragma omp for schedule(static)
         for (int i = 0; i < N; i++) {
-            sum += from[i] - narrow[i] + wide[i][3] + left[i] + (output[i] - converted[i]) + converted[i][2] + room[i];
-            sum += wcsnrtombs(narrow[i], &back[i], 5, ROOM, &states[i]);
+            sum += from[i] - narrow[i] + wide[i][3] + left[i] + (output[i] - converted[i]) + converted[i][2] + capacity[i];
+            sum += wcsnrtombs(narrow[i], &back[i], 5, CAPACITY, &states[i]);
         }
         #pragma omp for schedule(static, 1)
         for (int i = 0; i < N; i++)
@@ -133,7 +133,7 @@ static long encodings(void)
 
 static struct msghdr message, answer;
 static struct iovec pieces[2], places[2];
-static char sent[2][ROOM], received[2][ROOM];
+static char sent[2][CAPACITY], received[2][CAPACITY];
 
 static long messages(void)
 {
@@ -144,7 +144,7 @@ static long messages(void)
     for (int round = 0; round < 4; round++) {
         #pragma omp parallel for num_threads(2) schedule(static, 1)
         for (int i = 0; i < 2; i++) {
-            snprintf(sent[i], ROOM, "piece %d of round %d", i, round);
+            snprintf(sent[i], CAPACITY, "piece %d of round %d", i, round);
             pieces[i] = (struct iovec){sent[i], strlen(sent[i])};
             places[i] = (struct iovec){received[i], 10 + 40 * i};
         }
@@ -212,7 +212,7 @@ static char *arguments[8];
 
 static long options(void)
 {
-    static char text[7][ROOM];
+    static char text[7][CAPACITY];
     struct option known[] = {{"size", required_argument, NULL, 's'}, {"verbose", no_argument, &verbose, 7}, {NULL, 0, NULL, 0}};
     const char *given[] = {"program", "rest", "--size=12", "-x", "--verbose", "--si", "9"};
     long sum = 0;

@@ -82,7 +82,7 @@ unsafe fn shared_string(string: *mut c_char) -> *mut c_char {
     shared_bytes(unsafe { CStr::from_ptr(string) }.to_bytes_with_nul()) as *mut c_char
 }
 
-/// What other processes are told: the array, the number of its strings.
+/// What other processes get: the array, the number of its strings.
 pub fn snapshot() -> [u64; 2] {
     adopt(&mut ROOM.lock());
     [array() as u64, entries().len() as u64]

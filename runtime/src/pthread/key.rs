@@ -12,6 +12,19 @@ use crate::{check, sync};
 
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
+/// Rounds in which the C library calls destructors of keys (`PTHREAD_DESTRUCTOR_ITERATIONS`).
+pub const DESTRUCTOR_ROUNDS: u32 = 4;
+
+/// Makes a key of this process's C library.
+pub fn make(destructor: Destructor) -> libc::pthread_key_t {
+    let mut key = 0;
+    // SAFETY: the key is written; destructors of keys stay loaded.
+    if unsafe { libc::pthread_key_create(&mut key, destructor) } != 0 {
+        crate::start::die("the C library has no keys left for thread-specific data");
+    }
+    key
+}
+
 /// This process's keys, by number, with the word that they were made for.
 static OWN: [Mutex<Option<(u64, libc::pthread_key_t)>>; KEY_SLOTS] = [const { Mutex::new(None) }; KEY_SLOTS];
 
@@ -49,11 +62,7 @@ fn own(key: c_uint) -> Option<libc::pthread_key_t> {
         // SAFETY: a key of this process, which nobody can name any more.
         unsafe { libc::pthread_key_delete(own) };
     }
-    let mut own = 0;
-    // SAFETY: the key is written; the destructor is the program's.
-    if unsafe { libc::pthread_key_create(&mut own, destructor(word)) } != 0 {
-        crate::start::die("the C library has no keys left for thread-specific data");
-    }
+    let own = make(destructor(word));
     *known = Some((word, own));
     Some(own)
 }

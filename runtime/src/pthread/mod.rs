@@ -4,7 +4,7 @@
 //! says of which kind it is. A single process uses the C library's.
 
 pub mod condition;
-mod key;
+pub mod key;
 mod monitor;
 pub mod objects;
 pub mod thread;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::next_function;
+use super::{key, next_function};
 use crate::{config, memory, omp, sync};
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -59,21 +59,11 @@ thread_local! {
     static ROUNDS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Rounds in which the C library calls destructors of keys (`PTHREAD_DESTRUCTOR_ITERATIONS`).
-const DESTRUCTOR_ROUNDS: u32 = 4;
-
 /// The key whose destructor ends a thread: destructors of thread-local variables come before those of keys, and the program's are user code, too. The
 /// destructor asks to be called again until the last round.
 fn ending() -> libc::pthread_key_t {
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
-    *KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: the key is written; the destructor stays loaded.
-        if unsafe { libc::pthread_key_create(&mut key, Some(end_of_thread)) } != 0 {
-            crate::start::die("the C library has no keys left for thread-specific data");
-        }
-        key
-    })
+    *KEY.get_or_init(|| key::make(Some(end_of_thread)))
 }
 
 fn await_end() {
@@ -132,7 +122,7 @@ pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_thread_begins(stack: u32) {
     STACK.set(stack);
-    ROUNDS.set(DESTRUCTOR_ROUNDS);
+    ROUNDS.set(key::DESTRUCTOR_ROUNDS);
     await_end();
     omp::team::adopt_stack(stack);
     sync::user_threads_enter();

@@ -115,9 +115,6 @@ pub fn pass() {
 
 #[cold]
 fn be_held() {
-    if signals::is_over_user_code() {
-        return;
-    }
     let _inside = Inside::begin();
     while WANTED.load(Ordering::SeqCst) {
         std::hint::spin_loop();
