@@ -11,17 +11,24 @@ fn main() -> io::Result<()> {
     // target/<profile>/build/<package>/out
     let profile = out.ancestors().nth(3).expect("cargo's layout");
     copy(&from, &profile.join("dsm-include"))?;
-    compile_image(&out)
+    compile(&out, "src/driver/image.c", "image.o")?;
+    for part in ["facets", "filesystem"] {
+        compile(&out, &format!("../runtime/c/libstdcxx_{part}.c"), &format!("{part}.o"))?;
+    }
+    Ok(())
 }
 
-/// The object that becomes part of every shared library; it stands in the driver itself.
-fn compile_image(out: &Path) -> io::Result<()> {
-    println!("cargo:rerun-if-changed=src/driver/image.c");
+/// An object that becomes part of every shared library, or of C++ programs; it stands in the driver itself.
+fn compile(out: &Path, source: &str, object: &str) -> io::Result<()> {
+    println!("cargo:rerun-if-changed={source}");
     println!("cargo:rerun-if-changed=../runtime/c/image.h");
+    println!("cargo:rerun-if-changed=../runtime/c/internal.h");
     let mut build = cc::Build::new();
-    build.file("src/driver/image.c").opt_level(2).debug(false).pic(true).warnings(true);
+    build.file(source).opt_level(2).debug(false).pic(true).warnings(true);
+    // Exceptions of libstdc++ pass through what stands in front of it.
+    build.flag("-fexceptions").flag("-fno-strict-aliasing").flag_if_supported("-Wno-strict-prototypes");
     let objects = build.compile_intermediates();
-    fs::copy(objects.first().expect("one source, one object"), out.join("image.o")).map(|_| ())
+    fs::copy(objects.first().expect("one source, one object"), out.join(object)).map(|_| ())
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

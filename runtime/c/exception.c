@@ -131,7 +131,7 @@ static void share_text(void *thrown, void *type) {
     *(struct text *)copy = (struct text){old->length, old->length, -1};
     __dsm_store_range(place, sizeof *place);
     *place = copy + TEXT_HEADER;
-    if (__atomic_fetch_sub(&old->references, 1, __ATOMIC_ACQ_REL) <= 0) free(old);
+    if (__atomic_fetch_sub(&old->references, 1, __ATOMIC_ACQ_REL) <= 0) __dsm_free(old);
 }
 
 /* Makes all valid that a library's destructor touches. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SITE ((uintptr_t)__builtin_return_address(0))
 
@@ -78,9 +79,9 @@ __attribute__((weak)) extern void (*_ZSt15get_new_handlerv(void))(void);
 __attribute__((weak, noreturn)) extern void _ZSt17__throw_bad_allocv(void);
 
 /* As the C++ library's: the program's handler may free memory, throw, or not return. */
-static void *allocate_or_throw(uint64_t size, uint64_t align, uintptr_t site) {
+static void *allocate_or_throw(void *(*allocate)(uint64_t, uint64_t, uintptr_t), uint64_t size, uint64_t align, uintptr_t site) {
     for (;;) {
-        void *object = dsm_rt_new(size, align, site);
+        void *object = allocate(size, align, site);
         if (object) return object;
         void (*handler)(void) = _ZSt15get_new_handlerv ? _ZSt15get_new_handlerv() : NULL;
         if (handler)
@@ -92,12 +93,25 @@ static void *allocate_or_throw(uint64_t size, uint64_t align, uintptr_t site) {
     }
 }
 
+static void *private_memory(uint64_t size, uint64_t align, uintptr_t site) {
+    (void)align, (void)site;
+    return malloc(size ? size : 1);
+}
+
+void *dsm_shared_new(size_t bytes) {
+    void *object = __dsm_new(bytes);
+    dsm_rt_store(object, (long)bytes);
+    return object;
+}
+
+void *dsm_private_new(size_t size) { return allocate_or_throw(private_memory, size, 16, 0); }
+
 /* The program's operators; the library's own of an array, of a size or that does not throw call others of the program's. */
-void *__dsm_new(uint64_t size) { return OWN(_Znwm) ? OWN(_Znwm)(size) : allocate_or_throw(size, 16, SITE); }
+void *__dsm_new(uint64_t size) { return OWN(_Znwm) ? OWN(_Znwm)(size) : allocate_or_throw(dsm_rt_new, size, 16, SITE); }
 
 void *__dsm_new_array(uint64_t size) {
     void *(*own)(size_t) = OWN(_Znam) ? OWN(_Znam) : OWN(_Znwm);
-    return own ? own(size) : allocate_or_throw(size, 16, SITE);
+    return own ? own(size) : allocate_or_throw(dsm_rt_new, size, 16, SITE);
 }
 
 void *__dsm_new_nothrow(uint64_t size) {
@@ -113,7 +127,7 @@ void *__dsm_new_array_nothrow(uint64_t size) {
 }
 
 void *__dsm_new_aligned(uint64_t size, uint64_t align) {
-    return OWN(_ZnwmSt11align_val_t) ? OWN(_ZnwmSt11align_val_t)(size, align) : allocate_or_throw(size, align, SITE);
+    return OWN(_ZnwmSt11align_val_t) ? OWN(_ZnwmSt11align_val_t)(size, align) : allocate_or_throw(dsm_rt_new, size, align, SITE);
 }
 
 void __dsm_delete(void *object) {

@@ -19,6 +19,8 @@ void dsm_rt_load_element(const void *element, size_t bytes);
 _Bool dsm_rt_sorts_shared(void *base, size_t count, size_t size, uintptr_t site);
 _Noreturn void dsm_rt_no_memory_to_sort(size_t bytes);
 void *__dsm_malloc(uint64_t bytes);
+void *__dsm_new(uint64_t bytes);
+void __dsm_delete(void *object);
 void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_overwrite_range(void *addr, uint64_t len, uintptr_t pc);
@@ -52,9 +54,20 @@ char *dsm_rt_context_stack(const void *base, size_t bytes);
 /* Its size. */
 size_t dsm_rt_context_bytes(size_t bytes);
 void dsm_rt_free(void *object);
+/* Whether the job has several processes. */
+int dsm_rt_several_processes(void);
+/* How many functions of std::filesystem the thread is in: what they allocate lies on the shared heap. */
+extern _Thread_local unsigned dsm_filesystem_depth;
+/* Memory of the C library for libstdc++; it does not return null. And what all processes are to have, or null. */
+void *dsm_private_new(size_t size);
+void *dsm_rt_library_new(size_t size, uintptr_t site);
+void *dsm_rt_locale_new(size_t size);
+int dsm_rt_is_common(uint64_t address);
 /* Writable memory of the shared heap, and a copy there of private memory; NULL if there is none left. */
 void *dsm_shared(size_t bytes);
 void *dsm_copied(const void *from, size_t bytes);
+/* The first, for a function of libstdc++; it does not return null. */
+void *dsm_shared_new(size_t bytes);
 void __dsm_load_range(void *address, uint64_t bytes);
 /* Makes the strings of the environment readable, which the C library looks at. */
 void dsm_rt_validate_environment(void);

@@ -62,8 +62,11 @@ programs! {
     cxx_exception_copies
     cxx_exception_ptr
     cxx_exceptions
+    cxx_facets
+    cxx_filesystem
     cxx_globals
     cxx_library_pointers
+    cxx_locales
     cxx_memory
     cxx_mutex
     cxx_mutex_lifetimes

@@ -20,6 +20,8 @@ pub struct Parts {
     pub script: Option<String>,
     /// The object that makes a shared library known to the runtime.
     pub image: Option<String>,
+    /// Objects that stand in front of functions of libstdc++.
+    pub before_libstdcxx: Vec<String>,
     /// The loader is to resolve all functions at the start.
     pub bind_now: bool,
     /// Directory of `dsm.h`.
@@ -79,8 +81,8 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
         // Libraries that are loaded later find it, and end the program with a message.
         out.push("-Wl,--export-dynamic-symbol=__dsm_add_image".into());
     }
-    if let Some(image) = &parts.image {
-        out.extend(["-Xlinker".into(), image.into()]);
+    for object in parts.image.iter().chain(&parts.before_libstdcxx) {
+        out.extend(["-Xlinker".into(), object.into()]);
     }
     if let Some(runtime) = &parts.runtime {
         // Passed on by name, the archive cannot count as a source, whatever "-x LANGUAGE" is in force.

@@ -28,6 +28,11 @@ use error::Error;
 
 /// `image.c`, compiled.
 const IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.o"));
+/// What stands in front of functions of the shared libstdc++; a static one has the functions itself.
+const BEFORE_LIBSTDCXX: [&[u8]; 2] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/facets.o")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/filesystem.o")),
+];
 
 /// Runs the driver on the process's arguments; returns only if there is nothing for the compiler to do.
 pub fn main() -> ExitCode {
@@ -96,6 +101,12 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         }
         if !typed.relocatable && program {
             parts.runtime = Some(components::find(RUNTIME)?);
+            let has = |option: &str| arguments.iter().any(|a| a == option);
+            if (language == Language::Cxx || has("-lstdc++")) && !has("-static-libstdc++") {
+                for object in BEFORE_LIBSTDCXX {
+                    parts.before_libstdcxx.push(inherited(&mut files, "a part of the runtime", object)?);
+                }
+            }
         }
     }
     let arguments = edit::edit(&arguments, &typed, &parts);

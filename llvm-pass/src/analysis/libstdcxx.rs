@@ -21,6 +21,15 @@ const CONDITION: u64 = 48;
 const FILE: u64 = 16;
 /// A `std::string` itself.
 const STRING: u64 = 32;
+/// A `std::locale::facet`: functions, references; one with a pointer to what it has; one with more; those that tell kinds of characters.
+const COUNTED: u64 = 16;
+const FACET: u64 = 24;
+const TIMEPUNCT: u64 = 40;
+const NARROW_CTYPE: u64 = 576;
+const WIDE_CTYPE: u64 = 1344;
+/// A `struct tm`; the format of a number.
+const TIME: u64 = 56;
+const FORMAT: u64 = 16;
 /// A `std::random_device`.
 const RANDOM_DEVICE: u64 = 5000;
 
@@ -73,6 +82,18 @@ fn table(name: &str) -> Option<&'static [Effect]> {
         "_ZNSt6localeC1ERKS_" | "_ZNSt6localeC2ERKS_" | "_ZNSt6localeaSERKS_" | "_ZNSt6locale6globalERKS_" =>
             &[(R, 1, N(POINTER)), (W, 0, N(POINTER))],
         "_ZNSt6localeC1EPKc" | "_ZNSt6localeC2EPKc" => &[(R, 1, S), (W, 0, N(POINTER))],
+        "_ZNSt6localeC1ERKS_PKci" | "_ZNSt6localeC2ERKS_PKci" => &[(W, 0, N(POINTER)), (R, 1, N(POINTER)), (R, 2, S)],
+        "_ZNSt6localeC1ERKS_S1_i" | "_ZNSt6localeC2ERKS_S1_i" => &[(W, 0, N(POINTER)), (R, 1, N(POINTER)), (R, 2, N(POINTER))],
+        "_ZNSt6localeC1EPNS_5_ImplE" | "_ZNSt6localeC2EPNS_5_ImplE" => &[(W, 0, N(POINTER))],
+        // The implementations lie in private memory, what is allocated for facets, too.
+        "_ZNSt6locale5_Impl16_M_install_facetEPKNS_2idEPKNS_5facetE" => &[(W, 1, N(POINTER)), (W, 2, N(COUNTED))],
+        "_ZNSt6locale5_Impl16_M_replace_facetEPKS0_PKNS_2idE" => &[(W, 2, N(POINTER))],
+        "_ZNSt6locale5_Impl16_M_install_cacheEPKNS_5facetEm" => &[(W, 1, N(COUNTED))],
+        "_ZNSt6locale5facetD2Ev" | "_ZNSt6locale5facetD1Ev" => &[(W, 0, N(COUNTED))],
+        "_ZNSt6locale5facet19_S_destroy_c_localeERP15__locale_struct" => &[(W, 0, N(POINTER))],
+        "_ZNSt6locale5facet18_S_create_c_localeERP15__locale_structPKcS2_" => &[(W, 0, N(POINTER)), (R, 1, S)],
+        "_ZNSt10__num_base15_S_format_floatERKSt8ios_basePcc" => &[(R, 0, N(IOS_BASE)), (W, 1, N(FORMAT))],
+        "_ZNSt16__time_get_state17_M_finalize_stateEP2tm" => &[(W, 0, N(12)), (W, 1, N(TIME))],
         "_ZNKSt6localeeqERKS_" => &[(R, 0, N(POINTER)), (R, 1, N(POINTER))],
         "_ZNKSt6locale2id5_M_idEv" => &[(W, 0, N(POINTER))],
         "_ZNSt12__basic_fileIcE4openEPKcSt13_Ios_Openmodei" => &[(W, 0, N(FILE)), (R, 1, S)],
@@ -114,8 +135,70 @@ fn conversion(name: &str) -> Option<&'static [Effect]> {
     name.starts_with("_ZSt8to_charsPcS_").then_some(&[(W, 0, End(1))])
 }
 
+/// Constructors, destructors and members of facets that are compiled in the library and work on the object itself.
+fn facet(name: &str) -> Option<&'static [Effect]> {
+    const NAMES: [&str; 9] = [
+        "5ctypeI",
+        "12ctype_bynameI",
+        "7codecvtI",
+        "14codecvt_bynameI",
+        "8numpunctI",
+        "10moneypunctI",
+        "11__timepunctI",
+        "8messagesI",
+        "7collateI",
+    ];
+    let name = name.strip_prefix("_ZNKSt").or(name.strip_prefix("_ZNSt"))?;
+    let name = name.strip_prefix("7__cxx11").unwrap_or(name);
+    let member = NAMES.iter().find_map(|facet| name.strip_prefix(facet))?;
+    let tail = |end: &str| member.ends_with(end);
+    Some(if member.contains("do_") && !member.contains("do_open") && !member.contains("do_get") {
+        // The runtime's, in front of the library's (`runtime/c/libstdcxx_facets.c`), or without memory of the program's.
+        &[]
+    } else if member.contains("10_M_compareEPKc") {
+        &[(R, 1, S), (R, 2, S)]
+    } else if member.contains("12_M_transformEPc") {
+        &[(W, 1, A(3)), (R, 2, S)]
+    } else if member.contains("6_M_putEPc") {
+        &[(R, 0, N(TIMEPUNCT)), (W, 1, A(2)), (R, 3, S), (R, 4, N(TIME))]
+    } else if member.contains("24_M_initialize_moneypunct")
+        || member.contains("22_M_initialize_numpunct")
+        || member.contains("23_M_initialize_timepunct")
+        || member.contains("19_M_initialize_ctype")
+        || ["D0Ev", "D1Ev", "D2Ev", "C1Em", "C2Em", "C1EPKtbm", "C2EPKtbm"].iter().any(|end| tail(end))
+        || member.contains("EC1EP15__locale_struct")
+        || member.contains("EC2EP15__locale_struct")
+    {
+        // The smallest facets of the library may be the last objects of their memory.
+        if name.contains("5ctypeIc") || name.starts_with("12ctype_bynameIc") {
+            &[(W, 0, N(NARROW_CTYPE))]
+        } else if name.starts_with("5ctypeIw") || name.starts_with("12ctype_bynameIw") {
+            &[(W, 0, N(WIDE_CTYPE))]
+        } else if name.starts_with("11__timepunct") || name.starts_with("8messages") {
+            &[(W, 0, N(TIMEPUNCT))]
+        } else {
+            &[(W, 0, N(FACET))]
+        }
+    } else {
+        return None;
+    })
+}
+
 /// Families of functions with one shape of name.
 fn by_shape(name: &str) -> Option<&'static [Effect]> {
+    if let Some(effects) = facet(name) {
+        return Some(effects);
+    }
+    // The runtime's, in front of the library's (`runtime/c/libstdcxx_filesystem.c`).
+    if name.starts_with("_ZNSt10filesystem") || name.starts_with("_ZNKSt10filesystem") {
+        return Some(&[]);
+    }
+    // The pointer that an iterator of a directory is.
+    if let Some(member) = name.strip_prefix("_ZNSt12__shared_ptrINSt10filesystem") {
+        let copies = ["C1E", "C2E", "aSE", "4swapE"].iter().any(|copy| member.contains(copy))
+            && !member.ends_with("Ev");
+        return Some(if copies { &[(W, 0, N(16)), (W, 1, N(16))] } else { &[(W, 0, N(16))] });
+    }
     if let Some(effects) = conversion(name) {
         return Some(effects);
     }

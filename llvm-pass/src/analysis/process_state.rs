@@ -14,6 +14,11 @@ pub const PROCESS_STATE: &[(&str, &str, &str)] = &[
     ("setpriority", "__dsm_setpriority", "i:iii"), ("getpid", "__dsm_getpid", "i:"),
     ("_ZNSt6locale6globalERKS_", "__dsm_locale_global", "v:pp"), ("_ZSt15set_new_handlerPFvvE", "__dsm_set_new_handler", "p:p"),
     ("_ZSt13set_terminatePFvvE", "__dsm_set_terminate", "p:p"),
+    ("_ZNSt6locale5_ImplC1ERKS0_m", "__dsm_locale_copy", "v:ppl"), ("_ZNSt6locale5_ImplC2ERKS0_m", "__dsm_locale_copy", "v:ppl"),
+    ("_ZNSt6locale5_ImplD1Ev", "__dsm_locale_implementation_end", "v:p"),
+    ("_ZNSt6locale5_ImplD2Ev", "__dsm_locale_implementation_end", "v:p"), ("_ZNSt6localeD1Ev", "__dsm_locale_end", "v:p"),
+    ("_ZNSt6localeD2Ev", "__dsm_locale_end", "v:p"), ("_ZNSt6localeaSERKS_", "__dsm_locale_assign", "p:pp"),
+    ("_ZNSt8ios_baseD2Ev", "__dsm_stream_end", "v:p"),
     // signals
     ("signal", "__dsm_signal", "p:ip"), ("bsd_signal", "__dsm_signal", "p:ip"), ("ssignal", "__dsm_signal", "p:ip"),
     ("__sysv_signal", "__dsm_sysv_signal", "p:ip"), ("sysv_signal", "__dsm_sysv_signal", "p:ip"), ("sigaction", "__dsm_sigaction", "i:ipp"),

@@ -17,7 +17,7 @@ use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::signals::Deferred;
 use crate::sync::layout;
-use crate::{memory, race, sync};
+use crate::{memory, process_state, race, sync};
 use arena::Arena;
 
 /// A piece of this process's arena, with one block size.
@@ -159,6 +159,7 @@ pub fn free(address: usize) {
             }
         }
         Some(rank) => foreign::defer(rank, address),
+        None if process_state::locale::free(address) => {}
         // SAFETY: not ours, so the program got it from the C library.
         None => unsafe { libc::free(address as *mut libc::c_void) },
     }

@@ -5,7 +5,7 @@
 //! that the system would prefer to it with memory that nobody can access: the system looks for room from the top of the address space
 //! downwards, and takes the first gap that is large enough. All that is mapped from then on lies
 //! in the process's range, by the C library's usual means (guard pages, stacks that are used again, `pthread_getattr_np`). In the other
-//! processes nothing is mapped there.
+//! processes nothing is mapped there, but for the lowest part of process 0's range ([`common`]).
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -16,6 +16,8 @@ use dsm_comm::segment::SegmentError;
 
 use crate::job::Job;
 
+/// Bytes of [`common`].
+const COMMON: usize = 64 << 20;
 /// Smaller gaps hold no thread's stack and stay.
 const PROBE: usize = 16 << 10;
 /// Ranges begin at multiples of this.
@@ -51,6 +53,11 @@ pub fn owner(address: usize) -> Option<u32> {
     RANGES.get()?.owner(address)
 }
 
+/// The lowest part of process 0's range: private memory that every process has at these addresses. `None`: the job has one process, or no ranges.
+pub fn common() -> Option<Range<usize>> {
+    RANGES.get().map(|ranges| ranges.base..ranges.base + COMMON)
+}
+
 /// Sees to it that the system places new memory in the process's range. Everything that all processes have at equal addresses is mapped.
 ///
 /// # Errors
@@ -60,7 +67,7 @@ pub fn init(job: &Job) -> Result<(), SegmentError> {
     if job.size == 1 {
         return Ok(());
     }
-    let first = map(0, PROBE)?;
+    let first = map(0, PROBE, libc::PROT_NONE)?;
     unmap(first);
     if first < (PRIVATE_BASE + PRIVATE_RANGES_BYTES) as usize {
         return Ok(());
@@ -69,8 +76,9 @@ pub fn init(job: &Job) -> Result<(), SegmentError> {
     // The system does not go beyond the probe: the initial thread's stack grows there.
     let preferred = ranges.of(job.rank).end..first + PROBE;
     for gap in gaps(&preferred, &mapped()).filter(|gap| gap.len() >= PROBE) {
-        map(gap.start, gap.len())?;
+        map(gap.start, gap.len(), libc::PROT_NONE)?;
     }
+    map(ranges.base, COMMON, libc::PROT_READ | libc::PROT_WRITE)?;
     let _ = RANGES.set(ranges);
     Ok(())
 }
@@ -97,12 +105,12 @@ fn lift_stack_limit() {
     }
 }
 
-/// Reserves address space that cannot be accessed: at an address where nothing is, or anywhere (0).
-fn map(address: usize, bytes: usize) -> Result<usize, SegmentError> {
+/// Reserves address space: at an address where nothing is, or anywhere (0).
+fn map(address: usize, bytes: usize, protection: libc::c_int) -> Result<usize, SegmentError> {
     let fixed = if address == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
     // SAFETY: new memory, in place of nothing.
-    let at = unsafe { libc::mmap(address as *mut _, bytes, libc::PROT_NONE, flags, -1, 0) };
+    let at = unsafe { libc::mmap(address as *mut _, bytes, protection, flags, -1, 0) };
     if at == libc::MAP_FAILED {
         return Err(SegmentError::Map { address, bytes, source: std::io::Error::last_os_error() });
     }

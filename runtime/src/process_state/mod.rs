@@ -6,6 +6,7 @@
 //! state for the job ([`random`]). Results lie in shared memory ([`results`], [`records`]).
 
 mod environment;
+pub mod locale;
 mod random;
 mod records;
 mod results;

@@ -15,6 +15,7 @@ unsafe extern "C" {
     fn dsm_rt_cxx_set_new_handler(handler: *mut c_void) -> *mut c_void;
     fn dsm_rt_cxx_set_terminate(handler: *mut c_void) -> *mut c_void;
     fn dsm_rt_cxx_global_locale(result: *mut c_void, locale: *mut c_void);
+    fn dsm_rt_cxx_locale() -> u64;
 }
 
 /// Makes a string of the program readable.
@@ -79,7 +80,7 @@ unsafe extern "C" fn __dsm_setlocale(category: c_int, name: *const c_char) -> *m
     results::constant(result)
 }
 
-/// Whether the program has set C++'s global locale.
+/// C++'s global locale, if the program has set it: the address of its implementation.
 static CXX_LOCALE: AtomicU64 = AtomicU64::new(0);
 
 /// `std::locale::global`: the former global locale goes to `result`.
@@ -88,12 +89,15 @@ unsafe extern "C" fn __dsm_locale_global(result: *mut c_void, locale: *mut c_voi
     check::writable(result as usize, size_of::<usize>());
     check::readable(locale as usize, size_of::<usize>());
     // SAFETY: the program's objects, which are a pointer each.
-    unsafe { dsm_rt_cxx_global_locale(result, locale) };
-    CXX_LOCALE.store(1, Ordering::Relaxed);
+    let global = unsafe {
+        dsm_rt_cxx_global_locale(result, locale);
+        dsm_rt_cxx_locale()
+    };
+    CXX_LOCALE.store(global, Ordering::Relaxed);
     changed(Kind::Locale);
 }
 
-/// 1 if the program has set C++'s global locale.
+/// See [`CXX_LOCALE`]; 0 for none.
 pub fn cxx_locale() -> u64 {
     CXX_LOCALE.load(Ordering::Relaxed)
 }

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::settings::{self, RESOURCES};
-use super::{Kind, changes, environment, shared_bytes, shared_object};
+use super::{Kind, changes, environment, locale, shared_bytes, shared_object};
 use crate::{check, signals};
 
-/// Format flags, precision, width and fill character of each standard stream of C++.
-const FORMATS: usize = 20;
+/// Format flags, precision, width, fill character and locale of each standard stream of C++.
+const FORMATS: usize = 25;
 /// Variables of the C library that the program writes to, or reads after a call of `getopt`.
 const OPTIONS: usize = 4;
 
@@ -28,8 +28,9 @@ pub struct Snapshot {
     directory: [u64; 3],
     /// Mask of new files' permissions, or -1.
     mask: u64,
-    /// Text, and whether it is C++'s as well.
+    /// Text, and C++'s global locale if the program has set it.
     locale: [u64; 2],
+    locale_objects: [u64; 3],
     /// A bit for each limit that follows.
     limited: u64,
     limits: [[u64; 2]; RESOURCES],
@@ -60,7 +61,7 @@ unsafe extern "C" {
     // In C, weakly: a C program has no C++ library.
     fn dsm_rt_cxx_formats(words: *mut u64);
     fn dsm_rt_cxx_set_formats(words: *const u64);
-    fn dsm_rt_cxx_follow_locale(name: *const c_char);
+    fn dsm_rt_cxx_follow_locale(locale: u64);
     fn dsm_rt_cxx_new_handler() -> *mut c_void;
     fn dsm_rt_cxx_terminate() -> *mut c_void;
     fn dsm_rt_cxx_set_new_handler(handler: *mut c_void) -> *mut c_void;
@@ -91,7 +92,7 @@ impl Watched {
 }
 
 fn all_changes() -> u64 {
-    super::CHANGES.iter().map(|c| c.load(Ordering::Relaxed)).sum()
+    super::CHANGES.iter().map(|c| c.load(Ordering::Relaxed)).sum::<u64>() + locale::changes()
 }
 
 /// What was published last.
@@ -162,7 +163,7 @@ fn text_at<'a>(address: u64) -> Option<&'a CStr> {
 impl Snapshot {
     fn take() -> Snapshot {
         // SAFETY: a null pointer asks for the name, which the library keeps until the next call.
-        let locale = unsafe {
+        let name = unsafe {
             libc::setlocale(libc::LC_ALL, std::ptr::null()).as_ref().map(|name| CStr::from_ptr(name))
         };
         let directory = if changes(Kind::Directory) == 0 {
@@ -186,9 +187,10 @@ impl Snapshot {
             actions,
             environment: environment::snapshot(),
             environment_changes: changes(Kind::Environment),
+            locale_objects: locale::snapshot(),
             directory,
             mask: settings::mask() as u64,
-            locale: [text(locale.map(CStr::to_bytes_with_nul)), settings::cxx_locale()],
+            locale: [text(name.map(CStr::to_bytes_with_nul)), settings::cxx_locale()],
             limited,
             limits: limits.map(|limit| [limit.rlim_cur, limit.rlim_max]),
             priority,
@@ -214,7 +216,10 @@ impl Snapshot {
             // SAFETY: no memory is touched.
             unsafe { libc::umask(self.mask as libc::mode_t) };
         }
-        if differs(|s| [s.locale[0], s.locale[1], 0, 0])
+        if differs(|s| [s.locale_objects[2], 0, 0, 0]) {
+            locale::follow(self.locale_objects);
+        }
+        if differs(|s| [s.locale[0], s.locale[1], s.locale_objects[2], 0])
             && let Some(name) = text_at(self.locale[0])
         {
             environment::validate();
@@ -222,7 +227,7 @@ impl Snapshot {
             unsafe {
                 libc::setlocale(libc::LC_ALL, name.as_ptr());
                 if self.locale[1] != 0 {
-                    dsm_rt_cxx_follow_locale(name.as_ptr());
+                    dsm_rt_cxx_follow_locale(self.locale[1]);
                 }
             }
         }
