@@ -11,6 +11,7 @@ pub mod backoff;
 pub mod bias;
 mod primitive;
 pub mod quiesce;
+pub mod user_code;
 pub mod wait;
 pub mod yielding;
 

@@ -35,6 +35,7 @@ pub use control::{
     control_load, control_store, control_wait, stats_word,
 };
 pub use meet::{barrier, end_job, fork, join, wait_fork};
+pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
 
 /// How long a waiting thread looks before it sleeps.
 static SPIN_NS: AtomicU64 = AtomicU64::new(0);
@@ -209,14 +210,4 @@ pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) {
 /// Wakes the threads in [`wait_local`] on the word, which was changed (SeqCst) before.
 pub fn wake_local(word: &AtomicU32) {
     cell::wake(word, sleepers(word), futex::ALL);
-}
-
-/// This thread goes on to user code.
-pub fn user_threads_enter() {
-    threads::enter();
-}
-
-/// This thread waits inside the runtime.
-pub fn user_threads_leave() {
-    threads::leave();
 }
