@@ -9,6 +9,7 @@
 
 pub mod backoff;
 pub mod bias;
+pub mod bulletin;
 mod primitive;
 pub mod quiesce;
 pub mod user_code;

@@ -99,10 +99,20 @@ impl Cell {
         Cell { value: half(rank, offset), sleepers: half(rank, offset + 4) }
     }
 
+    /// The word itself.
+    pub fn value(self) -> &'static AtomicU32 {
+        self.value
+    }
+
+    /// Wakes those who wait; the word was changed as for [`wake`].
+    pub fn wake(self) {
+        wake(self.value, self.sleepers, futex::ALL);
+    }
+
     /// Adds one; returns the old value.
     pub fn increment(self) -> u32 {
         let old = self.value.fetch_add(1, Ordering::SeqCst);
-        wake(self.value, self.sleepers, futex::ALL);
+        self.wake();
         old
     }
 
