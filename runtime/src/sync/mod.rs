@@ -211,3 +211,28 @@ pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) {
 pub fn wake_local(word: &AtomicU32) {
     cell::wake(word, sleepers(word), futex::ALL);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::c_void;
+
+    unsafe extern "C" {
+        static stdout: *mut c_void;
+        fn __fpending(stream: *mut c_void) -> usize;
+        fn __fpurge(stream: *mut c_void);
+    }
+
+    #[test]
+    fn a_release_of_a_handler_leaves_streams_alone() {
+        // SAFETY: the C library's stream, which nothing else writes to; a string of C.
+        unsafe {
+            assert!(libc::fputs(c"part of a line".as_ptr(), stdout.cast()) >= 0);
+            let pending = __fpending(stdout);
+            assert!(pending > 0);
+            signals::over_user_code(before_release);
+            assert_eq!(__fpending(stdout), pending);
+            __fpurge(stdout);
+        }
+    }
+}
