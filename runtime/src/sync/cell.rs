@@ -7,6 +7,7 @@ use dsm_comm::futex::{self, Futex};
 use dsm_comm::yielding::Yielding;
 
 use super::control::half;
+use crate::alone;
 use crate::stats::time::{self, Activity};
 
 /// What waiting threads of this process found out about yielding.
@@ -84,6 +85,12 @@ pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u3
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst, or with a full fence behind it) before.
 pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
     dsm_comm::wait::wake(&Futex, word, sleepers, mask);
+}
+
+/// Changes the word with a release, as [`wake`] wants it, and wakes.
+#[inline(always)]
+pub fn store_and_wake(word: &AtomicU32, value: u32, sleepers: &AtomicU32, mask: u32) {
+    dsm_comm::wait::store_and_wake(&Futex, word, value, sleepers, mask, alone::fence);
 }
 
 /// A word with its own count of sleepers: two adjacent 32-bit words.

@@ -52,6 +52,12 @@ pub fn line(offset: usize) -> Line {
 impl Line {
     const BYTES: usize = 64;
 
+    /// A line of its own, of zeros.
+    #[cfg(test)]
+    pub fn new() -> Line {
+        Line(Box::leak(Box::new(crossbeam_utils::CachePadded::new([0_u64; 8]))).as_mut_ptr().cast())
+    }
+
     /// The word at byte `at`.
     #[inline]
     pub fn word(self, at: usize) -> &'static AtomicU64 {
