@@ -108,6 +108,7 @@ programs! {
     file_io
     flags
     float_environment
+    flush_data
     flush_flag
     for_dynamic
     for_static
@@ -116,6 +117,7 @@ programs! {
     gather
     globals
     hash_table
+    heap_handover
     heap_kinds
     heap_pipeline
     kmpc_calls
@@ -131,6 +133,7 @@ programs! {
     lock_evictions
     lock_lifetimes
     lock_tests
+    lock_waiters
     locks
     loop_limits
     long_double
@@ -143,6 +146,7 @@ programs! {
     memory_streams
     ordered
     ordered_conditional
+    ordered_output
     orphaned
     overwrite
     own_allocator
