@@ -40,8 +40,20 @@ pub fn fork(message: &[u64], participants: u32) {
     write_fork(message, participants);
 }
 
-/// Words in front of the message: participants, and how far process 0's signature is published.
+/// Words in front of the message.
 const FORK_HEADER: usize = 2;
+
+/// Participants, and how far process 0's signature is published.
+fn header(participants: u32, state: u64) -> [u64; FORK_HEADER] {
+    [participants.into(), state]
+}
+
+/// Takes [`header`] off what was read.
+fn take_header(message: &mut Vec<u64>) -> (u32, u64) {
+    let values = (message[0] as u32, message[1]);
+    message.drain(..FORK_HEADER);
+    values
+}
 
 fn fork_word(i: usize) -> &'static AtomicU64 {
     word(0, layout::FORK_MESSAGE + 8 * i)
@@ -49,7 +61,7 @@ fn fork_word(i: usize) -> &'static AtomicU64 {
 
 fn write_fork(message: &[u64], participants: u32) {
     let cell = Cell::at(0, layout::FORK);
-    bulletin::write(cell.value(), fork_word, &[&[participants.into(), published()], message]);
+    bulletin::write(cell.value(), fork_word, &[&header(participants, published()), message]);
     cell.wake();
 }
 
@@ -71,8 +83,7 @@ pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
         let wait = |until: &dyn Fn(u32) -> bool| fork.wait_until(until);
         let seen = bulletin::read(fork.value(), before, wait, fork_word, MOST, message);
         SEEN.store(seen, Ordering::Relaxed);
-        let (participants, state) = (message[0] as u32, message[1]);
-        message.drain(..FORK_HEADER);
+        let (participants, state) = take_header(message);
         if participants == 0 {
             return None;
         }
@@ -144,4 +155,16 @@ pub fn barrier(participants: u32) {
     }
     race::clocks::met(meeting, participants);
     settle(participants);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_message_keeps_its_header_and_its_words_apart() {
+        let mut message = [&header(3, 1 << 40)[..], &[7, 8]].concat();
+        assert_eq!(take_header(&mut message), (3, 1 << 40));
+        assert_eq!(message, [7, 8]);
+    }
 }
