@@ -111,6 +111,7 @@ programs! {
     file_io
     flags
     float_environment
+    flush_data
     flush_flag
     for_dynamic
     for_static
@@ -119,6 +120,7 @@ programs! {
     gather
     globals
     hash_table
+    heap_handover
     heap_kinds
     heap_pipeline
     kmpc_calls
@@ -134,6 +136,7 @@ programs! {
     lock_evictions
     lock_lifetimes
     lock_tests
+    lock_waiters
     locks
     loop_limits
     long_double
@@ -146,6 +149,7 @@ programs! {
     memory_streams
     ordered
     ordered_conditional
+    ordered_output
     orphaned
     overwrite
     own_allocator

@@ -130,6 +130,7 @@ fn race_free_programs_are_silent() {
         "atomic_int",
         "byte_neighbours",
         "critical",
+        "flags",
         "flush_flag",
         "for_dynamic",
         "hash_table",

@@ -9,8 +9,10 @@
 
 pub mod backoff;
 pub mod bias;
+pub mod bulletin;
 mod primitive;
 pub mod quiesce;
+pub mod user_code;
 pub mod wait;
 pub mod yielding;
 

@@ -4,7 +4,7 @@
 #[cfg(not(loom))]
 mod chosen {
     pub use std::hint::spin_loop;
-    pub use std::sync::atomic::{AtomicU32, Ordering};
+    pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     pub use std::thread::{sleep, yield_now};
 
     /// See the other one.
@@ -20,7 +20,7 @@ mod chosen {
 
 #[cfg(loom)]
 mod chosen {
-    pub use loom::sync::atomic::{AtomicU32, Ordering};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     pub use loom::thread::yield_now;
     pub use loom::thread::yield_now as spin_loop;
 

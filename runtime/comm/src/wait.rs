@@ -48,6 +48,23 @@ pub fn wake(how: &impl Sleep, word: &AtomicU32, sleepers: &AtomicU32, mask: u32)
     }
 }
 
+/// Changes the word with a release and wakes as [`wake`] does. `fence` is a full fence.
+#[inline(always)]
+pub fn store_and_wake(
+    how: &impl Sleep,
+    word: &AtomicU32,
+    value: u32,
+    sleepers: &AtomicU32,
+    mask: u32,
+    fence: impl FnOnce(),
+) {
+    word.store(value, Ordering::Release);
+    fence();
+    if sleepers.load(Ordering::SeqCst) != 0 {
+        how.wake(word, mask);
+    }
+}
+
 #[cfg(all(test, loom))]
 mod tests {
     use super::*;
@@ -82,21 +99,38 @@ mod tests {
         futex: Futex,
     }
 
-    #[test]
-    fn nobody_sleeps_through_a_change() {
-        loom::model(|| {
+    fn change(change: fn(&Cell)) {
+        loom::model(move || {
             let cell = Arc::new(Cell::default());
             let waker = cell.clone();
             let thread = loom::thread::spawn(move || {
                 waker.data.store(7, Ordering::Relaxed);
-                waker.word.fetch_add(1, Ordering::SeqCst);
-                wake(&waker.futex, &waker.word, &waker.sleepers, ALL);
+                change(&waker);
             });
             wait(&cell.futex, &cell.word, &cell.sleepers, ALL, |v| v == 1);
             assert_eq!(cell.data.load(Ordering::Relaxed), 7);
             thread.join().unwrap();
             assert_eq!(cell.sleepers.load(Ordering::SeqCst), 0);
         });
+    }
+
+    fn store(cell: &Cell, fence: impl FnOnce()) {
+        store_and_wake(&cell.futex, &cell.word, 1, &cell.sleepers, ALL, fence);
+    }
+
+    #[test]
+    fn nobody_sleeps_through_a_change() {
+        change(|cell| {
+            cell.word.fetch_add(1, Ordering::SeqCst);
+            wake(&cell.futex, &cell.word, &cell.sleepers, ALL);
+        });
+        change(|cell| store(cell, || loom::sync::atomic::fence(Ordering::SeqCst)));
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn a_store_without_a_fence_is_seen() {
+        change(|cell| store(cell, || ()));
     }
 
     #[test]

@@ -165,6 +165,15 @@ pub fn is_over_user_code() -> bool {
     inside
 }
 
+/// Runs `body` as a handler that interrupted user code.
+#[cfg(test)]
+pub fn over_user_code(body: impl FnOnce()) {
+    let frame = 0u8;
+    OVER_USER_CODE.set((&raw const frame) as usize);
+    body();
+    OVER_USER_CODE.set(0);
+}
+
 /// The C library's allocator. A handler whose access needs the protocol may need memory, too, so none runs inside it.
 struct Allocator;
 

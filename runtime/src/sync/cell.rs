@@ -7,6 +7,7 @@ use dsm_comm::futex::{self, Futex};
 use dsm_comm::yielding::Yielding;
 
 use super::control::half;
+use crate::alone;
 use crate::stats::time::{self, Activity};
 
 /// What waiting threads of this process found out about yielding.
@@ -86,6 +87,12 @@ pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
     dsm_comm::wait::wake(&Futex, word, sleepers, mask);
 }
 
+/// Changes the word with a release, as [`wake`] wants it, and wakes.
+#[inline(always)]
+pub fn store_and_wake(word: &AtomicU32, value: u32, sleepers: &AtomicU32, mask: u32) {
+    dsm_comm::wait::store_and_wake(&Futex, word, value, sleepers, mask, alone::fence);
+}
+
 /// A word with its own count of sleepers: two adjacent 32-bit words.
 #[derive(Clone, Copy)]
 pub struct Cell {
@@ -99,10 +106,20 @@ impl Cell {
         Cell { value: half(rank, offset), sleepers: half(rank, offset + 4) }
     }
 
+    /// The word itself.
+    pub fn value(self) -> &'static AtomicU32 {
+        self.value
+    }
+
+    /// Wakes those who wait; the word was changed as for [`wake`].
+    pub fn wake(self) {
+        wake(self.value, self.sleepers, futex::ALL);
+    }
+
     /// Adds one; returns the old value.
     pub fn increment(self) -> u32 {
         let old = self.value.fetch_add(1, Ordering::SeqCst);
-        wake(self.value, self.sleepers, futex::ALL);
+        self.wake();
         old
     }
 

@@ -52,6 +52,12 @@ pub fn line(offset: usize) -> Line {
 impl Line {
     const BYTES: usize = 64;
 
+    /// A line of its own, of zeros.
+    #[cfg(test)]
+    pub fn new() -> Line {
+        Line(Box::leak(Box::new(crossbeam_utils::CachePadded::new([0_u64; 8]))).as_mut_ptr().cast())
+    }
+
     /// The word at byte `at`.
     #[inline]
     pub fn word(self, at: usize) -> &'static AtomicU64 {
@@ -111,9 +117,15 @@ fn control(i: usize) -> &'static AtomicU64 {
     word(0, layout::CONTROL + 8 * i)
 }
 
+/// The low half of a control word, which futexes take.
+fn low(i: usize) -> &'static AtomicU32 {
+    const { assert!(cfg!(target_endian = "little")) };
+    // SAFETY: half of a word that is only accessed atomically.
+    unsafe { AtomicU32::from_ptr(control(i).as_ptr().cast()) }
+}
+
 fn wake_control(i: usize) {
-    let low = half(0, layout::CONTROL + 8 * i);
-    cell::wake(low, half(0, layout::CONTROL_SLEEPERS), futex::ALL);
+    cell::wake(low(i), half(0, layout::CONTROL_SLEEPERS), futex::ALL);
 }
 
 /// Reads a control word: it lives in process 0, starts at 0, and orders nothing but itself.
@@ -148,7 +160,39 @@ pub fn control_cas(i: usize, expected: u64, new: u64) -> Result<u64, u64> {
 
 /// Sleeps until `until` holds for a control word; returns it. Changes of the low 32 bits are noticed.
 pub fn control_wait(i: usize, until: impl Fn(u64) -> bool) -> u64 {
-    let low = half(0, layout::CONTROL + 8 * i);
-    cell::wait(low, half(0, layout::CONTROL_SLEEPERS), futex::ALL, |_| until(control_load(i)));
+    cell::wait(low(i), half(0, layout::CONTROL_SLEEPERS), futex::ALL, |_| until(control_load(i)));
     control_load(i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_words_lie_side_by_side() {
+        for i in [0, 1, CONTROL_WORDS - 1] {
+            assert_eq!(control(i).as_ptr() as usize, address(0, layout::CONTROL) as usize + 8 * i);
+        }
+    }
+
+    #[test]
+    fn each_change_of_a_control_word_wakes_who_waits_for_it() {
+        let changes: [fn(usize); 3] = [
+            |i| control_store(i, 1),
+            |i| assert_eq!(control_fetch_add(i, 1), 0),
+            |i| assert_eq!(control_cas(i, 0, 1), Ok(0)),
+        ];
+        for (i, change) in changes.into_iter().enumerate() {
+            std::thread::scope(|scope| {
+                let waiter = scope.spawn(move || control_wait(i, |value| value != 0));
+                while half(0, layout::CONTROL_SLEEPERS).load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                // Time to fall asleep.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                change(i);
+                assert_eq!(waiter.join().expect("it is woken"), 1);
+            });
+        }
+    }
 }

@@ -14,7 +14,7 @@ pub const BARRIER: usize = 4096;
 pub const BARRIER_STRIDE: usize = 64;
 /// Number of forks so far, then the message.
 pub const FORK: usize = 16384;
-/// Participants, length of the message in words, how far process 0's signature is published; then the message.
+/// Length of what follows in words; participants, how far process 0's signature is published, then the message.
 pub const FORK_MESSAGE: usize = FORK + 8;
 /// Longest fork message, words.
 pub const FORK_WORDS: usize = 4096;

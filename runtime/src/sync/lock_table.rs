@@ -5,8 +5,9 @@
 //! taken, a free lock makes room. What its last holder published is then no longer noted with it: from the first such eviction on, a lock
 //! without a slot is acquired from *all* processes, which is more than enough.
 //!
-//! Invariants: a name has one slot at most (names are inserted and removed under a stripe's lock); a slot with a ticket out keeps its name. A
-//! thread that found a slot and draws its ticket only after an eviction gives the ticket back ([`abandon`]).
+//! Invariants: a name has one slot at most (names are inserted and removed under a stripe's lock); the name of a slot with a ticket out changes only in
+//! the turn of a ticket. So a thread has a lock once the name is there in the thread's turn. One that found a slot and loses it to an eviction before
+//! gives its ticket back, without waiting for its turn where it drew it only after that ([`abandon`]).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -137,17 +138,52 @@ impl Slot {
         cell::wait(self.serving(), self.sleepers(), mask(ticket), |serving| serving == ticket);
     }
 
-    /// Wakes whoever waits for the ticket's turn.
+    /// It is the ticket's turn: wakes whoever waits for that. An ordinary store with a fence behind it.
     #[inline(always)]
-    pub fn wake(self, ticket: u32) {
-        cell::wake(self.serving(), self.sleepers(), mask(ticket));
+    pub fn serve(self, ticket: u32) {
+        cell::store_and_wake(self.serving(), ticket, self.sleepers(), mask(ticket));
+    }
+
+    /// Draws a ticket of the lock and has `wait` wait for its turn; gives it back if the slot has gone to another lock.
+    #[inline(always)]
+    pub fn queue(self, name: u64, wait: impl FnOnce(Slot, u32)) -> Option<u32> {
+        let ticket = self.next().fetch_add(1, Ordering::SeqCst);
+        if self.serving().load(Ordering::SeqCst) != ticket {
+            // The name may still go, but then no ticket of the other lock is before this one.
+            if !self.has_name(name) {
+                abandon(self, ticket);
+                return None;
+            }
+            wait(self, ticket);
+        }
+        self.is_kept(name, ticket).then_some(ticket)
+    }
+
+    /// Whether the slot is the lock's in the ticket's turn, in which nobody else changes the name; gives the ticket back if not.
+    #[inline(always)]
+    fn is_kept(self, name: u64, ticket: u32) -> bool {
+        let kept = self.has_name(name);
+        if !kept {
+            self.pass(ticket);
+        }
+        kept
+    }
+
+    /// Takes the slot if it is nobody's.
+    fn reserve(self) -> bool {
+        self.name().compare_exchange(0, RESERVED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Draws a ticket if its turn is now.
     #[inline(always)]
     fn take(self) -> Option<u32> {
+        self.take_at(self.numbers().load(Ordering::SeqCst))
+    }
+
+    /// The same if the numbers still are `seen`.
+    #[inline(always)]
+    fn take_at(self, seen: u64) -> Option<u32> {
         // Both numbers at once: they wrap, and a ticket alone says nothing of who has the lock by now.
-        let seen = self.numbers().load(Ordering::SeqCst);
         let [next, serving] = [seen as u32, (seen >> 32) as u32];
         let taken = u64::from(serving) << 32 | u64::from(next.wrapping_add(1));
         let free = next == serving
@@ -159,7 +195,7 @@ impl Slot {
     fn pass(self, ticket: u32) {
         let next = ticket.wrapping_add(1);
         self.serving().store(next, Ordering::SeqCst);
-        self.wake(next);
+        cell::wake(self.serving(), self.sleepers(), mask(next));
     }
 }
 
@@ -255,9 +291,7 @@ fn insert(name: u64) -> Slot {
         return slot;
     }
     let slots = || places(name).map(Slot::at);
-    let empty = slots()
-        .find(|slot| slot.name().compare_exchange(0, RESERVED, Ordering::SeqCst, Ordering::SeqCst).is_ok());
-    let (slot, ticket) = match empty {
+    let (slot, ticket) = match slots().find(|slot| slot.reserve()) {
         Some(slot) => (slot, None),
         None => match slots().find_map(evict) {
             Some((slot, ticket)) => (slot, Some(ticket)),
@@ -267,8 +301,8 @@ fn insert(name: u64) -> Slot {
             )),
         },
     };
-    // A lock that was evicted before may have been held by anybody. Read behind the reservation: who evicted this name counted first.
-    let last = if evictions().load(Ordering::SeqCst) == 0 { 0 } else { ANY };
+    // Read behind the reservation: who evicted this name counted first.
+    let last = last_of_new(evictions().load(Ordering::SeqCst));
     slot.last().store(last, Ordering::SeqCst);
     if slot.1 != home(name) {
         let (word, bit) = spilled(home(name));
@@ -281,12 +315,18 @@ fn insert(name: u64) -> Slot {
     slot
 }
 
+/// `last` of a lock that gets a slot: one that was evicted before may have been held by anybody.
+fn last_of_new(evictions: u64) -> u32 {
+    if evictions == 0 { 0 } else { ANY }
+}
+
 /// Takes the slot from a lock that is free; the ticket drawn keeps new users of the slot waiting.
 fn evict(slot: Slot) -> Option<(Slot, u32)> {
     let name = slot.name().load(Ordering::SeqCst);
-    if name == 0 || name == RESERVED {
-        return None;
-    }
+    if name == 0 || name == RESERVED { None } else { evict_named(slot, name) }
+}
+
+fn evict_named(slot: Slot, name: u64) -> Option<(Slot, u32)> {
     let ticket = slot.take()?;
     evictions().fetch_add(1, Ordering::SeqCst);
     if slot.name().compare_exchange(name, RESERVED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
@@ -303,8 +343,8 @@ pub fn take_if_free(name: u64) -> Option<Slot> {
     for _ in 0..LOOKS {
         let slot = get(name);
         match slot.take() {
-            Some(_) if slot.has_name(name) => return Some(slot),
-            Some(ticket) => slot.pass(ticket),
+            Some(ticket) if slot.is_kept(name, ticket) => return Some(slot),
+            Some(_) => {}
             None if evictions().load(Ordering::SeqCst) == 0 => return None,
             None => std::hint::spin_loop(),
         }
@@ -381,13 +421,78 @@ mod tests {
     fn lock(name: u64) -> (Slot, u32) {
         loop {
             let slot = get(name);
-            let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
-            if slot.has_name(name) {
-                slot.wait_turn(ticket);
+            if let Some(ticket) = slot.queue(name, Slot::wait_turn) {
+                assert!(slot.has_name(name), "a held lock keeps its slot");
                 return (slot, ticket);
             }
-            abandon(slot, ticket);
         }
+    }
+
+    /// A slot outside of the table, which nobody finds.
+    fn slot_of(name: u64) -> Slot {
+        let slot = Slot(Line::new(), 0);
+        slot.name().store(name, Ordering::SeqCst);
+        slot
+    }
+
+    fn is_free(slot: Slot) -> bool {
+        slot.take().is_some_and(|ticket| {
+            slot.pass(ticket);
+            true
+        })
+    }
+
+    #[test]
+    fn a_slot_that_changes_hands_loses_no_turn() {
+        let [before, now] = [name(10, 0), name(10, 1)];
+        let slot = slot_of(now);
+        assert_eq!(slot.queue(before, Slot::wait_turn), None);
+        assert!(is_free(slot), "a ticket is given back that was drawn behind the change");
+        let evictor = slot.take().expect("free");
+        let lose = |slot: Slot, ticket| {
+            slot.name().store(before, Ordering::SeqCst);
+            slot.pass(evictor);
+            slot.wait_turn(ticket);
+        };
+        assert_eq!(slot.queue(now, lose), None);
+        slot.name().store(now, Ordering::SeqCst);
+        assert!(is_free(slot), "as by who loses the slot while waiting");
+        let ticket = slot.take().expect("free");
+        assert!(!slot.is_kept(before, ticket));
+        assert!(is_free(slot), "as by who only tries");
+        assert!(evict_named(slot, before).is_none());
+        assert!(is_free(slot) && slot.has_name(now), "as by who wants the slot for a third lock");
+        let ticket = slot.queue(now, Slot::wait_turn).expect("its own lock's");
+        assert!(slot.is_kept(now, ticket) && !is_free(slot));
+    }
+
+    #[test]
+    fn a_slot_is_given_to_one_lock_at_a_time() {
+        let slot = slot_of(0);
+        assert!(evict(slot).is_none(), "there is nothing to evict");
+        assert!(slot.reserve() && slot.has_name(RESERVED));
+        assert!(!slot.reserve() && evict(slot).is_none(), "it is on its way to a lock");
+        slot.name().store(name(11, 0), Ordering::SeqCst);
+        assert!(!slot.reserve());
+        let (_, ticket) = evict(slot).expect("a lock that is free");
+        assert!(slot.has_name(RESERVED) && !is_free(slot));
+        slot.pass(ticket);
+        assert!(is_free(slot));
+    }
+
+    #[test]
+    fn one_of_two_takes_a_free_slot() {
+        let slot = slot_of(name(12, 0));
+        let seen = slot.numbers().load(Ordering::SeqCst);
+        let ticket = slot.take_at(seen).expect("free");
+        assert_eq!(slot.take_at(seen), None, "taken meanwhile");
+        slot.pass(ticket);
+        assert!(is_free(slot));
+    }
+
+    #[test]
+    fn after_the_first_eviction_anybody_may_have_held_a_new_lock() {
+        assert_eq!([0, 1, 2].map(last_of_new), [0, ANY, ANY]);
     }
 
     #[test]
@@ -488,18 +593,14 @@ mod tests {
                 scope.spawn(|| {
                     for round in 1..=ROUNDS {
                         meet(3 * round - 2);
-                        // A ticket keeps the slot; the name may still go before it is drawn.
-                        let (slot, ticket) = loop {
-                            let slot = get(name(7, round));
-                            let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
-                            if slot.has_name(name(7, round)) {
-                                break (slot, ticket);
-                            }
-                            abandon(slot, ticket);
-                        };
+                        let slot = get(name(7, round));
+                        let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
                         mine.store(slot.index() as u64, Ordering::SeqCst);
                         meet(3 * round - 1);
-                        assert_eq!(found[0].load(Ordering::SeqCst), found[1].load(Ordering::SeqCst));
+                        // Other tests may have taken the slot before the ticket was drawn.
+                        let indices = [0, 1].map(|i| found[i].load(Ordering::SeqCst) as usize);
+                        let have_name = indices.map(|index| Slot::at(index).has_name(name(7, round)));
+                        assert!(indices[0] == indices[1] || have_name != [true; 2], "{indices:?}");
                         meet(3 * round);
                         slot.wait_turn(ticket);
                         slot.pass(ticket);
@@ -536,14 +637,15 @@ mod tests {
     #[test]
     fn a_ticket_given_back_ends_its_own_turn_only() {
         let (slot, ticket) = lock(name(9, 0));
-        let [given_back, next, last] = [(); 3].map(|()| slot.next().fetch_add(1, Ordering::SeqCst));
+        let other = name(9, 1);
+        assert_eq!(slot.queue(other, |_, _| unreachable!("waits for another lock")), None);
+        let [next, last] = [(); 2].map(|()| slot.next().fetch_add(1, Ordering::SeqCst));
         let is_served = |ticket| {
             (0..1000).all(|_| {
                 std::thread::yield_now();
                 slot.serving().load(Ordering::SeqCst) == ticket
             })
         };
-        abandon(slot, given_back);
         assert!(is_served(ticket));
         slot.pass(ticket);
         slot.wait_turn(next);

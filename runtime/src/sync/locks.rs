@@ -10,22 +10,14 @@ use super::threads::Inside;
 
 use std::sync::atomic::Ordering;
 
-use crate::alone;
-
 /// Waits for the lock.
 pub(super) fn lock(name: u64) {
     loop {
         let slot = lock_table::get(name);
-        let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
-        // A slot with a ticket out stays as it is, so this look is the last one that is needed.
-        if slot.has_name(name) {
-            if slot.serving().load(Ordering::SeqCst) != ticket {
-                wait(slot, ticket);
-            }
+        if slot.queue(name, wait).is_some() {
             entered(slot);
             return;
         }
-        lock_table::abandon(slot, ticket);
     }
 }
 
@@ -67,9 +59,7 @@ pub(super) fn unlock(name: u64) {
     super::release_then(|told| {
         slot.set_last_holder(super::rank(), told);
         // All of the line at once: an atomic operation would wait for the words before it, and who looks at the line would take it away in between.
-        slot.serving().store(next, Ordering::Release);
-        alone::fence();
-        slot.wake(next);
+        slot.serve(next);
     });
 }
 

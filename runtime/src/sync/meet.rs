@@ -3,7 +3,9 @@
 //! Each is one message a process, a word in the receiver's (or process 0's) control area that the receiver spins on. How far the sender's signature
 //! was published travels in the same cache line, so a receiver that has nothing new to take in touches nothing else of the sender.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dsm_comm::bulletin;
 
 use super::cell::Cell;
 use super::control::word;
@@ -38,15 +40,29 @@ pub fn fork(message: &[u64], participants: u32) {
     write_fork(message, participants);
 }
 
-/// The fork count is odd while a message is being written.
+/// Words in front of the message.
+const FORK_HEADER: usize = 2;
+
+/// Participants, and how far process 0's signature is published.
+fn header(participants: u32, state: u64) -> [u64; FORK_HEADER] {
+    [participants.into(), state]
+}
+
+/// Takes [`header`] off what was read.
+fn take_header(message: &mut Vec<u64>) -> (u32, u64) {
+    let values = (message[0] as u32, message[1]);
+    message.drain(..FORK_HEADER);
+    values
+}
+
+fn fork_word(i: usize) -> &'static AtomicU64 {
+    word(0, layout::FORK_MESSAGE + 8 * i)
+}
+
 fn write_fork(message: &[u64], participants: u32) {
     let cell = Cell::at(0, layout::FORK);
-    cell.increment();
-    let header = [u64::from(participants), message.len() as u64, published()];
-    for (i, value) in header.iter().chain(message).enumerate() {
-        word(0, layout::FORK_MESSAGE + 8 * i).store(*value, Ordering::Release);
-    }
-    cell.increment();
+    bulletin::write(cell.value(), fork_word, &[&header(participants, published()), message]);
+    cell.wake();
 }
 
 /// Process 0, at the orderly end of the program: [`wait_fork`] gives `None` in all others.
@@ -59,19 +75,15 @@ pub fn end_job() {
 /// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.
 pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
     static SEEN: AtomicU32 = AtomicU32::new(0);
-    let load = |i: usize| word(0, layout::FORK_MESSAGE + 8 * i).load(Ordering::Acquire);
+    const MOST: usize = FORK_HEADER + layout::FORK_WORDS;
+    let fork = Cell::at(0, layout::FORK);
     loop {
-        let fork = Cell::at(0, layout::FORK);
+        // Process 0 waits for those who take part before it forks again, so only the others can read a mixture.
         let before = SEEN.load(Ordering::Relaxed);
-        let seen = fork.wait_until(|count| count != before && count % 2 == 0);
+        let wait = |until: &dyn Fn(u32) -> bool| fork.wait_until(until);
+        let seen = bulletin::read(fork.value(), before, wait, fork_word, MOST, message);
         SEEN.store(seen, Ordering::Relaxed);
-        let (participants, len, state) = (load(0) as u32, load(1) as usize, load(2));
-        message.clear();
-        message.extend((0..len.min(layout::FORK_WORDS)).map(|i| load(3 + i)));
-        // Process 0 waits for those who take part before it forks again, so only the others can have read a mixture.
-        if fork.get() != seen {
-            continue;
-        }
+        let (participants, state) = take_header(message);
         if participants == 0 {
             return None;
         }
@@ -143,4 +155,16 @@ pub fn barrier(participants: u32) {
     }
     race::clocks::met(meeting, participants);
     settle(participants);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_message_keeps_its_header_and_its_words_apart() {
+        let mut message = [&header(3, 1 << 40)[..], &[7, 8]].concat();
+        assert_eq!(take_header(&mut message), (3, 1 << 40));
+        assert_eq!(message, [7, 8]);
+    }
 }

@@ -35,6 +35,7 @@ pub use control::{
     control_load, control_store, control_wait, stats_word,
 };
 pub use meet::{barrier, end_job, fork, join, wait_fork};
+pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
 
 /// How long a waiting thread looks before it sleeps.
 static SPIN_NS: AtomicU64 = AtomicU64::new(0);
@@ -211,12 +212,27 @@ pub fn wake_local(word: &AtomicU32) {
     cell::wake(word, sleepers(word), futex::ALL);
 }
 
-/// This thread goes on to user code.
-pub fn user_threads_enter() {
-    threads::enter();
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::c_void;
 
-/// This thread waits inside the runtime.
-pub fn user_threads_leave() {
-    threads::leave();
+    unsafe extern "C" {
+        static stdout: *mut c_void;
+        fn __fpending(stream: *mut c_void) -> usize;
+        fn __fpurge(stream: *mut c_void);
+    }
+
+    #[test]
+    fn a_release_of_a_handler_leaves_streams_alone() {
+        // SAFETY: the C library's stream, which nothing else writes to; a string of C.
+        unsafe {
+            assert!(libc::fputs(c"part of a line".as_ptr(), stdout.cast()) >= 0);
+            let pending = __fpending(stdout);
+            assert!(pending > 0);
+            signals::over_user_code(before_release);
+            assert_eq!(__fpending(stdout), pending);
+            __fpurge(stdout);
+        }
+    }
 }

@@ -1,129 +1,98 @@
-//! Which threads of this process run user code, and how a release keeps them out of it for a moment.
-//!
-//! A thread that is inside the runtime (waiting, mostly) is not between a passed check and its store. When a release finds all other threads
-//! inside, it holds them there while it takes write permissions away; else it takes none away.
+//! The threads of this process that run user code, see [`UserCode`].
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use dsm_comm::quiesce::Quiesce;
+use dsm_comm::user_code::{self, Thread, UserCode};
 
 use crate::alone;
 use crate::signals::{self, Deferred};
 use crate::verify::Synchronising;
 
-static RUNNING: Quiesce = Quiesce::new();
+static USER_CODE: UserCode = UserCode::new();
 
 thread_local! {
     static COUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This thread goes on to user code.
-pub fn enter() {
-    let _deferred = Deferred::begin();
-    if !COUNTED.replace(true) {
-        let _verified = Synchronising::begin();
+/// The calling thread.
+struct Caller;
+
+impl Thread for Caller {
+    #[inline(always)]
+    fn is_counted(&self) -> bool {
+        COUNTED.get()
+    }
+
+    #[inline(always)]
+    fn count(&self, counted: bool) -> bool {
+        COUNTED.replace(counted)
+    }
+
+    #[inline(always)]
+    fn is_over_user_code(&self) -> bool {
+        signals::is_over_user_code()
+    }
+
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        alone::is_alone()
+    }
+
+    #[inline(always)]
+    fn come(&self) -> impl Sized {
+        let verified = Synchronising::begin();
         alone::come();
-        RUNNING.enter();
+        verified
+    }
+
+    #[inline(always)]
+    fn defer(&self) -> impl Sized {
+        Deferred::begin()
     }
 }
 
-/// This thread stays in the runtime until it says [`enter`]; in a handler that interrupted user code, it does not: the code below may be between a
-/// check and its store.
+/// The thread goes on to user code, see [`UserCode::enter`].
+pub fn enter() {
+    USER_CODE.enter(&Caller);
+}
+
+/// The thread waits inside the runtime, see [`UserCode::leave`].
 pub fn leave() {
-    let _deferred = Deferred::begin();
-    if signals::is_over_user_code() {
-        return;
-    }
-    if COUNTED.replace(false) {
-        RUNNING.leave();
-    }
+    USER_CODE.leave(&Caller);
 }
 
-/// A signal handler begins; whether it interrupted a thread that waits in the runtime, which counts as in user code until [`end_handler`].
+/// See [`UserCode::begin_handler`].
 pub fn begin_handler() -> bool {
-    let waiting = !COUNTED.get();
-    enter();
-    waiting
+    USER_CODE.begin_handler(&Caller)
 }
 
-/// See [`begin_handler`].
+/// See [`UserCode::end_handler`].
 pub fn end_handler(waiting: bool) {
-    if waiting {
-        leave();
-    }
+    USER_CODE.end_handler(&Caller, waiting);
+}
+
+/// See [`UserCode::begin_exclusive`].
+pub fn begin_exclusive(wait: bool) -> bool {
+    USER_CODE.begin_exclusive(&Caller, wait)
+}
+
+/// See [`UserCode::end_exclusive`].
+pub fn end_exclusive() {
+    USER_CODE.end_exclusive(&Caller);
+}
+
+/// See [`UserCode::pass`].
+#[inline]
+pub fn pass() {
+    USER_CODE.pass(&Caller);
 }
 
 /// Counts the thread as inside the runtime for the life of the value, if it was in user code.
-pub struct Inside(bool);
+pub struct Inside(#[expect(dead_code, reason = "is dropped")] user_code::Inside<'static, Caller>);
 
 impl Inside {
     /// See the type.
     pub fn begin() -> Inside {
-        let counted = COUNTED.get();
-        leave();
-        Inside(counted)
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        if self.0 {
-            enter();
-        }
-    }
-}
-
-/// Whether a thread waits in [`begin_exclusive`].
-static WANTED: AtomicBool = AtomicBool::new(false);
-/// How often it looks: some microseconds.
-const LOOKS: u32 = 500;
-
-/// Holds all other threads in the runtime if they are there now. `wait`: gives them a moment to come, each to where it calls [`pass`].
-pub fn begin_exclusive(wait: bool) -> bool {
-    // The thread itself may be between a check and its store.
-    if signals::is_over_user_code() {
-        return false;
-    }
-    let own = u32::from(COUNTED.get());
-    if alone::is_alone() {
-        // Who comes meanwhile waits before it enters.
-        return RUNNING.has_only(own);
-    }
-    if RUNNING.hold(own) {
-        return true;
-    }
-    if !wait {
-        return false;
-    }
-    WANTED.store(true, Ordering::SeqCst);
-    let held = (0..LOOKS).any(|_| {
-        std::hint::spin_loop();
-        RUNNING.hold(own)
-    });
-    WANTED.store(false, Ordering::SeqCst);
-    held
-}
-
-/// The thread is between user code and a release or an acquire: it lets another one hold it, if that waits for it.
-#[inline]
-pub fn pass() {
-    if WANTED.load(Ordering::Relaxed) {
-        be_held();
-    }
-}
-
-#[cold]
-fn be_held() {
-    let _inside = Inside::begin();
-    while WANTED.load(Ordering::SeqCst) {
-        std::hint::spin_loop();
-    }
-}
-
-/// Lets them go.
-pub fn end_exclusive() {
-    if !alone::is_alone() {
-        RUNNING.let_go();
+        Inside(user_code::Inside::begin(&USER_CODE, &Caller))
     }
 }
