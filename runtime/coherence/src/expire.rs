@@ -101,7 +101,7 @@ impl<F: Fabric> Coherence<F> {
                 true => chunk.span(blocks).mask(),
                 false => blocks,
             };
-            if blocks & self.own_homes(chunk).all != 0 {
+            if blocks & self.own_homes(chunk).all != 0 && !fabric.fault(Fault::BoundBesideMove) {
                 // Who takes a home with the records locked all the time may have looked at the bound before it was raised.
                 let sequence = self.lock_records(self.me(), chunk).await;
                 self.unlock_records(self.me(), chunk, sequence).await;

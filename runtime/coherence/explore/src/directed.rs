@@ -37,6 +37,7 @@ pub fn programs() -> Vec<(Program, u64)> {
         (lone_moves_of_two_blocks(), 1000),
         (diffs_beside_a_store(), 5000),
         (adopted_when_overwritten(), 1000),
+        (adopted_in_a_new_version(), 1000),
         (look_at_a_copy_that_is_fetched(), 8000),
         (signal_behind_a_lock(), 1000),
     ]
@@ -163,6 +164,15 @@ pub fn adopted_when_overwritten() -> Program {
     let program = Program::parse(3, 3, 4, &[first, second, third]).home_run(3);
     // No neighbours: each is given up by itself.
     Program { stride: 2, ..program }
+}
+
+/// What is written to blocks after they began to be used anew is dropped from a short list.
+pub fn adopted_in_a_new_version() -> Program {
+    let stores = [(0, 1), (4, 1), (8, 1), (12, 1), (16, 1), (4, 2)];
+    let first: String = stores.map(|(byte, value)| format!("lock0 w{byte}={value} unlock0 ")).concat();
+    let second = "adopt r1 lock0 r0 unlock0 lock0 r0 unlock0";
+    let third = "adopt r5 r9 r13 r17 lock0 unlock0 r5 r9 r13";
+    Program::parse(3, 5, 4, &[&format!("adopt {first}"), second, third]).notices(2)
 }
 
 /// A former home fetches a variable that others change atomically, while a third process looks at it there.
