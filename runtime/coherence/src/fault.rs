@@ -59,6 +59,8 @@ faults! {
     StampBeforeMerge,
     /// The taker ignores the bound that the old home has checked its copies against.
     IgnoreOldBound,
+    /// A bound passes over homes that are just leaving with the records locked.
+    BoundBesideMove,
     /// The taker overwrites own unpublished bytes.
     NoMerge,
     /// A new version equals the longest lease on the old one.

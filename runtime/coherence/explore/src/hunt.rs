@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use dsm_coherence::Fault;
 
+use crate::directed;
 use crate::program::{BarrierKind, Bounds, Program, generate};
 use crate::search::{Failure, random};
 
@@ -42,6 +43,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::NoReleaseFence => Some(store_behind_scan()),
         Fault::TornRecords => Some(renewal_race()),
         Fault::IgnoreOldBound => Some(bound_before_taking()),
+        Fault::BoundBesideMove => Some(directed::lone_move_of_an_expired_copy()),
         Fault::SettleEarly => Some(slow_meeting()),
         Fault::CachedLate => Some(notice_during_miss()),
         Fault::ReleaseUnderway => Some(two_releases()),

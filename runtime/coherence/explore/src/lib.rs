@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod directed;
 pub mod fabric;
 pub mod hash;
 pub mod hunt;

@@ -62,6 +62,11 @@ impl SyncState {
         !self.locks[lock].held
     }
 
+    /// Nobody takes a lock before somebody has handed it over.
+    pub fn hold(&mut self, lock: usize) {
+        self.locks[lock].held = true;
+    }
+
     /// Takes a free lock; returns the process that had it last, how far its signature was published, and what happened before its release.
     pub fn take_lock(&mut self, lock: usize) -> (Option<(usize, Told)>, Clocks) {
         let lock = &mut self.locks[lock];

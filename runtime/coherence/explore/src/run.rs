@@ -15,7 +15,7 @@ use crate::hash::Digest;
 use crate::layout::Layout;
 use crate::model_sync::SyncState;
 use crate::oracle::Oracle;
-use crate::program::{Memory, Program};
+use crate::program::{Memory, Op, Program};
 use crate::threads::ThreadCode;
 use crate::world::{Choice, Memories, Shared, Wait, World};
 
@@ -43,7 +43,12 @@ impl Run {
         let threads = program.processes * program.threads;
         let Program { processes, ref sizes, ref resized, stride, home_run, notices, .. } = **program;
         let layout = Layout::new(processes, sizes, resized, stride, home_run, notices);
-        let sync = SyncState::new(program.processes, threads, program.locks);
+        let mut sync = SyncState::new(program.processes, threads, program.locks);
+        for op in program.ops.iter().flatten() {
+            if let Op::Await(signal) = op {
+                sync.hold(*signal);
+            }
+        }
         let oracle = Oracle::new(threads, &program.roles);
         let mut world = World::new(layout, program.processes, program.threads, sync, oracle);
         world.watch = program.watch;

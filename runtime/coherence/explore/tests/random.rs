@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use dsm_explore::directed;
 use dsm_explore::hunt::{PROGRAMS, handed_over, overwritten_between, shapes};
 use dsm_explore::program::{Program, generate};
 use dsm_explore::search::random;
@@ -44,6 +45,13 @@ fn homes_that_follow_locks() {
 #[test]
 fn runs_of_blocks_with_and_without_twins() {
     run_all(vec![overwritten_between()], if cfg!(debug_assertions) { 200 } else { 5000 });
+}
+
+#[test]
+fn directed_programs() {
+    for (program, runs) in directed::programs() {
+        run_all(vec![program], if cfg!(debug_assertions) { 200 } else { runs });
+    }
 }
 
 #[test]

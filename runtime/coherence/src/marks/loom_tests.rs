@@ -80,6 +80,22 @@ fn no_mark_of_two_is_lost() {
     });
 }
 
+/// Two threads of a process mark chunks below the same summaries: each sees its own mark from the top, though the other one may have set the summary that
+/// both share and not yet those above.
+#[test]
+fn a_mark_is_seen_by_who_set_it() {
+    loom::model(|| {
+        let word = |level, index| (Word::Mark { kind: MarkKind::Dirty, level, index }, AtomicU64::new(0));
+        let words = Words(vec![word(0, 0), word(0, 1), word(1, 0), word(2, 0), word(3, 0)]);
+        let fabric = Arc::new(Bits { me: ME, levels: 4, top_words: 1, words, fault: None });
+        let other = fabric.clone();
+        let thread = thread::spawn(move || set_own(&*other, MarkKind::Dirty, Chunk(1), 1));
+        set_own(&*fabric, MarkKind::Dirty, Chunk(0), 1);
+        assert!(!none(&*fabric, &[MarkKind::Dirty]));
+        thread.join().unwrap();
+    });
+}
+
 /// A reader marks and then reads; the home stores, releases and looks at the marks: either it finds the mark, or the reader sees the store.
 #[test]
 fn a_reader_is_seen_or_sees() {

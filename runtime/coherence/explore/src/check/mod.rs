@@ -7,6 +7,7 @@ mod marks;
 mod progress;
 mod stale;
 mod twins;
+mod versions;
 
 use std::rc::Rc;
 
@@ -28,6 +29,7 @@ pub fn all(world: &World, protocols: &[Rc<Coherence<ModelFabric>>], settled: boo
         leases::check(world, protocols),
         marks::check(world, protocols),
         bounds::check(world, protocols),
+        versions::check(world),
     ]
     .into_iter()
     .filter_map(Result::err)

@@ -378,7 +378,12 @@ impl Fabric for ModelFabric {
     }
 
     fn published(&self, extent: Extent, wr_ts: u64) {
-        self.world.borrow_mut().note(|| format!("published {extent:?} as version {wr_ts}"));
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("published {extent:?} as version {wr_ts}"));
+        for block in extent.blocks() {
+            let newest = w.newest.entry(block).or_default();
+            *newest = wr_ts.max(*newest);
+        }
     }
 }
 

@@ -207,13 +207,15 @@ fn phase_roles(r: &mut Random, program: &mut Program, total: usize) -> (Vec<Role
 
 fn uses(op: &Op, a: usize) -> bool {
     match *op {
-        Op::Read { addr, len } | Op::Write { addr, len, .. } | Op::Overwrite { addr, len, .. } => {
-            (addr..addr + len).contains(&a)
+        Op::Read { addr, len }
+        | Op::Write { addr, len, .. }
+        | Op::Overwrite { addr, len, .. }
+        | Op::Atomic { addr, len }
+        | Op::Look { addr, len } => (addr..addr + len).contains(&a),
+        Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => addr == a,
+        Op::Lock(_) | Op::Unlock(_) | Op::Post(_) | Op::Await(_) | Op::Barrier | Op::Adopt | Op::Free => {
+            false
         }
-        Op::Atomic { addr } | Op::Look { addr } | Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => {
-            addr == a
-        }
-        Op::Lock(_) | Op::Unlock(_) | Op::Barrier | Op::Adopt | Op::Free => false,
         Op::Fetch { .. } | Op::Permit { .. } => false,
     }
 }
@@ -262,7 +264,7 @@ fn thread_phase(
             Role::Atomic => {
                 // Bytes of the addresses, not of the generator: the programs of old seeds stay what they are.
                 let look = (addr + t + step).is_multiple_of(3);
-                ops.push(if look { Op::Look { addr } } else { Op::Atomic { addr } });
+                ops.push(if look { Op::Look { addr, len: 1 } } else { Op::Atomic { addr, len: 1 } });
             }
             Role::Locked(l) if l < locks => {
                 ops.push(Op::Lock(l));

@@ -48,17 +48,25 @@ pub enum Op {
     Lock(usize),
     /// Gives it back.
     Unlock(usize),
+    /// Releases, and signals whoever waits for it, as a process does that begins something for another one. The signal is a lock that nobody gives back first.
+    Post(usize),
+    /// Waits for a signal, and acquires from the process that gave it.
+    Await(usize),
     /// Meets all threads.
     Barrier,
-    /// Adds one atomically.
+    /// Adds one to each byte of a variable atomically.
     Atomic {
-        /// The byte.
+        /// First byte.
         addr: usize,
+        /// Number of bytes.
+        len: usize,
     },
-    /// Reads a byte that others add to atomically.
+    /// Reads a variable that others add to atomically.
     Look {
-        /// The byte.
+        /// First byte.
         addr: usize,
+        /// Number of bytes.
+        len: usize,
     },
     /// Writes a flag and flushes.
     SetFlag {
@@ -90,9 +98,11 @@ impl fmt::Display for Op {
             Op::Permit { addr, len } => write!(f, "permit{addr}+{len}"),
             Op::Lock(l) => write!(f, "lock{l}"),
             Op::Unlock(l) => write!(f, "unlock{l}"),
+            Op::Post(signal) => write!(f, "post{signal}"),
+            Op::Await(signal) => write!(f, "await{signal}"),
             Op::Barrier => write!(f, "barrier"),
-            Op::Atomic { addr } => write!(f, "a{addr}"),
-            Op::Look { addr } => write!(f, "look{addr}"),
+            Op::Atomic { addr, len } => write!(f, "a{addr}+{len}"),
+            Op::Look { addr, len } => write!(f, "look{addr}+{len}"),
             Op::SetFlag { addr, value } => write!(f, "set{addr}={value:#x}"),
             Op::Adopt => write!(f, "adopt"),
             Op::Free => write!(f, "free"),

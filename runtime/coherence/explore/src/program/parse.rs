@@ -55,16 +55,20 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             *locks = (*locks).max(addr + 1);
             if name == "lock" { Op::Lock(addr) } else { Op::Unlock(addr) }
         }
+        "post" | "await" => {
+            *locks = (*locks).max(addr + 1);
+            if name == "post" { Op::Post(addr) } else { Op::Await(addr) }
+        }
         "barrier" => Op::Barrier,
         "adopt" => Op::Adopt,
         "free" => Op::Free,
         "a" => {
-            roles[addr] = Use::Atomic;
-            Op::Atomic { addr }
+            roles[addr..addr + len].fill(Use::Atomic);
+            Op::Atomic { addr, len }
         }
         "look" => {
-            roles[addr] = Use::Atomic;
-            Op::Look { addr }
+            roles[addr..addr + len].fill(Use::Atomic);
+            Op::Look { addr, len }
         }
         "set" | "wait" => {
             roles[addr] = Use::Flag;

@@ -47,6 +47,8 @@ impl ThreadCode {
                 Op::Permit { addr, len } => self.make_writable(addr, len, false).await,
                 Op::Lock(l) => self.lock(l).await,
                 Op::Unlock(l) => self.unlock(l).await,
+                Op::Post(signal) => self.post(signal).await,
+                Op::Await(signal) => self.lock(signal).await,
                 Op::Barrier => {
                     self.barrier(meetings).await;
                     meetings += 1;
@@ -55,8 +57,8 @@ impl ThreadCode {
                     self.adopt(meetings).await;
                     meetings += 3;
                 }
-                Op::Atomic { addr } => self.atomic(addr).await,
-                Op::Look { addr } => self.look(addr).await,
+                Op::Atomic { addr, len } => self.atomic(addr, len).await,
+                Op::Look { addr, len } => self.look(addr, len).await,
                 Op::SetFlag { addr, value } => {
                     self.flush(0).await;
                     self.write(addr, 1, value, false).await;
@@ -199,19 +201,26 @@ impl ThreadCode {
         }
     }
 
-    async fn atomic(&self, addr: usize) {
+    async fn atomic(&self, addr: usize, len: usize) {
         let block = self.extents(addr, 1)[0].first;
         self.protocol
             .critical(block, || {
                 let mut w = self.world.borrow_mut();
-                let old = load(&mut w, addr);
-                let loc = w.layout.data(addr);
-                w.own_write(loc, u64::from(old.wrapping_add(1)));
-                w.note(|| format!("atomic add to byte {addr}: found {old:#04x}"));
-                let thread = self.thread;
-                w.access(Thing::Byte(addr), true, 0);
-                let judged = w.oracle.add(thread, addr, old);
-                fail_if(&mut w, judged);
+                for addr in addr..addr + len {
+                    let old = load(&mut w, addr);
+                    let loc = w.layout.data(addr);
+                    w.own_write(loc, u64::from(old.wrapping_add(1)));
+                    w.note(|| format!("atomic add to byte {addr}: found {old:#04x}"));
+                    let thread = self.thread;
+                    w.access(Thing::Byte(addr), true, 0);
+                    let judged = w.oracle.add(thread, addr, old);
+                    fail_if(&mut w, judged);
+                }
+                if len > 1 {
+                    // One store.
+                    let current = w.current;
+                    w.drain(current, true);
+                }
             })
             .await;
     }
@@ -257,18 +266,24 @@ impl ThreadCode {
         }
     }
 
-    async fn look(&self, addr: usize) {
+    async fn look(&self, addr: usize, len: usize) {
         let block = self.extents(addr, 1)[0].first;
         let offset = {
             let w = self.world.borrow();
             addr - w.layout.addr(block)
         };
-        let value = self.protocol.read_atomic(block, offset, 1).await as u8;
+        let values = self.protocol.read_atomic(block, offset, len).await.to_le_bytes();
         let mut w = self.world.borrow_mut();
-        w.note(|| format!("atomic read of byte {addr}: {value:#04x}"));
-        w.access(Thing::Byte(addr), false, 0);
-        let judged = w.oracle.look(self.thread, addr, value);
-        fail_if(&mut w, judged);
+        for (addr, value) in (addr..addr + len).zip(values) {
+            w.note(|| format!("atomic read of byte {addr}: {value:#04x}"));
+            w.access(Thing::Byte(addr), false, 0);
+            let judged = w.oracle.look(self.thread, addr, value);
+            fail_if(&mut w, judged);
+        }
+        // All bytes have been added to as often.
+        if values[..len].iter().any(|value| *value != values[0]) {
+            w.fail(format!("atomic read of {len} bytes from {addr} is torn: {:x?}", &values[..len]));
+        }
     }
 
     async fn look_at_everything(&self) {

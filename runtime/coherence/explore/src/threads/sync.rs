@@ -73,6 +73,24 @@ impl ThreadCode {
         self.world.borrow_mut().oracle.join(self.thread, clocks);
     }
 
+    /// As a fork message or a signal: the protocol's release and how far its signature is published, not what a lock tells of.
+    pub(super) async fn post(&self, signal: usize) {
+        self.leave_user();
+        self.release().await;
+        let told = Told::from(self.protocol.published());
+        {
+            let mut w = self.world.borrow_mut();
+            let w = &mut *w;
+            w.sync.hand_over(signal, (self.process(), told), &w.oracle.clocks(self.thread));
+            let loc = w.layout.hand_over();
+            w.own_write(loc, signal as u64);
+        }
+        self.tick();
+        self.forget(1);
+        pause(&self.world, Wait::Ready).await;
+        self.enter_user().await;
+    }
+
     fn tick(&self) {
         self.world.borrow_mut().oracle.tick(self.thread);
     }

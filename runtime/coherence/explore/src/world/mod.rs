@@ -13,8 +13,10 @@ mod schedule;
 mod seen;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+
+use dsm_coherence::Block;
 
 use crate::hash::Digest;
 use crate::layout::{Layout, Loc};
@@ -159,6 +161,8 @@ pub struct World {
     pub watch: bool,
     /// Version from which blocks are used anew.
     pub adopted: u64,
+    /// Newest version of each block that was published.
+    pub newest: BTreeMap<Block, u64>,
     /// Threads that have come to the end of their operations.
     pub ended: usize,
     /// Whether to record accesses.
@@ -220,6 +224,7 @@ impl World {
             prompt: false,
             watch: false,
             adopted: 0,
+            newest: BTreeMap::new(),
             ended: 0,
             recording: false,
             accesses: Vec::new(),
