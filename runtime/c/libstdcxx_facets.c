@@ -72,32 +72,15 @@ struct string {
     };
 };
 
-/* Moves a text that the library has allocated to the shared heap. */
-static struct string *shared(struct string *string, size_t width) {
-    if (string->text == string->local) return string;
-    char *text = __dsm_new((string->capacity + 1) * width);
-    dsm_rt_store(text, (long)((string->length + 1) * width));
-    memcpy(text, string->text, (string->length + 1) * width);
-    __dsm_delete(string->text);
-    string->text = text;
-    return string;
-}
-
 #define COLLATE(name, class, c, character) \
     FUNCTION(int, name##_compare, class "10do_compareEPK" c "S3_S3_S3_", \
              (const void *this, const character *a, const character *a_end, const character *b, const character *b_end), (this, a, a_end, b, b_end), \
              read_range(a, a_end); read_range(b, b_end)) \
     FUNCTION(long, name##_hash, class "7do_hashEPK" c "S3_", (const void *this, const character *from, const character *end), (this, from, end), \
              read_range(from, end)) \
-    __attribute__((weak, visibility("default"))) struct string *name##_transform(struct string *result, const void *this, const character *from, \
-                                                                                 const character *end) __asm__(class "12do_transformEPK" c "S3_"); \
-    struct string *name##_transform(struct string *result, const void *this, const character *from, const character *end) { \
-        static struct string *(*library)(struct string *, const void *, const character *, const character *); \
-        if (library == NULL) library = next(class "12do_transformEPK" c "S3_"); \
-        read_range(from, end); \
-        dsm_rt_store((char *)result, sizeof *result); \
-        return shared(library(result, this, from, end), sizeof(character)); \
-    }
+    FUNCTION(struct string *, name##_transform, class "12do_transformEPK" c "S3_", \
+             (struct string * result, const void *this, const character *from, const character *end), (result, this, from, end), \
+             dsm_rt_store((char *)result, sizeof *result); read_range(from, end))
 
 COLLATE(narrow_collate, "_ZNKSt7__cxx117collateIcE", "c", char)
 COLLATE(wide_collate, "_ZNKSt7__cxx117collateIwE", "w", wchar_t)

@@ -35,6 +35,19 @@ struct list {
     struct component components[];
 };
 
+/* A std::filesystem::filesystem_error, and what it names. */
+struct error_texts {
+    struct path path1, path2;
+    struct string what;
+};
+
+struct error {
+    void *functions, *text;
+    uintptr_t code[2];
+    struct error_texts *texts;
+    void *count;
+};
+
 enum { KIND_BITS = 3, ERROR_CODE = 16, OBJECT = 32 };
 
 static void read_string(const struct string *string) {
@@ -66,7 +79,7 @@ static void write_list(uintptr_t address) {
 }
 
 /* Makes an argument valid. What it is: a path that is read (p), written (w), made (r) or whose list alone is there (l); a list of components that is
- * freed (f) or made (n); a string (s); an error code, perhaps none (e); another object (o). */
+ * freed (f) or made (n); a string (s); an error code, perhaps none (e); a filesystem_error (x); another object (o). */
 static void argument(char what, uintptr_t value) {
     struct path *path = (struct path *)value;
     switch (what) {
@@ -91,6 +104,13 @@ static void argument(char what, uintptr_t value) {
     case 'e':
         if (value) dsm_rt_store((char *)value, ERROR_CODE);
         break;
+    case 'x': {
+        struct error *error = (struct error *)value;
+        dsm_rt_load(error, sizeof *error);
+        dsm_rt_load(error->texts, sizeof *error->texts);
+        read_string(&error->texts->what);
+        break;
+    }
     case 'o': dsm_rt_store((char *)value, OBJECT); break;
     }
 }
@@ -245,6 +265,6 @@ FUNCTION(CLASS "16filesystem_errorC2" TEXT "RKNS0_4pathESC_St10error_code", "osp
 FUNCTION(CLASS "16filesystem_errorD0Ev", "o")
 FUNCTION(CLASS "16filesystem_errorD1Ev", "o")
 FUNCTION(CLASS "16filesystem_errorD2Ev", "o")
-FUNCTION(CONST_CLASS "16filesystem_error5path1Ev", "o")
-FUNCTION(CONST_CLASS "16filesystem_error5path2Ev", "o")
-FUNCTION(CONST_CLASS "16filesystem_error4whatEv", "o")
+FUNCTION(CONST_CLASS "16filesystem_error5path1Ev", "x")
+FUNCTION(CONST_CLASS "16filesystem_error5path2Ev", "x")
+FUNCTION(CONST_CLASS "16filesystem_error4whatEv", "x")

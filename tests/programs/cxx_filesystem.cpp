@@ -1,5 +1,6 @@
 // std::filesystem: paths that one thread makes are taken apart, compared, changed and used by others; errors with paths.
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -58,6 +59,28 @@ int main()
     for (auto &line : lines)
         std::cout << line << "\n";
     std::cout << total << " " << parts << " " << caught << " " << fs::remove_all(directory) << "\n";
+    std::exception_ptr thrown;
+    #pragma omp parallel num_threads(4)
+    {
+        #pragma omp for schedule(static, 1)
+        for (int i = 0; i < 4; i++)
+            if (i == 3)
+                try {
+                    (void)fs::file_size(directory / "a name that is not there");
+                } catch (...) {
+                    thrown = std::current_exception();
+                }
+        #pragma omp for schedule(static, 1) ordered
+        for (int i = 0; i < 4; i++)
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const fs::filesystem_error &error) {
+                std::string what = error.what();
+                #pragma omp ordered
+                std::cout << what.substr(0, 30) << " " << error.path1().filename() << "\n" << std::flush;
+            }
+    }
+    thrown = nullptr;
     std::error_code error;
     std::cout << fs::file_size("/nonexistent", error) << " " << error.message() << "\n";
 }

@@ -178,13 +178,12 @@ mod tests {
         let typed = Typed::read(&arguments).unwrap();
         let program = typed.links() && !typed.relocatable && !typed.shared;
         let parts = Parts {
-            cxx_headers: None,
             plugin: typed.compiles().then(|| "P.so".into()),
             runtime: program.then(|| "R.a".into()),
             script: (program || typed.shared).then(|| "S".into()),
             image: typed.shared.then(|| "I".into()),
             bind_now: typed.shared,
-            headers: None,
+            ..Parts::default()
         };
         edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap()
     }
@@ -250,6 +249,16 @@ mod tests {
         assert!(typed.reads_sources() && !Typed::read(&["x.o".into()]).unwrap().reads_sources());
         let parts = Parts { headers: Some("H".into()), ..Parts::default() };
         assert_eq!(edit(&arguments, &typed, &parts).join(OsStr::new(" ")), "-isystem H -D__DSM__=1 -E x.c");
+    }
+
+    #[test]
+    fn what_stands_before_libstdcxx_goes_before_the_runtime() {
+        let arguments: [OsString; 1] = ["x.o".into()];
+        let typed = Typed::read(&arguments).unwrap();
+        let parts =
+            Parts { before_libstdcxx: vec!["F".into()], runtime: Some("R.a".into()), ..Parts::default() };
+        let line = edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap();
+        assert!(line.contains("-Xlinker F -Xlinker R.a"), "{line}");
     }
 
     #[test]
