@@ -150,14 +150,17 @@ void dsm_rt_cxx_classic_locales(void) {
         if (ios(i)) imbue(i, classic);
 }
 
-/* std::get_terminate, std::set_new_handler, std::set_terminate; std::locale's operator=, its implementation's copy constructor and
- * destructor; the destructor of std::ios_base. */
+/* std::get_terminate, std::set_new_handler, std::set_terminate; std::locale's operator=, constructors from two, its implementation's copy
+ * constructor and destructor; the destructor of std::ios_base. */
 __attribute__((weak)) extern void (*_ZSt13get_terminatev(void))(void);
 __attribute__((weak)) extern void (*_ZSt15get_new_handlerv(void))(void);
 __attribute__((weak)) extern void (*_ZSt15set_new_handlerPFvvE(void (*)(void)))(void);
 __attribute__((weak)) extern void (*_ZSt13set_terminatePFvvE(void (*)(void)))(void);
 __attribute__((weak)) extern void *_ZNSt6localeaSERKS_(void *, const void *);
 __attribute__((weak)) extern void _ZNSt6locale5_ImplC1ERKS0_m(void *, const void *, size_t);
+__attribute__((weak)) extern void _ZNSt6localeC1ERKS_S1_i(void *, const void *, const void *, int);
+__attribute__((weak)) extern void _ZNSt6localeC1ERKS_PKci(void *, const void *, const char *, int);
+__attribute__((weak)) extern void _ZNSt6locale5_Impl16_M_replace_facetEPKS0_PKNS_2idE(void *, const void *, const void *);
 __attribute__((weak)) extern void _ZNSt6locale5_ImplD1Ev(void *);
 __attribute__((weak)) extern void _ZNSt8ios_baseD2Ev(void *);
 
@@ -178,6 +181,16 @@ void dsm_rt_cxx_global_locale(void *result, void *locale) { _ZNSt6locale6globalE
 void dsm_rt_cxx_locale_copy(void *made, const void *from, size_t references) { _ZNSt6locale5_ImplC1ERKS0_m(made, from, references); }
 
 void dsm_rt_cxx_locale_implementation_end(void *locale) { _ZNSt6locale5_ImplD1Ev(locale); }
+
+void dsm_rt_cxx_locale_combine(void *made, const void *from, const void *other, int categories) {
+    _ZNSt6localeC1ERKS_S1_i(made, from, other, categories);
+}
+
+void dsm_rt_cxx_locale_named(void *made, const void *from, const char *name, int categories) { _ZNSt6localeC1ERKS_PKci(made, from, name, categories); }
+
+void dsm_rt_cxx_locale_replace(void *locale, const void *other, const void *id) {
+    _ZNSt6locale5_Impl16_M_replace_facetEPKS0_PKNS_2idE(locale, other, id);
+}
 
 void dsm_rt_cxx_locale_end(void *locale) { _ZNSt6localeD1Ev(locale); }
 

@@ -29,7 +29,9 @@ static void write_range(void *from, const void *end) { dsm_rt_store(from, (const
     result name parameters { \
         static result(*library) parameters; \
         if (library == NULL) library = next(symbol); \
-        checks; \
+        if (dsm_rt_several_processes()) { \
+            checks; \
+        } \
         return library arguments; \
     }
 
@@ -72,15 +74,33 @@ struct string {
     };
 };
 
+/* Moves a text that the library has allocated to the shared heap. */
+static struct string *shared(struct string *string, size_t width) {
+    if (string->text == string->local || dsm_rt_is_shared(string->text)) return string;
+    size_t bytes = (string->capacity + 1) * width;
+    char *text = dsm_shared_new(bytes);
+    memcpy(text, string->text, (string->length + 1) * width);
+    __dsm_delete(string->text);
+    string->text = text;
+    return string;
+}
+
 #define COLLATE(name, class, c, character) \
     FUNCTION(int, name##_compare, class "10do_compareEPK" c "S3_S3_S3_", \
              (const void *this, const character *a, const character *a_end, const character *b, const character *b_end), (this, a, a_end, b, b_end), \
              read_range(a, a_end); read_range(b, b_end)) \
     FUNCTION(long, name##_hash, class "7do_hashEPK" c "S3_", (const void *this, const character *from, const character *end), (this, from, end), \
              read_range(from, end)) \
-    FUNCTION(struct string *, name##_transform, class "12do_transformEPK" c "S3_", \
-             (struct string * result, const void *this, const character *from, const character *end), (result, this, from, end), \
-             dsm_rt_store((char *)result, sizeof *result); read_range(from, end))
+    __attribute__((weak, visibility("default"))) struct string *name##_transform(struct string *result, const void *this, const character *from, \
+                                                                                 const character *end) __asm__(class "12do_transformEPK" c "S3_"); \
+    struct string *name##_transform(struct string *result, const void *this, const character *from, const character *end) { \
+        static struct string *(*library)(struct string *, const void *, const character *, const character *); \
+        if (library == NULL) library = next(class "12do_transformEPK" c "S3_"); \
+        if (!dsm_rt_several_processes()) return library(result, this, from, end); \
+        read_range(from, end); \
+        dsm_rt_store((char *)result, sizeof *result); \
+        return shared(library(result, this, from, end), sizeof(character)); \
+    }
 
 COLLATE(narrow_collate, "_ZNKSt7__cxx117collateIcE", "c", char)
 COLLATE(wide_collate, "_ZNKSt7__cxx117collateIwE", "w", wchar_t)
@@ -119,6 +139,15 @@ TO_BYTES(utf16, "_ZNKSt7codecvtIDsc11__mbstate_tE", "Ds")
 TO_BYTES(utf32, "_ZNKSt7codecvtIDic11__mbstate_tE", "Di")
 TO_UTF8(utf16_utf8, "_ZNKSt7codecvtIDsDu11__mbstate_tE", "Ds")
 TO_UTF8(utf32_utf8, "_ZNKSt7codecvtIDiDu11__mbstate_tE", "Di")
+
+#define UTF8(name, class, c) \
+    CONVERSION(name, class, "5do_inER11__mbstate_tPKcS4_RS4_P" c "S6_RS6_", "6do_outER11__mbstate_tPK" c "S4_RS4_PcS6_RS6_", \
+               "9do_lengthER11__mbstate_tPKcS4_m", "10do_unshiftER11__mbstate_tPcS3_RS3_")
+#define UTF8_OF(name, base) UTF8(name##_w, base "IwE", "w") UTF8(name##_s, base "IDsE", "Ds") UTF8(name##_i, base "IDiE", "Di")
+
+UTF8_OF(of_utf8, "_ZNKSt19__codecvt_utf8_base")
+UTF8_OF(of_utf16, "_ZNKSt20__codecvt_utf16_base")
+UTF8_OF(of_utf8_utf16, "_ZNKSt25__codecvt_utf8_utf16_base")
 
 /* ---- dates and money ---- */
 

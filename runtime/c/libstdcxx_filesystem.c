@@ -48,7 +48,7 @@ struct error {
     void *count;
 };
 
-enum { KIND_BITS = 3, ERROR_CODE = 16, OBJECT = 32 };
+enum { KIND_BITS = 3, ERROR_CODE = 16, COUNTS = 16, OBJECT = 48 };
 
 static void read_string(const struct string *string) {
     dsm_rt_load(string, sizeof *string);
@@ -79,7 +79,8 @@ static void write_list(uintptr_t address) {
 }
 
 /* Makes an argument valid. What it is: a path that is read (p), written (w), made (r) or whose list alone is there (l); a list of components that is
- * freed (f) or made (n); a string (s); an error code, perhaps none (e); a filesystem_error (x); another object (o). */
+ * freed (f) or made (n); a string (s); an error code, perhaps none (e); a filesystem_error that is read (x) or destroyed (d);
+ * another object (o). */
 static void argument(char what, uintptr_t value) {
     struct path *path = (struct path *)value;
     switch (what) {
@@ -111,6 +112,19 @@ static void argument(char what, uintptr_t value) {
         read_string(&error->texts->what);
         break;
     }
+    case 'd': {
+        struct error *error = (struct error *)value;
+        dsm_rt_store((char *)error, sizeof *error);
+        if (error->texts == NULL) break;
+        /* The counts of references lie in front of what is counted. */
+        dsm_rt_store((char *)error->texts - COUNTS, COUNTS + sizeof *error->texts);
+        write_string(&error->texts->what);
+        for (struct path *at = &error->texts->path1; at <= &error->texts->path2; at++) {
+            write_string(&at->text);
+            write_list(at->list);
+        }
+        break;
+    }
     case 'o': dsm_rt_store((char *)value, OBJECT); break;
     }
 }
@@ -131,7 +145,7 @@ struct result {
 
 typedef struct result Function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
-static struct result call(Function *function, const char *what, const uintptr_t *a) {
+static struct result call(Function *function, int allocates, const char *what, const uintptr_t *a) {
     __attribute__((cleanup(leave))) unsigned before = dsm_filesystem_depth;
     if (before == 0 && dsm_rt_several_processes())
         for (int i = 0; what[i]; i++) {
@@ -140,19 +154,21 @@ static struct result call(Function *function, const char *what, const uintptr_t 
             else
                 argument(what[i], a[i]);
         }
-    dsm_filesystem_depth = before + 1;
+    if (allocates) dsm_filesystem_depth = before + 1;
     return function(a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 #define JOINED(a, b) a##b
 #define NAMED(line) JOINED(function_, line)
-#define FUNCTION(symbol, what) DEFINE(NAMED(__COUNTER__), symbol, what)
-#define DEFINE(name, symbol, what) \
+#define FUNCTION(symbol, what) DEFINE(NAMED(__COUNTER__), symbol, 1, what)
+/* What these allocate belongs to the process. */
+#define PRIVATE(symbol, what) DEFINE(NAMED(__COUNTER__), symbol, 0, what)
+#define DEFINE(name, symbol, allocates, what) \
     __attribute__((weak, visibility("default"))) Function name __asm__(symbol); \
     struct result name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) { \
         static Function *own; \
         if (own == NULL) own = (Function *)library(symbol); \
-        return call(own, what, (uintptr_t[]){a, b, c, d, e, f}); \
+        return call(own, allocates, what, (uintptr_t[]){a, b, c, d, e, f}); \
     }
 
 /* ---- functions of one path or two, with an error code or without; what stands in front of the paths, and between them and the error code ---- */
@@ -233,26 +249,26 @@ FUNCTION(MEMBER "5_ListC1Ev", "n")
 #define OPEN "ERKNS0_4pathENS_17directory_optionsEPSt10error_code"
 #define TEXT "ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 
-FUNCTION(CLASS "18directory_iteratorC1" OPEN, "op-e")
-FUNCTION(CLASS "18directory_iteratorC2" OPEN, "op-e")
-FUNCTION(CLASS "18directory_iterator9incrementERSt10error_code", "oe")
-FUNCTION(CLASS "18directory_iteratorppEv", "o")
-FUNCTION(CONST_CLASS "18directory_iteratordeEv", "o")
-FUNCTION(CLASS "28recursive_directory_iteratorC1" OPEN, "op-e")
-FUNCTION(CLASS "28recursive_directory_iteratorC2" OPEN, "op-e")
-FUNCTION(CLASS "28recursive_directory_iterator9incrementERSt10error_code", "oe")
-FUNCTION(CLASS "28recursive_directory_iteratorppEv", "o")
-FUNCTION(CONST_CLASS "28recursive_directory_iteratordeEv", "o")
-FUNCTION(CLASS "28recursive_directory_iterator3popEv", "o")
-FUNCTION(CLASS "28recursive_directory_iterator3popERSt10error_code", "oe")
-FUNCTION(CLASS "28recursive_directory_iterator25disable_recursion_pendingEv", "o")
-FUNCTION(CONST_CLASS "28recursive_directory_iterator17recursion_pendingEv", "o")
-FUNCTION(CONST_CLASS "28recursive_directory_iterator5depthEv", "o")
-FUNCTION(CONST_CLASS "28recursive_directory_iterator7optionsEv", "o")
-FUNCTION(CLASS "28recursive_directory_iteratorD1Ev", "o")
-FUNCTION(CLASS "28recursive_directory_iteratorD2Ev", "o")
-FUNCTION(CLASS "28recursive_directory_iteratoraSEOS1_", "oo")
-FUNCTION(CLASS "28recursive_directory_iteratoraSERKS1_", "oo")
+PRIVATE(CLASS "18directory_iteratorC1" OPEN, "op-e")
+PRIVATE(CLASS "18directory_iteratorC2" OPEN, "op-e")
+PRIVATE(CLASS "18directory_iterator9incrementERSt10error_code", "oe")
+PRIVATE(CLASS "18directory_iteratorppEv", "o")
+PRIVATE(CONST_CLASS "18directory_iteratordeEv", "o")
+PRIVATE(CLASS "28recursive_directory_iteratorC1" OPEN, "op-e")
+PRIVATE(CLASS "28recursive_directory_iteratorC2" OPEN, "op-e")
+PRIVATE(CLASS "28recursive_directory_iterator9incrementERSt10error_code", "oe")
+PRIVATE(CLASS "28recursive_directory_iteratorppEv", "o")
+PRIVATE(CONST_CLASS "28recursive_directory_iteratordeEv", "o")
+PRIVATE(CLASS "28recursive_directory_iterator3popEv", "o")
+PRIVATE(CLASS "28recursive_directory_iterator3popERSt10error_code", "oe")
+PRIVATE(CLASS "28recursive_directory_iterator25disable_recursion_pendingEv", "o")
+PRIVATE(CONST_CLASS "28recursive_directory_iterator17recursion_pendingEv", "o")
+PRIVATE(CONST_CLASS "28recursive_directory_iterator5depthEv", "o")
+PRIVATE(CONST_CLASS "28recursive_directory_iterator7optionsEv", "o")
+PRIVATE(CLASS "28recursive_directory_iteratorD1Ev", "o")
+PRIVATE(CLASS "28recursive_directory_iteratorD2Ev", "o")
+PRIVATE(CLASS "28recursive_directory_iteratoraSEOS1_", "oo")
+PRIVATE(CLASS "28recursive_directory_iteratoraSERKS1_", "oo")
 
 /* ---- errors ---- */
 
@@ -262,9 +278,9 @@ FUNCTION(CLASS "16filesystem_errorC1" TEXT "RKNS0_4pathESC_St10error_code", "osp
 FUNCTION(CLASS "16filesystem_errorC2" TEXT "St10error_code", "os")
 FUNCTION(CLASS "16filesystem_errorC2" TEXT "RKNS0_4pathESt10error_code", "osp")
 FUNCTION(CLASS "16filesystem_errorC2" TEXT "RKNS0_4pathESC_St10error_code", "ospp")
-FUNCTION(CLASS "16filesystem_errorD0Ev", "o")
-FUNCTION(CLASS "16filesystem_errorD1Ev", "o")
-FUNCTION(CLASS "16filesystem_errorD2Ev", "o")
+FUNCTION(CLASS "16filesystem_errorD0Ev", "d")
+FUNCTION(CLASS "16filesystem_errorD1Ev", "d")
+FUNCTION(CLASS "16filesystem_errorD2Ev", "d")
 FUNCTION(CONST_CLASS "16filesystem_error5path1Ev", "x")
 FUNCTION(CONST_CLASS "16filesystem_error5path2Ev", "x")
 FUNCTION(CONST_CLASS "16filesystem_error4whatEv", "x")

@@ -102,7 +102,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         if !typed.relocatable && program {
             parts.runtime = Some(components::find(RUNTIME)?);
             let has = |option: &str| arguments.iter().any(|a| a == option);
-            if (language == Language::Cxx || has("-lstdc++")) && !has("-static-libstdc++") {
+            if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
                 for object in BEFORE_LIBSTDCXX {
                     parts.before_libstdcxx.push(inherited(&mut files, "a part of the runtime", object)?);
                 }

@@ -82,12 +82,9 @@ fn table(name: &str) -> Option<&'static [Effect]> {
         "_ZNSt6localeC1ERKS_" | "_ZNSt6localeC2ERKS_" | "_ZNSt6localeaSERKS_" | "_ZNSt6locale6globalERKS_" =>
             &[(R, 1, N(POINTER)), (W, 0, N(POINTER))],
         "_ZNSt6localeC1EPKc" | "_ZNSt6localeC2EPKc" => &[(R, 1, S), (W, 0, N(POINTER))],
-        "_ZNSt6localeC1ERKS_PKci" | "_ZNSt6localeC2ERKS_PKci" => &[(W, 0, N(POINTER)), (R, 1, N(POINTER)), (R, 2, S)],
-        "_ZNSt6localeC1ERKS_S1_i" | "_ZNSt6localeC2ERKS_S1_i" => &[(W, 0, N(POINTER)), (R, 1, N(POINTER)), (R, 2, N(POINTER))],
         "_ZNSt6localeC1EPNS_5_ImplE" | "_ZNSt6localeC2EPNS_5_ImplE" => &[(W, 0, N(POINTER))],
         // The implementations lie in private memory, what is allocated for facets, too.
         "_ZNSt6locale5_Impl16_M_install_facetEPKNS_2idEPKNS_5facetE" => &[(W, 1, N(POINTER)), (W, 2, N(COUNTED))],
-        "_ZNSt6locale5_Impl16_M_replace_facetEPKS0_PKNS_2idE" => &[(W, 2, N(POINTER))],
         "_ZNSt6locale5_Impl16_M_install_cacheEPKNS_5facetEm" => &[(W, 1, N(COUNTED))],
         "_ZNSt6locale5facetD2Ev" | "_ZNSt6locale5facetD1Ev" => &[(W, 0, N(COUNTED))],
         "_ZNSt6locale5facet19_S_destroy_c_localeERP15__locale_struct" => &[(W, 0, N(POINTER))],

@@ -18,7 +18,10 @@ pub const PROCESS_STATE: &[(&str, &str, &str)] = &[
     ("_ZNSt6locale5_ImplD1Ev", "__dsm_locale_implementation_end", "v:p"),
     ("_ZNSt6locale5_ImplD2Ev", "__dsm_locale_implementation_end", "v:p"), ("_ZNSt6localeD1Ev", "__dsm_locale_end", "v:p"),
     ("_ZNSt6localeD2Ev", "__dsm_locale_end", "v:p"), ("_ZNSt6localeaSERKS_", "__dsm_locale_assign", "p:pp"),
-    ("_ZNSt8ios_baseD2Ev", "__dsm_stream_end", "v:p"),
+    ("_ZNSt8ios_baseD2Ev", "__dsm_stream_end", "v:p"), ("_ZNSt6localeC1ERKS_S1_i", "__dsm_locale_combine", "v:pppi"),
+    ("_ZNSt6localeC2ERKS_S1_i", "__dsm_locale_combine", "v:pppi"), ("_ZNSt6localeC1ERKS_PKci", "__dsm_locale_named", "v:pppi"),
+    ("_ZNSt6localeC2ERKS_PKci", "__dsm_locale_named", "v:pppi"),
+    ("_ZNSt6locale5_Impl16_M_replace_facetEPKS0_PKNS_2idE", "__dsm_locale_replace", "v:ppp"),
     // signals
     ("signal", "__dsm_signal", "p:ip"), ("bsd_signal", "__dsm_signal", "p:ip"), ("ssignal", "__dsm_signal", "p:ip"),
     ("__sysv_signal", "__dsm_sysv_signal", "p:ip"), ("sysv_signal", "__dsm_sysv_signal", "p:ip"), ("sigaction", "__dsm_sigaction", "i:ipp"),

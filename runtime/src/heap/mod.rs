@@ -148,6 +148,10 @@ pub fn own_size(address: usize) -> Option<usize> {
 
 /// Frees an object of any arena; other addresses belong to the C library.
 pub fn free(address: usize) {
+    if !memory::is_set_up() {
+        // SAFETY: libraries' initialisation, which the C library has given the memory.
+        return unsafe { libc::free(address as *mut libc::c_void) };
+    }
     let _deferred = Deferred::begin();
     match owner(address) {
         Some(rank) if rank == sync::rank() => {

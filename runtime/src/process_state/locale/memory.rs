@@ -1,19 +1,17 @@
 //! What libstdc++ allocates: objects of process 0 in the range that all processes have, and strings.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
-use crate::memory::private_range;
-use crate::process_state::shared_object;
+use crate::memory::{self, private_range};
 use crate::signals::Deferred;
-use crate::{check, sync};
+use crate::{process, sync};
 
-/// Larger objects are buffers of files, which need not be everywhere.
-const LARGEST: usize = 64 << 10;
 /// In front of an object: its size class.
 const HEADER: usize = 16;
 const CLASSES: usize = 24;
@@ -35,11 +33,13 @@ struct Objects {
 
 impl Objects {
     fn allocate(&mut self, bytes: usize) -> Option<usize> {
+        if bytes > self.range.len() {
+            return None;
+        }
         let class = (bytes + HEADER).next_power_of_two().max(2 * HEADER).trailing_zeros() as usize;
         let place = self.free[class].pop().or_else(|| {
-            let place = self.next;
-            self.next += 1 << class;
-            (self.next <= self.range.end).then_some(place)
+            let (place, end) = (self.next, self.next + (1 << class));
+            (end <= self.range.end).then(|| self.next = end).map(|()| place)
         })?;
         // SAFETY: inside the range, which is mapped; no object is there.
         unsafe { (place as *mut usize).write(class) };
@@ -58,20 +58,18 @@ pub fn is_owner() -> bool {
     objects().is_some()
 }
 
-/// `None`: the process is not process 0 of several.
+/// `None`: the process is not process 0 of several, or has not begun.
 fn objects() -> Option<&'static Mutex<Objects>> {
-    static OBJECTS: OnceLock<Option<Mutex<Objects>>> = OnceLock::new();
-    let new = || {
-        let range = private_range::common().filter(|_| sync::rank() == 0)?;
-        Some(Mutex::new(Objects { next: range.start, range, free: Default::default() }))
-    };
-    OBJECTS.get_or_init(new).as_ref()
+    static OBJECTS: OnceLock<Mutex<Objects>> = OnceLock::new();
+    let range = private_range::common().filter(|_| sync::rank() == 0)?;
+    let new = || Mutex::new(Objects { next: range.start, range: range.clone(), free: Default::default() });
+    Some(OBJECTS.get_or_init(new))
 }
 
 /// What process 0's objects are in.
 pub fn used() -> Option<Range<usize>> {
     let objects = objects()?.lock();
-    Some(objects.range.start..objects.next.min(objects.range.end))
+    Some(objects.range.start..objects.next)
 }
 
 /// An object was changed in place.
@@ -107,7 +105,7 @@ pub fn free(object: usize) -> bool {
 }
 
 /// The code of libstdc++; empty if the program has no such library.
-fn library_code() -> &'static Range<usize> {
+pub fn library_code() -> &'static Range<usize> {
     static CODE: OnceLock<Range<usize>> = OnceLock::new();
     unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, code: *mut c_void) -> c_int {
         // SAFETY: the dynamic linker describes a loaded object; `code` is the caller's variable.
@@ -135,52 +133,35 @@ fn library_code() -> &'static Range<usize> {
     })
 }
 
-/// The code that allocates for strings there: `std::string::_M_create`, and that of wide strings.
-fn string_code() -> &'static [Range<usize>; 2] {
-    static CODE: OnceLock<[Range<usize>; 2]> = OnceLock::new();
-    unsafe extern "C" {
-        fn dladdr1(
-            address: *const c_void,
-            info: *mut libc::Dl_info,
-            extra: *mut *mut c_void,
-            flags: c_int,
-        ) -> c_int;
+/// What functions of libstdc++ begin with that allocate for others than locales: strings, texts of exceptions, `operator new` that does not throw.
+const OTHERS: [&[u8]; 6] =
+    [b"_ZNSt7__cxx1112basic_string", b"_ZNSs", b"_ZNKSs", b"_ZNSb", b"_ZNKSt6locale4name", b"_Zn"];
+
+/// Whether the caller of `operator new` at `site`, in libstdc++, may allocate for a locale. Many functions that do have no name there.
+fn allocates_for_locales(site: usize) -> bool {
+    static KNOWN: RwLock<BTreeMap<usize, bool>> = RwLock::new(BTreeMap::new());
+    let _deferred = Deferred::begin();
+    if let Some(known) = KNOWN.read().get(&site) {
+        return *known;
     }
-    const SYMBOL_ENTRY: c_int = 1;
-    let find = |name: &CStr| {
-        // SAFETY: looks up a name; the second call fills the two results, or gives 0.
-        unsafe {
-            let start = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-            let (mut info, mut symbol) = (std::mem::zeroed(), std::ptr::null_mut());
-            if start.is_null()
-                || dladdr1(start, &mut info, &mut symbol, SYMBOL_ENTRY) == 0
-                || symbol.is_null()
-            {
-                return 0..0;
-            }
-            start as usize..start as usize + (*symbol.cast::<libc::Elf64_Sym>()).st_size as usize
+    // SAFETY: the structure is written if there is such a function; its name is a constant of the library.
+    let other = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr(site as *const c_void, &mut info) != 0 && !info.dli_sname.is_null();
+        found && {
+            let name = CStr::from_ptr(info.dli_sname).to_bytes();
+            OTHERS.iter().any(|start| name.starts_with(start))
         }
     };
-    CODE.get_or_init(|| {
-        [
-            c"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm",
-            c"_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEE9_M_createERmm",
-        ]
-        .map(find)
-    })
+    KNOWN.write().insert(site, !other);
+    !other
 }
 
-/// `operator new` of libraries, whose caller is at `site`: null if the C library is to allocate. A string that libstdc++ makes goes to the program, which may
-/// give it to any thread; libstdc++ fills it at once.
+/// `operator new` of libraries, whose caller is at `site`: null if the C library is to allocate.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_library_new(bytes: usize, site: usize) -> *mut c_void {
-    if sync::size() > 1 && string_code().iter().any(|code| code.contains(&site)) {
-        let object = shared_object(bytes);
-        check::writable(object, bytes);
-        return object as *mut c_void;
-    }
-    let of_library = objects().is_some() && bytes <= LARGEST && library_code().contains(&site);
-    of_library.then(|| allocate(bytes)).flatten().unwrap_or(0) as *mut c_void
+    let common = are_several() && is_owner() && library_code().contains(&site) && allocates_for_locales(site);
+    common.then(|| allocate(bytes)).flatten().unwrap_or(0) as *mut c_void
 }
 
 /// Memory for a `std::locale::_Impl`; null if the C library is to allocate.
@@ -189,10 +170,16 @@ extern "C" fn dsm_rt_locale_new(bytes: usize) -> *mut c_void {
     allocate(bytes).unwrap_or(0) as *mut c_void
 }
 
-/// Whether the job has several processes.
+/// Whether the job has several processes, and this is one of them. Libraries' initialisation comes before that is known: it has private memory, as a
+/// child of `fork` has.
+fn are_several() -> bool {
+    memory::is_set_up() && sync::size() > 1 && !process::is_child()
+}
+
+/// See [`are_several`].
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_several_processes() -> c_int {
-    (sync::size() > 1).into()
+    are_several().into()
 }
 
 /// Whether every process has the object.
