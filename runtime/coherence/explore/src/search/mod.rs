@@ -3,6 +3,7 @@
 pub mod exhaustive;
 pub mod orders;
 pub mod random;
+pub mod steered;
 
 use std::collections::HashSet;
 use std::fmt;
