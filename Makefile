@@ -20,7 +20,7 @@ PARTS    = libdsm_pass.so libdsm_rt.a
 HEADERS  = dsm-include
 
 # All interleavings of the lock-free parts that threads share.
-LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
 
 .PHONY: help demo test loom build setup install uninstall clean
 

@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use dsm_coherence::Exclusive;
-use dsm_comm::bias::{Bias, can_fence_all_threads, fence_all_threads};
+use dsm_threads::bias::{Bias, can_fence_all_threads, fence_all_threads};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::sync::threads::Inside;

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::order;
-use dsm_comm::backoff::Backoff;
+use dsm_threads::backoff::Backoff;
 use parking_lot::Mutex;
 
 use crate::atomics::{__dsm_atomic_load, __dsm_atomic_store};

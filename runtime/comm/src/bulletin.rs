@@ -2,7 +2,7 @@
 //!
 //! The count is odd while a message is being written. A reader that finds another count after it has read has a mixture, and waits for the next message.
 
-use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+use dsm_threads::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// Writes a message: its length, then its words. By one thread at a time.
 pub fn write<'a>(count: &AtomicU32, word: impl Fn(usize) -> &'a AtomicU64, message: &[&[u64]]) {

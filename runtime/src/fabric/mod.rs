@@ -16,9 +16,9 @@ use dsm_abi::state;
 use dsm_coherence::{
     Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record, Timestamp, Word,
 };
-use dsm_comm::backoff::Backoff;
 use dsm_comm::copy::copy;
 use dsm_comm::shm::{View, Views};
+use dsm_threads::backoff::Backoff;
 
 use crate::alone;
 use crate::memory::geometry::{Geometry, MARK_LEVELS};

@@ -24,9 +24,9 @@ use dsm_abi::layout::{
     ADDRESS_BITS, COMPACT_ADDRESS_BITS, COMPACT_BASE, COMPACT_END, SHARED_BASE, SHARED_END,
 };
 use dsm_coherence::Coherence;
-use dsm_comm::futex;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 use dsm_comm::shm::Views;
+use dsm_threads::futex;
 
 use crate::config;
 use crate::fabric::ShmFabric;

@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use dsm_comm::futex;
+use dsm_threads::futex;
 
 use super::{File, buffers, descriptors, fflush, import, registry, stdin};
 use crate::fortran::serve;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dsm_comm::futex::{self, Futex};
-use dsm_comm::yielding::Yielding;
+use dsm_threads::futex::{self, Futex};
+use dsm_threads::yielding::Yielding;
 
 use super::control::half;
 use crate::alone;
@@ -78,19 +78,19 @@ pub fn look(word: &AtomicU32, until: impl Fn(u32) -> bool) -> bool {
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
 pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
     time::spent(Activity::Wait, || {
-        spin(word, &until).unwrap_or_else(|| dsm_comm::wait::wait(&Futex, word, sleepers, mask, until))
+        spin(word, &until).unwrap_or_else(|| dsm_threads::wait::wait(&Futex, word, sleepers, mask, until))
     })
 }
 
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst, or with a full fence behind it) before.
 pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
-    dsm_comm::wait::wake(&Futex, word, sleepers, mask);
+    dsm_threads::wait::wake(&Futex, word, sleepers, mask);
 }
 
 /// Changes the word with a release, as [`wake`] wants it, and wakes.
 #[inline(always)]
 pub fn store_and_wake(word: &AtomicU32, value: u32, sleepers: &AtomicU32, mask: u32) {
-    dsm_comm::wait::store_and_wake(&Futex, word, value, sleepers, mask, alone::fence);
+    dsm_threads::wait::store_and_wake(&Futex, word, value, sleepers, mask, alone::fence);
 }
 
 /// A word with its own count of sleepers: two adjacent 32-bit words.

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use dsm_comm::futex;
+use dsm_threads::futex;
 
 use super::cell;
 use super::control::{Line, line};

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use dsm_comm::futex;
+use dsm_threads::futex;
 
 use super::{cell, layout};
 use crate::memory;

@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::{Rank, Told};
-use dsm_comm::futex;
+use dsm_threads::futex;
 
 use crate::config;
 use crate::fabric::{run, run_at_once};

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use dsm_comm::user_code::{self, Thread, UserCode};
+use dsm_threads::user_code::{self, Thread, UserCode};
 
 use crate::alone;
 use crate::signals::{self, Deferred};

@@ -181,7 +181,7 @@ fn a_way_along_links_is_long_only_once() {
 fn the_book_has_the_figures_of_this_protocol() {
     let made = std::env::temp_dir().join(format!("dsm-figures-{}", std::process::id()));
     figures::write(&made, 16, &Costs::default(), |_| {}).expect("figures");
-    let book = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../book/src/research/scale"));
+    let book = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/research/scale"));
     let mut different = Vec::new();
     for table in figures::files() {
         let read = |place: &std::path::Path| {

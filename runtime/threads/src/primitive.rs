@@ -1,4 +1,4 @@
-//! The atomics and pauses of this crate's lock-free parts: the standard library's, or loom's where `--cfg loom` asks for a search over all
+//! The atomics and pauses of lock-free parts: the standard library's, or loom's where `--cfg loom` asks for a search over all
 //! interleavings (`make loom`).
 
 #[cfg(not(loom))]
@@ -7,7 +7,7 @@ mod chosen {
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     pub use std::thread::{sleep, yield_now};
 
-    /// See the other one.
+    /// Nothing: the two operations that it stands between are ordered. Loom needs a fence there.
     #[inline(always)]
     pub fn between_seq_cst() {}
 
@@ -29,7 +29,7 @@ mod chosen {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 
-    /// See the other one: here the fence is always put.
+    /// A fence: loom does not know those that one thread puts into another.
     pub fn light_fence() {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
@@ -40,4 +40,4 @@ mod chosen {
     }
 }
 
-pub(crate) use chosen::*;
+pub use chosen::*;
