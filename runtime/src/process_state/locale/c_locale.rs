@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::memory::{allocate, free, in_common, is_owner, note_change};
-use crate::process_state::shared_bytes;
+use super::memory::{allocate, are_several, free, in_common, is_owner, note_change};
+use crate::process_state::{environment, shared_bytes};
 use crate::pthread::next_function;
 use crate::sync;
 
@@ -124,6 +124,9 @@ fn next_newlocale() -> New {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: Locale) -> Locale {
     let own = original(base);
+    if are_several() {
+        environment::validate();
+    }
     // SAFETY: the caller's arguments.
     let made = unsafe { next_newlocale()(mask, name, own) };
     if made.is_null() {
@@ -248,6 +251,7 @@ fn own_locale(copy: usize, name: &CStr) -> Locale {
     if let Some(known) = copies.iter().find(|known| known.0 == copy && *known.2 == *name) {
         return known.1 as Locale;
     }
+    environment::validate();
     // SAFETY: a name that process 0's C library has taken.
     let own = unsafe { next_newlocale()(libc::LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
     if own.is_null() {

@@ -26,10 +26,11 @@ const SHARED: c_int = 1 << 24;
 unsafe fn make_counts_writable(locale: *const Impl, adds: bool) {
     check::readable(locale as usize, size_of::<Impl>());
     // SAFETY: the caller passes a locale, whose table libstdc++ has filled.
-    let Impl { facets, count, .. } = unsafe { locale.read() };
-    let table = facets as usize..facets as usize + count * size_of::<usize>();
+    let Impl { facets, count, caches, .. } = unsafe { locale.read() };
+    // What is kept of facets, such as texts that numbers are made of, is counted like them.
+    let table = |start: *const usize| start as usize..start as usize + count * size_of::<usize>();
     let several = adds && (frame::current().active_level > 0 || sync::rank() != 0);
-    for facet in shared_pointers(table) {
+    for facet in shared_pointers(table(facets)).chain(shared_pointers(table(caches))) {
         check::writable(facet, COUNTED);
         // SAFETY: the count, behind the table of functions, made writable.
         unsafe {

@@ -172,7 +172,7 @@ extern "C" fn dsm_rt_locale_new(bytes: usize) -> *mut c_void {
 
 /// Whether the job has several processes, and this is one of them. Libraries' initialisation comes before that is known: it has private memory, as a
 /// child of `fork` has.
-fn are_several() -> bool {
+pub fn are_several() -> bool {
     memory::is_set_up() && sync::size() > 1 && !process::is_child()
 }
 
