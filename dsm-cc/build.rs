@@ -23,6 +23,7 @@ fn compile(out: &Path, source: &str, object: &str) -> io::Result<()> {
     println!("cargo:rerun-if-changed={source}");
     println!("cargo:rerun-if-changed=../runtime/c/image.h");
     println!("cargo:rerun-if-changed=../runtime/c/internal.h");
+    println!("cargo:rerun-if-changed=../runtime/c/libstdcxx.h");
     let mut build = cc::Build::new();
     build.file(source).opt_level(2).debug(false).pic(true).warnings(true);
     // Exceptions of libstdc++ pass through what stands in front of it.

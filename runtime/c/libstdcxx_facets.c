@@ -3,22 +3,11 @@
  * The functions are compiled in the library, without checks, and are called through the facets' tables of virtual functions, so neither the compiler pass
  * nor the linker sees who calls them. The functions here have their names and stand in front of them, also in the library's tables: they make the memory
  * valid that the arguments name, and call the library's. They are weak: a program that has such a template instantiated, with checks, uses its own. */
-#include "internal.h"
+#include "libstdcxx.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <wchar.h>
-
-/* The library's function of that name. */
-static void *next(const char *name) {
-    void *found = dlsym(RTLD_NEXT, name);
-    if (found) return found;
-    fprintf(stderr, "dsm: error: no shared libstdc++ has %s: link with it (without -static-libstdc++)\n", name);
-    abort();
-}
 
 static void read_range(const void *from, const void *end) { dsm_rt_load(from, (size_t)((const char *)end - (const char *)from)); }
 
@@ -28,7 +17,7 @@ static void write_range(void *from, const void *end) { dsm_rt_store(from, (const
     __attribute__((weak, visibility("default"))) result name parameters __asm__(symbol); \
     result name parameters { \
         static result(*library) parameters; \
-        if (library == NULL) library = next(symbol); \
+        if (library == NULL) library = library_function(symbol); \
         if (dsm_rt_several_processes()) { \
             checks; \
         } \
@@ -64,16 +53,6 @@ FUNCTION(const wchar_t *, wide_narrow, WIDE "9do_narrowEPKwS2_cPc", (const void 
 
 /* ---- std::collate ---- */
 
-/* A std::basic_string. */
-struct string {
-    char *text;
-    size_t length;
-    union {
-        size_t capacity;
-        char local[16];
-    };
-};
-
 /* Moves a text that the library has allocated to the shared heap. */
 static struct string *shared(struct string *string, size_t width) {
     if (string->text == string->local || dsm_rt_is_shared(string->text)) return string;
@@ -95,7 +74,7 @@ static struct string *shared(struct string *string, size_t width) {
                                                                                  const character *end) __asm__(class "12do_transformEPK" c "S3_"); \
     struct string *name##_transform(struct string *result, const void *this, const character *from, const character *end) { \
         static struct string *(*library)(struct string *, const void *, const character *, const character *); \
-        if (library == NULL) library = next(class "12do_transformEPK" c "S3_"); \
+        if (library == NULL) library = library_function(class "12do_transformEPK" c "S3_"); \
         if (!dsm_rt_several_processes()) return library(result, this, from, end); \
         read_range(from, end); \
         dsm_rt_store((char *)result, sizeof *result); \

@@ -3,21 +3,7 @@
  * The functions here have the library's names and stand in front of them: they make valid what the paths among their arguments consist of, and let the library
  * allocate what it returns on the shared heap. They are weak: a program that is linked with a static libstdc++ has the originals, and its paths stay in
  * their process. Layouts are those of libstdc++'s ABI, which is frozen. */
-#include "internal.h"
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-/* A std::string. */
-struct string {
-    char *text;
-    size_t length;
-    union {
-        size_t capacity;
-        char local[16];
-    };
-};
+#include "libstdcxx.h"
 
 /* A std::filesystem::path: its text, and its list of components; the lowest bits of the list's address say of what kind the path is. */
 struct path {
@@ -78,7 +64,7 @@ static void write_list(uintptr_t address) {
     for (int i = 0; i < list->count; i++) write_string(&list->components[i].path.text);
 }
 
-/* Makes an argument valid. What it is: a path that is read (p), written (w), made (r) or whose list alone is there (l); a list of components that is
+/* Makes an argument valid. What it is: a path that is read (p), written (w), made (r) or whose list is passed without it (l); a list of components that is
  * freed (f) or made (n); a string (s); an error code, perhaps none (e); a filesystem_error that is read (x) or destroyed (d);
  * another object (o). */
 static void argument(char what, uintptr_t value) {
@@ -131,13 +117,6 @@ static void argument(char what, uintptr_t value) {
 
 static void leave(unsigned *before) { dsm_filesystem_depth = *before; }
 
-static void *library(const char *symbol) {
-    void *found = dlsym(RTLD_NEXT, symbol);
-    if (found) return found;
-    fprintf(stderr, "dsm: error: no shared libstdc++ has %s: link with it (without -static-libstdc++)\n", symbol);
-    abort();
-}
-
 /* What functions return in registers. */
 struct result {
     uintptr_t first, second;
@@ -167,7 +146,7 @@ static struct result call(Function *function, int allocates, const char *what, c
     __attribute__((weak, visibility("default"))) Function name __asm__(symbol); \
     struct result name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) { \
         static Function *own; \
-        if (own == NULL) own = (Function *)library(symbol); \
+        if (own == NULL) own = (Function *)library_function(symbol); \
         return call(own, allocates, what, (uintptr_t[]){a, b, c, d, e, f}); \
     }
 

@@ -1,4 +1,4 @@
-// As heap_pipeline, but handed over by atomic operations alone, and by barriers alone.
+// As heap_pipeline, but handed over by atomic operations only, and by barriers only.
 //@ env: DSM_HEAP=32M
 #include <omp.h>
 #include <sched.h>

@@ -11,7 +11,7 @@ enum { PAIRS = 1 << 23, SLOTS = 1 << 21, WINDOW = 32, CHOSEN = 96, PAGE = 4096 /
 
 static pthread_spinlock_t locks[PAIRS][2];
 static pthread_spinlock_t *chosen[CHOSEN];
-// Far apart: what is told of one tells nothing of the next.
+// Far apart: no notice covers two of them.
 static long value[CHOSEN][PAGE];
 static int turn;
 

@@ -130,7 +130,7 @@ pub fn lone_move_of_an_expired_copy() -> Program {
     Program::parse(4, 5, 4, &[&holder(0), &overflow(3), &holder(1), &holder(2)]).notices(2)
 }
 
-/// A block that two others have overwritten follows a lock to where it was stored to in place. Behind a meeting it is taken from there with a twin.
+/// A block that two others have overwritten follows a lock to where it was stored to in place. Behind a barrier it is taken from there with a twin.
 pub fn lone_move_of_an_overwritten_block() -> Program {
     let overwrite = |value| format!("lock0 o0+4={value} unlock0");
     let none = "lock0 unlock0 lock0 unlock0 lock0 unlock0";
@@ -181,7 +181,7 @@ pub fn look_at_a_copy_that_is_fetched() -> Program {
     Program::parse(3, 1, 16, &threads)
 }
 
-/// A notice that was told along with a lock goes on behind a signal of a process that has nothing to publish.
+/// A notice that was passed along with a lock goes on behind a signal of a process that has nothing to publish.
 pub fn signal_behind_a_lock() -> Program {
     Program::parse(3, 2, 4, &["w0=1 unlock0", "await0 post3", "r1 await3 r0"])
 }

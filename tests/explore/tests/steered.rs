@@ -1,4 +1,4 @@
-//! Schedules that are told leg by leg, for interleavings of a few accesses. A failure shows the whole account.
+//! Schedules that are given leg by leg, for interleavings of a few accesses. A failure shows the whole account.
 
 use dsm_explore::program::Program;
 use dsm_explore::search::steered::Leg::{Drain, HoldPosts, HoldStores, Settle, To, ToWait};
@@ -187,7 +187,7 @@ fn turns(count: usize, add: &str) -> String {
     vec![add; count].join(" ")
 }
 
-/// A load takes a home whose stores do not ask, in versions one of which is a trial: what was stored there is told of by the taker alone.
+/// A load takes a home whose stores do not ask, in versions one of which is a trial: what was stored there is listed by the taker only.
 #[test]
 fn load_takes_a_writable_home() {
     for count in 1..25 {

@@ -55,7 +55,7 @@ pub fn snapshot() -> [u64; 3] {
         *snapshot = [shared_object(*capacity) as u64, 0, 0];
     }
     check::writable(snapshot[0] as usize, bytes);
-    // SAFETY: the copy has room for both, and is writable now; the objects are mapped.
+    // SAFETY: the copy is large enough for both, and is writable now; the objects are mapped.
     unsafe {
         let place = snapshot[0] as *mut u8;
         place.copy_from_nonoverlapping(objects.start as *const u8, used);
@@ -73,7 +73,7 @@ pub fn follow([place, sizes, _]: [u64; 3]) {
     check::readable(place as usize, used + locales * size_of::<[u64; 2]>());
     // SAFETY: what `snapshot` has written, made readable; no thread of this process uses a locale between regions.
     let locales = unsafe {
-        // Objects that process 0 has freed go once more by what they were.
+        // Process 0 may have freed locales that are set here: they are given up before their memory is overwritten.
         dsm_rt_cxx_classic_locales();
         (range.start as *mut u8).copy_from_nonoverlapping(place as *const u8, used);
         std::slice::from_raw_parts((place as usize + used) as *const [u64; 2], locales).to_vec()

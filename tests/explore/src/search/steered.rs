@@ -1,4 +1,4 @@
-//! One schedule, told by what threads come to: for interleavings of a few accesses that random ones hardly ever hit.
+//! One schedule, given by what threads come to: for interleavings of a few accesses that random ones hardly ever hit.
 
 use std::rc::Rc;
 
