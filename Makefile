@@ -39,14 +39,15 @@ demo: setup
 	$(MAKE) -C npb cg CLASS=W CC=$(BIN)/dsm-cc CFLAGS="-O3 -fopenmp" BINDIR=$(TARGET)/demo
 	DSM_STATS=1 $(BIN)/dsm-run -n 2 $(TARGET)/demo/cg.W
 
-# The end-to-end tests take the commands from the release directory, so the build comes before them.
+# The end-to-end tests run the commands of the release directory, so the build comes before them. What else the tests are made of is compiled in a
+# profile that takes less time.
 test: setup
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --profile tests --locked -- -D warnings
 	scripts/licences.sh
 	$(MAKE) build
 	$(MAKE) loom
-	$(CARGO) test --workspace --release --locked
+	DSM_BIN_DIR=$(BIN) $(CARGO) test --workspace --profile tests --locked
 
 loom:
 	$(LOOM)

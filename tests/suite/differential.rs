@@ -195,6 +195,7 @@ programs! {
     stream_buffers
     string_functions
     struct_values
+    task_blocked
     task_cancel
     task_clauses
     task_depend

@@ -18,7 +18,7 @@ use super::frame::{self, Frame, Icv, League};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
-use super::task::{self, share};
+use super::task::{self, service, share};
 use crate::{config, memory, pthread, sync};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
@@ -202,7 +202,9 @@ impl Team {
         for (i, helper) in helpers.iter().enumerate() {
             helper.start(team, team.first + 1 + i as u32);
         }
+        let served = service::Served::begin(team);
         let next = team.member(team.first);
+        drop(served);
         sync::user_threads_leave();
         for helper in helpers {
             helper.wait_idle();

@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
@@ -89,6 +90,28 @@ pub fn own<T>(make: impl FnOnce() -> T) -> T {
     made
 }
 
+/// Starts a thread of the runtime that serves other processes as long as this one lives. Ends the job if there can be none; `purpose` says in the
+/// message what it is for.
+pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 'static) {
+    // Signals are for the program's threads.
+    let mut all = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: plain signal sets on the stack; the mask is put back below.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = std::thread::Builder::new().name(name.into()).stack_size(SERVICE_STACK);
+    let thread = own(|| thread.spawn(serve));
+    // SAFETY: the set was filled in above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    if let Err(error) = thread {
+        crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
+    }
+}
+
+/// Stack of a thread of the runtime, bytes.
+const SERVICE_STACK: usize = 1 << 20;
 /// Stack of a process's own thread where the system's limit is infinite, bytes: memory that is not used costs nothing.
 const UNLIMITED_STACK: usize = 1 << 30;
 

@@ -13,8 +13,9 @@ use dsm_threads::futex;
 
 use super::{File, buffers, descriptors, fflush, import, registry, stdin};
 use crate::fortran::serve;
+use crate::pthread::thread::spawn_service;
+use crate::sync;
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
-use crate::{pthread, sync};
 
 const FREE: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -207,31 +208,15 @@ pub fn request(
 /// Starts the thread that empties this process's mailbox, once.
 pub fn serve() {
     static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        // Signals are for the program's threads.
-        let mut all = std::mem::MaybeUninit::uninit();
-        let mut before = std::mem::MaybeUninit::uninit();
-        // SAFETY: plain signal sets on the stack; the mask is put back below.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    let serve = || {
+        let mailbox = Mailbox { rank: sync::rank() };
+        loop {
+            mailbox.wait_until(REQUEST);
+            carry_out(mailbox);
+            mailbox.become_state(REPLY);
         }
-        let thread = std::thread::Builder::new().name("dsm-stdio".into()).stack_size(1 << 20);
-        let serve = || {
-            let mailbox = Mailbox { rank: sync::rank() };
-            loop {
-                mailbox.wait_until(REQUEST);
-                carry_out(mailbox);
-                mailbox.become_state(REPLY);
-            }
-        };
-        let thread = pthread::thread::own(|| thread.spawn(serve));
-        // SAFETY: the set was filled in above.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-        if let Err(error) = thread {
-            crate::start::die(&format!("cannot start the thread for streams of other processes: {error}"));
-        }
-    });
+    };
+    STARTED.call_once(|| spawn_service("dsm-stdio", "streams of other processes", serve));
 }
 
 fn carry_out(mailbox: Mailbox) {

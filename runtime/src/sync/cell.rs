@@ -133,6 +133,16 @@ impl Cell {
         wait(self.value, self.sleepers, futex::ALL, |v| v.wrapping_sub(count) < u32::MAX / 2);
     }
 
+    /// As [`Cell::wait_until`], but gives up instead of sleeping.
+    pub fn spin_until(self, until: impl Fn(u32) -> bool) -> Option<u32> {
+        time::spent(Activity::Wait, || spin(self.value, until))
+    }
+
+    /// As [`Cell::wait_until`], but sleeps at once.
+    pub fn sleep_until(self, until: impl Fn(u32) -> bool) -> u32 {
+        dsm_threads::wait::wait(&Futex, self.value, self.sleepers, futex::ALL, until)
+    }
+
     /// Waits until `until` holds for the value; returns it.
     pub fn wait_until(self, until: impl Fn(u32) -> bool) -> u32 {
         wait(self.value, self.sleepers, futex::ALL, until)

@@ -44,6 +44,8 @@ pub const TASK_QUIET: usize = (49 << 20) + 192;
 pub const TASK_EPOCH: usize = (49 << 20) + 256;
 /// A task given to the process.
 pub const TASK_GRANT: usize = (49 << 20) + 320;
+/// Calls of the thread that hands out the process's tasks: a [`super::cell::Cell`].
+pub const TASK_SERVICE: usize = (49 << 20) + 512;
 /// Ends of tasks that went elsewhere.
 pub const TASK_SLOTS: usize = 48 << 20;
 /// Control words.
@@ -117,7 +119,11 @@ const _: () = assert!(RACE + 8 * (RACE_SLOTS + 1) <= CONTROL);
 const _: () = assert!(CONTROL + 8 * super::control::CONTROL_WORDS <= CONDITIONS);
 const _: () =
     assert!(CONDITIONS + 64 * CONDITION_SLOTS <= FREED && FREED + 8 * (1 + FREED_BUFFERS) <= STREAMS);
-const _: () = assert!(TASK_GRANT + 8 * super::tasks::GRANT_WORDS <= LOCKS && MAILBOX + 64 <= MAILBOX_DATA);
+const _: () = assert!(
+    TASK_GRANT + 8 * super::tasks::GRANT_WORDS <= TASK_SERVICE
+        && TASK_SERVICE + 8 <= LOCKS
+        && MAILBOX + 64 <= MAILBOX_DATA
+);
 const _: () = assert!(LOCK_EVICTIONS + 64 <= crate::memory::geometry::CONTROL_BYTES);
 const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= TASK_SLOTS);
 const _: () = assert!(TASK_SLOTS + 8 * super::tasks::SLOTS as usize <= TASK_CELL);

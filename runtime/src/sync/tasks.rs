@@ -15,6 +15,11 @@ pub fn cell(rank: u32) -> Cell {
     Cell::at(rank, layout::TASK_CELL)
 }
 
+/// Counts the calls of the process's service thread, see `omp::task::service`.
+pub fn service(rank: u32) -> Cell {
+    Cell::at(rank, layout::TASK_SERVICE)
+}
+
 /// 1 while the process asks for a task.
 pub fn flag(rank: u32) -> &'static AtomicU64 {
     super::control::word(rank, layout::TASK_FLAG)

@@ -8,6 +8,7 @@ pub mod depend;
 pub mod node;
 pub mod pool;
 pub mod reduction;
+pub mod service;
 pub mod share;
 pub mod taskloop;
 

@@ -11,11 +11,13 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::node::{self, Node, Task, flags};
-use super::share;
+use super::{service, share};
 use crate::omp::contention;
 use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
+use crate::omp::team::Team;
 use crate::{config, sync};
+use sync::cell::Cell;
 
 /// Tasks in a deque from which on new ones are run at once.
 const PLENTY: usize = 256;
@@ -24,6 +26,21 @@ const PLENTY: usize = 256;
 static WAITERS: AtomicU32 = AtomicU32::new(0);
 
 type Deque = Mutex<VecDeque<Arc<Node>>>;
+
+/// A deque of a team in this process: where the tasks go that a thread makes or makes ready, and where it looks first for one.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The team.
+    pub team: &'a Team,
+    /// Number of the thread among those of the team in this process.
+    pub index: usize,
+}
+
+impl<'a> From<&'a Frame> for Place<'a> {
+    fn from(frame: &'a Frame) -> Place<'a> {
+        Place { team: frame.team(), index: index(frame) }
+    }
+}
 
 /// A region's tasks in this process.
 #[derive(Default)]
@@ -53,12 +70,12 @@ impl Pool {
         self.pending.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn deque(&self, frame: &Frame, index: usize) -> &Deque {
-        let deques = self.deques.get_or_init(|| (0..frame.team().local).map(|_| Deque::default()).collect());
-        &deques[index]
+    fn deque(&self, place: Place) -> &Deque {
+        let deques = self.deques.get_or_init(|| (0..place.team.local).map(|_| Deque::default()).collect());
+        &deques[place.index]
     }
 
-    fn push(&self, frame: &Frame, node: Arc<Node>) {
+    fn push(&self, place: Place, node: Arc<Node>) {
         // Counted first: who sees the task in a deque must not count below zero.
         self.queued.fetch_add(1, Ordering::SeqCst);
         let priority = node.priority.load(Ordering::Relaxed);
@@ -67,7 +84,7 @@ impl Pool {
             let at = urgent.partition_point(|n| n.priority.load(Ordering::Relaxed) < priority);
             urgent.insert(at, node);
         } else {
-            self.deque(frame, index(frame)).lock().push_back(node);
+            self.deque(place).lock().push_back(node);
         }
         notify();
     }
@@ -91,30 +108,27 @@ impl Pool {
             within.is_none_or(|w| node.descends_from(w))
                 && (node.started.load(Ordering::SeqCst) || node.take_mutexes())
         };
-        self.search(frame, true, &may)
+        self.search(frame.into(), true, &may)
     }
 
     /// A task that may go to another process: one that was made early.
-    pub fn take_exportable(&self, frame: &Frame) -> Option<Arc<Node>> {
-        self.search(frame, false, &|node: &Arc<Node>| share::may_leave(node))
+    pub fn take_exportable(&self, place: Place) -> Option<Arc<Node>> {
+        self.search(place, false, &|node: &Arc<Node>| share::may_leave(node))
     }
 
-    fn search(
-        &self,
-        frame: &Frame,
-        own_newest: bool,
-        may: &impl Fn(&Arc<Node>) -> bool,
-    ) -> Option<Arc<Node>> {
+    fn search(&self, place: Place, own_newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
         if let Some(node) = self.pick(&self.urgent, true, may) {
             return Some(node);
         }
-        let (own, count) = (index(frame), frame.team().local as usize);
-        let deques = (0..count).map(|i| (own + i) % count);
-        deques.into_iter().find_map(|i| self.pick(self.deque(frame, i), own_newest && i == own, may))
+        let (own, count) = (place.index, place.team.local as usize);
+        (0..count).find_map(|i| {
+            let index = (own + i) % count;
+            self.pick(self.deque(Place { index, ..place }), own_newest && i == 0, may)
+        })
     }
 
     fn has_plenty(&self, frame: &Frame) -> bool {
-        self.deque(frame, index(frame)).lock().len() >= PLENTY
+        self.deque(frame.into()).lock().len() >= PLENTY
     }
 }
 
@@ -148,8 +162,9 @@ fn ready(frame: &Frame, node: Arc<Node>) {
         execute(frame, &node);
         return;
     }
-    pool.push(frame, node);
-    share::feed(frame, 1);
+    pool.push(frame.into(), node);
+    service::start(frame.team());
+    share::feed(frame.into(), 1);
 }
 
 /// Puts the next part of an untied task back, which the thread runs; it goes on with the control variables of now.
@@ -158,7 +173,7 @@ pub fn resubmit(frame: &Frame, node: Arc<Node>) {
     if node.undeferred.load(Ordering::SeqCst) {
         execute(frame, &node);
     } else {
-        frame.team().pool.push(frame, node);
+        frame.team().pool.push(frame.into(), node);
     }
 }
 
@@ -203,11 +218,11 @@ fn finish(frame: &Frame, node: &Arc<Node>) {
     if share::waits_for_event(node) {
         return;
     }
-    complete(frame, node);
+    complete(frame.into(), node);
 }
 
 /// A task has ended: whoever waited for it may go on.
-pub fn complete(frame: &Frame, node: &Arc<Node>) {
+pub fn complete(place: Place, node: &Arc<Node>) {
     node.give_mutexes();
     node.dependences.lock().clear();
     let successors = {
@@ -226,8 +241,8 @@ pub fn complete(frame: &Frame, node: &Arc<Node>) {
     for successor in successors {
         if successor.blockers.fetch_sub(1, Ordering::SeqCst) == 1 && successor.is_explicit() {
             // Never at once: this may be deep in another wait, whose constraint the successor may break.
-            if std::ptr::eq(successor.team, frame.team) {
-                frame.team().pool.push(frame, successor);
+            if std::ptr::eq(successor.team, place.team) {
+                place.team.pool.push(place, successor);
             } else {
                 successor.clone().team().pool.push_foreign(successor);
             }
@@ -267,12 +282,23 @@ pub fn help(frame: &Frame, within: Option<&Arc<Node>>, done: impl Fn() -> bool) 
         let cell = sync::tasks::cell(sync::rank());
         let seen = cell.get();
         if !done() && !step(frame, within, &mut asks) {
-            blocked(|| cell.wait_until(|now| now != seen));
+            blocked(|| wait(frame, cell, seen, asks));
         }
         WAITERS.fetch_sub(1, Ordering::SeqCst);
     }
     if asks {
         share::settle(frame);
+    }
+}
+
+/// Waits for another value of the process's task cell than `seen`. `asks`: as for [`step`].
+fn wait(frame: &Frame, cell: Cell, seen: u32, asks: bool) {
+    let changed = |now| now != seen;
+    if cell.spin_until(changed).is_none() {
+        if asks {
+            service::call_all(frame.team());
+        }
+        cell.sleep_until(changed);
     }
 }
 
@@ -282,11 +308,11 @@ fn step(frame: &Frame, within: Option<&Arc<Node>>, asks: &mut bool) -> bool {
         *asks = false;
         return true;
     }
-    if share::collect(frame) {
+    if share::collect(frame.into()) {
         return true;
     }
     let pool = &frame.team().pool;
-    share::feed(frame, 2);
+    share::feed(frame.into(), 2);
     if *asks && pool.queued() > 0 {
         share::settle(frame);
         *asks = false;
@@ -298,7 +324,7 @@ fn step(frame: &Frame, within: Option<&Arc<Node>>, asks: &mut bool) -> bool {
 
 /// Runs a descendant of `within` if one is ready.
 pub fn run_one(frame: &Frame, within: &Arc<Node>) -> bool {
-    if share::collect(frame) {
+    if share::collect(frame.into()) {
         return true;
     }
     let Some(node) = frame.team().pool.take(frame, Some(within)) else { return false };

@@ -4,7 +4,8 @@
 //! somebody asks, when it makes a task or is about to run one, and *feeds* the asker its oldest task: it releases (so that what the task will
 //! read is published), writes a grant into the asker's mailbox and keeps the task as an export. The asker acquires from it, runs the task, and
 //! when the task and all its descendants have ended, releases and *reports* by a word in the exporter's control area (a slot); the exporter
-//! acquires and completes the task as if it had run here. Events of detachable tasks use slots as well.
+//! acquires and completes the task as if it had run here. Events of detachable tasks use slots as well. Where all threads of the exporter are in user
+//! code, [`super::service`] feeds and completes.
 //!
 //! A barrier ends when all processes are quiet at the same time. A process is quiet when all its threads have arrived and none of its tasks,
 //! exports included, is pending; it then adds itself to a count. A quiet process can get a task only from one that is not counted and
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::node::{Group, Node, Task, flags};
-use super::pool;
+use super::pool::{self, Place};
 use crate::omp::frame::{self, Frame};
 use crate::omp::{fork, icv_words};
 use crate::{config, memory, sync};
@@ -80,15 +81,15 @@ pub fn is_wide(frame: &Frame) -> bool {
 }
 
 /// Gives tasks to processes that ask, as long as at least `spare` are queued.
-pub fn feed(frame: &Frame, spare: u32) {
-    let team = frame.team();
+pub fn feed(place: Place, spare: u32) {
+    let team = place.team;
     if !team.distributed() || words::asking().load(Ordering::SeqCst) == 0 {
         return;
     }
     while team.pool.queued() >= spare {
         let Some(asker) = find_asker(team.participants) else { return };
         let slot = take_slot();
-        let node = slot.and_then(|_| team.pool.take_exportable(frame));
+        let node = slot.and_then(|_| team.pool.take_exportable(place));
         let (Some(slot), Some(node)) = (slot, node) else {
             slot.into_iter().for_each(give_slot);
             words::flag(asker).store(1, Ordering::SeqCst);
@@ -102,7 +103,7 @@ pub fn feed(frame: &Frame, spare: u32) {
 /// The calling thread polls a variable: gives tasks to processes that ask, one of which may be to change it.
 pub fn feed_while_polling() {
     if super::expected() {
-        feed(frame::current(), 1);
+        feed(frame::current().into(), 1);
     }
 }
 
@@ -202,10 +203,14 @@ pub fn report(origin: Origin) {
     sync::release();
     words::slot(origin.rank, origin.slot).store(u64::from(sync::rank()) + 1, Ordering::SeqCst);
     words::cell(origin.rank).increment();
+    // What waited for the task may go to a process that waits, even if its own threads compute.
+    if words::asking().load(Ordering::SeqCst) != 0 {
+        words::service(origin.rank).increment();
+    }
 }
 
 /// Completes tasks that were reported, and those whose events were fulfilled; whether there were any.
-pub fn collect(frame: &Frame) -> bool {
+pub fn collect(place: Place) -> bool {
     if EXPORTED.load(Ordering::SeqCst) == 0 {
         return false;
     }
@@ -224,7 +229,7 @@ pub fn collect(frame: &Frame) -> bool {
         if by != sync::rank() {
             sync::acquire_from(by);
         }
-        pool::complete(frame, &node);
+        pool::complete(place, &node);
     }
     any
 }

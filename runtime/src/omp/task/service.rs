@@ -1,0 +1,74 @@
+//! The thread of a process that gives its tasks away while all threads of the team compute, or sleep, in the program's own code.
+//!
+//! A process that waits for tasks asks (see [`super::share`]) and, when nobody has answered by the time it would fall asleep, *calls* the other
+//! processes' service threads. A service thread does what a thread of the team does at a task scheduling point, except running tasks: it completes
+//! tasks that have ended elsewhere and feeds the processes that ask. Its release publishes what all threads of the process wrote, so also what
+//! the creator of a task wrote before it. To the protocol it is one more thread of the process, which never runs user code.
+
+use std::sync::Once;
+
+use parking_lot::Mutex;
+
+use super::pool::Place;
+use super::share;
+use crate::omp::team::Team;
+use crate::pthread::thread::spawn_service;
+use crate::sync;
+use sync::tasks as words;
+
+/// This process's part of the running team of several processes.
+static TEAM: Mutex<Option<Running>> = Mutex::new(None);
+
+struct Running(*const Team);
+
+// SAFETY: teams may be used by all threads; the pointer is followed only under the lock, which the team's end takes.
+unsafe impl Send for Running {}
+
+/// The life of a team as the service thread knows it.
+pub struct Served(());
+
+impl Served {
+    /// The team begins, if it has threads in several processes: else nobody calls. It outlives the value.
+    pub fn begin(team: &Team) -> Option<Served> {
+        team.distributed().then(|| {
+            *TEAM.lock() = Some(Running(team));
+            Served(())
+        })
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        *TEAM.lock() = None;
+    }
+}
+
+/// The team has tasks in this process: starts the thread, once.
+pub fn start(team: &Team) {
+    static STARTED: Once = Once::new();
+    if team.distributed() {
+        STARTED.call_once(|| spawn_service("dsm-tasks", "tasks for other processes", serve));
+    }
+}
+
+/// Calls the service threads of all other processes of the team. One that starts later answers then.
+pub fn call_all(team: &Team) {
+    let others = (0..team.participants).filter(|rank| *rank != sync::rank());
+    others.for_each(|rank| {
+        words::service(rank).increment();
+    });
+}
+
+fn serve() {
+    let calls = words::service(sync::rank());
+    let mut seen = 0;
+    loop {
+        seen = calls.sleep_until(|now| now != seen);
+        if let Some(Running(team)) = &*TEAM.lock() {
+            // SAFETY: the team lives until its `Served` has taken the lock.
+            let place = Place { team: unsafe { &**team }, index: 0 };
+            share::collect(place);
+            share::feed(place, 1);
+        }
+    }
+}
