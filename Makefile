@@ -47,7 +47,7 @@ test: setup
 	scripts/licences.sh
 	$(MAKE) build
 	$(MAKE) loom
-	DSM_BIN_DIR=$(BIN) $(CARGO) test --workspace --profile tests --locked
+	$(CARGO) test --workspace --profile tests --locked
 
 loom:
 	$(LOOM)

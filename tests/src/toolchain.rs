@@ -27,8 +27,8 @@ pub fn clang() -> String {
 /// The commands under test, found once; `None` if `DSM_TEST_NATIVE=1` asks to test the tests, with
 /// plain clang in their place.
 ///
-/// `DSM_BIN_DIR` names the directory of the commands; without it, the directory of this test's own build
-/// and the workspace's `target/release` are tried.
+/// `DSM_BIN_DIR` names the directory of the commands; without it, `release` beside the directory of this test's own build is tried, then that
+/// directory, and the workspace's `target/release`.
 ///
 /// # Panics
 /// If the commands are nowhere: a test that silently tested nothing would be worse.
@@ -41,7 +41,10 @@ pub fn dsm() -> Option<&'static Dsm> {
 fn find() -> Dsm {
     let candidates: Vec<PathBuf> = match std::env::var_os("DSM_BIN_DIR") {
         Some(dir) => vec![dir.into()],
-        None => vec![profile_directory(), workspace().join("target/release")],
+        None => {
+            let own = profile_directory();
+            vec![own.with_file_name("release"), own, workspace().join("target/release")]
+        }
     };
     for directory in &candidates {
         let (cc, run) = (directory.join("dsm-cc"), directory.join("dsm-run"));
