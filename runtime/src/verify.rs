@@ -24,6 +24,7 @@ use crate::race::{self, sites};
 use crate::start::die;
 use crate::sync::layout;
 use crate::{image, sync};
+use dsm_comm::Word;
 
 /// Whether code of the process verifies itself.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -281,8 +282,8 @@ fn refused(memory: &Memory, address: usize, access: Access) -> Option<Refused> {
 fn fail_once() {
     static FAILED: AtomicU64 = AtomicU64::new(0);
     let control = memory::get().geometry().control_offset();
-    let failed =
-        memory::shared().map_or(&FAILED, |shared| shared.views.word(0, control + layout::VERIFY_FAILED));
+    let failed = memory::shared()
+        .map_or(Word::of(&FAILED), |shared| shared.segments.word(0, control + layout::VERIFY_FAILED));
     while failed.swap(1, Ordering::SeqCst) != 0 {
         std::thread::park();
     }
@@ -343,7 +344,7 @@ fn object(memory: &Memory, address: usize) -> String {
     }
     let home = geometry.default_home(geometry.block(address)).0;
     let shared = memory::shared().filter(|_| race::is_on());
-    let found = shared.and_then(|shared| sites::find(&shared.views, geometry, home, address));
+    let found = shared.and_then(|shared| sites::find(&shared.segments, geometry, home, address));
     match found {
         Some(found) => format!(
             "byte {} of {} that process {home} allocated at {}",

@@ -6,7 +6,9 @@
 #[path = "../benches/protocol/job.rs"]
 mod job;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
+
+use dsm_comm::Half;
 use std::time::{Duration, Instant};
 
 use dsm_rt::sync::layout::{LOCK_BYTES, LOCKS};
@@ -80,7 +82,7 @@ fn note() {
     store(turn(number), u64::from(sync::rank()));
 }
 
-fn half(at: usize) -> &'static AtomicU32 {
+fn half(at: usize) -> Half {
     let place = LOCKS + PLACE * LOCK_BYTES;
     assert_eq!(
         sync::control_area_word(0, place).load(Ordering::SeqCst),

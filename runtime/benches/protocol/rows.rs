@@ -5,7 +5,6 @@ mod locks;
 mod reads;
 mod releases;
 
-use dsm_comm::copy::copy;
 use dsm_rt::{memory, sync};
 
 use crate::{barrier, job, median, time};
@@ -112,12 +111,12 @@ fn with_ping_pong(mut round: impl FnMut(u64) -> f64) -> (f64, f64) {
 fn peer_copy(address: usize, bytes: usize) -> f64 {
     let shared = memory::shared().expect("several processes");
     let mut to = vec![0u8; bytes];
-    let from = shared.views.address(1 - sync::rank().min(1), memory::get().geometry().offset(address));
+    let from = shared.segments.bytes(1 - sync::rank().min(1), memory::get().geometry().offset(address));
     median(
         (0..ROUNDS)
             .map(|_| {
-                // SAFETY: the peer's view has these bytes, `to` has room; nobody writes meanwhile.
-                time(|| unsafe { copy(from, to.as_mut_ptr(), bytes) })
+                // SAFETY: the peer's segment has these bytes, `to` has room; nobody writes meanwhile.
+                time(|| unsafe { from.read(to.as_mut_ptr(), bytes) })
             })
             .collect(),
     )

@@ -2,37 +2,40 @@
 //!
 //! The count is odd while a message is being written. A reader that finds another count after it has read has a mixture, and waits for the next message.
 
-use dsm_threads::primitive::{AtomicU32, AtomicU64, Ordering};
-
-/// Writes a message: its length, then its words. By one thread at a time.
-pub fn write<'a>(count: &AtomicU32, word: impl Fn(usize) -> &'a AtomicU64, message: &[&[u64]]) {
-    count.fetch_add(1, Ordering::SeqCst);
-    let length = message.iter().map(|part| part.len() as u64).sum();
-    for (i, value) in std::iter::once(&length).chain(message.iter().copied().flatten()).enumerate() {
-        word(i).store(*value, Ordering::Release);
-    }
-    count.fetch_add(1, Ordering::SeqCst);
+/// Where the messages are: a count, and words that are written and read in the order of the calls.
+pub trait Bulletin {
+    /// Adds one to the count, with sequential consistency.
+    fn advance(&self);
+    /// The count, with sequential consistency.
+    fn count(&self) -> u32;
+    /// Waits until a condition holds for the count; returns it.
+    fn wait(&self, until: &dyn Fn(u32) -> bool) -> u32;
+    /// Reads words from the first on; what is read later is not read before.
+    fn read(&self, first: usize, into: &mut [u64]);
+    /// Writes words from the first on; what was written before is not written after.
+    fn write(&self, first: usize, words: &[u64]);
 }
 
-/// Reads the first message behind the one with the count `before`, at most `most` words; returns its count. `wait` waits until a condition holds for the
-/// count, which it returns.
-pub fn read<'a>(
-    count: &AtomicU32,
-    before: u32,
-    wait: impl Fn(&dyn Fn(u32) -> bool) -> u32,
-    word: impl Fn(usize) -> &'a AtomicU64,
-    most: usize,
-    message: &mut Vec<u64>,
-) -> u32 {
-    let load = |i: usize| word(i).load(Ordering::Acquire);
+/// Writes a message: its length, then its words. By one thread at a time.
+pub fn write(bulletin: &impl Bulletin, message: &[u64]) {
+    bulletin.advance();
+    bulletin.write(0, &[message.len() as u64]);
+    bulletin.write(1, message);
+    bulletin.advance();
+}
+
+/// Reads the first message behind the one with the count `before`, at most `most` words; returns its count.
+pub fn read(bulletin: &impl Bulletin, before: u32, most: usize, message: &mut Vec<u64>) -> u32 {
     let mut seen = before;
     loop {
         let last = seen;
-        seen = wait(&|count| count != last && count.is_multiple_of(2));
-        let length = (load(0) as usize).min(most);
+        seen = bulletin.wait(&|count| count != last && count.is_multiple_of(2));
+        let mut length = [0];
+        bulletin.read(0, &mut length);
         message.clear();
-        message.extend((1..=length).map(load));
-        if count.load(Ordering::SeqCst) == seen {
+        message.resize((length[0] as usize).min(most), 0);
+        bulletin.read(1, message);
+        if bulletin.count() == seen {
             return seen;
         }
     }
@@ -41,38 +44,62 @@ pub fn read<'a>(
 #[cfg(all(test, loom))]
 mod tests {
     use super::*;
+    use dsm_threads::primitive::{AtomicU32, AtomicU64, Ordering};
     use loom::sync::Arc;
 
-    struct Bulletin {
+    struct Words {
         count: AtomicU32,
         words: [AtomicU64; 3],
+    }
+
+    impl Bulletin for Words {
+        fn advance(&self) {
+            self.count.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn count(&self) -> u32 {
+            self.count.load(Ordering::SeqCst)
+        }
+
+        fn wait(&self, until: &dyn Fn(u32) -> bool) -> u32 {
+            loop {
+                let count = self.count();
+                if until(count) {
+                    return count;
+                }
+                loom::thread::yield_now();
+            }
+        }
+
+        fn read(&self, first: usize, into: &mut [u64]) {
+            for (value, word) in into.iter_mut().zip(&self.words[first..]) {
+                *value = word.load(Ordering::Acquire);
+            }
+        }
+
+        fn write(&self, first: usize, words: &[u64]) {
+            for (word, value) in self.words[first..].iter().zip(words) {
+                word.store(*value, Ordering::Release);
+            }
+        }
     }
 
     /// A reader beside a writer of two messages, the second of which is shorter.
     #[test]
     fn a_message_is_read_whole_or_not_at_all() {
         loom::model(|| {
-            let bulletin = Arc::new(Bulletin {
+            let bulletin = Arc::new(Words {
                 count: AtomicU32::new(0),
                 words: std::array::from_fn(|_| AtomicU64::new(0)),
             });
             let writer = bulletin.clone();
             let thread = loom::thread::spawn(move || {
-                write(&writer.count, |i| &writer.words[i], &[&[11], &[12]]);
-                write(&writer.count, |i| &writer.words[i], &[&[21]]);
+                write(&*writer, &[11, 12]);
+                write(&*writer, &[21]);
             });
-            let wait = |until: &dyn Fn(u32) -> bool| {
-                loop {
-                    let count = bulletin.count.load(Ordering::SeqCst);
-                    if until(count) {
-                        return count;
-                    }
-                    loom::thread::yield_now();
-                }
-            };
             let (mut seen, mut message) = (0, Vec::new());
             while message != [21] {
-                seen = read(&bulletin.count, seen, wait, |i| &bulletin.words[i], 2, &mut message);
+                seen = read(&*bulletin, seen, 2, &mut message);
                 assert!([&[11, 12][..], &[21]].contains(&&message[..]), "a mixture: {message:?}");
             }
             thread.join().unwrap();

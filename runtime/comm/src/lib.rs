@@ -1,7 +1,11 @@
-//! Memory that the processes of a job share, and one-sided operations on it.
+//! The communication layer: the segments of all processes of a job, and operations on places in them.
 //!
-//! The crate knows segments, offsets and words; what they mean is the caller's business. This is the shared-memory transport: a peer's
-//! segment is mapped, and the requester itself does the loads, stores and atomics, so an operation is complete when it returns.
+//! A *segment* is memory of one process that all processes may reach; a place in it is (rank, offset). Nobody outside of this crate gets the address
+//! of a place in a peer's segment: [`Word`], [`Half`] and [`Bytes`] are handles, and what they refer to is reached by their methods only. What the
+//! words mean is the caller's business.
+//!
+//! Over shared memory a peer's segment is mapped, and the requester itself does the loads, stores and atomics. Over another [`Transport`] nothing of a
+//! peer is mapped; each operation is a request that the owner's process executes and answers. In both cases an operation is placed when it returns.
 //!
 //! Memory that others write is reached through raw pointers, atomics and `copy` only, never through references to bytes.
 
@@ -12,6 +16,17 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod diff;
 #[cfg(not(loom))]
+mod place;
+#[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
-pub mod shm;
+mod segments;
+#[cfg(not(loom))]
+pub mod transport;
+
+#[cfg(not(loom))]
+pub use place::{Bytes, Half, Word};
+#[cfg(not(loom))]
+pub use segments::{Own, Segments};
+#[cfg(not(loom))]
+pub use transport::{Transport, Update, Wake, Width};

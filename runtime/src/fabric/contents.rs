@@ -1,7 +1,5 @@
 //! Blocks' contents: twins, comparing and merging.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-
 use dsm_abi::state;
 use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
 use dsm_comm::copy::copy;
@@ -16,20 +14,18 @@ impl ShmFabric {
     pub(super) fn copy_to_twin(&self, extent: Extent) {
         self.twins.use_them(self.rank, extent);
         // SAFETY: data and twin are different parts of the own segment, mapped for their whole length.
-        unsafe {
-            copy(self.data(self.rank, extent.first), self.twin(self.rank, extent.first), self.bytes(extent))
-        }
+        unsafe { copy(self.own_data(extent.first), self.own_twin(extent.first), self.bytes(extent)) }
         if race::is_on() {
             extent
                 .blocks()
-                .for_each(|block| race::intervals::open(&self.views, self.geometry, self.rank, block));
+                .for_each(|block| race::intervals::open(&self.segments, self.geometry, self.rank, block));
         }
     }
 
     /// Which blocks differ from their twins.
     pub(super) fn different(&self, extent: Extent) -> u64 {
         let bytes = self.geometry.block_bytes(extent.first);
-        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
         (0..extent.count as usize).fold(0, |mask, i| {
             // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
             let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
@@ -43,10 +39,10 @@ impl ShmFabric {
         if race::is_on() {
             let bytes = self.geometry.block_bytes(extent.first);
             for (block, part) in extent.blocks().zip(incoming.chunks_exact(bytes)) {
-                race::check_merge(&self.views, self.geometry, block, part, (self.rank, from.0));
+                race::check_merge(&self.segments, self.geometry, block, part, (self.rank, from.0));
             }
         }
-        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
         // SAFETY: blocks and twins are mapped, aligned and as long as `incoming`, which is private; the twins are used by who holds the chunk.
         unsafe { diff::merge(own, twin, incoming) }
     }
@@ -54,19 +50,19 @@ impl ShmFabric {
     /// Writes what was changed in own contents since the twins into a peer's.
     pub(super) fn send_changes(&self, to: Rank, extent: Extent) {
         let bytes = self.bytes(extent);
-        let (own, twin) = (self.data(self.rank, extent.first), self.twin(self.rank, extent.first));
+        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
         // SAFETY: blocks here and there and twins are mapped and aligned; the twins are used by who holds the chunk.
-        unsafe { diff::send(own, twin, self.data(to.0, extent.first), bytes) }
+        unsafe { self.data(to.0, extent.first).send_diff(own, twin, bytes) }
     }
 
     /// Puts other contents in place.
     pub(super) fn replace_by(&self, extent: Extent, contents: &[u8]) {
         assert_eq!(contents.len(), self.bytes(extent));
         // SAFETY: the blocks are mapped and have the length of `contents`, which is private.
-        unsafe { copy(contents.as_ptr(), self.data(self.rank, extent.first), contents.len()) }
+        unsafe { copy(contents.as_ptr(), self.own_data(extent.first), contents.len()) }
         if race::is_on() {
             // SAFETY: so are their twins.
-            unsafe { copy(contents.as_ptr(), self.twin(self.rank, extent.first), contents.len()) }
+            unsafe { copy(contents.as_ptr(), self.own_twin(extent.first), contents.len()) }
         }
     }
 
@@ -82,7 +78,7 @@ impl ShmFabric {
     fn close_each(&self, extent: Extent) {
         for block in extent.blocks() {
             let ended = self.state(block) != state::WRITABLE;
-            race::intervals::close(&self.views, self.geometry, self.rank, block, ended);
+            race::intervals::close(&self.segments, self.geometry, self.rank, block, ended);
         }
     }
 
@@ -90,16 +86,7 @@ impl ShmFabric {
     #[inline]
     pub(super) fn load_part(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
-        let place = self.data(at.0, block).wrapping_add(offset);
-        // SAFETY: inside a mapped block and aligned by the assertion, block starts being aligned; the access is atomic.
-        unsafe {
-            match bytes {
-                1 => AtomicU8::from_ptr(place).load(Ordering::SeqCst).into(),
-                2 => AtomicU16::from_ptr(place.cast()).load(Ordering::SeqCst).into(),
-                4 => AtomicU32::from_ptr(place.cast()).load(Ordering::SeqCst).into(),
-                8 => AtomicU64::from_ptr(place.cast()).load(Ordering::SeqCst),
-                _ => unreachable!("atomics of {bytes} bytes are not read at their home"),
-            }
-        }
+        // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
+        unsafe { self.data(at.0, block).skip(offset).load(bytes) }
     }
 }

@@ -16,8 +16,7 @@ use dsm_abi::state;
 use dsm_coherence::{
     Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record, Timestamp, Word,
 };
-use dsm_comm::copy::copy;
-use dsm_comm::shm::{View, Views};
+use dsm_comm::{Own, Segments};
 use dsm_threads::backoff::Backoff;
 
 use crate::alone;
@@ -38,10 +37,10 @@ const STRIPES: usize = 1024;
 pub struct ShmFabric {
     geometry: &'static Geometry,
     table: StateTable,
-    views: Views,
+    segments: Segments,
     rank: u32,
     /// The own segment.
-    own: View,
+    own: Own,
     /// Its bit sets, by kind.
     marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
     /// Their summaries by level, those of all kinds side by side.
@@ -75,8 +74,8 @@ fn fence_behind_atomic() {
 
 impl ShmFabric {
     /// The world of process `rank`.
-    pub fn new(geometry: &'static Geometry, table: StateTable, views: Views, rank: u32) -> Self {
-        let own = views.view(rank);
+    pub fn new(geometry: &'static Geometry, table: StateTable, segments: Segments, rank: u32) -> Self {
+        let own = segments.own();
         let summaries = |level: usize| match level < usize::from(geometry.mark_levels()) && level > 0 {
             true => {
                 let words = geometry.mark_words(level) as usize * MarkKind::SUMMARISED;
@@ -88,13 +87,13 @@ impl ShmFabric {
             summary_levels: usize::from(geometry.mark_levels()) - 1,
             geometry,
             table,
-            views,
+            segments,
             rank,
             own,
             marks: MarkKind::ALL
                 .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
             summaries: std::array::from_fn(summaries),
-            twins: TwinPages::new(geometry, views),
+            twins: TwinPages::new(geometry, segments),
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
         }
@@ -220,9 +219,9 @@ impl Fabric for ShmFabric {
 
     #[inline(always)]
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()> {
-        let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
-        // SAFETY: both blocks runs are mapped for their whole length and lie in different segments.
-        time::spent(Activity::Fetch, || unsafe { copy(there, here, self.bytes(extent)) });
+        let (there, here) = (self.data(from.0, extent.first), self.own_data(extent.first));
+        // SAFETY: both runs of blocks have this length and lie in different segments.
+        time::spent(Activity::Fetch, || unsafe { there.read(here, self.bytes(extent)) });
         // What is looked at behind the contents was not looked at before.
         fence(Ordering::Acquire);
         ready(())
@@ -237,10 +236,10 @@ impl Fabric for ShmFabric {
     fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()> {
         assert_eq!(into.len(), self.bytes(extent));
         if race::is_on() {
-            race::intervals::remember(&self.views, self.geometry, from, extent);
+            race::intervals::remember(&self.segments, self.geometry, from, extent);
         }
-        // SAFETY: the blocks are mapped; `into` has their length by the assertion and is private.
-        unsafe { copy(self.data(from.0, extent.first), into.as_mut_ptr(), into.len()) }
+        // SAFETY: the blocks are there; `into` has their length by the assertion and is private.
+        unsafe { self.data(from.0, extent.first).read(into.as_mut_ptr(), into.len()) }
         fence(Ordering::Acquire);
         ready(())
     }
@@ -249,8 +248,8 @@ impl Fabric for ShmFabric {
     fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()> {
         assert_eq!(contents.len(), self.bytes(extent));
         self.twins.use_them(to.0, extent);
-        // SAFETY: the twins are mapped and have the length of `contents`; their owner does not use them while the links are pending.
-        unsafe { copy(contents.as_ptr(), self.twin(to.0, extent.first), contents.len()) }
+        // SAFETY: the twins have the length of `contents`; their owner does not use them while the links are pending.
+        unsafe { self.twin(to.0, extent.first).write(contents.as_ptr(), contents.len()) }
         ready(())
     }
 
@@ -292,8 +291,8 @@ impl Fabric for ShmFabric {
     #[inline(always)]
     fn fetch_near(&self, from: Place, to: Place) -> impl Future<Output = ()> {
         assert!(from.block == to.block && from.at != to.at);
-        // SAFETY: both are places of one block, mapped for its whole length, in different segments.
-        unsafe { copy(from.data, to.data, from.bytes) }
+        // SAFETY: both are places of one block, of its whole length, in different segments; the second is this process's.
+        unsafe { from.data.read(self.own.address(to.offset), from.bytes) }
         fence(Ordering::Acquire);
         ready(())
     }
@@ -336,13 +335,10 @@ impl Fabric for ShmFabric {
 
     #[inline(always)]
     fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header> {
-        let word = |word| self.word(from.0, word).load(Ordering::Acquire);
-        ready(Header {
-            lease: word(Word::Lease(chunk)),
-            floor: word(Word::Floor(chunk)),
-            homes: word(Word::Homes(chunk)),
-            asking: word(Word::Asking(chunk)),
-        })
+        let mut words = [0; 5];
+        self.segments.read_words(from.0, self.offset(Word::Lease(chunk)), &mut words);
+        let [lease, floor, _replaced, homes, asking] = words;
+        ready(Header { lease, floor, homes, asking })
     }
 
     #[inline(always)]
@@ -452,7 +448,7 @@ impl Fabric for ShmFabric {
     fn drop_twin(&self, _extent: Extent) {}
 
     fn free_twins(&self, extent: Extent) {
-        self.twins.give_back(self.rank, extent);
+        self.twins.give_back(extent);
     }
 
     fn changed(&self, extent: Extent) -> u64 {

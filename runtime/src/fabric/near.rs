@@ -1,9 +1,8 @@
 //! Single blocks whose words are found once, and cache lines that are brought near before they are asked for.
 
-use std::sync::atomic::AtomicU64;
-
 use dsm_abi::state;
 use dsm_coherence::{Block, Extent, Near, Rank};
+use dsm_comm::{Bytes, Word};
 
 use super::ShmFabric;
 use crate::guard;
@@ -13,73 +12,57 @@ use crate::guard;
 pub struct Place {
     pub(super) at: Rank,
     pub(super) block: Block,
-    pub(super) header: &'static [AtomicU64; HEADER_WORDS],
-    pub(super) link: &'static AtomicU64,
+    pub(super) header: Bytes,
+    pub(super) link: Word,
     /// Lease and version.
-    pub(super) stamps: &'static [AtomicU64; 2],
+    pub(super) stamps: Bytes,
     /// Segment offset of the data.
     pub(super) offset: usize,
     pub(super) bytes: usize,
-    pub(super) data: *mut u8,
+    pub(super) data: Bytes,
 }
-
-/// Words of a chunk.
-const HEADER_WORDS: usize = 6;
 
 impl Place {
     #[inline(always)]
-    pub(super) fn word(self, word: Near) -> &'static AtomicU64 {
-        match word {
-            Near::Records => &self.header[0],
-            Near::Lease => &self.header[1],
-            Near::Floor => &self.header[2],
-            Near::Replaced => &self.header[3],
-            Near::Homes => &self.header[4],
-            Near::Asking => &self.header[5],
-            Near::Link => self.link,
-            Near::Rd => &self.stamps[0],
-            Near::Wr => &self.stamps[1],
-        }
+    pub(super) fn word(self, word: Near) -> Word {
+        let (base, index) = match word {
+            Near::Records => (self.header, 0),
+            Near::Lease => (self.header, 1),
+            Near::Floor => (self.header, 2),
+            Near::Replaced => (self.header, 3),
+            Near::Homes => (self.header, 4),
+            Near::Asking => (self.header, 5),
+            Near::Link => return self.link,
+            Near::Rd => (self.stamps, 0),
+            Near::Wr => (self.stamps, 1),
+        };
+        // SAFETY: every segment has the words of all chunks and of their blocks, aligned; they are only accessed atomically.
+        unsafe { base.word(8 * index) }
     }
 }
 
 /// Bytes of a block that are brought nearer before it is asked for.
 const PREFETCHED: usize = 256;
 
-/// Brings a cache line near, to be stored to if `STORE`.
-#[inline]
-fn prefetch<const STORE: bool>(address: *const u8) {
-    // SAFETY: prefetches access nothing: any address is good.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        if STORE {
-            std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
-        } else {
-            std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
 impl ShmFabric {
     /// The words of a block in a process.
     #[inline(always)]
     pub(super) fn place_of(&self, at: Rank, block: Block) -> Place {
-        let (g, view) = (self.geometry, self.view(at.0));
+        let g = self.geometry;
         let chunk = block.chunk();
         assert!(chunk.0 < g.mark_words(0), "there is no such block");
         let offset = g.data_offset(block);
-        let words = |offset: usize| view.start().wrapping_add(offset);
-        // SAFETY: every segment has the words of all chunks and of their blocks, aligned; it is mapped for good, and they are only accessed atomically.
-        let (header, link, stamps) = unsafe {
-            (
-                &*words(g.header_offset(chunk)).cast(),
-                AtomicU64::from_ptr(words(g.link_offset(block)).cast()),
-                &*words(g.stamps_offset(block)).cast(),
-            )
-        };
-        Place { at, block, header, link, stamps, offset, bytes: g.block_bytes(block), data: words(offset) }
+        let bytes = |offset| self.segments.bytes(at.0, offset);
+        Place {
+            at,
+            block,
+            header: bytes(g.header_offset(chunk)),
+            link: self.segments.word(at.0, g.link_offset(block)),
+            stamps: bytes(g.stamps_offset(block)),
+            offset,
+            bytes: g.block_bytes(block),
+            data: bytes(offset),
+        }
     }
 
     /// State of the block.
@@ -103,17 +86,17 @@ impl ShmFabric {
     /// Asks for the cache lines that the block needs when it moves.
     #[inline(always)]
     pub(super) fn bring_near(&self, place: Place) {
-        prefetch::<true>(place.word(Near::Records).as_ptr().cast());
-        prefetch::<true>(place.word(Near::Link).as_ptr().cast());
+        place.word(Near::Records).prefetch::<true>();
+        place.word(Near::Link).prefetch::<true>();
         match place.at.0 == self.rank {
             true => {
-                prefetch::<true>(place.word(Near::Rd).as_ptr().cast());
-                prefetch::<true>(place.data);
+                place.word(Near::Rd).prefetch::<true>();
+                place.data.prefetch::<true>();
             }
             // Mostly they are only read.
             false => {
-                prefetch::<false>(place.word(Near::Rd).as_ptr().cast());
-                prefetch::<false>(place.data);
+                place.word(Near::Rd).prefetch::<false>();
+                place.data.prefetch::<false>();
             }
         }
     }
@@ -124,8 +107,8 @@ impl ShmFabric {
         let g = self.geometry;
         let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
         for at in (0..self.bytes(extent).min(PREFETCHED)).step_by(64) {
-            prefetch::<false>(there.wrapping_add(at));
-            prefetch::<true>(here.wrapping_add(at));
+            there.skip(at).prefetch::<false>();
+            here.skip(at).prefetch::<true>();
         }
         for at in [from.0, self.rank] {
             let records = [
@@ -133,8 +116,7 @@ impl ShmFabric {
                 g.link_offset(extent.first),
                 g.stamps_offset(extent.first),
             ];
-            let view = self.view(at);
-            records.into_iter().for_each(|offset| prefetch::<true>(view.address(offset)));
+            records.into_iter().for_each(|offset| self.segments.bytes(at, offset).prefetch::<true>());
         }
     }
 }

@@ -1,18 +1,21 @@
 //! Where the words and blocks of the processes lie, and records by extent.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use dsm_coherence::{Block, Extent, Record, Word};
-use dsm_comm::shm::View;
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Record, Word};
+use dsm_comm::Bytes;
 
 use super::ShmFabric;
 use crate::memory::geometry::MARK_LEVELS;
 use crate::sync::layout;
 
+/// Records that are read or written together.
+const PIECE: usize = CHUNK_BLOCKS as usize;
+
 impl ShmFabric {
     #[inline(always)]
-    pub(super) fn word(&self, at: u32, word: Word) -> &'static AtomicU64 {
-        self.view(at).word(self.offset(word))
+    pub(super) fn word(&self, at: u32, word: Word) -> dsm_comm::Word {
+        self.segments.word(at, self.offset(word))
     }
 
     #[inline(always)]
@@ -24,11 +27,6 @@ impl ShmFabric {
             }
             _ => self.own.word(self.offset(word)),
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn view(&self, at: u32) -> View {
-        if at == self.rank { self.own } else { self.views.view(at) }
     }
 
     // Which word is known where it is called: nothing but an addition is left.
@@ -54,13 +52,23 @@ impl ShmFabric {
     }
 
     #[inline(always)]
-    pub(super) fn data(&self, at: u32, block: Block) -> *mut u8 {
-        self.view(at).address(self.geometry.data_offset(block))
+    pub(super) fn data(&self, at: u32, block: Block) -> Bytes {
+        self.segments.bytes(at, self.geometry.data_offset(block))
+    }
+
+    #[inline(always)]
+    pub(super) fn own_data(&self, block: Block) -> *mut u8 {
+        self.own.address(self.geometry.data_offset(block))
     }
 
     #[inline]
-    pub(super) fn twin(&self, at: u32, block: Block) -> *mut u8 {
-        self.views.address(at, self.geometry.twin_offset(block))
+    pub(super) fn twin(&self, at: u32, block: Block) -> Bytes {
+        self.segments.bytes(at, self.geometry.twin_offset(block))
+    }
+
+    #[inline]
+    pub(super) fn own_twin(&self, block: Block) -> *mut u8 {
+        self.own.address(self.geometry.twin_offset(block))
     }
 
     #[inline]
@@ -68,46 +76,57 @@ impl ShmFabric {
         extent.count as usize * self.geometry.block_bytes(extent.first)
     }
 
-    /// The links of an extent in one chunk.
-    #[inline(always)]
-    pub(super) fn links(&self, at: u32, extent: Extent) -> &'static [AtomicU64] {
-        self.view(at).words(self.geometry.link_offset(extent.first), extent.count as usize)
-    }
-
-    /// Leases and versions of an extent in one chunk.
-    #[inline(always)]
-    pub(super) fn stamps(&self, at: u32, extent: Extent) -> &'static [AtomicU64] {
-        self.view(at).words(self.geometry.stamps_offset(extent.first), 2 * extent.count as usize)
-    }
-
+    /// Reads links of an extent in one chunk.
     #[inline(always)]
     pub(super) fn get_links(&self, at: u32, extent: Extent, into: &mut [Record]) {
-        for (record, link) in into.iter_mut().zip(self.links(at, extent)) {
-            record.link = link.load(Ordering::Acquire);
+        let offset = self.geometry.link_offset(extent.first);
+        for (i, parts) in into[..extent.count as usize].chunks_mut(PIECE).enumerate() {
+            let mut links = [0; PIECE];
+            let links = &mut links[..parts.len()];
+            self.segments.read_words(at, offset + i * PIECE * 8, links);
+            for (record, link) in parts.iter_mut().zip(links) {
+                record.link = *link;
+            }
         }
     }
 
+    /// Reads records of an extent in one chunk.
     #[inline(always)]
     pub(super) fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
         self.get_links(at, extent, into);
-        for (record, stamps) in into.iter_mut().zip(self.stamps(at, extent).chunks_exact(2)) {
-            record.rd_ts = stamps[0].load(Ordering::Acquire);
-            record.wr_ts = stamps[1].load(Ordering::Acquire);
+        let offset = self.geometry.stamps_offset(extent.first);
+        for (i, parts) in into[..extent.count as usize].chunks_mut(PIECE).enumerate() {
+            let mut stamps = [0; 2 * PIECE];
+            let stamps = &mut stamps[..2 * parts.len()];
+            self.segments.read_words(at, offset + i * PIECE * 16, stamps);
+            for (record, stamps) in parts.iter_mut().zip(stamps.as_chunks::<2>().0) {
+                [record.rd_ts, record.wr_ts] = *stamps;
+            }
         }
     }
 
+    /// Writes leases and versions of an extent in one chunk.
     #[inline(always)]
     pub(super) fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
-        for (words, record) in self.stamps(at, extent).chunks_exact(2).zip(stamps) {
-            words[0].store(record.rd_ts, Ordering::Release);
-            words[1].store(record.wr_ts, Ordering::Release);
+        let offset = self.geometry.stamps_offset(extent.first);
+        for (i, parts) in stamps[..extent.count as usize].chunks(PIECE).enumerate() {
+            let mut words = [0; 2 * PIECE];
+            let words = &mut words[..2 * parts.len()];
+            for (stamps, record) in words.as_chunks_mut::<2>().0.iter_mut().zip(parts) {
+                *stamps = [record.rd_ts, record.wr_ts];
+            }
+            self.segments.write_words(at, offset + i * PIECE * 16, words);
         }
     }
 
+    /// Writes one link for all blocks of an extent in one chunk.
     #[inline(always)]
     pub(super) fn put_links(&self, at: u32, extent: Extent, value: u64) {
-        for link in self.links(at, extent) {
-            link.store(value, Ordering::Release);
+        let offset = self.geometry.link_offset(extent.first);
+        let links = [value; PIECE];
+        let count = extent.count as usize;
+        for first in (0..count).step_by(PIECE) {
+            self.segments.write_words(at, offset + 8 * first, &links[..PIECE.min(count - first)]);
         }
     }
 }

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sync::layout::BREAK;
 use crate::{memory, sync};
+use dsm_comm::Word;
 
 /// Part of an arena that the break can grow over, and its alignment.
 const SHARE: usize = 4;
 const PAGE: usize = 4096;
 
 /// First address, 0 before the first call, and the break's distance from it.
-fn words() -> [&'static AtomicU64; 2] {
+fn words() -> [Word; 2] {
     static ALONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
     if sync::size() == 1 {
-        return [&ALONE[0], &ALONE[1]];
+        return [Word::of(&ALONE[0]), Word::of(&ALONE[1])];
     }
     [sync::control_area_word(0, BREAK), sync::control_area_word(0, BREAK + 8)]
 }

@@ -9,7 +9,9 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use dsm_comm::Word;
 use parking_lot::Mutex;
+use std::sync::OnceLock;
 
 use super::arena::PAGE;
 use crate::sync::layout::{FREED, FREED_BUFFERS};
@@ -160,14 +162,9 @@ fn post(owner: u32, buffer: usize) -> bool {
 #[inline]
 pub fn after_acquire() {
     /// The own control area's word, looked up once.
-    static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
-    let mut address = ARRIVALS.load(Ordering::Relaxed);
-    if address == 0 {
-        address = sync::control_area_word(sync::rank(), FREED).as_ptr() as usize;
-        ARRIVALS.store(address, Ordering::Relaxed);
-    }
-    // SAFETY: a word of the control area, which is mapped for good and only accessed atomically.
-    let arrivals = unsafe { AtomicU64::from_ptr(address as *mut u64) }.load(Ordering::Relaxed);
+    static ARRIVALS: OnceLock<Word> = OnceLock::new();
+    let arrivals =
+        ARRIVALS.get_or_init(|| sync::control_area_word(sync::rank(), FREED)).load(Ordering::Relaxed);
     if arrivals != SEEN.load(Ordering::Relaxed) {
         once(receive);
     }

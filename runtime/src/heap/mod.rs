@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use dsm_comm::Word;
 use parking_lot::Mutex;
 
 use crate::image::{self, Place};
@@ -87,7 +88,7 @@ fn chosen_part(rules: &Rules, size: usize, site: usize) -> &'static Part {
     &parts()[index.map_or(0, |index| index + 1)]
 }
 
-fn followed() -> &'static AtomicU64 {
+fn followed() -> Word {
     sync::control_area_word(0, layout::RULES_FOLLOWED)
 }
 

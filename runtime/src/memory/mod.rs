@@ -25,7 +25,7 @@ use dsm_abi::layout::{
 };
 use dsm_coherence::Coherence;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
-use dsm_comm::shm::Views;
+use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
 use crate::config;
@@ -50,7 +50,7 @@ pub struct Memory {
 /// What a job of several processes has in addition.
 pub struct Shared {
     /// All segments.
-    pub views: Views,
+    pub segments: Segments,
     /// The protocol.
     pub coherence: Coherence<ShmFabric>,
     /// Memory of the twins.
@@ -170,13 +170,14 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     own.set_size(geometry.segment_bytes() as u64)?;
     meet(job);
     // SAFETY: the views' address range is reserved by the layout, and all files have their size now.
-    let views = unsafe { Views::map(&files, geometry.view_base(), geometry.segment_bytes())? };
+    let segments =
+        unsafe { Segments::map(&files, job.rank, geometry.view_base(), geometry.segment_bytes())? };
     let own = &files[job.rank as usize];
     let region = geometry.region();
     reserve_at(region.start, region.len())?;
     // SAFETY: replaces the reservation just made.
     unsafe { own.map_at(region.start, region.len(), geometry.region_offset() as u64)? };
-    share_globals(own, geometry, &views, job.rank)?;
+    share_globals(own, geometry, segments.own())?;
     let mut cold = Vec::new();
     if job.rank != 0 {
         cold.extend(geometry.globals().ranges());
@@ -187,18 +188,18 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     cold.retain(|range| !range.is_empty());
     table.fill_cold(&cold)?;
     let own_file = files.swap_remove(job.rank as usize);
-    let fabric = ShmFabric::new(geometry, table, views, job.rank);
+    let fabric = ShmFabric::new(geometry, table, segments, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
     if race::is_on() && job.rank == 0 {
         for range in geometry.globals().ranges() {
             coherence.watch(geometry.extents(range.start, range.end - 1));
         }
     }
-    Ok(Shared { views, coherence, twins: TwinPages::new(geometry, views), own_file })
+    Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file })
 }
 
 /// Replaces the shared globals by a mapping of the segment with the same contents.
-fn share_globals(own: &MemoryFile, geometry: &Geometry, views: &Views, rank: u32) -> Result<(), MemoryError> {
+fn share_globals(own: &MemoryFile, geometry: &Geometry, segment: Own) -> Result<(), MemoryError> {
     for (range, offset) in geometry.globals().placed() {
         for at in (0..range.len()).step_by(PAGE) {
             let bytes = PAGE.min(range.len() - at);
@@ -207,7 +208,7 @@ fn share_globals(own: &MemoryFile, geometry: &Geometry, views: &Views, rank: u32
                 let page = std::slice::from_raw_parts((range.start + at) as *const u8, bytes);
                 // Pages of zeros take no memory before they are touched.
                 if page != &[0; PAGE][..bytes] {
-                    std::ptr::copy_nonoverlapping(page.as_ptr(), views.address(rank, offset + at), bytes);
+                    std::ptr::copy_nonoverlapping(page.as_ptr(), segment.address(offset + at), bytes);
                 }
             }
         }

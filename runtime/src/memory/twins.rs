@@ -5,11 +5,11 @@
 //! likely needs too, and what is not goes back to the system if the protocol needs none of the twins in it.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_coherence::Extent;
 use dsm_comm::segment;
-use dsm_comm::shm::Views;
+use dsm_comm::{Segments, Word};
 
 use super::geometry::{Geometry, PAGE};
 use crate::{config, fabric, memory, race};
@@ -21,36 +21,36 @@ const INTERVAL: u32 = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct TwinPages {
     geometry: &'static Geometry,
-    views: Views,
+    segments: Segments,
 }
 
 impl TwinPages {
     /// The bits in these segments.
-    pub fn new(geometry: &'static Geometry, views: Views) -> TwinPages {
-        TwinPages { geometry, views }
+    pub fn new(geometry: &'static Geometry, segments: Segments) -> TwinPages {
+        TwinPages { geometry, segments }
     }
 
-    fn present(self, at: u32) -> &'static AtomicU64 {
-        self.views.word(at, self.geometry.twin_count_offset())
+    fn present(self, at: u32) -> Word {
+        self.segments.word(at, self.geometry.twin_count_offset())
     }
 
-    fn peak(self, at: u32) -> &'static AtomicU64 {
-        self.views.word(at, self.geometry.twin_count_offset() + 8)
+    fn peak(self, at: u32) -> Word {
+        self.segments.word(at, self.geometry.twin_count_offset() + 8)
     }
 
-    fn summary(self, at: u32, index: usize) -> &'static AtomicU64 {
-        self.views.word(at, self.geometry.twin_summary_offset() + 8 * index)
+    fn summary(self, at: u32, index: usize) -> Word {
+        self.segments.word(at, self.geometry.twin_summary_offset() + 8 * index)
     }
 
     /// Bits of 64 pages: present, recent.
-    fn group(self, at: u32, group: usize) -> [&'static AtomicU64; 2] {
+    fn group(self, at: u32, group: usize) -> [Word; 2] {
         let offset = self.geometry.twin_bits_offset() + 16 * group;
-        [self.views.word(at, offset), self.views.word(at, offset + 8)]
+        [self.segments.word(at, offset), self.segments.word(at, offset + 8)]
     }
 
     /// Present and greatest number of bytes of a process's twins.
     pub fn bytes(self, at: u32) -> (u64, u64) {
-        let bytes = |pages: &AtomicU64| pages.load(Ordering::Relaxed) * PAGE as u64;
+        let bytes = |pages: Word| pages.load(Ordering::Relaxed) * PAGE as u64;
         (bytes(self.present(at)), bytes(self.peak(at)))
     }
 
@@ -85,15 +85,16 @@ impl TwinPages {
         }
     }
 
-    /// Gives the pages of twins that nobody needs back to the system, whole pages only.
-    pub fn give_back(self, at: u32, extent: Extent) {
+    /// Gives the pages of own twins that nobody needs back to the system, whole pages only.
+    pub fn give_back(self, extent: Extent) {
+        let at = memory::get().rank();
         let start = self.geometry.twin_offset(extent.first);
         let bytes = extent.count as usize * self.geometry.block_bytes(extent.first);
         if !start.is_multiple_of(PAGE) || !bytes.is_multiple_of(PAGE) {
             return;
         }
         // SAFETY: twins of blocks of this process, all in one mapping of the segment; the caller says that nobody uses what is in them.
-        if !unsafe { segment::give_back(self.views.address(at, start), bytes) } {
+        if !unsafe { segment::give_back(self.segments.own().address(start), bytes) } {
             return;
         }
         for (group, mask) in self.pages(extent) {

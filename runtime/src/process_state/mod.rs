@@ -16,6 +16,7 @@ mod snapshot;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dsm_comm::Word;
 use parking_lot::Mutex;
 
 use crate::omp::frame;
@@ -34,12 +35,12 @@ const PID: usize = random::END + 1;
 const _: () = assert!(8 * (PID + 1) <= PROCESS_STATE_BYTES);
 
 /// A word of the state that the job has once.
-fn word(i: usize) -> &'static AtomicU64 {
+fn word(i: usize) -> Word {
     sync::control_area_word(0, PROCESS_STATE + 8 * i)
 }
 
 /// Where `strtok` goes on, for all threads: the GNU C library has one place for the program.
-pub fn strtok_word() -> &'static AtomicU64 {
+pub fn strtok_word() -> Word {
     word(STRTOK)
 }
 

@@ -3,11 +3,12 @@
 //! The algorithms are the GNU C library's (`random_r`, `drand48_r`), so a seed gives the sequence that it gives to plain programs; their state lies in
 //! words of process 0 that all processes change under a lock. A single process uses the C library's own functions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::{shared_object, word};
 use crate::signals::Deferred;
 use crate::{check, sync};
+use dsm_comm::Word;
 
 /// Words of the job-wide state: first of the additive generator, then of the linear congruential one.
 const LOCK: usize = 0;
@@ -54,7 +55,7 @@ const KINDS: [(usize, usize); 5] = [(0, 0), (7, 3), (15, 1), (31, 3), (63, 1)];
 /// The kind that programs begin with.
 const FIRST_KIND: usize = 3;
 
-fn state(i: usize) -> &'static AtomicU64 {
+fn state(i: usize) -> Word {
     word(STATE + i)
 }
 

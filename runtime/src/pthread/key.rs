@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
+use dsm_comm::Word;
 use parking_lot::Mutex;
 
 use super::spread;
@@ -43,7 +44,7 @@ fn destructor(word: u64) -> Destructor {
     unsafe { std::mem::transmute::<usize, Destructor>(address as usize) }
 }
 
-fn slot(key: c_uint) -> Option<&'static std::sync::atomic::AtomicU64> {
+fn slot(key: c_uint) -> Option<Word> {
     ((key as usize) < KEY_SLOTS).then(|| sync::control_area_word(0, KEYS + 8 * key as usize))
 }
 

@@ -5,7 +5,9 @@
 //! barriers) what counts is what the others had released when they arrived, however late this process wakes up: every process notes that for
 //! the fork and, in turn, for two barriers.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dsm_comm::Word;
 
 use super::is_on;
 use crate::memory;
@@ -18,9 +20,9 @@ const FORK: u32 = 2;
 static BARRIERS: AtomicU32 = AtomicU32::new(0);
 
 /// Word `i` of the clock of process `at`; `None` if races are not looked for.
-fn word(at: u32, i: u32) -> Option<&'static AtomicU64> {
+fn word(at: u32, i: u32) -> Option<Word> {
     let shared = memory::shared().filter(|_| is_on())?;
-    Some(shared.views.word(at, memory::get().geometry().clock_offset(i)))
+    Some(shared.segments.word(at, memory::get().geometry().clock_offset(i)))
 }
 
 fn note(meeting: u32) -> u32 {

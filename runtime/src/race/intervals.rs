@@ -1,10 +1,10 @@
 //! Which interval the last writes of a block belong to: the number of the release that ended it. In each process's segment, a word a block.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use dsm_coherence::{Block, Extent, Rank};
-use dsm_comm::shm::Views;
+use dsm_comm::{Segments, Word};
 
 use super::{bytes_of, clocks};
 use crate::memory::geometry::Geometry;
@@ -26,29 +26,29 @@ thread_local! {
     static SEEN: RefCell<Vec<Seen>> = const { RefCell::new(Vec::new()) };
 }
 
-fn word(views: &Views, geometry: &Geometry, rank: u32, block: Block) -> &'static AtomicU64 {
-    views.word(rank, geometry.write_offset(block) + 16)
+fn word(segments: &Segments, geometry: &Geometry, rank: u32, block: Block) -> Word {
+    segments.word(rank, geometry.write_offset(block) + 16)
 }
 
 /// The twin was made: an interval begins.
-pub fn open(views: &Views, geometry: &Geometry, rank: u32, block: Block) {
-    word(views, geometry, rank, block).store(OPEN, Ordering::SeqCst);
+pub fn open(segments: &Segments, geometry: &Geometry, rank: u32, block: Block) {
+    word(segments, geometry, rank, block).store(OPEN, Ordering::SeqCst);
 }
 
 /// The block was published; `ended`: no thread goes on writing to it without asking. A second publication without a new twin in between, which such
 /// threads or atomic operations bring about, leaves writes of several intervals.
-pub fn close(views: &Views, geometry: &Geometry, rank: u32, block: Block, ended: bool) {
-    let word = word(views, geometry, rank, block);
+pub fn close(segments: &Segments, geometry: &Geometry, rank: u32, block: Block, ended: bool) {
+    let word = word(segments, geometry, rank, block);
     let one = ended && word.load(Ordering::SeqCst) == OPEN;
     word.store(if one { clocks::known(rank, rank) } else { UNKNOWN }, Ordering::SeqCst);
 }
 
 /// Before a snapshot of a peer's blocks.
-pub fn remember(views: &Views, geometry: &Geometry, from: Rank, extent: Extent) {
+pub fn remember(segments: &Segments, geometry: &Geometry, from: Rank, extent: Extent) {
     let seen = |block| {
-        let load = || word(views, geometry, from.0, block).load(Ordering::SeqCst);
+        let load = || word(segments, geometry, from.0, block).load(Ordering::SeqCst);
         let interval = load();
-        let twin = bytes_of(views, from.0, geometry.twin_offset(block), geometry.block_bytes(block));
+        let twin = bytes_of(segments, from.0, geometry.twin_offset(block), geometry.block_bytes(block));
         let same = load() == interval;
         Seen { from: from.0, block, interval: if same { interval } else { UNKNOWN }, twin }
     };

@@ -18,8 +18,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use dsm_coherence::{Block, Extent};
-use dsm_comm::copy::copy;
-use dsm_comm::shm::Views;
+use dsm_comm::Segments;
 
 use crate::config::{self, RaceMode};
 use crate::memory::{self, geometry::Geometry};
@@ -56,9 +55,9 @@ pub fn note_write(address: usize, len: usize, pc: usize) {
         }
         for block in geometry.extents(first, last).flat_map(Extent::blocks) {
             let offset = geometry.write_offset(block);
-            shared.views.word(memory.rank(), offset).store(pc as u64, Ordering::Relaxed);
+            shared.segments.word(memory.rank(), offset).store(pc as u64, Ordering::Relaxed);
             let start = first.max(geometry.address(block));
-            shared.views.word(memory.rank(), offset + 8).store(start as u64, Ordering::Relaxed);
+            shared.segments.word(memory.rank(), offset + 8).store(start as u64, Ordering::Relaxed);
         }
     }
 }
@@ -85,9 +84,9 @@ pub fn watch_stack() {
 }
 
 /// The last write of a block by a process that asked.
-fn last_write(views: &Views, geometry: &Geometry, rank: u32, block: Block) -> Write {
+fn last_write(segments: &Segments, geometry: &Geometry, rank: u32, block: Block) -> Write {
     let offset = geometry.write_offset(block);
-    let load = |at| views.word(rank, at).load(Ordering::Relaxed) as usize;
+    let load = |at| segments.word(rank, at).load(Ordering::Relaxed) as usize;
     Write { pc: load(offset), address: load(offset + 8) }
 }
 
@@ -95,23 +94,29 @@ fn last_write(views: &Views, geometry: &Geometry, rank: u32, block: Block) -> Wr
 /// different values. Here that is what differs from the twin. There it is what differs from the twin here or, if the interval of the last
 /// writes there is not known here, from the twin there.
 #[cold]
-pub fn check_merge(views: &Views, geometry: &Geometry, block: Block, incoming: &[u8], with: (u32, u32)) {
+pub fn check_merge(
+    segments: &Segments,
+    geometry: &Geometry,
+    block: Block,
+    incoming: &[u8],
+    with: (u32, u32),
+) {
     let (me, from) = with;
-    let own = bytes_of(views, me, geometry.data_offset(block), incoming.len());
-    let twin = bytes_of(views, me, geometry.twin_offset(block), incoming.len());
+    let own = bytes_of(segments, me, geometry.data_offset(block), incoming.len());
+    let twin = bytes_of(segments, me, geometry.twin_offset(block), incoming.len());
     let theirs = intervals::recall(from, block, clocks::known(me, from)).unwrap_or_else(|| incoming.to_vec());
     let start = geometry.address(block);
     for bytes in conflicts(&own, &twin, incoming, &theirs) {
         let bytes = start + bytes.start..start + bytes.end;
-        report::report(&report::Race { views, geometry, block, bytes, from });
+        report::report(&report::Race { segments, geometry, block, bytes, from });
     }
 }
 
 /// A private copy of what may be written meanwhile.
-fn bytes_of(views: &Views, rank: u32, offset: usize, len: usize) -> Vec<u8> {
+fn bytes_of(segments: &Segments, rank: u32, offset: usize, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     // SAFETY: a block's data or twin, mapped for `len` bytes; the copy is private.
-    unsafe { copy(views.address(rank, offset), bytes.as_mut_ptr(), len) };
+    unsafe { segments.bytes(rank, offset).read(bytes.as_mut_ptr(), len) };
     bytes
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use dsm_coherence::Block;
-use dsm_comm::shm::Views;
+use dsm_comm::Segments;
 
 use super::{last_write, sites};
 use crate::config::{self, RaceMode};
@@ -21,7 +21,7 @@ const MOST: usize = layout::RACE_SLOTS;
 /// A race that was found.
 pub struct Race<'a> {
     /// All segments.
-    pub views: &'a Views,
+    pub segments: &'a Segments,
     /// Layout.
     pub geometry: &'a Geometry,
     /// Block that both wrote to.
@@ -74,7 +74,7 @@ enum Claim {
 
 /// Reserves the report about `key` in the job's table, in process 0's segment.
 fn claim(race: &Race, key: usize) -> Claim {
-    let slot = |i: usize| race.views.word(0, race.geometry.control_offset() + layout::RACE + 8 * i);
+    let slot = |i: usize| race.segments.word(0, race.geometry.control_offset() + layout::RACE + 8 * i);
     for i in 0..MOST {
         match slot(i).compare_exchange(0, key as u64, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => return Claim::New,
@@ -98,7 +98,7 @@ fn owner(race: &Race) -> Owner {
     let geometry = race.geometry;
     let home = geometry.default_home(race.block).0;
     if geometry.arena(home).contains(&address)
-        && let Some(found) = sites::find(race.views, geometry, home, address)
+        && let Some(found) = sites::find(race.segments, geometry, home, address)
     {
         let place = match found.site {
             0 => "the runtime".to_string(),
@@ -136,7 +136,7 @@ fn text(race: &Race, owner: &Owner) -> String {
         let _ = writeln!(out, "dsm: race:   {origin}");
     }
     for rank in [me, race.from] {
-        let write = last_write(race.views, race.geometry, rank, race.block);
+        let write = last_write(race.segments, race.geometry, rank, race.block);
         let place = match write.pc {
             0 => "at an unknown place".to_string(),
             pc if owner.range.contains(&write.address) => format!("at {}", image::call_site(pc)),

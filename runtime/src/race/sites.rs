@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use dsm_comm::shm::Views;
+use dsm_comm::Segments;
 
 use crate::memory;
 use crate::memory::geometry::Geometry;
@@ -35,17 +35,17 @@ pub fn note(allocation: Allocation) {
     let memory = memory::get();
     let area = memory.geometry().sites_offset();
     let rank = memory.rank();
-    let number = shared.views.word(rank, area).fetch_add(1, Ordering::SeqCst) as usize;
+    let number = shared.segments.word(rank, area).fetch_add(1, Ordering::SeqCst) as usize;
     let record = area + HEADER_BYTES + number % RECORDS * RECORD_BYTES;
     for (i, value) in [allocation.address, allocation.bytes, allocation.site].into_iter().enumerate() {
-        shared.views.word(rank, record + 8 * i).store(value as u64, Ordering::SeqCst);
+        shared.segments.word(rank, record + 8 * i).store(value as u64, Ordering::SeqCst);
     }
 }
 
 /// The latest allocation of process `rank` that holds `address`.
-pub fn find(views: &Views, geometry: &Geometry, rank: u32, address: usize) -> Option<Allocation> {
+pub fn find(segments: &Segments, geometry: &Geometry, rank: u32, address: usize) -> Option<Allocation> {
     let area = geometry.sites_offset();
-    let load = |offset| views.word(rank, offset).load(Ordering::SeqCst) as usize;
+    let load = |offset| segments.word(rank, offset).load(Ordering::SeqCst) as usize;
     let written = load(area);
     (written.saturating_sub(RECORDS)..written).rev().find_map(|number| {
         let record = area + HEADER_BYTES + number % RECORDS * RECORD_BYTES;

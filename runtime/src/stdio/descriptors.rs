@@ -17,6 +17,7 @@ use crate::omp::frame;
 use crate::start::die;
 use crate::sync::layout::{DESCRIPTORS, STANDARD_CHANGES};
 use crate::{check, memory, sync};
+use dsm_comm::Word;
 
 /// Numbers of each process.
 pub const RANGE: c_int = 4096;
@@ -25,7 +26,7 @@ pub const RANGE: c_int = 4096;
 const ADDRESS_BYTES: usize = 128;
 
 /// Where the set of a process has a number, and which bit it is.
-pub fn bit(rank: u32, set: usize, descriptor: c_int) -> (&'static AtomicU64, u64) {
+pub fn bit(rank: u32, set: usize, descriptor: c_int) -> (Word, u64) {
     let n = (descriptor % RANGE) as usize;
     (sync::control_area_word(rank, set + n / 64 * 8), 1 << (n % 64))
 }
@@ -108,7 +109,7 @@ pub fn enter(descriptor: c_int) {
 }
 
 /// How often process 0 has put another file at 1 or 2.
-fn standard_changes(descriptor: c_int) -> &'static AtomicU64 {
+fn standard_changes(descriptor: c_int) -> Word {
     sync::control_area_word(0, STANDARD_CHANGES + 8 * (descriptor as usize - 1))
 }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
 use std::mem::ManuallyDrop;
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{Ordering, fence};
 
 use dsm_threads::futex;
 
@@ -16,6 +16,8 @@ use crate::fortran::serve;
 use crate::pthread::thread::spawn_service;
 use crate::sync;
 use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
+use dsm_comm::{Bytes, Half, Word};
+use dsm_threads::wait::Waitable;
 
 const FREE: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -81,20 +83,20 @@ struct Mailbox {
 }
 
 impl Mailbox {
-    fn word(self, i: usize) -> &'static AtomicU64 {
+    fn word(self, i: usize) -> Word {
         sync::control_area_word(self.rank, MAILBOX + 8 * i)
     }
 
-    fn state(self) -> &'static AtomicU32 {
+    fn state(self) -> Half {
         sync::control_area_half(self.rank, MAILBOX)
     }
 
-    fn sleepers(self) -> &'static AtomicU32 {
+    fn sleepers(self) -> Half {
         sync::control_area_half(self.rank, MAILBOX + 4)
     }
 
-    fn data(self) -> *mut u8 {
-        sync::control_area(self.rank, MAILBOX_DATA)
+    fn data(self) -> Bytes {
+        sync::control_bytes(self.rank, MAILBOX_DATA)
     }
 
     fn answer(self, result: i64, error: c_int) {
@@ -103,22 +105,11 @@ impl Mailbox {
     }
 
     fn become_state(self, state: u32) {
-        self.state().store(state, Ordering::SeqCst);
-        if self.sleepers().load(Ordering::SeqCst) != 0 {
-            futex::wake(self.state(), futex::ALL);
-        }
+        self.state().store_and_wake(state, self.sleepers(), futex::ALL, || fence(Ordering::SeqCst));
     }
 
     fn wait_until(self, wanted: u32) {
-        self.sleepers().fetch_add(1, Ordering::SeqCst);
-        loop {
-            let state = self.state().load(Ordering::SeqCst);
-            if state == wanted {
-                break;
-            }
-            futex::wait(self.state(), state, futex::ALL);
-        }
-        self.sleepers().fetch_sub(1, Ordering::SeqCst);
+        self.state().sleep(self.sleepers(), futex::ALL, |state| state == wanted);
     }
 }
 
@@ -126,6 +117,11 @@ thread_local! {
     /// Mailboxes that this thread holds.
     // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
     static HELD: RefCell<ManuallyDrop<Vec<u32>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+/// The data area of the own mailbox: the requester leaves it alone until it has the answer.
+fn own_data() -> *mut u8 {
+    sync::own_control_area(MAILBOX_DATA)
 }
 
 /// Another process's mailbox, which is this thread's alone while the value lives.
@@ -170,14 +166,14 @@ impl Held {
         }
         assert!(out.len() <= MAILBOX_DATA_BYTES && into.len() <= MAILBOX_DATA_BYTES);
         // SAFETY: the data area has room by the assertion and is this thread's while it holds the mailbox.
-        unsafe { mailbox.data().copy_from_nonoverlapping(out.as_ptr(), out.len()) };
+        unsafe { mailbox.data().write(out.as_ptr(), out.len()) };
         mailbox.become_state(REQUEST);
         mailbox.wait_until(REPLY);
         let result = mailbox.word(1).load(Ordering::Relaxed) as i64;
         let error = mailbox.word(2).load(Ordering::Relaxed) as c_int;
         let len = (result.max(0) as usize).min(into.len());
         // SAFETY: as above.
-        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(mailbox.data(), len) };
+        unsafe { mailbox.data().read(into.as_mut_ptr(), len) };
         mailbox.become_state(CLAIMED);
         if result < 0 { Err(error) } else { Ok(result) }
     }
@@ -223,8 +219,7 @@ fn carry_out(mailbox: Mailbox) {
     let [operation, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
     if let Some(operation) = Operation::on_descriptor(operation) {
         // SAFETY: the data area is this request's.
-        let data =
-            unsafe { std::slice::from_raw_parts(mailbox.data(), (a as usize).min(MAILBOX_DATA_BYTES)) };
+        let data = unsafe { std::slice::from_raw_parts(own_data(), (a as usize).min(MAILBOX_DATA_BYTES)) };
         let descriptor = file as c_int;
         let result = match operation {
             Operation::DescriptorSend => import::send(descriptor, data),
@@ -239,12 +234,12 @@ fn carry_out(mailbox: Mailbox) {
         mailbox.answer(result, error);
         return;
     }
-    if let Some(result) = fortran(mailbox, operation, a as usize) {
+    if let Some(result) = fortran(operation, a as usize) {
         mailbox.answer(result as i64, 0);
         return;
     }
     let (result, error) = match stream(file as usize) {
-        Some(stream) => perform(mailbox, operation, stream, a as i64, b as i64),
+        Some(stream) => perform(operation, stream, a as i64, b as i64),
         // Closed in the meantime.
         None => (-1, libc::EBADF),
     };
@@ -252,9 +247,9 @@ fn carry_out(mailbox: Mailbox) {
 }
 
 /// Operations of Fortran statements.
-fn fortran(mailbox: Mailbox, operation: u64, a: usize) -> Option<usize> {
+fn fortran(operation: u64, a: usize) -> Option<usize> {
     // SAFETY: the data area is this request's.
-    let data = unsafe { std::slice::from_raw_parts_mut(mailbox.data(), MAILBOX_DATA_BYTES) };
+    let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
     let given = a.min(MAILBOX_DATA_BYTES);
     if operation == Operation::FortranPart as u64 {
         serve::part(&data[..given]);
@@ -279,17 +274,17 @@ fn stream(file: usize) -> Option<File> {
     (registry::owner(file) == Some(sync::rank())).then_some(file as File)
 }
 
-fn perform(mailbox: Mailbox, operation: u64, stream: File, a: i64, b: i64) -> (i64, c_int) {
+fn perform(operation: u64, stream: File, a: i64, b: i64) -> (i64, c_int) {
     let len = (a.max(0) as usize).min(MAILBOX_DATA_BYTES);
     // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
     // requester leaves alone.
     let result = unsafe {
         *libc::__errno_location() = 0;
         if operation == Operation::Read as u64 {
-            let count = fread(mailbox.data(), 1, len, stream) as i64;
+            let count = fread(own_data(), 1, len, stream) as i64;
             if count == 0 && ferror(stream) != 0 { -1 } else { count }
         } else if operation == Operation::Write as u64 {
-            let count = fwrite(mailbox.data(), 1, len, stream) as i64;
+            let count = fwrite(own_data(), 1, len, stream) as i64;
             if count == 0 && len > 0 { -1 } else { count }
         } else if operation == Operation::Seek as u64 {
             if fseeko(stream, a, b as c_int) == 0 { ftello(stream) } else { -1 }

@@ -2,10 +2,11 @@
 //!
 //! Streams are allocated by each process's own C library, so two processes may get the same address; [`insert`] refuses the second.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::sync;
 use crate::sync::layout::{STREAM_SLOTS, STREAMS, STREAMS_CHANGES, STREAMS_LOCK};
+use dsm_comm::Word;
 
 /// Slot whose stream was closed; a search goes on behind it.
 const GONE: u64 = 1;
@@ -19,11 +20,11 @@ pub enum Refused {
     Full,
 }
 
-fn word(offset: usize) -> &'static AtomicU64 {
+fn word(offset: usize) -> Word {
     sync::control_area_word(0, offset)
 }
 
-fn slots(address: usize) -> impl Iterator<Item = &'static AtomicU64> {
+fn slots(address: usize) -> impl Iterator<Item = Word> {
     let start = (address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     (0..STREAM_SLOTS).map(move |i| word(STREAMS + 8 * ((start + i) % STREAM_SLOTS)))
 }
@@ -78,7 +79,7 @@ pub fn remove(address: usize) {
     });
 }
 
-fn find(address: usize) -> Option<&'static AtomicU64> {
+fn find(address: usize) -> Option<Word> {
     for slot in slots(address) {
         match slot.load(Ordering::Acquire) {
             0 => return None,

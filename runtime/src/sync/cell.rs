@@ -1,9 +1,11 @@
 //! A word to wait on: spin briefly, then sleep. Works across processes.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dsm_threads::futex::{self, Futex};
+use dsm_comm::Half;
+use dsm_threads::futex;
+use dsm_threads::wait::Waitable;
 use dsm_threads::yielding::Yielding;
 
 use super::control::half;
@@ -18,10 +20,14 @@ const LOOKS_BETWEEN: u32 = 20;
 /// Looks at the word until `until(value)`, for as long as waiting threads spin in this job; `None` when it took too long.
 ///
 /// First without the kernel, for what another core is about to do; then letting whoever is waited for have this core in between, unless others keep it.
-pub fn spin(word: &AtomicU32, until: impl Fn(u32) -> bool) -> Option<u32> {
+/// At a word that is far away, each look is a message: there is none.
+pub fn spin(word: impl Waitable, until: impl Fn(u32) -> bool) -> Option<u32> {
+    if !word.is_near() {
+        return None;
+    }
     let look = |times: u32| {
         (0..times).find_map(|_| {
-            let value = word.load(Ordering::SeqCst);
+            let value = word.load();
             if until(value) {
                 return Some(value);
             }
@@ -64,10 +70,11 @@ pub fn polled() {
 }
 
 /// Looks at the word for about a microsecond, less where threads share cores; whether `until(value)` came.
-pub fn look(word: &AtomicU32, until: impl Fn(u32) -> bool) -> bool {
+pub fn look(word: impl Waitable, until: impl Fn(u32) -> bool) -> bool {
     const LOOKS: u32 = 100;
-    for _ in 0..super::looks().min(LOOKS) {
-        if until(word.load(Ordering::SeqCst)) {
+    let looks = if word.is_near() { super::looks().min(LOOKS) } else { 0 };
+    for _ in 0..looks {
+        if until(word.load()) {
             return true;
         }
         std::hint::spin_loop();
@@ -76,28 +83,26 @@ pub fn look(word: &AtomicU32, until: impl Fn(u32) -> bool) -> bool {
 }
 
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
-pub fn wait(word: &AtomicU32, sleepers: &AtomicU32, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
-    time::spent(Activity::Wait, || {
-        spin(word, &until).unwrap_or_else(|| dsm_threads::wait::wait(&Futex, word, sleepers, mask, until))
-    })
+pub fn wait<W: Waitable>(word: W, sleepers: W, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
+    time::spent(Activity::Wait, || spin(word, &until).unwrap_or_else(|| word.sleep(sleepers, mask, until)))
 }
 
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst, or with a full fence behind it) before.
-pub fn wake(word: &AtomicU32, sleepers: &AtomicU32, mask: u32) {
-    dsm_threads::wait::wake(&Futex, word, sleepers, mask);
+pub fn wake<W: Waitable>(word: W, sleepers: W, mask: u32) {
+    word.wake(sleepers, mask);
 }
 
 /// Changes the word with a release, as [`wake`] wants it, and wakes.
 #[inline(always)]
-pub fn store_and_wake(word: &AtomicU32, value: u32, sleepers: &AtomicU32, mask: u32) {
-    dsm_threads::wait::store_and_wake(&Futex, word, value, sleepers, mask, alone::fence);
+pub fn store_and_wake(word: Half, value: u32, sleepers: Half, mask: u32) {
+    word.store_and_wake(value, sleepers, mask, alone::fence);
 }
 
 /// A word with its own count of sleepers: two adjacent 32-bit words.
 #[derive(Clone, Copy)]
 pub struct Cell {
-    value: &'static AtomicU32,
-    sleepers: &'static AtomicU32,
+    value: Half,
+    sleepers: Half,
 }
 
 impl Cell {
@@ -107,7 +112,7 @@ impl Cell {
     }
 
     /// The word itself.
-    pub fn value(self) -> &'static AtomicU32 {
+    pub fn value(self) -> Half {
         self.value
     }
 
@@ -118,9 +123,7 @@ impl Cell {
 
     /// Adds one; returns the old value.
     pub fn increment(self) -> u32 {
-        let old = self.value.fetch_add(1, Ordering::SeqCst);
-        self.wake();
-        old
+        self.value.add_and_wake(1, self.sleepers, futex::ALL)
     }
 
     /// Current value.
@@ -140,7 +143,7 @@ impl Cell {
 
     /// As [`Cell::wait_until`], but sleeps at once.
     pub fn sleep_until(self, until: impl Fn(u32) -> bool) -> u32 {
-        dsm_threads::wait::wait(&Futex, self.value, self.sleepers, futex::ALL, until)
+        self.value.sleep(self.sleepers, futex::ALL, until)
     }
 
     /// Waits until `until` holds for the value; returns it.

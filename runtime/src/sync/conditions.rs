@@ -3,9 +3,10 @@
 //! Variables that share a counter wake each other's waiters, which POSIX allows ("spurious wakeups"); so no name is kept, and a variable
 //! needs neither a beginning nor an end. The idea is that of the parking lots of WebKit and of Linux's futexes.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use dsm_comm::Half;
 use dsm_threads::futex;
 
 use super::cell;
@@ -20,11 +21,11 @@ fn slot(name: u64) -> Line {
     line(CONDITIONS + hash as usize % CONDITION_SLOTS * 64)
 }
 
-fn count(slot: Line) -> &'static AtomicU32 {
+fn count(slot: Line) -> Half {
     slot.half(0)
 }
 
-fn sleepers(slot: Line) -> &'static AtomicU32 {
+fn sleepers(slot: Line) -> Half {
     slot.half(4)
 }
 

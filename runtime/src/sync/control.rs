@@ -1,52 +1,58 @@
 //! Words that never migrate: the control areas of the segments, and the control words that OpenMP's constructs use.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
+use dsm_comm::{Bytes, Half, Segments, Word};
 use dsm_threads::futex;
 
 use super::{cell, layout};
 use crate::memory;
+use crate::memory::geometry::CONTROL_BYTES;
 
-/// Control memory of a single process, which has no segment.
-fn private_control() -> *mut u8 {
-    static AREA: OnceLock<usize> = OnceLock::new();
-    let bytes = memory::geometry::CONTROL_BYTES;
-    *AREA.get_or_init(|| {
-        // Not from the allocator, which would fill all of it with zeros.
-        let area = dsm_comm::segment::reserve(bytes)
-            .unwrap_or_else(|error| panic!("no memory for control words: {error}"));
-        area as usize
-    }) as *mut u8
+/// Control areas of all processes.
+struct Areas {
+    segments: Segments,
+    /// Where they begin in their segments.
+    offset: usize,
 }
 
-fn address(rank: u32, offset: usize) -> *mut u8 {
-    assert!(offset < memory::geometry::CONTROL_BYTES);
-    // Unit tests use control words without any memory.
-    let shared = if cfg!(test) && !memory::is_set_up() { None } else { memory::shared() };
-    match shared {
-        Some(shared) => shared.views.address(rank, memory::get().geometry().control_offset() + offset),
-        // SAFETY: inside the area by the assertion.
-        None => unsafe { private_control().add(offset) },
-    }
+#[inline]
+fn areas() -> &'static Areas {
+    static AREAS: OnceLock<Areas> = OnceLock::new();
+    AREAS.get_or_init(|| {
+        // Unit tests use control words without any memory.
+        let shared = if cfg!(test) && !memory::is_set_up() { None } else { memory::shared() };
+        match shared {
+            Some(shared) => {
+                Areas { segments: shared.segments, offset: memory::get().geometry().control_offset() }
+            }
+            // A single process has no segment.
+            None => Areas {
+                segments: Segments::single(CONTROL_BYTES)
+                    .unwrap_or_else(|error| panic!("no memory for control words: {error}")),
+                offset: 0,
+            },
+        }
+    })
 }
 
-/// A cache line of process 0's control area: its address is looked up once for all of its words.
+#[inline]
+fn place(offset: usize, bytes: usize) -> (Segments, usize) {
+    assert!(offset.is_multiple_of(bytes) && offset < CONTROL_BYTES);
+    let areas = areas();
+    (areas.segments, areas.offset + offset)
+}
+
+/// A cache line of process 0's control area.
 #[derive(Clone, Copy)]
-pub struct Line(*mut u8);
+pub struct Line(Bytes);
 
 /// The line at `offset`, a multiple of its size.
 #[inline]
 pub fn line(offset: usize) -> Line {
-    /// Address of the area; 0 until it is first used.
-    static AREA: AtomicUsize = AtomicUsize::new(0);
-    assert!(offset.is_multiple_of(Line::BYTES) && offset < memory::geometry::CONTROL_BYTES);
-    let mut area = AREA.load(Ordering::Relaxed);
-    if area == 0 {
-        area = address(0, 0) as usize;
-        AREA.store(area, Ordering::Relaxed);
-    }
-    Line((area + offset) as *mut u8)
+    let (segments, offset) = place(offset, Line::BYTES);
+    Line(segments.bytes(0, offset))
 }
 
 impl Line {
@@ -55,77 +61,79 @@ impl Line {
     /// A line of its own, of zeros.
     #[cfg(test)]
     pub fn new() -> Line {
-        Line(Box::leak(Box::new(crossbeam_utils::CachePadded::new([0_u64; 8]))).as_mut_ptr().cast())
+        Line(Segments::single(4096).expect("memory for a test").bytes(0, 0))
     }
 
     /// The word at byte `at`.
     #[inline]
-    pub fn word(self, at: usize) -> &'static AtomicU64 {
+    pub fn word(self, at: usize) -> Word {
         assert!(at.is_multiple_of(8) && at < Line::BYTES);
-        // SAFETY: inside the line, which is mapped for good; aligned, only accessed atomically.
-        unsafe { AtomicU64::from_ptr(self.0.add(at).cast()) }
+        // SAFETY: inside the line, aligned; the words of control areas are only accessed atomically.
+        unsafe { self.0.word(at) }
     }
 
     /// The half word at byte `at`.
     #[inline]
-    pub fn half(self, at: usize) -> &'static AtomicU32 {
+    pub fn half(self, at: usize) -> Half {
         assert!(at.is_multiple_of(4) && at < Line::BYTES);
         // SAFETY: as for `word`.
-        unsafe { AtomicU32::from_ptr(self.0.add(at).cast()) }
+        unsafe { self.0.half(at) }
     }
 }
 
-/// A word of a process's control area.
-pub fn word(rank: u32, offset: usize) -> &'static AtomicU64 {
-    assert!(offset.is_multiple_of(8));
-    // SAFETY: mapped for good, aligned, only accessed atomically.
-    unsafe { AtomicU64::from_ptr(address(rank, offset).cast()) }
+/// A word of a process's control area; `offset` as [`layout`] says.
+#[inline]
+pub fn word(rank: u32, offset: usize) -> Word {
+    let (segments, offset) = place(offset, 8);
+    segments.word(rank, offset)
 }
 
 /// Half a word of a process's control area: for futexes.
-pub fn half(rank: u32, offset: usize) -> &'static AtomicU32 {
-    assert!(offset.is_multiple_of(4));
-    // SAFETY: mapped for good, aligned, only accessed atomically.
-    unsafe { AtomicU32::from_ptr(address(rank, offset).cast()) }
+#[inline]
+pub fn half(rank: u32, offset: usize) -> Half {
+    let (segments, offset) = place(offset, 4);
+    segments.half(rank, offset)
 }
 
-/// Address of a byte of a process's control area; `offset` as [`layout`] says.
-pub fn control_area(rank: u32, offset: usize) -> *mut u8 {
-    address(rank, offset)
+/// The bytes of a process's control area from `offset` on.
+pub fn control_bytes(rank: u32, offset: usize) -> Bytes {
+    let (segments, offset) = place(offset, 1);
+    segments.bytes(rank, offset)
 }
 
-/// Word of a process's control area; `offset` as [`layout`] says.
-pub fn control_area_word(rank: u32, offset: usize) -> &'static AtomicU64 {
-    word(rank, offset)
+/// Address of a byte of the own control area.
+pub fn own_control_area(offset: usize) -> *mut u8 {
+    let (segments, offset) = place(offset, 1);
+    segments.own().address(offset)
 }
 
-/// Half a word of a process's control area.
-pub fn control_area_half(rank: u32, offset: usize) -> &'static AtomicU32 {
-    half(rank, offset)
+/// Reads words of a process's control area one after the other.
+pub fn read_words(rank: u32, offset: usize, into: &mut [u64]) {
+    let (segments, offset) = place(offset, 8);
+    segments.read_words(rank, offset, into);
+}
+
+/// Writes words of a process's control area one after the other.
+pub fn write_words(rank: u32, offset: usize, words: &[u64]) {
+    let (segments, offset) = place(offset, 8);
+    segments.write_words(rank, offset, words);
 }
 
 /// Word `i` of the counters that a process leaves for the table at the end.
-pub fn stats_word(rank: u32, i: usize) -> &'static AtomicU64 {
+pub fn stats_word(rank: u32, i: usize) -> Word {
     word(rank, layout::STATS + 8 * i)
 }
 
 /// Number of control words.
 pub const CONTROL_WORDS: usize = 1 << 16;
 
-fn control(i: usize) -> &'static AtomicU64 {
+fn control(i: usize) -> Word {
     assert!(i < CONTROL_WORDS);
     word(0, layout::CONTROL + 8 * i)
 }
 
-/// The low half of a control word, which futexes take.
-fn low(i: usize) -> &'static AtomicU32 {
-    const { assert!(cfg!(target_endian = "little")) };
-    // SAFETY: half of a word that is only accessed atomically.
-    unsafe { AtomicU32::from_ptr(control(i).as_ptr().cast()) }
-}
-
 fn wake_control(i: usize) {
-    cell::wake(low(i), half(0, layout::CONTROL_SLEEPERS), futex::ALL);
+    cell::wake(control(i).low(), half(0, layout::CONTROL_SLEEPERS), futex::ALL);
 }
 
 /// Reads a control word: it lives in process 0, starts at 0, and orders nothing but itself.
@@ -160,7 +168,7 @@ pub fn control_cas(i: usize, expected: u64, new: u64) -> Result<u64, u64> {
 
 /// Sleeps until `until` holds for a control word; returns it. Changes of the low 32 bits are noticed.
 pub fn control_wait(i: usize, until: impl Fn(u64) -> bool) -> u64 {
-    cell::wait(low(i), half(0, layout::CONTROL_SLEEPERS), futex::ALL, |_| until(control_load(i)));
+    cell::wait(control(i).low(), half(0, layout::CONTROL_SLEEPERS), futex::ALL, |_| until(control_load(i)));
     control_load(i)
 }
 
@@ -171,7 +179,11 @@ mod tests {
     #[test]
     fn control_words_lie_side_by_side() {
         for i in [0, 1, CONTROL_WORDS - 1] {
-            assert_eq!(control(i).as_ptr() as usize, address(0, layout::CONTROL) as usize + 8 * i);
+            control(i).store(7, Ordering::SeqCst);
+            let mut value = [0];
+            read_words(0, layout::CONTROL + 8 * i, &mut value);
+            assert_eq!(value, [7]);
+            control(i).store(0, Ordering::SeqCst);
         }
     }
 

@@ -9,15 +9,16 @@
 //! the turn of a ticket. So a thread has a lock once the name is there in the thread's turn. One that found a slot and loses it to an eviction before
 //! gives its ticket back, without waiting for its turn where it drew it only after that ([`abandon`]).
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use dsm_coherence::Told;
+use dsm_comm::{Half, Word};
 
 use crate::pthread;
 use crate::signals::Deferred;
 
 use super::cell;
-use super::control::{Line, line};
+use super::control::{Line, line, word};
 use super::layout::{
     LOCK_BYTES, LOCK_EVICTIONS, LOCK_SLOTS, LOCK_SPILLED, LOCK_STRIPES, LOCK_STRIPES_COUNT, LOCKS,
 };
@@ -63,7 +64,7 @@ impl Slot {
     }
 
     #[inline(always)]
-    fn name(self) -> &'static AtomicU64 {
+    fn name(self) -> Word {
         self.0.word(0)
     }
 
@@ -75,36 +76,36 @@ impl Slot {
 
     /// The next ticket and the one served, as one word.
     #[inline(always)]
-    fn numbers(self) -> &'static AtomicU64 {
+    fn numbers(self) -> Word {
         self.0.word(8)
     }
 
     /// Tickets handed out. Wraps, as `serving` does: what counts is whether the two are equal, and no more than a ticket a thread is out.
     #[inline(always)]
-    pub fn next(self) -> &'static AtomicU32 {
+    pub fn next(self) -> Half {
         self.0.half(8)
     }
 
     /// Ticket that holds the lock.
     #[inline(always)]
-    pub fn serving(self) -> &'static AtomicU32 {
+    pub fn serving(self) -> Half {
         self.0.half(12)
     }
 
     /// Rank + 1 of the last holder.
     #[inline(always)]
-    fn last(self) -> &'static AtomicU32 {
+    fn last(self) -> Half {
         self.0.half(16)
     }
 
     #[inline(always)]
-    fn sleepers(self) -> &'static AtomicU32 {
+    fn sleepers(self) -> Half {
         self.0.half(20)
     }
 
     /// What the last holder told of its signature.
     #[inline(always)]
-    fn told(self, i: usize) -> &'static AtomicU64 {
+    fn told(self, i: usize) -> Word {
         self.0.word(24 + 8 * i)
     }
 
@@ -224,12 +225,12 @@ fn places(name: u64) -> impl Iterator<Item = usize> {
 }
 
 /// The bit that says that a name of this home was ever put elsewhere.
-fn spilled(home: usize) -> (&'static AtomicU64, u64) {
-    (super::control_area_word(0, LOCK_SPILLED + home / 64 * 8), 1 << (home % 64))
+fn spilled(home: usize) -> (Word, u64) {
+    (word(0, LOCK_SPILLED + home / 64 * 8), 1 << (home % 64))
 }
 
-fn evictions() -> &'static AtomicU64 {
-    super::control_area_word(0, LOCK_EVICTIONS)
+fn evictions() -> Word {
+    word(0, LOCK_EVICTIONS)
 }
 
 /// The lock's slot, if it has one.
@@ -395,6 +396,7 @@ pub fn reset(name: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU64;
 
     #[test]
     fn neighbours_are_neighbours_and_regions_are_apart() {

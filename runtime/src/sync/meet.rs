@@ -3,12 +3,12 @@
 //! Each is one message a process, a word in the receiver's (or process 0's) control area that the receiver spins on. How far the sender's signature
 //! was published travels in the same cache line, so a receiver that has nothing new to take in touches nothing else of the sender.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use dsm_comm::bulletin;
+use dsm_comm::bulletin::{self, Bulletin};
 
 use super::cell::Cell;
-use super::control::word;
+use super::control::{read_words, word, write_words};
 use super::threads::Inside;
 use super::{layout, published, rank, release, size, take_in};
 use crate::memory;
@@ -55,14 +55,41 @@ fn take_header(message: &mut Vec<u64>) -> (u32, u64) {
     values
 }
 
-fn fork_word(i: usize) -> &'static AtomicU64 {
-    word(0, layout::FORK_MESSAGE + 8 * i)
+/// The fork message in process 0.
+struct ForkMessage(Cell);
+
+impl ForkMessage {
+    fn get() -> ForkMessage {
+        ForkMessage(Cell::at(0, layout::FORK))
+    }
+}
+
+impl Bulletin for ForkMessage {
+    fn advance(&self) {
+        self.0.value().fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn count(&self) -> u32 {
+        self.0.get()
+    }
+
+    fn wait(&self, until: &dyn Fn(u32) -> bool) -> u32 {
+        self.0.wait_until(until)
+    }
+
+    fn read(&self, first: usize, into: &mut [u64]) {
+        read_words(0, layout::FORK_MESSAGE + 8 * first, into);
+    }
+
+    fn write(&self, first: usize, words: &[u64]) {
+        write_words(0, layout::FORK_MESSAGE + 8 * first, words);
+    }
 }
 
 fn write_fork(message: &[u64], participants: u32) {
-    let cell = Cell::at(0, layout::FORK);
-    bulletin::write(cell.value(), fork_word, &[&header(participants, published()), message]);
-    cell.wake();
+    let fork = ForkMessage::get();
+    bulletin::write(&fork, &[&header(participants, published()), message].concat());
+    fork.0.wake();
 }
 
 /// Process 0, at the orderly end of the program: [`wait_fork`] gives `None` in all others.
@@ -76,12 +103,11 @@ pub fn end_job() {
 pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
     static SEEN: AtomicU32 = AtomicU32::new(0);
     const MOST: usize = FORK_HEADER + layout::FORK_WORDS;
-    let fork = Cell::at(0, layout::FORK);
+    let fork = ForkMessage::get();
     loop {
         // Process 0 waits for those who take part before it forks again, so only the others can read a mixture.
         let before = SEEN.load(Ordering::Relaxed);
-        let wait = |until: &dyn Fn(u32) -> bool| fork.wait_until(until);
-        let seen = bulletin::read(fork.value(), before, wait, fork_word, MOST, message);
+        let seen = bulletin::read(&fork, before, MOST, message);
         SEEN.store(seen, Ordering::Relaxed);
         let (participants, state) = take_header(message);
         if participants == 0 {

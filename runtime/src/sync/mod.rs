@@ -31,8 +31,8 @@ use crate::verify::Synchronising;
 
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
 pub use control::{
-    CONTROL_WORDS, control_area, control_area_half, control_area_word, control_cas, control_fetch_add,
-    control_load, control_store, control_wait, stats_word,
+    CONTROL_WORDS, control_bytes, control_cas, control_fetch_add, control_load, control_store, control_wait,
+    half as control_area_half, own_control_area, stats_word, word as control_area_word,
 };
 pub use meet::{barrier, end_job, fork, join, wait_fork};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};

@@ -1,6 +1,6 @@
 //! Words through which tasks go from one process to another; see `omp::task::share`.
 
-use std::sync::atomic::AtomicU64;
+use dsm_comm::Word;
 
 use super::cell::Cell;
 use super::layout;
@@ -21,31 +21,31 @@ pub fn service(rank: u32) -> Cell {
 }
 
 /// 1 while the process asks for a task.
-pub fn flag(rank: u32) -> &'static AtomicU64 {
+pub fn flag(rank: u32) -> Word {
     super::control::word(rank, layout::TASK_FLAG)
 }
 
 /// Number of processes that ask.
-pub fn asking() -> &'static AtomicU64 {
+pub fn asking() -> Word {
     super::control::word(0, layout::TASK_ASKING)
 }
 
 /// Number of processes without tasks at the current barrier.
-pub fn quiet() -> &'static AtomicU64 {
+pub fn quiet() -> Word {
     super::control::word(0, layout::TASK_QUIET)
 }
 
 /// Number of barriers that ended so far.
-pub fn epoch() -> &'static AtomicU64 {
+pub fn epoch() -> Word {
     super::control::word(0, layout::TASK_EPOCH)
 }
 
 /// Word `i` of the process's mailbox.
-pub fn grant(rank: u32, i: usize) -> &'static AtomicU64 {
+pub fn grant(rank: u32, i: usize) -> Word {
     super::control::word(rank, layout::TASK_GRANT + 8 * i)
 }
 
 /// A slot of the process: 0, or the rank that wrote it plus one.
-pub fn slot(rank: u32, slot: u32) -> &'static AtomicU64 {
+pub fn slot(rank: u32, slot: u32) -> Word {
     super::control::word(rank, layout::TASK_SLOTS + 8 * slot as usize)
 }

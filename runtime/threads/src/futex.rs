@@ -1,9 +1,9 @@
 //! Waiting for a word to change, across processes (the words live in shared mappings, so the futexes are not private).
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use crate::wait::ALL;
-use crate::wait::Sleep;
+use crate::wait::{self, Sleep, Waitable};
 
 /// The kernel's futexes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +16,26 @@ impl Sleep for Futex {
 
     fn wake(&self, word: &AtomicU32, mask: u32) {
         wake(word, mask);
+    }
+}
+
+impl Waitable for &AtomicU32 {
+    #[inline(always)]
+    fn load(self) -> u32 {
+        AtomicU32::load(self, Ordering::SeqCst)
+    }
+
+    fn is_near(self) -> bool {
+        true
+    }
+
+    fn sleep(self, sleepers: Self, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
+        wait::wait(&Futex, self, sleepers, mask, until)
+    }
+
+    #[inline]
+    fn wake(self, sleepers: Self, mask: u32) {
+        wait::wake(&Futex, self, sleepers, mask);
     }
 }
 

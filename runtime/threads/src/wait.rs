@@ -17,6 +17,18 @@ pub trait Sleep {
     fn wake(&self, word: &AtomicU32, mask: u32);
 }
 
+/// A word that threads sleep on, wherever it lies.
+pub trait Waitable: Copy {
+    /// Its value.
+    fn load(self) -> u32;
+    /// Whether looking at it takes no longer than at memory.
+    fn is_near(self) -> bool;
+    /// As [`wait`].
+    fn sleep(self, sleepers: Self, mask: u32, until: impl Fn(u32) -> bool) -> u32;
+    /// As [`wake`].
+    fn wake(self, sleepers: Self, mask: u32);
+}
+
 /// Sleeps until `until(value of the word)`; returns the value.
 pub fn wait(
     how: &impl Sleep,

@@ -1,0 +1,399 @@
+//! Handles of places in the segments: words and bytes.
+//!
+//! A handle holds the address at which the place is mapped, or would be if its segment were. The address stays inside this crate.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use dsm_threads::futex::Futex;
+use dsm_threads::wait::{self, Waitable};
+
+use crate::copy::copy;
+use crate::diff;
+use crate::transport::{Remote, Update, Wake, Width, remote};
+
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident, $atomic:ident, $value:ident, $width:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name(*mut $value);
+
+        // SAFETY: only ever accessed atomically; the mapping lasts as long as the process.
+        unsafe impl Send for $name {}
+        // SAFETY: as above.
+        unsafe impl Sync for $name {}
+
+        impl $name {
+            /// The word at an address.
+            ///
+            /// # Safety
+            /// It is aligned, mapped for good and only accessed atomically, or lies in a peer's segment that a transport reaches.
+            #[inline(always)]
+            pub(crate) unsafe fn at(address: *mut u8) -> $name {
+                $name(address.cast())
+            }
+
+            /// A word of this process that lasts.
+            pub fn of(word: &'static $atomic) -> $name {
+                $name(word.as_ptr())
+            }
+
+            #[inline(always)]
+            fn remote(self) -> Option<Remote> {
+                remote(self.0 as usize)
+            }
+
+            #[inline(always)]
+            fn local(&self) -> &'static $atomic {
+                // SAFETY: as for `at`; the caller has seen that it is not remote.
+                unsafe { $atomic::from_ptr(self.0) }
+            }
+
+            #[inline(always)]
+            fn update(
+                self,
+                update: Update,
+                operand: $value,
+                local: impl FnOnce(&$atomic) -> $value,
+            ) -> $value {
+                match self.remote() {
+                    None => local(self.local()),
+                    Some(place) => place.call(|transport| {
+                        transport.update(place.rank, place.offset, $width, update, operand.into(), None)
+                    }) as $value,
+                }
+            }
+
+            /// Reads it. This order, as that of all operations, is what is at least kept; over a transport it is sequentially consistent.
+            #[inline(always)]
+            pub fn load(self, order: Ordering) -> $value {
+                match self.remote() {
+                    None => self.local().load(order),
+                    Some(place) => {
+                        place.call(|transport| transport.load(place.rank, place.offset, $width)) as $value
+                    }
+                }
+            }
+
+            /// Writes it.
+            #[inline(always)]
+            pub fn store(self, value: $value, order: Ordering) {
+                self.update(Update::Swap, value, |word| {
+                    word.store(value, order);
+                    value
+                });
+            }
+
+            /// Writes it; returns the old value.
+            #[inline(always)]
+            pub fn swap(self, value: $value, order: Ordering) -> $value {
+                self.update(Update::Swap, value, |word| word.swap(value, order))
+            }
+
+            /// Adds; returns the old value.
+            #[inline(always)]
+            pub fn fetch_add(self, value: $value, order: Ordering) -> $value {
+                self.update(Update::Add, value, |word| word.fetch_add(value, order))
+            }
+
+            /// Subtracts; returns the old value.
+            #[inline(always)]
+            pub fn fetch_sub(self, value: $value, order: Ordering) -> $value {
+                self.update(Update::Add, value.wrapping_neg(), |word| word.fetch_sub(value, order))
+            }
+
+            /// Sets bits; returns the old value.
+            #[inline(always)]
+            pub fn fetch_or(self, bits: $value, order: Ordering) -> $value {
+                self.update(Update::Or, bits, |word| word.fetch_or(bits, order))
+            }
+
+            /// Keeps these bits only; returns the old value.
+            #[inline(always)]
+            pub fn fetch_and(self, bits: $value, order: Ordering) -> $value {
+                self.update(Update::And, bits, |word| word.fetch_and(bits, order))
+            }
+
+            /// Raises it to at least this; returns the old value.
+            #[inline(always)]
+            pub fn fetch_max(self, value: $value, order: Ordering) -> $value {
+                self.update(Update::Max, value, |word| word.fetch_max(value, order))
+            }
+
+            /// Puts `new` in the place of `expected`; returns the old value.
+            ///
+            /// # Errors
+            /// The value found, if it is another one.
+            #[inline(always)]
+            pub fn compare_exchange(
+                self,
+                expected: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                let Some(place) = self.remote() else {
+                    return self.local().compare_exchange(expected, new, success, failure);
+                };
+                let (before, after) = (expected.into(), new.into());
+                let old = place.call(|transport| {
+                    transport.compare_exchange(place.rank, place.offset, $width, before, after)
+                }) as $value;
+                if old == expected { Ok(old) } else { Err(old) }
+            }
+
+            /// Changes it to what `change` makes of it, unless that is nothing; returns the old value.
+            ///
+            /// # Errors
+            /// The value that is left as it is.
+            pub fn fetch_update(
+                self,
+                set: Ordering,
+                fetch: Ordering,
+                mut change: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut seen = self.load(fetch);
+                while let Some(new) = change(seen) {
+                    match self.compare_exchange(seen, new, set, fetch) {
+                        Ok(old) => return Ok(old),
+                        Err(found) => seen = found,
+                    }
+                }
+                Err(seen)
+            }
+
+            /// Brings its cache line near, to be stored to if `STORE`.
+            #[inline(always)]
+            pub fn prefetch<const STORE: bool>(self) {
+                prefetch::<STORE>(self.0.cast());
+            }
+        }
+    };
+}
+
+handle!(
+    /// A 64-bit word of a segment, or of this process.
+    Word,
+    AtomicU64,
+    u64,
+    Width::W64
+);
+handle!(
+    /// A 32-bit word of a segment, or of this process: threads can sleep on it.
+    Half,
+    AtomicU32,
+    u32,
+    Width::W32
+);
+
+impl Word {
+    /// The half of the word that holds its low bits.
+    pub fn low(self) -> Half {
+        const { assert!(cfg!(target_endian = "little")) };
+        Half(self.0.cast())
+    }
+}
+
+impl Half {
+    fn wake_of(place: &Remote, sleepers: Half, mask: u32) -> Wake {
+        Wake { sleepers: place.offset_of(sleepers.0 as usize), mask }
+    }
+
+    /// Adds, and wakes those who sleep on it with a mask that shares a bit; returns the old value.
+    #[inline]
+    pub fn add_and_wake(self, value: u32, sleepers: Half, mask: u32) -> u32 {
+        match self.remote() {
+            None => {
+                let old = self.local().fetch_add(value, Ordering::SeqCst);
+                wait::wake(&Futex, self.local(), sleepers.local(), mask);
+                old
+            }
+            Some(place) => self.update_and_wake(&place, Update::Add, value, sleepers, mask),
+        }
+    }
+
+    /// Writes it with a release, and wakes those who sleep on it with a mask that shares a bit. `fence` is a full fence.
+    #[inline(always)]
+    pub fn store_and_wake(self, value: u32, sleepers: Half, mask: u32, fence: impl FnOnce()) {
+        match self.remote() {
+            None => wait::store_and_wake(&Futex, self.local(), value, sleepers.local(), mask, fence),
+            Some(place) => {
+                self.update_and_wake(&place, Update::Swap, value, sleepers, mask);
+            }
+        }
+    }
+
+    fn update_and_wake(self, place: &Remote, update: Update, value: u32, sleepers: Half, mask: u32) -> u32 {
+        let wake = Half::wake_of(place, sleepers, mask);
+        place.call(|transport| {
+            transport.update(place.rank, place.offset, Width::W32, update, value.into(), Some(wake))
+        }) as u32
+    }
+}
+
+impl Waitable for Half {
+    #[inline(always)]
+    fn load(self) -> u32 {
+        Half::load(self, Ordering::SeqCst)
+    }
+
+    fn is_near(self) -> bool {
+        self.remote().is_none()
+    }
+
+    fn sleep(self, sleepers: Half, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
+        let Some(place) = self.remote() else {
+            return wait::wait(&Futex, self.local(), sleepers.local(), mask, until);
+        };
+        let wake = Half::wake_of(&place, sleepers, mask);
+        let mut value = Half::load(self, Ordering::SeqCst);
+        while !until(value) {
+            value = place.wait(|transport| transport.wait_change(place.rank, place.offset, value, wake));
+        }
+        value
+    }
+
+    #[inline]
+    fn wake(self, sleepers: Half, mask: u32) {
+        match self.remote() {
+            None => wait::wake(&Futex, self.local(), sleepers.local(), mask),
+            Some(place) => {
+                let wake = Half::wake_of(&place, sleepers, mask);
+                place.call(|transport| transport.wake(place.rank, place.offset, wake));
+            }
+        }
+    }
+}
+
+/// Bytes of a segment, from a place on.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(*mut u8);
+
+// SAFETY: it is an address; its uses are unsafe.
+unsafe impl Send for Bytes {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes {}
+
+impl Bytes {
+    #[inline(always)]
+    pub(crate) fn at(address: *mut u8) -> Bytes {
+        Bytes(address)
+    }
+
+    /// The bytes from `offset` further on.
+    #[inline(always)]
+    pub fn skip(self, offset: usize) -> Bytes {
+        Bytes(self.0.wrapping_add(offset))
+    }
+
+    /// The 64-bit word `offset` bytes further on.
+    ///
+    /// # Safety
+    /// The segment has it; it is aligned and only accessed atomically.
+    #[inline(always)]
+    pub unsafe fn word(self, offset: usize) -> Word {
+        // SAFETY: the caller's promise.
+        unsafe { Word::at(self.0.wrapping_add(offset)) }
+    }
+
+    /// The 32-bit word `offset` bytes further on.
+    ///
+    /// # Safety
+    /// As for [`Bytes::word`].
+    #[inline(always)]
+    pub unsafe fn half(self, offset: usize) -> Half {
+        // SAFETY: the caller's promise.
+        unsafe { Half::at(self.0.wrapping_add(offset)) }
+    }
+
+    /// Copies `bytes` bytes from here. What races may be torn.
+    ///
+    /// # Safety
+    /// The segment has so many bytes here; `into` is writable for as many and does not overlap them.
+    #[inline(always)]
+    pub unsafe fn read(self, into: *mut u8, bytes: usize) {
+        match remote(self.0 as usize) {
+            // SAFETY: the caller's promise.
+            None => unsafe { copy(self.0, into, bytes) },
+            // SAFETY: as above.
+            Some(place) => place.call(|t| unsafe { t.read(place.rank, place.offset, into, bytes) }),
+        }
+    }
+
+    /// Copies `bytes` bytes to here.
+    ///
+    /// # Safety
+    /// The segment has so many bytes here, which are bytes only; `from` is readable for as many and does not overlap them.
+    #[inline(always)]
+    pub unsafe fn write(self, from: *const u8, bytes: usize) {
+        match remote(self.0 as usize) {
+            // SAFETY: the caller's promise.
+            None => unsafe { copy(from, self.0, bytes) },
+            // SAFETY: as above.
+            Some(place) => place.call(|t| unsafe { t.write(place.rank, place.offset, from, bytes) }),
+        }
+    }
+
+    /// Writes the bytes in which `own` differs from `twin` to here, and no others, and makes them the twin's.
+    ///
+    /// # Safety
+    /// The segment has so many bytes here, as have `own` and `twin`, all aligned to 16 bytes; nobody else uses `twin`. `bytes` is a multiple of
+    /// [`diff::GROUP`].
+    #[inline]
+    pub unsafe fn send_diff(self, own: *const u8, twin: *mut u8, bytes: usize) {
+        let Some(place) = remote(self.0 as usize) else {
+            // SAFETY: the caller's promise.
+            return unsafe { diff::send(own, twin, self.0, bytes) };
+        };
+        // The twin has to get what is sent, while other threads go on storing.
+        let mut sent = vec![0; bytes];
+        // SAFETY: the caller's promise; the vector has the length.
+        unsafe {
+            copy(own, sent.as_mut_ptr(), bytes);
+            place.call(|t| t.send_diff(place.rank, place.offset, sent.as_ptr(), twin, bytes));
+            copy(sent.as_ptr(), twin, bytes);
+        }
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes here, which change as one.
+    ///
+    /// # Safety
+    /// The segment has so many bytes here, aligned to their number.
+    #[inline]
+    pub unsafe fn load(self, bytes: usize) -> u64 {
+        let width = Width::of(bytes);
+        if let Some(place) = remote(self.0 as usize) {
+            return place.call(|transport| transport.load(place.rank, place.offset, width));
+        }
+        // SAFETY: the caller's promise; the access is atomic.
+        unsafe {
+            match width {
+                Width::W8 => AtomicU8::from_ptr(self.0).load(Ordering::SeqCst).into(),
+                Width::W16 => AtomicU16::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
+                Width::W32 => AtomicU32::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
+                Width::W64 => AtomicU64::from_ptr(self.0.cast()).load(Ordering::SeqCst),
+            }
+        }
+    }
+
+    /// Brings a cache line near, to be stored to if `STORE`.
+    #[inline(always)]
+    pub fn prefetch<const STORE: bool>(self) {
+        prefetch::<STORE>(self.0);
+    }
+}
+
+/// Brings a cache line near, to be stored to if `STORE`.
+#[inline(always)]
+fn prefetch<const STORE: bool>(address: *const u8) {
+    // SAFETY: prefetches access nothing: any address is good.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        if STORE {
+            std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        } else {
+            std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

@@ -1,0 +1,201 @@
+//! The segments of all processes of a job.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::place::{Bytes, Half, Word};
+use crate::segment::{self, MemoryFile, SegmentError};
+use crate::transport::{Transport, install, remote};
+
+/// Segments are mapped, or would be, at multiples of this distance.
+const ALIGNMENT: usize = 1 << 21;
+
+/// The segments of all processes. `Copy`, because it is only addresses; the mappings last as long as the process.
+#[derive(Clone, Copy, Debug)]
+pub struct Segments {
+    base: *mut u8,
+    stride: usize,
+    bytes: usize,
+    count: u32,
+    rank: u32,
+}
+
+// SAFETY: the addresses are the same for all threads, and the mappings are never removed.
+unsafe impl Send for Segments {}
+// SAFETY: as above; all access is by atomics or by `unsafe` functions whose callers answer for races.
+unsafe impl Sync for Segments {}
+
+impl Segments {
+    /// Maps the segments of `bytes` bytes, rank order, from address `base` on.
+    ///
+    /// # Safety
+    /// The address range belongs to the caller; every file has at least `bytes` bytes and keeps them.
+    pub unsafe fn map(
+        files: &[MemoryFile],
+        rank: u32,
+        base: usize,
+        bytes: usize,
+    ) -> Result<Segments, SegmentError> {
+        let segments = Segments::new(files.len() as u32, rank, base, bytes);
+        for (i, file) in files.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { file.map_at(base + i * segments.stride, bytes, 0)? };
+        }
+        Ok(segments)
+    }
+
+    /// Maps the own segment only; the others are reached through what `start` makes of it (its address). `section` runs an operation where no signal
+    /// handler can interrupt it. To be called once, by the only thread there is.
+    ///
+    /// # Safety
+    /// As for [`Segments::map`]; the addresses of the others are used for nothing else.
+    pub unsafe fn connect(
+        file: &MemoryFile,
+        (rank, count): (u32, u32),
+        base: usize,
+        bytes: usize,
+        start: impl FnOnce(*mut u8) -> Box<dyn Transport>,
+        section: fn(&mut dyn FnMut()),
+    ) -> Result<Segments, SegmentError> {
+        let segments = Segments::new(count, rank, base, bytes);
+        let own = base + rank as usize * segments.stride;
+        // SAFETY: the caller's promise.
+        unsafe { file.map_at(own, bytes, 0)? };
+        install(start(own as *mut u8), section, (base, segments.stride, count), rank);
+        Ok(segments)
+    }
+
+    /// The segment of a process that is alone: memory of `bytes` bytes, zeros, that nobody gives back.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn single(bytes: usize) -> Result<Segments, SegmentError> {
+        Ok(Segments::new(1, 0, segment::reserve(bytes)? as usize, bytes))
+    }
+
+    fn new(count: u32, rank: u32, base: usize, bytes: usize) -> Segments {
+        assert!(base.is_multiple_of(8) && bytes.is_multiple_of(8), "segments are whole words");
+        assert!(rank < count, "no process {rank} of {count}");
+        let stride = bytes.next_multiple_of(ALIGNMENT);
+        Segments { base: base as *mut u8, stride, bytes, count, rank }
+    }
+
+    #[inline(always)]
+    fn start(&self, rank: u32) -> *mut u8 {
+        assert!(rank < self.count, "no segment {rank}");
+        self.base.wrapping_add(rank as usize * self.stride)
+    }
+
+    #[inline(always)]
+    fn address(&self, rank: u32, offset: usize) -> *mut u8 {
+        assert!(offset < self.bytes, "the segment has no such byte");
+        self.start(rank).wrapping_add(offset)
+    }
+
+    /// The own segment.
+    #[inline(always)]
+    pub fn own(&self) -> Own {
+        Own { base: self.start(self.rank), bytes: self.bytes }
+    }
+
+    /// A 64-bit word; `offset` is a multiple of eight.
+    #[inline(always)]
+    pub fn word(&self, rank: u32, offset: usize) -> Word {
+        debug_assert!(offset.is_multiple_of(8));
+        // SAFETY: inside the segment, which has a multiple of eight bytes, and aligned.
+        unsafe { Word::at(self.address(rank, offset & !7)) }
+    }
+
+    /// A 32-bit word; `offset` is a multiple of four.
+    #[inline(always)]
+    pub fn half(&self, rank: u32, offset: usize) -> Half {
+        debug_assert!(offset.is_multiple_of(4));
+        // SAFETY: as for `word`.
+        unsafe { Half::at(self.address(rank, offset & !3)) }
+    }
+
+    /// The bytes from an offset on.
+    #[inline(always)]
+    pub fn bytes(&self, rank: u32, offset: usize) -> Bytes {
+        Bytes::at(self.address(rank, offset))
+    }
+
+    #[inline(always)]
+    fn mapped_words(&self, rank: u32, offset: usize, count: usize) -> Option<&'static [AtomicU64]> {
+        debug_assert!(offset.is_multiple_of(8));
+        let start = self.address(rank, offset & !7);
+        assert!(count <= 1 || 8 * count <= self.bytes - offset, "the segment has no such words");
+        // SAFETY: the mapping begins at a page and is a multiple of eight bytes long, so the words lie inside it, aligned; it lasts as long as the process
+        // and is only ever accessed atomically.
+        remote(start as usize).is_none().then(|| unsafe { std::slice::from_raw_parts(start.cast(), count) })
+    }
+
+    /// Reads words one after the other; nothing behind is read before them.
+    #[inline(always)]
+    pub fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
+        match self.mapped_words(rank, offset, into.len()) {
+            Some(words) => {
+                for (value, word) in into.iter_mut().zip(words) {
+                    *value = word.load(Ordering::Acquire);
+                }
+            }
+            None => self.call(rank, |transport| transport.read_words(rank, offset, into)),
+        }
+    }
+
+    /// Writes words one after the other; nothing in front is written after them.
+    #[inline(always)]
+    pub fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
+        match self.mapped_words(rank, offset, words.len()) {
+            Some(places) => {
+                for (place, value) in places.iter().zip(words) {
+                    place.store(*value, Ordering::Release);
+                }
+            }
+            None => self.call(rank, |transport| transport.write_words(rank, offset, words)),
+        }
+    }
+
+    #[cold]
+    fn call<R>(&self, rank: u32, operation: impl FnOnce(&dyn Transport) -> R) -> R {
+        remote(self.start(rank) as usize).expect("the segment is not mapped").call(operation)
+    }
+}
+
+/// The segment of this process: always mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: as for `Segments`.
+unsafe impl Send for Own {}
+// SAFETY: as for `Segments`.
+unsafe impl Sync for Own {}
+
+impl Own {
+    /// Address of a byte of the segment.
+    #[inline(always)]
+    pub fn address(&self, offset: usize) -> *mut u8 {
+        assert!(offset < self.bytes, "the segment has no such byte");
+        self.base.wrapping_add(offset)
+    }
+
+    /// The 64-bit words from an offset, a multiple of eight, on; none is beyond the end.
+    #[inline(always)]
+    pub fn words(&self, offset: usize, count: usize) -> &'static [AtomicU64] {
+        debug_assert!(offset.is_multiple_of(8));
+        // Not by an assertion: this is where nearly all time of short operations would go.
+        let start = self.address(offset & !7).cast::<AtomicU64>();
+        assert!(count <= 1 || 8 * count <= self.bytes - offset, "the segment has no such words");
+        // SAFETY: the mapping begins at a page and is a multiple of eight bytes long, so the words lie inside it, aligned; it lasts as long as the process
+        // and is only ever accessed atomically.
+        unsafe { std::slice::from_raw_parts(start, count) }
+    }
+
+    /// The 64-bit word at an offset, a multiple of eight.
+    #[inline(always)]
+    pub fn word(&self, offset: usize) -> &'static AtomicU64 {
+        &self.words(offset, 1)[0]
+    }
+}
