@@ -8,6 +8,8 @@ use crate::transport::{Transport, install, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
+/// Words of a request.
+const PIECE: usize = 128;
 
 /// The segments of all processes. `Copy`, because it is only addresses; the mappings last as long as the process.
 #[derive(Clone, Copy, Debug)]
@@ -129,30 +131,85 @@ impl Segments {
         remote(start as usize).is_none().then(|| unsafe { std::slice::from_raw_parts(start.cast(), count) })
     }
 
-    /// Reads words one after the other; nothing behind is read before them.
+    /// Reads `count` groups of `N` words one after the other and hands each on, with its number; nothing behind is read before them.
     #[inline(always)]
-    pub fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
-        match self.mapped_words(rank, offset, into.len()) {
-            Some(words) => {
-                for (value, word) in into.iter_mut().zip(words) {
-                    *value = word.load(Ordering::Acquire);
-                }
-            }
-            None => self.call(rank, |transport| transport.read_words(rank, offset, into)),
+    pub fn load_groups<const N: usize>(
+        &self,
+        rank: u32,
+        offset: usize,
+        count: usize,
+        mut take: impl FnMut(usize, [u64; N]),
+    ) {
+        let Some(words) = self.mapped_words(rank, offset, N * count) else {
+            return self.load_remote(rank, offset, count, take);
+        };
+        for (i, group) in words.as_chunks::<N>().0.iter().enumerate() {
+            take(i, group.each_ref().map(|word| word.load(Ordering::Acquire)));
         }
     }
 
-    /// Writes words one after the other; nothing in front is written after them.
+    #[cold]
+    fn load_remote<const N: usize>(
+        &self,
+        rank: u32,
+        offset: usize,
+        count: usize,
+        mut take: impl FnMut(usize, [u64; N]),
+    ) {
+        let mut words = [0; PIECE];
+        for first in (0..count).step_by(PIECE / N) {
+            let words = &mut words[..N * (PIECE / N).min(count - first)];
+            self.call(rank, |transport| transport.read_words(rank, offset + 8 * N * first, words));
+            words.as_chunks::<N>().0.iter().enumerate().for_each(|(i, group)| take(first + i, *group));
+        }
+    }
+
+    /// Writes `count` groups of `N` words one after the other, each as `give` makes it from its number; nothing in front is written after them.
+    #[inline(always)]
+    pub fn store_groups<const N: usize>(
+        &self,
+        rank: u32,
+        offset: usize,
+        count: usize,
+        mut give: impl FnMut(usize) -> [u64; N],
+    ) {
+        let Some(words) = self.mapped_words(rank, offset, N * count) else {
+            return self.store_remote(rank, offset, count, give);
+        };
+        for (i, group) in words.as_chunks::<N>().0.iter().enumerate() {
+            for (word, value) in group.iter().zip(give(i)) {
+                word.store(value, Ordering::Release);
+            }
+        }
+    }
+
+    #[cold]
+    fn store_remote<const N: usize>(
+        &self,
+        rank: u32,
+        offset: usize,
+        count: usize,
+        mut give: impl FnMut(usize) -> [u64; N],
+    ) {
+        let mut words = [0; PIECE];
+        for first in (0..count).step_by(PIECE / N) {
+            let words = &mut words[..N * (PIECE / N).min(count - first)];
+            let groups = words.as_chunks_mut::<N>().0;
+            groups.iter_mut().enumerate().for_each(|(i, group)| *group = give(first + i));
+            self.call(rank, |transport| transport.write_words(rank, offset + 8 * N * first, words));
+        }
+    }
+
+    /// [`Segments::load_groups`] to a slice.
+    #[inline(always)]
+    pub fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
+        self.load_groups(rank, offset, into.len(), |i, [value]| into[i] = value);
+    }
+
+    /// [`Segments::store_groups`] of a slice.
     #[inline(always)]
     pub fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
-        match self.mapped_words(rank, offset, words.len()) {
-            Some(places) => {
-                for (place, value) in places.iter().zip(words) {
-                    place.store(*value, Ordering::Release);
-                }
-            }
-            None => self.call(rank, |transport| transport.write_words(rank, offset, words)),
-        }
+        self.store_groups(rank, offset, words.len(), |i| [words[i]]);
     }
 
     #[cold]

@@ -18,21 +18,16 @@ impl ShmFabric {
 
     /// Appends notices of a buffer.
     pub(super) fn get_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
-        const PIECE: u32 = 32;
-        let end = start + count;
-        for first in (start..end).step_by(PIECE as usize) {
-            let mut words = [0; NOTICE_WORDS * PIECE as usize];
-            let words = &mut words[..NOTICE_WORDS * PIECE.min(end - first) as usize];
-            self.segments.read_words(from.0, self.notice_offset(buffer, first), words);
-            out.extend(words.as_chunks::<NOTICE_WORDS>().0.iter().map(|[place, first, blocks, wr_ts]| {
-                Notice {
-                    writer: Rank(*place as u32),
-                    extent: Extent::new(Block(*first), *blocks),
-                    wr_ts: *wr_ts,
-                    merged: place >> 32 != 0,
-                }
-            }));
-        }
+        let offset = self.notice_offset(buffer, start);
+        let take = |_, [place, first, blocks, wr_ts]: [u64; NOTICE_WORDS]| {
+            out.push(Notice {
+                writer: Rank(place as u32),
+                extent: Extent::new(Block(first), blocks),
+                wr_ts,
+                merged: place >> 32 != 0,
+            });
+        };
+        self.segments.load_groups(from.0, offset, count as usize, take);
         // The state word is read again behind these.
         fence(Ordering::Acquire);
     }

@@ -2,15 +2,12 @@
 
 use std::sync::atomic::AtomicU64;
 
-use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Record, Word};
+use dsm_coherence::{Block, Extent, Record, Word};
 use dsm_comm::Bytes;
 
 use super::ShmFabric;
 use crate::memory::geometry::MARK_LEVELS;
 use crate::sync::layout;
-
-/// Records that are read or written together.
-const PIECE: usize = CHUNK_BLOCKS as usize;
 
 impl ShmFabric {
     #[inline(always)]
@@ -79,54 +76,34 @@ impl ShmFabric {
     /// Reads links of an extent in one chunk.
     #[inline(always)]
     pub(super) fn get_links(&self, at: u32, extent: Extent, into: &mut [Record]) {
+        let into = &mut into[..extent.count as usize];
         let offset = self.geometry.link_offset(extent.first);
-        for (i, parts) in into[..extent.count as usize].chunks_mut(PIECE).enumerate() {
-            let mut links = [0; PIECE];
-            let links = &mut links[..parts.len()];
-            self.segments.read_words(at, offset + i * PIECE * 8, links);
-            for (record, link) in parts.iter_mut().zip(links) {
-                record.link = *link;
-            }
-        }
+        self.segments.load_groups(at, offset, into.len(), |i, [link]| into[i].link = link);
     }
 
     /// Reads records of an extent in one chunk.
     #[inline(always)]
     pub(super) fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
         self.get_links(at, extent, into);
+        let into = &mut into[..extent.count as usize];
         let offset = self.geometry.stamps_offset(extent.first);
-        for (i, parts) in into[..extent.count as usize].chunks_mut(PIECE).enumerate() {
-            let mut stamps = [0; 2 * PIECE];
-            let stamps = &mut stamps[..2 * parts.len()];
-            self.segments.read_words(at, offset + i * PIECE * 16, stamps);
-            for (record, stamps) in parts.iter_mut().zip(stamps.as_chunks::<2>().0) {
-                [record.rd_ts, record.wr_ts] = *stamps;
-            }
-        }
+        self.segments.load_groups(at, offset, into.len(), |i, stamps| {
+            [into[i].rd_ts, into[i].wr_ts] = stamps;
+        });
     }
 
     /// Writes leases and versions of an extent in one chunk.
     #[inline(always)]
     pub(super) fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
+        let stamps = &stamps[..extent.count as usize];
         let offset = self.geometry.stamps_offset(extent.first);
-        for (i, parts) in stamps[..extent.count as usize].chunks(PIECE).enumerate() {
-            let mut words = [0; 2 * PIECE];
-            let words = &mut words[..2 * parts.len()];
-            for (stamps, record) in words.as_chunks_mut::<2>().0.iter_mut().zip(parts) {
-                *stamps = [record.rd_ts, record.wr_ts];
-            }
-            self.segments.write_words(at, offset + i * PIECE * 16, words);
-        }
+        self.segments.store_groups(at, offset, stamps.len(), |i| [stamps[i].rd_ts, stamps[i].wr_ts]);
     }
 
     /// Writes one link for all blocks of an extent in one chunk.
     #[inline(always)]
     pub(super) fn put_links(&self, at: u32, extent: Extent, value: u64) {
         let offset = self.geometry.link_offset(extent.first);
-        let links = [value; PIECE];
-        let count = extent.count as usize;
-        for first in (0..count).step_by(PIECE) {
-            self.segments.write_words(at, offset + 8 * first, &links[..PIECE.min(count - first)]);
-        }
+        self.segments.store_groups(at, offset, extent.count as usize, |_| [value]);
     }
 }

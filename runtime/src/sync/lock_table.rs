@@ -226,7 +226,13 @@ fn places(name: u64) -> impl Iterator<Item = usize> {
 
 /// The bit that says that a name of this home was ever put elsewhere.
 fn spilled(home: usize) -> (Word, u64) {
-    (word(0, LOCK_SPILLED + home / 64 * 8), 1 << (home % 64))
+    let (offset, bit) = spilled_place(home);
+    (word(0, LOCK_SPILLED + offset), 1 << bit)
+}
+
+/// Byte of the word from the first one on, and number of the bit.
+fn spilled_place(home: usize) -> (usize, usize) {
+    (home / 64 * 8, home % 64)
 }
 
 fn evictions() -> Word {
@@ -551,12 +557,11 @@ mod tests {
 
     #[test]
     fn each_home_has_a_bit_of_its_own() {
-        let first = super::super::control_area(0, LOCK_SPILLED) as usize;
         let mut bits: Vec<_> = (0..LOCK_SLOTS)
             .map(|home| {
-                let (word, bit) = spilled(home);
-                assert_eq!(bit.count_ones(), 1);
-                (word.as_ptr() as usize - first) * 8 + bit.trailing_zeros() as usize
+                let (offset, bit) = spilled_place(home);
+                assert!(offset.is_multiple_of(8) && bit < 64);
+                offset * 8 + bit
             })
             .collect();
         bits.sort_unstable();
