@@ -15,3 +15,5 @@ pub mod diff;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod shm;
+#[cfg(not(loom))]
+pub mod stream;
