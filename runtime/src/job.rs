@@ -34,6 +34,14 @@ pub enum JobError {
         /// Number of segment files.
         files: usize,
     },
+    /// The sockets do not connect this process to each other one.
+    #[error("{JOB_VARIABLE}: rank {rank} of {size} processes with other sockets than it needs")]
+    Streams {
+        /// Rank as given.
+        rank: u32,
+        /// Size as given.
+        size: u32,
+    },
     /// The job page cannot be mapped.
     #[error("cannot map the job page: {0}")]
     Page(String),
@@ -52,12 +60,14 @@ pub struct Job {
     pub job_fd: Option<RawFd>,
     /// One empty memory file per rank; empty without a launcher.
     pub segment_fds: Vec<RawFd>,
+    /// Sockets to each rank but the own: for requests, for serving requests, for waits, for serving waits. Empty if the processes map each other's memory.
+    pub streams: Vec<Option<[RawFd; 4]>>,
 }
 
 impl Job {
     /// A job of one process.
     pub fn single() -> Job {
-        Job { rank: 0, size: 1, threads: 0, job_fd: None, segment_fds: Vec::new() }
+        Job { rank: 0, size: 1, threads: 0, job_fd: None, segment_fds: Vec::new(), streams: Vec::new() }
     }
 
     /// Reads the value of `DSM_JOB`.
@@ -83,7 +93,17 @@ impl Job {
         if rank >= size || size > MAX_PROCESSES || segment_fds.len() != size as usize {
             return Err(JobError::Shape { rank, size, files: segment_fds.len() });
         }
-        Ok(Job { rank, size, threads, job_fd: Some(job_fd), segment_fds })
+        let streams = fields.next().map_or(Ok(Vec::new()), |f| f.split(',').map(sockets).collect())?;
+        let is_connected =
+            |(peer, sockets): (usize, &Option<_>)| (peer == rank as usize) == sockets.is_none();
+        let is_complete = streams.len() == size as usize && streams.iter().enumerate().all(is_connected);
+        if !(streams.is_empty() || is_complete) {
+            return Err(JobError::Streams { rank, size });
+        }
+        if fields.next().is_some() {
+            return Err(JobError::Field("end"));
+        }
+        Ok(Job { rank, size, threads, job_fd: Some(job_fd), segment_fds, streams })
     }
 
     /// The job of this process. Takes the variable out of the environment and keeps the files from children.
@@ -93,12 +113,22 @@ impl Job {
         let name = CString::new(JOB_VARIABLE).expect("the name has no NUL");
         // SAFETY: called from `main` before any other thread exists; `name` is NUL-terminated.
         unsafe { libc::unsetenv(name.as_ptr()) };
-        for &fd in job.segment_fds.iter().chain(&job.job_fd) {
+        let sockets = job.streams.iter().flatten().flatten();
+        for &fd in job.segment_fds.iter().chain(&job.job_fd).chain(sockets) {
             // SAFETY: F_SETFD touches no memory; a bad descriptor makes it fail, which mapping reports later.
             unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
         Ok(job)
     }
+}
+
+/// The sockets to one rank, `None` to the own.
+fn sockets(text: &str) -> Result<Option<[RawFd; 4]>, JobError> {
+    if text == "-" {
+        return Ok(None);
+    }
+    let all: Option<Vec<RawFd>> = text.split('+').map(|f| f.parse().ok()).collect();
+    all.and_then(|all| all.try_into().ok()).map(Some).ok_or(JobError::Field("sockets"))
 }
 
 /// The page shared by launcher and processes: words that are plain atomics and futexes.
@@ -183,20 +213,39 @@ mod tests {
 
     #[test]
     fn reads_a_description() {
-        let job = Job::parse("1:2:3:4:10:11,12,13").unwrap();
-        assert_eq!(
-            job,
-            Job { rank: 2, size: 3, threads: 4, job_fd: Some(10), segment_fds: vec![11, 12, 13] }
-        );
+        let job = Job {
+            rank: 2,
+            size: 3,
+            threads: 4,
+            job_fd: Some(10),
+            segment_fds: vec![11, 12, 13],
+            streams: vec![],
+        };
+        assert_eq!(Job::parse("2:2:3:4:10:11,12,13"), Ok(job.clone()));
+        let streams = vec![Some([20, 21, 22, 23]), Some([24, 25, 26, 27]), None];
+        assert_eq!(Job::parse("2:2:3:4:10:11,12,13:20+21+22+23,24+25+26+27,-"), Ok(Job { streams, ..job }));
     }
 
     #[test]
     fn refuses_what_does_not_fit() {
-        assert_eq!(Job::parse("2:0:1:1:3:4"), Err(JobError::Version(2)));
-        assert_eq!(Job::parse("1:0:1:1:3"), Err(JobError::Field("segment files")));
-        assert_eq!(Job::parse("1:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, files: 1 }));
-        assert_eq!(Job::parse("1:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, files: 1 }));
-        assert_eq!(Job::parse("1:x:1:1:3:4"), Err(JobError::Field("rank")));
+        assert_eq!(Job::parse("1:0:1:1:3:4"), Err(JobError::Version(1)));
+        assert_eq!(Job::parse("2:0:1:1:3"), Err(JobError::Field("segment files")));
+        assert_eq!(Job::parse("2:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, files: 1 }));
+        assert_eq!(Job::parse("2:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, files: 1 }));
+        assert_eq!(Job::parse("2:x:1:1:3:4"), Err(JobError::Field("rank")));
+    }
+
+    #[test]
+    fn refuses_sockets_that_do_not_connect_all() {
+        let parse = |streams: &str| Job::parse(&format!("2:1:2:1:3:4,5:{streams}"));
+        assert!(parse("6+7+8+9,-").is_ok());
+        for malformed in ["", "6+7+8,-", "6+7+8+9+10,-", "6+7+8+x,-", "6,-"] {
+            assert_eq!(parse(malformed), Err(JobError::Field("sockets")), "{malformed:?}");
+        }
+        for wrong in ["-", "-,-", "-,6+7+8+9", "6+7+8+9,6+7+8+9", "6+7+8+9", "6+7+8+9,-,-"] {
+            assert_eq!(parse(wrong), Err(JobError::Streams { rank: 1, size: 2 }), "{wrong:?}");
+        }
+        assert_eq!(parse("6+7+8+9,-:1"), Err(JobError::Field("end")));
     }
 
     #[test]

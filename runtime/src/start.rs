@@ -9,7 +9,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dsm_abi::job::FIRST_FREE_WORD;
+use dsm_abi::job::{LEFT_WORD, RELEASED_WORD};
+use dsm_threads::futex;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
@@ -51,6 +52,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     if let Err(error) = memory::private_range::init(&job) {
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
+    memory::services::start();
     let arguments = Arguments { argc, argv, envp };
     if job.rank != 0 {
         // User code runs on a stack of the process's own range; process 0 keeps its initial thread for `main`.
@@ -152,11 +154,32 @@ extern "C" fn at_exit() {
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprint!("{}", stats::table());
     }
+    release_workers();
+}
+
+/// Where peers' memory is reached through them: process 0 waits until they want nothing of it any more, and lets them end.
+fn release_workers() {
+    if memory::shared().is_some_and(|shared| !shared.segments.are_mapped()) {
+        wait_for_deposits();
+        let released = JobPage::get().word(RELEASED_WORD);
+        released.store(1, Ordering::SeqCst);
+        futex::wake(released, futex::ALL);
+    }
+}
+
+/// The other side of [`release_workers`]. The launcher ends who waits in vain.
+fn await_release() {
+    let released = JobPage::get().word(RELEASED_WORD);
+    while memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
+        && released.load(Ordering::SeqCst) == 0
+    {
+        futex::wait(released, 0, futex::ALL);
+    }
 }
 
 /// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
 fn wait_for_deposits() {
-    let left = JobPage::get().word(FIRST_FREE_WORD);
+    let left = JobPage::get().word(LEFT_WORD);
     let deadline = Instant::now() + Duration::from_millis(500);
     while left.load(Ordering::SeqCst) + 1 < sync::size() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
@@ -177,7 +200,8 @@ fn leave_worker() -> ! {
 /// Leaves the counters and ends the process, without the program's handlers, which belong to process 0.
 extern "C" fn end_worker() {
     stats::deposit();
-    JobPage::get().word(FIRST_FREE_WORD).fetch_add(1, Ordering::SeqCst);
+    JobPage::get().word(LEFT_WORD).fetch_add(1, Ordering::SeqCst);
+    await_release();
     // SAFETY: flushes what regions printed here.
     unsafe {
         libc::fflush(std::ptr::null_mut());

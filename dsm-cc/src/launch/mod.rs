@@ -4,13 +4,14 @@
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
-//! `spawn` starts processes, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
+//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
 
 pub mod environment;
 mod label;
 mod options;
 mod program;
 mod spawn;
+mod streams;
 mod verdict;
 mod watch;
 

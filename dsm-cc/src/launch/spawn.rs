@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
@@ -16,8 +17,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::unistd::{Pid, getpid, getppid};
 
-use super::Error;
 use super::options::Options;
+use super::streams::Streams;
+use super::{Error, environment};
 
 /// A started job. The launcher keeps the job page; the segments belong to the processes alone.
 pub struct Job {
@@ -43,7 +45,10 @@ pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Err
     turn_off_randomisation()?;
     bound_stack().map_err(system("limit the stack"))?;
     let per_process = if options.label { 3 } else { 1 };
-    allow_descriptors(u64::from(options.processes) * per_process)?;
+    let mut streams =
+        (options.processes > 1 && environment::has_streams()).then(|| Streams::new(options.processes));
+    let sockets = streams.as_ref().map_or(0, |_| Streams::descriptors(options.processes));
+    allow_descriptors(u64::from(options.processes) * per_process + sockets)?;
 
     let page = memory_file(c"dsm-job")?;
     page.set_len(JOB_PAGE_BYTES as u64)
@@ -53,23 +58,46 @@ pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Err
     let strangers = super::watch::children();
     let mut job = Job { pids: Vec::new(), strangers, page, outputs: options.label.then(Vec::new) };
     for rank in 0..options.processes {
-        let value = describe(options, rank, &job.page, &segments);
-        match command(options, program, rank, &value, mask).spawn() {
+        match start_one(options, program, rank, mask, &job.page, &segments, streams.as_mut()) {
             Ok(child) => job.add(child),
-            Err(source) => {
+            Err(error) => {
                 job.abort();
                 super::watch::reap_everything(&job.strangers);
-                let hint = match source.raw_os_error() {
-                    Some(code) if code == nix::Error::ENOEXEC as i32 => {
-                        " (a script needs a first line #!...)"
-                    }
-                    _ => "",
-                };
-                return Err(Error::Start { rank, program: program.to_owned(), hint, source });
+                return Err(error);
             }
         }
     }
     Ok(job)
+}
+
+fn start_one(
+    options: &Options,
+    program: &Path,
+    rank: u32,
+    mask: SigSet,
+    page: &File,
+    segments: &[File],
+    mut streams: Option<&mut Streams>,
+) -> Result<Child, Error> {
+    let mut value = describe(options, rank, page, segments);
+    let mut inherited = Vec::new();
+    if let Some(streams) = &mut streams {
+        let what = "connect the processes (ulimit -n limits the number of sockets)";
+        streams.connect(rank).map_err(|source| Error::System { what, source })?;
+        value = format!("{value}:{}", streams.describe(rank));
+        inherited = streams.of(rank);
+    }
+    let started = command(options, program, rank, &value, mask, inherited).spawn();
+    if let Some(streams) = streams {
+        streams.close(rank);
+    }
+    started.map_err(|source| {
+        let hint = match source.raw_os_error() {
+            Some(code) if code == nix::Error::ENOEXEC as i32 => " (a script needs a first line #!...)",
+            _ => "",
+        };
+        Error::Start { rank, program: program.to_owned(), hint, source }
+    })
 }
 
 /// Without it the processes would not have the program's globals at the same addresses.
@@ -113,14 +141,21 @@ fn memory_file(name: &std::ffi::CStr) -> Result<File, Error> {
         .map_err(|e| Error::System { what: "create a memory file", source: e.into() })
 }
 
-/// Value of the variable that `dsm_abi::job` describes.
+/// Value of the variable that `dsm_abi::job` describes, without sockets.
 fn describe(options: &Options, rank: u32, page: &File, segments: &[File]) -> String {
     let segments: Vec<_> = segments.iter().map(|s| s.as_raw_fd().to_string()).collect();
     let (size, threads, page) = (options.processes, options.threads, page.as_raw_fd());
     format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}", segments.join(","))
 }
 
-fn command(options: &Options, program: &Path, rank: u32, job: &str, mask: SigSet) -> Command {
+fn command(
+    options: &Options,
+    program: &Path,
+    rank: u32,
+    job: &str,
+    mask: SigSet,
+    inherited: Vec<RawFd>,
+) -> Command {
     let mut command = Command::new(program);
     command.arg0(options.program()).args(options.arguments()).env(JOB_VARIABLE, job);
     if options.stats {
@@ -135,6 +170,11 @@ fn command(options: &Options, program: &Path, rank: u32, job: &str, mask: SigSet
     let launcher = getpid();
     let prepare = move || {
         die_with(launcher)?;
+        for fd in &inherited {
+            // SAFETY: the launcher closes its copy after the process has started.
+            let fd = unsafe { BorrowedFd::borrow_raw(*fd) };
+            fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        }
         // The launcher blocks signals for its own purposes, and a process inherits that.
         mask.thread_set_mask().map_err(io::Error::from)
     };

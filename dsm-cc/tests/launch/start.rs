@@ -28,6 +28,30 @@ fn processes_start_with_a_clean_slate() {
 }
 
 #[test]
+fn processes_are_connected_if_they_do_not_map_memory() {
+    let victim = Victim::new();
+    for (transport, processes, is_connected) in [
+        ("stream", 3, true),
+        ("stream:7", 4, true),
+        ("stream", 1, false),
+        ("shm", 3, false),
+        ("streams", 3, false),
+    ] {
+        let mut command = victim.command(&format!("-n {processes}"), &["meet", "1"]);
+        let output = command.env("DSM_TRANSPORT", transport).output().unwrap();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!((output.status.code(), &*err), (Some(0), ""), "{transport}, {processes}: {out}");
+        let mut lines: Vec<_> = out.lines().collect();
+        lines.sort_unstable();
+        let what = if is_connected { "is connected" } else { "is not connected" };
+        // Without connections, the first process may end before others say anything.
+        let ranks = if is_connected { processes } else { 1 };
+        let expected: Vec<_> = (0..ranks).map(|rank| format!("rank {rank} {what}")).collect();
+        assert_eq!(lines[..ranks], expected, "{transport}, {processes}");
+    }
+}
+
+#[test]
 fn arguments_are_the_programs() {
     let victim = Victim::new();
     let output = victim.run("-n 2", &["args", "-n", "7", "--help", "", "a b"]);

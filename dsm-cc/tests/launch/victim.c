@@ -13,16 +13,27 @@
 
 static int rank, size, threads, page_file;
 static _Atomic unsigned *page;
+// To each process: for requests, for serving them, for waits, for serving them.
+static int sockets[64][4], connected;
 
 static void read_job(void) {
     const char *job = getenv("DSM_JOB");
     int used = 0;
-    if (!job || sscanf(job, "1:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
+    if (!job || sscanf(job, "2:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
     int segments = 0;
-    for (char *at = (char *)job + used; *at; segments++) {
+    char *at = (char *)job + used;
+    for (; *at && *at != ':'; segments++) {
         struct stat file;
         if (fstat((int)strtol(at, &at, 10), &file) || file.st_size != 0) exit(98);
         if (*at == ',') at++;
+    }
+    for (; *at; connected++) {
+        at++;
+        if (connected == rank ? *at++ != '-' : 0) exit(94);
+        for (int i = 0; connected != rank && i < 4; i++) {
+            if (i && *at++ != '+') exit(94);
+            sockets[connected][i] = strtol(at, &at, 10);
+        }
     }
     struct stat file;
     if (segments != size || fstat(page_file, &file) || file.st_size != 65536) exit(97);
@@ -62,6 +73,39 @@ static void talk(void) {
     fflush(0);
 }
 
+static void hear(int peer, int socket, char expected) {
+    char byte;
+    if (read(sockets[peer][socket], &byte, 1) != 1 || byte != expected) exit(93);
+}
+
+static void tell(int peer, int socket, char byte) {
+    if (write(sockets[peer][socket], &byte, 1) != 1) exit(92);
+}
+
+// Every process hears from every other by each connection. Then `who` closes its ends, which the others take for its end.
+static void meet(int who) {
+    if (!connected) {
+        printf("rank %d is not connected\n", rank);
+        return;
+    }
+    if (connected != size) exit(91);
+    for (int peer = 0; peer < size; peer++)
+        for (int i = 0; peer != rank && i < 4; i++) tell(peer, i, 10 * rank + i);
+    for (int peer = 0; peer < size; peer++)
+        for (int i = 0; peer != rank && i < 4; i++) hear(peer, i, 10 * peer + (i ^ 1));
+    printf("rank %d is connected\n", rank);
+    fflush(0);
+    char byte;
+    for (int peer = 0; rank == who && peer < size; peer++)
+        for (int i = 0; peer != rank && i < 4; i++) close(sockets[peer][i]);
+    for (int i = 0; rank != who && i < 4; i++)
+        if (read(sockets[who][i], &byte, 1) != 0) exit(90);
+    // The first process ends the job when the others have seen the same.
+    for (int peer = 1; rank == 0 && peer < size; peer++)
+        if (peer != who) hear(peer, 1, 99);
+    if (rank && rank != who) tell(0, 0, 99);
+}
+
 static void flood(void) {
     for (long i = 0;; i++) printf("line %ld\n", i);
 }
@@ -79,6 +123,7 @@ int main(int argc, char **argv) {
         for (int signal = 1; signal < 16; signal++) sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, 0);
     if (!strcmp(mode, "talk")) talk();
     if (!strcmp(mode, "look")) look();
+    if (!strcmp(mode, "meet")) meet(who);
     if (!strcmp(mode, "flood") && rank == who) flood();
     if (!strcmp(mode, "args") && rank == 0)
         for (int i = 0; i < argc; i++) printf("%s\n", argv[i]);

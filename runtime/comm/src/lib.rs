@@ -22,6 +22,8 @@ pub mod segment;
 #[cfg(not(loom))]
 mod segments;
 #[cfg(not(loom))]
+pub mod stream;
+#[cfg(not(loom))]
 pub mod transport;
 
 #[cfg(not(loom))]
@@ -29,4 +31,4 @@ pub use place::{Bytes, Half, Word};
 #[cfg(not(loom))]
 pub use segments::{Own, Segments};
 #[cfg(not(loom))]
-pub use transport::{Transport, Update, Wake, Width};
+pub use transport::{Section, Transport, Update, Wake, Width};

@@ -136,7 +136,7 @@ macro_rules! handle {
                 };
                 let (before, after) = (expected.into(), new.into());
                 let old = place.call(|transport| {
-                    transport.compare_exchange(place.rank, place.offset, $width, before, after)
+                    transport.compare_exchange(place.rank, place.offset, $width, before, after, None)
                 }) as $value;
                 if old == expected { Ok(old) } else { Err(old) }
             }
@@ -175,14 +175,14 @@ handle!(
     Word,
     AtomicU64,
     u64,
-    Width::W64
+    Width::Word64
 );
 handle!(
     /// A 32-bit word of a segment, or of this process: threads can sleep on it.
     Half,
     AtomicU32,
     u32,
-    Width::W32
+    Width::Word32
 );
 
 impl Word {
@@ -225,7 +225,7 @@ impl Half {
     fn update_and_wake(self, place: &Remote, update: Update, value: u32, sleepers: Half, mask: u32) -> u32 {
         let wake = Half::wake_of(place, sleepers, mask);
         place.call(|transport| {
-            transport.update(place.rank, place.offset, Width::W32, update, value.into(), Some(wake))
+            transport.update(place.rank, place.offset, Width::Word32, update, value.into(), Some(wake))
         }) as u32
     }
 }
@@ -344,14 +344,8 @@ impl Bytes {
             // SAFETY: the caller's promise.
             return unsafe { diff::send(own, twin, self.0, bytes) };
         };
-        // The twin has to get what is sent, while other threads go on storing.
-        let mut sent = vec![0; bytes];
-        // SAFETY: the caller's promise; the vector has the length.
-        unsafe {
-            copy(own, sent.as_mut_ptr(), bytes);
-            place.call(|t| t.send_diff(place.rank, place.offset, sent.as_ptr(), twin, bytes));
-            copy(sent.as_ptr(), twin, bytes);
-        }
+        // SAFETY: as above.
+        place.call(|t| unsafe { t.send_diff(place.rank, place.offset, own, twin, bytes) })
     }
 
     /// Reads 1, 2, 4 or 8 bytes here, which change as one.
@@ -367,10 +361,10 @@ impl Bytes {
         // SAFETY: the caller's promise; the access is atomic.
         unsafe {
             match width {
-                Width::W8 => AtomicU8::from_ptr(self.0).load(Ordering::SeqCst).into(),
-                Width::W16 => AtomicU16::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
-                Width::W32 => AtomicU32::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
-                Width::W64 => AtomicU64::from_ptr(self.0.cast()).load(Ordering::SeqCst),
+                Width::Byte => AtomicU8::from_ptr(self.0).load(Ordering::SeqCst).into(),
+                Width::Half => AtomicU16::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
+                Width::Word32 => AtomicU32::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
+                Width::Word64 => AtomicU64::from_ptr(self.0.cast()).load(Ordering::SeqCst),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::place::{Bytes, Half, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
-use crate::transport::{Transport, install, remote};
+use crate::transport::{Section, Transport, install, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
@@ -56,7 +56,7 @@ impl Segments {
         base: usize,
         bytes: usize,
         start: impl FnOnce(*mut u8) -> Box<dyn Transport>,
-        section: fn(&mut dyn FnMut()),
+        section: Section,
     ) -> Result<Segments, SegmentError> {
         let segments = Segments::new(count, rank, base, bytes);
         let own = base + rank as usize * segments.stride;
@@ -91,6 +91,11 @@ impl Segments {
     fn address(&self, rank: u32, offset: usize) -> *mut u8 {
         assert!(offset < self.bytes, "the segment has no such byte");
         self.start(rank).wrapping_add(offset)
+    }
+
+    /// Whether all of them are mapped.
+    pub fn are_mapped(&self) -> bool {
+        (0..self.count).all(|rank| remote(self.start(rank) as usize).is_none())
     }
 
     /// The own segment.

@@ -7,61 +7,67 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Bytes of an atomic access.
+/// Width of an atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 8 bits.
-    W8,
+    Byte,
     /// 16 bits.
-    W16,
+    Half,
     /// 32 bits.
-    W32,
+    Word32,
     /// 64 bits.
-    W64,
+    Word64,
 }
 
 impl Width {
+    pub(crate) const ALL: [Width; 4] = [Width::Byte, Width::Half, Width::Word32, Width::Word64];
+
     /// The width of so many bytes.
     ///
     /// # Panics
-    /// If there is no atomic access of that many.
+    /// If no atomic operation has it.
     pub fn of(bytes: usize) -> Width {
-        match bytes {
-            1 => Width::W8,
-            2 => Width::W16,
-            4 => Width::W32,
-            8 => Width::W64,
-            _ => panic!("no atomic access has {bytes} bytes"),
-        }
+        let width = Width::ALL.into_iter().find(|width| width.bytes() == bytes);
+        width.unwrap_or_else(|| panic!("no atomic operation has {bytes} bytes"))
     }
 
-    /// Its bytes.
+    /// Number of bytes.
     pub fn bytes(self) -> usize {
         1 << self as usize
     }
+
+    /// All bits of a value.
+    pub(crate) fn mask(self) -> u64 {
+        u64::MAX >> (64 - 8 * self.bytes())
+    }
 }
 
-/// An atomic change of a word; all give the old value.
+/// An atomic operation. All return the old value; numbers are unsigned and wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// The operand takes its place.
+    /// Replaces the value.
     Swap,
-    /// The sum with the operand, with wrap-around.
+    /// Adds.
     Add,
-    /// The bits of both.
+    /// Sets bits.
     Or,
-    /// The bits that both have.
+    /// Keeps bits.
     And,
-    /// The greater one, unsigned.
+    /// Keeps the greater value.
     Max,
 }
 
-/// Whom a change wakes.
+impl Update {
+    pub(crate) const ALL: [Update; 5] = [Update::Swap, Update::Add, Update::Or, Update::And, Update::Max];
+}
+
+/// Whom to wake, or how to be woken: see [`dsm_threads::wait`]. The word is the `u32` at the operation's offset, a multiple of four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// Offset of the count of sleepers on the word, a `u32` of the same segment.
+    /// Offset of the `u32` that counts the sleepers.
     pub sleepers: usize,
-    /// Those whose mask shares a bit with this one.
+    /// Wakes those whose mask shares a bit; not 0.
     pub mask: u32,
 }
 
@@ -80,8 +86,16 @@ pub trait Transport: Sync + Send {
         operand: u64,
         wake: Option<Wake>,
     ) -> u64;
-    /// Puts `new` in the place of `expected`; returns the old value.
-    fn compare_exchange(&self, rank: u32, offset: usize, width: Width, expected: u64, new: u64) -> u64;
+    /// Puts `new` in the place of `expected`, and then wakes if told to; returns the old value.
+    fn compare_exchange(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        expected: u64,
+        new: u64,
+        wake: Option<Wake>,
+    ) -> u64;
     /// Reads words in their order, each atomically.
     fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]);
     /// Writes words in their order, each atomically.
@@ -96,22 +110,25 @@ pub trait Transport: Sync + Send {
     /// # Safety
     /// `from` is readable for `bytes` bytes.
     unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize);
-    /// Writes the bytes in which `own` differs from `twin`, and no others.
+    /// Writes the bytes in which `own` differs from `twin`, and no others, and makes them the twin's, as [`crate::diff::send`] does.
     ///
     /// # Safety
-    /// Both are readable for `bytes` bytes, a multiple of [`crate::diff::GROUP`].
-    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *const u8, bytes: usize);
+    /// `own` is readable and `twin` readable and writable for `bytes` bytes, a multiple of [`crate::diff::GROUP`], both aligned to 16 bytes. Other
+    /// threads may write to `own`, nobody to `twin`.
+    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize);
     /// Sleeps until the `u32` differs from `seen`; returns it.
     fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32;
     /// Wakes sleepers on the `u32`.
     fn wake(&self, rank: u32, offset: usize, wake: Wake);
 }
 
+/// Runs something where no handler of a signal can interrupt it that might want the same connection.
+pub type Section = fn(&mut dyn FnMut());
+
 /// What is installed.
 pub(crate) struct Installed {
     transport: Box<dyn Transport>,
-    /// Runs an operation where no handler of a signal can interrupt it, which might want the same connection.
-    section: fn(&mut dyn FnMut()),
+    section: Section,
     /// Where the segments would be mapped: rank r's begins at `base + r * stride`.
     base: usize,
     stride: usize,
@@ -125,7 +142,7 @@ static INSTALLED: AtomicPtr<Installed> = AtomicPtr::new(ptr::null_mut());
 /// once, by the only thread there is.
 pub(crate) fn install(
     transport: Box<dyn Transport>,
-    section: fn(&mut dyn FnMut()),
+    section: Section,
     (base, stride, count): (usize, usize, u32),
     own: u32,
 ) {
@@ -142,6 +159,23 @@ pub(crate) fn install(
     assert!(before.is_null(), "a process has one transport");
 }
 
+impl Installed {
+    fn section<R>(&self, body: impl FnOnce() -> R) -> R {
+        let (mut body, mut result) = (Some(body), None);
+        (self.section)(&mut || result = body.take().map(|body| body()));
+        result.expect("a section runs what it is given")
+    }
+}
+
+/// Runs something in a [`Section`], as a transport has to if it locks what it also locks in its other operations.
+pub(crate) fn section<R>(body: impl FnOnce() -> R) -> R {
+    // SAFETY: it was made by `install` and is never freed.
+    match unsafe { INSTALLED.load(Ordering::Acquire).as_ref() } {
+        None => body(),
+        Some(installed) => installed.section(body),
+    }
+}
+
 /// A place that is reached through a transport.
 pub(crate) struct Remote {
     installed: &'static Installed,
@@ -154,16 +188,10 @@ pub(crate) struct Remote {
 impl Remote {
     /// Calls the transport.
     pub fn call<R>(&self, operation: impl FnOnce(&dyn Transport) -> R) -> R {
-        let (mut operation, mut result) = (Some(operation), None);
-        (self.installed.section)(&mut || {
-            if let Some(operation) = operation.take() {
-                result = Some(operation(&*self.installed.transport));
-            }
-        });
-        result.expect("a section runs what it is given")
+        self.installed.section(|| operation(&*self.installed.transport))
     }
 
-    /// Calls the transport for something that takes as long as others want.
+    /// Calls the transport for something that takes as long as others want. It sees to its [`section`]s itself.
     pub fn wait<R>(&self, operation: impl FnOnce(&dyn Transport) -> R) -> R {
         operation(&*self.installed.transport)
     }

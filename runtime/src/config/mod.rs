@@ -78,6 +78,15 @@ pub enum RaceMode {
     Abort,
 }
 
+/// How processes reach each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// They map it.
+    Shm,
+    /// They send requests over sockets to a thread of its owner; with a seed, irregularly.
+    Stream(Option<u64>),
+}
+
 /// `OMP_DISPLAY_ENV`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisplayEnv {
@@ -112,6 +121,8 @@ pub struct Config {
     pub twin_bytes: usize,
     /// Whether shared data goes into huge pages.
     pub huge_pages: bool,
+    /// `DSM_TRANSPORT`: how processes reach each other's memory.
+    pub transport: Transport,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
     pub spin_given_us: Option<u32>,
     /// `OMP_NUM_THREADS`: team sizes by nesting level; empty if not given.
@@ -171,6 +182,7 @@ impl Default for Config {
             notices: 1024,
             twin_bytes: 64 << 20,
             huge_pages: false,
+            transport: Transport::Shm,
             spin_given_us: None,
             num_threads: Vec::new(),
             schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: None },
@@ -317,6 +329,12 @@ mod tests {
             ("OMP_TOOL", "on"),
             ("OMP_ALLOCATOR", "fast"),
             ("DSM_RACE", "find"),
+            ("DSM_TRANSPORT", "tcp"),
+            ("DSM_TRANSPORT", "streams"),
+            ("DSM_TRANSPORT", "stream:"),
+            ("DSM_TRANSPORT", "stream:x"),
+            ("DSM_TRANSPORT", "stream:-1"),
+            ("DSM_TRANSPORT", "shm:1"),
         ] {
             let (config, complaints) = read(&[(name, value)]);
             assert_eq!(config, Config::default(), "{name}={value}");
@@ -330,6 +348,15 @@ mod tests {
         assert_eq!(read(&[("OMP_WAIT_POLICY", "PASSIVE")]).0.spin_us(), 0);
         assert_eq!(read(&[("OMP_WAIT_POLICY", "passive"), ("DSM_SPIN", "7")]).0.spin_us(), 7);
         assert!(read(&[("OMP_WAIT_POLICY", "active")]).0.spin_us() > Config::default().spin_us());
+    }
+
+    #[test]
+    fn transports_have_names() {
+        let transport = |text| read(&[("DSM_TRANSPORT", text)]).0.transport;
+        assert_eq!(transport("shm"), Transport::Shm);
+        assert_eq!(transport(" Stream "), Transport::Stream(None));
+        assert_eq!(transport("stream:0"), Transport::Stream(Some(0)));
+        assert_eq!(transport("stream:18446744073709551615"), Transport::Stream(Some(u64::MAX)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Parsers of values: `None` for what is malformed.
 
-use super::{DisplayEnv, RaceMode, Schedule, ScheduleKind, WaitPolicy};
+use super::{DisplayEnv, RaceMode, Schedule, ScheduleKind, Transport, WaitPolicy};
 
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
@@ -74,6 +74,14 @@ pub(super) fn race_mode(text: &str) -> Option<RaceMode> {
         "report" => Some(RaceMode::Report),
         "abort" => Some(RaceMode::Abort),
         other => boolean(other).map(|on| if on { RaceMode::Report } else { RaceMode::Off }),
+    }
+}
+
+pub(super) fn transport(text: &str) -> Option<Transport> {
+    match text.to_ascii_lowercase().as_str() {
+        "shm" => Some(Transport::Shm),
+        "stream" => Some(Transport::Stream(None)),
+        other => other.strip_prefix("stream:")?.parse().ok().map(|seed| Transport::Stream(Some(seed))),
     }
 }
 

@@ -11,11 +11,12 @@ pub mod huge;
 pub mod private_range;
 pub mod reblock;
 pub mod rules;
+pub mod services;
 pub mod table;
 pub mod twins;
 
 use std::ops::Range;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -25,14 +26,16 @@ use dsm_abi::layout::{
 };
 use dsm_coherence::Coherence;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
+use dsm_comm::stream::{self, Peer, Stream};
 use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
-use crate::config;
+use crate::config::{self, Transport};
 use crate::fabric::ShmFabric;
 use crate::image;
 use crate::job::{Job, JobPage};
 use crate::race;
+use crate::signals::Deferred;
 use geometry::{Geometry, PAGE, Shape};
 use rules::Rules;
 use table::StateTable;
@@ -169,9 +172,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     let own = &files[job.rank as usize];
     own.set_size(geometry.segment_bytes() as u64)?;
     meet(job);
-    // SAFETY: the views' address range is reserved by the layout, and all files have their size now.
-    let segments =
-        unsafe { Segments::map(&files, job.rank, geometry.view_base(), geometry.segment_bytes())? };
+    let segments = reach(job, &files, geometry)?;
     let own = &files[job.rank as usize];
     let region = geometry.region();
     reserve_at(region.start, region.len())?;
@@ -196,6 +197,36 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
         }
     }
     Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file })
+}
+
+/// Maps the segments, or the own one and connects to the peers.
+fn reach(job: &Job, files: &[MemoryFile], geometry: &Geometry) -> Result<Segments, SegmentError> {
+    let (base, bytes) = (geometry.view_base(), geometry.segment_bytes());
+    if job.streams.is_empty() {
+        // SAFETY: the segments' address range is reserved by the layout, and all files have their size now.
+        return unsafe { Segments::map(files, job.rank, base, bytes) };
+    }
+    let seed = match config::get().transport {
+        Transport::Stream(seed) => seed,
+        Transport::Shm => None,
+    };
+    // SAFETY: the launcher handed these descriptors to this process, and nothing else in it uses them.
+    let peer = |sockets: [RawFd; 4]| unsafe {
+        let [requests, serves, waits, serves_waits] = sockets.map(|fd| OwnedFd::from_raw_fd(fd));
+        Peer { requests, serves, waits, serves_waits }
+    };
+    let peers = job.streams.iter().map(|sockets| sockets.map(peer)).collect();
+    let start = |own| -> Box<dyn dsm_comm::Transport> {
+        let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
+        // SAFETY: the segment has so many bytes there, mapped for good.
+        Box::new(unsafe { Stream::start(job.rank, peers, own, bytes, seed, spawn) })
+    };
+    let section = |body: &mut dyn FnMut()| {
+        let _deferred = Deferred::begin();
+        body();
+    };
+    // SAFETY: as for the mapping of all; nothing is mapped at the others' addresses.
+    unsafe { Segments::connect(&files[job.rank as usize], (job.rank, job.size), base, bytes, start, section) }
 }
 
 /// Replaces the shared globals by a mapping of the segment with the same contents.
