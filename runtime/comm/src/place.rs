@@ -9,7 +9,7 @@ use dsm_threads::wait::{self, Waitable};
 
 use crate::copy::copy;
 use crate::diff;
-use crate::transport::{Remote, Update, Wake, Width, remote};
+use crate::transport::{Remote, Update, Wake, Width, is_installed, remote};
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident, $atomic:ident, $value:ident, $width:expr) => {
@@ -37,7 +37,6 @@ macro_rules! handle {
                 $name(word.as_ptr())
             }
 
-            #[inline(always)]
             fn remote(self) -> Option<Remote> {
                 remote(self.0 as usize)
             }
@@ -55,23 +54,56 @@ macro_rules! handle {
                 operand: $value,
                 local: impl FnOnce(&$atomic) -> $value,
             ) -> $value {
+                if is_installed() { self.update_far(update, operand) } else { local(self.local()) }
+            }
+
+            /// The change where a transport is installed: there may be a place of this process, too.
+            #[cold]
+            #[inline(never)]
+            fn update_far(self, update: Update, operand: $value) -> $value {
+                let Some(place) = self.remote() else {
+                    let (word, order) = (self.local(), Ordering::SeqCst);
+                    return match update {
+                        Update::Swap => word.swap(operand, order),
+                        Update::Add => word.fetch_add(operand, order),
+                        Update::Or => word.fetch_or(operand, order),
+                        Update::And => word.fetch_and(operand, order),
+                        Update::Max => word.fetch_max(operand, order),
+                    };
+                };
+                place.call(|transport| {
+                    transport.update(place.rank, place.offset, $width, update, operand.into(), None)
+                }) as $value
+            }
+
+            #[cold]
+            #[inline(never)]
+            fn load_far(self) -> $value {
                 match self.remote() {
-                    None => local(self.local()),
-                    Some(place) => place.call(|transport| {
-                        transport.update(place.rank, place.offset, $width, update, operand.into(), None)
-                    }) as $value,
+                    None => self.local().load(Ordering::SeqCst),
+                    Some(place) => {
+                        place.call(|transport| transport.load(place.rank, place.offset, $width)) as $value
+                    }
                 }
+            }
+
+            #[cold]
+            #[inline(never)]
+            fn compare_exchange_far(self, expected: $value, new: $value) -> Result<$value, $value> {
+                let Some(place) = self.remote() else {
+                    return self.local().compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+                };
+                let (before, after) = (expected.into(), new.into());
+                let old = place.call(|transport| {
+                    transport.compare_exchange(place.rank, place.offset, $width, before, after, None)
+                }) as $value;
+                if old == expected { Ok(old) } else { Err(old) }
             }
 
             /// Reads it. This order, as that of all operations, is what is at least kept; over a transport it is sequentially consistent.
             #[inline(always)]
             pub fn load(self, order: Ordering) -> $value {
-                match self.remote() {
-                    None => self.local().load(order),
-                    Some(place) => {
-                        place.call(|transport| transport.load(place.rank, place.offset, $width)) as $value
-                    }
-                }
+                if is_installed() { self.load_far() } else { self.local().load(order) }
             }
 
             /// Writes it.
@@ -131,14 +163,10 @@ macro_rules! handle {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                let Some(place) = self.remote() else {
-                    return self.local().compare_exchange(expected, new, success, failure);
-                };
-                let (before, after) = (expected.into(), new.into());
-                let old = place.call(|transport| {
-                    transport.compare_exchange(place.rank, place.offset, $width, before, after, None)
-                }) as $value;
-                if old == expected { Ok(old) } else { Err(old) }
+                match is_installed() {
+                    true => self.compare_exchange_far(expected, new),
+                    false => self.local().compare_exchange(expected, new, success, failure),
+                }
             }
 
             /// Changes it to what `change` makes of it, unless that is nothing; returns the old value.
@@ -194,6 +222,18 @@ impl Word {
 }
 
 impl Half {
+    #[cold]
+    #[inline(never)]
+    fn wake_far(self, sleepers: Half, mask: u32) {
+        match self.remote() {
+            None => wait::wake(&Futex, self.local(), sleepers.local(), mask),
+            Some(place) => {
+                let wake = Half::wake_of(&place, sleepers, mask);
+                place.call(|transport| transport.wake(place.rank, place.offset, wake));
+            }
+        }
+    }
+
     fn wake_of(place: &Remote, sleepers: Half, mask: u32) -> Wake {
         Wake { sleepers: place.offset_of(sleepers.0 as usize), mask }
     }
@@ -201,29 +241,33 @@ impl Half {
     /// Adds, and wakes those who sleep on it with a mask that shares a bit; returns the old value.
     #[inline]
     pub fn add_and_wake(self, value: u32, sleepers: Half, mask: u32) -> u32 {
-        match self.remote() {
-            None => {
-                let old = self.local().fetch_add(value, Ordering::SeqCst);
-                wait::wake(&Futex, self.local(), sleepers.local(), mask);
-                old
-            }
-            Some(place) => self.update_and_wake(&place, Update::Add, value, sleepers, mask),
+        if is_installed() {
+            return self.update_and_wake(Update::Add, value, sleepers, mask);
         }
+        let old = self.local().fetch_add(value, Ordering::SeqCst);
+        wait::wake(&Futex, self.local(), sleepers.local(), mask);
+        old
     }
 
     /// Writes it with a release, and wakes those who sleep on it with a mask that shares a bit. `fence` is a full fence.
     #[inline(always)]
     pub fn store_and_wake(self, value: u32, sleepers: Half, mask: u32, fence: impl FnOnce()) {
-        match self.remote() {
-            None => wait::store_and_wake(&Futex, self.local(), value, sleepers.local(), mask, fence),
-            Some(place) => {
-                self.update_and_wake(&place, Update::Swap, value, sleepers, mask);
-            }
+        if is_installed() {
+            self.update_and_wake(Update::Swap, value, sleepers, mask);
+        } else {
+            wait::store_and_wake(&Futex, self.local(), value, sleepers.local(), mask, fence);
         }
     }
 
-    fn update_and_wake(self, place: &Remote, update: Update, value: u32, sleepers: Half, mask: u32) -> u32 {
-        let wake = Half::wake_of(place, sleepers, mask);
+    #[cold]
+    #[inline(never)]
+    fn update_and_wake(self, update: Update, value: u32, sleepers: Half, mask: u32) -> u32 {
+        let Some(place) = self.remote() else {
+            let old = self.update_far(update, value);
+            wait::wake(&Futex, self.local(), sleepers.local(), mask);
+            return old;
+        };
+        let wake = Half::wake_of(&place, sleepers, mask);
         place.call(|transport| {
             transport.update(place.rank, place.offset, Width::Word32, update, value.into(), Some(wake))
         }) as u32
@@ -236,8 +280,9 @@ impl Waitable for Half {
         Half::load(self, Ordering::SeqCst)
     }
 
+    #[inline(always)]
     fn is_near(self) -> bool {
-        self.remote().is_none()
+        !is_installed() || self.remote().is_none()
     }
 
     fn sleep(self, sleepers: Half, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
@@ -254,12 +299,9 @@ impl Waitable for Half {
 
     #[inline]
     fn wake(self, sleepers: Half, mask: u32) {
-        match self.remote() {
-            None => wait::wake(&Futex, self.local(), sleepers.local(), mask),
-            Some(place) => {
-                let wake = Half::wake_of(&place, sleepers, mask);
-                place.call(|transport| transport.wake(place.rank, place.offset, wake));
-            }
+        match is_installed() {
+            true => self.wake_far(sleepers, mask),
+            false => wait::wake(&Futex, self.local(), sleepers.local(), mask),
         }
     }
 }
@@ -311,6 +353,19 @@ impl Bytes {
     /// The segment has so many bytes here; `into` is writable for as many and does not overlap them.
     #[inline(always)]
     pub unsafe fn read(self, into: *mut u8, bytes: usize) {
+        match is_installed() {
+            // SAFETY: the caller's promise.
+            false => unsafe { copy(self.0, into, bytes) },
+            // SAFETY: as above.
+            true => unsafe { self.read_far(into, bytes) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`Bytes::read`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn read_far(self, into: *mut u8, bytes: usize) {
         match remote(self.0 as usize) {
             // SAFETY: the caller's promise.
             None => unsafe { copy(self.0, into, bytes) },
@@ -325,6 +380,19 @@ impl Bytes {
     /// The segment has so many bytes here, which are bytes only; `from` is readable for as many and does not overlap them.
     #[inline(always)]
     pub unsafe fn write(self, from: *const u8, bytes: usize) {
+        match is_installed() {
+            // SAFETY: the caller's promise.
+            false => unsafe { copy(from, self.0, bytes) },
+            // SAFETY: as above.
+            true => unsafe { self.write_far(from, bytes) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`Bytes::write`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn write_far(self, from: *const u8, bytes: usize) {
         match remote(self.0 as usize) {
             // SAFETY: the caller's promise.
             None => unsafe { copy(from, self.0, bytes) },

@@ -208,6 +208,12 @@ impl Remote {
     }
 }
 
+/// Whether there may be places that are not mapped here.
+#[inline(always)]
+pub(crate) fn is_installed() -> bool {
+    !INSTALLED.load(Ordering::Relaxed).is_null()
+}
+
 /// The place at an address, if it is not mapped here.
 #[inline(always)]
 pub(crate) fn remote(address: usize) -> Option<Remote> {
