@@ -11,6 +11,8 @@
 
 pub mod bulletin;
 
+#[cfg(all(test, not(loom)))]
+mod conformance;
 #[cfg(not(loom))]
 pub mod copy;
 #[cfg(not(loom))]
@@ -32,3 +34,78 @@ pub use place::{Bytes, Half, Word};
 pub use segments::{Own, Segments};
 #[cfg(not(loom))]
 pub use transport::{Section, Transport, Update, Wake, Width};
+
+/// That nobody outside gets the address of a place in a peer's segment. With one line more, what compiles here does not any more:
+///
+/// ```
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// assert_eq!((address.addr() % 8, half.load(std::sync::atomic::Ordering::SeqCst)), (0, 0));
+/// ```
+/// ```compile_fail,E0616
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = word.0;
+/// ```
+/// ```compile_fail,E0616
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = half.0;
+/// ```
+/// ```compile_fail,E0616
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = bytes.0;
+/// ```
+/// ```compile_fail,E0616
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = segments.base;
+/// ```
+/// ```compile_fail,E0624
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = segments.address(0, 8);
+/// ```
+/// ```compile_fail,E0624
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = segments.start(0);
+/// ```
+/// ```compile_fail,E0624
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = unsafe { Word::at(address) };
+/// ```
+/// ```compile_fail,E0624
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = unsafe { Half::at(address) };
+/// ```
+/// ```compile_fail,E0624
+/// use dsm_comm::{Bytes, Half, Segments, Word};
+/// let segments = Segments::single(4096).unwrap();
+/// let (word, half, bytes): (Word, Half, Bytes) = (segments.word(0, 8), segments.half(0, 8), segments.bytes(0, 8));
+/// let address: *mut u8 = segments.own().address(8);
+/// _ = Bytes::at(address);
+/// ```
+#[cfg(all(doctest, not(loom)))]
+struct Addresses;

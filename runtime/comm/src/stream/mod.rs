@@ -42,8 +42,9 @@ use agent::{Agent, Purpose};
 use client::{Client, Waiters};
 use memory::Segment;
 use pool::{Asker, Pool};
-use random::Random;
-use wire::{MAX_PAYLOAD, Patch, Request};
+pub(crate) use random::Random;
+pub(crate) use wire::MAX_PAYLOAD;
+use wire::{Patch, Request};
 
 use crate::copy::copy;
 use crate::diff;

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 /// A splitmix64 generator: any seed will do.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// The generator of one user: each has its own, so that threads do not share a sequence.
-    pub(super) fn new(seed: u64, user: u64) -> Random {
+    pub(crate) fn new(seed: u64, user: u64) -> Random {
         let mut random = Random(seed ^ user.wrapping_mul(0xd6e8_feb8_6659_fd93));
         random.next();
         random
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Random {
     }
 
     /// A number below `end`, which is not 0.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 

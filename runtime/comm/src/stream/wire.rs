@@ -8,7 +8,7 @@ use super::{Update, Wake, Width};
 /// Bytes of a request without its payload.
 pub(super) const HEADER: usize = 48;
 /// Most bytes that travel at once: longer transfers are several requests.
-pub(super) const MAX_PAYLOAD: usize = 256 << 10;
+pub(crate) const MAX_PAYLOAD: usize = 256 << 10;
 /// Bytes of a reply without its payload.
 pub(super) const REPLY: usize = 16;
 /// Bytes of the answer to a wait.

@@ -1,0 +1,115 @@
+//! The conformance suite: what holds for operations on peers' segments, whatever they go over.
+//!
+//! `suite` has the tests. `shm` and `stream` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
+//! what concerns the one only. The processes of a [`Job`] are simulated in the process of the test.
+
+mod shm;
+pub(crate) mod stream;
+mod suite;
+
+use std::ops::Index;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use crate::transport::{Transport, Update, Wake, Width};
+
+const MEGABYTE: usize = 1 << 20;
+
+/// Operations on peers' segments: those of a transport, and two that the handles have of their own where a segment is mapped, and else make of those.
+pub(crate) trait Access: Transport {
+    /// [`crate::Word::store`] or [`crate::Half::store`].
+    fn store(&self, rank: u32, offset: usize, width: Width, value: u64) {
+        self.update(rank, offset, width, Update::Swap, value, None);
+    }
+
+    /// [`crate::Half::store_and_wake`].
+    fn store_and_wake(&self, rank: u32, offset: usize, value: u32, wake: Wake) {
+        self.update(rank, offset, Width::Word32, Update::Swap, value.into(), Some(wake));
+    }
+}
+
+/// What the suite is instantiated for.
+pub(crate) trait Subject {
+    /// Widths of atomic updates. Loads have all widths.
+    const UPDATED: &'static [Width];
+    /// Lengths in bytes, multiples of eight, at which transfers begin to be done in another way.
+    const BOUNDARIES: &'static [usize];
+    /// Seeds of irregularity; `None` is without.
+    const SEEDS: &'static [Option<u64>];
+    /// How often threads repeat what they contend for.
+    const ROUNDS: u32;
+
+    /// Starts processes with segments of `bytes` bytes, zeros.
+    fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process>;
+}
+
+/// Processes that are simulated in the one of the test.
+struct Job(Vec<Process>);
+
+impl Job {
+    fn start<S: Subject>(processes: usize, bytes: usize, perturb: Option<u64>) -> Job {
+        Job(S::start(processes, bytes, perturb))
+    }
+}
+
+impl Index<usize> for Job {
+    type Output = Process;
+
+    fn index(&self, rank: usize) -> &Process {
+        &self.0[rank]
+    }
+}
+
+/// A simulated process.
+pub(crate) struct Process {
+    /// Reaches the segments of the others.
+    pub(crate) peers: Box<dyn Access>,
+    /// The own segment, as its owner sees it.
+    pub(crate) memory: &'static [AtomicU64],
+}
+
+impl Process {
+    fn byte(&self, at: usize) -> &AtomicU8 {
+        // SAFETY: inside the word, and only ever accessed atomically.
+        unsafe { AtomicU8::from_ptr(self.memory[at / 8].as_ptr().cast::<u8>().add(at % 8)) }
+    }
+
+    fn word32(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(self.memory[at / 8].as_ptr().cast::<u32>().add(at % 8 / 4)) }
+    }
+
+    fn fill(&self, value: impl Fn(usize) -> u8) {
+        (0..8 * self.memory.len()).for_each(|at| self.byte(at).store(value(at), Ordering::Relaxed));
+    }
+}
+
+/// Instantiates the suite for a subject.
+macro_rules! conformance {
+    ($subject:ty) => {
+        $crate::conformance::conformance! {
+            $subject:
+            loads_of_all_widths,
+            atomic_updates,
+            an_operation_is_placed_when_it_returns,
+            any_number_of_words,
+            words_are_read_and_written_in_order,
+            updates_of_1_to_8_threads_all_count,
+            no_wake_is_lost,
+            many_threads_wait,
+            a_wait_keeps_no_operation,
+            bulk_in_both_directions_at_once,
+            bulk_of_1_to_8_threads,
+            a_difference_leaves_other_bytes_alone,
+            differences_of_neighbouring_bytes_do_not_disturb_each_other,
+        }
+    };
+    ($subject:ty: $($test:ident,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                $crate::conformance::suite::$test::<$subject>();
+            }
+        )*
+    };
+}
+use conformance;

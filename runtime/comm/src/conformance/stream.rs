@@ -1,0 +1,81 @@
+//! The suite over the stream transport.
+//!
+//! Here the peers' segments are memory of the same process, since all processes of the job are. In production nothing of a peer is mapped: the addresses
+//! that [`crate::Segments`] calculates for its places only tell rank and offset.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicU64;
+
+use super::{Access, Job, Process, Subject};
+use crate::segment;
+use crate::stream::{MAX_PAYLOAD, Peer, Stream};
+use crate::transport::Width;
+
+struct Sockets;
+
+impl Subject for Sockets {
+    const UPDATED: &'static [Width] = &Width::ALL;
+    const BOUNDARIES: &'static [usize] = &[MAX_PAYLOAD];
+    const SEEDS: &'static [Option<u64>] = &[None, Some(0), Some(1), Some(0x5eed)];
+    const ROUNDS: u32 = 100;
+
+    fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process> {
+        let all = sockets(processes).into_iter().enumerate();
+        all.map(|(rank, peers)| start(rank as u32, peers, bytes, perturb)).collect()
+    }
+}
+
+impl Access for Stream {}
+
+/// Starts a simulated process. Its agent runs as long as the test's process, and so its memory stays.
+pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: Option<u64>) -> Process {
+    let own = segment::reserve(bytes).unwrap();
+    // SAFETY: the memory stays, and is used by atomics and the transport only.
+    let stream = unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn) };
+    // SAFETY: as above; it begins at a page.
+    let memory = unsafe { std::slice::from_raw_parts(own.cast::<AtomicU64>(), bytes / 8) };
+    Process { peers: Box::new(stream), memory }
+}
+
+fn spawn(name: &str, serve: Box<dyn FnOnce() + Send>) {
+    std::thread::Builder::new().name(name.into()).spawn(serve).unwrap();
+}
+
+fn pair() -> (OwnedFd, OwnedFd) {
+    let (a, b) = UnixStream::pair().unwrap();
+    (a.into(), b.into())
+}
+
+/// Sockets of each process to each other.
+pub(crate) fn sockets(processes: usize) -> Vec<Vec<Option<Peer>>> {
+    let mut all: Vec<Vec<_>> = (0..processes).map(|_| (0..processes).map(|_| None).collect()).collect();
+    for b in 1..processes {
+        let (before, others) = all.split_at_mut(b);
+        for (a, before) in before.iter_mut().enumerate() {
+            let ends = [(); 4].map(|()| pair());
+            let [
+                (requests, serves_b),
+                (serves, requests_b),
+                (waits, serves_waits_b),
+                (serves_waits, waits_b),
+            ] = ends;
+            before[b] = Some(Peer { requests, serves, waits, serves_waits });
+            others[0][a] = Some(Peer {
+                requests: requests_b,
+                serves: serves_b,
+                waits: waits_b,
+                serves_waits: serves_waits_b,
+            });
+        }
+    }
+    all
+}
+
+super::conformance!(Sockets);
+
+#[test]
+fn each_process_says_who_it_is() {
+    let job = Job::start::<Sockets>(3, 4096, None);
+    assert_eq!([job[0].peers.identity(2), job[2].peers.identity(1)], [102, 101]);
+}
