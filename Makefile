@@ -1,6 +1,7 @@
 # make demo       installs what is missing (Debian), builds, runs NPB CG on two processes
 # make test       installs what is missing, then everything that continuous integration runs
 # make loom       the part of it that searches all interleavings of the lock-free parts
+# make figures    draws the charts of the book's chapter on scale
 # make install    to PREFIX, after make build
 
 PREFIX  = /usr/local
@@ -22,10 +23,10 @@ HEADERS  = dsm-include
 # All interleavings of the lock-free parts that threads share.
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
 
-.PHONY: help demo test loom build setup install uninstall clean
+.PHONY: help demo test loom figures build setup install uninstall clean
 
 help:
-	@echo "usage: make {demo | test | loom | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+	@echo "usage: make {demo | test | loom | figures [MOST=4096] | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
 
 setup:
 	scripts/setup.sh
@@ -51,6 +52,10 @@ test: setup
 
 loom:
 	$(LOOM)
+
+MOST = 4096
+figures:
+	$(CARGO) run --release --locked -p dsm-simulate -- --figures book/src/research/scale --most $(MOST)
 
 # Not built here: whoever installs may be root, and cargo need not be.
 install:

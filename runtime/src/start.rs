@@ -6,11 +6,7 @@
 //! running handlers or destructors of the program.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-use dsm_abi::job::{LEFT_WORD, RELEASED_WORD};
-use dsm_threads::futex;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
@@ -53,6 +49,9 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
     memory::services::start();
+    if let Err(error) = memory::compare_with_peers(&job) {
+        die(&error.to_string());
+    }
     let arguments = Arguments { argc, argv, envp };
     if job.rank != 0 {
         // User code runs on a stack of the process's own range; process 0 keeps its initial thread for `main`.
@@ -154,34 +153,16 @@ extern "C" fn at_exit() {
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprint!("{}", stats::table());
     }
-    release_workers();
-}
-
-/// Where peers' memory is reached through them: process 0 waits until they want nothing of it any more, and lets them end.
-fn release_workers() {
+    // Where their memory is reached through them, the others stay until this process has ended: what they want of it has to be done.
     if memory::shared().is_some_and(|shared| !shared.segments.are_mapped()) {
         wait_for_deposits();
-        let released = JobPage::get().word(RELEASED_WORD);
-        released.store(1, Ordering::SeqCst);
-        futex::wake(released, futex::ALL);
-    }
-}
-
-/// The other side of [`release_workers`]. The launcher ends who waits in vain.
-fn await_release() {
-    let released = JobPage::get().word(RELEASED_WORD);
-    while memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
-        && released.load(Ordering::SeqCst) == 0
-    {
-        futex::wait(released, 0, futex::ALL);
     }
 }
 
 /// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
 fn wait_for_deposits() {
-    let left = JobPage::get().word(LEFT_WORD);
     let deadline = Instant::now() + Duration::from_millis(500);
-    while left.load(Ordering::SeqCst) + 1 < sync::size() && Instant::now() < deadline {
+    while sync::left() + 1 < sync::size() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -200,8 +181,10 @@ fn leave_worker() -> ! {
 /// Leaves the counters and ends the process, without the program's handlers, which belong to process 0.
 extern "C" fn end_worker() {
     stats::deposit();
-    JobPage::get().word(LEFT_WORD).fetch_add(1, Ordering::SeqCst);
-    await_release();
+    sync::leave();
+    if let Some(shared) = memory::shared() {
+        shared.segments.wait_end(0);
+    }
     // SAFETY: flushes what regions printed here.
     unsafe {
         libc::fflush(std::ptr::null_mut());

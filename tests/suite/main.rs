@@ -29,6 +29,7 @@ mod plain_openmp;
 mod process_state;
 mod races;
 mod statistics;
+mod stream;
 mod unsupported;
 mod verify;
 mod waiting;

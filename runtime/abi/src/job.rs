@@ -28,7 +28,3 @@ pub const READY_WORD: usize = 1;
 pub const ADDRESSES_WORD: usize = 2;
 /// Index of a `u32`: the signals that the program handles or ignores in process 0, bit 0 for signal 1. Set by process 0.
 pub const HANDLED_WORD: usize = 3;
-/// Index of a `u32`: number of processes other than 0 that have left their counters.
-pub const LEFT_WORD: usize = 4;
-/// Index of a `u32`: 1 once process 0 wants nothing of the others any more; a futex.
-pub const RELEASED_WORD: usize = 5;

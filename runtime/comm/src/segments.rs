@@ -98,6 +98,19 @@ impl Segments {
         (0..self.count).all(|rank| remote(self.start(rank) as usize).is_none())
     }
 
+    /// What a process whose segment is not mapped said of itself when it started; `None` of others.
+    pub fn identity(&self, rank: u32) -> Option<u64> {
+        let place = remote(self.start(rank) as usize)?;
+        Some(place.call(|transport| transport.identity(rank)))
+    }
+
+    /// Waits until a process has ended, if its segment is not mapped: until then it may want something of the own one.
+    pub fn wait_end(&self, rank: u32) {
+        if let Some(place) = remote(self.start(rank) as usize) {
+            place.wait(|transport| transport.wait_end(rank));
+        }
+    }
+
     /// The own segment.
     #[inline(always)]
     pub fn own(&self) -> Own {

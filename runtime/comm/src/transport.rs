@@ -74,6 +74,10 @@ pub struct Wake {
 /// Operations on peers' segments. Each returns when its effect is placed; all atomics are sequentially consistent. Ranks and offsets are those
 /// of [`crate::Segments`], never the own rank; words are aligned.
 pub trait Transport: Sync + Send {
+    /// What the process said of itself when it started.
+    fn identity(&self, rank: u32) -> u64;
+    /// Waits until the process has ended. Nobody wants anything of it any more.
+    fn wait_end(&self, rank: u32);
     /// Reads atomically.
     fn load(&self, rank: u32, offset: usize, width: Width) -> u64;
     /// Changes atomically; returns the old value. Wakes if told to.

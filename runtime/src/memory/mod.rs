@@ -171,7 +171,9 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     agree(job, geometry)?;
     let own = &files[job.rank as usize];
     own.set_size(geometry.segment_bytes() as u64)?;
-    meet(job);
+    if job.streams.is_empty() {
+        meet(job);
+    }
     let segments = reach(job, &files, geometry)?;
     let own = &files[job.rank as usize];
     let region = geometry.region();
@@ -219,7 +221,7 @@ fn reach(job: &Job, files: &[MemoryFile], geometry: &Geometry) -> Result<Segment
     let start = |own| -> Box<dyn dsm_comm::Transport> {
         let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
         // SAFETY: the segment has so many bytes there, mapped for good.
-        Box::new(unsafe { Stream::start(job.rank, peers, own, bytes, seed, spawn) })
+        Box::new(unsafe { Stream::start(job.rank, peers, own, bytes, digest(geometry), seed, spawn) })
     };
     let section = |body: &mut dyn FnMut()| {
         let _deferred = Deferred::begin();
@@ -249,21 +251,42 @@ fn share_globals(own: &MemoryFile, geometry: &Geometry, segment: Own) -> Result<
     Ok(())
 }
 
-/// Whether the globals are where another process has them: each compares a digest of the addresses with the first one's.
-fn agree(job: &Job, geometry: &Geometry) -> Result<(), MemoryError> {
+/// A digest, not 0, of what all processes of a job have alike: addresses of globals, sizes of lines, blocks and segments.
+fn digest(geometry: &Geometry) -> u64 {
     let ends = geometry.globals().ranges().flat_map(|range| [range.start, range.end]);
-    // FNV-1a; 0 stands for nothing.
-    let digest = ends.fold(0x811c_9dc5, |hash: u32, end| {
-        end.to_le_bytes().iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    let sizes = [1 << geometry.line_shift(), config::get().block_bytes, geometry.segment_bytes()];
+    // FNV-1a.
+    let digest = ends.chain(sizes).fold(0xcbf2_9ce4_8422_2325, |hash: u64, value| {
+        value
+            .to_le_bytes()
+            .iter()
+            .fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
     });
-    match JobPage::get().word(ADDRESSES_WORD).compare_exchange(
-        0,
-        digest.max(1),
-        Ordering::SeqCst,
-        Ordering::SeqCst,
-    ) {
-        Err(other) if other != digest.max(1) => Err(MemoryError::Addresses(job.rank)),
+    digest.max(1)
+}
+
+/// Compares the [`digest`] with the first process's of this host.
+fn agree(job: &Job, geometry: &Geometry) -> Result<(), MemoryError> {
+    let digest = digest(geometry);
+    let digest = ((digest >> 32) as u32 ^ digest as u32).max(1);
+    let first = JobPage::get().word(ADDRESSES_WORD);
+    match first.compare_exchange(0, digest, Ordering::SeqCst, Ordering::SeqCst) {
+        Err(other) if other != digest => Err(MemoryError::Addresses(job.rank)),
         _ => Ok(()),
+    }
+}
+
+/// Compares the [`digest`] with those of processes whose memory is not mapped. Once all of them serve requests.
+///
+/// # Errors
+/// One has another digest.
+pub fn compare_with_peers(job: &Job) -> Result<(), MemoryError> {
+    let Some(shared) = shared() else { return Ok(()) };
+    let own = digest(get().geometry());
+    let differs = |rank: &u32| shared.segments.identity(*rank).is_some_and(|identity| identity != own);
+    match (0..job.rank).find(differs) {
+        Some(_) => Err(MemoryError::Addresses(job.rank)),
+        None => Ok(()),
     }
 }
 

@@ -8,6 +8,8 @@ pub const GRANT: usize = 0;
 pub const LOG_STATE: usize = 64;
 /// `min_wr_ts` of the signature. Not in the line of the state word, which changes with every release: takers of homes read it.
 pub const LOG_MIN: usize = 128;
+/// Number of processes that have left their counters, in process 0.
+pub const LEFT: usize = 192;
 /// Arrivals of each barrier round: a [`super::cell::Cell`], then how far the signalling process's signature is published.
 pub const BARRIER: usize = 4096;
 /// Distance between barrier rounds.

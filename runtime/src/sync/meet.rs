@@ -99,6 +99,16 @@ pub fn end_job() {
     }
 }
 
+/// Another process than 0 has left its counters.
+pub fn leave() {
+    word(0, layout::LEFT).fetch_add(1, Ordering::SeqCst);
+}
+
+/// Processes that have left their counters.
+pub fn left() -> u32 {
+    word(0, layout::LEFT).load(Ordering::SeqCst) as u32
+}
+
 /// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.
 pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
     static SEEN: AtomicU32 = AtomicU32::new(0);

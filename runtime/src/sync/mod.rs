@@ -34,7 +34,7 @@ pub use control::{
     CONTROL_WORDS, control_bytes, control_cas, control_fetch_add, control_load, control_store, control_wait,
     half as control_area_half, own_control_area, stats_word, word as control_area_word,
 };
-pub use meet::{barrier, end_job, fork, join, wait_fork};
+pub use meet::{barrier, end_job, fork, join, leave, left, wait_fork};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
 
 /// How long a waiting thread looks before it sleeps.

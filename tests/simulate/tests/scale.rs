@@ -176,7 +176,7 @@ fn a_way_along_links_is_long_only_once() {
     assert!(many < 1.5 * few + 1.0, "{few} {many}");
 }
 
-/// The book shows what this protocol does: a change that moves the figures has to make them again (`dsm-simulate --figures book/src/research/scale`).
+/// The book shows what this protocol does: a change that moves the figures has to make them again (`make figures`).
 #[test]
 fn the_book_has_the_figures_of_this_protocol() {
     let made = std::env::temp_dir().join(format!("dsm-figures-{}", std::process::id()));

@@ -86,6 +86,13 @@ impl Client {
         }
     }
 
+    /// Waits until the peer has closed the connection.
+    pub(super) fn wait_end(&self) {
+        let exchange = lock(&self.exchange);
+        // Between exchanges nothing else comes.
+        _ = socket::receive(&exchange.socket, &mut [0], None);
+    }
+
     /// Has the peer wait until a word of its segment differs from `seen`; returns its value.
     pub(super) fn wait_change(&self, offset: usize, seen: u32, wake: Wake) -> u32 {
         let (id, waiter) = section(|| {

@@ -14,6 +14,8 @@ use crate::copy::copy;
 pub(super) struct Segment {
     start: *mut u8,
     pub(super) bytes: usize,
+    /// What peers get that ask who this is.
+    identity: u64,
 }
 
 // SAFETY: the mapping lasts as long as the process, and all access is by atomics or `copy`.
@@ -61,9 +63,9 @@ atomics!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64);
 impl Segment {
     /// # Safety
     /// The bytes are mapped for the life of the process, and accessed by atomics and [`copy`] only.
-    pub(super) unsafe fn new(start: *mut u8, bytes: usize) -> Segment {
+    pub(super) unsafe fn new(start: *mut u8, bytes: usize, identity: u64) -> Segment {
         assert!(start.addr().is_multiple_of(8), "a segment begins with a whole word");
-        Segment { start, bytes }
+        Segment { start, bytes, identity }
     }
 
     /// Address of `bytes` bytes, which have to be inside.
@@ -170,6 +172,7 @@ impl Segment {
                 self.wake(offset, wake);
                 0
             }
+            Request::Identity => self.identity,
             Request::Wait { .. } => return Err(Malformed::Connection),
         };
         Ok((value, read))

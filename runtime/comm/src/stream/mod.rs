@@ -73,7 +73,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts to serve the peers, by rank, and returns what reaches them. There is none for the own rank. All segments have `bytes` bytes. `spawn` is
+    /// Starts to serve the peers, by rank, and returns what reaches them. There is none for the own rank. All segments have `bytes` bytes. The
+    /// peers get `identity` if they ask for it. `spawn` is
     /// called here for the agent, and later by the agent for threads that wait on behalf of peers; it must not wait for another process. With a seed
     /// in `perturb`, some requests are delayed, those that are ready are executed in any order, and messages go in pieces.
     ///
@@ -84,11 +85,12 @@ impl Stream {
         peers: Vec<Option<Peer>>,
         own: *mut u8,
         bytes: usize,
+        identity: u64,
         perturb: Option<u64>,
         spawn: Spawn,
     ) -> Stream {
         // SAFETY: the caller's promise.
-        let segment = unsafe { Segment::new(own, bytes) };
+        let segment = unsafe { Segment::new(own, bytes, identity) };
         let pool = Pool::new(segment, spawn);
         let random = |user| perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | user));
         let mut served = Vec::new();
@@ -127,6 +129,14 @@ impl Stream {
 }
 
 impl Transport for Stream {
+    fn wait_end(&self, rank: u32) {
+        self.peer(rank).wait_end();
+    }
+
+    fn identity(&self, rank: u32) -> u64 {
+        self.call(rank, Request::Identity)
+    }
+
     fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
         self.call(rank, Request::Load { offset, width })
     }

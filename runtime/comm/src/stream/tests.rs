@@ -25,7 +25,8 @@ impl Process {
         let memory: &'static [AtomicU64] = words.leak();
         let own = memory.as_ptr().cast::<u8>().cast_mut();
         // SAFETY: the memory stays, and is used by atomics and the transport only.
-        let stream = unsafe { Stream::start(rank, peers, own, bytes, perturb, &spawn) };
+        let stream =
+            unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn) };
         Process { stream, memory }
     }
 
@@ -113,6 +114,12 @@ fn atomic_operations_of_all_widths() {
             assert!(job[0].memory.iter().all(|w| w.load(Ordering::SeqCst) == 0), "{context}");
         }
     }
+}
+
+#[test]
+fn each_process_says_who_it_is() {
+    let job = job(3, 4096, None);
+    assert_eq!([job[0].stream.identity(2), job[2].stream.identity(1)], [102, 101]);
 }
 
 #[test]
@@ -464,7 +471,7 @@ fn no_request_touches_what_is_outside() {
     let words: Vec<AtomicU64> = (0..3 * SEGMENT / 8).map(|_| AtomicU64::new(GUARD)).collect();
     let middle = words[SEGMENT / 8..].as_ptr().cast::<u8>().cast_mut();
     // SAFETY: the middle third of the words, which outlive their use and are accessed by atomics only.
-    let segment = unsafe { Segment::new(middle, SEGMENT) };
+    let segment = unsafe { Segment::new(middle, SEGMENT, 0) };
     let mut reply = vec![0; MAX_PAYLOAD];
     let mut executed = 0;
     for seed in 0..100_000 {

@@ -34,16 +34,56 @@ pub(super) enum Malformed {
 /// An operation on the segment of the process that gets the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request<'a> {
-    Load { offset: usize, width: Width },
-    Update { offset: usize, width: Width, update: Update, value: u64, wake: Option<Wake> },
-    CompareExchange { offset: usize, width: Width, expected: u64, new: u64, wake: Option<Wake> },
-    ReadWords { offset: usize, bytes: usize },
-    WriteWords { offset: usize, words: &'a [u8] },
-    Read { offset: usize, bytes: usize },
-    Write { offset: usize, contents: &'a [u8] },
-    Patch { offset: usize, runs: &'a [u8] },
-    Wait { offset: usize, seen: u32, wake: Wake, id: u32 },
-    Wake { offset: usize, wake: Wake },
+    Load {
+        offset: usize,
+        width: Width,
+    },
+    Update {
+        offset: usize,
+        width: Width,
+        update: Update,
+        value: u64,
+        wake: Option<Wake>,
+    },
+    CompareExchange {
+        offset: usize,
+        width: Width,
+        expected: u64,
+        new: u64,
+        wake: Option<Wake>,
+    },
+    ReadWords {
+        offset: usize,
+        bytes: usize,
+    },
+    WriteWords {
+        offset: usize,
+        words: &'a [u8],
+    },
+    Read {
+        offset: usize,
+        bytes: usize,
+    },
+    Write {
+        offset: usize,
+        contents: &'a [u8],
+    },
+    Patch {
+        offset: usize,
+        runs: &'a [u8],
+    },
+    Wait {
+        offset: usize,
+        seen: u32,
+        wake: Wake,
+        id: u32,
+    },
+    Wake {
+        offset: usize,
+        wake: Wake,
+    },
+    /// What the process said of itself at the start.
+    Identity,
 }
 
 const LOAD: u8 = 1;
@@ -56,6 +96,7 @@ const WRITE: u8 = 7;
 const PATCH: u8 = 8;
 const WAIT: u8 = 9;
 const WAKE: u8 = 10;
+const IDENTITY: u8 = 11;
 
 /// A header, field by field.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -167,6 +208,7 @@ impl<'a> Request<'a> {
                 Fields { value: seen.into(), id, ..of(WAIT, offset) }.with_wake(Some(wake))
             }
             Request::Wake { offset, wake } => of(WAKE, offset).with_wake(Some(wake)),
+            Request::Identity => of(IDENTITY, 0),
         }
     }
 
@@ -176,7 +218,7 @@ impl<'a> Request<'a> {
         let fields = Fields::decode(header);
         let most = match fields.operation {
             WRITE_WORDS | WRITE | PATCH => MAX_PAYLOAD,
-            LOAD..=WAKE => 0,
+            LOAD..=IDENTITY => 0,
             unknown => return Err(Malformed::Operation(unknown)),
         };
         let payload = fields.payload as usize;
@@ -206,7 +248,8 @@ impl<'a> Request<'a> {
                 let wake = fields.wake().ok_or(Malformed::Fields)?;
                 Request::Wait { offset, seen: value as u32, wake, id: fields.id }
             }
-            _ => Request::Wake { offset, wake: fields.wake().ok_or(Malformed::Fields)? },
+            WAKE => Request::Wake { offset, wake: fields.wake().ok_or(Malformed::Fields)? },
+            _ => Request::Identity,
         };
         if request.fields() != fields {
             return Err(Malformed::Fields);
@@ -261,6 +304,7 @@ impl<'a> Request<'a> {
             Request::Wait { offset, wake, .. } | Request::Wake { offset, wake } => {
                 atomic(offset, Width::Word32, Some(wake), &[])
             }
+            Request::Identity => Ok(()),
         }
     }
 }
@@ -396,7 +440,7 @@ mod tests {
         let bytes = [8 * random.below(20), 8 * random.below(MAX_PAYLOAD / 8 + 1)][random.below(2)];
         let start = 8 * random.below((SEGMENT - bytes) / 8 + 1);
         payload.clear();
-        match random.below(10) {
+        match random.below(11) {
             0 => Request::Load { offset, width },
             1 => {
                 let update = Update::ALL[random.below(Update::ALL.len())];
@@ -430,6 +474,7 @@ mod tests {
                 Request::Patch { offset: start, runs: payload }
             }
             8 => Request::Wait { offset: word, seen: random.next() as u32, wake, id: random.next() as u32 },
+            9 => Request::Identity,
             _ => Request::Wake { offset: word, wake },
         }
     }
@@ -534,6 +579,7 @@ mod tests {
             (Request::Wait { offset: 62, seen: 0, wake, id: 0 }, false),
             (Request::Wait { offset: 60, seen: 0, wake: Wake { sleepers: 0, mask: 0 }, id: 0 }, false),
             (Request::Wake { offset: 64, wake }, false),
+            (Request::Identity, true),
         ] {
             let bytes = encode(&request);
             let decoded = Request::decode(&bytes, segment);
@@ -543,8 +589,8 @@ mod tests {
         let long = encode(&Request::Write { offset: 0, contents: &large });
         assert_eq!(Request::decode(&long[..HEADER], SEGMENT), Err(Malformed::Length(large.len() as u64)));
         let mut unknown = encode(&load(0, Width::Byte));
-        unknown[0] = WAKE + 1;
-        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(WAKE + 1)));
+        unknown[0] = IDENTITY + 1;
+        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(IDENTITY + 1)));
     }
 
     #[test]

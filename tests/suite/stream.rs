@@ -1,0 +1,50 @@
+//! Programs over the stream transport, where nothing of another process is mapped (`DSM_TRANSPORT=stream`): as [`super::differential`], each program in
+//! one configuration of several processes, every second one with delays and torn transfers. One program in three; `DSM_TEST_MATRIX=full` takes all.
+
+use dsm_tests::matrix::Config;
+use dsm_tests::{differential, matrix, program};
+
+/// Use more locks than are worth several messages each.
+const TOO_MANY_MESSAGES: [&str; 2] = ["lock_evictions", "lock_lifetimes"];
+/// Tests that the programs are spread over.
+const PARTS: usize = 4;
+
+fn check(part: usize) {
+    let names = program::all_names();
+    let step = if std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full") { 1 } else { 3 };
+    let numbers = (part..names.len()).step_by(PARTS * step);
+    let mut failures = Vec::new();
+    for number in numbers.filter(|number| !TOO_MANY_MESSAGES.contains(&names[*number].as_str())) {
+        let mut program = program::Program::load(&names[number]);
+        let transport = if number % 2 == 0 { "stream".into() } else { format!("stream:{number}") };
+        program.environment.push(("DSM_TRANSPORT".into(), transport));
+        failures.extend(differential::check(&program, &[configuration(number)]));
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+/// One of the program's configurations in [`super::differential`], so that it is compiled already.
+fn configuration(number: usize) -> Config {
+    let several: Vec<_> = matrix::sample(number).into_iter().filter(|c| c.shape.processes > 1).collect();
+    several[number / PARTS % several.len()]
+}
+
+#[test]
+fn programs_0() {
+    check(0);
+}
+
+#[test]
+fn programs_1() {
+    check(1);
+}
+
+#[test]
+fn programs_2() {
+    check(2);
+}
+
+#[test]
+fn programs_3() {
+    check(3);
+}
