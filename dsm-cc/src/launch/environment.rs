@@ -1,15 +1,110 @@
-//! The runtime's table of environment variables, for `--help-env`.
+//! Environment variables: the runtime's table of them, for `--help-env`, and those that go to all hosts of a job.
 //!
-//! It is the runtime's own source file, compiled a second time: the launcher must not link the runtime, which
+//! The table is the runtime's own source file, compiled a second time: the launcher must not link the runtime, which
 //! brings a `main` of its own.
 
 #[path = "../../../runtime/src/config/mod.rs"]
 #[allow(dead_code, reason = "the launcher only prints the table and reads the transport")]
 mod config;
 
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use dsm_abi::job::JOB_VARIABLE;
+
 pub use config::{MAX_THREADS, help, page};
 
-/// Whether the processes reach each other's memory over sockets.
-pub fn has_streams() -> bool {
-    matches!(config::get().transport, config::Transport::Stream(_))
+/// Variables by name.
+pub type Variables = BTreeMap<OsString, OsString>;
+
+/// What decides how processes reach each other's memory.
+pub const TRANSPORT: &str = "DSM_TRANSPORT";
+
+/// Whether the processes reach each other's memory over sockets, with these variables.
+pub fn has_streams(variables: &Variables) -> bool {
+    let lookup =
+        |name: &str| variables.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned);
+    matches!(config::Config::read(lookup).0.transport, config::Transport::Stream(_))
+}
+
+/// Whether a variable decides what the runtime or OpenMP do, and so has to be the same on all hosts.
+pub fn is_setting(name: &OsStr) -> bool {
+    let prefixes: [&[u8]; 4] = [b"DSM_", b"OMP_", b"KMP_", b"GOMP_"];
+    prefixes.iter().any(|prefix| name.as_bytes().starts_with(prefix)) && name != JOB_VARIABLE
+}
+
+/// The launcher's own variables that go to all hosts.
+pub fn forwarded() -> Variables {
+    let is_forwarded = |name: &OsStr| is_setting(name) || name == "PATH" || name == "LD_LIBRARY_PATH";
+    env::vars_os().filter(|(name, _)| is_forwarded(name)).collect()
+}
+
+/// Adds what the command line names: `NAME=VALUE`, or `NAME` for the launcher's own value.
+pub fn add_named(variables: &mut Variables, named: &[OsString]) -> Result<(), String> {
+    for word in named {
+        let bytes = word.as_bytes();
+        let (name, value) = match bytes.iter().position(|b| *b == b'=') {
+            Some(at) => (OsStr::from_bytes(&bytes[..at]), OsString::from_vec(bytes[at + 1..].to_vec())),
+            None => (&**word, env::var_os(word).unwrap_or_default()),
+        };
+        if name.is_empty() || name == JOB_VARIABLE {
+            return Err(format!("-x {}: not a variable that can be given", word.display()));
+        }
+        if name == &**word && env::var_os(name).is_none() {
+            return Err(format!(
+                "-x {}: this variable is not set; set it, or write -x {}=VALUE",
+                word.display(),
+                word.display()
+            ));
+        }
+        variables.insert(name.to_owned(), value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_by_their_prefix() {
+        for (name, expected) in [
+            ("DSM_BLOCK", true),
+            ("OMP_NUM_THREADS", true),
+            ("GOMP_SPINCOUNT", true),
+            ("KMP_AFFINITY", true),
+            ("DSM_JOB", false),
+            ("PATH", false),
+            ("XOMP_", false),
+        ] {
+            assert_eq!(is_setting(name.as_ref()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn named_variables_have_a_value() {
+        let mut variables = Variables::new();
+        let named = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        add_named(&mut variables, &named(&["A=1", "B=", "C=x=y", "PATH", "A=2"])).unwrap();
+        let found = |name: &str| variables.get(OsStr::new(name)).cloned();
+        assert_eq!(found("A"), Some("2".into()));
+        assert_eq!(found("B"), Some("".into()));
+        assert_eq!(found("C"), Some("x=y".into()));
+        assert_eq!(found("PATH"), env::var_os("PATH"));
+        for word in ["=1", "", "DSM_JOB=2", "A_VARIABLE_THAT_IS_NOT_SET"] {
+            let error = add_named(&mut Variables::new(), &named(&[word])).unwrap_err();
+            assert!(error.starts_with("-x "), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_transport_is_read_as_the_runtime_reads_it() {
+        for (value, expected) in [("stream", true), ("Stream:7", true), ("shm", false), ("tcp", false)] {
+            let variables = [(TRANSPORT.into(), value.into())].into();
+            assert_eq!(has_streams(&variables), expected, "{value}");
+        }
+        assert!(!has_streams(&Variables::new()));
+    }
 }

@@ -19,7 +19,7 @@ use super::Error;
 /// Longest line that is kept whole, bytes.
 const LONGEST: usize = 64 * 1024;
 /// Time for the rest of the output to be written after the job's end.
-const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
 /// The running thread.
 pub struct Forwarder {
@@ -30,6 +30,11 @@ pub struct Forwarder {
 
 struct Stream {
     pipe: File,
+    lines: Lines,
+}
+
+/// The output of a process, with its number before each line.
+pub struct Lines {
     prefix: String,
     error: bool,
     pending: Vec<u8>,
@@ -43,8 +48,7 @@ impl Forwarder {
         for (rank, (out, err)) in outputs.into_iter().enumerate() {
             for (fd, error) in [(OwnedFd::from(out), false), (OwnedFd::from(err), true)] {
                 fcntl(&fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(|e| failed(e.into()))?;
-                let prefix = format!("[{rank}] ");
-                streams.push(Stream { pipe: File::from(fd), prefix, error, pending: Vec::new() });
+                streams.push(Stream { pipe: File::from(fd), lines: Lines::new(rank as u32, error) });
             }
         }
         let (stopped, stop) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| failed(e.into()))?;
@@ -78,7 +82,7 @@ fn forward(mut streams: Vec<Stream>, stopped: &OwnedFd) {
         streams.retain_mut(|s| s.take(last_round));
     }
     for stream in &mut streams {
-        stream.flush();
+        stream.lines.flush();
     }
 }
 
@@ -89,21 +93,32 @@ impl Stream {
         loop {
             match self.pipe.read(&mut buffer) {
                 Ok(0) => {
-                    self.flush();
+                    self.lines.flush();
                     return false;
                 }
-                Ok(count) => self.pending.extend_from_slice(&buffer[..count]),
+                Ok(count) if !self.lines.add(&buffer[..count]) => return false,
+                Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(_) => return false,
-            }
-            if !self.write_lines() {
-                return false;
             }
             if !everything {
                 return true;
             }
         }
+    }
+}
+
+impl Lines {
+    /// Of standard error or of standard output.
+    pub fn new(rank: u32, error: bool) -> Lines {
+        Lines { prefix: format!("[{rank}] "), error, pending: Vec::new() }
+    }
+
+    /// Writes the lines that are complete with these bytes.
+    pub fn add(&mut self, bytes: &[u8]) -> bool {
+        self.pending.extend_from_slice(bytes);
+        self.write_lines()
     }
 
     /// `false` if nobody reads any more. Closing the pipe then tells the process, as it would be told without labels.
@@ -116,22 +131,27 @@ impl Stream {
         let rest = self.pending.split_off(whole);
         let lines = std::mem::replace(&mut self.pending, rest);
         let text = prefixed(&self.prefix, &lines);
-        let written = if self.error {
-            io::stderr().lock().write_all(&text)
-        } else {
-            let mut out = io::stdout().lock();
-            out.write_all(&text).and_then(|()| out.flush())
-        };
-        written.is_ok()
+        write(&text, self.error)
     }
 
     /// Writes an unfinished last line.
-    fn flush(&mut self) {
+    pub fn flush(&mut self) {
         if !self.pending.is_empty() {
             self.pending.push(b'\n');
             let _ = self.write_lines();
         }
     }
+}
+
+/// Writes to the launcher's own standard error or standard output; `false` if nobody reads it any more.
+pub fn write(bytes: &[u8], error: bool) -> bool {
+    let written = if error {
+        io::stderr().lock().write_all(bytes)
+    } else {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush())
+    };
+    written.is_ok()
 }
 
 /// The lines with the prefix before each; the last one ends with a newline.

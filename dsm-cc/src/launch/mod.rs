@@ -5,8 +5,16 @@
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
 //! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
+//!
+//! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
+//! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts.
 
+mod connect;
+mod control;
+mod daemon;
 pub mod environment;
+mod head;
+mod hosts;
 mod label;
 mod options;
 mod program;
@@ -19,7 +27,10 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use connect::Sockets;
+use environment::Variables;
 use options::Options;
+use streams::Streams;
 
 /// Why a job was not started. The exit statuses are those of a shell.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +43,19 @@ enum Error {
     System { what: &'static str, source: io::Error },
     #[error("cannot start process {rank} of {}: {source}{hint}", program.display())]
     Start { rank: u32, program: PathBuf, hint: &'static str, source: io::Error },
+    #[error("{0}")]
+    Usage(String),
+    #[error(
+        "the directory {} cannot be entered on {host}: {source}; all hosts need the directory that dsm-run is started in",
+        directory.display()
+    )]
+    Directory { directory: PathBuf, host: String, source: io::Error },
+    #[error("{0}")]
+    Connect(String),
+    #[error("{0}")]
+    Hosts(String),
+    #[error("{host}: {message}")]
+    Host { host: String, message: String, status: u8 },
 }
 
 impl Error {
@@ -39,7 +63,9 @@ impl Error {
         match self {
             Error::NotFound { .. } => 127,
             Error::CannotRun { .. } => 126,
-            Error::System { .. } => 1,
+            Error::System { .. } | Error::Directory { .. } | Error::Connect(_) | Error::Hosts(_) => 1,
+            Error::Usage(_) => 2,
+            Error::Host { status, .. } => *status,
             Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Error::Start { .. } => 126,
         }
@@ -54,7 +80,15 @@ pub fn main() -> ExitCode {
         let _ = io::stdout().write_all(environment::help().as_bytes());
         return ExitCode::SUCCESS;
     }
-    match run(&options) {
+    if options.daemon {
+        return daemon::main();
+    }
+    let result = match head::placements(&options) {
+        Ok(None) => run(&options),
+        Ok(Some(placements)) => head::run(&options, placements),
+        Err(error) => Err(error),
+    };
+    match result {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("dsm-run: {error}");
@@ -63,15 +97,39 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Runs a job on this host.
 fn run(options: &Options) -> Result<u8, Error> {
-    let program = program::find(options.program())?;
+    let program = program::find(options.program(), &std::env::var_os("PATH").unwrap_or_default())?;
     if !options.unchecked {
         program::check(&program)?;
     }
+    let mut named = Variables::new();
+    environment::add_named(&mut named, &options.variables).map_err(Error::Usage)?;
+    if options.stats {
+        named.insert("DSM_STATS".into(), "1".into());
+    }
+    let mut all: Variables = environment::forwarded();
+    all.extend(named.clone());
+    let processes = options.processes.unwrap_or(1);
+    let ranks = 0..processes;
+    let streams = (processes > 1 && environment::has_streams(&all))
+        .then(|| Streams::new(processes, ranks.clone(), Sockets::new()));
     let signals = watch::Signals::take()?;
-    let mut job = spawn::start(options, &program, signals.before)?;
+    let plan = spawn::Plan {
+        program: &program,
+        name: options.program(),
+        arguments: options.arguments(),
+        processes,
+        ranks,
+        threads: options.threads,
+        environment: named.into_iter().map(|(name, value)| (name, Some(value))).collect(),
+        has_outputs: options.label,
+        has_input: false,
+        mask: signals.before,
+    };
+    let mut job = spawn::start(&plan, streams)?;
     let label = job.take_outputs().map(label::Forwarder::start).transpose()?;
-    let status = watch::until_end(&job, &signals);
+    let status = watch::until_end(&mut watch::Local { job: &job, signals: &signals });
     if let Some(label) = label {
         label.finish();
     }

@@ -1,9 +1,10 @@
 //! The launcher's command line.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Arg, CommandFactory, Parser};
+use clap::{Arg, ArgAction, CommandFactory, Parser};
 use dsm_abi::job::MAX_PROCESSES;
 
 use super::environment::MAX_THREADS;
@@ -16,10 +17,10 @@ use super::environment::MAX_THREADS;
 #[command(name = "dsm-run", version, max_term_width = 100)]
 #[command(override_usage = "dsm-run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
 pub struct Options {
-    /// Number of processes
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1,
+    /// Number of processes [default: 1, or all slots of the hosts]
+    #[arg(short = 'n', long, value_name = "N",
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_PROCESSES)))]
-    pub processes: u32,
+    pub processes: Option<u32>,
 
     /// Threads of each process
     #[arg(short = 't', long, value_name = "T", default_value_t = 1,
@@ -38,12 +39,36 @@ pub struct Options {
     #[arg(long)]
     pub unchecked: bool,
 
+    /// Start the processes on these hosts, in this order: so many on each as it has slots
+    #[arg(short = 'H', long = "host", value_name = "HOST[:SLOTS],...")]
+    pub hosts: Option<String>,
+
+    /// Start the processes on the hosts that a file has in lines HOST [slots=N]
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    pub hostfile: Option<PathBuf>,
+
+    /// How to run a command on a host: words that its name and the command are put behind
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh -x -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
+    )]
+    pub rsh: String,
+
+    /// An environment variable for the processes on all hosts; DSM_*, OMP_*, KMP_*, GOMP_*, PATH and LD_LIBRARY_PATH are passed on anyway
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", action = ArgAction::Append)]
+    pub variables: Vec<OsString>,
+
+    /// Act as the part of the launcher on a host: orders come from standard input
+    #[arg(long, hide = true, exclusive = true)]
+    pub daemon: bool,
+
     /// Print the environment variables that programs built by dsm-cc obey
     #[arg(long, exclusive = true)]
     pub help_env: bool,
 
     /// The program, looked up in PATH if it has no slash, and its arguments
-    #[arg(required_unless_present = "help_env", last = true, value_name = "PROGRAM")]
+    #[arg(required_unless_present_any = ["help_env", "daemon"], last = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -109,7 +134,7 @@ mod tests {
     fn the_program_ends_the_options() {
         for own in ["-n 4 -t2 -l", "-n4 -lt 2", "-lt2 --processes 4", "--threads=2 --label -n=4"] {
             let options = parse(&format!("dsm-run {own} ./x -n 7")).unwrap();
-            assert_eq!((options.processes, options.threads, options.label), (4, 2, true), "{own}");
+            assert_eq!((options.processes, options.threads, options.label), (Some(4), 2, true), "{own}");
             assert_eq!(options.arguments(), ["-n", "7"], "{own}");
         }
         let options = parse("dsm-run -n 4 -t2 -l ./x -n 7 --label -- y").unwrap();
@@ -129,6 +154,8 @@ mod tests {
             ("dsm-run --processes=2 3 4", "3 4"),
             ("dsm-run -n2 3 4", "3 4"),
             ("dsm-run - x", "- x"),
+            ("dsm-run -H a:2,b -x A -x B=1 --rsh rsh ./x -x C", "./x -x C"),
+            ("dsm-run --hostfile f ./x --daemon", "./x --daemon"),
         ] {
             let options = parse(line).unwrap();
             let command: Vec<_> =
@@ -140,7 +167,16 @@ mod tests {
 
     #[test]
     fn unknown_options_are_not_programs() {
-        for line in ["-q ./x", "--frob ./x", "-n 2", "", "-n 1 -n 2 ./x", "--help-env ./x"] {
+        for line in [
+            "-q ./x",
+            "--frob ./x",
+            "-n 2",
+            "",
+            "-n 1 -n 2 ./x",
+            "--help-env ./x",
+            "--daemon ./x",
+            "-H a --hostfile f ./x",
+        ] {
             assert_eq!(parse(&format!("dsm-run {line}")).unwrap_err().exit_code(), 2, "{line}");
         }
     }

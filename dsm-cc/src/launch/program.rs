@@ -11,14 +11,13 @@ use crate::elf::{self, FileKind};
 
 use super::Error;
 
-/// The program's file: as named if the name has a slash, else from PATH.
-pub fn find(name: &OsStr) -> Result<PathBuf, Error> {
+/// The program's file: as named if the name has a slash, else from the directories of `path`.
+pub fn find(name: &OsStr, path: &OsStr) -> Result<PathBuf, Error> {
     let as_named = Path::new(name);
     if as_named.components().count() > 1 || name.as_encoded_bytes().contains(&b'/') {
         return executable(as_named);
     }
-    let path = env::var_os("PATH").unwrap_or_default();
-    if let Some(found) = env::split_paths(&path).map(|d| d.join(name)).find(|p| executable(p).is_ok()) {
+    if let Some(found) = env::split_paths(path).map(|d| d.join(name)).find(|p| executable(p).is_ok()) {
         return Ok(found);
     }
     let hint = if as_named.is_file() {

@@ -1,12 +1,14 @@
 //! Starting the processes of a job.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -17,48 +19,80 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::unistd::{Pid, getpid, getppid};
 
-use super::options::Options;
+use super::Error;
 use super::streams::Streams;
-use super::{Error, environment};
 
-/// A started job. The launcher keeps the job page; the segments belong to the processes alone.
+/// What is to be started on this host.
+pub struct Plan<'a> {
+    /// The program's file.
+    pub program: &'a Path,
+    /// The program as typed.
+    pub name: &'a OsStr,
+    /// Its arguments.
+    pub arguments: &'a [OsString],
+    /// Number of processes of the job.
+    pub processes: u32,
+    /// Those of this host.
+    pub ranks: Range<u32>,
+    /// Threads of each process.
+    pub threads: u32,
+    /// Variables that differ from the launcher's; those without a value are taken out.
+    pub environment: Vec<(OsString, Option<OsString>)>,
+    /// Whether the launcher reads what the processes write.
+    pub has_outputs: bool,
+    /// Whether the launcher writes what process 0 reads.
+    pub has_input: bool,
+    /// Signal mask of the processes.
+    pub mask: SigSet,
+}
+
+/// The processes of a job on this host. The launcher keeps the job page; the segments belong to the processes alone.
 pub struct Job {
-    /// Process ids by rank.
+    /// Process ids, the first of process `first`.
     pub pids: Vec<Pid>,
+    /// Number of the host's first process.
+    pub first: u32,
     /// Children that the launcher had before (a shell's `cmd & exec dsm-run`); not the job's to end.
     pub strangers: Vec<Pid>,
     page: File,
     outputs: Option<Vec<(ChildStdout, ChildStderr)>>,
+    input: Option<ChildStdin>,
 }
 
 /// Descriptors besides the segments that launcher and processes need.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// Starts all processes.
+/// Orphans of the job's processes become the launcher's children, so that it can end them.
+pub fn adopt_orphans() -> Result<(), Error> {
+    let failed = |e: nix::Error| Error::System { what: "adopt the processes of the job", source: e.into() };
+    prctl::set_child_subreaper(true).map_err(failed)
+}
+
+/// Starts the host's processes.
 ///
 /// # Errors
 /// If one cannot be started; those that were started are killed and waited for.
-pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Error> {
-    let system = |what| move |e: nix::Error| Error::System { what, source: e.into() };
-    // Orphans of the job's processes become the launcher's children, so that it can end them.
-    prctl::set_child_subreaper(true).map_err(system("adopt the processes of the job"))?;
+pub fn start(plan: &Plan, mut streams: Option<Streams>) -> Result<Job, Error> {
+    adopt_orphans()?;
     turn_off_randomisation()?;
-    bound_stack().map_err(system("limit the stack"))?;
-    let per_process = if options.label { 3 } else { 1 };
-    let mut streams =
-        (options.processes > 1 && environment::has_streams()).then(|| Streams::new(options.processes));
-    let sockets = streams.as_ref().map_or(0, |_| Streams::descriptors(options.processes));
-    allow_descriptors(u64::from(options.processes) * per_process + sockets)?;
+    bound_stack().map_err(|e| Error::System { what: "limit the stack", source: e.into() })?;
+    let sockets = streams.as_ref().map_or(0, |streams| {
+        let all = plan.ranks.clone().map(|rank| streams.of(rank).len() as u64).sum::<u64>();
+        all + Streams::descriptors(plan.ranks.len() as u32)
+    });
+    let outputs = if plan.has_outputs { 2 * plan.ranks.len() as u64 } else { 0 };
+    allow_descriptors(u64::from(plan.processes) + outputs + sockets)?;
 
     let page = memory_file(c"dsm-job")?;
     page.set_len(JOB_PAGE_BYTES as u64)
         .map_err(|source| Error::System { what: "size the job page", source })?;
-    let segments = (0..options.processes).map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
+    let segments = (0..plan.processes).map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
 
     let strangers = super::watch::children();
-    let mut job = Job { pids: Vec::new(), strangers, page, outputs: options.label.then(Vec::new) };
-    for rank in 0..options.processes {
-        match start_one(options, program, rank, mask, &job.page, &segments, streams.as_mut()) {
+    let outputs = plan.has_outputs.then(Vec::new);
+    let mut job = Job { pids: Vec::new(), first: plan.ranks.start, strangers, page, outputs, input: None };
+    for rank in plan.ranks.clone() {
+        match start_one(plan, rank, &job.page, &segments, streams.as_mut()) {
             Ok(child) => job.add(child),
             Err(error) => {
                 job.abort();
@@ -71,15 +105,13 @@ pub fn start(options: &Options, program: &Path, mask: SigSet) -> Result<Job, Err
 }
 
 fn start_one(
-    options: &Options,
-    program: &Path,
+    plan: &Plan,
     rank: u32,
-    mask: SigSet,
     page: &File,
     segments: &[File],
     mut streams: Option<&mut Streams>,
 ) -> Result<Child, Error> {
-    let mut value = describe(options, rank, page, segments);
+    let mut value = describe(plan, rank, page, segments);
     let mut inherited = Vec::new();
     if let Some(streams) = &mut streams {
         let what = "connect the processes (ulimit -n limits the number of sockets)";
@@ -87,7 +119,7 @@ fn start_one(
         value = format!("{value}:{}", streams.describe(rank));
         inherited = streams.of(rank);
     }
-    let started = command(options, program, rank, &value, mask, inherited).spawn();
+    let started = command(plan, rank, &value, inherited).spawn();
     if let Some(streams) = streams {
         streams.close(rank);
     }
@@ -96,7 +128,7 @@ fn start_one(
             Some(code) if code == nix::Error::ENOEXEC as i32 => " (a script needs a first line #!...)",
             _ => "",
         };
-        Error::Start { rank, program: program.to_owned(), hint, source }
+        Error::Start { rank, program: plan.program.to_owned(), hint, source }
     })
 }
 
@@ -124,7 +156,8 @@ fn bound_stack() -> Result<(), nix::Error> {
     }
 }
 
-fn allow_descriptors(count: u64) -> Result<(), Error> {
+/// Raises the limit of open files, if that is needed and possible.
+pub fn allow_descriptors(count: u64) -> Result<(), Error> {
     let failed = |e: nix::Error| Error::System { what: "open so many files (ulimit -n)", source: e.into() };
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
     let needed = count + SPARE_DESCRIPTORS;
@@ -142,32 +175,32 @@ fn memory_file(name: &std::ffi::CStr) -> Result<File, Error> {
 }
 
 /// Value of the variable that `dsm_abi::job` describes, without sockets.
-fn describe(options: &Options, rank: u32, page: &File, segments: &[File]) -> String {
+fn describe(plan: &Plan, rank: u32, page: &File, segments: &[File]) -> String {
     let segments: Vec<_> = segments.iter().map(|s| s.as_raw_fd().to_string()).collect();
-    let (size, threads, page) = (options.processes, options.threads, page.as_raw_fd());
+    let (size, threads, page) = (plan.processes, plan.threads, page.as_raw_fd());
     format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}", segments.join(","))
 }
 
-fn command(
-    options: &Options,
-    program: &Path,
-    rank: u32,
-    job: &str,
-    mask: SigSet,
-    inherited: Vec<RawFd>,
-) -> Command {
-    let mut command = Command::new(program);
-    command.arg0(options.program()).args(options.arguments()).env(JOB_VARIABLE, job);
-    if options.stats {
-        command.env("DSM_STATS", "1");
+fn command(plan: &Plan, rank: u32, job: &str, inherited: Vec<RawFd>) -> Command {
+    let mut command = Command::new(plan.program);
+    command.arg0(plan.name).args(plan.arguments);
+    for (name, value) in &plan.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
     }
+    command.env(JOB_VARIABLE, job);
     if rank > 0 {
         command.stdin(Stdio::null());
+    } else if plan.has_input {
+        command.stdin(Stdio::piped());
     }
-    if options.label {
+    if plan.has_outputs {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     let launcher = getpid();
+    let mask = plan.mask;
     let prepare = move || {
         die_with(launcher)?;
         for fd in &inherited {
@@ -198,6 +231,7 @@ fn die_with(launcher: Pid) -> io::Result<()> {
 impl Job {
     fn add(&mut self, mut child: Child) {
         self.pids.push(Pid::from_raw(child.id().cast_signed()));
+        self.input = self.input.take().or(child.stdin.take());
         if let (Some(outputs), Some(out), Some(err)) =
             (&mut self.outputs, child.stdout.take(), child.stderr.take())
         {
@@ -210,14 +244,24 @@ impl Job {
         self.outputs.take()
     }
 
-    /// Whether process 0 has said that the program ended in an orderly way.
+    /// The pipe that process 0 reads, if it is the launcher that writes.
+    pub fn take_input(&mut self) -> Option<ChildStdin> {
+        self.input.take()
+    }
+
+    /// Whether process 0, of this host, has said that the program ended in an orderly way.
     pub fn finished(&self) -> bool {
         self.word(FINISHED_WORD) != 0
     }
 
     /// Whether the program handles the signal in process 0.
     pub fn handles(&self, signal: Signal) -> bool {
-        self.word(HANDLED_WORD) >> (signal as u32 - 1) & 1 == 1
+        self.handled() >> (signal as u32 - 1) & 1 == 1
+    }
+
+    /// All signals that the program handles in process 0, bit 0 for signal 1.
+    pub fn handled(&self) -> u32 {
+        self.word(HANDLED_WORD)
     }
 
     /// A word of the job page, 0 if it cannot be read.

@@ -4,9 +4,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// `exit` or `_exit` with this status.
     Exited(u8),
@@ -37,12 +38,14 @@ pub struct Verdict {
 }
 
 /// A process of the job that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Its number.
     pub rank: u32,
     /// Its process id.
     pub pid: i32,
+    /// Its host, if the job has several.
+    pub host: Option<String>,
     /// How.
     pub ending: Ending,
 }
@@ -62,33 +65,31 @@ pub fn judge(ended: &[Ended], finished: bool) -> Option<Verdict> {
         Ending::Exited(0) => 3,
         Ending::Exited(_) => 2,
     });
-    by_weight.into_iter().find_map(|e| judge_one(*e, finished))
+    by_weight.into_iter().find_map(|e| judge_one(e, finished))
 }
 
-fn judge_one(ended: Ended, finished: bool) -> Option<Verdict> {
-    let Ended { rank, pid, ending } = ended;
-    match ending {
+fn judge_one(ended: &Ended, finished: bool) -> Option<Verdict> {
+    let rank = ended.rank;
+    match ended.ending {
         Ending::Exited(status) if rank == 0 => Some(Verdict { status, message: None, orderly: finished }),
         // The result is complete: what happens to helpers afterwards does not matter.
         _ if finished && rank != 0 => None,
         Ending::Exited(status) => {
             let cause = format!("exited with status {status} before the program ended");
-            Some(Verdict { status: status.max(1), message: Some(message(rank, pid, &cause)), orderly: false })
+            Some(Verdict { status: status.max(1), message: Some(message(ended, &cause)), orderly: false })
         }
         Ending::Killed(signal) => {
             let name = Signal::try_from(signal).map(|s| format!(" ({s})")).unwrap_or_default();
             let cause = format!("was killed by signal {signal}{name}");
-            Some(Verdict {
-                status: status_of(signal),
-                message: Some(message(rank, pid, &cause)),
-                orderly: false,
-            })
+            Some(Verdict { status: status_of(signal), message: Some(message(ended, &cause)), orderly: false })
         }
     }
 }
 
-fn message(rank: u32, pid: i32, cause: &str) -> String {
-    format!("dsm-run: process {rank} (pid {pid}) {cause}; the job was ended")
+fn message(ended: &Ended, cause: &str) -> String {
+    let Ended { rank, pid, .. } = ended;
+    let place = ended.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+    format!("dsm-run: process {rank} (pid {pid}){place} {cause}; the job was ended")
 }
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     fn ended(rank: u32, ending: Ending) -> Ended {
-        Ended { rank, pid: 100 + rank.cast_signed(), ending }
+        Ended { rank, pid: 100 + rank.cast_signed(), host: None, ending }
     }
 
     fn outcome(all: &[(u32, Ending)], finished: bool) -> Option<(u8, bool, bool)> {
@@ -130,9 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_rank_pid_and_cause() {
-        let verdict = judge(&[ended(3, Ending::Killed(9))], false).unwrap();
+    fn the_message_names_rank_pid_host_and_cause() {
+        let killed = ended(3, Ending::Killed(9));
+        let message = |ended| judge(&[ended], false).unwrap().message.unwrap();
         let expected = "dsm-run: process 3 (pid 103) was killed by signal 9 (SIGKILL); the job was ended";
-        assert_eq!(verdict.message.as_deref(), Some(expected));
+        assert_eq!(message(killed.clone()), expected);
+        let expected =
+            "dsm-run: process 3 (pid 103) on b was killed by signal 9 (SIGKILL); the job was ended";
+        assert_eq!(message(Ended { host: Some("b".into()), ..killed }), expected);
     }
 }

@@ -3,7 +3,7 @@
 //! One thread, one `poll` on a signalfd: the signals are blocked before any process starts, so none is lost.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ const INSISTENCE: Duration = Duration::from_secs(2);
 const ONE_SIGNAL: Duration = Duration::from_millis(100);
 
 /// Signals that end the job, unless the program handles them. Passed on to the processes first.
-const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+pub const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 /// Signals that are passed on.
 const PASSED: [Signal; 2] = [Signal::SIGUSR1, Signal::SIGUSR2];
 /// `si_code` of a signal from the kernel, here: the terminal, which sends it to the processes as well.
@@ -73,6 +73,16 @@ impl Signals {
         let mut ready = [PollFd::new(self.events.as_fd(), PollFlags::POLLIN)];
         // An interrupted wait is an early timeout: callers look at the clock again.
         let _ = poll(&mut ready, timeout);
+        self.take_one()
+    }
+
+    /// What to poll for signals.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+
+    /// The next signal, if there is one, and whether the terminal sent it.
+    pub fn take_one(&self) -> Option<(Signal, bool)> {
         let info = self.events.read_signal().ok().flatten()?;
         let signal = Signal::try_from(info.ssi_signo.cast_signed()).ok()?;
         Some((signal, info.ssi_code == FROM_KERNEL))
@@ -86,22 +96,90 @@ fn ignored_signals() -> u64 {
     mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0)
 }
 
+/// The processes of a job, on whatever host they are, and the signals to the launcher.
+pub trait Processes {
+    /// Waits until a signal comes, something happens to the processes, or the time is over. Gives the signal, and whether the processes got it, too.
+    fn next_signal(&mut self, timeout: Option<Duration>) -> Option<(Signal, bool)>;
+    /// The processes that have ended since the last call.
+    fn ended(&mut self) -> Vec<Ended>;
+    /// The job's end for another reason than a process.
+    fn failure(&mut self) -> Option<Verdict>;
+    /// Whether process 0 has said that the program ended in an orderly way.
+    fn finished(&mut self) -> bool;
+    /// Whether the program handles the signal in process 0.
+    fn handles(&mut self, signal: Signal) -> bool;
+    /// Sends a signal to process 0.
+    fn signal_first(&mut self, signal: Signal);
+    /// Sends a signal to every process.
+    fn signal(&mut self, signal: Signal);
+    /// Whether no process is left.
+    fn is_over(&mut self) -> bool;
+    /// Ends what is left, descendants of the processes included.
+    fn end(&mut self);
+}
+
+/// A job on this host.
+pub struct Local<'a> {
+    /// The processes.
+    pub job: &'a Job,
+    /// The launcher's signals.
+    pub signals: &'a Signals,
+}
+
+impl Processes for Local<'_> {
+    fn next_signal(&mut self, timeout: Option<Duration>) -> Option<(Signal, bool)> {
+        self.signals.next(timeout)
+    }
+
+    fn ended(&mut self) -> Vec<Ended> {
+        reap(self.job)
+    }
+
+    fn failure(&mut self) -> Option<Verdict> {
+        None
+    }
+
+    fn finished(&mut self) -> bool {
+        self.job.finished()
+    }
+
+    fn handles(&mut self, signal: Signal) -> bool {
+        self.job.handles(signal)
+    }
+
+    fn signal_first(&mut self, signal: Signal) {
+        self.job.signal_first(signal);
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        self.job.signal(signal);
+    }
+
+    fn is_over(&mut self) -> bool {
+        !self.job.pids.iter().any(|p| is_child(*p))
+    }
+
+    fn end(&mut self) {
+        self.job.abort();
+        reap_everything(&self.job.strangers);
+    }
+}
+
 /// Waits until the job has ended, ends what is left of it, and returns the launcher's exit status.
-pub fn until_end(job: &Job, signals: &Signals) -> u8 {
-    let status = match wait_for_cause(job, signals) {
+pub fn until_end(job: &mut impl Processes) -> u8 {
+    let status = match wait_for_cause(job) {
         Cause::Process(verdict) => {
             if let Some(message) = &verdict.message {
                 eprintln!("{message}");
             }
             if verdict.orderly {
-                let _ = wait_for_all(job, signals, ORDERLY_GRACE);
+                let _ = wait_for_all(job, ORDERLY_GRACE);
             }
             verdict.status
         }
-        Cause::Signal(signal, from_terminal) => end_by_signal(job, signals, signal, from_terminal),
+        Cause::Signal(signal, from_terminal) => end_by_signal(job, signal, from_terminal),
     };
-    job.abort();
-    reap_everything(&job.strangers);
+    job.end();
     status
 }
 
@@ -110,10 +188,10 @@ enum Cause {
     Signal(Signal, bool),
 }
 
-fn wait_for_cause(job: &Job, signals: &Signals) -> Cause {
+fn wait_for_cause(job: &mut impl Processes) -> Cause {
     let mut handled = Handled::default();
     loop {
-        match signals.next(None) {
+        match job.next_signal(None) {
             Some((signal, from_terminal)) if ENDING.contains(&signal) => {
                 match handled.what_to_do(job.handles(signal), signal, Instant::now()) {
                     ToDo::End => return Cause::Signal(signal, from_terminal),
@@ -124,15 +202,21 @@ fn wait_for_cause(job: &Job, signals: &Signals) -> Cause {
             Some((signal, _)) if PASSED.contains(&signal) => job.signal(signal),
             _ => {}
         }
-        let ended = reap(job);
-        let Some(verdict) = verdict::judge(&ended, job.finished()) else { continue };
+        let ended = job.ended();
+        let verdict = if ended.is_empty() { None } else { verdict::judge(&ended, job.finished()) };
+        let Some(verdict) = verdict else {
+            match job.failure() {
+                Some(failure) => return Cause::Process(failure),
+                None => continue,
+            }
+        };
         if let Some(signal) = handled.ended(&ended) {
             return Cause::Signal(signal, true);
         }
         if ended
             .iter()
             .any(|e| matches!(e.ending, Ending::Killed(s) if ENDING.iter().any(|e| *e as i32 == s)))
-            && let Some((signal, from_terminal)) = own_signal(signals)
+            && let Some((signal, from_terminal)) = own_signal(job)
         {
             return Cause::Signal(signal, from_terminal);
         }
@@ -178,11 +262,11 @@ impl Handled {
 }
 
 /// A process died of SIGINT or the like: the launcher's own copy may be under way.
-fn own_signal(signals: &Signals) -> Option<(Signal, bool)> {
+fn own_signal(job: &mut impl Processes) -> Option<(Signal, bool)> {
     let until = Instant::now() + TERMINAL_LAG;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match signals.next(Some(left)) {
+        match job.next_signal(Some(left)) {
             Some(found) if ENDING.contains(&found.0) => return Some(found),
             None if left.is_zero() => return None,
             _ => {}
@@ -190,37 +274,43 @@ fn own_signal(signals: &Signals) -> Option<(Signal, bool)> {
     }
 }
 
-fn end_by_signal(job: &Job, signals: &Signals, signal: Signal, from_terminal: bool) -> u8 {
+fn end_by_signal(job: &mut impl Processes, signal: Signal, from_terminal: bool) -> u8 {
     if !from_terminal {
         job.signal(signal);
     }
     // A second signal means: now.
-    let _ = wait_for_all(job, signals, SIGNAL_GRACE);
+    let _ = wait_for_all(job, SIGNAL_GRACE);
+    say_ended(signal)
+}
+
+/// Tells the user which signal ended the job, and gives the exit status for it.
+pub fn say_ended(signal: Signal) -> u8 {
     eprintln!("dsm-run: signal {} ({signal}) ended the job", signal as i32);
     verdict::status_of(signal as i32)
 }
 
 /// Waits until no process of the job is left; a signal that ends jobs, or `grace`, cuts it short.
-fn wait_for_all(job: &Job, signals: &Signals, grace: Duration) -> bool {
+fn wait_for_all(job: &mut impl Processes, grace: Duration) -> bool {
     let until = Instant::now() + grace;
     loop {
-        reap(job);
-        if !job.pids.iter().any(|p| is_child(*p)) {
+        // Whatever happens to the processes now changes nothing.
+        drop((job.ended(), job.failure()));
+        if job.is_over() {
             return true;
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || signals.next(Some(left)).is_some_and(|(s, _)| ENDING.contains(&s)) {
+        if left.is_zero() || job.next_signal(Some(left)).is_some_and(|(s, _)| ENDING.contains(&s)) {
             return false;
         }
     }
 }
 
 /// Collects every child that has ended, adopted ones included; returns the job's own.
-fn reap(job: &Job) -> Vec<Ended> {
+pub fn reap(job: &Job) -> Vec<Ended> {
     let mut ended = Vec::new();
     while let Collected::Ended(pid, ending) = collect() {
-        if let Some(rank) = job.pids.iter().position(|p| *p == pid) {
-            ended.push(Ended { rank: rank as u32, pid: pid.as_raw(), ending });
+        if let Some(index) = job.pids.iter().position(|p| *p == pid) {
+            ended.push(Ended { rank: job.first + index as u32, pid: pid.as_raw(), host: None, ending });
         }
     }
     ended
@@ -310,7 +400,7 @@ mod tests {
         ] {
             assert_eq!(handled.what_to_do(has_handler, signal, at(ms)), expected, "{ms} ms");
         }
-        let died = |rank, signal| [Ended { rank, pid: 7, ending: Ending::Killed(signal) }];
+        let died = |rank, signal| [Ended { rank, pid: 7, host: None, ending: Ending::Killed(signal) }];
         assert_eq!(handled.ended(&died(0, 2)), Some(Signal::SIGINT));
         assert_eq!(handled.ended(&died(1, 2)).or(handled.ended(&died(0, 15))), None);
     }

@@ -1,6 +1,7 @@
 //! `dsm-run` as its users see it.
 
 mod end;
+mod hosts;
 mod output;
 mod signals;
 mod start;

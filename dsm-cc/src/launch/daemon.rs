@@ -1,0 +1,465 @@
+//! The part of the launcher that runs on each host of a job: makes the connections to the other hosts, starts the host's processes, and passes on what
+//! they write and how they end. Orders come from the head through standard input, reports go to it through standard output.
+//!
+//! When the orders end, for whatever reason, the daemon ends its processes: nothing of a job outlives the head.
+
+use std::collections::VecDeque;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Instant;
+
+use dsm_abi::job::MAX_PROCESSES;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::unistd::{SysconfVar, sysconf};
+use sha2::{Digest, Sha256};
+
+use super::connect::{LIMITS, Network, Sockets};
+use super::control::{self, Channel, Facts, Order, PIECE, Report, Start, Stream, WINDOW};
+use super::environment;
+use super::label::DRAIN_LIMIT;
+use super::spawn::{self, Job, Plan};
+use super::streams::Streams;
+use super::watch::{self, Signals};
+use super::{Error, program};
+
+/// Descriptors that the daemon needs besides those of its processes.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Why a daemon ends before its processes do.
+enum Stop {
+    /// The head has to be told.
+    Failed(Error),
+    /// The head has left, or wants the end, or does not keep to the protocol; or a signal came.
+    Gone,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(_: io::Error) -> Stop {
+        Stop::Gone
+    }
+}
+
+struct Daemon {
+    control: Channel<Order, Report, File, File>,
+    signals: Signals,
+}
+
+/// Runs the daemon on the process's standard input and output.
+pub fn main() -> ExitCode {
+    let taken = Signals::take().map_err(|e| e.to_string()).and_then(|signals| {
+        let open = |fd: BorrowedFd| fd.try_clone_to_owned().map(File::from);
+        let control = open(io::stdin().as_fd())
+            .and_then(|from| Channel::new(from, open(io::stdout().as_fd())?))
+            .map_err(|e| format!("cannot use standard input and output: {e}"))?;
+        Ok(Daemon { control, signals })
+    });
+    let mut daemon = match taken {
+        Ok(daemon) => daemon,
+        Err(reason) => {
+            eprintln!("dsm-run: {reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match daemon.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Gone) => ExitCode::FAILURE,
+        Err(Stop::Failed(error)) => {
+            let told = daemon.control.send(&Report::Failed(error.exit_status(), error.to_string()));
+            // The head ends the job, and closes the pipe.
+            if told.is_ok() {
+                while daemon.order().is_ok() {}
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Daemon {
+    fn run(&mut self) -> Result<(), Stop> {
+        self.control.send_bytes(control::greeting().as_bytes())?;
+        let Order::Start(start) = self.order()? else { return Err(Stop::Gone) };
+        if !is_sound(&start) {
+            return Err(Stop::Gone);
+        }
+        let start = *start;
+        let program = prepare(&start)?;
+        let facts = facts(&program)?;
+        let host = start.host as usize;
+        let network = Network { secret: start.secret, hosts: start.hosts.clone(), own: host };
+        let sockets = if start.hosts.len() > 1 {
+            spawn::allow_descriptors(network.sockets() + SPARE_DESCRIPTORS)?;
+            let listener = network.listen().map_err(Error::Connect)?;
+            let port = listener.local_addr().map_err(|e| Error::Connect(e.to_string()))?.port();
+            self.control.send(&Report::Listening(port, facts))?;
+            let Order::Connect(ports) = self.order()? else { return Err(Stop::Gone) };
+            if ports.len() != start.hosts.len() {
+                return Err(Stop::Gone);
+            }
+            self.aside(move || network.connect(listener, &ports, LIMITS))?.map_err(Error::Connect)?
+        } else {
+            self.control.send(&Report::Listening(0, facts))?;
+            let Order::Connect(_) = self.order()? else { return Err(Stop::Gone) };
+            Sockets::new()
+        };
+        self.control.send(&Report::Connected)?;
+        let Order::Go = self.order()? else { return Err(Stop::Gone) };
+        let mut serving = self.start(&start, &program, sockets)?;
+        let result = serving.serve();
+        serving.job.abort();
+        watch::reap_everything(&serving.job.strangers);
+        result
+    }
+
+    /// The next order. Nothing but orders is waited for.
+    fn order(&mut self) -> Result<Order, Stop> {
+        loop {
+            if let Some(order) = self.control.decoder.next()? {
+                return if order == Order::Kill { Err(Stop::Gone) } else { Ok(order) };
+            }
+            self.wait(None)?;
+        }
+    }
+
+    /// Waits for bytes of the head, or for `other` to be readable or closed; `true` for the latter.
+    fn wait(&mut self, other: Option<BorrowedFd>) -> Result<bool, Stop> {
+        let mut fds = vec![
+            PollFd::new(self.control.reads(), PollFlags::POLLIN),
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+        ];
+        fds.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let others = fds.len();
+        fds.extend(self.control.writes().map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+        let _ = poll(&mut fds, PollTimeout::NONE);
+        let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        drop(fds);
+        if self.is_told_to_end() || ready[0] && !self.control.receive()? {
+            return Err(Stop::Gone);
+        }
+        self.control.flush()?;
+        Ok(other.is_some() && ready[others - 1])
+    }
+
+    /// Whether a signal has come that ends the daemon.
+    fn is_told_to_end(&self) -> bool {
+        let signals = std::iter::from_fn(|| self.signals.take_one());
+        signals.fold(false, |end, (signal, _)| end || watch::ENDING.contains(&signal))
+    }
+
+    /// Runs something in a thread while this one listens to the head.
+    fn aside<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
+        let failed = |source: io::Error| Stop::Failed(Error::System { what: "start a thread", source });
+        let (ended, end) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| failed(e.into()))?;
+        let run = move || {
+            let result = work();
+            drop(end);
+            result
+        };
+        let thread = thread::Builder::new().name("connect".into()).spawn(run).map_err(failed)?;
+        while !self.wait(Some(ended.as_fd()))? {}
+        thread.join().map_err(|_| Stop::Gone)
+    }
+
+    fn start(&mut self, start: &Start, program: &Path, sockets: Sockets) -> Result<Serving<'_>, Stop> {
+        let host = &start.hosts[start.host as usize];
+        let processes = start.hosts.iter().map(|h| h.count).sum();
+        let arguments: Vec<_> = start.arguments.iter().cloned().map(OsString::from_vec).collect();
+        let plan = Plan {
+            program,
+            name: OsStr::from_bytes(&start.program),
+            arguments: &arguments,
+            processes,
+            ranks: host.ranks(),
+            threads: start.threads,
+            environment: changes(start),
+            has_outputs: true,
+            has_input: true,
+            mask: self.signals.before,
+        };
+        let streams =
+            (processes > 1 && start.has_streams).then(|| Streams::new(processes, host.ranks(), sockets));
+        let mut job = spawn::start(&plan, streams)?;
+        let serving = Outputs::new(&mut job).and_then(|outputs| {
+            let input = job.take_input().map(|pipe| without_waiting(pipe.into())).transpose()?;
+            Ok((outputs, input))
+        });
+        match serving {
+            Ok((outputs, input)) => {
+                Ok(Serving { daemon: self, job, outputs, input, unread: VecDeque::new(), input_ends: false })
+            }
+            Err(source) => {
+                job.abort();
+                watch::reap_everything(&job.strangers);
+                Err(Error::System { what: "forward output", source }.into())
+            }
+        }
+    }
+}
+
+/// Whether what the head says about the hosts fits together.
+fn is_sound(start: &Start) -> bool {
+    let mut next = 0;
+    for host in &start.hosts {
+        if host.first != next || !(1..=MAX_PROCESSES - next).contains(&host.count) {
+            return false;
+        }
+        next += host.count;
+    }
+    (start.host as usize) < start.hosts.len() && (start.hosts.len() == 1 || start.has_streams)
+}
+
+/// Goes to the job's directory, and finds the program.
+fn prepare(start: &Start) -> Result<std::path::PathBuf, Error> {
+    let directory = Path::new(OsStr::from_bytes(&start.directory));
+    env::set_current_dir(directory).map_err(|source| Error::Directory {
+        directory: directory.to_owned(),
+        host: start.hosts[start.host as usize].name.clone(),
+        source,
+    })?;
+    let path = start.environment.iter().find(|(name, _)| name == b"PATH");
+    let path = path.map(|(_, value)| OsString::from_vec(value.clone())).or_else(|| env::var_os("PATH"));
+    let program = program::find(OsStr::from_bytes(&start.program), &path.unwrap_or_default())?;
+    if !start.unchecked {
+        program::check(&program)?;
+    }
+    Ok(program)
+}
+
+fn facts(program: &Path) -> Result<Facts, Error> {
+    let failed = |source| Error::System { what: "read the program", source };
+    let mut file = File::open(program).map_err(failed)?;
+    let mut digest = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut bytes = 0;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                digest.update(&buffer[..count]);
+                bytes += count as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
+    let architecture = env::consts::ARCH.to_owned();
+    Ok(Facts { architecture, page: page.cast_unsigned(), bytes, digest: digest.finalize().into() })
+}
+
+/// What the processes' environment has that the daemon's does not. Settings of the host itself do not count.
+fn changes(start: &Start) -> Vec<(OsString, Option<OsString>)> {
+    let own = env::vars_os().map(|(name, _)| name).filter(|name| environment::is_setting(name));
+    let given = start.environment.iter().cloned();
+    let given = given.map(|(name, value)| (OsString::from_vec(name), Some(OsString::from_vec(value))));
+    // What is given comes last, and counts.
+    own.map(|name| (name, None)).chain(given).collect()
+}
+
+fn without_waiting(pipe: OwnedFd) -> io::Result<File> {
+    fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(File::from(pipe))
+}
+
+/// A running job's part on this host.
+struct Serving<'a> {
+    daemon: &'a mut Daemon,
+    job: Job,
+    outputs: Outputs,
+    /// What process 0 reads, if it is here and still reads.
+    input: Option<File>,
+    /// Input that process 0 has not taken.
+    unread: VecDeque<u8>,
+    /// Whether no more input comes.
+    input_ends: bool,
+}
+
+/// What the processes write.
+struct Outputs {
+    pipes: Vec<(u32, Stream, File)>,
+    /// Bytes that the head takes of each stream.
+    windows: [u32; 2],
+}
+
+impl Outputs {
+    fn new(job: &mut Job) -> io::Result<Outputs> {
+        let mut pipes = Vec::new();
+        for (rank, (out, err)) in (job.first..).zip(job.take_outputs().unwrap_or_default()) {
+            pipes.push((rank, Stream::Out, without_waiting(out.into())?));
+            pipes.push((rank, Stream::Err, without_waiting(err.into())?));
+        }
+        Ok(Outputs { pipes, windows: [WINDOW; 2] })
+    }
+
+    /// Passes on what can be read and what the head takes. `at_end`: what cannot be read now is not waited for.
+    fn forward(&mut self, control: &mut Channel<Order, Report, File, File>, at_end: bool) -> io::Result<()> {
+        let windows = &mut self.windows;
+        let mut error = None;
+        self.pipes.retain_mut(|(rank, stream, pipe)| {
+            let window = &mut windows[*stream as usize];
+            let mut buffer = [0; PIECE];
+            let room = PIECE.min(*window as usize);
+            if room == 0 {
+                return true;
+            }
+            match pipe.read(&mut buffer[..room]) {
+                Ok(0) => false,
+                Ok(count) => {
+                    *window -= count as u32;
+                    let report =
+                        Report::Output { rank: *rank, stream: *stream, bytes: buffer[..count].to_vec() };
+                    error = control.send(&report).err().or(error.take());
+                    true
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => true,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => !at_end,
+                Err(_) => false,
+            }
+        });
+        error.map_or(Ok(()), Err)
+    }
+}
+
+impl Serving<'_> {
+    /// Until the head wants the end, or has left.
+    fn serve(&mut self) -> Result<(), Stop> {
+        loop {
+            self.wait(PollTimeout::NONE)?;
+            // Before the ends of processes are reported: what they wrote comes first as far as the head takes it.
+            self.outputs.forward(&mut self.daemon.control, false)?;
+            for ended in watch::reap(&self.job) {
+                let finished = self.job.first == 0 && self.job.finished();
+                let (rank, pid, ending) = (ended.rank, ended.pid, ended.ending);
+                self.daemon.control.send(&Report::Exited { rank, pid, ending, finished })?;
+            }
+            while let Some(order) = self.daemon.control.decoder.next()? {
+                if order == Order::Kill {
+                    return self.end();
+                }
+                self.obey(order)?;
+            }
+            self.feed()?;
+        }
+    }
+
+    /// Kills the processes, and sends the rest of their output.
+    fn end(&mut self) -> Result<(), Stop> {
+        self.job.abort();
+        watch::reap_everything(&self.job.strangers);
+        let until = Instant::now() + DRAIN_LIMIT;
+        loop {
+            self.outputs.forward(&mut self.daemon.control, true)?;
+            let left = until.saturating_duration_since(Instant::now());
+            if self.outputs.pipes.is_empty() || left.is_zero() {
+                break;
+            }
+            if self.outputs.windows.contains(&0) {
+                self.wait(PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
+            }
+            while let Some(order) = self.daemon.control.decoder.next()? {
+                self.obey(order)?;
+            }
+        }
+        self.daemon.control.send(&Report::Done)?;
+        // The head takes the rest, and closes the pipe.
+        while self.daemon.order().is_ok() {}
+        Ok(())
+    }
+
+    /// Waits until something can be done, reads what the head sends, and sends what fits.
+    fn wait(&mut self, timeout: PollTimeout) -> Result<(), Stop> {
+        let control = &self.daemon.control;
+        let mut fds = vec![
+            PollFd::new(control.reads(), PollFlags::POLLIN),
+            PollFd::new(self.daemon.signals.as_fd(), PollFlags::POLLIN),
+        ];
+        fds.extend(control.writes().map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+        let windows = self.outputs.windows;
+        let read = self.outputs.pipes.iter().filter(|(_, stream, _)| windows[*stream as usize] > 0);
+        fds.extend(read.map(|(_, _, pipe)| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)));
+        let fed = self.input.as_ref().filter(|_| !self.unread.is_empty());
+        fds.extend(fed.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)));
+        let _ = poll(&mut fds, timeout);
+        let is_ordered = fds[0].any().unwrap_or(false);
+        drop(fds);
+        if self.daemon.is_told_to_end() || is_ordered && !self.daemon.control.receive()? {
+            return Err(Stop::Gone);
+        }
+        Ok(self.daemon.control.flush()?)
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Stop> {
+        match order {
+            Order::Input(bytes) if self.input.is_some() => {
+                self.input_ends |= bytes.is_empty();
+                self.unread.extend(bytes);
+                if self.unread.len() > WINDOW as usize {
+                    return Err(Stop::Gone);
+                }
+            }
+            // Nobody reads it.
+            Order::Input(_) => {}
+            Order::Written(stream, count) => {
+                let window = &mut self.outputs.windows[stream as usize];
+                *window = window.saturating_add(count).min(WINDOW);
+            }
+            Order::Close(stream) => self.outputs.pipes.retain(|(_, of, _)| *of != stream),
+            Order::Signal(signal) => self.job.signal(known(signal)?),
+            Order::SignalFirst(signal) if self.job.first == 0 => self.job.signal_first(known(signal)?),
+            Order::Ask => {
+                let (finished, handled) = (self.job.finished(), self.job.handled());
+                self.daemon.control.send(&Report::State { finished, handled })?;
+            }
+            Order::SignalFirst(_) | Order::Start(_) | Order::Connect(_) | Order::Go | Order::Kill => {
+                return Err(Stop::Gone);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives process 0 input.
+    fn feed(&mut self) -> Result<(), Stop> {
+        let Some(pipe) = &mut self.input else { return Ok(()) };
+        let mut taken = 0;
+        while !self.unread.is_empty() {
+            match pipe.write(self.unread.as_slices().0) {
+                Ok(count) => {
+                    self.unread.drain(..count);
+                    taken += count as u32;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // It does not read any more.
+                Err(_) => {
+                    self.unread.clear();
+                    self.input_ends = true;
+                }
+            }
+        }
+        if self.input_ends && self.unread.is_empty() {
+            self.input = None;
+        }
+        if taken > 0 {
+            self.daemon.control.send(&Report::Taken(taken))?;
+        }
+        Ok(())
+    }
+}
+
+fn known(signal: i32) -> Result<Signal, Stop> {
+    Signal::try_from(signal).map_err(|_| Stop::Gone)
+}
