@@ -212,7 +212,8 @@ impl Head {
             self.send(host, &Order::Start(Box::new(start.clone())));
         }
         self.until(START_LIMIT, "its daemon does not answer", |r| r.listening.is_some())?;
-        self.compare()?;
+        let facts = self.remotes.iter().filter_map(|r| Some((&*r.place.name, &r.listening.as_ref()?.1)));
+        compare(&facts.collect::<Vec<_>>())?;
         let ports = self.remotes.iter().flat_map(|r| &r.listening).map(|(port, _)| *port).collect();
         self.send_all(&Order::Connect(ports));
         self.until(CONNECT_LIMIT, "its daemon does not connect", |r| r.is_connected)?;
@@ -244,36 +245,6 @@ impl Head {
             }
             self.pump(Some(left));
         }
-    }
-
-    /// What has to be the same on all hosts.
-    fn compare(&self) -> Result<(), Error> {
-        let facts = |r: &Remote| r.listening.as_ref().map(|(_, facts)| facts.clone());
-        let Some((first, own)) = self.remotes.first().and_then(|r| Some((&r.place.name, facts(r)?))) else {
-            return Ok(());
-        };
-        for (other, theirs) in self.remotes.iter().filter_map(|r| Some((&r.place.name, facts(r)?))) {
-            let differ = |what: &str, here: String, there: String, remedy: &str| {
-                Err(Error::Hosts(format!("{what} {here} on {first} and {there} on {other}; {remedy}")))
-            };
-            if own.architecture != theirs.architecture {
-                let remedy = "a job's hosts have to be of one kind";
-                return differ("the processors are", own.architecture, theirs.architecture, remedy);
-            }
-            if own.page != theirs.page {
-                let (here, there) = (own.page.to_string(), theirs.page.to_string());
-                return differ("a page has", here, there, "a job's hosts need pages of one size");
-            }
-            if (own.bytes, own.digest) != (theirs.bytes, theirs.digest) {
-                let describe = |f: &Facts| {
-                    let digest: String = f.digest[..4].iter().map(|b| format!("{b:02x}")).collect();
-                    format!("{} bytes with SHA-256 {digest}...", f.bytes)
-                };
-                let remedy = "copy the file, or put it where all hosts see it";
-                return differ("the program has", describe(&own), describe(&theirs), remedy);
-            }
-        }
-        Ok(())
     }
 
     fn send(&mut self, host: usize, order: &Order) {
@@ -544,6 +515,10 @@ impl Processes for Head {
     }
 
     fn end(&mut self) {
+        // Who has not answered has started nothing.
+        for remote in self.remotes.iter_mut().filter(|r| !r.is_greeted) {
+            remote.channel = None;
+        }
         self.send_all(&Order::Kill);
         let until = Instant::now() + END_LIMIT;
         while self.remotes.iter().any(|r| r.channel.is_some() && !r.is_done) {
@@ -554,6 +529,33 @@ impl Processes for Head {
             self.pump(Some(left));
         }
     }
+}
+
+/// What has to be the same on all hosts, by their names.
+fn compare(facts: &[(&str, &Facts)]) -> Result<(), Error> {
+    let Some(((first, own), others)) = facts.split_first() else { return Ok(()) };
+    for (other, theirs) in others {
+        let differ = |what: &str, here: String, there: String, remedy: &str| {
+            Err(Error::Hosts(format!("{what} {here} on {first} and {there} on {other}; {remedy}")))
+        };
+        if own.architecture != theirs.architecture {
+            let (here, there) = (own.architecture.clone(), theirs.architecture.clone());
+            return differ("the processors are", here, there, "a job's hosts have to be of one kind");
+        }
+        if own.page != theirs.page {
+            let (here, there) = (own.page.to_string(), theirs.page.to_string());
+            return differ("bytes of a page:", here, there, "a job's hosts need pages of one size");
+        }
+        if (own.bytes, own.digest) != (theirs.bytes, theirs.digest) {
+            let describe = |f: &Facts| {
+                let digest: String = f.digest[..4].iter().map(|b| format!("{b:02x}")).collect();
+                format!("{} bytes with SHA-256 {digest}...", f.bytes)
+            };
+            let remedy = "copy the file, or put it where all hosts see it";
+            return differ("the program has", describe(own), describe(theirs), remedy);
+        }
+    }
+    Ok(())
 }
 
 /// Whether the daemon's first line is what it should be.
@@ -733,6 +735,25 @@ mod tests {
         assert!(error.contains("another dsm-run") && error.contains("0.0.1"), "{error}");
         assert!(greeted("Welcome\n").unwrap_err().contains("\"Welcome\""));
         assert!(greeted("dsm-run without an end").unwrap_err().contains("something else"));
+    }
+
+    #[test]
+    fn hosts_that_differ_are_named_with_what_they_have() {
+        let facts = || Facts { architecture: "x86_64".into(), page: 4096, bytes: 100, digest: [0xab; 32] };
+        let differ = |other: Facts| compare(&[("a", &facts()), ("b", &facts()), ("c", &other)]);
+        differ(facts()).unwrap();
+        for (other, expected) in [
+            (Facts { architecture: "riscv64".into(), ..facts() }, "x86_64 on a and riscv64 on c"),
+            (Facts { page: 65536, ..facts() }, "4096 on a and 65536 on c"),
+            (Facts { bytes: 101, ..facts() }, "on a and 101 bytes"),
+            (
+                Facts { digest: [0xcd; 32], ..facts() },
+                "abababab... on a and 100 bytes with SHA-256 cdcdcdcd... on c",
+            ),
+        ] {
+            let error = differ(other).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn input_reaches_process_0_and_comes_back_whole() {
     let hosts = Hosts::new();
     let mut command = hosts.script("", "[ $rank = 0 ] || exec sleep 1000; cat");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let input: Vec<u8> = (0..3_000_000_u32).map(|i| (i * i >> 7) as u8).collect();
+    let input: Vec<u8> = (0..3_000_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
     let (mut stdin, sent) = (child.stdin.take().unwrap(), input.clone());
     let writer = std::thread::spawn(move || stdin.write_all(&sent).unwrap());
     let output = child.wait_with_output().unwrap();
