@@ -15,6 +15,7 @@ mod faults;
 mod fortran;
 mod generated;
 mod guard;
+mod hosts;
 mod identity;
 mod kill;
 mod libraries;

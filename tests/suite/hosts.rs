@@ -1,0 +1,64 @@
+//! Programs on two hosts, which are two addresses of this machine: what is between the processes is TCP, as it is between machines, and each host has
+//! its daemon. The remote shell is a script that runs the command here.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use dsm_tests::compile::{self, Target, shell_line};
+use dsm_tests::execute::{self, Scratch};
+use dsm_tests::matrix::Build;
+use dsm_tests::{differential, program, toolchain};
+
+/// Drops the host's name.
+const SHELL: &str = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
+/// Threads of each team.
+const THREADS: u32 = 4;
+
+fn check(name: &str) {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let program = program::Program::load(name);
+    let expected = differential::reference(&program, THREADS).unwrap_or_else(|failure| panic!("{failure}"));
+    let built = compile::compile(&program, Target::Dsm(Build { level: 2, line: 64 }));
+    let built = built.unwrap_or_else(|failure| panic!("{failure}"));
+    let directory = Scratch::directory("hosts");
+    let shell = directory.path().join("shell");
+    std::fs::write(&shell, SHELL).expect("a file in an own directory");
+    std::fs::set_permissions(&shell, Permissions::from_mode(0o755)).expect("an own file");
+    for (hosts, threads) in [("127.0.0.1:2,127.0.0.2:2", "1"), ("127.0.0.1:1,127.0.0.2:1", "2")] {
+        let mut command = Command::new(&dsm.run);
+        command.arg("--rsh").arg(&shell).args(["-H", hosts, "-t", threads]).arg(&built.path);
+        command.args(&program.arguments).envs(program.environment.iter().cloned());
+        execute::hide_own_variables(&mut command);
+        command.env_remove("OMP_NUM_THREADS").env_remove("DSM_TRANSPORT").current_dir(directory.path());
+        let outcome = execute::run(&mut command, &program.input, execute::time_limit());
+        let line = shell_line(&command);
+        assert_eq!(outcome.status, expected.status, "{line}\n{}", outcome.errors());
+        assert_eq!(outcome.text(), expected.text(), "{line}");
+    }
+}
+
+#[test]
+fn worksharing() {
+    check("for_static");
+}
+
+#[test]
+fn tasks() {
+    check("task_blocked");
+}
+
+#[test]
+fn locks_and_objects_of_cxx() {
+    check("cxx_containers");
+}
+
+#[test]
+fn fortran() {
+    check("f_tasks");
+}
+
+#[test]
+fn streams() {
+    check("shared_streams");
+}
