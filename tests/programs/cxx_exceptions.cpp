@@ -1,5 +1,6 @@
 // Exceptions that threads throw and catch, through frames with variables that other threads can reach.
 #include <cstdio>
+#include <omp.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -88,6 +89,7 @@ int main()
 
     // From a function with a critical section of its own, and out of loops in the region.
     std::string first, dots;
+    std::size_t team = 0;
 #pragma omp parallel
     {
         try {
@@ -103,10 +105,13 @@ int main()
             std::puts("wrong");
         } catch (const std::exception &e) {
 #pragma omp critical
-            dots += dots.size() < 40 ? "." : "";
+            {
+                dots += ".";
+                team = omp_get_num_threads();
+            }
         }
     }
-    std::printf("%s%s\n", first.c_str(), dots.c_str());
+    std::printf("%s %d\n", first.c_str(), dots.size() == team);
     try {
         std::vector<int>(5).at(5);
     } catch (const std::out_of_range &e) {

@@ -85,6 +85,7 @@ fn own_notices_supersede_older_ones_of_their_blocks_that_are_held_back() {
 }
 
 /// What acquirers would be told if all that is listed were published.
+#[cfg(not(loom))]
 fn told_of(notices: &[Notice]) -> Told {
     let mut told = Told::default();
     notices.iter().for_each(|notice| told.push(*notice));
