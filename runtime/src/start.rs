@@ -145,17 +145,17 @@ extern "C" fn at_exit() {
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprintln!("{line}");
     }
-    if config::get().stats {
+    let is_measured = config::get().stats;
+    // Where their memory is reached through them, the others stay until this process has ended: what they want of it has to be done.
+    if is_measured || memory::shared().is_some_and(|shared| !shared.segments.are_mapped()) {
         stats::deposit();
         wait_for_deposits();
+    }
+    if is_measured {
         // The table goes behind what the program printed.
         // SAFETY: a null stream means all of them.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprint!("{}", stats::table());
-    }
-    // Where their memory is reached through them, the others stay until this process has ended: what they want of it has to be done.
-    if memory::shared().is_some_and(|shared| !shared.segments.are_mapped()) {
-        wait_for_deposits();
     }
 }
 
@@ -180,14 +180,13 @@ fn leave_worker() -> ! {
 
 /// Leaves the counters and ends the process, without the program's handlers, which belong to process 0.
 extern "C" fn end_worker() {
+    // SAFETY: flushes what regions printed here. First: the launcher does not wait long once process 0 has ended.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
     stats::deposit();
     sync::leave();
     if let Some(shared) = memory::shared() {
         shared.segments.wait_end(0);
     }
-    // SAFETY: flushes what regions printed here.
-    unsafe {
-        libc::fflush(std::ptr::null_mut());
-        libc::_exit(0)
-    }
+    // SAFETY: ends the process without handlers.
+    unsafe { libc::_exit(0) }
 }

@@ -85,11 +85,11 @@ fn note() {
 fn half(at: usize) -> Half {
     let place = LOCKS + PLACE * LOCK_BYTES;
     assert_eq!(
-        sync::control_area_word(0, place).load(Ordering::SeqCst),
+        sync::control::word(0, place).load(Ordering::SeqCst),
         LOCK,
         "the lock is where it is looked at"
     );
-    sync::control_area_half(0, place + at)
+    sync::control::half(0, place + at)
 }
 
 /// Tickets handed out.

@@ -11,7 +11,7 @@ static void signal_end(int descriptor) {
     if (write(descriptor, &end, 1) != 1) perror("write");
 }
 
-// A thread that is alone runs the tasks at its next scheduling point.
+// In a team of one, the thread runs the tasks at its next scheduling point.
 static void await_ends(int descriptor, int count) {
     char end;
     if (omp_get_num_threads() == 1) return;

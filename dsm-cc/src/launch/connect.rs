@@ -426,8 +426,8 @@ impl<'a> Door<'a> {
         for mut unknown in std::mem::take(&mut self.unknown) {
             match self.progress(&mut unknown) {
                 Progress::Proved(pair) => {
-                    let told = unknown.socket.write(&[ACCEPTED]);
-                    if told.is_ok_and(|count| count == 1) {
+                    let written = unknown.socket.write(&[ACCEPTED]);
+                    if written.is_ok_and(|count| count == 1) {
                         self.accepted.insert(pair, unknown.socket);
                     }
                 }
@@ -471,7 +471,7 @@ impl<'a> Door<'a> {
         let nonce = nonce().ok()?;
         let own = prove(self.secret, Role::Accepts, claim, &nonce).finalize().into_bytes();
         let answer: Vec<u8> = nonce.iter().chain(&own).copied().collect();
-        // A new connection has room for this much.
+        // A new connection's buffers take this much.
         let sent = unknown.socket.write(&answer).ok()?;
         let proof = prove(self.secret, Role::Connects, claim, &nonce);
         (sent == answer.len()).then_some(Challenge { pair, proof })
@@ -483,8 +483,8 @@ impl Unknown {
     fn receive<const COUNT: usize>(&mut self) -> io::Result<Option<[u8; COUNT]>> {
         while self.bytes.len() < COUNT {
             let mut buffer = [0; COUNT];
-            let room = COUNT - self.bytes.len();
-            match self.socket.read(&mut buffer[..room]) {
+            let missing = COUNT - self.bytes.len();
+            match self.socket.read(&mut buffer[..missing]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.bytes.extend_from_slice(&buffer[..count]),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),

@@ -259,7 +259,7 @@ impl<R: Message, S: Message, I: Read + AsFd, O: Write + AsFd> Channel<R, S, I, O
         self.from.as_fd()
     }
 
-    /// What to poll for room, if something waits to be sent.
+    /// What to poll for writing, if something waits to be sent.
     pub fn writes(&self) -> Option<BorrowedFd<'_>> {
         (!self.outgoing.is_empty()).then(|| self.to.as_fd())
     }

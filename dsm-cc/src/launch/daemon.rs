@@ -36,7 +36,7 @@ const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Why a daemon ends before its processes do.
 enum Stop {
-    /// The head has to be told.
+    /// The head gets a report.
     Failed(Error),
     /// The head has left, or wants the end, or does not keep to the protocol; or a signal came.
     Gone,
@@ -79,9 +79,9 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Stop::Gone) => ExitCode::FAILURE,
         Err(Stop::Failed(error)) => {
-            let told = daemon.control.send(&Report::Failed(error.exit_status(), error.to_string()));
+            let sent = daemon.control.send(&Report::Failed(error.exit_status(), error.to_string()));
             // The head ends the job, and closes the pipe.
-            if told.is_ok() {
+            if sent.is_ok() {
                 while daemon.order().is_ok() {}
             }
             ExitCode::FAILURE
@@ -312,11 +312,11 @@ impl Outputs {
         self.pipes.retain_mut(|(rank, stream, pipe)| {
             let window = &mut windows[*stream as usize];
             let mut buffer = [0; PIECE];
-            let room = PIECE.min(*window as usize);
-            if room == 0 {
+            let most = PIECE.min(*window as usize);
+            if most == 0 {
                 return true;
             }
-            match pipe.read(&mut buffer[..room]) {
+            match pipe.read(&mut buffer[..most]) {
                 Ok(0) => false,
                 Ok(count) => {
                     *window -= count as u32;

@@ -81,7 +81,7 @@ pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     status
 }
 
-/// What all daemons are told; the index of the host is filled in for each.
+/// What all daemons get; the index of the host is filled in for each.
 fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error> {
     let mut secret = [0; SECRET_BYTES];
     let random = getrandom::fill(&mut secret);
@@ -430,8 +430,8 @@ impl Head {
     fn read_input(&mut self) {
         let Some(window) = self.input.window else { return };
         let mut buffer = [0; PIECE];
-        let room = PIECE.min(window as usize);
-        let count = match nix::unistd::read(io::stdin().as_fd(), &mut buffer[..room]) {
+        let most = PIECE.min(window as usize);
+        let count = match nix::unistd::read(io::stdin().as_fd(), &mut buffer[..most]) {
             Ok(count) => count,
             Err(Errno::EINTR | Errno::EAGAIN) => return,
             Err(_) => 0,
@@ -477,7 +477,7 @@ impl Processes for Head {
             let is_news = !self.ended.is_empty() || self.problem.is_some();
             self.pump(if is_news { Some(Duration::ZERO) } else { timeout });
         }
-        // The terminal's signals reach the launcher alone.
+        // The terminal's signals reach the launcher only.
         self.received.pop_front().map(|signal| (signal, false))
     }
 

@@ -46,7 +46,7 @@ pub struct Plan<'a> {
     pub mask: SigSet,
 }
 
-/// The processes of a job on this host. The launcher keeps the job page; the segments belong to the processes alone.
+/// The processes of a job on this host. The launcher keeps the job page; only the processes keep the segments.
 pub struct Job {
     /// Process ids, the first of process `first`.
     pub pids: Vec<Pid>,

@@ -115,7 +115,7 @@ fn peer_copy(address: usize, bytes: usize) -> f64 {
     median(
         (0..ROUNDS)
             .map(|_| {
-                // SAFETY: the peer's segment has these bytes, `to` has room; nobody writes meanwhile.
+                // SAFETY: the peer's segment has these bytes, `to` is as long; nobody writes meanwhile.
                 time(|| unsafe { from.read(to.as_mut_ptr(), bytes) })
             })
             .collect(),

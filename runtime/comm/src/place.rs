@@ -2,6 +2,7 @@
 //!
 //! A handle holds the address at which the place is mapped, or would be if its segment were. The address stays inside this crate.
 
+use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use dsm_threads::futex::Futex;
@@ -11,11 +12,24 @@ use crate::copy::copy;
 use crate::diff;
 use crate::transport::{Remote, Update, Wake, Width, is_installed, remote};
 
+/// `Debug` without the address.
+macro_rules! opaque {
+    ($name:ident) => {
+        impl Debug for $name {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident, $atomic:ident, $value:ident, $width:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy)]
         pub struct $name(*mut $value);
+
+        opaque!($name);
 
         // SAFETY: only ever accessed atomically; the mapping lasts as long as the process.
         unsafe impl Send for $name {}
@@ -203,14 +217,14 @@ handle!(
     Word,
     AtomicU64,
     u64,
-    Width::Word64
+    Width::Bits64
 );
 handle!(
     /// A 32-bit word of a segment, or of this process: threads can sleep on it.
     Half,
     AtomicU32,
     u32,
-    Width::Word32
+    Width::Bits32
 );
 
 impl Word {
@@ -269,7 +283,7 @@ impl Half {
         };
         let wake = Half::wake_of(&place, sleepers, mask);
         place.call(|transport| {
-            transport.update(place.rank, place.offset, Width::Word32, update, value.into(), Some(wake))
+            transport.update(place.rank, place.offset, Width::Bits32, update, value.into(), Some(wake))
         }) as u32
     }
 }
@@ -307,8 +321,10 @@ impl Waitable for Half {
 }
 
 /// Bytes of a segment, from a place on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Bytes(*mut u8);
+
+opaque!(Bytes);
 
 // SAFETY: it is an address; its uses are unsafe.
 unsafe impl Send for Bytes {}
@@ -429,10 +445,10 @@ impl Bytes {
         // SAFETY: the caller's promise; the access is atomic.
         unsafe {
             match width {
-                Width::Byte => AtomicU8::from_ptr(self.0).load(Ordering::SeqCst).into(),
-                Width::Half => AtomicU16::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
-                Width::Word32 => AtomicU32::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
-                Width::Word64 => AtomicU64::from_ptr(self.0.cast()).load(Ordering::SeqCst),
+                Width::Bits8 => AtomicU8::from_ptr(self.0).load(Ordering::SeqCst).into(),
+                Width::Bits16 => AtomicU16::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
+                Width::Bits32 => AtomicU32::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
+                Width::Bits64 => AtomicU64::from_ptr(self.0.cast()).load(Ordering::SeqCst),
             }
         }
     }

@@ -1,10 +1,11 @@
 //! The segments of all processes of a job.
 
+use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::place::{Bytes, Half, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
-use crate::transport::{Section, Transport, install, remote};
+use crate::transport::{Section, Transport, install, is_installed, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
@@ -12,7 +13,7 @@ const ALIGNMENT: usize = 1 << 21;
 const PIECE: usize = 128;
 
 /// The segments of all processes. `Copy`, because it is only addresses; the mappings last as long as the process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Segments {
     base: *mut u8,
     stride: usize,
@@ -25,6 +26,18 @@ pub struct Segments {
 unsafe impl Send for Segments {}
 // SAFETY: as above; all access is by atomics or by `unsafe` functions whose callers answer for races.
 unsafe impl Sync for Segments {}
+
+/// Without addresses.
+impl Debug for Segments {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Segments { count, rank, bytes, .. } = self;
+        f.debug_struct("Segments")
+            .field("count", count)
+            .field("rank", rank)
+            .field("bytes", bytes)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Segments {
     /// Maps the segments of `bytes` bytes, rank order, from address `base` on.
@@ -66,7 +79,7 @@ impl Segments {
         Ok(segments)
     }
 
-    /// The segment of a process that is alone: memory of `bytes` bytes, zeros, that nobody gives back.
+    /// The segment of a job of one process: memory of `bytes` bytes, zeros, that nobody gives back.
     ///
     /// # Errors
     /// If there is none.
@@ -95,7 +108,7 @@ impl Segments {
 
     /// Whether all of them are mapped.
     pub fn are_mapped(&self) -> bool {
-        (0..self.count).all(|rank| remote(self.start(rank) as usize).is_none())
+        !is_installed()
     }
 
     /// What a process whose segment is not mapped said of itself when it started; `None` of others.

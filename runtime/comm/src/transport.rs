@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 8 bits.
-    Byte,
+    Bits8,
     /// 16 bits.
-    Half,
+    Bits16,
     /// 32 bits.
-    Word32,
+    Bits32,
     /// 64 bits.
-    Word64,
+    Bits64,
 }
 
 impl Width {
-    pub(crate) const ALL: [Width; 4] = [Width::Byte, Width::Half, Width::Word32, Width::Word64];
+    pub(crate) const ALL: [Width; 4] = [Width::Bits8, Width::Bits16, Width::Bits32, Width::Bits64];
 
     /// The width of so many bytes.
     ///
@@ -80,7 +80,7 @@ pub trait Transport: Sync + Send {
     fn wait_end(&self, rank: u32);
     /// Reads atomically.
     fn load(&self, rank: u32, offset: usize, width: Width) -> u64;
-    /// Changes atomically; returns the old value. Wakes if told to.
+    /// Changes atomically; returns the old value. Wakes what `wake` names.
     fn update(
         &self,
         rank: u32,
@@ -90,7 +90,7 @@ pub trait Transport: Sync + Send {
         operand: u64,
         wake: Option<Wake>,
     ) -> u64;
-    /// Puts `new` in the place of `expected`, and then wakes if told to; returns the old value.
+    /// Puts `new` in the place of `expected`, and then wakes what `wake` names; returns the old value.
     fn compare_exchange(
         &self,
         rank: u32,

@@ -5,10 +5,10 @@ use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
-use super::ShmFabric;
+use super::SegmentFabric;
 use crate::race;
 
-impl ShmFabric {
+impl SegmentFabric {
     /// Copies blocks to their twins.
     #[inline]
     pub(super) fn copy_to_twin(&self, extent: Extent) {

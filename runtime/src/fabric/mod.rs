@@ -1,4 +1,4 @@
-//! The protocol's world over shared memory: [`Fabric`] on mapped peers. Every operation is done when it is called.
+//! The protocol's world in production: [`Fabric`] on the segments of the job's processes, by whatever transport. Every operation is done when it is called.
 
 mod contents;
 mod near;
@@ -34,7 +34,7 @@ pub use run::{run, run_at_once};
 const STRIPES: usize = 1024;
 
 /// See the module documentation.
-pub struct ShmFabric {
+pub struct SegmentFabric {
     geometry: &'static Geometry,
     table: StateTable,
     segments: Segments,
@@ -72,7 +72,7 @@ fn fence_behind_atomic() {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-impl ShmFabric {
+impl SegmentFabric {
     /// The world of process `rank`.
     pub fn new(geometry: &'static Geometry, table: StateTable, segments: Segments, rank: u32) -> Self {
         let own = segments.own();
@@ -83,7 +83,7 @@ impl ShmFabric {
             }
             false => &[][..],
         };
-        ShmFabric {
+        SegmentFabric {
             summary_levels: usize::from(geometry.mark_levels()) - 1,
             geometry,
             table,
@@ -100,7 +100,7 @@ impl ShmFabric {
     }
 }
 
-impl ShmFabric {
+impl SegmentFabric {
     /// See [`Fabric::load_marked_apart`].
     #[inline(always)]
     fn marked_apart(&self, chunk: Chunk) -> u64 {
@@ -116,7 +116,7 @@ impl ShmFabric {
     }
 }
 
-impl Fabric for ShmFabric {
+impl Fabric for SegmentFabric {
     const AT_ONCE: bool = true;
     type Exclusive<T: Send + Debug> = alone::Shared<T>;
     type Guard<'a> = alone::Locked<'a>;

@@ -4,7 +4,7 @@ use dsm_abi::state;
 use dsm_coherence::{Block, Extent, Near, Rank};
 use dsm_comm::{Bytes, Word};
 
-use super::ShmFabric;
+use super::SegmentFabric;
 use crate::guard;
 
 /// A block in a process's segment, with the words of its chunk.
@@ -44,7 +44,7 @@ impl Place {
 /// Bytes of a block that are brought nearer before it is asked for.
 const PREFETCHED: usize = 256;
 
-impl ShmFabric {
+impl SegmentFabric {
     /// The words of a block in a process.
     #[inline(always)]
     pub(super) fn place_of(&self, at: Rank, block: Block) -> Place {

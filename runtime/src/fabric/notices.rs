@@ -4,12 +4,12 @@ use std::sync::atomic::{Ordering, fence};
 
 use dsm_coherence::{Block, Extent, Notice, Rank};
 
-use super::ShmFabric;
+use super::SegmentFabric;
 use crate::memory::geometry::NOTICE_BYTES;
 
 const NOTICE_WORDS: usize = NOTICE_BYTES / 8;
 
-impl ShmFabric {
+impl SegmentFabric {
     /// Where a notice lies.
     #[inline]
     fn notice_offset(&self, buffer: u8, index: u32) -> usize {

@@ -24,6 +24,6 @@ pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
     let mut context = Context::from_waker(Waker::noop());
     alone::inside(|| match future.poll(&mut context) {
         Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("operations over shared memory never wait in the executor"),
+        Poll::Pending => unreachable!("operations on segments never wait in the executor"),
     })
 }

@@ -2,10 +2,10 @@
 
 use dsm_coherence::{Extent, Fabric};
 
-use super::ShmFabric;
+use super::SegmentFabric;
 use crate::guard;
 
-impl ShmFabric {
+impl SegmentFabric {
     /// Sets the state of blocks.
     #[inline]
     pub(super) fn set_states(&self, extent: Extent, state: u8) {

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicU64;
 use dsm_coherence::{Block, Extent, Record, Word};
 use dsm_comm::Bytes;
 
-use super::ShmFabric;
+use super::SegmentFabric;
 use crate::memory::geometry::MARK_LEVELS;
 use crate::sync::layout;
 
-impl ShmFabric {
+impl SegmentFabric {
     #[inline(always)]
     pub(super) fn word(&self, at: u32, word: Word) -> dsm_comm::Word {
         self.segments.word(at, self.offset(word))

@@ -17,7 +17,7 @@ fn words() -> [Word; 2] {
     if sync::size() == 1 {
         return [Word::of(&ALONE[0]), Word::of(&ALONE[1])];
     }
-    [sync::control_area_word(0, BREAK), sync::control_area_word(0, BREAK + 8)]
+    [sync::control::word(0, BREAK), sync::control::word(0, BREAK + 8)]
 }
 
 fn room() -> usize {

@@ -89,7 +89,7 @@ fn chosen_part(rules: &Rules, size: usize, site: usize) -> &'static Part {
 }
 
 fn followed() -> Word {
-    sync::control_area_word(0, layout::RULES_FOLLOWED)
+    sync::control::word(0, layout::RULES_FOLLOWED)
 }
 
 fn note_followed(rule: usize) {

@@ -31,7 +31,7 @@ use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
 use crate::config::{self, Transport};
-use crate::fabric::ShmFabric;
+use crate::fabric::SegmentFabric;
 use crate::image;
 use crate::job::{Job, JobPage};
 use crate::race;
@@ -55,7 +55,7 @@ pub struct Shared {
     /// All segments.
     pub segments: Segments,
     /// The protocol.
-    pub coherence: Coherence<ShmFabric>,
+    pub coherence: Coherence<SegmentFabric>,
     /// Memory of the twins.
     pub twins: TwinPages,
     own_file: MemoryFile,
@@ -191,7 +191,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     cold.retain(|range| !range.is_empty());
     table.fill_cold(&cold)?;
     let own_file = files.swap_remove(job.rank as usize);
-    let fabric = ShmFabric::new(geometry, table, segments, job.rank);
+    let fabric = SegmentFabric::new(geometry, table, segments, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
     if race::is_on() && job.rank == 0 {
         for range in geometry.globals().ranges() {

@@ -36,7 +36,7 @@ const _: () = assert!(8 * (PID + 1) <= PROCESS_STATE_BYTES);
 
 /// A word of the state that the job has once.
 fn word(i: usize) -> Word {
-    sync::control_area_word(0, PROCESS_STATE + 8 * i)
+    sync::control::word(0, PROCESS_STATE + 8 * i)
 }
 
 /// Where `strtok` goes on, for all threads: the GNU C library has one place for the program.

@@ -45,7 +45,7 @@ fn destructor(word: u64) -> Destructor {
 }
 
 fn slot(key: c_uint) -> Option<Word> {
-    ((key as usize) < KEY_SLOTS).then(|| sync::control_area_word(0, KEYS + 8 * key as usize))
+    ((key as usize) < KEY_SLOTS).then(|| sync::control::word(0, KEYS + 8 * key as usize))
 }
 
 /// The key here; `None` if there is none with the number.
@@ -76,7 +76,7 @@ unsafe extern "C" fn __dsm_key_create(to: *mut c_uint, destructor: Destructor) -
         // SAFETY: the program's arguments.
         return unsafe { libc::pthread_key_create(to, destructor) };
     }
-    let first = sync::control_area_word(0, KEYS_MADE).fetch_add(1, Ordering::AcqRel) as usize;
+    let first = sync::control::word(0, KEYS_MADE).fetch_add(1, Ordering::AcqRel) as usize;
     let claim = |number: &usize| {
         let Some(slot) = slot(*number as c_uint) else { return false };
         let old = slot.load(Ordering::Acquire);

@@ -32,7 +32,8 @@ pub fn values() -> Vec<(&'static str, u64)> {
 /// Leaves this process's counters where process 0 can read them.
 pub fn deposit() {
     for (i, (_, value)) in values().into_iter().enumerate() {
-        crate::sync::stats_word(crate::sync::rank(), i).store(value, std::sync::atomic::Ordering::SeqCst);
+        crate::sync::control::stats_word(crate::sync::rank(), i)
+            .store(value, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
@@ -47,7 +48,7 @@ pub fn table() -> String {
     for (i, (name, _)) in names.iter().enumerate() {
         let _ = write!(out, "\n{name:24}");
         for rank in 0..size {
-            let value = crate::sync::stats_word(rank, i).load(std::sync::atomic::Ordering::SeqCst);
+            let value = crate::sync::control::stats_word(rank, i).load(std::sync::atomic::Ordering::SeqCst);
             let _ = write!(out, "{value:>16}");
         }
     }

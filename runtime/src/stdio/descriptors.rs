@@ -28,7 +28,7 @@ const ADDRESS_BYTES: usize = 128;
 /// Where the set of a process has a number, and which bit it is.
 pub fn bit(rank: u32, set: usize, descriptor: c_int) -> (Word, u64) {
     let n = (descriptor % RANGE) as usize;
-    (sync::control_area_word(rank, set + n / 64 * 8), 1 << (n % 64))
+    (sync::control::word(rank, set + n / 64 * 8), 1 << (n % 64))
 }
 
 fn is_opened_by_process_0(descriptor: c_int) -> bool {
@@ -110,7 +110,7 @@ pub fn enter(descriptor: c_int) {
 
 /// How often process 0 has put another file at 1 or 2.
 fn standard_changes(descriptor: c_int) -> Word {
-    sync::control_area_word(0, STANDARD_CHANGES + 8 * (descriptor as usize - 1))
+    sync::control::word(0, STANDARD_CHANGES + 8 * (descriptor as usize - 1))
 }
 
 /// At the begin of a region: standard output and error are where process 0's are once the program has moved these.

@@ -134,7 +134,7 @@ pub fn local(owner: u32, descriptor: c_int) -> c_int {
     }
     // Whoever closes the file tells this process by its mailbox.
     mailbox::serve();
-    sync::control_area_word(sync::rank(), IMPORTS).store(1, Ordering::SeqCst);
+    sync::control::word(sync::rank(), IMPORTS).store(1, Ordering::SeqCst);
     match receive(owner, descriptor) {
         Ok(file) => {
             let old = COPIES.lock().get_or_insert_default().insert(descriptor, file);
@@ -174,7 +174,7 @@ pub fn forget_everywhere(owner: u32, descriptor: c_int) {
     }
     forget(descriptor);
     for rank in (0..sync::size()).filter(|r| *r != sync::rank() && *r != owner) {
-        if sync::control_area_word(rank, IMPORTS).load(Ordering::SeqCst) != 0 {
+        if sync::control::word(rank, IMPORTS).load(Ordering::SeqCst) != 0 {
             let _ = mailbox::request(
                 rank,
                 Operation::DescriptorForget,

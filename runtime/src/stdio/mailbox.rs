@@ -84,19 +84,19 @@ struct Mailbox {
 
 impl Mailbox {
     fn word(self, i: usize) -> Word {
-        sync::control_area_word(self.rank, MAILBOX + 8 * i)
+        sync::control::word(self.rank, MAILBOX + 8 * i)
     }
 
     fn state(self) -> Half {
-        sync::control_area_half(self.rank, MAILBOX)
+        sync::control::half(self.rank, MAILBOX)
     }
 
     fn sleepers(self) -> Half {
-        sync::control_area_half(self.rank, MAILBOX + 4)
+        sync::control::half(self.rank, MAILBOX + 4)
     }
 
     fn data(self) -> Bytes {
-        sync::control_bytes(self.rank, MAILBOX_DATA)
+        sync::control::bytes(self.rank, MAILBOX_DATA)
     }
 
     fn answer(self, result: i64, error: c_int) {
@@ -121,7 +121,7 @@ thread_local! {
 
 /// The data area of the own mailbox: the requester leaves it alone until it has the answer.
 fn own_data() -> *mut u8 {
-    sync::own_control_area(MAILBOX_DATA)
+    sync::control::own_area(MAILBOX_DATA)
 }
 
 /// Another process's mailbox, which is this thread's alone while the value lives.

@@ -21,7 +21,7 @@ pub enum Refused {
 }
 
 fn word(offset: usize) -> Word {
-    sync::control_area_word(0, offset)
+    sync::control::word(0, offset)
 }
 
 fn slots(address: usize) -> impl Iterator<Item = Word> {

@@ -60,7 +60,7 @@ impl Line {
 
     /// A line of its own, of zeros.
     #[cfg(test)]
-    pub fn new() -> Line {
+    pub(crate) fn new() -> Line {
         Line(Segments::single(4096).expect("memory for a test").bytes(0, 0))
     }
 
@@ -96,13 +96,13 @@ pub fn half(rank: u32, offset: usize) -> Half {
 }
 
 /// The bytes of a process's control area from `offset` on.
-pub fn control_bytes(rank: u32, offset: usize) -> Bytes {
+pub fn bytes(rank: u32, offset: usize) -> Bytes {
     let (segments, offset) = place(offset, 1);
     segments.bytes(rank, offset)
 }
 
 /// Address of a byte of the own control area.
-pub fn own_control_area(offset: usize) -> *mut u8 {
+pub fn own_area(offset: usize) -> *mut u8 {
     let (segments, offset) = place(offset, 1);
     segments.own().address(offset)
 }

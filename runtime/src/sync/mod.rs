@@ -5,7 +5,7 @@
 
 pub mod cell;
 mod conditions;
-mod control;
+pub mod control;
 pub mod layout;
 mod lock_table;
 mod locks;
@@ -30,10 +30,7 @@ use crate::stdio;
 use crate::verify::Synchronising;
 
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
-pub use control::{
-    CONTROL_WORDS, control_bytes, control_cas, control_fetch_add, control_load, control_store, control_wait,
-    half as control_area_half, own_control_area, stats_word, word as control_area_word,
-};
+pub use control::{CONTROL_WORDS, control_cas, control_fetch_add, control_load, control_store, control_wait};
 pub use meet::{barrier, end_job, fork, join, leave, left, wait_fork};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
 

@@ -23,7 +23,7 @@ pub(crate) trait Access: Transport {
 
     /// [`crate::Half::store_and_wake`].
     fn store_and_wake(&self, rank: u32, offset: usize, value: u32, wake: Wake) {
-        self.update(rank, offset, Width::Word32, Update::Swap, value.into(), Some(wake));
+        self.update(rank, offset, Width::Bits32, Update::Swap, value.into(), Some(wake));
     }
 }
 

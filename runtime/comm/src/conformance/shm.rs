@@ -16,7 +16,7 @@ struct Handles;
 
 impl Subject for Handles {
     /// No handle updates 8 or 16 bits.
-    const UPDATED: &'static [Width] = &[Width::Word32, Width::Word64];
+    const UPDATED: &'static [Width] = &[Width::Bits32, Width::Bits64];
     /// Of copies.
     const BOUNDARIES: &'static [usize] = &[16, 64, 256];
     const SEEDS: &'static [Option<u64>] = &[None];
@@ -103,9 +103,9 @@ impl Transport for Adapter {
     fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
         match width {
             // SAFETY: the tests' places lie inside, aligned.
-            Width::Byte | Width::Half => unsafe { self.0.bytes(rank, offset).load(width.bytes()) },
-            Width::Word32 => self.half(rank, offset).load(SeqCst).into(),
-            Width::Word64 => self.word(rank, offset).load(SeqCst),
+            Width::Bits8 | Width::Bits16 => unsafe { self.0.bytes(rank, offset).load(width.bytes()) },
+            Width::Bits32 => self.half(rank, offset).load(SeqCst).into(),
+            Width::Bits64 => self.word(rank, offset).load(SeqCst),
         }
     }
 
@@ -119,12 +119,12 @@ impl Transport for Adapter {
         wake: Option<Wake>,
     ) -> u64 {
         let old = match (width, update, wake) {
-            (Width::Word32, Update::Add, Some(Wake { sleepers, mask })) => {
+            (Width::Bits32, Update::Add, Some(Wake { sleepers, mask })) => {
                 let sleepers = self.half(rank, sleepers);
                 return self.half(rank, offset).add_and_wake(operand as u32, sleepers, mask).into();
             }
-            (Width::Word32, ..) => update!(self.half(rank, offset), update, operand as u32).into(),
-            (Width::Word64, ..) => update!(self.word(rank, offset), update, operand),
+            (Width::Bits32, ..) => update!(self.half(rank, offset), update, operand as u32).into(),
+            (Width::Bits64, ..) => update!(self.word(rank, offset), update, operand),
             _ => lacks(width),
         };
         self.wake_if(rank, offset, wake);
@@ -141,12 +141,12 @@ impl Transport for Adapter {
         wake: Option<Wake>,
     ) -> u64 {
         let result = match width {
-            Width::Word32 => self
+            Width::Bits32 => self
                 .half(rank, offset)
                 .compare_exchange(expected as u32, new as u32, SeqCst, SeqCst)
                 .map(u64::from)
                 .map_err(u64::from),
-            Width::Word64 => self.word(rank, offset).compare_exchange(expected, new, SeqCst, SeqCst),
+            Width::Bits64 => self.word(rank, offset).compare_exchange(expected, new, SeqCst, SeqCst),
             _ => lacks(width),
         };
         if result.is_ok() {
@@ -191,8 +191,8 @@ impl Transport for Adapter {
 impl Access for Adapter {
     fn store(&self, rank: u32, offset: usize, width: Width, value: u64) {
         match width {
-            Width::Word32 => self.half(rank, offset).store(value as u32, SeqCst),
-            Width::Word64 => self.word(rank, offset).store(value, SeqCst),
+            Width::Bits32 => self.half(rank, offset).store(value as u32, SeqCst),
+            Width::Bits64 => self.word(rank, offset).store(value, SeqCst),
             _ => lacks(width),
         }
     }

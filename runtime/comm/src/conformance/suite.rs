@@ -66,7 +66,7 @@ pub(super) fn atomic_updates<S: Subject>() {
 pub(super) fn an_operation_is_placed_when_it_returns<S: Subject>() {
     const ROUNDS: u8 = 200;
     // Places of the words, and of what tells that they are written.
-    let (offsets, told) = ([64, 128, 192, 256], 16);
+    let (offsets, signal) = ([64, 128, 192, 256], 16);
     for &seed in S::SEEDS {
         let job = Job::start::<S>(3, 4096, seed);
         // Only their lowest bytes ever change, so that no value is torn.
@@ -78,7 +78,7 @@ pub(super) fn an_operation_is_placed_when_it_returns<S: Subject>() {
                 for round in 1..=ROUNDS {
                     let mut word = Group([0; 64]);
                     word.0[0] = round;
-                    peers.update(1, offsets[0], Width::Word64, Update::Swap, round.into(), None);
+                    peers.update(1, offsets[0], Width::Bits64, Update::Swap, round.into(), None);
                     peers.write_words(1, offsets[1], &[round.into()]);
                     // SAFETY: eight bytes are read, and all of both groups, which are aligned.
                     unsafe {
@@ -86,12 +86,12 @@ pub(super) fn an_operation_is_placed_when_it_returns<S: Subject>() {
                         peers.send_diff(1, offsets[3], word.0.as_ptr(), twin.0.as_mut_ptr(), 64);
                     }
                     assert_eq!(offsets.map(value), [round; 4], "seed {seed:?}");
-                    peers.store(2, told, Width::Word64, round.into());
+                    peers.store(2, signal, Width::Bits64, round.into());
                 }
             });
             let mut round = 0;
             while round != ROUNDS {
-                round = job[1].peers.load(2, told, Width::Word64) as u8;
+                round = job[1].peers.load(2, signal, Width::Bits64) as u8;
                 for (offset, value) in offsets.map(|offset| (offset, value(offset))) {
                     assert!(value >= round, "{value} at {offset} in round {round}, seed {seed:?}");
                 }
@@ -183,10 +183,10 @@ pub(super) fn updates_of_1_to_8_threads_all_count<S: Subject>() {
                     let peers = &*job[1 + thread % 2].peers;
                     scope.spawn(move || {
                         for _ in 0..rounds {
-                            peers.update(0, 24, Width::Word64, Update::Add, 1, None);
-                            let mut seen = peers.load(0, 32, Width::Word32);
+                            peers.update(0, 24, Width::Bits64, Update::Add, 1, None);
+                            let mut seen = peers.load(0, 32, Width::Bits32);
                             loop {
-                                let old = peers.compare_exchange(0, 32, Width::Word32, seen, seen + 1, None);
+                                let old = peers.compare_exchange(0, 32, Width::Bits32, seen, seen + 1, None);
                                 if old == seen {
                                     break;
                                 }
@@ -219,23 +219,23 @@ pub(super) fn no_wake_is_lost<S: Subject>() {
             let other = wake(1 - turn);
             for round in 0..rounds {
                 let expected = 2 * round + turn;
-                let mut value = peers.load(0, TURN, Width::Word32) as u32;
+                let mut value = peers.load(0, TURN, Width::Bits32) as u32;
                 while value != expected {
                     value = peers.wait_change(0, TURN, value, wake(turn));
                 }
                 let (old, next) = (u64::from(value), value + 1);
                 // All that wakes.
                 let found = match round % 6 {
-                    0 => peers.update(0, TURN, Width::Word32, Update::Swap, next.into(), Some(other)),
-                    1 => peers.update(0, TURN, Width::Word32, Update::Add, 1, Some(other)),
-                    2 => peers.update(0, TURN, Width::Word64, Update::Add, 1, Some(other)),
-                    3 => peers.compare_exchange(0, TURN, Width::Word32, old, next.into(), Some(other)),
+                    0 => peers.update(0, TURN, Width::Bits32, Update::Swap, next.into(), Some(other)),
+                    1 => peers.update(0, TURN, Width::Bits32, Update::Add, 1, Some(other)),
+                    2 => peers.update(0, TURN, Width::Bits64, Update::Add, 1, Some(other)),
+                    3 => peers.compare_exchange(0, TURN, Width::Bits32, old, next.into(), Some(other)),
                     4 => {
                         peers.store_and_wake(0, TURN, next, other);
                         old
                     }
                     _ => {
-                        let found = peers.update(0, TURN, Width::Word32, Update::Add, 1, None);
+                        let found = peers.update(0, TURN, Width::Bits32, Update::Add, 1, None);
                         peers.wake(0, TURN, other);
                         found
                     }
@@ -271,7 +271,7 @@ pub(super) fn many_threads_wait<S: Subject>() {
                     for i in (0..threads).rev() {
                         // Asleep or not yet, by another process or by the owner.
                         if i % 2 == 0 {
-                            job[0].peers.update(1, 4 * i, Width::Word32, Update::Add, 1, Some(wake));
+                            job[0].peers.update(1, 4 * i, Width::Bits32, Update::Add, 1, Some(wake));
                         } else {
                             let [word, sleepers] = [4 * i, wake.sleepers].map(|at| job[1].word32(at));
                             word.fetch_add(1, Ordering::SeqCst);
@@ -295,11 +295,11 @@ pub(super) fn a_wait_keeps_no_operation<S: Subject>() {
             for _ in 0..5 {
                 scope.spawn(|| assert_eq!(peers.wait_change(1, 8, 0, wake), 9));
             }
-            while peers.load(1, 0, Width::Word32) != 5 {
+            while peers.load(1, 0, Width::Bits32) != 5 {
                 std::thread::yield_now();
             }
-            assert_eq!(peers.compare_exchange(1, 8, Width::Word32, 1, 2, Some(wake)), 0);
-            peers.update(1, 8, Width::Word32, Update::Swap, 9, Some(wake));
+            assert_eq!(peers.compare_exchange(1, 8, Width::Bits32, 1, 2, Some(wake)), 0);
+            peers.update(1, 8, Width::Bits32, Update::Swap, 9, Some(wake));
         });
     }
 }
@@ -435,7 +435,7 @@ pub(super) fn differences_of_neighbouring_bytes_do_not_disturb_each_other<S: Sub
                         // SAFETY: both have 64 bytes, aligned.
                         unsafe { process.peers.send_diff(0, 64, own.0.as_ptr(), twin.0.as_mut_ptr(), 64) };
                         for at in (64 + rank - 1..128).step_by(2) {
-                            let found = process.peers.load(0, at, Width::Byte);
+                            let found = process.peers.load(0, at, Width::Bits8);
                             assert_eq!(found, value.into(), "byte {at}, seed {seed:?}");
                         }
                     }

@@ -178,8 +178,8 @@ impl Agent {
         if connection.due.take().is_some() {
             connection.is_due = true;
         } else if connection.unsent.is_empty() {
-            let room = &mut connection.input[connection.received..];
-            match socket::receive_now(&socket, room, self.random.as_mut())? {
+            let free = &mut connection.input[connection.received..];
+            match socket::receive_now(&socket, free, self.random.as_mut())? {
                 None => return Ok(()),
                 Some(0) => return Err(End::Closed),
                 Some(received) => connection.received += received,

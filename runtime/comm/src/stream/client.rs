@@ -16,7 +16,7 @@ use crate::transport::section;
 pub(super) struct Client {
     rank: u32,
     exchange: Mutex<Exchange>,
-    asking: Mutex<Asking>,
+    wait_requests: Mutex<WaitRequests>,
     waiters: Arc<Waiters>,
 }
 
@@ -29,7 +29,7 @@ struct Exchange {
 }
 
 /// The connection for waits. Locked while one is being asked for.
-struct Asking {
+struct WaitRequests {
     socket: Arc<OwnedFd>,
     random: Option<Random>,
 }
@@ -50,7 +50,10 @@ impl Client {
         Client {
             rank,
             exchange: Mutex::new(Exchange { socket: requests, buffer, random: random(2 * u64::from(rank)) }),
-            asking: Mutex::new(Asking { socket: waits, random: random(2 * u64::from(rank) + 1) }),
+            wait_requests: Mutex::new(WaitRequests {
+                socket: waits,
+                random: random(2 * u64::from(rank) + 1),
+            }),
             waiters,
         }
     }
@@ -70,7 +73,7 @@ impl Client {
         take(&exchange.buffer[REPLY..][..bytes]);
     }
 
-    /// Has a request executed whose payload `fill` puts into the room it gets; it says how many bytes that are. `make` makes the request of the payload;
+    /// Has a request executed whose payload `fill` puts into the buffer it gets; it says how many bytes that are. `make` makes the request of the payload;
     /// there is none if that is empty.
     pub(super) fn send(
         &self,
@@ -78,10 +81,10 @@ impl Client {
         make: impl for<'a> FnOnce(&'a [u8]) -> Request<'a>,
     ) {
         let mut exchange = lock(&self.exchange);
-        let (header, room) = exchange.buffer.split_at_mut(HEADER);
-        let bytes = fill(room);
+        let (header, payload) = exchange.buffer.split_at_mut(HEADER);
+        let bytes = fill(payload);
         if bytes != 0 {
-            header.copy_from_slice(&make(&room[..bytes]).header());
+            header.copy_from_slice(&make(&payload[..bytes]).header());
             exchange.run(self.rank, bytes, 0);
         }
     }
@@ -98,8 +101,8 @@ impl Client {
         let (id, waiter) = section(|| {
             let Some((id, waiter)) = self.waiters.enter() else { lost(self.rank, &CLOSED) };
             let request = Request::Wait { offset, seen, wake, id };
-            let mut asking = lock(&self.asking);
-            let Asking { socket, random } = &mut *asking;
+            let mut requests = lock(&self.wait_requests);
+            let WaitRequests { socket, random } = &mut *requests;
             or_lost(self.rank, socket::send(socket, &request.header(), random.as_mut()));
             (id, waiter)
         });

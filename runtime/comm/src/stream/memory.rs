@@ -81,10 +81,10 @@ impl Segment {
         // SAFETY: inside the mapping, which lasts as long as the process, and aligned; all access is atomic.
         unsafe {
             match width {
-                Width::Byte => AtomicU8::from_ptr(address),
-                Width::Half => AtomicU16::from_ptr(address.cast()),
-                Width::Word32 => AtomicU32::from_ptr(address.cast()),
-                Width::Word64 => AtomicU64::from_ptr(address.cast()),
+                Width::Bits8 => AtomicU8::from_ptr(address),
+                Width::Bits16 => AtomicU16::from_ptr(address.cast()),
+                Width::Bits32 => AtomicU32::from_ptr(address.cast()),
+                Width::Bits64 => AtomicU64::from_ptr(address.cast()),
             }
         }
     }
@@ -150,7 +150,7 @@ impl Segment {
             }
             Request::Read { offset, bytes } => {
                 let place = payload[..bytes].as_mut_ptr();
-                // SAFETY: the bytes are in the segment by `address`, and the place has room for them.
+                // SAFETY: the bytes are in the segment by `address`, and the payload is long enough.
                 unsafe { copy(self.address(offset, bytes), place, bytes) };
                 read = bytes;
                 0

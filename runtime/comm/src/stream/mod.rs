@@ -184,8 +184,8 @@ impl Transport for Stream {
     fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
         let peer = self.peer(rank);
         for (i, piece) in words.chunks(MAX_PAYLOAD / 8).enumerate() {
-            let fill = |room: &mut [u8]| {
-                for (bytes, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
+            let fill = |buffer: &mut [u8]| {
+                for (bytes, word) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
                     *bytes = word.to_le_bytes();
                 }
                 size_of_val(piece)
@@ -209,10 +209,10 @@ impl Transport for Stream {
         let peer = self.peer(rank);
         for at in (0..bytes).step_by(MAX_PAYLOAD) {
             let piece = MAX_PAYLOAD.min(bytes - at);
-            let fill = |room: &mut [u8]| {
-                let room = &mut room[..piece];
-                // SAFETY: the piece is part of the caller's memory, and the room is as long.
-                unsafe { copy(from.add(at), room.as_mut_ptr(), piece) };
+            let fill = |buffer: &mut [u8]| {
+                let buffer = &mut buffer[..piece];
+                // SAFETY: the piece is part of the caller's memory, and the buffer is as long.
+                unsafe { copy(from.add(at), buffer.as_mut_ptr(), piece) };
                 piece
             };
             let offset = offset + at;
@@ -228,8 +228,8 @@ impl Transport for Stream {
         while at < bytes {
             let start = at;
             let end = bytes.min(start + MAX_PAYLOAD);
-            let fill = |room: &mut [u8]| {
-                let mut patch = Patch::new(&mut room[..MAX_PAYLOAD]);
+            let fill = |buffer: &mut [u8]| {
+                let mut patch = Patch::new(&mut buffer[..MAX_PAYLOAD]);
                 while at < end {
                     // SAFETY: the group that begins here, or the rest of one, is inside the caller's memory, and aligned. What other threads write
                     // may be anything, but is read once.

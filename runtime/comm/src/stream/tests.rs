@@ -23,13 +23,13 @@ fn a_malformed_request_ends_its_connection_only() {
         let first = start(0, all.next().unwrap(), 4096, seed);
         let third = start(2, all.nth(1).unwrap(), 4096, seed);
         let works = |value| {
-            third.peers.update(0, 8, Width::Word64, Update::Swap, value, None);
+            third.peers.update(0, 8, Width::Bits64, Update::Swap, value, None);
             assert_eq!(first.memory[1].load(Ordering::SeqCst), value);
             let wake = Wake { sleepers: 64, mask: 1 };
             assert_eq!(third.peers.wait_change(0, 8, 0, wake), value as u32);
         };
         works(1);
-        let load = Request::Load { offset: 8, width: Width::Word64 };
+        let load = Request::Load { offset: 8, width: Width::Bits64 };
         requests.write_all(&load.header()).unwrap();
         let mut reply = [0; wire::REPLY];
         requests.read_exact(&mut reply).unwrap();
@@ -37,7 +37,7 @@ fn a_malformed_request_ends_its_connection_only() {
         // Behind the end of the segment.
         let store = Request::Update {
             offset: 4096,
-            width: Width::Word64,
+            width: Width::Bits64,
             update: Update::Swap,
             value: 77,
             wake: None,
@@ -166,7 +166,7 @@ fn lose_a_peer() {
             unknown => panic!("{unknown}"),
         }
         for _ in 0..3 {
-            scope.spawn(|| process.peers.load(1, 0, Width::Word64));
+            scope.spawn(|| process.peers.load(1, 0, Width::Bits64));
         }
     });
     println!("an operation returned");

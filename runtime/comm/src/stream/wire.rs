@@ -302,7 +302,7 @@ impl<'a> Request<'a> {
             // The system takes no empty mask: a wait would not sleep.
             Request::Wait { wake: Wake { mask: 0, .. }, .. } => Err(Malformed::Fields),
             Request::Wait { offset, wake, .. } | Request::Wake { offset, wake } => {
-                atomic(offset, Width::Word32, Some(wake), &[])
+                atomic(offset, Width::Bits32, Some(wake), &[])
             }
             Request::Identity => Ok(()),
         }
@@ -337,7 +337,7 @@ pub(super) struct Patch<'a> {
 }
 
 impl<'a> Patch<'a> {
-    /// Most room that a word takes: every other byte of it is a run.
+    /// Most bytes that a word takes: every other byte of it is a run.
     const WORD: usize = 4 * (RUN + 1) + 8;
 
     pub(super) fn new(buffer: &'a mut [u8]) -> Patch<'a> {
@@ -461,10 +461,10 @@ mod tests {
                 Request::Write { offset: start, contents: payload }
             }
             7 => {
-                let room = (SEGMENT - start) / 8;
+                let words = (SEGMENT - start) / 8;
                 let mut buffer = vec![0; 1 << 12];
                 let mut patch = Patch::new(&mut buffer);
-                for i in 0..room.min(random.below(40)) {
+                for i in 0..words.min(random.below(40)) {
                     let kept = random.next() & random.next() & 0x0101_0101_0101_0101;
                     let new = random.next();
                     patch.add(8 * i, new, new ^ random.next() & !(kept * 0xff));
@@ -546,20 +546,20 @@ mod tests {
         let large = vec![0; MAX_PAYLOAD + 8];
         let segment = 64;
         for (request, is_right) in [
-            (load(63, Width::Byte), true),
-            (load(64, Width::Byte), false),
-            (load(56, Width::Word64), true),
-            (load(60, Width::Word64), false),
-            (load(62, Width::Word32), false),
-            (load(usize::MAX, Width::Byte), false),
-            (load(usize::MAX - 7, Width::Word64), false),
-            (add(0, Width::Byte, 255, None), true),
-            (add(0, Width::Byte, 256, None), false),
-            (add(4, Width::Byte, 1, Some(wake)), true),
-            (add(5, Width::Byte, 1, Some(wake)), false),
-            (add(4, Width::Word32, 1, Some(Wake { sleepers: 60, mask: 1 })), true),
-            (add(4, Width::Word32, 1, Some(Wake { sleepers: 62, mask: 1 })), false),
-            (add(4, Width::Word32, 1, Some(Wake { sleepers: 64, mask: 1 })), false),
+            (load(63, Width::Bits8), true),
+            (load(64, Width::Bits8), false),
+            (load(56, Width::Bits64), true),
+            (load(60, Width::Bits64), false),
+            (load(62, Width::Bits32), false),
+            (load(usize::MAX, Width::Bits8), false),
+            (load(usize::MAX - 7, Width::Bits64), false),
+            (add(0, Width::Bits8, 255, None), true),
+            (add(0, Width::Bits8, 256, None), false),
+            (add(4, Width::Bits8, 1, Some(wake)), true),
+            (add(5, Width::Bits8, 1, Some(wake)), false),
+            (add(4, Width::Bits32, 1, Some(Wake { sleepers: 60, mask: 1 })), true),
+            (add(4, Width::Bits32, 1, Some(Wake { sleepers: 62, mask: 1 })), false),
+            (add(4, Width::Bits32, 1, Some(Wake { sleepers: 64, mask: 1 })), false),
             (Request::ReadWords { offset: 0, bytes: 64 }, true),
             (Request::ReadWords { offset: 8, bytes: 64 }, false),
             (Request::ReadWords { offset: 4, bytes: 8 }, false),
@@ -588,7 +588,7 @@ mod tests {
         }
         let long = encode(&Request::Write { offset: 0, contents: &large });
         assert_eq!(Request::decode(&long[..HEADER], SEGMENT), Err(Malformed::Length(large.len() as u64)));
-        let mut unknown = encode(&load(0, Width::Byte));
+        let mut unknown = encode(&load(0, Width::Bits8));
         unknown[0] = IDENTITY + 1;
         assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(IDENTITY + 1)));
     }

@@ -29,16 +29,16 @@ type Deque = Mutex<VecDeque<Arc<Node>>>;
 
 /// A deque of a team in this process: where the tasks go that a thread makes or makes ready, and where it looks first for one.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Queue<'a> {
     /// The team.
     pub team: &'a Team,
     /// Number of the thread among those of the team in this process.
     pub index: usize,
 }
 
-impl<'a> From<&'a Frame> for Place<'a> {
-    fn from(frame: &'a Frame) -> Place<'a> {
-        Place { team: frame.team(), index: index(frame) }
+impl<'a> From<&'a Frame> for Queue<'a> {
+    fn from(frame: &'a Frame) -> Queue<'a> {
+        Queue { team: frame.team(), index: index(frame) }
     }
 }
 
@@ -70,12 +70,12 @@ impl Pool {
         self.pending.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn deque(&self, place: Place) -> &Deque {
-        let deques = self.deques.get_or_init(|| (0..place.team.local).map(|_| Deque::default()).collect());
-        &deques[place.index]
+    fn deque(&self, queue: Queue) -> &Deque {
+        let deques = self.deques.get_or_init(|| (0..queue.team.local).map(|_| Deque::default()).collect());
+        &deques[queue.index]
     }
 
-    fn push(&self, place: Place, node: Arc<Node>) {
+    fn push(&self, queue: Queue, node: Arc<Node>) {
         // Counted first: who sees the task in a deque must not count below zero.
         self.queued.fetch_add(1, Ordering::SeqCst);
         let priority = node.priority.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Pool {
             let at = urgent.partition_point(|n| n.priority.load(Ordering::Relaxed) < priority);
             urgent.insert(at, node);
         } else {
-            self.deque(place).lock().push_back(node);
+            self.deque(queue).lock().push_back(node);
         }
         notify();
     }
@@ -112,18 +112,18 @@ impl Pool {
     }
 
     /// A task that may go to another process: one that was made early.
-    pub fn take_exportable(&self, place: Place) -> Option<Arc<Node>> {
-        self.search(place, false, &|node: &Arc<Node>| share::may_leave(node))
+    pub fn take_exportable(&self, queue: Queue) -> Option<Arc<Node>> {
+        self.search(queue, false, &|node: &Arc<Node>| share::may_leave(node))
     }
 
-    fn search(&self, place: Place, own_newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
+    fn search(&self, queue: Queue, own_newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
         if let Some(node) = self.pick(&self.urgent, true, may) {
             return Some(node);
         }
-        let (own, count) = (place.index, place.team.local as usize);
+        let (own, count) = (queue.index, queue.team.local as usize);
         (0..count).find_map(|i| {
             let index = (own + i) % count;
-            self.pick(self.deque(Place { index, ..place }), own_newest && i == 0, may)
+            self.pick(self.deque(Queue { index, ..queue }), own_newest && i == 0, may)
         })
     }
 
@@ -222,7 +222,7 @@ fn finish(frame: &Frame, node: &Arc<Node>) {
 }
 
 /// A task has ended: whoever waited for it may go on.
-pub fn complete(place: Place, node: &Arc<Node>) {
+pub fn complete(queue: Queue, node: &Arc<Node>) {
     node.give_mutexes();
     node.dependences.lock().clear();
     let successors = {
@@ -241,8 +241,8 @@ pub fn complete(place: Place, node: &Arc<Node>) {
     for successor in successors {
         if successor.blockers.fetch_sub(1, Ordering::SeqCst) == 1 && successor.is_explicit() {
             // Never at once: this may be deep in another wait, whose constraint the successor may break.
-            if std::ptr::eq(successor.team, place.team) {
-                place.team.pool.push(place, successor);
+            if std::ptr::eq(successor.team, queue.team) {
+                queue.team.pool.push(queue, successor);
             } else {
                 successor.clone().team().pool.push_foreign(successor);
             }

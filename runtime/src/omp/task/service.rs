@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use parking_lot::Mutex;
 
-use super::pool::Place;
+use super::pool::Queue;
 use super::share;
 use crate::omp::team::Team;
 use crate::pthread::thread::spawn_service;
@@ -66,9 +66,9 @@ fn serve() {
         seen = calls.sleep_until(|now| now != seen);
         if let Some(Running(team)) = &*TEAM.lock() {
             // SAFETY: the team lives until its `Served` has taken the lock.
-            let place = Place { team: unsafe { &**team }, index: 0 };
-            share::collect(place);
-            share::feed(place, 1);
+            let queue = Queue { team: unsafe { &**team }, index: 0 };
+            share::collect(queue);
+            share::feed(queue, 1);
         }
     }
 }

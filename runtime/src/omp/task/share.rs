@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::node::{Group, Node, Task, flags};
-use super::pool::{self, Place};
+use super::pool::{self, Queue};
 use crate::omp::frame::{self, Frame};
 use crate::omp::{fork, icv_words};
 use crate::{config, memory, sync};
@@ -81,15 +81,15 @@ pub fn is_wide(frame: &Frame) -> bool {
 }
 
 /// Gives tasks to processes that ask, as long as at least `spare` are queued.
-pub fn feed(place: Place, spare: u32) {
-    let team = place.team;
+pub fn feed(queue: Queue, spare: u32) {
+    let team = queue.team;
     if !team.distributed() || words::asking().load(Ordering::SeqCst) == 0 {
         return;
     }
     while team.pool.queued() >= spare {
         let Some(asker) = find_asker(team.participants) else { return };
         let slot = take_slot();
-        let node = slot.and_then(|_| team.pool.take_exportable(place));
+        let node = slot.and_then(|_| team.pool.take_exportable(queue));
         let (Some(slot), Some(node)) = (slot, node) else {
             slot.into_iter().for_each(give_slot);
             words::flag(asker).store(1, Ordering::SeqCst);
@@ -210,7 +210,7 @@ pub fn report(origin: Origin) {
 }
 
 /// Completes tasks that were reported, and those whose events were fulfilled; whether there were any.
-pub fn collect(place: Place) -> bool {
+pub fn collect(queue: Queue) -> bool {
     if EXPORTED.load(Ordering::SeqCst) == 0 {
         return false;
     }
@@ -229,7 +229,7 @@ pub fn collect(place: Place) -> bool {
         if by != sync::rank() {
             sync::acquire_from(by);
         }
-        pool::complete(place, &node);
+        pool::complete(queue, &node);
     }
     any
 }
