@@ -2,7 +2,7 @@
 
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
-use crate::records::{Lent, Records, Scratch};
+use crate::records::{Records, Scratch, ScratchGuard};
 use crate::told::{TAIL, Told, split_state};
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi};
@@ -38,7 +38,7 @@ impl<F: Fabric> Coherence<F> {
             self.take_in_told(from, told, count).await;
             return;
         }
-        let mut scratch = Lent::new();
+        let mut scratch = ScratchGuard::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
         let Some((min_wr_ts, cursor)) = self.read_signature(from, told.state(), fresh).await else { return };
         if self.fabric.fault(Fault::CursorEarly) {
@@ -99,7 +99,7 @@ impl<F: Fabric> Coherence<F> {
         for notice in notices() {
             let lone = notice.extent.count == 1 && notice.writer != self.me();
             if !lone || !self.try_take_lone(notice).await {
-                self.learn(notice, &mut Lent::new().own).await;
+                self.learn(notice, &mut ScratchGuard::new().own).await;
                 self.stats.notices_in.add(1);
             }
         }

@@ -68,9 +68,13 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let chunk = work.chunk;
         let span = chunk.span(wanted);
+        if fabric.asks(home) {
+            return 0;
+        }
+        let segment = self.segment(home);
         let locked = !fabric.fault(Fault::DiffUnlocked);
-        let sequence = if locked { self.lock_records(home, chunk).await } else { 0 };
-        let homes = self.home_records(home, span, peer).await;
+        let sequence = if locked { fabric.lock_word(home, Word::Records(chunk)).await } else { 0 };
+        let homes = segment.home_records(span, peer).await;
         let stored_to =
             |block: &Block| homes.asking & block.bit() == 0 || own.of(*block).wr_ts != peer.of(*block).wr_ts;
         let blocks = chunk.blocks(wanted & homes.all).filter(stored_to);
@@ -94,7 +98,7 @@ impl<F: Fabric> Coherence<F> {
             self.keep_copies(work, blocks, behind, wr_ts).await;
         }
         if locked {
-            self.unlock_records(home, chunk, sequence).await;
+            segment.unlock_records(chunk, sequence).await;
         } else {
             fabric.flush(home).await;
         }

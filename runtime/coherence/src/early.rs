@@ -8,12 +8,13 @@
 //! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in
 //! any circle of waiting processes, and needs no publish gate.
 
+use crate::calls::take::{self, Claim, Taken};
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::overwrite::Purpose;
-use crate::queue_lock::Batch;
 use crate::records::{Blocked, Scratch};
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::segment::{Busy, Seen};
+use crate::types::{Chunk, Extent, Notice, Timestamp, first_bits};
 use crate::{Coherence, Fault, abi, marks};
 
 /// Blocks of a notice whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
@@ -71,7 +72,7 @@ impl<F: Fabric> Coherence<F> {
         if wanted == 0 {
             return Ok(0);
         }
-        self.fabric.own_links(run, scratch.own.run_mut(run));
+        self.fabric.own_records(run, scratch.own.run_mut(run));
         let mut taken = 0;
         let mut at = run.first;
         while at < run.end() {
@@ -80,88 +81,125 @@ impl<F: Fabric> Coherence<F> {
             let count = rest.blocks().take_while(|b| scratch.own.of(*b).link == link).count() as u64;
             let part = Extent::new(at, count);
             if part.mask() & wanted != 0
-                && let Link::Link { to, pending: false } = self.decode(link, self.me(), at)
+                && let Link::Link { pending: false, .. } = self.decode(link, self.me(), at)
             {
-                let home = if state == abi::NOTICED { to } else { self.find_home(at).await? };
-                taken |= self.take_from(home, at.chunk(), part.mask() & wanted, purpose, scratch).await;
+                taken |= self.take_part(at.chunk(), part.mask() & wanted, state, purpose, scratch).await?;
             }
             at = part.end();
         }
         Ok(taken)
     }
 
-    async fn take_from(
+    /// Takes what it can of blocks whose links are the same, without obligations, and in the own records.
+    async fn take_part(
         &self,
-        home: Rank,
         chunk: Chunk,
         wanted: u64,
+        state: u8,
         purpose: Purpose,
-        Scratch { own, peer, room, .. }: &mut Scratch,
-    ) -> u64 {
+        scratch: &mut Scratch,
+    ) -> Result<u64, Blocked> {
+        let fabric = &self.fabric;
+        let link = scratch.own.of(chunk.span(wanted).first).link;
+        // Whoever comes here along an old link waits until this process knows what it has got.
+        chunk.runs(wanted).for_each(|run| fabric.set_own_links(run, Link::Taking.encode()));
+        let (mut left, mut taken, mut outcome) = (wanted, 0, Ok(()));
+        while left != 0 && outcome.is_ok() {
+            let some;
+            (some, left) = self.split_call(chunk, left, link);
+            match self.take_some(chunk, some, link, state, purpose, scratch).await {
+                Ok(blocks) => taken |= blocks,
+                Err(blocked) => outcome = Err(blocked),
+            }
+        }
+        chunk.runs(wanted & !taken).for_each(|run| fabric.set_own_links(run, link));
+        // What was taken before somebody else had to be waited for is here.
+        if taken == 0 { outcome.map(|()| 0) } else { Ok(taken) }
+    }
+
+    /// Of some blocks, those that one call may be about where the link leads, and the others.
+    fn split_call(&self, chunk: Chunk, blocks: u64, link: u64) -> (u64, u64) {
+        let first = chunk.span(blocks).first;
+        let Link::Link { to, .. } = self.decode(link, self.me(), first) else { return (blocks, 0) };
+        let some = first_bits(blocks, self.most_blocks(to, first));
+        (some, blocks & !some)
+    }
+
+    /// Follows the links of the first of the `wanted` blocks to its home, looks there once, and takes what is free.
+    async fn take_some(
+        &self,
+        chunk: Chunk,
+        wanted: u64,
+        link: u64,
+        state: u8,
+        purpose: Purpose,
+        scratch: &mut Scratch,
+    ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
         let span = chunk.span(wanted);
-        let sequence = self.lock_records(home, chunk).await;
-        let homes = self.home_records(home, span, peer).await;
-        let blocks = wanted & homes.all;
-        let mut batch = Batch { from: home, blocks, writable: blocks & !homes.asking };
-        if fabric.fault(Fault::EarlyFromTaken) {
-            let taken = |block: &Block| {
-                matches!(self.decode(peer.of(*block).link, home, *block), Link::Link { pending: true, .. })
-            };
-            batch.blocks |= chunk.blocks(wanted).filter(taken).fold(0, |mask, block| mask | block.bit());
+        let claim = Claim::Miss { whole: purpose.whole(span) };
+        let at_least = self.above_own_leases(chunk, wanted, self.clock() + 1, &scratch.own);
+        let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
+        let mut walk = self.walk();
+        self.step(&mut walk, span.first, Seen { link, sequence: 1 }, false)?;
+        let moment = fabric.moment();
+        let taken = loop {
+            fabric.forget(moment, || Self::kept(&walk));
+            let Scratch { peer, room, .. } = scratch;
+            let place = |run, contents: &[u8]| fabric.overwrite(run, contents);
+            match self.call_take(walk.at, &request, peer, true, room, place).await {
+                Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED => {
+                    self.step(&mut walk, span.first, seen, false)?;
+                }
+                Ok(taken) => break taken,
+                Err(Busy { word, seen }) => {
+                    fabric.wait_change(walk.at, word, seen).await;
+                }
+            }
+        };
+        self.note_contended(chunk, taken.contended, taken.contended);
+        if taken.blocks != 0 {
+            self.end_walk(walk, span.first).await;
+            self.install(chunk, claim, taken, purpose, scratch).await;
         }
-        if batch.writable != 0 {
-            let stored_to = fabric.load(home, hint(MarkKind::Dirty, chunk)).await & batch.writable;
-            batch.blocks &= !stored_to;
-            batch.writable &= !stored_to;
-        }
-        let whole = purpose.whole(span);
-        let fetched = batch.blocks & !whole;
-        if fetched != 0 {
-            let contended = fabric.load(home, hint(MarkKind::Contended, chunk)).await & fetched;
-            self.note_contended(chunk, contended, contended);
-            batch.blocks &= !contended;
-            batch.writable &= !contended;
-        }
-        self.replace(home, chunk, batch.writable & whole).await;
-        let mine = Link::Link { to: self.me(), pending: true };
-        for run in chunk.runs(batch.blocks) {
-            // Whoever comes here along an old link queues.
-            fabric.set_own_links(run, Link::Wait.encode());
-            fabric.post_links(home, run, mine.encode()).await;
-        }
-        self.leave_home(home, chunk, batch.blocks, homes).await;
-        self.unlock_records(home, chunk, sequence).await;
-        if batch.blocks == 0 {
-            return 0;
-        }
-        let version = self.clock() + 1;
+        Ok(taken.blocks)
+    }
+
+    /// What a miss has taken, whose contents are here, becomes usable. The chunk is locked.
+    async fn install(
+        &self,
+        chunk: Chunk,
+        claim: Claim,
+        taken: Taken,
+        purpose: Purpose,
+        scratch: &mut Scratch,
+    ) {
+        let fabric = &self.fabric;
+        let Taken { blocks, writable, version, .. } = taken;
         // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its
         // own on: then it has to publish.
-        let write = purpose.write || batch.writable != 0 || !is_trial(version);
-        let wr_ts = self.begin_move(chunk, batch, version, own, peer).await;
-        self.fabric.or_own(hint(MarkKind::Early, chunk), batch.blocks);
+        let write = purpose.write || writable != 0 || !is_trial(version);
+        fabric.or_own(hint(MarkKind::Early, chunk), blocks);
         if write && !fabric.fault(Fault::EarlyNotDirty) {
-            marks::set_own(fabric, MarkKind::Dirty, chunk, batch.blocks);
+            marks::set_own(fabric, MarkKind::Dirty, chunk, blocks);
         }
+        let [readable, _] = taken.contents(claim);
+        let contents = taken.contents(claim).into_iter().fold(0, |all, blocks| all | blocks);
+        self.stats.blocks_fetched.add(u64::from(readable.count_ones()));
+        let block_bytes = fabric.block_bytes(chunk.span(blocks).first) as u64;
+        let bytes = |blocks: u64| u64::from(blocks.count_ones()) * block_bytes;
+        self.stats.bytes_moved.add(bytes(contents));
+        let overwritten = blocks & !contents;
+        chunk.runs(overwritten).for_each(|run| fabric.not_fetched(run));
+        self.stats.blocks_overwritten.add(u64::from(overwritten.count_ones()));
+        self.stats.bytes_not_fetched.add(bytes(overwritten));
         let state = if write { abi::WRITABLE } else { abi::READABLE };
-        // Nobody stores to what is not writable at its home: one copy is enough.
-        for run in chunk.runs(batch.blocks & !batch.writable & !whole) {
-            self.fetch(home, run).await;
-            fabric.set_state(run, state);
-        }
-        self.move_contents(batch, chunk.runs(batch.writable & !whole), state, room).await;
-        for run in chunk.runs(batch.blocks & whole) {
-            fabric.not_fetched(run);
-            fabric.set_state(run, state);
-            self.stats.blocks_overwritten.add(run.count);
-            self.stats.bytes_not_fetched.add(run.count * fabric.block_bytes(run.first) as u64);
-        }
-        self.set_stamps(chunk, batch.blocks, own);
-        self.end_move(chunk, batch).await;
-        self.unlock(chunk, batch.blocks, write, wr_ts, own).await;
-        self.stats.homes_taken_early.add(u64::from(batch.blocks.count_ones()));
-        batch.blocks
+        chunk.runs(blocks).for_each(|run| fabric.set_state(run, state));
+        self.label(chunk, blocks, version, &mut scratch.own);
+        self.not_replaced(chunk, blocks).await;
+        self.unlock(chunk, blocks, write, version, &mut scratch.own).await;
+        self.stats.homes_taken.add(u64::from(blocks.count_ones()));
+        self.stats.homes_taken_early.add(u64::from(blocks.count_ones()));
     }
 
     /// Which of the blocks that a release publishes came here at a miss: most likely they go on to somebody else. The chunk is locked.

@@ -103,8 +103,8 @@ impl<F: Fabric> Coherence<F> {
             };
             if blocks & self.own_homes(chunk).all != 0 && !fabric.fault(Fault::BoundBesideMove) {
                 // Who takes a home with the records locked all the time may have looked at the bound before it was raised.
-                let sequence = self.lock_records(self.me(), chunk).await;
-                self.unlock_records(self.me(), chunk, sequence).await;
+                let sequence = self.lock_records(chunk).await;
+                self.unlock_records(chunk, sequence);
             }
             if blocks != 0 {
                 self.expire_chunk(chunk, blocks, min_wr_ts, cached, own);

@@ -244,6 +244,43 @@ pub trait Fabric {
         lock_by_cas(self, at, word)
     }
 
+    /// As [`Fabric::lock_word`], but does not wait.
+    ///
+    /// # Errors
+    /// The word, which is odd.
+    #[inline]
+    fn try_lock_word(&self, at: Rank, word: Word) -> impl Future<Output = Result<u64, u64>> {
+        async move {
+            let mut seen = self.load(at, word).await;
+            while seen.is_multiple_of(2) {
+                let found = self.cas(at, word, seen, seen + 1).await;
+                if found == seen {
+                    return Ok(seen);
+                }
+                seen = found;
+            }
+            Err(seen)
+        }
+    }
+
+    /// Whether calls on the segment of a process are executed by its agent, see [`Fabric::ask`]; else by who makes them.
+    #[inline]
+    fn asks(&self, _at: Rank) -> bool {
+        false
+    }
+    /// Has the agent of a process execute a call ([`crate::calls::serve`]). Returns the length of the reply. `reply` has [`Fabric::reply_bytes`] bytes.
+    fn ask(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
+        async move { unreachable!("process {} has no agent", at.0) }
+    }
+    /// Most bytes of a reply. At least one block fits in besides [`crate::calls::RESULT_BYTES`].
+    fn reply_bytes(&self) -> usize {
+        0
+    }
+    /// Whether there is such a chunk, as far as a peer may ask for it.
+    fn has_chunk(&self, _chunk: Chunk) -> bool {
+        true
+    }
+
     /// Copies a peer's blocks over the own ones.
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()>;
     /// Reads 1, 2, 4 or 8 aligned bytes of a peer's block, which change as one.

@@ -37,11 +37,11 @@ faults! {
     NoTakenMark,
     /// The taker of a writable home leaves no twin.
     NoTwin,
-    /// The taker of a writable home does not wait for its twin to arrive.
+    /// The link of a writable home leads on before the twin is placed there.
     NoTwinFlush,
     /// Twins' memory is given back without a look at who is leaving one there.
     FreeExpectedTwin,
-    /// The taker settles the old home's link before its own contents are merged.
+    /// A home's link leads on, and its records are unlocked, before the contents are read and the twin is left.
     SettleLinkEarly,
     /// A reader extends a lease without the lock of the home's records.
     ExtendUnlocked,

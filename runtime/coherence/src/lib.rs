@@ -26,6 +26,7 @@
 #[macro_use]
 mod steps;
 mod acquire;
+pub mod calls;
 mod diffs;
 mod early;
 mod expire;
@@ -42,6 +43,7 @@ mod overwrite;
 mod queue_lock;
 mod records;
 mod release;
+mod segment;
 mod signature;
 pub mod stats;
 mod told;

@@ -158,6 +158,7 @@ macro_rules! steps {
                 if kind(MarkKind::Migratory) & !kind(MarkKind::Early) & bit == 0
                     || fabric.watches_writes()
                     || fabric.block_bytes(block) > LONGEST
+                    || fabric.asks(home)
                 {
                     return false;
                 }

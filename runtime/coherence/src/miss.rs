@@ -1,31 +1,18 @@
 //! Misses: making blocks readable and writable.
 //!
-//! Where the contents come from: after a write notice, straight from the writer; else from the home. In both cases the reader first sets its read
-//! mark where it reads, so that the source publishes what it writes later. In both cases it also has to see, after its mark and still behind the contents, that
-//! this is the home: whoever takes it later publishes a version above the label that the copy gets, and what was stored here after that, which may be stored back
-//! before a release and published in no version, is not in the copy. See `Witness`.
+//! Where the contents come from: after a write notice, straight from the writer ([`crate::calls::copy`]); else from the home ([`crate::calls::lend`]).
 
+use crate::calls::copy;
+use crate::calls::lend::{self, Lent, Refused};
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::overwrite::Purpose;
-use crate::records::{Blocked, Lent, Records, Scratch};
-use crate::types::{Block, Extent, Rank, Timestamp};
+use crate::records::{Blocked, Records, Scratch, ScratchGuard};
+use crate::segment::{Busy, Seen};
+use crate::types::{Block, Extent, Rank};
 use crate::{Coherence, Fault, abi, marks};
 
-/// Shortest and longest lease, in versions.
-const LEASE_MIN: Timestamp = 16;
-const LEASE_MAX: Timestamp = 1 << 16;
-
 type Outcome = Result<(), Blocked>;
-
-/// What shows that blocks of a chunk have not left their home since: nobody has locked the records, or the versions are the same. A home that comes back
-/// brings a greater one.
-#[derive(Clone, Copy)]
-struct Witness<'a> {
-    /// Of the records, when the blocks were seen there.
-    sequence: u64,
-    versions: &'a Records,
-}
 
 impl<F: Fabric> Coherence<F> {
     /// Makes all blocks of an extent readable. They stay so until the next acquire.
@@ -41,7 +28,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     pub(crate) async fn miss(&self, extent: Extent, purpose: Purpose) {
-        let mut scratch = Lent::new();
+        let mut scratch = ScratchGuard::new();
         for part in extent.chunks() {
             let mut take = Some(purpose);
             let moment = self.fabric.moment();
@@ -155,139 +142,89 @@ impl<F: Fabric> Coherence<F> {
 
     /// Reads from the writer of a notice, whose version is in `own`; returns the blocks that were at home there all the time.
     async fn read_from_writer(&self, from: Rank, part: Extent, own: &Records) -> u64 {
-        let fabric = &self.fabric;
-        let chunk = part.first.chunk();
-        let moment = fabric.moment();
-        if !fabric.fault(Fault::NoReadMarkAtWriter) {
-            marks::set(fabric, from, MarkKind::Read, chunk, part.mask()).await;
+        let mut read = 0;
+        for part in part.pieces(self.most_blocks(from, part.first)) {
+            read |= self.call_copy(from, &copy::Request { part, versions: own }).await;
+            self.count_fetched(part.first, part.count);
         }
-        let sequence = fabric.load(from, Word::Records(chunk)).await;
-        self.fetch(from, part).await;
-        if fabric.fault(Fault::ReadFormerHome) {
-            return part.mask();
-        }
-        let homes = fabric.load(from, Word::Homes(chunk)).await ^ fabric.default_homes(from, chunk);
-        let read = homes & self.stayed(from, part, Witness { sequence, versions: own }).await;
-        fabric.forget(moment, || read);
         read
     }
 
-    /// Blocks of an extent in one chunk that have been at home at `at` ever since a witness saw them there.
-    async fn stayed(&self, at: Rank, part: Extent, witness: Witness<'_>) -> u64 {
-        let moment = self.fabric.moment();
-        let sequence = self.fabric.load(at, Word::Records(part.first.chunk())).await;
-        if sequence == witness.sequence && sequence.is_multiple_of(2) {
-            self.fabric.forget(moment, || part.mask());
-            return part.mask();
-        }
-        let scratch = &mut *Lent::new();
-        let Ok((_, homes)) = self.read_records(at, part, &mut scratch.peer).await else { return 0 };
-        let same = |block: &Block| scratch.peer.of(*block).wr_ts == witness.versions.of(*block).wr_ts;
-        let stayed = homes.all & part.blocks().filter(same).fold(0, |mask, block| mask | block.bit());
-        self.fabric.forget(moment, || stayed);
-        stayed
-    }
-
-    pub(crate) async fn fetch(&self, from: Rank, part: Extent) {
-        self.fabric.fetch(from, part).await;
-        self.stats.blocks_fetched.add(part.count);
-        self.stats.bytes_moved.add(part.count * self.fabric.block_bytes(part.first) as u64);
+    pub(crate) fn count_fetched(&self, first: Block, count: u64) {
+        self.stats.blocks_fetched.add(count);
+        self.stats.bytes_moved.add(count * self.fabric.block_bytes(first) as u64);
     }
 
     /// Cold or expired blocks: one transfer for each run with one home.
     async fn read_from_homes(&self, run: Extent, state: u8, scratch: &mut Scratch) -> Outcome {
-        let fabric = &self.fabric;
-        fabric.own_records(run, scratch.own.run_mut(run));
+        self.fabric.own_records(run, scratch.own.run_mut(run));
         let mut at = run.first;
         while at < run.end() {
-            let home = self.find_home(at).await?;
             // Where one link leads, equal ones most likely lead too.
             let link = scratch.own.of(at).link;
             let rest = Extent::new(at, run.end().0 - at.0);
             let count = rest.blocks().take_while(|b| scratch.own.of(*b).link == link).count() as u64;
-            let read = self.read_from_home(home, Extent::new(at, count), state, scratch).await?;
+            let read = self.read_from_home(Extent::new(at, count), state, scratch).await?;
             at = Block(at.0 + read);
         }
         Ok(())
     }
 
-    /// Reads what is at `home`, up to the first block that is not; returns the number of blocks, at least one.
+    /// Reads what is at the home of the first block, up to the first block that is not; returns the number of blocks, at least one.
     async fn read_from_home(
         &self,
-        home: Rank,
         part: Extent,
         state: u8,
         Scratch { own, peer, .. }: &mut Scratch,
     ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
-        let (part, sequence) = self.leases(home, part, peer).await?;
-        let held = |block| {
-            state == abi::EXPIRED
-                && (own.of(block).wr_ts == peer.of(block).wr_ts || fabric.fault(Fault::RenewBlindly))
-        };
-        let mut at = part.first;
-        while at < part.end() {
-            let renew = held(at);
-            let rest = Extent::new(at, part.end().0 - at.0);
-            let count = rest.blocks().take_while(|b| held(*b) == renew).count() as u64;
-            let mut run = Extent::new(at, count);
-            if renew {
-                self.stats.blocks_renewed.add(run.count);
-            } else {
-                self.fetch(home, run).await;
-                if !fabric.fault(Fault::FetchWhileTaken) {
-                    let stayed = self.stayed(home, run, Witness { sequence, versions: peer }).await;
-                    run.count = run.blocks().take_while(|b| stayed & b.bit() != 0).count() as u64;
-                }
-                if run.count == 0 {
-                    return if at > part.first { Ok(at.0 - part.first.0) } else { Err(self.look_again(at)) };
-                }
-            }
-            self.set_copies(run, home, peer, own);
-            if fabric.fault(Fault::MarkAfterRead) {
-                marks::set(fabric, home, MarkKind::Read, run.first.chunk(), run.mask()).await;
-            }
-            if fabric.fault(Fault::CachedLate) {
-                marks::set_own(fabric, MarkKind::Cached, run.first.chunk(), run.mask());
-            }
-            fabric.set_state(run, abi::READABLE);
-            at = run.end();
+        let held = if state == abi::EXPIRED { Some(&*own) } else { None };
+        let (home, Lent { count, fetched }) = self.borrow_part(part, held, peer, None).await?;
+        let part = Extent::new(part.first, count);
+        self.count_fetched(part.first, u64::from(fetched.count_ones()));
+        self.stats.blocks_renewed.add(count - u64::from(fetched.count_ones()));
+        self.set_copies(part, home, peer, own);
+        if fabric.fault(Fault::MarkAfterRead) {
+            marks::set(fabric, home, MarkKind::Read, part.first.chunk(), part.mask()).await;
         }
-        Ok(part.count)
+        if fabric.fault(Fault::CachedLate) {
+            marks::set_own(fabric, MarkKind::Cached, part.first.chunk(), part.mask());
+        }
+        fabric.set_state(part, abi::READABLE);
+        Ok(count)
     }
 
-    /// Sets the read marks at a home and gets leases, up to the first block that is not there. Returns the part that is, at least one block, and the sequence
-    /// number of its records.
-    async fn leases(
+    /// Follows the links of the first block to its home, and has that lend what it can of a part. The chunk is locked.
+    async fn borrow_part(
         &self,
-        home: Rank,
         part: Extent,
+        held: Option<&Records>,
         records: &mut Records,
-    ) -> Result<(Extent, u64), Blocked> {
-        let fabric = &self.fabric;
-        let chunk = part.first.chunk();
-        let word = Word::Mark { kind: MarkKind::Read, level: 0, index: chunk.0 };
-        let unmarked = fabric.fault(Fault::MarkAfterRead) || fabric.fault(Fault::NoReadMark);
-        let moment = fabric.moment();
+        mut private: Option<&mut [u8]>,
+    ) -> Result<(Rank, Lent), Blocked> {
+        let block = part.first;
+        let mut walk = self.walk();
+        let (word, link) = self.own_link(block);
+        if link != Link::Home {
+            self.step(&mut walk, block, Seen { link: word, sequence: 1 }, true)?;
+        }
+        let moment = self.fabric.moment();
         loop {
-            fabric.forget(moment, || ());
-            if !unmarked {
-                marks::set(fabric, home, MarkKind::Read, chunk, part.mask()).await;
-            }
-            let (mut sequence, _) = self.read_records(home, part, records).await?;
-            let mut there = self.at_home(home, part, records)?;
+            self.fabric.forget(moment, || Self::kept(&walk));
+            let count = part.count.min(self.most_blocks(walk.at, block));
             let min = self.signature().min_applied();
-            if records.of(part.first).rd_ts < min {
-                (there, sequence) = self.extend_lease(home, there, min, records).await?;
-            }
-            // A release of the home may have taken the mark before the lease was read: then a later release would see neither a mark
-            // nor a need for a version above this lease.
-            if fabric.fault(Fault::NoMarkRecheck)
-                || unmarked
-                || fabric.load(home, word).await & there.mask() == there.mask()
-            {
-                fabric.forget(moment, || (there, sequence, records.run(there)));
-                return Ok((there, sequence));
+            let request = lend::Request { part: Extent::new(block, count), min, held };
+            match self.call_lend(walk.at, &request, records, private.as_deref_mut()).await {
+                Ok(lent) => {
+                    self.end_walk(walk, block).await;
+                    return Ok((walk.at, lent));
+                }
+                Err(Refused::Busy(Busy { word, seen })) => return Err(Blocked { at: walk.at, word, seen }),
+                // It has come back there meanwhile.
+                Err(Refused::Away(seen)) if self.decode(seen.link, walk.at, block) == Link::Home => {
+                    return Err(self.look_again(block));
+                }
+                Err(Refused::Away(seen)) => self.step(&mut walk, block, seen, true)?,
             }
         }
     }
@@ -296,53 +233,6 @@ impl<F: Fabric> Coherence<F> {
     fn look_again(&self, block: Block) -> Blocked {
         let word = Word::Link(block);
         Blocked { at: self.me(), word, seen: !self.fabric.own(word) }
-    }
-
-    /// The blocks from the first on whose home is where the records are from.
-    fn at_home(&self, home: Rank, part: Extent, records: &Records) -> Result<Extent, Blocked> {
-        let is_home = |block: &Block| {
-            matches!(self.decode(records.of(*block).link, home, *block), Link::Home)
-                || self.fabric.fault(Fault::NoLinkRecheck)
-        };
-        match part.blocks().take_while(is_home).count() as u64 {
-            // Already different from what find_home saw: the caller looks again at once.
-            0 => {
-                let seen = !records.of(part.first).link;
-                Err(Blocked { at: home, word: Word::Link(part.first), seen })
-            }
-            count => Ok(Extent::new(part.first, count)),
-        }
-    }
-
-    /// Makes the lease cover at least what this process's copies are checked against.
-    async fn extend_lease(
-        &self,
-        home: Rank,
-        part: Extent,
-        min: Timestamp,
-        records: &mut Records,
-    ) -> Result<(Extent, u64), Blocked> {
-        let fabric = &self.fabric;
-        let chunk = part.first.chunk();
-        let locked = !fabric.fault(Fault::ExtendUnlocked);
-        let sequence = if locked { self.lock_records(home, chunk).await } else { 0 };
-        self.home_records(home, part, records).await;
-        let there = self.at_home(home, part, records);
-        let record = *records.of(part.first);
-        if let Ok(there) = there
-            && record.rd_ts < min
-        {
-            let length = 2 * (record.rd_ts - record.wr_ts.min(record.rd_ts));
-            let lease = min + length.clamp(LEASE_MIN, LEASE_MAX);
-            records.run_mut(there).iter_mut().for_each(|record| record.rd_ts = lease);
-            fabric.post_store(home, Word::Lease(chunk), lease).await;
-        }
-        if locked {
-            self.unlock_records(home, chunk, sequence).await;
-        } else {
-            fabric.flush(home).await;
-        }
-        there.map(|there| (there, sequence + 2))
     }
 
     /// Labels copies. The chunk is locked.
@@ -367,16 +257,9 @@ impl<F: Fabric> Coherence<F> {
             return Err(Blocked { at: self.me(), word: Word::Link(block), seen });
         }
         let extent = Extent::single(block);
-        let home = self.find_home(block).await?;
         fabric.own_records(extent, own.run_mut(extent));
-        let (_, sequence) = self.leases(home, extent, peer).await?;
         let mut contents = vec![0; fabric.block_bytes(block)];
-        fabric.snapshot(home, extent, &mut contents).await;
-        if self.stayed(home, extent, Witness { sequence, versions: peer }).await == 0
-            && !fabric.fault(Fault::FetchWhileTaken)
-        {
-            return Err(self.look_again(block));
-        }
+        let (home, _) = self.borrow_part(extent, None, peer, Some(&mut contents)).await?;
         fabric.merge(extent, &contents, home);
         self.stats.blocks_merged.add(1);
         self.stats.bytes_moved.add(contents.len() as u64);
@@ -409,12 +292,12 @@ impl<F: Fabric> Coherence<F> {
         }
         if self.own_homes(chunk).asking & run.mask() != 0 {
             let locked = !fabric.fault(Fault::UpgradeUnlocked);
-            let sequence = if locked { self.lock_records(self.me(), chunk).await } else { 0 };
+            let sequence = if locked { self.lock_records(chunk).await } else { 0 };
             if !fabric.fault(Fault::UpgradeUnseen) {
                 self.set_asking(chunk, run.mask(), false);
             }
             if locked {
-                self.unlock_records(self.me(), chunk, sequence).await;
+                self.unlock_records(chunk, sequence);
             }
         }
         // Homes are written in place, everything else gets a twin, and what is being taken has to wait.

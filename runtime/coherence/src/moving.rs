@@ -1,99 +1,92 @@
 //! Moving the homes of locked blocks here, and merging what their old home has with own unpublished bytes.
 
+use crate::calls::take::{self, Claim, Taken};
 use crate::early::hint;
-use crate::fabric::{Fabric, MarkKind, Word};
-use crate::link::Link;
+use crate::fabric::{Fabric, MarkKind};
 use crate::queue_lock::Batch;
 use crate::records::{Records, Scratch};
 use crate::release::Progress;
+use crate::segment::Busy;
 use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
-use crate::{Coherence, Fault, abi, marks};
+use crate::{Coherence, Fault, abi};
 
 impl<F: Fabric> Coherence<F> {
-    /// Brings the contents of a batch of a chase here; `peer` has the records at the old home. Afterwards the blocks are writable here without a twin, and still locked. Returns their new
-    /// version: above every one and every lease at the old home, and at least `at_least`.
+    /// Takes the homes of blocks at a process, as far as the claim goes, in a version of `at_least` or above. What is got is writable here without a twin, and still locked. In the
+    /// peer's records are those of the span of the wanted blocks there as they were before. The chunk is not locked.
     pub(crate) async fn move_homes(
         &self,
+        at: Rank,
         chunk: Chunk,
-        batch: Batch,
+        wanted: u64,
+        claim: Claim,
         at_least: Timestamp,
         Scratch { own, peer, room, .. }: &mut Scratch,
-    ) -> Timestamp {
-        let wr_ts = self.begin_move(chunk, batch, at_least, own, peer).await;
-        let locked = self.fabric.lock_chunk(chunk).await;
-        self.move_contents(batch, chunk.runs(batch.blocks), abi::WRITABLE, room).await;
-        // Together with the contents: an acquire that finds the new lease passes the block over.
-        self.set_stamps(chunk, batch.blocks, own);
-        drop(locked);
-        self.end_move(chunk, batch).await;
-        wr_ts
+    ) -> (Taken, Option<Batch>) {
+        let fabric = &self.fabric;
+        let span = chunk.span(wanted);
+        if fabric.fault(Fault::StampBeforeMerge) {
+            fabric.own_records(span, own.run_mut(span));
+            self.label(chunk, wanted, self.above_own_leases(chunk, wanted, at_least, own), own);
+        }
+        let moment = fabric.moment();
+        let taken = loop {
+            fabric.forget(moment, || ());
+            let locked = fabric.lock_chunk(chunk).await;
+            fabric.own_records(span, own.run_mut(span));
+            let at_least = self.above_own_leases(chunk, wanted, at_least, own);
+            let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
+            let place = |run, contents: &[u8]| self.take_in(run, contents, at, abi::WRITABLE);
+            match self.call_take(at, &request, peer, false, room, place).await {
+                Ok(taken) => {
+                    let batch = self.batch(chunk, taken, own, peer);
+                    // With the chunk locked since before the contents came: an acquire that finds the new lease passes the block over.
+                    self.label(chunk, taken.blocks, taken.version, own);
+                    drop(locked);
+                    break (taken, batch);
+                }
+                Err(Busy { word, seen }) => {
+                    drop(locked);
+                    fabric.wait_change(at, word, seen).await;
+                }
+            }
+        };
+        let blocks = taken.0.blocks;
+        self.stats.homes_taken.add(u64::from(blocks.count_ones()));
+        let bytes = u64::from(blocks.count_ones()) * fabric.block_bytes(span.first) as u64;
+        self.stats.bytes_moved.add(bytes);
+        self.not_replaced(chunk, blocks).await;
+        taken
     }
 
-    /// What comes before the contents: marks, and a version, which is returned. `own` becomes what the records here have to be.
-    pub(crate) async fn begin_move(
+    fn batch(&self, chunk: Chunk, taken: Taken, own: &Records, peer: &Records) -> Option<Batch> {
+        let Taken { blocks, writable, version, .. } = taken;
+        let same = |block: &Block| own.of(*block).wr_ts == peer.of(*block).wr_ts;
+        let alone = chunk.blocks(blocks).filter(same).fold(0, |mask, block| mask | block.bit());
+        (blocks != 0).then_some(Batch { blocks, writable, alone, version })
+    }
+
+    /// A version of `at_least` or above, and above the leases of own copies, whose records are in `own`.
+    pub(crate) fn above_own_leases(
         &self,
         chunk: Chunk,
-        batch: Batch,
+        blocks: u64,
         at_least: Timestamp,
-        own: &mut Records,
-        peer: &mut Records,
+        own: &Records,
     ) -> Timestamp {
-        let fabric = &self.fabric;
-        if batch.writable != 0 && !fabric.fault(Fault::NoTakenMark) {
-            // Before the snapshot: a release there that misses this mark happened before the snapshot was read.
-            marks::set(fabric, batch.from, MarkKind::Taken, chunk, batch.writable).await;
-        }
-        if fabric.fault(Fault::SettleLinkEarly) {
-            self.settle_links(chunk, batch).await;
-        }
-        let wr_ts = self.stamp(chunk, batch, peer, own, at_least).await;
-        if fabric.fault(Fault::StampBeforeMerge) {
-            self.set_stamps(chunk, batch.blocks, own);
-            fabric.flush(batch.from).await;
-        }
-        wr_ts
+        let above = u64::from(!self.fabric.fault(Fault::EqualTimestamps));
+        chunk.blocks(blocks).map(|block| own.of(block).rd_ts + above).fold(at_least, Timestamp::max)
     }
 
-    /// Reads `runs` of the batch's blocks, leaves twins where needed, and puts the contents into the own blocks, whose state becomes `state`. The chunk is
-    /// locked.
-    pub(crate) async fn move_contents(
-        &self,
-        batch: Batch,
-        runs: impl Iterator<Item = Extent>,
-        state: u8,
-        room: &mut Vec<u8>,
-    ) {
-        let fabric = &self.fabric;
-        for run in runs {
-            let block_bytes = fabric.block_bytes(run.first);
-            for piece in run.pieces(fabric.snapshot_blocks(run.first.chunk())) {
-                let bytes = piece.count as usize * block_bytes;
-                if room.len() < bytes {
-                    room.resize(bytes, 0);
-                }
-                let contents = &mut room[..bytes];
-                fabric.snapshot(batch.from, piece, contents).await;
-                self.leave_twins(piece, batch, contents).await;
-                self.take_in(piece, contents, batch.from, state);
-                self.stats.bytes_moved.add(bytes as u64);
-            }
+    /// Blocks whose homes come here get their version. The chunk is locked.
+    pub(crate) fn label(&self, chunk: Chunk, blocks: u64, version: Timestamp, own: &mut Records) {
+        for block in chunk.blocks(blocks) {
+            let record = own.of_mut(block);
+            (record.rd_ts, record.wr_ts) = (version, version);
         }
+        self.set_stamps(chunk, blocks, own);
     }
 
-    /// The contents are here.
-    pub(crate) async fn end_move(&self, chunk: Chunk, batch: Batch) {
-        self.stats.homes_taken.add(u64::from(batch.blocks.count_ones()));
-        self.not_replaced(chunk, batch.blocks).await;
-        if !self.fabric.fault(Fault::NoTwinFlush) {
-            self.fabric.flush(batch.from).await;
-        }
-        // Only now: the old home may tell others of this version as soon as the link is settled, and they read it from here.
-        if !self.fabric.fault(Fault::SettleLinkEarly) {
-            self.settle_links(chunk, batch).await;
-        }
-    }
-
-    /// [`Coherence::move_homes`] for a batch of a chase, with the blocks unlocked and listed. `exclusive`: no thread of this process is about to store to
+    /// Unlocks and lists a batch of a chase. `exclusive`: no thread of this process is about to store to
     /// them. Then the next stores ask, so that whoever takes the homes next has no twins to leave; unless the block was published by
     /// somebody else since it was read here: two processes that store to it all the time should not ask all the time.
     pub(crate) async fn publish_batch(
@@ -105,94 +98,33 @@ impl<F: Fabric> Coherence<F> {
         scratch: &mut Scratch,
     ) {
         let fabric = &self.fabric;
-        let alone = self.stored_to_alone(chunk, batch.blocks, scratch);
+        let Batch { blocks, writable, alone, version } = batch;
         let share = match exclusive {
-            true if fabric.watches_writes() => batch.blocks,
+            true if fabric.watches_writes() => blocks,
             true => alone,
             false => 0,
         };
-        let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
         // Until the links say that nobody stores, no thread may be allowed to.
-        let contended = batch.blocks & (batch.writable | !alone);
-        let noted = fabric.own(hint(MarkKind::Contended, chunk)) & batch.blocks == contended;
+        let contended = blocks & (writable | !alone);
+        let noted = fabric.own(hint(MarkKind::Contended, chunk)) & blocks == contended;
         let locked = if share == 0 && noted { None } else { Some(fabric.lock_chunk(chunk).await) };
         if !noted {
-            self.note_contended(chunk, batch.blocks, contended);
+            self.note_contended(chunk, blocks, contended);
         }
         if share != 0 {
             self.make_ask(chunk, share);
-            self.unlock(chunk, share, false, wr_ts, &mut scratch.own).await;
+            self.unlock(chunk, share, false, version, &mut scratch.own).await;
         }
-        if batch.blocks != share {
-            self.unlock(chunk, batch.blocks & !share, true, wr_ts, &mut scratch.own).await;
+        if blocks != share {
+            self.unlock(chunk, blocks & !share, true, version, &mut scratch.own).await;
         }
         drop(locked);
-        self.list(chunk, batch.blocks, wr_ts, progress);
-    }
-
-    /// Blocks whose version at their home, in `peer`, is that of the copy here.
-    fn stored_to_alone(&self, chunk: Chunk, blocks: u64, Scratch { own, peer, .. }: &mut Scratch) -> u64 {
-        let span = chunk.span(blocks);
-        self.fabric.own_records(span, own.run_mut(span));
-        let alone = |block: &Block| own.of(*block).wr_ts == peer.of(*block).wr_ts;
-        chunk.blocks(blocks).filter(alone).fold(0, |mask, block| mask | block.bit())
-    }
-
-    /// Decides on the version of a batch, writes to the records of the old home what its copies are from now on, and to `own` what the records here
-    /// become.
-    async fn stamp(
-        &self,
-        chunk: Chunk,
-        batch: Batch,
-        records: &mut Records,
-        own: &mut Records,
-        at_least: Timestamp,
-    ) -> Timestamp {
-        let fabric = &self.fabric;
-        // What the old home has checked its copies against, which it did not do with these blocks while it was their home.
-        let bound = match fabric.fault(Fault::IgnoreOldBound) {
-            true => 0,
-            false => fabric.load(batch.from, Word::LogMin(0)).await,
-        };
-        let span = chunk.span(batch.blocks);
-        fabric.own_records(span, own.run_mut(span));
-        let mut longest = 0;
-        for block in chunk.blocks(batch.blocks) {
-            let record = records.of_mut(block);
-            record.rd_ts = record.rd_ts.max(bound);
-            longest = longest.max(record.rd_ts).max(own.of(block).rd_ts);
-        }
-        let wr_ts = at_least.max(longest + u64::from(!fabric.fault(Fault::EqualTimestamps)));
-        for block in chunk.blocks(batch.blocks) {
-            if batch.writable & block.bit() != 0 {
-                // What the old home has to tell of if it stored before the snapshot.
-                records.of_mut(block).wr_ts = wr_ts;
-            }
-            let record = own.of_mut(block);
-            (record.rd_ts, record.wr_ts) = (wr_ts, wr_ts);
-        }
-        for run in chunk.runs(batch.blocks) {
-            fabric.post_stamps(batch.from, run, records.run(run)).await;
-        }
-        wr_ts
+        self.list(chunk, blocks, version, progress);
     }
 
     pub(crate) fn set_stamps(&self, chunk: Chunk, blocks: u64, records: &Records) {
         for run in chunk.runs(blocks) {
             self.fabric.set_own_stamps(run, records.run(run));
-        }
-    }
-
-    /// Leaves what was read of writable homes behind as their twins.
-    async fn leave_twins(&self, piece: Extent, batch: Batch, contents: &[u8]) {
-        if self.fabric.fault(Fault::NoTwin) {
-            return;
-        }
-        let bytes = self.fabric.block_bytes(piece.first);
-        for run in piece.first.chunk().runs(piece.mask() & batch.writable) {
-            let offset = (run.first.0 - piece.first.0) as usize * bytes;
-            let part = &contents[offset..offset + run.count as usize * bytes];
-            self.fabric.post_twin(batch.from, run, part).await;
         }
     }
 
@@ -221,13 +153,6 @@ impl<F: Fabric> Coherence<F> {
             }
             rest = behind;
             at = Block(at.0 + count);
-        }
-    }
-
-    /// Ends the taker's business at the old home.
-    async fn settle_links(&self, chunk: Chunk, batch: Batch) {
-        for run in chunk.runs(batch.blocks) {
-            self.fabric.post_links(batch.from, run, Link::to(self.me()).encode()).await;
         }
     }
 }

@@ -23,7 +23,7 @@
 //! A block whose home is not free, or stored to there, is fetched as for any store. So is everything where stores are watched for races.
 
 use crate::fabric::{Fabric, Word};
-use crate::types::{Chunk, Extent, Rank};
+use crate::types::{Chunk, Extent};
 use crate::{Coherence, Fault};
 
 /// What makes a miss.
@@ -54,13 +54,6 @@ impl<F: Fabric> Coherence<F> {
         self.stats.write_misses.add(1);
         let whole = if self.fabric.fault(Fault::OverwritePart) { extent } else { whole };
         self.miss(extent, Purpose { write: true, whole: Some(whole) }).await;
-    }
-
-    /// Says at the home of blocks, whose records are locked, that they are taken from there without a twin.
-    pub(crate) async fn replace(&self, home: Rank, chunk: Chunk, blocks: u64) {
-        if blocks != 0 && !self.fabric.fault(Fault::NoReplacedBit) {
-            self.fabric.fetch_or(home, Word::Replaced(chunk), blocks).await;
-        }
     }
 
     /// Blocks whose homes were taken from here without a twin; means nothing for blocks at home. To be asked after their links.

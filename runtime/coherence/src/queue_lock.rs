@@ -8,10 +8,11 @@
 //! the process queues for the block with the smallest number, and for one at a time. What it holds by then is published and unlocked, so a process that
 //! waits for a block only ever keeps others waiting for blocks with greater numbers: waiting goes in no circle.
 
+use crate::calls::take::Claim;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
-use crate::records::Records;
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Rank, Timestamp};
+use crate::records::{Records, Scratch};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Rank, Timestamp, first_bits};
 use crate::{Coherence, Fault};
 
 /// Blocks of one chunk that this process is locking. Their own links are `Wait`.
@@ -26,13 +27,16 @@ pub(crate) struct Chase {
     next: [Rank; CHUNK_BLOCKS as usize],
 }
 
-/// Blocks whose locks were obtained at once, and whose homes have to be moved here from `from`.
+/// Blocks whose locks were obtained at once. Their homes and contents are here, and they are still locked.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Batch {
-    pub(crate) from: Rank,
     pub(crate) blocks: u64,
-    /// Those that stores pass their check for at `from`: they need a twin.
+    /// Those that stores pass their check for at the old home.
     pub(crate) writable: u64,
+    /// Those whose version there was that of the copy here: nobody else has published them meanwhile.
+    pub(crate) alone: u64,
+    /// Their new version.
+    pub(crate) version: Timestamp,
 }
 
 impl<F: Fabric> Coherence<F> {
@@ -51,9 +55,14 @@ impl<F: Fabric> Coherence<F> {
         Chase { chunk, left: blocks, busy: 0, next }
     }
 
-    /// The next blocks of a chase that are locked, with their records at their old home; `None` when it is over. The caller has unlocked those of the
+    /// The next blocks of a chase that are locked, and moved here in a version of `at_least` or above; `None` when it is over. The caller has unlocked those of the
     /// batch before, and holds no chunk.
-    pub(crate) async fn next_batch(&self, chase: &mut Chase, records: &mut Records) -> Option<Batch> {
+    pub(crate) async fn next_batch(
+        &self,
+        chase: &mut Chase,
+        at_least: Timestamp,
+        scratch: &mut Scratch,
+    ) -> Option<Batch> {
         while chase.left != 0 {
             let free = chase.left & !chase.busy;
             let alone = chase.left.is_power_of_two();
@@ -63,59 +72,60 @@ impl<F: Fabric> Coherence<F> {
             } else {
                 (free, false)
             };
-            let batch = self.visit(chase, wanted, queue, records).await;
-            chase.left &= !batch.blocks;
-            if batch.blocks != 0 {
+            if let Some(batch) = self.visit(chase, wanted, queue, at_least, scratch).await {
+                chase.left &= !batch.blocks;
                 return Some(batch);
             }
         }
         None
     }
 
-    /// Goes where the first of the `wanted` blocks is believed to be, and looks after all that are believed to be there. `queue`: waits its turn
+    /// Goes where the first of the `wanted` blocks is believed to be, and takes all that are free there of those that are believed to be. `queue`: waits its turn
     /// if the block, the only one then, is held.
-    async fn visit(&self, chase: &mut Chase, wanted: u64, queue: bool, records: &mut Records) -> Batch {
+    async fn visit(
+        &self,
+        chase: &mut Chase,
+        wanted: u64,
+        queue: bool,
+        at_least: Timestamp,
+        scratch: &mut Scratch,
+    ) -> Option<Batch> {
         let fabric = &self.fabric;
         let chunk = chase.chunk;
         let at = chase.next[wanted.trailing_zeros() as usize];
         assert!(at != self.me(), "links lead forward in time, never back to a process that queues");
         let together = |block: &Block| chase.next[(block.0 % CHUNK_BLOCKS) as usize] == at;
         let wanted = chunk.blocks(wanted).filter(together).fold(0, |mask, block| mask | block.bit());
-        let span = chunk.span(wanted);
+        let wanted = first_bits(wanted, self.most_blocks(at, chunk.span(wanted).first));
 
         let moment = fabric.moment();
-        let sequence = self.lock_records(at, chunk).await;
-        let homes = self.home_records(at, span, records).await;
-        let blocks = wanted & homes.all;
-        let mut batch = Batch { from: at, blocks, writable: blocks & !homes.asking };
-        let mut queued = 0;
-        for block in chunk.blocks(wanted & !blocks) {
-            match self.decode(records.of(block).link, at, block) {
+        let (taken, batch) =
+            self.move_homes(at, chunk, wanted, Claim::Lock { queue }, at_least, scratch).await;
+        let mut taking = None;
+        for block in chunk.blocks(wanted & !taken.blocks & !taken.queued) {
+            let word = scratch.peer.of(block).link;
+            match self.decode(word, at, block) {
                 Link::Home => unreachable!("the header tells of it"),
-                Link::Wait if queue => queued = block.bit(),
-                Link::Wait => chase.busy |= block.bit(),
+                Link::Taking if queue => taking = Some((Word::Link(block), word)),
+                Link::Wait | Link::Taking => chase.busy |= block.bit(),
                 Link::Link { to, .. } => {
                     self.stats.link_hops.add(1);
                     chase.next[(block.0 % CHUNK_BLOCKS) as usize] = to;
                 }
             }
         }
-        let mine = Link::Link { to: self.me(), pending: true };
-        for run in chunk.runs(batch.blocks | queued) {
-            fabric.post_links(at, run, mine.encode()).await;
+        fabric.forget(moment, || (taken, batch, taking, &*chase));
+        if let Some((word, seen)) = taking {
+            fabric.wait_change(at, word, seen).await;
         }
-        self.leave_home(at, chunk, batch.blocks, homes).await;
-        self.unlock_records(at, chunk, sequence).await;
-        fabric.forget(moment, || (batch, queued, &*chase, records.run(span)));
-        if queued != 0 {
-            self.stats.lock_waits.add(1);
-            let grant = fabric.wait_change(self.me(), Word::Grant, 0).await;
-            fabric.set_own(Word::Grant, 0);
-            // The pending link keeps everybody else off the record: the block was never free there.
-            fabric.read_records(at, span, records.run_mut(span)).await;
-            batch = Batch { from: at, blocks: queued, writable: if grant & 2 != 0 { queued } else { 0 } };
+        if taken.queued == 0 {
+            return batch;
         }
-        batch
+        self.stats.lock_waits.add(1);
+        let grant = fabric.wait_change(self.me(), Word::Grant, 0).await;
+        fabric.set_own(Word::Grant, 0);
+        let claim = Claim::Granted { writable: grant & 2 != 0 };
+        self.move_homes(at, chunk, taken.queued, claim, at_least, scratch).await.1
     }
 
     /// Unlocks blocks whose homes are here now in version `wr_ts`, or hands them to whoever queued.
@@ -131,16 +141,19 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let span = chunk.span(blocks);
         let moment = fabric.moment();
-        let sequence = self.lock_records(self.me(), chunk).await;
+        let sequence = self.lock_records(chunk).await;
         fabric.own_links(span, own.run_mut(span));
-        let is_wait = |block: &Block| own.of(*block).link == Link::Wait.encode();
-        let free = chunk.blocks(blocks).filter(is_wait).fold(0, |mask, block| mask | block.bit());
+        let nobody_queues = |block: &Block| {
+            let link = self.decode(own.of(*block).link, self.me(), *block);
+            matches!(link, Link::Wait | Link::Taking)
+        };
+        let free = chunk.blocks(blocks).filter(nobody_queues).fold(0, |mask, block| mask | block.bit());
         self.raise_lease(chunk, wr_ts);
         for run in chunk.runs(free) {
             fabric.set_own_links(run, Link::Home.encode());
         }
         self.come_home(chunk, free, !writable);
-        self.unlock_records(self.me(), chunk, sequence).await;
+        self.unlock_records(chunk, sequence);
         if fabric.fault(Fault::NoHandOver) {
             return;
         }

@@ -6,16 +6,17 @@
 //! Which blocks are at home, and which of these ask before a store, is also in two words of the chunk: what happens to many blocks at home looks at
 //! these and leaves the links alone.
 //!
-//! The lock is a word at the process whose records it guards, odd while held. Whoever holds it does a few accesses and waits for nothing.
+//! The lock is a word at the process whose records it guards, odd while held. Whoever holds it, the process itself or a call ([`crate::calls`]), does a few accesses and copies
+//! contents, and waits for nothing.
 //! Readers do not take it: what they read counts if the word was even and the same before and after.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
+use crate::Coherence;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record};
-use crate::{Coherence, Fault};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record};
 
 /// Records by their blocks' positions in a chunk.
 #[derive(Clone, Debug)]
@@ -73,8 +74,15 @@ pub(crate) struct Homes {
 }
 
 impl Homes {
-    fn valid(self) -> Homes {
-        Homes { asking: self.asking & self.all, ..self }
+    /// What the words of a chunk say at a process that is the default home of the blocks of `default_homes`.
+    pub(crate) fn new(word: u64, asking: u64, default_homes: u64) -> Homes {
+        let all = word ^ default_homes;
+        Homes { all, asking: asking & all, word }
+    }
+
+    /// The word when blocks have left.
+    pub(crate) fn without(self, blocks: u64) -> u64 {
+        self.word ^ (self.all & blocks)
     }
 }
 
@@ -85,19 +93,19 @@ thread_local! {
 
 /// Room for one operation. What is in the records is what the last user left.
 #[derive(Debug)]
-pub(crate) struct Lent(Option<Box<Scratch>>);
+pub(crate) struct ScratchGuard(Option<Box<Scratch>>);
 
-impl Lent {
-    pub(crate) fn new() -> Lent {
+impl ScratchGuard {
+    pub(crate) fn new() -> ScratchGuard {
         let spare = SPARE.try_with(Cell::take).ok().flatten();
-        Lent(Some(spare.unwrap_or_else(|| {
+        ScratchGuard(Some(spare.unwrap_or_else(|| {
             let (own, peer) = (Records::new(), Records::new());
             Box::new(Scratch { own, peer, chunks: Vec::new(), fresh: Vec::new(), room: Vec::new() })
         })))
     }
 }
 
-impl Deref for Lent {
+impl Deref for ScratchGuard {
     type Target = Scratch;
 
     #[inline]
@@ -106,14 +114,14 @@ impl Deref for Lent {
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for ScratchGuard {
     #[inline]
     fn deref_mut(&mut self) -> &mut Scratch {
         self.0.as_mut().expect("given back only when dropped")
     }
 }
 
-impl Drop for Lent {
+impl Drop for ScratchGuard {
     fn drop(&mut self) {
         // An ending thread has none to spare.
         _ = SPARE.try_with(|spare| spare.set(self.0.take()));
@@ -129,87 +137,23 @@ pub(crate) struct Blocked {
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// Locks the records of a chunk at a process. Returns what [`Coherence::unlock_records`] takes.
+    /// Locks the own records of a chunk. Returns what [`Coherence::unlock_records`] takes.
     #[inline]
-    pub(crate) async fn lock_records(&self, at: Rank, chunk: Chunk) -> u64 {
-        self.fabric.lock_word(at, Word::Records(chunk)).await
+    pub(crate) async fn lock_records(&self, chunk: Chunk) -> u64 {
+        self.fabric.lock_word(self.me(), Word::Records(chunk)).await
     }
 
-    /// Unlocks the records, once everything that was posted to them is placed.
+    /// Unlocks the own records.
     #[inline]
-    pub(crate) async fn unlock_records(&self, at: Rank, chunk: Chunk, sequence: u64) {
-        let word = Word::Records(chunk);
-        if at == self.me() {
-            self.fabric.set_own(word, sequence + 2);
-            return;
-        }
-        if !self.fabric.fault(Fault::UnlockBeforeFlush) {
-            self.fabric.flush(at).await;
-        }
-        self.fabric.post_store(at, word, sequence + 2).await;
-    }
-
-    /// Reads records of a peer that stood together at one time, as [`Coherence::home_records`] gives them. Returns the value of their lock, and which of the chunk's
-    /// blocks are at home there.
-    ///
-    /// # Errors
-    /// They are being changed.
-    pub(crate) async fn read_records(
-        &self,
-        at: Rank,
-        extent: Extent,
-        records: &mut Records,
-    ) -> Result<(u64, Homes), Blocked> {
-        let word = Word::Records(extent.first.chunk());
-        let moment = self.fabric.moment();
-        let mut seen = self.fabric.load(at, word).await;
-        loop {
-            self.fabric.forget(moment, || seen);
-            if seen % 2 == 1 && !self.fabric.fault(Fault::TornRecords) {
-                return Err(Blocked { at, word, seen });
-            }
-            let homes = self.home_records(at, extent, records).await;
-            let after = self.fabric.load(at, word).await;
-            if after == seen || self.fabric.fault(Fault::TornRecords) {
-                self.fabric.forget(moment, || (seen, homes, records.run(extent)));
-                return Ok((seen, homes));
-            }
-            seen = after;
-        }
-    }
-
-    /// Reads records of a peer, with leases and versions as they are for blocks that are at home there. The caller makes sure that they belong
-    /// together. Returns which of the chunk's blocks are.
-    pub(crate) async fn home_records(&self, at: Rank, extent: Extent, records: &mut Records) -> Homes {
-        let fabric = &self.fabric;
-        let moment = fabric.moment();
-        fabric.read_records(at, extent, records.run_mut(extent)).await;
-        let (header, homes) = self.read_homes(at, extent.first.chunk()).await;
-        for record in records.run_mut(extent) {
-            record.rd_ts = header.lease;
-            record.wr_ts = record.wr_ts.max(header.floor);
-        }
-        fabric.forget(moment, || (records.run(extent), homes));
-        homes
-    }
-
-    /// Reads what a peer has of a chunk as a whole, and which of its blocks are at home there.
-    #[inline]
-    pub(crate) async fn read_homes(&self, at: Rank, chunk: Chunk) -> (Header, Homes) {
-        let mut header = self.fabric.read_header(at, chunk).await;
-        if self.fabric.fault(Fault::IgnoreFloor) {
-            header.floor = 0;
-        }
-        let all = header.homes ^ self.fabric.default_homes(at, chunk);
-        (header, Homes { all, asking: header.asking, word: header.homes }.valid())
+    pub(crate) fn unlock_records(&self, chunk: Chunk, sequence: u64) {
+        self.fabric.set_own(Word::Records(chunk), sequence + 2);
     }
 
     /// Which blocks are at home here. Others may take them meanwhile, unless the records are locked.
     pub(crate) fn own_homes(&self, chunk: Chunk) -> Homes {
         let fabric = &self.fabric;
-        let word = fabric.own(Word::Homes(chunk));
-        let all = word ^ fabric.default_homes(self.me(), chunk);
-        Homes { all, asking: fabric.own(Word::Asking(chunk)), word }.valid()
+        let default_homes = fabric.default_homes(self.me(), chunk);
+        Homes::new(fabric.own(Word::Homes(chunk)), fabric.own(Word::Asking(chunk)), default_homes)
     }
 
     /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.
@@ -228,8 +172,8 @@ impl<F: Fabric> Coherence<F> {
                 return away;
             }
             // Somebody is taking it: the link is on its way.
-            let sequence = self.lock_records(self.me(), chunk).await;
-            self.unlock_records(self.me(), chunk, sequence).await;
+            let sequence = self.lock_records(chunk).await;
+            self.unlock_records(chunk, sequence);
         }
     }
 
@@ -247,14 +191,6 @@ impl<F: Fabric> Coherence<F> {
         let new = if asking { old | blocks } else { old & !blocks };
         if new != old {
             self.fabric.set_own(word, new);
-        }
-    }
-
-    /// Notes that blocks leave their home at a peer, whose records of the chunk are locked.
-    pub(crate) async fn leave_home(&self, at: Rank, chunk: Chunk, blocks: u64, homes: Homes) {
-        if blocks != 0 && !self.fabric.fault(Fault::HomeStays) {
-            let word = homes.word ^ (homes.all & blocks);
-            self.fabric.post_store(at, Word::Homes(chunk), word).await;
         }
     }
 }

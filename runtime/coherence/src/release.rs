@@ -18,7 +18,7 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::moving::has_twin;
 use crate::queue_lock::Chase;
-use crate::records::{Lent, Records, Scratch};
+use crate::records::{Records, Scratch, ScratchGuard};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
 use crate::{Coherence, Fault, Told, abi, marks};
 
@@ -110,7 +110,7 @@ impl<F: Fabric> Coherence<F> {
         let held = self.hold_threads();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
         let mut progress = Progress { version: self.clock() + 1, run: None, meeting };
-        let mut chunks = std::mem::take(&mut Lent::new().chunks);
+        let mut chunks = std::mem::take(&mut ScratchGuard::new().chunks);
         let moment = fabric.moment();
         marks::scan(fabric, &mut chunks).await;
         fabric.forget(moment, || &chunks);
@@ -119,7 +119,7 @@ impl<F: Fabric> Coherence<F> {
             self.release_chunk(chunk, exclusive, &mut progress).await;
             fabric.forget(moment, || (chunk, progress));
         }
-        Lent::new().chunks = chunks;
+        ScratchGuard::new().chunks = chunks;
         let result = then(self.publish(&mut progress));
         if held {
             fabric.end_exclusive();
@@ -158,7 +158,7 @@ impl<F: Fabric> Coherence<F> {
             read = 0;
         }
         let work = Work { chunk, dirty, read, exclusive };
-        let scratch = &mut *Lent::new();
+        let scratch = &mut *ScratchGuard::new();
         let moment = fabric.moment();
         while todo != 0 {
             fabric.forget(moment, || (todo, *progress));
@@ -187,7 +187,7 @@ impl<F: Fabric> Coherence<F> {
         if self.own_homes(chunk).all & *todo == 0 {
             return;
         }
-        let sequence = self.lock_records(self.me(), chunk).await;
+        let sequence = self.lock_records(chunk).await;
         let homes = self.own_homes(chunk);
         let done = homes.all & *todo;
         let publish = done & (work.dirty | work.read & !homes.asking);
@@ -208,7 +208,7 @@ impl<F: Fabric> Coherence<F> {
         if work.exclusive {
             self.share(chunk, if fabric.watches_writes() { publish } else { publish & (work.read | early) });
         }
-        self.unlock_records(self.me(), chunk, sequence).await;
+        self.unlock_records(chunk, sequence);
         *todo &= !done;
         if publish != 0 {
             self.stats.published_in_place.add(u64::from(publish.count_ones()));
@@ -314,15 +314,14 @@ impl<F: Fabric> Coherence<F> {
     ) {
         let chunk = chase.chunk;
         let mut held = Vec::new();
-        while let Some(batch) = self.next_batch(&mut chase, &mut scratch.peer).await {
+        while let Some(batch) = self.next_batch(&mut chase, progress.version, scratch).await {
             if self.fabric.fault(Fault::HoldWhileWaiting) {
-                held.push((batch, scratch.peer.clone()));
+                held.push(batch);
                 continue;
             }
             self.publish_batch(chunk, batch, share, progress, scratch).await;
         }
-        for (batch, records) in held {
-            scratch.peer = records;
+        for batch in held {
             self.publish_batch(chunk, batch, share, progress, scratch).await;
         }
     }
@@ -377,7 +376,7 @@ impl<F: Fabric> Coherence<F> {
         let moment = fabric.moment();
         loop {
             fabric.forget(moment, || ());
-            let home = match self.follow_links(block, false).await {
+            let home = match self.follow_links(block).await {
                 Ok(home) => home,
                 Err(blocked) => {
                     fabric.wait_change(blocked.at, blocked.word, blocked.seen).await;
@@ -434,15 +433,15 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             fabric.forget(moment, || ());
             let locked = fabric.lock_chunk(chunk).await;
-            let sequence = self.lock_records(self.me(), chunk).await;
+            let sequence = self.lock_records(chunk).await;
             if self.own_homes(chunk).all & block.bit() != 0 {
                 self.set_asking(chunk, block.bit(), false);
                 let result = self.alone(block, body);
-                self.unlock_records(self.me(), chunk, sequence).await;
+                self.unlock_records(chunk, sequence);
                 break result;
             }
-            self.unlock_records(self.me(), chunk, sequence).await;
-            let scratch = &mut *Lent::new();
+            self.unlock_records(chunk, sequence);
+            let scratch = &mut *ScratchGuard::new();
             fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
             let word = scratch.own.of(block).link;
             let link = self.decode(word, self.me(), block);
@@ -453,9 +452,10 @@ impl<F: Fabric> Coherence<F> {
             }
             let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
             drop(locked);
-            let batch = self.next_batch(&mut chase, &mut scratch.peer).await.expect("one block is chased");
             let mut progress = Progress { version: self.clock() + 1, run: None, meeting: false };
-            let wr_ts = self.move_homes(chunk, batch, progress.version, scratch).await;
+            let batch =
+                self.next_batch(&mut chase, progress.version, scratch).await.expect("one block is chased");
+            let wr_ts = batch.version;
             self.list(chunk, block.bit(), wr_ts, &mut progress);
             self.publish(&mut progress);
             let locked = fabric.lock_chunk(chunk).await;

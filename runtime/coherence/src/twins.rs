@@ -13,13 +13,13 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let chunk = extent.first.chunk();
         let locked = fabric.lock_chunk(chunk).await;
-        // Who takes a block from here makes its link pending under this lock, before it leaves a twin.
-        let sequence = self.lock_records(self.me(), chunk).await;
+        // Who takes a block from here changes its link and leaves a twin under this lock; who is handed one has a pending link before.
+        let sequence = self.lock_records(chunk).await;
         let idle = !extent.blocks().any(|block| self.may_need_twin(block));
         if idle {
             fabric.free_twins(extent);
         }
-        self.unlock_records(self.me(), chunk, sequence).await;
+        self.unlock_records(chunk, sequence);
         drop(locked);
         idle
     }
@@ -31,7 +31,7 @@ impl<F: Fabric> Coherence<F> {
             // It is on its way here.
             Link::Link { pending: true, .. } => !self.fabric.fault(Fault::FreeExpectedTwin),
             // Its home is on its way here, to be merged.
-            Link::Wait => true,
+            Link::Wait | Link::Taking => true,
             Link::Link { pending: false, .. } => has_twin(self.fabric.state(block)),
         }
     }

@@ -69,6 +69,15 @@ pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = u64> {
     })
 }
 
+/// The lowest `most` of the bits that are set.
+pub(crate) fn first_bits(mask: u64, most: u64) -> u64 {
+    let mut rest = mask;
+    for _ in 0..most.min(64) {
+        rest &= rest.wrapping_sub(1);
+    }
+    mask & !rest
+}
+
 /// A run of consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
@@ -183,6 +192,15 @@ mod tests {
             let span = chunk.span(mask);
             assert_eq!((span.first, span.end().0 - 1), (blocks[0], blocks.last().unwrap().0));
         }
+    }
+
+    #[test]
+    fn the_first_bits_are_the_lowest() {
+        let mask = 0b1011_0100;
+        for (most, first) in [(0, 0), (1, 0b100), (3, 0b11_0100), (4, mask), (100, mask)] {
+            assert_eq!(first_bits(mask, most), first);
+        }
+        assert_eq!(first_bits(u64::MAX, 64), u64::MAX);
     }
 
     #[test]

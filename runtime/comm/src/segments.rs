@@ -111,6 +111,18 @@ impl Segments {
         !is_installed()
     }
 
+    /// Whether a process's segment is mapped here.
+    #[inline(always)]
+    pub fn is_mapped(&self, rank: u32) -> bool {
+        remote(self.start(rank) as usize).is_none()
+    }
+
+    /// Has a process whose segment is not mapped execute a call; returns the length of the reply, for which there is room for
+    /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
+    pub fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
+        self.call(rank, |transport| transport.ask(rank, request, reply))
+    }
+
     /// What a process whose segment is not mapped said of itself when it started; `None` of others.
     pub fn identity(&self, rank: u32) -> Option<u64> {
         let place = remote(self.start(rank) as usize)?;

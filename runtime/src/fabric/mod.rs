@@ -1,5 +1,6 @@
 //! The protocol's world in production: [`Fabric`] on the segments of the job's processes, by whatever transport. Every operation is done when it is called.
 
+pub mod calls;
 mod contents;
 mod near;
 mod notices;
@@ -16,7 +17,7 @@ use dsm_abi::state;
 use dsm_coherence::{
     Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record, Timestamp, Word,
 };
-use dsm_comm::{Own, Segments};
+use dsm_comm::{CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
 
 use crate::alone;
@@ -215,6 +216,24 @@ impl Fabric for SegmentFabric {
             }
             backoff.pause();
         }
+    }
+
+    #[inline(always)]
+    fn asks(&self, at: Rank) -> bool {
+        // What looks for races remembers what it sees of a peer while it reads there.
+        !self.segments.is_mapped(at.0) && !race::is_on()
+    }
+
+    fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
+        ready(time::spent(Activity::Fetch, || self.segments.ask(at.0, request, reply)))
+    }
+
+    fn reply_bytes(&self) -> usize {
+        CALL_REPLY_BYTES
+    }
+
+    fn has_chunk(&self, chunk: Chunk) -> bool {
+        self.geometry.has_chunk(chunk)
     }
 
     #[inline(always)]

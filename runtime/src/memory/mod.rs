@@ -31,7 +31,7 @@ use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
 use crate::config::{self, Transport};
-use crate::fabric::SegmentFabric;
+use crate::fabric::{SegmentFabric, calls};
 use crate::image;
 use crate::job::{Job, JobPage};
 use crate::race;
@@ -62,6 +62,11 @@ pub struct Shared {
 }
 
 static MEMORY: OnceLock<Memory> = OnceLock::new();
+
+/// What this process shares with others, once it has set that up.
+pub fn wait_shared() -> &'static Shared {
+    MEMORY.wait().shared.as_ref().expect("a process with peers shares memory")
+}
 
 /// Why memory could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -221,7 +226,9 @@ fn reach(job: &Job, files: &[MemoryFile], geometry: &Geometry) -> Result<Segment
     let start = |own| -> Box<dyn dsm_comm::Transport> {
         let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
         // SAFETY: the segment has so many bytes there, mapped for good.
-        Box::new(unsafe { Stream::start(job.rank, peers, own, bytes, digest(geometry), seed, spawn) })
+        Box::new(unsafe {
+            Stream::start(job.rank, peers, own, bytes, digest(geometry), seed, spawn, &calls::serve)
+        })
     };
     let section = |body: &mut dyn FnMut()| {
         let _deferred = Deferred::begin();

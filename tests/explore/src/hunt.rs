@@ -179,9 +179,10 @@ pub fn notice_during_miss() -> Program {
     Program::parse(2, 1, 2, &["lock0 w0=1 unlock0", "r1", "r1", "lock0 r0 unlock0"])
 }
 
-/// A home that writes in place gives its twins' memory back while another process takes the home and leaves a twin.
+/// Processes hand a home over to each other, whose next holder leaves a twin, and give their twins' memory back.
 pub fn twins_freed_while_taken() -> Program {
-    Program::parse(2, 1, 2, &["w0=1 free w0=2 lock1 unlock1", "w1=3 lock0 unlock0"])
+    let frees = "a0 free free free free";
+    Program::parse(3, 1, 2, &[frees, frees, "a0 w1=1 lock0 unlock0"])
 }
 
 /// A reader with a bound asks for a lease while the home moves between two writers of other bytes.
@@ -228,8 +229,8 @@ pub fn two_leases() -> Program {
 
 /// The home of a block goes away while a reader copies it, and what is there then is stored back before the next release.
 pub fn home_taken_during_a_fetch() -> Program {
-    let home = "lock0 w1=1 unlock0 lock0 w30=7 r32 r64 r96 w30=0 unlock0";
-    Program::parse(3, 4, 32, &[home, "r2 lock0 r30 unlock0", "w3=1"])
+    let home = "lock0 w1=1 unlock0 lock0 r16 w14=7 r32 w14=0 unlock0";
+    Program::parse(3, 4, 16, &[home, "r2 lock0 r14 unlock0", "w3=1"]).by_agents()
 }
 
 /// A home was read elsewhere; one of its threads releases while the other one has passed its check and stores byte by byte.

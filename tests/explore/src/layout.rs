@@ -131,6 +131,11 @@ impl Layout {
         self.places[self.index(block)].len()
     }
 
+    /// Bytes of the longest block.
+    pub fn longest_block(&self) -> usize {
+        self.places.iter().map(|place| place.len()).max().unwrap_or(0)
+    }
+
     /// Positions of the blocks that there are in a division of the bytes.
     pub fn division(&self, division: usize) -> &[usize] {
         &self.divisions[division]

@@ -42,6 +42,19 @@ pub(crate) trait Subject {
     fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process>;
 }
 
+/// The call of the suite: a reply of so many bytes, each the sum of the request's other bytes.
+pub(crate) fn call(length: usize, others: &[u8]) -> Vec<u8> {
+    [&length.to_le_bytes(), others].concat()
+}
+
+/// Executes [`call`]; there is no other.
+pub(crate) fn calls(request: &[u8], reply: &mut [u8]) -> Option<usize> {
+    let (length, others) = request.split_first_chunk()?;
+    let reply = reply.get_mut(..usize::from_le_bytes(*length))?;
+    reply.fill(others.iter().fold(0, |sum, byte| byte.wrapping_add(sum)));
+    Some(reply.len())
+}
+
 /// Processes that are simulated in the one of the test.
 struct Job(Vec<Process>);
 
@@ -89,6 +102,7 @@ macro_rules! conformance {
         $crate::conformance::conformance! {
             $subject:
             loads_of_all_widths,
+            calls_are_executed,
             atomic_updates,
             an_operation_is_placed_when_it_returns,
             any_number_of_words,

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicU64;
 
-use super::{Access, Job, Process, Subject};
+use super::{Access, Job, Process, Subject, calls};
 use crate::segment;
 use crate::stream::{MAX_PAYLOAD, Peer, Stream};
 use crate::transport::Width;
@@ -32,7 +32,8 @@ impl Access for Stream {}
 pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: Option<u64>) -> Process {
     let own = segment::reserve(bytes).unwrap();
     // SAFETY: the memory stays, and is used by atomics and the transport only.
-    let stream = unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn) };
+    let stream =
+        unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn, &calls) };
     // SAFETY: as above; it begins at a page.
     let memory = unsafe { std::slice::from_raw_parts(own.cast::<AtomicU64>(), bytes / 8) };
     Process { peers: Box::new(stream), memory }

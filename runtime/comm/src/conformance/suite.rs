@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use dsm_threads::futex::Futex;
 
-use super::{Job, MEGABYTE, Process, Subject};
-use crate::stream::Random;
+use super::{Job, MEGABYTE, Process, Subject, call};
+use crate::CALL_REPLY_BYTES;
+use crate::stream::{MAX_PAYLOAD, Random};
 use crate::transport::{Update, Wake, Width};
 
 pub(super) fn loads_of_all_widths<S: Subject>() {
@@ -20,6 +21,29 @@ pub(super) fn loads_of_all_widths<S: Subject>() {
                 assert_eq!(job[0].peers.load(2, at, width), expected, "{width:?} at {at}, seed {seed:?}");
             }
         }
+    }
+}
+
+/// Requests and replies of all lengths arrive whole, also when several threads call at once.
+pub(super) fn calls_are_executed<S: Subject>() {
+    let most = CALL_REPLY_BYTES;
+    for &seed in S::SEEDS {
+        let job = Job::start::<S>(3, 4096, seed);
+        std::thread::scope(|scope| {
+            for thread in 0..3_u8 {
+                let peers = &*job[usize::from(thread % 2)].peers;
+                scope.spawn(move || {
+                    let mut reply = vec![0; most];
+                    for (asked, length) in [(0, 0), (1, most), (700, 5), (700, 1616), (MAX_PAYLOAD - 8, 4096)]
+                    {
+                        let request = call(length, &vec![thread; asked]);
+                        assert_eq!(peers.ask(2, &request, &mut reply), length, "seed {seed:?}");
+                        let expected = (asked as u8).wrapping_mul(thread);
+                        assert!(reply[..length].iter().all(|byte| *byte == expected), "seed {seed:?}");
+                    }
+                });
+            }
+        });
     }
 }
 

@@ -12,7 +12,7 @@ use super::memory::Segment;
 use super::pool::{Asker, Pool, Wait};
 use super::random::Random;
 use super::socket;
-use super::wire::{self, ANSWER, HEADER, MAX_PAYLOAD, Malformed, REPLY, Request};
+use super::wire::{self, ANSWER, HEADER, MAX_CALL_REPLY, MAX_PAYLOAD, Malformed, REPLY, Request};
 
 /// Requests that are small: those for waits.
 const FEW: usize = 64;
@@ -75,7 +75,7 @@ impl From<std::io::Error> for End {
 impl Connection {
     pub(super) fn new(peer: u32, socket: Arc<OwnedFd>, purpose: Purpose) -> Connection {
         let (input, output) = match purpose {
-            Purpose::Requests => (HEADER + MAX_PAYLOAD, REPLY + MAX_PAYLOAD),
+            Purpose::Requests => (HEADER + MAX_PAYLOAD, REPLY + MAX_CALL_REPLY),
             Purpose::Waits(_) => (FEW * HEADER, 0),
             Purpose::Answers(_) => (FEW * ANSWER, 0),
         };

@@ -89,6 +89,15 @@ impl Client {
         }
     }
 
+    /// Has the peer execute a call; returns the length of the reply.
+    pub(super) fn ask(&self, request: &[u8], reply: &mut [u8]) -> usize {
+        let mut exchange = lock(&self.exchange);
+        let (header, payload) = exchange.buffer.split_at_mut(HEADER);
+        header.copy_from_slice(&Request::Call { request }.header());
+        payload[..request.len()].copy_from_slice(request);
+        exchange.run_call(self.rank, request.len(), reply)
+    }
+
     /// Waits until the peer has closed the connection.
     pub(super) fn wait_end(&self) {
         let exchange = lock(&self.exchange);
@@ -119,6 +128,19 @@ impl Client {
 const CLOSED: &str = "it has closed the connection";
 
 impl Exchange {
+    /// Sends the call in the buffer and receives its reply; returns the length of that.
+    fn run_call(&mut self, rank: u32, payload: usize, reply: &mut [u8]) -> usize {
+        let Exchange { socket, buffer, random } = self;
+        or_lost(rank, socket::send(socket, &buffer[..HEADER + payload], random.as_mut()));
+        let mut receive = |place: &mut [u8]| or_lost(rank, socket::receive(socket, place, random.as_mut()));
+        let mut head = [0; REPLY];
+        receive(&mut head);
+        let length = wire::decode_call_reply(&head)
+            .unwrap_or_else(|malformed| lost(rank, &format_args!("malformed reply: {malformed}")));
+        receive(&mut reply[..length]);
+        length
+    }
+
     /// Sends the request in the buffer and receives its reply there.
     fn run(&mut self, rank: u32, payload: usize, expected: usize) -> u64 {
         let Exchange { socket, buffer, random } = self;

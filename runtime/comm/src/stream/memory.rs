@@ -6,7 +6,7 @@ use dsm_threads::futex::Futex;
 use dsm_threads::wait;
 
 use super::wire::{self, Malformed, Request};
-use super::{Update, Wake, Width};
+use super::{Calls, Update, Wake, Width};
 use crate::copy::copy;
 
 /// The own segment.
@@ -16,6 +16,7 @@ pub(super) struct Segment {
     pub(super) bytes: usize,
     /// What peers get that ask who this is.
     identity: u64,
+    calls: Calls,
 }
 
 // SAFETY: the mapping lasts as long as the process, and all access is by atomics or `copy`.
@@ -63,9 +64,9 @@ atomics!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64);
 impl Segment {
     /// # Safety
     /// The bytes are mapped for the life of the process, and accessed by atomics and [`copy`] only.
-    pub(super) unsafe fn new(start: *mut u8, bytes: usize, identity: u64) -> Segment {
+    pub(super) unsafe fn new(start: *mut u8, bytes: usize, identity: u64, calls: Calls) -> Segment {
         assert!(start.addr().is_multiple_of(8), "a segment begins with a whole word");
-        Segment { start, bytes, identity }
+        Segment { start, bytes, identity, calls }
     }
 
     /// Address of `bytes` bytes, which have to be inside.
@@ -173,6 +174,10 @@ impl Segment {
                 0
             }
             Request::Identity => self.identity,
+            Request::Call { request } => {
+                read = (self.calls)(request, payload).ok_or(Malformed::Call)?;
+                0
+            }
             Request::Wait { .. } => return Err(Malformed::Connection),
         };
         Ok((value, read))

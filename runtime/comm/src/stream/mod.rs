@@ -43,7 +43,7 @@ use client::{Client, Waiters};
 use memory::Segment;
 use pool::{Asker, Pool};
 pub(crate) use random::Random;
-pub(crate) use wire::MAX_PAYLOAD;
+pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD};
 use wire::{Patch, Request};
 
 use crate::copy::copy;
@@ -66,6 +66,10 @@ pub struct Peer {
 /// Starts a thread of a name that runs a function.
 pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
 
+/// Executes the call of a peer ([`Transport::ask`]), and puts the reply, whose length it returns, into a buffer; `None` if there is no such call. It must not wait for
+/// another process.
+pub type Calls = &'static (dyn Fn(&[u8], &mut [u8]) -> Option<usize> + Sync);
+
 /// The connections of a process to its peers.
 pub struct Stream {
     peers: Vec<Option<Client>>,
@@ -75,7 +79,7 @@ pub struct Stream {
 
 impl Stream {
     /// Starts to serve the peers, by rank, and returns what reaches them. There is none for the own rank. All segments have `bytes` bytes. The
-    /// peers get `identity` if they ask for it. `spawn` is
+    /// peers get `identity` if they ask for it, and have `calls` executed. `spawn` is
     /// called here for the agent, and later by the agent for threads that wait on behalf of peers; it must not wait for another process. With a seed
     /// in `perturb`, some requests are delayed, those that are ready are executed in any order, and messages go in pieces.
     ///
@@ -89,9 +93,10 @@ impl Stream {
         identity: u64,
         perturb: Option<u64>,
         spawn: Spawn,
+        calls: Calls,
     ) -> Stream {
         // SAFETY: the caller's promise.
-        let segment = unsafe { Segment::new(own, bytes, identity) };
+        let segment = unsafe { Segment::new(own, bytes, identity, calls) };
         let pool = Pool::new(segment, spawn);
         let random = |user| perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | user));
         let mut served = Vec::new();
@@ -257,6 +262,11 @@ impl Transport for Stream {
             let offset = offset + start;
             peer.send(fill, |runs| self.checked(Request::Patch { offset, runs }));
         }
+    }
+
+    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
+        assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without room");
+        self.peer(rank).ask(request, reply)
     }
 
     fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
+use crate::conformance::calls;
 use crate::conformance::stream::{sockets, start};
 
 /// Without irregularity, and with some.
@@ -65,8 +66,8 @@ fn no_request_touches_what_is_outside() {
     let words: Vec<AtomicU64> = (0..3 * SEGMENT / 8).map(|_| AtomicU64::new(GUARD)).collect();
     let middle = words[SEGMENT / 8..].as_ptr().cast::<u8>().cast_mut();
     // SAFETY: the middle third of the words, which outlive their use and are accessed by atomics only.
-    let segment = unsafe { Segment::new(middle, SEGMENT, 0) };
-    let mut reply = vec![0; MAX_PAYLOAD];
+    let segment = unsafe { Segment::new(middle, SEGMENT, 0, &calls) };
+    let mut reply = vec![0; MAX_CALL_REPLY];
     let mut executed = 0;
     for seed in 0..100_000 {
         let mut random = Random::new(seed, 3);
@@ -76,7 +77,7 @@ fn no_request_touches_what_is_outside() {
             place.wrapping_add(random.below(130) as u64).wrapping_sub(65)
         };
         let mut bytes = vec![0; wire::HEADER];
-        bytes[0] = random.below(12) as u8;
+        bytes[0] = random.below(13) as u8;
         bytes[1] = random.below(6) as u8 * u8::from(bytes[0] <= 3);
         bytes[2] = random.below(8) as u8 * u8::from(bytes[0] == 2);
         bytes[3] = u8::from(bytes[0] >= 9 || random.below(2) == 0 && [2, 3].contains(&bytes[0]));
@@ -89,7 +90,7 @@ fn no_request_touches_what_is_outside() {
             bytes[32..40].copy_from_slice(&near(&mut random).to_le_bytes());
             bytes[40] = 1;
         }
-        if [5, 7, 8].contains(&bytes[0]) {
+        if [5, 7, 8, 12].contains(&bytes[0]) {
             let length = random.below(200);
             bytes[4] = length as u8;
             bytes.extend((0..length).map(|_| random.next() as u8));

@@ -9,6 +9,8 @@ use super::{Update, Wake, Width};
 pub(super) const HEADER: usize = 48;
 /// Most bytes that travel at once: longer transfers are several requests.
 pub(crate) const MAX_PAYLOAD: usize = 256 << 10;
+/// Most bytes of the reply to a call: contents as of a transfer, and what tells of them.
+pub(crate) const MAX_CALL_REPLY: usize = MAX_PAYLOAD + (4 << 10);
 /// Bytes of a reply without its payload.
 pub(super) const REPLY: usize = 16;
 /// Bytes of the answer to a wait.
@@ -27,6 +29,8 @@ pub(super) enum Malformed {
     Place { offset: u64, bytes: u64 },
     #[error("impossible fields")]
     Fields,
+    #[error("a call that does not exist, or of something that does not")]
+    Call,
     #[error("the operation belongs on another connection")]
     Connection,
 }
@@ -84,6 +88,10 @@ pub(super) enum Request<'a> {
     },
     /// What the process said of itself at the start.
     Identity,
+    /// A procedure of whoever uses the segments, which knows what the request means.
+    Call {
+        request: &'a [u8],
+    },
 }
 
 const LOAD: u8 = 1;
@@ -97,6 +105,7 @@ const PATCH: u8 = 8;
 const WAIT: u8 = 9;
 const WAKE: u8 = 10;
 const IDENTITY: u8 = 11;
+const CALL: u8 = 12;
 
 /// A header, field by field.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -177,7 +186,8 @@ impl<'a> Request<'a> {
         match *self {
             Request::WriteWords { words: payload, .. }
             | Request::Write { contents: payload, .. }
-            | Request::Patch { runs: payload, .. } => payload,
+            | Request::Patch { runs: payload, .. }
+            | Request::Call { request: payload } => payload,
             _ => &[],
         }
     }
@@ -209,6 +219,7 @@ impl<'a> Request<'a> {
             }
             Request::Wake { offset, wake } => of(WAKE, offset).with_wake(Some(wake)),
             Request::Identity => of(IDENTITY, 0),
+            Request::Call { .. } => of(CALL, 0),
         }
     }
 
@@ -217,7 +228,7 @@ impl<'a> Request<'a> {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
         let fields = Fields::decode(header);
         let most = match fields.operation {
-            WRITE_WORDS | WRITE | PATCH => MAX_PAYLOAD,
+            WRITE_WORDS | WRITE | PATCH | CALL => MAX_PAYLOAD,
             LOAD..=IDENTITY => 0,
             unknown => return Err(Malformed::Operation(unknown)),
         };
@@ -249,7 +260,8 @@ impl<'a> Request<'a> {
                 Request::Wait { offset, seen: value as u32, wake, id: fields.id }
             }
             WAKE => Request::Wake { offset, wake: fields.wake().ok_or(Malformed::Fields)? },
-            _ => Request::Identity,
+            IDENTITY => Request::Identity,
+            _ => Request::Call { request: payload },
         };
         if request.fields() != fields {
             return Err(Malformed::Fields);
@@ -305,6 +317,10 @@ impl<'a> Request<'a> {
                 atomic(offset, Width::Bits32, Some(wake), &[])
             }
             Request::Identity => Ok(()),
+            Request::Call { request } if request.len() > MAX_PAYLOAD => {
+                Err(Malformed::Length(request.len() as u64))
+            }
+            Request::Call { .. } => Ok(()),
         }
     }
 }
@@ -390,6 +406,14 @@ pub(super) fn reply(value: u64, payload: usize) -> [u8; REPLY] {
     bytes[..8].copy_from_slice(&value.to_le_bytes());
     bytes[8..].copy_from_slice(&(payload as u64).to_le_bytes());
     bytes
+}
+
+/// Length of the payload of a reply to a call.
+pub(super) fn decode_call_reply(bytes: &[u8; REPLY]) -> Result<usize, Malformed> {
+    match u64_at(bytes, 8) {
+        length if length <= MAX_CALL_REPLY as u64 => Ok(length as usize),
+        length => Err(Malformed::Length(length)),
+    }
 }
 
 /// The value of a reply that has a payload of `payload` bytes.
@@ -580,6 +604,8 @@ mod tests {
             (Request::Wait { offset: 60, seen: 0, wake: Wake { sleepers: 0, mask: 0 }, id: 0 }, false),
             (Request::Wake { offset: 64, wake }, false),
             (Request::Identity, true),
+            (Request::Call { request: &large[..MAX_PAYLOAD] }, true),
+            (Request::Call { request: &large }, false),
         ] {
             let bytes = encode(&request);
             let decoded = Request::decode(&bytes, segment);
@@ -589,8 +615,8 @@ mod tests {
         let long = encode(&Request::Write { offset: 0, contents: &large });
         assert_eq!(Request::decode(&long[..HEADER], SEGMENT), Err(Malformed::Length(large.len() as u64)));
         let mut unknown = encode(&load(0, Width::Bits8));
-        unknown[0] = IDENTITY + 1;
-        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(IDENTITY + 1)));
+        unknown[0] = CALL + 1;
+        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(CALL + 1)));
     }
 
     #[test]

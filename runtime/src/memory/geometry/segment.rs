@@ -8,6 +8,17 @@ use super::{Geometry, HEADER_BYTES, PAGE, RECORDS_BYTES, TWIN_COUNTS};
 use crate::race;
 
 impl Geometry {
+    /// Whether all blocks of a chunk lie in the data.
+    pub fn has_chunk(&self, chunk: Chunk) -> bool {
+        let Some(end) = chunk.0.checked_add(1).and_then(|next| next.checked_mul(CHUNK_BLOCKS)) else {
+            return false;
+        };
+        end <= self.blocks.end() && {
+            let last = Block(end - 1);
+            self.blocks.offset(last) + self.block_bytes(last) <= self.data_bytes
+        }
+    }
+
     /// Segment offset of a block's data.
     #[inline]
     pub fn data_offset(&self, block: Block) -> usize {

@@ -27,7 +27,7 @@ pub fn check(world: &World) -> Result<(), String> {
                 ));
             }
             match link(p) {
-                Link::Wait | Link::Link { pending: true, .. } => {
+                Link::Wait | Link::Taking | Link::Link { pending: true, .. } => {
                     return Err(format!("block {index} is still {:?} at p{p}", link(p)));
                 }
                 _ => {}

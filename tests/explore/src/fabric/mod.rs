@@ -9,7 +9,9 @@ mod transfer;
 mod words;
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word};
+use dsm_coherence::{
+    Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word, calls,
+};
 
 use crate::layout::{Loc, pack};
 use crate::program::{Memory, Program};
@@ -24,6 +26,7 @@ pub struct ModelFabric {
     fault: Option<Fault>,
     watch: bool,
     prompt: bool,
+    by_agents: bool,
     size: u32,
 }
 
@@ -37,6 +40,7 @@ impl ModelFabric {
             fault: program.fault,
             watch: program.watch,
             prompt: program.memory == Memory::Prompt,
+            by_agents: program.by_agents,
             size: w.processes.len() as u32,
         }
     }
@@ -80,7 +84,7 @@ impl ModelFabric {
         match Link::decode(link, at, || self.default_home(block)) {
             Link::Home => true,
             Link::Link { to, pending } => pending && to == self.rank(),
-            Link::Wait => false,
+            Link::Wait | Link::Taking => false,
         }
     }
 
@@ -160,6 +164,25 @@ impl Fabric for ModelFabric {
 
     async fn lock_word(&self, at: Rank, word: Word) -> u64 {
         words::lock_word(self, at, word).await
+    }
+
+    async fn try_lock_word(&self, at: Rank, word: Word) -> Result<u64, u64> {
+        words::try_lock_word(self, at, word).await
+    }
+
+    fn asks(&self, at: Rank) -> bool {
+        self.by_agents && at != self.rank()
+    }
+
+    async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
+        // The agent has nothing of its own: it acts on the segment as the requester would.
+        calls::serve(self, at, request, reply).await.expect("a request of the protocol")
+    }
+
+    fn reply_bytes(&self) -> usize {
+        // Two blocks, so that some calls are cut.
+        let w = self.world.borrow();
+        calls::RESULT_BYTES + 2 * w.layout.longest_block()
     }
 
     async fn fetch(&self, from: Rank, extent: Extent) {

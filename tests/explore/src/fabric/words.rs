@@ -1,6 +1,6 @@
 //! Single words of any process.
 
-use dsm_coherence::{Rank, Word};
+use dsm_coherence::{Fabric, Rank, Word};
 
 use super::ModelFabric;
 use crate::world::{Wait, pause};
@@ -32,6 +32,10 @@ pub(super) async fn wait_change(fabric: &ModelFabric, at: Rank, word: Word, seen
     let value = {
         let mut w = fabric.world.borrow_mut();
         let value = w.remote_read(at.0 as usize, loc);
+        if matches!(word, Word::Records(_)) {
+            // A call that found the records locked looks at the link again.
+            w.end_chase();
+        }
         w.note_loc(loc, |name| {
             format!("waited for {name} at p{} to differ from {seen:#x}: {value:#x}", at.0)
         });
@@ -57,6 +61,23 @@ pub(super) async fn lock_word(fabric: &ModelFabric, at: Rank, word: Word) -> u64
     };
     fabric.point().await;
     old
+}
+
+/// See [`dsm_coherence::Fabric::try_lock_word`].
+pub(super) async fn try_lock_word(fabric: &ModelFabric, at: Rank, word: Word) -> Result<u64, u64> {
+    if fabric.prompt {
+        // Attempts that fail only lead to others.
+        return Ok(lock_word(fabric, at, word).await);
+    }
+    let mut seen = load(fabric, at, word).await;
+    while seen.is_multiple_of(2) {
+        let found = fabric.cas(at, word, seen, seen + 1).await;
+        if found == seen {
+            return Ok(seen);
+        }
+        seen = found;
+    }
+    Err(seen)
 }
 
 /// See [`dsm_coherence::Fabric::post_store`].

@@ -54,6 +54,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         locks: 1 + r.below(3),
         fault: None,
         watch: seed % 16 == 5,
+        by_agents: seed % 3 == 1,
         memory: Memory::Buffered,
         settle: true,
         closing: Closing::Free,

@@ -66,6 +66,8 @@ pub struct Program {
     pub fault: Option<Fault>,
     /// Whether every interval's first store to a block is seen, as where races are looked for.
     pub watch: bool,
+    /// Whether calls are messages that agents execute, and contents are placed after the reply, or else run inline by who makes them.
+    pub by_agents: bool,
     /// How stores become visible.
     pub memory: Memory,
     /// Whether to meet often enough at the end that twins and exclusive blocks come to rest and can be checked.
@@ -85,6 +87,9 @@ impl fmt::Display for Program {
         )?;
         if !self.resized.is_empty() {
             writeln!(f, "  from time to time blocks of {:?} bytes", self.resized)?;
+        }
+        if self.by_agents {
+            writeln!(f, "  calls are executed by agents")?;
         }
         for (t, ops) in self.ops.iter().enumerate() {
             write!(f, "  t{t} (p{}):", t / self.threads)?;
@@ -137,6 +142,12 @@ impl Program {
     /// The same with a broken rule.
     pub fn fault(mut self, fault: Fault) -> Program {
         self.fault = Some(fault);
+        self
+    }
+
+    /// The same with calls executed by agents.
+    pub fn by_agents(mut self) -> Program {
+        self.by_agents = true;
         self
     }
 

@@ -30,6 +30,7 @@ impl Program {
             roles,
             fault: None,
             watch: false,
+            by_agents: false,
             memory: Memory::Buffered,
             settle: true,
             closing: Closing::Free,

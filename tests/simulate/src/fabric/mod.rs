@@ -11,7 +11,9 @@ pub use locks::Guard;
 use std::fmt::Debug;
 use std::sync::Mutex;
 
-use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word};
+use dsm_coherence::{
+    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word, calls,
+};
 
 use crate::costs::ns;
 use crate::engine::Key;
@@ -26,6 +28,8 @@ const STAMP_BYTES: u64 = 16;
 /// Bytes of what is read of a chunk as a whole.
 const HEADER_BYTES: u64 = 32;
 const LINK_BYTES: u64 = 8;
+/// Most bytes of the reply to a call, as in the runtime.
+const REPLY_BYTES: usize = 260 << 10;
 /// Levels of the bit sets, as in the runtime.
 const MARK_LEVELS: u8 = 4;
 
@@ -154,6 +158,22 @@ impl Fabric for SimFabric {
         }
     }
 
+    fn asks(&self, at: Rank) -> bool {
+        at.0 != self.me
+    }
+
+    async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
+        self.request(at, request.len() as u64).await;
+        let agent = SimFabric::new(&self.world, at.0);
+        let length = calls::serve(&agent, at, request, reply).await.expect("a request of the protocol");
+        self.answer(at, length as u64).await;
+        length
+    }
+
+    fn reply_bytes(&self) -> usize {
+        REPLY_BYTES.max(calls::RESULT_BYTES + self.world.block_bytes as usize)
+    }
+
     async fn fetch(&self, from: Rank, extent: Extent) {
         self.request(from, 0).await;
         for block in extent.blocks() {
@@ -177,11 +197,18 @@ impl Fabric for SimFabric {
     }
 
     async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {
-        self.request(from, 0).await;
+        let away = from.0 != self.me;
+        if away {
+            self.request(from, 0).await;
+        } else {
+            self.world.charge_bytes(self.me, self.bytes(extent));
+        }
         for (block, part) in extent.blocks().zip(into.chunks_exact_mut(self.world.block_bytes as usize)) {
             part.copy_from_slice(&self.world.process(from.0).memory.borrow().data(block));
         }
-        self.answer(from, self.bytes(extent)).await;
+        if away {
+            self.answer(from, self.bytes(extent)).await;
+        }
     }
 
     async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {

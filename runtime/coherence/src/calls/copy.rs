@@ -1,0 +1,37 @@
+//! A read miss at the writer of a notice: its version is known, so there is no lease to get.
+
+use super::Landing;
+use super::lend::Witness;
+use crate::Fault;
+use crate::fabric::{Fabric, MarkKind, Word};
+use crate::records::Records;
+use crate::segment::Segment;
+use crate::types::Extent;
+
+/// What a reader asks for: blocks of one chunk in the versions that notices told it of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) part: Extent,
+    pub(crate) versions: &'a Records,
+}
+
+impl<F: Fabric> Segment<'_, F> {
+    /// Sets the read marks and copies contents. Returns the blocks that were at home here all the time; what was copied of others is worth nothing.
+    pub(crate) async fn copy(&self, request: &Request<'_>, landing: &mut Landing<'_>) -> u64 {
+        let Request { part, versions } = *request;
+        let chunk = part.first.chunk();
+        let moment = self.fabric.moment();
+        if !self.fault(Fault::NoReadMarkAtWriter) {
+            self.mark(MarkKind::Read, chunk, part.mask()).await;
+        }
+        let sequence = self.load(Word::Records(chunk)).await;
+        landing.fetch(self, part, false).await;
+        if self.fault(Fault::ReadFormerHome) {
+            return part.mask();
+        }
+        let homes = self.load(Word::Homes(chunk)).await ^ self.fabric.default_homes(self.at, chunk);
+        let read = homes & self.stayed(part, Witness { sequence, versions }).await;
+        self.fabric.forget(moment, || read);
+        read
+    }
+}

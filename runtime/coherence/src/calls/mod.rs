@@ -1,0 +1,241 @@
+//! Calls: bounded procedures on the segment of one process (active messages: von Eicken et al., ISCA 1992).
+//!
+//! Every step of the protocol that is conditional on a peer's memory, or changes more than a word of it, is one of these. The requester runs it inline where it has that memory at
+//! hand; else the peer's agent does, and the requester gets the reply ([`Fabric::ask`]): one round trip, whatever the procedure looks at. There is one
+//! implementation of each, in terms of [`Segment`], for both.
+//!
+//! A procedure never waits, takes no lock of a chunk or a gate, asks no other process and calls nothing of the program. It ends in a result or in [`Busy`]: somebody is
+//! changing the records that it needs. A reply tells of what is placed.
+//!
+//! - [`lend`]: a read miss at a home: mark, lease, contents.
+//! - [`copy`]: a read miss at the writer of a notice: mark, contents.
+//! - [`redirect`]: shortens a way along links.
+//! - [`take`]: homes go to the requester: link, stamps, contents, twins.
+
+pub(crate) mod copy;
+pub(crate) mod lend;
+pub(crate) mod redirect;
+pub(crate) mod take;
+mod wire;
+
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+
+use crate::Coherence;
+use crate::fabric::Fabric;
+use crate::records::Records;
+use crate::segment::{Busy, Segment};
+use crate::types::{Block, CHUNK_BLOCKS, Extent, Rank};
+use lend::{Lent, Refused};
+use take::Taken;
+pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, serve};
+
+/// Where a procedure puts the contents of blocks.
+pub(crate) enum Landing<'a> {
+    /// Over the requester's own blocks, which are those of the fabric that runs it.
+    Blocks,
+    /// Piece by piece, each of which `place` puts into the requester's own blocks. `direct`: what needs no twin goes over the blocks at once.
+    Pieces { direct: bool, room: &'a mut Vec<u8>, place: &'a mut dyn FnMut(Extent, &[u8]) },
+    /// Into a buffer, one after the other, as far as it has been filled.
+    Buffer(&'a mut [u8], usize),
+}
+
+impl Landing<'_> {
+    /// Copies blocks out of a segment. `twin`: what was read is left there as their twins.
+    pub(crate) async fn fetch<F: Fabric>(&mut self, segment: &Segment<'_, F>, run: Extent, twin: bool) {
+        let Segment { fabric, at } = segment;
+        let block_bytes = fabric.block_bytes(run.first);
+        match self {
+            Landing::Blocks => {
+                assert!(!twin, "a twin is what was read, not what is read again");
+                fabric.fetch(*at, run).await;
+            }
+            Landing::Pieces { direct: true, .. } if !twin => fabric.fetch(*at, run).await,
+            Landing::Pieces { room, place, .. } => {
+                for piece in run.pieces(fabric.snapshot_blocks(run.first.chunk())) {
+                    let bytes = piece.count as usize * block_bytes;
+                    if room.len() < bytes {
+                        room.resize(bytes, 0);
+                    }
+                    let contents = &mut room[..bytes];
+                    snapshot(segment, piece, contents, twin).await;
+                    place(piece, contents);
+                }
+            }
+            Landing::Buffer(buffer, filled) => {
+                let start = *filled;
+                *filled += run.count as usize * block_bytes;
+                snapshot(segment, run, &mut buffer[start..*filled], twin).await;
+            }
+        }
+    }
+}
+
+async fn snapshot<F: Fabric>(segment: &Segment<'_, F>, run: Extent, contents: &mut [u8], twin: bool) {
+    let Segment { fabric, at } = segment;
+    fabric.snapshot(*at, run, contents).await;
+    if twin {
+        fabric.post_twin(*at, run, contents).await;
+    }
+}
+
+impl<F: Fabric> Coherence<F> {
+    pub(crate) fn segment(&self, at: Rank) -> Segment<'_, F> {
+        Segment { fabric: &self.fabric, at }
+    }
+
+    /// Most blocks, of the size of this one, that a call at a process may be about.
+    pub(crate) fn most_blocks(&self, at: Rank, block: Block) -> u64 {
+        match self.fabric.asks(at) {
+            true => ((self.fabric.reply_bytes() - RESULT_BYTES) / self.fabric.block_bytes(block)) as u64,
+            false => CHUNK_BLOCKS,
+        }
+    }
+
+    /// [`Segment::lend`] at a process; contents go over the own blocks, or, of a single block, to `private`.
+    pub(crate) async fn call_lend(
+        &self,
+        at: Rank,
+        request: &lend::Request<'_>,
+        records: &mut Records,
+        private: Option<&mut [u8]>,
+    ) -> Result<Lent, Refused> {
+        if !self.fabric.asks(at) {
+            let mut landing = private.map_or(Landing::Blocks, |buffer| Landing::Buffer(buffer, 0));
+            return self.segment(at).lend(request, records, &mut landing).await;
+        }
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::lend(request, &mut message.request);
+        let reply = self.ask(at, message, length).await;
+        let (lent, contents) = decoded(at, wire::reply::lend(reply, request.part, records));
+        if let Ok(Lent { fetched, .. }) = lent {
+            let runs = request.part.first.chunk().runs(fetched);
+            match private {
+                Some(buffer) => self.spread(at, runs, contents, |_, part| buffer.copy_from_slice(part)),
+                None => self.spread(at, runs, contents, |run, part| self.fabric.overwrite(run, part)),
+            }
+        }
+        lent
+    }
+
+    /// [`Segment::copy`] at a process; contents go over the own blocks.
+    pub(crate) async fn call_copy(&self, at: Rank, request: &copy::Request<'_>) -> u64 {
+        if !self.fabric.asks(at) {
+            return self.segment(at).copy(request, &mut Landing::Blocks).await;
+        }
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::copy(request, &mut message.request);
+        let reply = self.ask(at, message, length).await;
+        let (blocks, contents) = decoded(at, wire::reply::copy(reply, request.part));
+        let runs = std::iter::once(request.part);
+        self.spread(at, runs, contents, |run, part| self.fabric.overwrite(run, part));
+        blocks
+    }
+
+    /// [`Segment::take`] at a process. Contents are placed piece by piece; `direct`: what needs no twin goes over the own blocks without `place`, or with it.
+    pub(crate) async fn call_take(
+        &self,
+        at: Rank,
+        request: &take::Request,
+        records: &mut Records,
+        direct: bool,
+        room: &mut Vec<u8>,
+        mut place: impl FnMut(Extent, &[u8]),
+    ) -> Result<Taken, Busy> {
+        if !self.fabric.asks(at) {
+            let mut landing = Landing::Pieces { direct, room, place: &mut place };
+            return self.segment(at).take(request, records, &mut landing).await;
+        }
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::take(request, &mut message.request);
+        let reply = self.ask(at, message, length).await;
+        let (taken, contents) = decoded(at, wire::reply::take(reply, request, records));
+        if let Ok(taken) = taken {
+            let runs =
+                taken.contents(request.claim).into_iter().flat_map(|blocks| request.chunk.runs(blocks));
+            self.spread(at, runs, contents, place);
+        }
+        taken
+    }
+
+    /// [`Segment::redirect`] at a process.
+    pub(crate) async fn call_redirect(&self, at: Rank, request: &redirect::Request) -> bool {
+        if !self.fabric.asks(at) {
+            return self.segment(at).redirect(request).await;
+        }
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::redirect(request, &mut message.request);
+        let reply = self.ask(at, message, length).await;
+        decoded(at, wire::reply::redirect(reply))
+    }
+
+    async fn ask<'a>(&self, at: Rank, message: &'a mut Message, length: usize) -> &'a [u8] {
+        message.reply.resize(self.fabric.reply_bytes(), 0);
+        let length = self.fabric.ask(at, &message.request[..length], &mut message.reply).await;
+        &message.reply[..length]
+    }
+
+    /// Hands the contents of a reply on, run by run.
+    fn spread(
+        &self,
+        at: Rank,
+        runs: impl Iterator<Item = Extent>,
+        mut contents: &[u8],
+        mut place: impl FnMut(Extent, &[u8]),
+    ) {
+        for run in runs {
+            let bytes = run.count as usize * self.fabric.block_bytes(run.first);
+            let (part, rest) = decoded(at, contents.split_at_checked(bytes).ok_or(Malformed));
+            place(run, part);
+            contents = rest;
+        }
+    }
+}
+
+/// # Panics
+/// If the reply of a process was malformed.
+fn decoded<T>(at: Rank, reply: Result<T, Malformed>) -> T {
+    reply.unwrap_or_else(|Malformed| panic!("malformed reply from process {}", at.0))
+}
+
+/// Room for a call.
+struct Message {
+    request: [u8; REQUEST_BYTES],
+    reply: Vec<u8>,
+}
+
+thread_local! {
+    /// Room that no call of this thread uses at present.
+    static SPARE: Cell<Option<Box<Message>>> = const { Cell::new(None) };
+}
+
+struct MessageGuard(Option<Box<Message>>);
+
+impl MessageGuard {
+    fn new() -> MessageGuard {
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
+        let new = || Box::new(Message { request: [0; REQUEST_BYTES], reply: Vec::new() });
+        MessageGuard(Some(spare.unwrap_or_else(new)))
+    }
+}
+
+impl Deref for MessageGuard {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        self.0.as_ref().expect("given back only when dropped")
+    }
+}
+
+impl DerefMut for MessageGuard {
+    fn deref_mut(&mut self) -> &mut Message {
+        self.0.as_mut().expect("given back only when dropped")
+    }
+}
+
+impl Drop for MessageGuard {
+    fn drop(&mut self) {
+        // An ending thread has none to spare.
+        _ = SPARE.try_with(|spare| spare.set(self.0.take()));
+    }
+}

@@ -1,0 +1,228 @@
+//! Homes of blocks go from here to the requester.
+//!
+//! All of it happens with the records of the chunk locked here: whoever finds the new link finds the stamps that the copies left behind have from now on, and the twins
+//! of those that stores pass their check for. The requester's own link says that it waits until it has the contents.
+//!
+//! - *Taken mark* before the snapshot: a release here that misses this mark happened before the snapshot was read.
+//! - *Twin*: the snapshot itself. What was stored here before it is in the contents that the requester gets; what is stored behind it differs from the twin.
+
+use serde::{Deserialize, Serialize};
+
+use super::Landing;
+use crate::Fault;
+use crate::early::hint;
+use crate::fabric::{Fabric, MarkKind, Word};
+use crate::link::Link;
+use crate::records::{Homes, Records};
+use crate::segment::{Busy, Seen, Segment};
+use crate::types::{CHUNK_BLOCKS, Chunk, Rank, Record, Timestamp};
+
+/// By what right homes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Claim {
+    /// A miss takes what is free, and neither stored to here in this interval nor contended. The blocks of `whole` are about to be overwritten: without their contents.
+    Miss { whole: u64 },
+    /// A release takes what is free. `queue`: else it queues behind the holder of the block, the only one wanted then.
+    Lock { queue: bool },
+    /// The holder has handed over the block, whose link is pending. `writable`: stores to it pass their check here.
+    Granted { writable: bool },
+}
+
+/// What a requester asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Who it is.
+    pub(crate) to: Rank,
+    pub(crate) chunk: Chunk,
+    /// Blocks that it would like to have.
+    pub(crate) wanted: u64,
+    /// The new version is at least this, which is above the leases of its own copies.
+    pub(crate) at_least: Timestamp,
+    pub(crate) claim: Claim,
+}
+
+/// What it gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    /// Blocks whose homes go to the requester.
+    pub(crate) blocks: u64,
+    /// Of these, the ones that stores pass their check for here.
+    pub(crate) writable: u64,
+    /// The block that the requester has queued for.
+    pub(crate) queued: u64,
+    /// Blocks that a miss leaves here because several processes store to them.
+    pub(crate) contended: u64,
+    /// A miss finds that the home of the first block is not here, but this link, and has looked at nothing else.
+    pub(crate) away: Option<Seen>,
+    /// Above every version and every lease of the blocks here.
+    pub(crate) version: Timestamp,
+}
+
+impl Taken {
+    /// Blocks whose contents the requester gets, those of which no thread here can change them first.
+    pub(crate) fn contents(&self, claim: Claim) -> [u64; 2] {
+        let whole = if let Claim::Miss { whole } = claim { whole } else { 0 };
+        let blocks = self.blocks & !whole;
+        [blocks & !self.writable, blocks & self.writable]
+    }
+}
+
+impl<F: Fabric> Segment<'_, F> {
+    /// See the module documentation. `records` become those of the span of the wanted blocks as they were before: links, versions and leases.
+    ///
+    /// # Errors
+    /// The records are being changed.
+    pub(crate) async fn take(
+        &self,
+        request: &Request,
+        records: &mut Records,
+        landing: &mut Landing<'_>,
+    ) -> Result<Taken, Busy> {
+        let Request { chunk, wanted, claim, .. } = *request;
+        if let Claim::Granted { writable } = claim {
+            // The pending link keeps everybody else off the record: the block was never free here.
+            self.fabric.read_records(self.at, chunk.span(wanted), records.run_mut(chunk.span(wanted))).await;
+            let mut taken = Taken { blocks: wanted, ..Taken::default() };
+            taken.writable = if writable { wanted } else { 0 };
+            self.hand_out(request, &mut taken, records, landing).await;
+            self.settle(request, taken.blocks).await;
+            self.fabric.flush(self.at).await;
+            return Ok(taken);
+        }
+        let moment = self.fabric.moment();
+        let first = chunk.span(wanted).first;
+        if let Claim::Miss { .. } = claim {
+            let seen = self.look(first).await;
+            if self.decode(seen.link, first) != Link::Home && !self.fault(Fault::EarlyFromTaken) {
+                self.fabric.forget(moment, || seen);
+                return Ok(Taken { away: Some(seen), ..Taken::default() });
+            }
+        }
+        let sequence = self.try_lock_records(chunk).await?;
+        let homes = self.home_records(chunk.span(wanted), records).await;
+        let mut taken = self.choose(request, homes, records).await;
+        if taken.queued != 0 {
+            let queued = Link::Link { to: request.to, pending: true };
+            for run in chunk.runs(taken.queued) {
+                self.fabric.post_links(self.at, run, queued.encode()).await;
+            }
+        }
+        let early = self.fault(Fault::SettleLinkEarly);
+        if early {
+            self.settle(request, taken.blocks).await;
+            self.leave_home(chunk, taken.blocks, homes).await;
+            self.unlock_records(chunk, sequence).await;
+        }
+        if taken.blocks != 0 {
+            self.hand_out(request, &mut taken, records, landing).await;
+        }
+        if !early {
+            self.settle(request, taken.blocks).await;
+            self.leave_home(chunk, taken.blocks, homes).await;
+            self.unlock_records(chunk, sequence).await;
+        }
+        self.fabric.forget(moment, || (taken, records.run(chunk.span(wanted))));
+        Ok(taken)
+    }
+
+    /// The blocks that the requester may have. The records are locked.
+    async fn choose(&self, request: &Request, homes: Homes, records: &Records) -> Taken {
+        let Request { chunk, wanted, .. } = *request;
+        let blocks = wanted & homes.all;
+        let mut taken = Taken { blocks, writable: blocks & !homes.asking, ..Taken::default() };
+        match request.claim {
+            Claim::Miss { whole } => {
+                if self.fault(Fault::EarlyFromTaken) {
+                    let pending = |block: &_| {
+                        let link = self.decode(records.of(*block).link, *block);
+                        matches!(link, Link::Link { pending: true, .. })
+                    };
+                    taken.blocks |=
+                        chunk.blocks(wanted).filter(pending).fold(0, |mask, block| mask | block.bit());
+                }
+                if taken.writable != 0 {
+                    let stored_to = self.marked(MarkKind::Dirty, chunk).await & taken.writable;
+                    taken.blocks &= !stored_to;
+                }
+                if taken.blocks & !whole != 0 {
+                    let contended = self.load(hint(MarkKind::Contended, chunk)).await;
+                    taken.contended = contended & taken.blocks & !whole;
+                    taken.blocks &= !taken.contended;
+                }
+                taken.writable &= taken.blocks;
+            }
+            Claim::Lock { queue } => {
+                let held = |block: &_| self.decode(records.of(*block).link, *block) == Link::Wait;
+                let held = chunk.blocks(wanted & !blocks).filter(held);
+                if queue {
+                    taken.queued = held.fold(0, |mask, block| mask | block.bit());
+                }
+            }
+            Claim::Granted { .. } => unreachable!("nothing is left to choose"),
+        }
+        taken
+    }
+
+    /// Decides on the version, stamps the copies that stay here, and hands out contents, with twins where stores here may go on.
+    async fn hand_out(
+        &self,
+        request: &Request,
+        taken: &mut Taken,
+        records: &Records,
+        landing: &mut Landing<'_>,
+    ) {
+        let fabric = self.fabric;
+        let Request { chunk, claim, .. } = *request;
+        if let Claim::Miss { whole } = claim
+            && taken.writable & whole != 0
+            && !self.fault(Fault::NoReplacedBit)
+        {
+            fabric.fetch_or(self.at, Word::Replaced(chunk), taken.writable & whole).await;
+        }
+        if taken.writable != 0 && !self.fault(Fault::NoTakenMark) {
+            self.mark(MarkKind::Taken, chunk, taken.writable).await;
+        }
+        taken.version = self.stamp(request, *taken, records).await;
+        let [readable, writable] = taken.contents(claim);
+        for run in chunk.runs(readable) {
+            landing.fetch(self, run, false).await;
+        }
+        for run in chunk.runs(writable) {
+            landing.fetch(self, run, !self.fault(Fault::NoTwin)).await;
+        }
+        if !self.fault(Fault::NoTwinFlush) {
+            fabric.flush(self.at).await;
+        }
+    }
+
+    /// Decides on the version, and writes to the records what the copies here are from now on.
+    async fn stamp(&self, request: &Request, taken: Taken, records: &Records) -> Timestamp {
+        let chunk = request.chunk;
+        // What this process has checked its copies against, which it did not do with these blocks while it was their home.
+        let bound = match self.fault(Fault::IgnoreOldBound) {
+            true => 0,
+            false => self.load(Word::LogMin(0)).await,
+        };
+        let leases = chunk.blocks(taken.blocks).map(|block| records.of(block).rd_ts.max(bound));
+        let longest = leases.max().expect("blocks are taken");
+        let version = request.at_least.max(longest + u64::from(!self.fault(Fault::EqualTimestamps)));
+        for run in chunk.runs(taken.blocks) {
+            let mut stamps = [Record::default(); CHUNK_BLOCKS as usize];
+            for ((block, record), stamp) in run.blocks().zip(records.run(run)).zip(&mut stamps) {
+                // What this process has to tell of if it stored before the snapshot.
+                let is_writable = taken.writable & block.bit() != 0;
+                let wr_ts = if is_writable { version } else { record.wr_ts };
+                *stamp = Record { link: 0, rd_ts: record.rd_ts.max(bound), wr_ts };
+            }
+            self.fabric.post_stamps(self.at, run, &stamps[..run.count as usize]).await;
+        }
+        version
+    }
+
+    /// Makes the links lead to the requester.
+    async fn settle(&self, request: &Request, blocks: u64) {
+        for run in request.chunk.runs(blocks) {
+            self.fabric.post_links(self.at, run, Link::to(request.to).encode()).await;
+        }
+    }
+}

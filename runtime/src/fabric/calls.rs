@@ -1,0 +1,20 @@
+//! Calls of peers that do not have the own segment mapped, executed here by the agent.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use dsm_coherence::calls;
+
+use crate::memory;
+
+/// Executes a request; see [`dsm_comm::stream::Calls`].
+pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
+    let shared = memory::wait_shared();
+    let fabric = shared.coherence.fabric();
+    let rank = dsm_coherence::Fabric::rank(fabric);
+    let served = pin!(calls::serve(fabric, rank, request, reply));
+    match served.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(length) => length.ok(),
+        Poll::Pending => unreachable!("a procedure on the own segment never waits"),
+    }
+}
