@@ -1,10 +1,11 @@
 //! Acquire: takes in a peer's signature and invalidates what it says is old.
 
+use crate::calls::signature;
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::records::{Records, Scratch, ScratchGuard};
-use crate::told::{TAIL, Told, split_state};
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::told::{TAIL, Told, is_read, split_state};
+use crate::types::{Block, Chunk, Extent, Notice, Rank};
 use crate::{Coherence, Fault, abi};
 
 impl<F: Fabric> Coherence<F> {
@@ -12,6 +13,11 @@ impl<F: Fabric> Coherence<F> {
     pub async fn acquire_from(&self, from: Rank) {
         if from == self.me() {
             return;
+        }
+        if self.fabric.asks(from) {
+            self.stats.acquires.add(1);
+            let _gate = self.fabric.lock_gate(Gate::Acquire).await;
+            return self.acquire_list(from, None).await;
         }
         let state = self.fabric.load(from, Word::LogState).await;
         self.acquire_published(from, state).await;
@@ -38,9 +44,15 @@ impl<F: Fabric> Coherence<F> {
             self.take_in_told(from, told, count).await;
             return;
         }
+        self.acquire_list(from, Some(told.state())).await;
+    }
+
+    /// Reads and takes in what of a peer's signature has not been read yet, up to a state word or what is published by now. The acquire gate is locked.
+    async fn acquire_list(&self, from: Rank, state: Option<u64>) {
         let mut scratch = ScratchGuard::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
-        let Some((min_wr_ts, cursor)) = self.read_signature(from, told.state(), fresh).await else { return };
+        let request = signature::Request { cursor: self.fabric.own(Word::Cursor(from)), state };
+        let Some((min_wr_ts, cursor)) = self.call_signature(from, &request, fresh).await else { return };
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
         }
@@ -143,45 +155,13 @@ impl<F: Fabric> Coherence<F> {
         (1..=told_of).all(|back| told.tail(back).is_some()).then_some(told_of)
     }
 
-    /// Whether all that a peer had published when its state word was `state` is taken in. A newer list repeats what is not known to all.
+    /// Whether all that a peer had published when its state word was `state` is taken in.
     fn has_read(&self, from: Rank, state: u64) -> bool {
-        let (sequence, length) = split_state(state);
-        let (read, until) = split_state(self.fabric.own(Word::Cursor(from)));
-        sequence == read && length <= until
+        is_read(self.fabric.own(Word::Cursor(from)), state)
     }
 
     fn set_cursor(&self, from: Rank, state: u64) {
         self.fabric.set_own(Word::Cursor(from), state);
-    }
-
-    /// Reads what of a peer's signature has not been read yet into `fresh`, and nothing else; returns its `min_wr_ts`, and how far that is. `state`: its state
-    /// word, not too old. None: nothing.
-    async fn read_signature(
-        &self,
-        from: Rank,
-        mut state: u64,
-        fresh: &mut Vec<Notice>,
-    ) -> Option<(Timestamp, u64)> {
-        let cursor = split_state(self.fabric.own(Word::Cursor(from)));
-        let moment = self.fabric.moment();
-        loop {
-            self.fabric.forget(moment, || state);
-            if self.has_read(from, state) {
-                return None;
-            }
-            let (sequence, length) = split_state(state);
-            let start = if sequence == cursor.0 { cursor.1 } else { 0 };
-            let buffer = (sequence % 2) as u8;
-            fresh.clear();
-            self.fabric.read_notices(from, buffer, start, length - start, fresh).await;
-            let min_wr_ts = self.fabric.load(from, Word::LogMin(0)).await;
-            let after = self.fabric.load(from, Word::LogState).await;
-            if split_state(after).0 == sequence {
-                self.fabric.forget(moment, || (&*fresh, min_wr_ts, state));
-                return Some((min_wr_ts, state));
-            }
-            state = after;
-        }
     }
 
     /// Whether this process has listed a notice, or will, and has what it tells of.

@@ -87,6 +87,13 @@ pub(crate) fn state_word(sequence: u64, length: usize) -> u64 {
     sequence << LENGTH_BITS | length as u64
 }
 
+/// Whether all that was published when the state word was `state` has been read by who has read up to `cursor`. A newer list repeats what is not known to all.
+pub(crate) fn is_read(cursor: u64, state: u64) -> bool {
+    let (sequence, length) = split_state(state);
+    let (read, until) = split_state(cursor);
+    sequence == read && length <= until
+}
+
 /// Splits a state word into sequence number and length.
 #[inline(always)]
 pub(crate) fn split_state(word: u64) -> (u64, u32) {

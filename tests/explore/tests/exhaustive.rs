@@ -161,6 +161,14 @@ fn shapes_of_two_processes() {
     }
 }
 
+/// Contents are placed some time after the reply.
+#[test]
+fn shapes_of_two_processes_by_agents() {
+    for shape in PAIRS {
+        all(shape.0, program(shape).by_agents());
+    }
+}
+
 #[test]
 fn shapes_of_three_processes() {
     for shape in TRIPLES {

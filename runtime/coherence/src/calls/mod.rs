@@ -10,11 +10,13 @@
 //! - [`lend`]: a read miss at a home: mark, lease, contents.
 //! - [`copy`]: a read miss at the writer of a notice: mark, contents.
 //! - [`redirect`]: shortens a way along links.
+//! - [`signature`]: reads what a process has published.
 //! - [`take`]: homes go to the requester: link, stamps, contents, twins.
 
 pub(crate) mod copy;
 pub(crate) mod lend;
 pub(crate) mod redirect;
+pub(crate) mod signature;
 pub(crate) mod take;
 mod wire;
 
@@ -25,7 +27,7 @@ use crate::Coherence;
 use crate::fabric::Fabric;
 use crate::records::Records;
 use crate::segment::{Busy, Segment};
-use crate::types::{Block, CHUNK_BLOCKS, Extent, Rank};
+use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use lend::{Lent, Refused};
 use take::Taken;
 pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, serve};
@@ -167,6 +169,25 @@ impl<F: Fabric> Coherence<F> {
         let length = wire::request::redirect(request, &mut message.request);
         let reply = self.ask(at, message, length).await;
         decoded(at, wire::reply::redirect(reply))
+    }
+
+    /// [`Segment::signature`] at a process.
+    pub(crate) async fn call_signature(
+        &self,
+        at: Rank,
+        request: &signature::Request,
+        fresh: &mut Vec<Notice>,
+    ) -> Option<(Timestamp, u64)> {
+        if self.fabric.asks(at) {
+            let message = &mut *MessageGuard::new();
+            let length = wire::request::signature(request, &mut message.request);
+            let reply = self.ask(at, message, length).await;
+            if let Some(read) = decoded(at, wire::reply::signature(&self.fabric, reply, fresh)) {
+                return read;
+            }
+            // It does not fit into a reply: piece by piece.
+        }
+        self.segment(at).signature(request, fresh).await
     }
 
     async fn ask<'a>(&self, at: Rank, message: &'a mut Message, length: usize) -> &'a [u8] {

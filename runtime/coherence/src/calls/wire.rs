@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::lend::{Lent, Refused};
 use super::take::{Claim, Taken};
-use super::{Landing, copy, lend, redirect, take};
+use super::{Landing, copy, lend, redirect, signature, take};
 use crate::fabric::{Fabric, Word};
 use crate::records::{Records, ScratchGuard};
 use crate::segment::{Busy, Seen, Segment};
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Rank, Record};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
 
 /// Most bytes of a head: a few integers of at most 10 bytes each.
 const HEAD_BYTES: usize = 80;
 const VERSION_BYTES: usize = 8;
 const RECORD_BYTES: usize = 24;
+const NOTICE_BYTES: usize = 32;
 /// Most bytes of a request.
 pub const REQUEST_BYTES: usize = HEAD_BYTES + CHUNK_BLOCKS as usize * VERSION_BYTES;
 /// Most bytes of a reply without contents.
@@ -45,6 +46,10 @@ enum Ask {
         seen: Seen,
         to: u32,
     },
+    Signature {
+        cursor: u64,
+        state: Option<u64>,
+    },
     Take {
         to: u32,
         chunk: u64,
@@ -65,6 +70,12 @@ enum Answer {
     Lent { count: u64, fetched: u64 },
     /// Contents follow.
     Copied { blocks: u64 },
+    /// Nothing new is published.
+    Nothing,
+    /// Notices follow.
+    Notices { count: u64, min_wr_ts: u64, state: u64 },
+    /// They do not fit into a reply.
+    TooMany,
     /// Whether the link was changed.
     Redirected(bool),
     /// Records of the span of the wanted blocks follow, and contents.
@@ -99,6 +110,14 @@ impl<'a> Writer<'a> {
     }
 }
 
+impl Writer<'_> {
+    fn put_notice(&mut self, notice: &Notice) {
+        let Notice { writer, extent, wr_ts, merged } = *notice;
+        let who = u64::from(writer.0) << 1 | u64::from(merged);
+        [who, extent.first.0, extent.count, wr_ts].into_iter().for_each(|value| self.put(value));
+    }
+}
+
 /// Takes from the front of a message.
 struct Reader<'a>(&'a [u8]);
 
@@ -112,6 +131,22 @@ impl<'a> Reader<'a> {
         let (value, rest) = self.0.split_first_chunk().ok_or(Malformed)?;
         self.0 = rest;
         Ok(u64::from_le_bytes(*value))
+    }
+
+    fn get_notice<F: Fabric>(&mut self, fabric: &F) -> Result<Notice, Malformed> {
+        let (who, first, count, wr_ts) = (self.get()?, self.get()?, self.get()?, self.get()?);
+        let last = first.checked_add(count).and_then(|end| end.checked_sub(1)).ok_or(Malformed)?;
+        let is_right = count > 0
+            && who >> 1 < fabric.size().into()
+            && fabric.has_chunk(Block(first).chunk())
+            && fabric.has_chunk(Block(last).chunk());
+        let notice = Notice {
+            writer: Rank((who >> 1) as u32),
+            extent: Extent::new(Block(first), count),
+            wr_ts,
+            merged: who & 1 != 0,
+        };
+        if is_right { Ok(notice) } else { Err(Malformed) }
     }
 
     fn get_versions(&mut self, part: Extent, records: &mut Records) -> Result<(), Malformed> {
@@ -153,6 +188,11 @@ pub(super) mod request {
     pub(in crate::calls) fn redirect(request: &redirect::Request, into: &mut [u8]) -> usize {
         let redirect::Request { block, seen, to } = *request;
         Writer::new(into, &Ask::Redirect { block: block.0, seen, to: to.0 }).length
+    }
+
+    pub(in crate::calls) fn signature(request: &signature::Request, into: &mut [u8]) -> usize {
+        let signature::Request { cursor, state } = *request;
+        Writer::new(into, &Ask::Signature { cursor, state }).length
     }
 
     pub(in crate::calls) fn take(request: &take::Request, into: &mut [u8]) -> usize {
@@ -201,6 +241,27 @@ pub(super) mod reply {
     pub(in crate::calls) fn redirect(bytes: &[u8]) -> Result<bool, Malformed> {
         match Reader::new(bytes)?.0 {
             Answer::Redirected(changed) => Ok(changed),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// `None`: it does not fit into a reply.
+    pub(in crate::calls) fn signature<F: Fabric>(
+        fabric: &F,
+        bytes: &[u8],
+        fresh: &mut Vec<Notice>,
+    ) -> Result<Option<Option<(Timestamp, u64)>>, Malformed> {
+        let (head, mut rest) = Reader::new(bytes)?;
+        match head {
+            Answer::Nothing => Ok(Some(None)),
+            Answer::TooMany => Ok(None),
+            Answer::Notices { count, min_wr_ts, state } => {
+                fresh.clear();
+                for _ in 0..count {
+                    fresh.push(rest.get_notice(fabric)?);
+                }
+                Ok(Some(Some((min_wr_ts, state))))
+            }
             _ => Err(Malformed),
         }
     }
@@ -278,6 +339,25 @@ pub async fn serve<F: Fabric>(
             }
             let request = redirect::Request { block: Block(block), seen, to: Rank(to) };
             Writer::new(result, &Answer::Redirected(segment.redirect(&request).await)).length
+        }
+        Ask::Signature { cursor, state } => {
+            let request = signature::Request { cursor, state };
+            let read = segment.signature(&request, &mut scratch.fresh).await;
+            let notices = &scratch.fresh;
+            // Notices follow the head; contents come with other calls.
+            let writer = match read {
+                None => Writer::new(result, &Answer::Nothing),
+                Some(_) if HEAD_BYTES + notices.len() * NOTICE_BYTES > RESULT_BYTES + room => {
+                    Writer::new(result, &Answer::TooMany)
+                }
+                Some((min_wr_ts, state)) => {
+                    let count = notices.len() as u64;
+                    let mut writer = Writer::new(reply, &Answer::Notices { count, min_wr_ts, state });
+                    notices.iter().for_each(|notice| writer.put_notice(notice));
+                    writer
+                }
+            };
+            return Ok(writer.length);
         }
         Ask::Take { to, chunk, wanted, at_least, claim } => {
             if wanted == 0 || to >= fabric.size() || to == at.0 {

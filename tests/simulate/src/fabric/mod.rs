@@ -164,6 +164,7 @@ impl Fabric for SimFabric {
 
     async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
         self.request(at, request.len() as u64).await;
+        self.world.handle(at.0).await;
         let agent = SimFabric::new(&self.world, at.0);
         let length = calls::serve(&agent, at, request, reply).await.expect("a request of the protocol");
         self.answer(at, length as u64).await;

@@ -1,0 +1,94 @@
+//! How many round trips the steps of the protocol take, one after the other. The table is in the book's chapter on the protocol.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use dsm_simulate::costs::Costs;
+use dsm_simulate::dsm::Dsm;
+use dsm_simulate::machine::Machine;
+use dsm_simulate::net::{Regions, Shared, World};
+
+const BLOCK: u64 = 64;
+const CHUNK: u64 = 64 * BLOCK;
+/// Bytes that each process is the default home of.
+const PART: u64 = 16 * CHUNK;
+
+/// Messages of a process until now.
+fn messages(world: &Shared, rank: u32) -> u64 {
+    world.process(rank).traffic.borrow().messages.iter().sum()
+}
+
+/// Round trips that a step of a process takes: it waits for each before it begins the next.
+async fn trips(machine: &Dsm, step: impl Future<Output = ()>) -> f64 {
+    let (world, rank) = (machine.world().clone(), machine.rank());
+    let (before, began) = (messages(&world, rank), world.engine.now());
+    step.await;
+    world.settle_charges(rank).await;
+    assert!(world.engine.now() >= began);
+    (messages(&world, rank) - before) as f64 / 2.0
+}
+
+/// Runs steps of three processes, in the order in which the scenario awaits them.
+fn run<S: Future<Output = ()> + 'static>(scenario: impl FnOnce(Vec<Dsm>) -> S) {
+    let world = World::new(Costs::default(), 3, BLOCK, Regions { parts: vec![(0, PART)] });
+    let machines: Vec<Dsm> = (0..3).map(|rank| Dsm::new(&world, rank, 1024)).collect();
+    world.processes.iter().for_each(|process| process.measuring.set(true));
+    let done = Rc::new(Cell::new(false));
+    let (scenario, end) = (scenario(machines), done.clone());
+    world.engine.spawn(async move {
+        scenario.await;
+        end.set(true);
+    });
+    assert_eq!(world.engine.run(), 0, "a step waits for what never comes");
+    assert!(done.get());
+}
+
+#[test]
+fn a_read_miss_is_one_call_and_one_more_for_each_wrong_link() {
+    run(|p| async move {
+        assert_eq!(trips(&p[1], p[1].read(0, 8)).await, 1.0);
+        // The home of this one goes to process 2 first.
+        assert_eq!(trips(&p[2], p[2].write(CHUNK, 8, 5)).await, 1.0);
+        assert_eq!(trips(&p[1], p[1].read(CHUNK, 8)).await, 2.0);
+        // And now it is known.
+        p[2].write(CHUNK + 8, 8, 6).await;
+        p[2].release().await;
+        p[1].acquire_from(2).await;
+        assert_eq!(trips(&p[1], p[1].read(CHUNK, 8)).await, 1.0);
+    });
+}
+
+#[test]
+fn a_range_of_one_chunk_at_one_process_is_one_call() {
+    run(|p| async move {
+        assert_eq!(trips(&p[1], p[1].read(0, CHUNK)).await, 1.0);
+        assert_eq!(trips(&p[2], p[2].write(2 * CHUNK, CHUNK, 1)).await, 1.0);
+        assert_eq!(trips(&p[1], p[1].read(4 * CHUNK, 3 * CHUNK)).await, 3.0);
+    });
+}
+
+#[test]
+fn a_release_in_place_sends_nothing_and_one_elsewhere_a_call_for_each_chunk() {
+    run(|p| async move {
+        p[0].write(0, 8, 1).await;
+        p[1].read(0, 8).await;
+        assert_eq!(trips(&p[0], p[0].release()).await, 0.0);
+        // What was read before is not taken at the store.
+        p[1].read(CHUNK, 2 * CHUNK).await;
+        assert_eq!(trips(&p[1], p[1].write(CHUNK, 2 * CHUNK, 3)).await, 0.0);
+        assert_eq!(trips(&p[1], p[1].release()).await, 2.0);
+    });
+}
+
+#[test]
+fn an_acquire_is_one_call() {
+    run(|p| async move {
+        p[1].read(0, 8 * CHUNK).await;
+        for chunk in 0..8 {
+            p[0].write(chunk * CHUNK, 8, 1).await;
+        }
+        p[0].release().await;
+        assert_eq!(trips(&p[1], p[1].acquire_from(0)).await, 1.0);
+        assert_eq!(trips(&p[1], p[1].acquire_from(0)).await, 1.0);
+    });
+}
