@@ -69,7 +69,7 @@ pub struct Start {
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether to start a program that does not look like one of dsm-cc.
     pub unchecked: bool,
-    /// Whether processes reach each other's memory through sockets.
+    /// Whether processes of one host reach each other's memory through sockets, too.
     pub has_streams: bool,
 }
 

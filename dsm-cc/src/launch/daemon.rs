@@ -190,8 +190,7 @@ impl Daemon {
             has_input: true,
             mask: self.signals.before,
         };
-        let streams =
-            (processes > 1 && start.has_streams).then(|| Streams::new(processes, host.ranks(), sockets));
+        let streams = Streams::new(processes, host.ranks(), sockets, start.has_streams);
         let mut job = spawn::start(&plan, streams)?;
         let serving = Outputs::new(&mut job).and_then(|outputs| {
             let input = job.take_input().map(|pipe| without_waiting(pipe.into())).transpose()?;
@@ -219,7 +218,7 @@ fn is_sound(start: &Start) -> bool {
         }
         next += host.count;
     }
-    (start.host as usize) < start.hosts.len() && (start.hosts.len() == 1 || start.has_streams)
+    (start.host as usize) < start.hosts.len()
 }
 
 /// Goes to the job's directory, and finds the program.

@@ -23,7 +23,7 @@ use nix::unistd::{getpgrp, pipe2, tcgetpgrp};
 use super::control::{
     self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, Stream, WINDOW,
 };
-use super::environment::{self, TRANSPORT, Variables};
+use super::environment::{self, TRANSPORT};
 use super::hosts::{self, Placement};
 use super::label::{self, DRAIN_LIMIT, Lines};
 use super::options::Options;
@@ -94,7 +94,11 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
     if options.stats {
         variables.insert("DSM_STATS".into(), "1".into());
     }
-    choose_transport(&mut variables, placements.len())?;
+    if placements.len() > 1 && environment::has_memory_only(&variables) {
+        return Err(Error::Usage(format!(
+            "{TRANSPORT}=shm: memory of other hosts cannot be mapped; unset it, or have all processes on one host"
+        )));
+    }
     let has_streams = environment::has_streams(&variables);
     variables.insert("PWD".into(), directory.clone().into());
     let bytes = |text: &OsStr| text.as_bytes().to_vec();
@@ -110,21 +114,6 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
         unchecked: options.unchecked,
         has_streams,
     })
-}
-
-/// Memory of another host cannot be mapped.
-fn choose_transport(variables: &mut Variables, hosts: usize) -> Result<(), Error> {
-    if hosts == 1 {
-        return Ok(());
-    }
-    let value = variables.entry(TRANSPORT.into()).or_insert_with(|| "stream".into()).clone();
-    if environment::has_streams(variables) {
-        return Ok(());
-    }
-    Err(Error::Usage(format!(
-        "{TRANSPORT}={}: processes on several hosts need {TRANSPORT}=stream, which is the default for them; unset it",
-        value.display()
-    )))
 }
 
 /// Why a job did not start.
@@ -753,26 +742,6 @@ mod tests {
         ] {
             let error = differ(other).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
-        }
-    }
-
-    #[test]
-    fn several_hosts_need_streams() {
-        for (given, hosts, expected) in [
-            (None, 2, Ok(true)),
-            (Some("stream:5"), 2, Ok(true)),
-            (Some("shm"), 2, Err(())),
-            (Some("tcp"), 2, Err(())),
-            (Some("shm"), 1, Ok(false)),
-            (None, 1, Ok(false)),
-        ] {
-            let mut variables: Variables = given.map(|v| (TRANSPORT.into(), v.into())).into_iter().collect();
-            let chosen =
-                choose_transport(&mut variables, hosts).map(|()| environment::has_streams(&variables));
-            assert_eq!(chosen.map_err(drop), expected, "{given:?} {hosts}");
-            if let (Some(given), Ok(_)) = (given, expected) {
-                assert_eq!(variables[OsStr::new(TRANSPORT)], given);
-            }
         }
     }
 }

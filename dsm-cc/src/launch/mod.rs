@@ -112,8 +112,7 @@ fn run(options: &Options) -> Result<u8, Error> {
     all.extend(named.clone());
     let processes = options.processes.unwrap_or(1);
     let ranks = 0..processes;
-    let streams = (processes > 1 && environment::has_streams(&all))
-        .then(|| Streams::new(processes, ranks.clone(), Sockets::new()));
+    let streams = Streams::new(processes, ranks.clone(), Sockets::new(), environment::has_streams(&all));
     let signals = watch::Signals::take()?;
     let plan = spawn::Plan {
         program: &program,

@@ -39,7 +39,7 @@ fn map(processes: usize, bytes: usize) -> Vec<Segments> {
         .map(|_| {
             let file = MemoryFile::create("dsm-conformance").unwrap();
             file.set_size(bytes as u64).unwrap();
-            file
+            Some(file)
         })
         .collect();
     // At least the distance of the mappings.
