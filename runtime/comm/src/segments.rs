@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::place::{Bytes, Half, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
-use crate::transport::{Section, Transport, install, is_far, is_installed, remote};
+use crate::transport::{Section, Transport, install, is_far, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
@@ -99,7 +99,7 @@ impl Segments {
 
     /// Whether all of them are mapped.
     pub fn are_mapped(&self) -> bool {
-        !is_installed()
+        (0..self.count).all(|rank| self.is_mapped(rank))
     }
 
     /// Whether the segment is mapped.

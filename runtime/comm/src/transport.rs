@@ -209,12 +209,6 @@ impl Remote {
     }
 }
 
-/// Whether there may be places that are not mapped here.
-#[inline(always)]
-pub(crate) fn is_installed() -> bool {
-    !INSTALLED.load(Ordering::Relaxed).is_null()
-}
-
 /// Whether the place at an address is not mapped here.
 #[inline(always)]
 pub(crate) fn is_far(address: usize) -> bool {
