@@ -20,19 +20,19 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpgrp, pipe2, tcgetpgrp};
 
+use super::connect;
 use super::control::{
     self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, Stream, WINDOW,
 };
 use super::environment::{self, TRANSPORT};
 use super::hosts::{self, Placement};
-use super::label::{self, DRAIN_LIMIT, Lines};
+use super::label::{self, DRAIN_LIMIT};
+use super::lines::{self, End, Far, Lines};
 use super::options::Options;
 use super::verdict::{Ended, Verdict};
 use super::watch::{self, ENDING, Processes, Signals};
 use super::{Error, spawn};
 
-/// The host that the launcher itself is on: its daemon is started without a remote shell.
-const LOCAL: &str = "localhost";
 /// Longest time for all daemons to be started and to listen.
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// Longest time for all connections: more than the daemons' own, whose message says more.
@@ -160,6 +160,10 @@ struct Head {
     state: Option<(bool, u32)>,
     output: Output,
     input: Input,
+    /// To the daemons that can be reached from here.
+    lines: Lines,
+    /// Readable when a thread of [`Head::aside`] has ended.
+    aside: Option<OwnedFd>,
 }
 
 /// The launcher's standard input on its way to process 0.
@@ -181,6 +185,8 @@ impl Head {
             state: None,
             output: Output::start(has_labels)?,
             input: Input { window: None, is_terminal: io::stdin().is_terminal() },
+            lines: Lines::default(),
+            aside: None,
         })
     }
 
@@ -203,12 +209,62 @@ impl Head {
         self.until(START_LIMIT, "its daemon does not answer", |r| r.listening.is_some())?;
         let facts = self.remotes.iter().filter_map(|r| Some((&*r.place.name, &r.listening.as_ref()?.1)));
         compare(&facts.collect::<Vec<_>>())?;
-        let ports = self.remotes.iter().flat_map(|r| &r.listening).map(|(port, _)| *port).collect();
-        self.send_all(&Order::Connect(ports));
-        self.until(CONNECT_LIMIT, "its daemon does not connect", |r| r.is_connected)?;
+        self.connect(start.secret)?;
         self.send_all(&Order::Go);
         self.input.window = Some(WINDOW);
         Ok(())
+    }
+
+    /// Has the daemons connect to each other, and makes lines to those that can be reached from here.
+    fn connect(&mut self, secret: [u8; SECRET_BYTES]) -> Result<(), Stopped> {
+        let port = |r: &Remote| r.listening.as_ref().map_or(0, |(port, _)| *port);
+        let ports: Vec<u16> = self.remotes.iter().map(port).collect();
+        let places = self.remotes.iter().map(|r| r.place.clone()).zip(ports.clone()).collect::<Vec<_>>();
+        let reached = self.aside(move || connect::reach(&places))?;
+        for (host, socket) in reached.iter().enumerate() {
+            self.send(host, &Order::Connect { ports: ports.clone(), has_head: socket.is_some() });
+        }
+        let reached = reached.into_iter().enumerate();
+        let reached = reached.filter_map(|(i, s)| Some((i, self.remotes[i].place.first, s?))).collect();
+        let lines = self.aside(move || connect::introduce(&secret, reached))?;
+        self.until(CONNECT_LIMIT, "its daemon does not connect", |r| r.is_connected)?;
+        let lines = lines.map_err(|(host, message)| {
+            Stopped::By(Error::Host { host: self.remotes[host].place.name.clone(), message, status: 1 })
+        })?;
+        let failed = |source| Error::System { what: "watch connections", source };
+        self.lines = Lines::watch(lines).map_err(failed)?;
+        Ok(())
+    }
+
+    /// Runs something in a thread while this one listens to the daemons.
+    fn aside<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
+        let failed = |source: io::Error| Error::System { what: "start a thread", source };
+        let (ended, end) = pipe2(OFlag::O_CLOEXEC).map_err(|e| failed(e.into()))?;
+        let (give, take) = mpsc::channel();
+        let run = move || {
+            let _ = give.send(work());
+            drop(end);
+        };
+        thread::Builder::new().name("connect".into()).spawn(run).map_err(failed)?;
+        self.aside = Some(ended);
+        let result = loop {
+            if let Ok(result) = take.try_recv() {
+                break result;
+            }
+            self.check_start()?;
+            self.pump(None);
+        };
+        self.aside = None;
+        Ok(result)
+    }
+
+    /// Whether nothing has happened that keeps the job from starting.
+    fn check_start(&mut self) -> Result<(), Stopped> {
+        if let Some(problem) = self.problem.take() {
+            return Err(problem.into());
+        }
+        let signal = self.received.drain(..).find(|s| ENDING.contains(s));
+        signal.map_or(Ok(()), |signal| Err(Stopped::BySignal(signal)))
     }
 
     /// Waits until all daemons have come so far.
@@ -220,12 +276,7 @@ impl Head {
     ) -> Result<(), Stopped> {
         let until = Instant::now() + limit;
         loop {
-            if let Some(problem) = self.problem.take() {
-                return Err(problem.into());
-            }
-            if let Some(signal) = self.received.drain(..).find(|s| ENDING.contains(s)) {
-                return Err(Stopped::BySignal(signal));
-            }
+            self.check_start()?;
             let Some(late) = self.remotes.iter().find(|r| !is_there(r)) else { return Ok(()) };
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -269,6 +320,8 @@ impl Head {
         let first = fds.len();
         fds.extend(channels().map(|c| PollFd::new(c.reads(), PollFlags::POLLIN)));
         fds.extend(channels().filter_map(Channel::writes).map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+        fds.extend(self.lines.polled());
+        fds.extend(self.aside.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
         let timeout = timeout.map_or(PollTimeout::NONE, |t| {
             PollTimeout::try_from(t + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
         });
@@ -294,6 +347,11 @@ impl Head {
             let flushed = self.remotes[host].channel.as_mut().map(Channel::flush);
             if flushed.is_some_and(|result| result.is_err()) {
                 self.lose(host, "it does not take orders any more");
+            }
+        }
+        for ended in self.lines.ended() {
+            if let (Far::Host(host), End::Lost) = ended {
+                self.lose(host, &lines::no_answer("dsm-run"));
             }
         }
     }
@@ -332,6 +390,7 @@ impl Head {
     }
 
     fn heed(&mut self, host: usize, report: Report) -> Result<(), String> {
+        let count = self.remotes.len();
         let remote = &mut self.remotes[host];
         let is_own = |rank: u32| remote.place.ranks().contains(&rank);
         match report {
@@ -361,11 +420,20 @@ impl Head {
                 self.ended.push(Ended { rank, pid, host, ending });
             }
             Report::State { finished, handled } if host == 0 => self.state = Some((finished, handled)),
+            Report::Lost(other) if (other as usize) < count => {
+                let message = format!("{}; the job was ended", lines::no_answer(&remote.place.name));
+                let host = self.remotes[other as usize].place.name.clone();
+                self.problem.get_or_insert(Error::Host { host, message, status: 1 });
+            }
             Report::Done => {
                 remote.is_done = true;
                 remote.running.clear();
             }
-            Report::Output { .. } | Report::Taken(_) | Report::Exited { .. } | Report::State { .. } => {
+            Report::Output { .. }
+            | Report::Taken(_)
+            | Report::Exited { .. }
+            | Report::State { .. }
+            | Report::Lost(_) => {
                 return Err("it sends what it should not".into());
             }
         }
@@ -571,7 +639,7 @@ impl Remote {
     fn start(remote_shell: &[String], place: Placement, signals: &Signals) -> Result<Remote, Error> {
         let own = env::current_exe()
             .map_err(|source| Error::System { what: "find the launcher's own file", source })?;
-        let (mut command, shell) = if place.name == LOCAL {
+        let (mut command, shell) = if place.name == hosts::LOCAL {
             let mut command = Command::new(&own);
             command.arg("--daemon");
             (command, own.display().to_string())
@@ -694,13 +762,13 @@ impl Output {
 /// Writes pieces of one stream as they come.
 fn write(stream: Stream, has_labels: bool, pieces: &Receiver<Piece>, tell: impl Fn(Written)) {
     let is_error = stream == Stream::Err;
-    let mut lines: std::collections::BTreeMap<u32, Lines> = std::collections::BTreeMap::new();
+    let mut lines: std::collections::BTreeMap<u32, label::Lines> = std::collections::BTreeMap::new();
     let mut is_closed = false;
     while let Ok((host, rank, bytes)) = pieces.recv() {
         let count = bytes.len() as u32;
         let mut is_written = !is_closed;
         if has_labels && !is_closed {
-            is_written = lines.entry(rank).or_insert_with(|| Lines::new(rank, is_error)).add(&bytes);
+            is_written = lines.entry(rank).or_insert_with(|| label::Lines::new(rank, is_error)).add(&bytes);
         } else if !is_closed {
             is_written = label::write(&bytes, is_error);
         }
@@ -710,7 +778,7 @@ fn write(stream: Stream, has_labels: bool, pieces: &Receiver<Piece>, tell: impl 
         }
         tell(Written::Bytes(host, stream, count));
     }
-    lines.values_mut().for_each(Lines::flush);
+    lines.values_mut().for_each(label::Lines::flush);
 }
 
 #[cfg(test)]

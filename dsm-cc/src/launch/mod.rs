@@ -7,7 +7,8 @@
 //! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
-//! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts.
+//! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
+//! which a host that is cut off is noticed.
 
 mod connect;
 mod control;
@@ -16,6 +17,7 @@ pub mod environment;
 mod head;
 mod hosts;
 mod label;
+mod lines;
 mod options;
 mod program;
 mod spawn;
