@@ -387,6 +387,14 @@ impl Serving<'_> {
     /// Until the head wants the end, or has left.
     fn serve(&mut self) -> Result<(), Stop> {
         loop {
+            // Some may have come with the order to start.
+            while let Some(order) = self.daemon.control.decoder.next()? {
+                if order == Order::Kill {
+                    return self.end();
+                }
+                self.obey(order)?;
+            }
+            self.feed()?;
             self.wait(None)?;
             // Before the ends of processes are reported: what they wrote comes first as far as the head takes it.
             self.outputs.forward(&mut self.daemon.control, false)?;
@@ -395,13 +403,6 @@ impl Serving<'_> {
                 let (rank, pid, ending) = (ended.rank, ended.pid, ended.ending);
                 self.daemon.control.send(&Report::Exited { rank, pid, ending, finished })?;
             }
-            while let Some(order) = self.daemon.control.decoder.next()? {
-                if order == Order::Kill {
-                    return self.end();
-                }
-                self.obey(order)?;
-            }
-            self.feed()?;
         }
     }
 

@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
@@ -28,6 +29,7 @@ use super::environment::{self, TRANSPORT};
 use super::hosts::{self, Placement};
 use super::label::{self, DRAIN_LIMIT};
 use super::lines::{self, End, Far, Lines};
+use super::merge::Merge;
 use super::options::Options;
 use super::verdict::{Ended, Verdict};
 use super::watch::{self, ENDING, Processes, Signals};
@@ -43,6 +45,8 @@ const ASK_LIMIT: Duration = Duration::from_secs(1);
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait for a remote shell whose daemon has ended.
 const SHELL_LIMIT: Duration = Duration::from_millis(500);
+/// How long the beginning of a line is kept back.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How often the launcher looks whether it may read the terminal.
 const FOREGROUND_TICK: Duration = Duration::from_secs(1);
 
@@ -69,7 +73,7 @@ pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     let start = describe(options, &placements)?;
     let remote_shell = hosts::words(&options.rsh).map_err(|e| Error::Usage(format!("--rsh {e}")))?;
     let strangers = watch::children();
-    let mut head = Head::new(signals, options.label)?;
+    let mut head = Head::new(signals, options)?;
     let status = match head.start(&remote_shell, placements, start) {
         Ok(()) => Ok(watch::until_end(&mut head)),
         Err(Stopped::By(error)) => Err(error),
@@ -131,8 +135,10 @@ impl From<Error> for Stopped {
 /// A host and its daemon.
 struct Remote {
     place: Placement,
-    /// The remote shell's command line, for messages.
+    /// The remote shell's command line without what it runs there, for messages.
     shell: String,
+    /// All of it.
+    command: String,
     child: Child,
     /// `None` once the connection has ended.
     channel: Option<Channel<Report, Order, ChildStdout, ChildStdin>>,
@@ -147,6 +153,8 @@ struct Remote {
 }
 
 struct Head {
+    /// Whether to tell the user what is done.
+    is_verbose: bool,
     signals: Signals,
     remotes: Vec<Remote>,
     /// Signals that were received and not looked at.
@@ -174,8 +182,9 @@ struct Input {
 }
 
 impl Head {
-    fn new(signals: Signals, has_labels: bool) -> Result<Head, Error> {
+    fn new(signals: Signals, options: &Options) -> Result<Head, Error> {
         Ok(Head {
+            is_verbose: options.verbose,
             signals,
             remotes: Vec::new(),
             received: VecDeque::new(),
@@ -183,7 +192,7 @@ impl Head {
             problem: None,
             is_finished: false,
             state: None,
-            output: Output::start(has_labels)?,
+            output: Output::start(options.label)?,
             input: Input { window: None, is_terminal: io::stdin().is_terminal() },
             lines: Lines::default(),
             aside: None,
@@ -199,6 +208,10 @@ impl Head {
     ) -> Result<(), Stopped> {
         for place in places {
             let remote = Remote::start(remote_shell, place, &self.signals)?;
+            let ranks = remote.place.ranks();
+            self.tell(&remote.place.name, || {
+                format!("processes {} to {}; runs {}", ranks.start, ranks.end - 1, remote.command)
+            });
             self.remotes.push(remote);
         }
         self.until(START_LIMIT, "its daemon does not start", |r| r.is_greeted)?;
@@ -209,10 +222,27 @@ impl Head {
         self.until(START_LIMIT, "its daemon does not answer", |r| r.listening.is_some())?;
         let facts = self.remotes.iter().filter_map(|r| Some((&*r.place.name, &r.listening.as_ref()?.1)));
         compare(&facts.collect::<Vec<_>>())?;
+        self.tell_all(|remote| match remote.listening {
+            Some((port, ref facts)) => {
+                format!("listens at port {port}; the program has {} bytes", facts.bytes)
+            }
+            None => "does not listen".into(),
+        });
         self.connect(start.secret)?;
         self.send_all(&Order::Go);
         self.input.window = Some(WINDOW);
         Ok(())
+    }
+
+    /// Says what is done about a host, if the user wants to know.
+    fn tell(&self, host: &str, what: impl FnOnce() -> String) {
+        if self.is_verbose {
+            eprintln!("dsm-run: {host}: {}", what());
+        }
+    }
+
+    fn tell_all(&self, what: impl Fn(&Remote) -> String) {
+        self.remotes.iter().for_each(|remote| self.tell(&remote.place.name, || what(remote)));
     }
 
     /// Has the daemons connect to each other, and makes lines to those that can be reached from here.
@@ -221,6 +251,13 @@ impl Head {
         let ports: Vec<u16> = self.remotes.iter().map(port).collect();
         let places = self.remotes.iter().map(|r| r.place.clone()).zip(ports.clone()).collect::<Vec<_>>();
         let reached = self.aside(move || connect::reach(&places))?;
+        for (remote, socket) in self.remotes.iter().zip(&reached) {
+            self.tell(&remote.place.name, || match socket.as_ref().map(TcpStream::peer_addr) {
+                Some(Ok(address)) => format!("reached at {address}"),
+                _ => "not reached but by the remote shell, which alone tells dsm-run if the host is cut off"
+                    .into(),
+            });
+        }
         for (host, socket) in reached.iter().enumerate() {
             self.send(host, &Order::Connect { ports: ports.clone(), has_head: socket.is_some() });
         }
@@ -233,6 +270,7 @@ impl Head {
         })?;
         let failed = |source| Error::System { what: "watch connections", source };
         self.lines = Lines::watch(lines).map_err(failed)?;
+        self.tell_all(|_| "connected to the other hosts; starts its processes".into());
         Ok(())
     }
 
@@ -652,6 +690,8 @@ impl Remote {
             command.args(words).arg(&place.name).arg(line);
             (command, format!("{} {}", remote_shell.join(" "), place.name))
         };
+        let words = [command.get_program()].into_iter().chain(command.get_args());
+        let words = words.map(|word| hosts::quoted(word).display().to_string()).collect::<Vec<_>>().join(" ");
         let mask = signals.before;
         let prepare = move || {
             // The remote shell lets go of the daemon, which ends its processes.
@@ -674,6 +714,7 @@ impl Remote {
             running: place.ranks().collect(),
             place,
             shell: format!("`{shell}`"),
+            command: words,
             child,
             channel: Some(channel),
             is_greeted: false,
@@ -759,26 +800,28 @@ impl Output {
     }
 }
 
-/// Writes pieces of one stream as they come.
+/// Writes pieces of one stream as they come, by lines.
 fn write(stream: Stream, has_labels: bool, pieces: &Receiver<Piece>, tell: impl Fn(Written)) {
-    let is_error = stream == Stream::Err;
-    let mut lines: std::collections::BTreeMap<u32, label::Lines> = std::collections::BTreeMap::new();
+    let mut merge = Merge::new(has_labels);
     let mut is_closed = false;
-    while let Ok((host, rank, bytes)) = pieces.recv() {
-        let count = bytes.len() as u32;
-        let mut is_written = !is_closed;
-        if has_labels && !is_closed {
-            is_written = lines.entry(rank).or_insert_with(|| label::Lines::new(rank, is_error)).add(&bytes);
-        } else if !is_closed {
-            is_written = label::write(&bytes, is_error);
-        }
-        if !is_written && !is_closed {
+    let mut write = |text: &[u8]| {
+        if !is_closed && !text.is_empty() && !label::write(text, stream == Stream::Err) {
             is_closed = true;
             tell(Written::Closed(stream));
         }
-        tell(Written::Bytes(host, stream, count));
+    };
+    loop {
+        let limit = if merge.is_waiting() { PAUSE } else { Duration::MAX };
+        match pieces.recv_timeout(limit) {
+            Ok((host, rank, bytes)) => {
+                write(&merge.add(rank, &bytes));
+                tell(Written::Bytes(host, stream, bytes.len() as u32));
+            }
+            Err(RecvTimeoutError::Timeout) => write(&merge.pause()),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
-    lines.values_mut().for_each(label::Lines::flush);
+    write(&merge.finish());
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
-//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
+//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output, `merge`
+//! makes one stream of that of several hosts.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
 //! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
@@ -18,6 +19,7 @@ mod head;
 mod hosts;
 mod label;
 mod lines;
+mod merge;
 mod options;
 mod program;
 mod spawn;

@@ -141,6 +141,35 @@ fn input_reaches_process_0_and_comes_back_whole() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// All of it may come together with the order to start.
+#[test]
+fn input_that_is_there_before_the_job_reaches_process_0_with_its_end() {
+    let hosts = Hosts::new();
+    let file = hosts.shell.with_file_name("input");
+    fs::write(&file, "a line\n").unwrap();
+    for _ in 0..4 {
+        let mut command = hosts.script("", "[ $rank = 0 ] || exec sleep 1000; cat");
+        let output = command.stdin(fs::File::open(&file).unwrap()).output().unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(0), "a line\n"));
+    }
+}
+
+#[test]
+fn what_is_done_about_each_host_is_said_if_wanted() {
+    let hosts = Hosts::new();
+    let output = hosts.run("-v", &["exit", "0", "0"]);
+    let messages = text(&output.stderr);
+    for host in [FIRST, "me@127.0.0.2"] {
+        let said: Vec<_> =
+            messages.lines().filter_map(|l| l.strip_prefix(&format!("dsm-run: {host}: "))).collect();
+        let words = ["; runs /", "listens at port", "reached at 127.0.0.", "connected to the other hosts"];
+        assert_eq!(said.len(), words.len(), "{messages}");
+        assert!(said.iter().zip(words).all(|(line, words)| line.contains(words)), "{messages}");
+        assert!(said[0].contains("--daemon") && said[0].contains("/shell "), "{messages}");
+    }
+    assert_eq!(messages.lines().count(), 8, "{messages}");
+}
+
 #[test]
 fn variables_and_the_directory_are_those_of_the_head() {
     let hosts = Hosts::with_shell("export OMP_PROC_BIND=true DSM_SPIN=7 HERE=$host; cd /");

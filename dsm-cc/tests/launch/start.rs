@@ -44,7 +44,7 @@ fn processes_are_connected_if_they_do_not_map_memory() {
         assert_eq!((output.status.code(), &*err), (Some(0), ""), "{transport}, {processes}: {out}");
         let mut lines: Vec<_> = out.lines().collect();
         lines.sort_unstable();
-        let to = |rank: usize| (0..processes).filter(|peer| is_connected && *peer != rank);
+        let to = |rank: usize| (0..processes).filter(move |peer| is_connected && *peer != rank);
         let line = |rank| {
             to(rank).fold(format!("rank {rank} is connected to"), |line, peer| format!("{line} {peer}"))
         };
