@@ -9,8 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
@@ -23,14 +22,13 @@ use nix::unistd::{getpgrp, pipe2, tcgetpgrp};
 
 use super::connect;
 use super::control::{
-    self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, Stream, WINDOW,
+    self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, WINDOW,
 };
 use super::environment::{self, TRANSPORT};
 use super::hosts::{self, Placement};
-use super::label::{self, DRAIN_LIMIT};
 use super::lines::{self, End, Far, Lines};
-use super::merge::Merge;
 use super::options::Options;
+use super::output::{Output, Written};
 use super::verdict::{Ended, Verdict};
 use super::watch::{self, ENDING, Processes, Signals};
 use super::{Error, spawn};
@@ -45,8 +43,6 @@ const ASK_LIMIT: Duration = Duration::from_secs(1);
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait for a remote shell whose daemon has ended.
 const SHELL_LIMIT: Duration = Duration::from_millis(500);
-/// How long the beginning of a line is kept back.
-const PAUSE: Duration = Duration::from_millis(100);
 /// How often the launcher looks whether it may read the terminal.
 const FOREGROUND_TICK: Duration = Duration::from_secs(1);
 
@@ -736,92 +732,6 @@ impl Remote {
             }
         }
     }
-}
-
-/// Something of a daemon, to be written.
-type Piece = (usize, u32, Vec<u8>);
-
-/// What has become of output.
-enum Written {
-    Bytes(usize, Stream, u32),
-    Closed(Stream),
-}
-
-/// Two threads that write, so that a reader who does not read keeps neither the other stream nor the launcher from going on.
-struct Output {
-    pieces: [Option<Sender<Piece>>; 2],
-    events: Receiver<Written>,
-    /// Readable when there are events.
-    wake: OwnedFd,
-    done: Receiver<()>,
-}
-
-impl Output {
-    fn start(has_labels: bool) -> Result<Output, Error> {
-        let failed = |source: io::Error| Error::System { what: "forward output", source };
-        let (wake, waker) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(|e| failed(e.into()))?;
-        let waker = Arc::new(waker);
-        let (written, events) = mpsc::channel();
-        let (finished, done) = mpsc::channel();
-        let start = |stream| {
-            let (sender, pieces) = mpsc::channel();
-            let tell = {
-                let (waker, written) = (Arc::clone(&waker), written.clone());
-                move |event| {
-                    let _ = written.send(event);
-                    // A full pipe wakes as well.
-                    let _ = nix::unistd::write(&*waker, &[1]);
-                }
-            };
-            let finished = finished.clone();
-            let run = move || {
-                write(stream, has_labels, &pieces, tell);
-                let _ = finished.send(());
-            };
-            thread::Builder::new().name("output".into()).spawn(run).map_err(failed)?;
-            Ok(Some(sender))
-        };
-        Ok(Output { pieces: [start(Stream::Out)?, start(Stream::Err)?], events, wake, done })
-    }
-
-    fn write(&self, host: usize, stream: Stream, rank: u32, bytes: Vec<u8>) {
-        if let Some(sender) = &self.pieces[stream as usize] {
-            let _ = sender.send((host, rank, bytes));
-        }
-    }
-
-    /// Waits until everything is written, unless nobody reads.
-    fn finish(&mut self) {
-        let until = Instant::now() + DRAIN_LIMIT;
-        self.pieces = [None, None];
-        for _ in 0..2 {
-            let _ = self.done.recv_timeout(until.saturating_duration_since(Instant::now()));
-        }
-    }
-}
-
-/// Writes pieces of one stream as they come, by lines.
-fn write(stream: Stream, has_labels: bool, pieces: &Receiver<Piece>, tell: impl Fn(Written)) {
-    let mut merge = Merge::new(has_labels);
-    let mut is_closed = false;
-    let mut write = |text: &[u8]| {
-        if !is_closed && !text.is_empty() && !label::write(text, stream == Stream::Err) {
-            is_closed = true;
-            tell(Written::Closed(stream));
-        }
-    };
-    loop {
-        let limit = if merge.is_waiting() { PAUSE } else { Duration::MAX };
-        match pieces.recv_timeout(limit) {
-            Ok((host, rank, bytes)) => {
-                write(&merge.add(rank, &bytes));
-                tell(Written::Bytes(host, stream, bytes.len() as u32));
-            }
-            Err(RecvTimeoutError::Timeout) => write(&merge.pause()),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    write(&merge.finish());
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
-//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output, `merge`
-//! makes one stream of that of several hosts.
+//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output, `output`
+//! writes that of several hosts, which `merge` makes one stream of.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
 //! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
@@ -21,6 +21,7 @@ mod label;
 mod lines;
 mod merge;
 mod options;
+mod output;
 mod program;
 mod spawn;
 mod streams;
