@@ -4,13 +4,16 @@
 //! variable the program is a job of one process with a private page.
 
 use std::ffi::CString;
+use std::ops::Range;
 use std::os::fd::RawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::job::{
     FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION, MAX_PROCESSES, READY_WORD,
+    SATISFIED_WORD,
 };
+use dsm_threads::futex;
 use thiserror::Error;
 
 /// Why a job description was refused.
@@ -25,26 +28,33 @@ pub enum JobError {
     )]
     Version(u32),
     /// The numbers contradict each other.
-    #[error("{JOB_VARIABLE}: rank {rank} of {size} processes with {files} segment files")]
+    #[error("{JOB_VARIABLE}: rank {rank} of {size} processes with {segments} segments")]
     Shape {
         /// Rank as given.
         rank: u32,
         /// Size as given.
         size: u32,
-        /// Number of segment files.
-        files: usize,
+        /// Number of segments.
+        segments: usize,
     },
-    /// The sockets do not connect this process to each other one.
-    #[error("{JOB_VARIABLE}: rank {rank} of {size} processes with other sockets than it needs")]
-    Streams {
+    /// The segments to map are not the own one and its neighbours.
+    #[error("{JOB_VARIABLE}: rank {rank} has other memory files than those of its own host")]
+    Files {
         /// Rank as given.
         rank: u32,
-        /// Size as given.
-        size: u32,
     },
     /// The job page cannot be mapped.
     #[error("cannot map the job page: {0}")]
     Page(String),
+}
+
+/// How a process's segment is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// By mapping this memory file.
+    File(RawFd),
+    /// By sockets: for requests, for serving requests, for waits, for serving waits.
+    Sockets([RawFd; 4]),
 }
 
 /// What a process knows about its job.
@@ -58,16 +68,14 @@ pub struct Job {
     pub threads: u32,
     /// The shared page's file; `None` in a job of one process without a launcher.
     pub job_fd: Option<RawFd>,
-    /// One empty memory file per rank; empty without a launcher.
-    pub segment_fds: Vec<RawFd>,
-    /// Sockets to each rank but the own: for requests, for serving requests, for waits, for serving waits. Empty if the processes map each other's memory.
-    pub streams: Vec<Option<[RawFd; 4]>>,
+    /// How the segment of each rank is reached; empty without a launcher.
+    pub segments: Vec<Reach>,
 }
 
 impl Job {
     /// A job of one process.
     pub fn single() -> Job {
-        Job { rank: 0, size: 1, threads: 0, job_fd: None, segment_fds: Vec::new(), streams: Vec::new() }
+        Job { rank: 0, size: 1, threads: 0, job_fd: None, segments: Vec::new() }
     }
 
     /// Reads the value of `DSM_JOB`.
@@ -84,26 +92,26 @@ impl Job {
         let size = number("size")?;
         let threads = number("threads")?;
         let job_fd = number("job file")? as RawFd;
-        let segment_fds = fields
-            .next()
-            .ok_or(JobError::Field("segment files"))?
-            .split(',')
-            .map(|f| f.parse().map_err(|_| JobError::Field("segment files")))
-            .collect::<Result<Vec<RawFd>, _>>()?;
-        if rank >= size || size > MAX_PROCESSES || segment_fds.len() != size as usize {
-            return Err(JobError::Shape { rank, size, files: segment_fds.len() });
-        }
-        let streams = fields.next().map_or(Ok(Vec::new()), |f| f.split(',').map(sockets).collect())?;
-        let is_connected =
-            |(peer, sockets): (usize, &Option<_>)| (peer == rank as usize) == sockets.is_none();
-        let is_complete = streams.len() == size as usize && streams.iter().enumerate().all(is_connected);
-        if !(streams.is_empty() || is_complete) {
-            return Err(JobError::Streams { rank, size });
-        }
+        let segments = fields.next().ok_or(JobError::Field("segments"))?;
+        let segments = segments.split(',').map(reach).collect::<Result<Vec<Reach>, _>>()?;
         if fields.next().is_some() {
             return Err(JobError::Field("end"));
         }
-        Ok(Job { rank, size, threads, job_fd: Some(job_fd), segment_fds, streams })
+        if rank >= size || size > MAX_PROCESSES || segments.len() != size as usize {
+            return Err(JobError::Shape { rank, size, segments: segments.len() });
+        }
+        let job = Job { rank, size, threads, job_fd: Some(job_fd), segments };
+        let has_file = |r: u32| matches!(job.segments[r as usize], Reach::File(_));
+        let are_neighbours = (0..size).filter(|r| has_file(*r)).eq(job.mapped());
+        if are_neighbours && job.mapped().contains(&rank) { Ok(job) } else { Err(JobError::Files { rank }) }
+    }
+
+    /// The ranks whose segments are mapped, the own one among them. They follow each other.
+    pub fn mapped(&self) -> Range<u32> {
+        let is_file = |reach: &Reach| matches!(reach, Reach::File(_));
+        let first = self.segments.iter().position(is_file).unwrap_or(0);
+        let count = self.segments[first..].iter().take_while(|reach| is_file(reach)).count();
+        first as u32..(first + count) as u32
     }
 
     /// The job of this process. Takes the variable out of the environment and keeps the files from children.
@@ -113,8 +121,11 @@ impl Job {
         let name = CString::new(JOB_VARIABLE).expect("the name has no NUL");
         // SAFETY: called from `main` before any other thread exists; `name` is NUL-terminated.
         unsafe { libc::unsetenv(name.as_ptr()) };
-        let sockets = job.streams.iter().flatten().flatten();
-        for &fd in job.segment_fds.iter().chain(&job.job_fd).chain(sockets) {
+        let segments = job.segments.iter().flat_map(|reach| match reach {
+            Reach::File(fd) => std::slice::from_ref(fd),
+            Reach::Sockets(all) => all,
+        });
+        for &fd in segments.chain(&job.job_fd) {
             // SAFETY: F_SETFD touches no memory; a bad descriptor makes it fail, which mapping reports later.
             unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
@@ -122,13 +133,16 @@ impl Job {
     }
 }
 
-/// The sockets to one rank, `None` to the own.
-fn sockets(text: &str) -> Result<Option<[RawFd; 4]>, JobError> {
-    if text == "-" {
-        return Ok(None);
-    }
+/// How one rank's segment is reached.
+fn reach(text: &str) -> Result<Reach, JobError> {
     let all: Option<Vec<RawFd>> = text.split('+').map(|f| f.parse().ok()).collect();
-    all.and_then(|all| all.try_into().ok()).map(Some).ok_or(JobError::Field("sockets"))
+    match all.as_deref() {
+        Some([file]) => Ok(Reach::File(*file)),
+        Some(&[requests, serves, waits, serves_waits]) => {
+            Ok(Reach::Sockets([requests, serves, waits, serves_waits]))
+        }
+        _ => Err(JobError::Field("segments")),
+    }
 }
 
 /// The page shared by launcher and processes: words that are plain atomics and futexes.
@@ -195,10 +209,24 @@ impl JobPage {
 
     /// Marks the orderly end of the program (process 0) and wakes whoever sleeps on the mark.
     pub fn finish(&self) {
-        let word = self.word(FINISHED_WORD);
-        word.store(1, Ordering::SeqCst);
-        // SAFETY: a futex wake on an aligned, mapped word; it reads and writes no memory.
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        self.set(FINISHED_WORD);
+    }
+
+    /// Marks that process 0 wants nothing of others any more.
+    pub fn satisfy(&self) {
+        self.set(SATISFIED_WORD);
+    }
+
+    /// Waits for [`JobPage::satisfy`] by process 0, which is of the same host.
+    pub fn wait_satisfied(&self) {
+        while self.word(SATISFIED_WORD).load(Ordering::SeqCst) == 0 {
+            futex::wait(self.word(SATISFIED_WORD), 0, futex::ALL);
+        }
+    }
+
+    fn set(&self, index: usize) {
+        self.word(index).store(1, Ordering::SeqCst);
+        futex::wake(self.word(index), futex::ALL);
     }
 }
 
@@ -213,39 +241,39 @@ mod tests {
 
     #[test]
     fn reads_a_description() {
-        let job = Job {
-            rank: 2,
-            size: 3,
-            threads: 4,
-            job_fd: Some(10),
-            segment_fds: vec![11, 12, 13],
-            streams: vec![],
-        };
-        assert_eq!(Job::parse("2:2:3:4:10:11,12,13"), Ok(job.clone()));
-        let streams = vec![Some([20, 21, 22, 23]), Some([24, 25, 26, 27]), None];
-        assert_eq!(Job::parse("2:2:3:4:10:11,12,13:20+21+22+23,24+25+26+27,-"), Ok(Job { streams, ..job }));
+        let (file, sockets) = (Reach::File, Reach::Sockets);
+        for (segments, expected, mapped) in [
+            ("11,12,13", [file(11), file(12), file(13)], 0..3),
+            ("20+21+22+23,11,12", [sockets([20, 21, 22, 23]), file(11), file(12)], 1..3),
+            ("11,12,20+21+22+23", [file(11), file(12), sockets([20, 21, 22, 23])], 0..2),
+            ("2+3+4+5,11,6+7+8+9", [sockets([2, 3, 4, 5]), file(11), sockets([6, 7, 8, 9])], 1..2),
+        ] {
+            let job = Job::parse(&format!("3:1:3:4:10:{segments}")).unwrap();
+            assert_eq!((job.rank, job.size, job.threads, job.job_fd), (1, 3, 4, Some(10)));
+            assert_eq!((&*job.segments, job.mapped()), (&expected[..], mapped));
+        }
     }
 
     #[test]
     fn refuses_what_does_not_fit() {
-        assert_eq!(Job::parse("1:0:1:1:3:4"), Err(JobError::Version(1)));
-        assert_eq!(Job::parse("2:0:1:1:3"), Err(JobError::Field("segment files")));
-        assert_eq!(Job::parse("2:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, files: 1 }));
-        assert_eq!(Job::parse("2:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, files: 1 }));
-        assert_eq!(Job::parse("2:x:1:1:3:4"), Err(JobError::Field("rank")));
+        assert_eq!(Job::parse("2:0:1:1:3:4"), Err(JobError::Version(2)));
+        assert_eq!(Job::parse("3:0:1:1:3"), Err(JobError::Field("segments")));
+        assert_eq!(Job::parse("3:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, segments: 1 }));
+        assert_eq!(Job::parse("3:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, segments: 1 }));
+        assert_eq!(Job::parse("3:x:1:1:3:4"), Err(JobError::Field("rank")));
+        assert_eq!(Job::parse("3:0:1:1:3:4:5"), Err(JobError::Field("end")));
     }
 
     #[test]
-    fn refuses_sockets_that_do_not_connect_all() {
-        let parse = |streams: &str| Job::parse(&format!("2:1:2:1:3:4,5:{streams}"));
-        assert!(parse("6+7+8+9,-").is_ok());
-        for malformed in ["", "6+7+8,-", "6+7+8+9+10,-", "6+7+8+x,-", "6,-"] {
-            assert_eq!(parse(malformed), Err(JobError::Field("sockets")), "{malformed:?}");
+    fn refuses_segments_that_cannot_be_reached() {
+        let parse = |segments: &str| Job::parse(&format!("3:1:3:1:3:{segments}"));
+        for malformed in ["", "4,5,", "4,5,-", "4,5,6+7", "4,5,6+7+8+9+10", "4,5,6+7+8+x"] {
+            assert_eq!(parse(malformed), Err(JobError::Field("segments")), "{malformed:?}");
         }
-        for wrong in ["-", "-,-", "-,6+7+8+9", "6+7+8+9,6+7+8+9", "6+7+8+9", "6+7+8+9,-,-"] {
-            assert_eq!(parse(wrong), Err(JobError::Streams { rank: 1, size: 2 }), "{wrong:?}");
+        for wrong in ["4,6+7+8+9,5", "4,6+7+8+9,1+2+3+4", "1+2+3+4,6+7+8+9,5", "1+2+3+4,6+7+8+9,11+12+13+14"]
+        {
+            assert_eq!(parse(wrong), Err(JobError::Files { rank: 1 }), "{wrong:?}");
         }
-        assert_eq!(parse("6+7+8+9,-:1"), Err(JobError::Field("end")));
     }
 
     #[test]

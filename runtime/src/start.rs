@@ -146,11 +146,12 @@ extern "C" fn at_exit() {
         eprintln!("{line}");
     }
     let is_measured = config::get().stats;
-    // Where their memory is reached through them, the others stay until this process has ended: what they want of it has to be done.
+    // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
     if is_measured || memory::shared().is_some_and(|shared| !shared.segments.are_mapped()) {
         stats::deposit();
         wait_for_deposits();
     }
+    JobPage::get().satisfy();
     if is_measured {
         // The table goes behind what the program printed.
         // SAFETY: a null stream means all of them.
@@ -184,9 +185,17 @@ extern "C" fn end_worker() {
     unsafe { libc::fflush(std::ptr::null_mut()) };
     stats::deposit();
     sync::leave();
-    if let Some(shared) = memory::shared() {
-        shared.segments.wait_end(0);
-    }
+    outlast_first();
     // SAFETY: ends the process without handlers.
     unsafe { libc::_exit(0) }
+}
+
+/// Stays, where memory is reached through its owners, until nobody wants any of this process's: process 0 has then seen all others leave.
+fn outlast_first() {
+    match memory::shared() {
+        None => {}
+        Some(shared) if shared.segments.are_mapped() => {}
+        Some(shared) if shared.segments.is_mapped(0) => JobPage::get().wait_satisfied(),
+        Some(shared) => shared.segments.wait_end(0),
+    }
 }

@@ -1,5 +1,5 @@
-//! Programs on two hosts, which are two addresses of this machine: what is between the processes is TCP, as it is between machines, and each host has
-//! its daemon. The remote shell is a script that runs the command here.
+//! Programs on two hosts, which are two addresses of this machine: between processes of different hosts is TCP, as it is between machines, those of one host
+//! share memory, and each host has its daemon. The remote shell is a script that runs the command here. `-- --ignored hosts` takes all programs.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -10,22 +10,28 @@ use dsm_tests::execute::{self, Scratch};
 use dsm_tests::matrix::Build;
 use dsm_tests::{differential, program, toolchain};
 
+use super::stream::TOO_MANY_MESSAGES;
+
 /// Drops the host's name.
 const SHELL: &str = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
-/// Threads of each team.
-const THREADS: u32 = 4;
+/// Hosts, threads of each process, and of a team.
+const LAYOUTS: [(&str, &str, u32); 3] = [
+    ("127.0.0.1:2,127.0.0.2:2", "1", 4),
+    ("127.0.0.1:2,127.0.0.2:2", "2", 8),
+    ("127.0.0.1:1,127.0.0.2:1", "2", 4),
+];
 
-fn check(name: &str) {
+fn check(name: &str, layouts: &[(&str, &str, u32)]) {
     let Some(dsm) = toolchain::dsm() else { return };
     let program = program::Program::load(name);
-    let expected = differential::reference(&program, THREADS).unwrap_or_else(|failure| panic!("{failure}"));
     let built = compile::compile(&program, Target::Dsm(Build { level: 2, line: 64 }));
     let built = built.unwrap_or_else(|failure| panic!("{failure}"));
     let directory = Scratch::directory("hosts");
     let shell = directory.path().join("shell");
     std::fs::write(&shell, SHELL).expect("a file in an own directory");
     std::fs::set_permissions(&shell, Permissions::from_mode(0o755)).expect("an own file");
-    for (hosts, threads) in [("127.0.0.1:2,127.0.0.2:2", "1"), ("127.0.0.1:1,127.0.0.2:1", "2")] {
+    for (hosts, threads, team) in layouts {
+        let expected = differential::reference(&program, *team).unwrap_or_else(|failure| panic!("{failure}"));
         let mut command = Command::new(&dsm.run);
         command.arg("--rsh").arg(&shell).args(["-H", hosts, "-t", threads]).arg(&built.path);
         command.args(&program.arguments).envs(program.environment.iter().cloned());
@@ -47,25 +53,39 @@ fn sorted(text: &str) -> Vec<&str> {
 
 #[test]
 fn worksharing() {
-    check("for_static");
+    check("for_static", &LAYOUTS);
 }
 
 #[test]
 fn tasks() {
-    check("task_blocked");
+    check("task_blocked", &LAYOUTS);
 }
 
 #[test]
 fn locks_and_objects_of_cxx() {
-    check("cxx_containers");
+    check("cxx_containers", &LAYOUTS);
 }
 
 #[test]
 fn fortran() {
-    check("f_tasks");
+    check("f_tasks", &LAYOUTS);
 }
 
 #[test]
 fn streams() {
-    check("shared_streams");
+    check("shared_streams", &LAYOUTS);
+}
+
+/// Each program in one of the layouts of four processes, but those that are about locks in great number.
+#[test]
+#[ignore = "takes a quarter of an hour"]
+fn all_programs() {
+    let is_quick = |name: &String| !TOO_MANY_MESSAGES.contains(&name.as_str()) && name != "contended";
+    let names = program::all_names().into_iter().filter(is_quick).enumerate();
+    let failed = names.filter(|(number, name)| {
+        let layout = &LAYOUTS[number % 2..][..1];
+        std::panic::catch_unwind(|| check(name, layout)).is_err()
+    });
+    let failed: Vec<_> = failed.map(|(_, name)| name).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }

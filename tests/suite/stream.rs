@@ -5,7 +5,7 @@ use dsm_tests::matrix::Config;
 use dsm_tests::{differential, matrix, program};
 
 /// Use more locks than are worth several messages each.
-const TOO_MANY_MESSAGES: [&str; 3] = ["cxx_mutex_lifetimes", "lock_evictions", "lock_lifetimes"];
+pub const TOO_MANY_MESSAGES: [&str; 3] = ["cxx_mutex_lifetimes", "lock_evictions", "lock_lifetimes"];
 /// Tests that the programs are spread over.
 const PARTS: usize = 4;
 

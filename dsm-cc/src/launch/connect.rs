@@ -1,9 +1,10 @@
 //! TCP connections between the processes of different hosts.
 //!
-//! For each ordered pair of processes the host of the first one connects twice to the host of the second: for requests and for waits. Before anything else
-//! passes, both ends prove that they know the job's secret, without sending it:
+//! For each ordered pair of processes the host of the first one connects twice to the host of the second: for requests and for waits. Each pair of hosts has
+//! a line ([`super::lines`]) besides, made by the first of the two, and each host one that the head makes if it can. Before anything else passes, both ends prove that they
+//! know the job's secret, without sending it:
 //!
-//! 1. who connects: [`MAGIC`], the two ranks, the kind, a random number;
+//! 1. who connects: [`MAGIC`], the two ranks (of hosts, those of their first processes; of the head, [`HEAD`]), the kind, a random number;
 //! 2. who accepts: a random number, and HMAC-SHA256 of all of these and of its role;
 //! 3. who connects: the same with the other role;
 //! 4. who accepts: [`ACCEPTED`].
@@ -28,6 +29,7 @@ use sha2::Sha256;
 
 use super::control::SECRET_BYTES;
 use super::hosts::Placement;
+use super::lines::Far;
 
 const MAGIC: [u8; 8] = *b"dsm-tcp1";
 const ACCEPTED: u8 = 1;
@@ -35,8 +37,13 @@ const NONCE: usize = 32;
 const PROOF: usize = 32;
 const CLAIM: usize = MAGIC.len() + 4 + 4 + 1 + NONCE;
 
+/// What stands for the head in the place of a rank.
+const HEAD: u32 = u32::MAX;
+/// Longest time for the head to reach a host's port.
+const REACH_LIMIT: Duration = Duration::from_secs(2);
+
 /// Silence after which the system asks whether the other host is still there, the time between such questions, and how many may be unanswered. There is no
-/// TCP_USER_TIMEOUT: it would also end connections to a process that a debugger has stopped.
+/// TCP_USER_TIMEOUT: it would also end connections to a process that a debugger has stopped. A host that is cut off is noticed by a line.
 const KEEPALIVE_IDLE: u32 = 30;
 const KEEPALIVE_INTERVAL: u32 = 10;
 const KEEPALIVE_COUNT: u32 = 6;
@@ -65,11 +72,14 @@ pub const LIMITS: Limits =
 enum Kind {
     Requests = 0,
     Waits = 1,
+    Line = 2,
 }
 
-const KINDS: [Kind; 2] = [Kind::Requests, Kind::Waits];
+const KINDS: [Kind; 3] = [Kind::Requests, Kind::Waits, Kind::Line];
+/// Of connections between processes.
+const STREAMS: [Kind; 2] = [Kind::Requests, Kind::Waits];
 
-/// Who a connection is between: `from` sends requests, `to` serves them.
+/// Who a connection is between: `from` sends requests, `to` serves them; or a line, which `from` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     from: u32,
@@ -92,6 +102,16 @@ pub struct Network {
     pub hosts: Vec<Placement>,
     /// This one's index.
     pub own: usize,
+    /// Whether the head makes a line.
+    pub has_head: bool,
+}
+
+/// What a host has been connected by.
+pub struct Connections {
+    /// For its processes.
+    pub sockets: Sockets,
+    /// For its daemon.
+    pub lines: Vec<(Far, TcpStream)>,
 }
 
 /// Sockets between a process of this host and one of another, by their ranks; in the order of `dsm_abi::job`.
@@ -138,7 +158,12 @@ impl Network {
     }
 
     /// Makes the connections between this host's processes and the others. The others' daemons listen at `ports`.
-    pub fn connect(self, listener: TcpListener, ports: &[u16], limits: Limits) -> Result<Sockets, String> {
+    pub fn connect(
+        self,
+        listener: TcpListener,
+        ports: &[u16],
+        limits: Limits,
+    ) -> Result<Connections, String> {
         let until = Instant::now() + limits.total;
         let network = Arc::new(self);
         let (connected, results) = mpsc::channel();
@@ -170,23 +195,23 @@ impl Network {
             Ok(addresses) => addresses,
             Err(reason) => return drop(connected.send(Err(failed(reason)))),
         };
-        for from in self.own().ranks() {
-            for (to, kind) in peer.ranks().flat_map(|to| KINDS.map(|kind| (to, kind))) {
-                let pair = Pair { from, to, kind };
-                let result = connect_one(&self.secret, &addresses, pair, until);
-                let made = result.map(|socket| (pair, socket)).map_err(|e| failed(e.to_string()));
-                let is_over = made.is_err();
-                if connected.send(made).is_err() || is_over {
-                    return;
-                }
+        let line = (self.own < host).then(|| line(self.own().first, peer.first));
+        for pair in line.into_iter().chain(streams(self.own(), peer)) {
+            let result = connect_one(&self.secret, &addresses, pair, until);
+            let made = result.map(|socket| (pair, socket)).map_err(|e| failed(e.to_string()));
+            let is_over = made.is_err();
+            if connected.send(made).is_err() || is_over {
+                return;
             }
         }
     }
 
     /// What others have to connect to this host.
     fn expected(&self) -> BTreeSet<Pair> {
-        let pairs = |from| self.own().ranks().flat_map(move |to| KINDS.map(|kind| Pair { from, to, kind }));
-        self.others().flat_map(|(_, host)| host.ranks()).flat_map(pairs).collect()
+        let own = self.own();
+        let pairs = self.others().flat_map(|(_, host)| streams(host, own));
+        let lines = self.hosts[..self.own].iter().map(|host| host.first).chain(self.has_head.then_some(HEAD));
+        pairs.chain(lines.map(|from| line(from, own.first))).collect()
     }
 
     /// Accepts what is expected. Ends early if a connection to another host cannot be made.
@@ -207,11 +232,10 @@ impl Network {
             }
             if Instant::now() >= until {
                 let host = self.hosts.iter().find(|h| h.ranks().contains(&missing.from));
+                let host = host.map_or("the launcher", |h| &h.name);
                 return Err(format!(
-                    "process {} of {} has not connected to process {} within {} s; do the hosts reach each other at all TCP ports?",
-                    missing.from,
-                    host.map_or("another host", |h| &h.name),
-                    missing.to,
+                    "{host} has not made all connections to {} within {} s; do the hosts reach each other at all TCP ports?",
+                    self.own().name,
                     limits.total.as_secs()
                 ));
             }
@@ -225,7 +249,7 @@ impl Network {
         &self,
         mut made: BTreeMap<Pair, TcpStream>,
         mut accepted: BTreeMap<Pair, TcpStream>,
-    ) -> Result<Sockets, String> {
+    ) -> Result<Connections, String> {
         let mut sockets = Sockets::new();
         for own in self.own().ranks() {
             for peer in self.others().flat_map(|(_, host)| host.ranks()) {
@@ -242,8 +266,53 @@ impl Network {
                 sockets.insert((own, peer), four.map(OwnedFd::from));
             }
         }
-        Ok(sockets)
+        // What is left are lines.
+        let far = |pair: Pair| {
+            let is_there = |h: &Placement| [pair.from, pair.to].contains(&h.first);
+            self.others().find(|(_, h)| is_there(h)).map_or(Far::Head, |(host, _)| Far::Host(host))
+        };
+        let lines = made.into_iter().chain(accepted).map(|(pair, socket)| (far(pair), socket)).collect();
+        Ok(Connections { sockets, lines })
     }
+}
+
+/// The connections that one host makes to another for its processes.
+fn streams(from: &Placement, to: &Placement) -> impl Iterator<Item = Pair> {
+    let to = to.ranks();
+    from.ranks()
+        .flat_map(move |from| to.clone().flat_map(move |to| STREAMS.map(|kind| Pair { from, to, kind })))
+}
+
+fn line(from: u32, to: u32) -> Pair {
+    Pair { from, to, kind: Kind::Line }
+}
+
+/// Reaches the ports that daemons listen at, if that is possible from where the head is. In the order of the hosts.
+pub fn reach(hosts: &[(Placement, u16)]) -> Vec<Option<TcpStream>> {
+    let dial = |(host, port): &(Placement, u16)| {
+        let addresses = (*port != 0).then(|| resolve(host.address(), *port))?.ok()?;
+        dial(&addresses, Instant::now() + REACH_LIMIT).ok()
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = hosts.iter().map(|host| scope.spawn(move || dial(host))).collect();
+        all.into_iter().map(|thread| thread.join().ok().flatten()).collect()
+    })
+}
+
+/// Makes lines of the connections that [`reach`] has made, each to the host whose first process it comes with.
+///
+/// # Errors
+/// Somebody else listens at a port: the index of the host, and the reason.
+pub fn introduce(
+    secret: &[u8; SECRET_BYTES],
+    reached: Vec<(usize, u32, TcpStream)>,
+) -> Result<Vec<(Far, TcpStream)>, (usize, String)> {
+    let until = Instant::now() + LIMITS.total;
+    let introduce = |(host, first, socket)| match prove_to(secret, socket, line(HEAD, first), until) {
+        Ok(socket) => Ok((Far::Host(host), socket)),
+        Err(e) => Err((host, format!("cannot connect to its daemon: {e}"))),
+    };
+    reached.into_iter().map(introduce).collect()
 }
 
 type Made = Result<(Pair, TcpStream), String>;
@@ -310,22 +379,40 @@ fn connect_one(
     pair: Pair,
     until: Instant,
 ) -> io::Result<TcpStream> {
-    let left = || match until.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+    prove_to(secret, dial(addresses, until)?, pair, until)
+}
+
+fn left(until: Instant) -> io::Result<Duration> {
+    match until.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
         left => Ok(left),
-    };
+    }
+}
+
+/// Connects to the first of the addresses that answers.
+fn dial(addresses: &[SocketAddr], until: Instant) -> io::Result<TcpStream> {
     let mut result = Err(io::Error::from(io::ErrorKind::AddrNotAvailable));
     for address in addresses {
-        result = TcpStream::connect_timeout(address, left()?);
+        result = TcpStream::connect_timeout(address, left(until)?);
         if result.is_ok() {
             break;
         }
     }
-    let mut socket = result?;
+    let socket = result?;
     socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
+/// Proves who is connecting to who listens, and has that prove itself.
+fn prove_to(
+    secret: &[u8; SECRET_BYTES],
+    mut socket: TcpStream,
+    pair: Pair,
+    until: Instant,
+) -> io::Result<TcpStream> {
     let receive = |socket: &mut TcpStream, mut bytes: &mut [u8]| {
         while !bytes.is_empty() {
-            socket.set_read_timeout(Some(left()?))?;
+            socket.set_read_timeout(Some(left(until)?))?;
             match socket.read(bytes) {
                 Ok(0) => return Err(io::Error::other("the connection was refused by the daemon there")),
                 Ok(count) => bytes = &mut bytes[count..],
@@ -513,7 +600,7 @@ mod tests {
     }
 
     fn network(own: usize, secret: [u8; SECRET_BYTES]) -> Network {
-        Network { secret, hosts: hosts(), own }
+        Network { secret, hosts: hosts(), own, has_head: false }
     }
 
     fn limits(handshake: Duration) -> Limits {
@@ -582,7 +669,10 @@ mod tests {
             .collect();
         let mut all = Sockets::new();
         for (own, thread) in threads.into_iter().enumerate() {
-            let sockets = thread.join().unwrap();
+            let Connections { sockets, lines } = thread.join().unwrap();
+            let far: BTreeSet<_> = lines.iter().map(|(far, _)| *far).collect();
+            assert_eq!(far, (0..3).filter(|i| *i != own).map(Far::Host).collect());
+            assert_eq!(lines.len(), 2);
             assert_eq!(sockets.values().count() as u64 * 4, network(own, SECRET).sockets());
             all.extend(sockets);
         }
@@ -607,6 +697,29 @@ mod tests {
                 assert_eq!(said, [*peer as u8, *own as u8, i as u8 ^ 1]);
             }
         }
+    }
+
+    #[test]
+    fn the_head_has_a_line_to_each_host_that_it_reaches() {
+        let place = Placement { name: "127.0.0.1".into(), first: 0, count: 2 };
+        let hosts = vec![place.clone()];
+        let network = move || Network { secret: SECRET, hosts: hosts.clone(), own: 0, has_head: true };
+        let listener = network().listen().unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let nobody = Placement { name: "no.such.host.invalid".into(), first: 2, count: 1 };
+        let mut reached = reach(&[(place.clone(), port), (nobody.clone(), 7), (place.clone(), 0)]);
+        assert_eq!(reached.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
+        let socket = reached.swap_remove(0).unwrap();
+        let daemon = thread::spawn(move || network().connect(listener, &[port], LIMITS).unwrap().lines);
+        let lines = introduce(&SECRET, vec![(0, 0, socket)]).unwrap();
+        assert_eq!(lines[0].0, Far::Host(0));
+        assert_eq!(daemon.join().unwrap()[0].0, Far::Head);
+        // Somebody else.
+        let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = stranger.local_addr().unwrap().port();
+        let socket = reach(&[(place.clone(), port)]).swap_remove(0).unwrap();
+        drop(stranger.accept().unwrap());
+        assert_eq!(introduce(&SECRET, vec![(3, 0, socket)]).unwrap_err().0, 3);
     }
 
     #[test]
@@ -727,7 +840,8 @@ mod tests {
         let ports: Vec<u16> =
             [0].into_iter().chain(silent.iter().map(|l| l.local_addr().unwrap().port())).collect();
         let short = Limits { total: Duration::from_millis(100), ..LIMITS };
-        let error = network(0, SECRET).connect(listener, &ports, short).unwrap_err();
+        let result = network(0, SECRET).connect(listener, &ports, short);
+        let error = result.map(|connections| connections.lines).unwrap_err();
         assert!(error.contains("127.0.0.2") || error.contains("127.0.0.3"), "{error}");
         assert!(error.contains("all TCP ports?"), "{error}");
     }

@@ -22,7 +22,7 @@ use super::verdict::Ending;
 /// What a daemon says first. Changes with whatever the two must agree on: the frames, and what the launcher and the program must agree on.
 pub fn greeting() -> String {
     format!(
-        "dsm-run {} abi {} job {} frames 1\n",
+        "dsm-run {} abi {} job {} frames 2\n",
         env!("CARGO_PKG_VERSION"),
         dsm_abi::ABI_VERSION,
         dsm_abi::job::JOB_VERSION
@@ -69,7 +69,7 @@ pub struct Start {
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether to start a program that does not look like one of dsm-cc.
     pub unchecked: bool,
-    /// Whether processes reach each other's memory through sockets.
+    /// Whether processes of one host reach each other's memory through sockets, too.
     pub has_streams: bool,
 }
 
@@ -91,8 +91,13 @@ pub struct Facts {
 pub enum Order {
     /// Prepare for the job, and listen.
     Start(Box<Start>),
-    /// Connect to the other hosts, whose daemons listen at these ports.
-    Connect(Vec<u16>),
+    /// Connect to the other hosts.
+    Connect {
+        /// Where their daemons listen.
+        ports: Vec<u16>,
+        /// Whether the head makes a line to this host.
+        has_head: bool,
+    },
     /// Start the processes.
     Go,
     /// Input for process 0; its end, if empty.
@@ -114,7 +119,7 @@ pub enum Order {
 /// From a daemon to the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
-    /// Ready for connections at this port.
+    /// Ready for connections at this port; 0 if the job needs none and there can be none.
     Listening(u16, Facts),
     /// All connections of the host's processes are there.
     Connected,
@@ -149,6 +154,8 @@ pub enum Report {
         /// Bit 0 for signal 1.
         handled: u32,
     },
+    /// The host with this index does not answer this one any more.
+    Lost(u32),
     /// No process is left on this host, and all their output has been sent.
     Done,
 }
@@ -322,7 +329,7 @@ mod tests {
         };
         vec![
             Order::Start(Box::new(start)),
-            Order::Connect(vec![1, 65535]),
+            Order::Connect { ports: vec![1, 65535], has_head: true },
             Order::Go,
             Order::Input(vec![0; PIECE]),
             Order::Written(Stream::Out, WINDOW),
@@ -345,6 +352,7 @@ mod tests {
             Report::Exited { rank: 1, pid: i32::MAX, ending: Ending::Killed(64), finished: true },
             Report::Exited { rank: 1, pid: 2, ending: Ending::Exited(255), finished: false },
             Report::State { finished: true, handled: u32::MAX },
+            Report::Lost(1000),
             Report::Done,
         ]
     }

@@ -1,7 +1,8 @@
 //! The part of the launcher that runs on each host of a job: makes the connections to the other hosts, starts the host's processes, and passes on what
 //! they write and how they end. Orders come from the head through standard input, reports go to it through standard output.
 //!
-//! When the orders end, for whatever reason, the daemon ends its processes: nothing of a job outlives the head.
+//! When the orders end, for whatever reason, the daemon ends its processes: nothing of a job outlives the head. It does so, too, when the head does not answer on the
+//! line to it ([`super::lines`]), or another host does not and no order comes after that has been reported: the remote shell would not notice for long.
 
 use std::collections::VecDeque;
 use std::env;
@@ -13,7 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dsm_abi::job::MAX_PROCESSES;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -22,10 +23,12 @@ use nix::sys::signal::Signal;
 use nix::unistd::{SysconfVar, sysconf};
 use sha2::{Digest, Sha256};
 
-use super::connect::{LIMITS, Network, Sockets};
+use super::connect::{Connections, LIMITS, Network, Sockets};
 use super::control::{self, Channel, Facts, Order, PIECE, Report, Start, Stream, WINDOW};
 use super::environment;
+use super::hosts::LOCAL;
 use super::label::DRAIN_LIMIT;
+use super::lines::{End, Far, Lines};
 use super::spawn::{self, Job, Plan};
 use super::streams::Streams;
 use super::watch::{self, Signals};
@@ -33,6 +36,8 @@ use super::{Error, program};
 
 /// Descriptors that the daemon needs besides those of its processes.
 const SPARE_DESCRIPTORS: u64 = 64;
+/// Longest wait for the end of the job after a host was lost.
+const LOST_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a daemon ends before its processes do.
 enum Stop {
@@ -57,6 +62,9 @@ impl From<io::Error> for Stop {
 struct Daemon {
     control: Channel<Order, Report, File, File>,
     signals: Signals,
+    lines: Lines,
+    /// When to end, if no order to do so comes.
+    until: Option<Instant>,
 }
 
 /// Runs the daemon on the process's standard input and output.
@@ -66,7 +74,7 @@ pub fn main() -> ExitCode {
         let control = open(io::stdin().as_fd())
             .and_then(|from| Channel::new(from, open(io::stdout().as_fd())?))
             .map_err(|e| format!("cannot use standard input and output: {e}"))?;
-        Ok(Daemon { control, signals })
+        Ok(Daemon { control, signals, lines: Lines::default(), until: None })
     });
     let mut daemon = match taken {
         Ok(daemon) => daemon,
@@ -99,23 +107,8 @@ impl Daemon {
         let start = *start;
         let program = prepare(&start)?;
         let facts = facts(&program)?;
-        let host = start.host as usize;
-        let network = Network { secret: start.secret, hosts: start.hosts.clone(), own: host };
-        let sockets = if start.hosts.len() > 1 {
-            spawn::allow_descriptors(network.sockets() + SPARE_DESCRIPTORS)?;
-            let listener = network.listen().map_err(Error::Connect)?;
-            let port = listener.local_addr().map_err(|e| Error::Connect(e.to_string()))?.port();
-            self.control.send(&Report::Listening(port, facts))?;
-            let Order::Connect(ports) = self.order()? else { return Err(Stop::Gone) };
-            if ports.len() != start.hosts.len() {
-                return Err(Stop::Gone);
-            }
-            self.aside(move || network.connect(listener, &ports, LIMITS))?.map_err(Error::Connect)?
-        } else {
-            self.control.send(&Report::Listening(0, facts))?;
-            let Order::Connect(_) = self.order()? else { return Err(Stop::Gone) };
-            Sockets::new()
-        };
+        let Connections { sockets, lines } = self.connect(&start, facts)?;
+        self.lines = Lines::watch(lines)?;
         self.control.send(&Report::Connected)?;
         let Order::Go = self.order()? else { return Err(Stop::Gone) };
         let mut serving = self.start(&start, &program, sockets)?;
@@ -123,6 +116,32 @@ impl Daemon {
         serving.job.abort();
         watch::reap_everything(&serving.job.strangers);
         result
+    }
+
+    /// Makes the connections to other hosts and to the head, as far as the job has any.
+    fn connect(&mut self, start: &Start, facts: Facts) -> Result<Connections, Stop> {
+        let own = start.host as usize;
+        let mut network = Network { secret: start.secret, hosts: start.hosts.clone(), own, has_head: false };
+        spawn::allow_descriptors(network.sockets() + start.hosts.len() as u64 + SPARE_DESCRIPTORS)?;
+        let listener = match network.listen() {
+            _ if start.hosts[own].name == LOCAL && start.hosts.len() == 1 => None,
+            Err(reason) if start.hosts.len() > 1 => return Err(Error::Connect(reason).into()),
+            // Then it is the remote shell alone that notices when the host is cut off.
+            Err(_) => None,
+            Ok(listener) => Some(listener),
+        };
+        let port = listener.as_ref().map_or(Ok(0), |l| l.local_addr().map(|address| address.port()));
+        self.control.send(&Report::Listening(port.map_err(|e| Error::Connect(e.to_string()))?, facts))?;
+        let Order::Connect { ports, has_head } = self.order()? else { return Err(Stop::Gone) };
+        let Some(listener) = listener else {
+            return Ok(Connections { sockets: Sockets::new(), lines: Vec::new() });
+        };
+        if ports.len() != start.hosts.len() {
+            return Err(Stop::Gone);
+        }
+        network.has_head = has_head;
+        let connected = self.aside(move || network.connect(listener, &ports, LIMITS))?;
+        Ok(connected.map_err(Error::Connect)?)
     }
 
     /// The next order. Nothing but orders is waited for.
@@ -137,21 +156,52 @@ impl Daemon {
 
     /// Waits for bytes of the head, or for `other` to be readable or closed; `true` for the latter.
     fn wait(&mut self, other: Option<BorrowedFd>) -> Result<bool, Stop> {
+        let mut fds = self.polled();
+        fds.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let _ = poll(&mut fds, self.timeout(None));
+        let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        drop(fds);
+        self.attend(ready[0])?;
+        Ok(other.is_some() && ready.last() == Some(&true))
+    }
+
+    /// What is always waited for, bytes of the head first.
+    fn polled(&self) -> Vec<PollFd<'_>> {
         let mut fds = vec![
             PollFd::new(self.control.reads(), PollFlags::POLLIN),
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
-        fds.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-        let others = fds.len();
         fds.extend(self.control.writes().map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
-        let _ = poll(&mut fds, PollTimeout::NONE);
-        let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
-        drop(fds);
-        if self.is_told_to_end() || ready[0] && !self.control.receive()? {
+        fds.extend(self.lines.polled());
+        fds
+    }
+
+    /// The time to wait, at most so long.
+    fn timeout(&self, most: Option<Duration>) -> PollTimeout {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let time = left.into_iter().chain(most).min();
+        let time = time.map(|time| PollTimeout::try_from(time + Duration::from_micros(999)));
+        time.map_or(PollTimeout::NONE, |time| time.unwrap_or(PollTimeout::MAX))
+    }
+
+    /// Answers what [`Daemon::polled`] was ready for.
+    fn attend(&mut self, is_ordered: bool) -> Result<(), Stop> {
+        let is_late = self.until.is_some_and(|until| until <= Instant::now());
+        if is_late || self.is_told_to_end() || is_ordered && !self.control.receive()? {
             return Err(Stop::Gone);
         }
-        self.control.flush()?;
-        Ok(other.is_some() && ready[others - 1])
+        for ended in self.lines.ended() {
+            match ended {
+                (Far::Head, _) => return Err(Stop::Gone),
+                // The head has seen that daemon end.
+                (Far::Host(_), End::Closed) => {}
+                (Far::Host(host), End::Lost) => {
+                    self.control.send(&Report::Lost(host as u32))?;
+                    self.until.get_or_insert(Instant::now() + LOST_LIMIT);
+                }
+            }
+        }
+        Ok(self.control.flush()?)
     }
 
     /// Whether a signal has come that ends the daemon.
@@ -190,8 +240,7 @@ impl Daemon {
             has_input: true,
             mask: self.signals.before,
         };
-        let streams =
-            (processes > 1 && start.has_streams).then(|| Streams::new(processes, host.ranks(), sockets));
+        let streams = Streams::new(processes, host.ranks(), sockets, start.has_streams);
         let mut job = spawn::start(&plan, streams)?;
         let serving = Outputs::new(&mut job).and_then(|outputs| {
             let input = job.take_input().map(|pipe| without_waiting(pipe.into())).transpose()?;
@@ -219,7 +268,7 @@ fn is_sound(start: &Start) -> bool {
         }
         next += host.count;
     }
-    (start.host as usize) < start.hosts.len() && (start.hosts.len() == 1 || start.has_streams)
+    (start.host as usize) < start.hosts.len()
 }
 
 /// Goes to the job's directory, and finds the program.
@@ -338,14 +387,7 @@ impl Serving<'_> {
     /// Until the head wants the end, or has left.
     fn serve(&mut self) -> Result<(), Stop> {
         loop {
-            self.wait(PollTimeout::NONE)?;
-            // Before the ends of processes are reported: what they wrote comes first as far as the head takes it.
-            self.outputs.forward(&mut self.daemon.control, false)?;
-            for ended in watch::reap(&self.job) {
-                let finished = self.job.first == 0 && self.job.finished();
-                let (rank, pid, ending) = (ended.rank, ended.pid, ended.ending);
-                self.daemon.control.send(&Report::Exited { rank, pid, ending, finished })?;
-            }
+            // Some may have come with the order to start.
             while let Some(order) = self.daemon.control.decoder.next()? {
                 if order == Order::Kill {
                     return self.end();
@@ -353,6 +395,14 @@ impl Serving<'_> {
                 self.obey(order)?;
             }
             self.feed()?;
+            self.wait(None)?;
+            // Before the ends of processes are reported: what they wrote comes first as far as the head takes it.
+            self.outputs.forward(&mut self.daemon.control, false)?;
+            for ended in watch::reap(&self.job) {
+                let finished = self.job.first == 0 && self.job.finished();
+                let (rank, pid, ending) = (ended.rank, ended.pid, ended.ending);
+                self.daemon.control.send(&Report::Exited { rank, pid, ending, finished })?;
+            }
         }
     }
 
@@ -368,7 +418,7 @@ impl Serving<'_> {
                 break;
             }
             if self.outputs.windows.contains(&0) {
-                self.wait(PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
+                self.wait(Some(left))?;
             }
             while let Some(order) = self.daemon.control.decoder.next()? {
                 self.obey(order)?;
@@ -381,25 +431,17 @@ impl Serving<'_> {
     }
 
     /// Waits until something can be done, reads what the head sends, and sends what fits.
-    fn wait(&mut self, timeout: PollTimeout) -> Result<(), Stop> {
-        let control = &self.daemon.control;
-        let mut fds = vec![
-            PollFd::new(control.reads(), PollFlags::POLLIN),
-            PollFd::new(self.daemon.signals.as_fd(), PollFlags::POLLIN),
-        ];
-        fds.extend(control.writes().map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+    fn wait(&mut self, most: Option<Duration>) -> Result<(), Stop> {
+        let mut fds = self.daemon.polled();
         let windows = self.outputs.windows;
         let read = self.outputs.pipes.iter().filter(|(_, stream, _)| windows[*stream as usize] > 0);
         fds.extend(read.map(|(_, _, pipe)| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)));
         let fed = self.input.as_ref().filter(|_| !self.unread.is_empty());
         fds.extend(fed.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)));
-        let _ = poll(&mut fds, timeout);
+        let _ = poll(&mut fds, self.daemon.timeout(most));
         let is_ordered = fds[0].any().unwrap_or(false);
         drop(fds);
-        if self.daemon.is_told_to_end() || is_ordered && !self.daemon.control.receive()? {
-            return Err(Stop::Gone);
-        }
-        Ok(self.daemon.control.flush()?)
+        self.daemon.attend(is_ordered)
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Stop> {
@@ -424,7 +466,7 @@ impl Serving<'_> {
                 let (finished, handled) = (self.job.finished(), self.job.handled());
                 self.daemon.control.send(&Report::State { finished, handled })?;
             }
-            Order::SignalFirst(_) | Order::Start(_) | Order::Connect(_) | Order::Go | Order::Kill => {
+            Order::SignalFirst(_) | Order::Start(_) | Order::Connect { .. } | Order::Go | Order::Kill => {
                 return Err(Stop::Gone);
             }
         }

@@ -22,11 +22,21 @@ pub type Variables = BTreeMap<OsString, OsString>;
 /// What decides how processes reach each other's memory.
 pub const TRANSPORT: &str = "DSM_TRANSPORT";
 
-/// Whether the processes reach each other's memory over sockets, with these variables.
-pub fn has_streams(variables: &Variables) -> bool {
+/// How the processes reach each other's memory, with these variables.
+fn transport(variables: &Variables) -> config::Transport {
     let lookup =
         |name: &str| variables.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned);
-    matches!(config::Config::read(lookup).0.transport, config::Transport::Stream(_))
+    config::Config::read(lookup).0.transport
+}
+
+/// Whether they do so over sockets within a host, too.
+pub fn has_streams(variables: &Variables) -> bool {
+    matches!(transport(variables), config::Transport::Stream(_))
+}
+
+/// Whether they are to do so by shared memory only.
+pub fn has_memory_only(variables: &Variables) -> bool {
+    transport(variables) == config::Transport::Shm
 }
 
 /// Whether a variable decides what the runtime or OpenMP do, and so has to be the same on all hosts.
@@ -101,10 +111,21 @@ mod tests {
 
     #[test]
     fn the_transport_is_read_as_the_runtime_reads_it() {
-        for (value, expected) in [("stream", true), ("Stream:7", true), ("shm", false), ("tcp", false)] {
+        for (value, streams, memory_only) in [
+            ("auto", false, false),
+            ("stream", true, false),
+            ("Stream:7", true, false),
+            ("shm", false, true),
+            // What there is no such transport for does not count.
+            ("tcp", false, false),
+        ] {
             let variables = [(TRANSPORT.into(), value.into())].into();
-            assert_eq!(has_streams(&variables), expected, "{value}");
+            assert_eq!(
+                (has_streams(&variables), has_memory_only(&variables)),
+                (streams, memory_only),
+                "{value}"
+            );
         }
-        assert!(!has_streams(&Variables::new()));
+        assert!(!has_streams(&Variables::new()) && !has_memory_only(&Variables::new()));
     }
 }

@@ -6,6 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use dsm_abi::job::MAX_PROCESSES;
 use serde::{Deserialize, Serialize};
 
+/// The host that the launcher itself is on: its daemon is started without a remote shell.
+pub const LOCAL: &str = "localhost";
+
 /// A host as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {

@@ -17,7 +17,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::Error;
 
 /// Longest line that is kept whole, bytes.
-const LONGEST: usize = 64 * 1024;
+pub const LONGEST: usize = 64 * 1024;
 /// Time for the rest of the output to be written after the job's end.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -34,7 +34,7 @@ struct Stream {
 }
 
 /// The output of a process, with its number before each line.
-pub struct Lines {
+struct Lines {
     prefix: String,
     error: bool,
     pending: Vec<u8>,
@@ -111,12 +111,12 @@ impl Stream {
 
 impl Lines {
     /// Of standard error or of standard output.
-    pub fn new(rank: u32, error: bool) -> Lines {
+    fn new(rank: u32, error: bool) -> Lines {
         Lines { prefix: format!("[{rank}] "), error, pending: Vec::new() }
     }
 
     /// Writes the lines that are complete with these bytes.
-    pub fn add(&mut self, bytes: &[u8]) -> bool {
+    fn add(&mut self, bytes: &[u8]) -> bool {
         self.pending.extend_from_slice(bytes);
         self.write_lines()
     }
@@ -135,7 +135,7 @@ impl Lines {
     }
 
     /// Writes an unfinished last line.
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         if !self.pending.is_empty() {
             self.pending.push(b'\n');
             let _ = self.write_lines();
@@ -155,7 +155,7 @@ pub fn write(bytes: &[u8], error: bool) -> bool {
 }
 
 /// The lines with the prefix before each; the last one ends with a newline.
-fn prefixed(prefix: &str, lines: &[u8]) -> Vec<u8> {
+pub fn prefixed(prefix: &str, lines: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.len() + 8 * prefix.len());
     for line in lines.split_inclusive(|b| *b == b'\n') {
         text.extend_from_slice(prefix.as_bytes());

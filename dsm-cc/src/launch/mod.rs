@@ -4,10 +4,12 @@
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
-//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output.
+//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output, `output`
+//! writes that of several hosts, which `merge` makes one stream of.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
-//! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts.
+//! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
+//! which a host that is cut off is noticed.
 
 mod connect;
 mod control;
@@ -16,7 +18,10 @@ pub mod environment;
 mod head;
 mod hosts;
 mod label;
+mod lines;
+mod merge;
 mod options;
+mod output;
 mod program;
 mod spawn;
 mod streams;
@@ -112,8 +117,7 @@ fn run(options: &Options) -> Result<u8, Error> {
     all.extend(named.clone());
     let processes = options.processes.unwrap_or(1);
     let ranks = 0..processes;
-    let streams = (processes > 1 && environment::has_streams(&all))
-        .then(|| Streams::new(processes, ranks.clone(), Sockets::new()));
+    let streams = Streams::new(processes, ranks.clone(), Sockets::new(), environment::has_streams(&all));
     let signals = watch::Signals::take()?;
     let plan = spawn::Plan {
         program: &program,

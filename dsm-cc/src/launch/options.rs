@@ -27,13 +27,17 @@ pub struct Options {
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_THREADS)))]
     pub threads: u32,
 
-    /// Prefix each line of output with the number of its process, and keep lines whole
+    /// Prefix each line of output with the number of its process, and keep lines whole, as those from several hosts always are
     #[arg(short = 'l', long)]
     pub label: bool,
 
     /// Print a table of misses, notices, bytes moved and time spent on them at the end (DSM_STATS=1)
     #[arg(short = 's', long)]
     pub stats: bool,
+
+    /// Say what is done to start the processes on several hosts: commands, addresses
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
 
     /// Start the program even if it does not look like one compiled by dsm-cc (a script or tool that starts it)
     #[arg(long)]

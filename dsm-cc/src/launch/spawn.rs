@@ -32,7 +32,7 @@ pub struct Plan<'a> {
     pub arguments: &'a [OsString],
     /// Number of processes of the job.
     pub processes: u32,
-    /// Those of this host.
+    /// Those of this host; the others have sockets to them.
     pub ranks: Range<u32>,
     /// Threads of each process.
     pub threads: u32,
@@ -72,27 +72,24 @@ pub fn adopt_orphans() -> Result<(), Error> {
 ///
 /// # Errors
 /// If one cannot be started; those that were started are killed and waited for.
-pub fn start(plan: &Plan, mut streams: Option<Streams>) -> Result<Job, Error> {
+pub fn start(plan: &Plan, mut streams: Streams) -> Result<Job, Error> {
     adopt_orphans()?;
     turn_off_randomisation()?;
     bound_stack().map_err(|e| Error::System { what: "limit the stack", source: e.into() })?;
-    let sockets = streams.as_ref().map_or(0, |streams| {
-        let all = plan.ranks.clone().map(|rank| streams.of(rank).len() as u64).sum::<u64>();
-        all + Streams::descriptors(plan.ranks.len() as u32)
-    });
-    let outputs = if plan.has_outputs { 2 * plan.ranks.len() as u64 } else { 0 };
-    allow_descriptors(u64::from(plan.processes) + outputs + sockets)?;
+    let processes = plan.ranks.len() as u64;
+    let outputs = if plan.has_outputs { 2 * processes } else { 0 };
+    allow_descriptors(processes + outputs + streams.descriptors())?;
 
     let page = memory_file(c"dsm-job")?;
     page.set_len(JOB_PAGE_BYTES as u64)
         .map_err(|source| Error::System { what: "size the job page", source })?;
-    let segments = (0..plan.processes).map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
+    let segments = plan.ranks.clone().map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
 
     let strangers = super::watch::children();
     let outputs = plan.has_outputs.then(Vec::new);
     let mut job = Job { pids: Vec::new(), first: plan.ranks.start, strangers, page, outputs, input: None };
     for rank in plan.ranks.clone() {
-        match start_one(plan, rank, &job.page, &segments, streams.as_mut()) {
+        match start_one(plan, rank, &job.page, &segments, &mut streams) {
             Ok(child) => job.add(child),
             Err(error) => {
                 job.abort();
@@ -109,20 +106,21 @@ fn start_one(
     rank: u32,
     page: &File,
     segments: &[File],
-    mut streams: Option<&mut Streams>,
+    streams: &mut Streams,
 ) -> Result<Child, Error> {
-    let mut value = describe(plan, rank, page, segments);
-    let mut inherited = Vec::new();
-    if let Some(streams) = &mut streams {
-        let what = "connect the processes (ulimit -n limits the number of sockets)";
-        streams.connect(rank).map_err(|source| Error::System { what, source })?;
-        value = format!("{value}:{}", streams.describe(rank));
-        inherited = streams.of(rank);
-    }
-    let started = command(plan, rank, &value, inherited).spawn();
-    if let Some(streams) = streams {
-        streams.close(rank);
-    }
+    let what = "connect the processes (ulimit -n limits the number of sockets)";
+    streams.connect(rank).map_err(|source| Error::System { what, source })?;
+    let reached: Vec<_> = (0..plan.processes)
+        .map(|peer| match streams.between(rank, peer) {
+            Some(sockets) => sockets.to_vec(),
+            // A process of this host.
+            None => vec![segments[(peer - plan.ranks.start) as usize].as_raw_fd()],
+        })
+        .collect();
+    let job = describe(plan, rank, page, &reached);
+    let inherited = reached.into_iter().flatten().chain([page.as_raw_fd()]).collect();
+    let started = command(plan, rank, &job, inherited).spawn();
+    streams.close(rank);
     started.map_err(|source| {
         let hint = match source.raw_os_error() {
             Some(code) if code == nix::Error::ENOEXEC as i32 => " (a script needs a first line #!...)",
@@ -167,16 +165,17 @@ pub fn allow_descriptors(count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A file without a name, inherited by the processes and gone with the last of them.
+/// A file without a name, which is gone with the last of the processes that inherit it.
 fn memory_file(name: &std::ffi::CStr) -> Result<File, Error> {
-    memfd_create(name, MFdFlags::empty())
+    memfd_create(name, MFdFlags::MFD_CLOEXEC)
         .map(File::from)
         .map_err(|e| Error::System { what: "create a memory file", source: e.into() })
 }
 
-/// Value of the variable that `dsm_abi::job` describes, without sockets.
-fn describe(plan: &Plan, rank: u32, page: &File, segments: &[File]) -> String {
-    let segments: Vec<_> = segments.iter().map(|s| s.as_raw_fd().to_string()).collect();
+/// Value of the variable that `dsm_abi::job` describes. Each segment is reached by one descriptor or four.
+fn describe(plan: &Plan, rank: u32, page: &File, reached: &[Vec<RawFd>]) -> String {
+    let join = |fds: &Vec<RawFd>| fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join("+");
+    let segments: Vec<_> = reached.iter().map(join).collect();
     let (size, threads, page) = (plan.processes, plan.threads, page.as_raw_fd());
     format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}", segments.join(","))
 }
@@ -204,7 +203,7 @@ fn command(plan: &Plan, rank: u32, job: &str, inherited: Vec<RawFd>) -> Command 
     let prepare = move || {
         die_with(launcher)?;
         for fd in &inherited {
-            // SAFETY: the launcher closes its copy after the process has started.
+            // SAFETY: the launcher keeps its copies open until the process has started.
             let fd = unsafe { BorrowedFd::borrow_raw(*fd) };
             fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }

@@ -1,5 +1,5 @@
-//! Sockets between the processes of a job, for the transport that maps no memory of others. Between processes of one host they are made here, as the
-//! processes start; those to other hosts are connected before.
+//! Sockets between the processes of a job that do not map each other's memory. Between processes of one host they are made here, as the processes start;
+//! those to other hosts are connected before.
 
 use std::io;
 use std::ops::Range;
@@ -14,24 +14,30 @@ pub struct Streams {
     /// By rank among the host's and peer, in the order of `dsm_abi::job`.
     ends: Vec<Vec<Option<[OwnedFd; 4]>>>,
     ranks: Range<u32>,
+    /// Whether processes of this host are connected to each other.
+    inside: bool,
 }
 
 impl Streams {
-    /// For the processes `ranks` of a job, which are connected to those of other hosts.
-    pub fn new(processes: u32, ranks: Range<u32>, mut remote: Sockets) -> Streams {
+    /// For the processes `ranks` of a job, which are connected to those of other hosts, and to each other if `inside`.
+    pub fn new(processes: u32, ranks: Range<u32>, mut remote: Sockets, inside: bool) -> Streams {
         let of = |rank| (0..processes).map(|peer| remote.remove(&(rank, peer))).collect();
-        Streams { ends: ranks.clone().map(of).collect(), ranks }
+        Streams { ends: ranks.clone().map(of).collect(), ranks, inside }
     }
 
-    /// Most descriptors that the launcher has open for processes of one host, and more than a process inherits. Sockets are made when the first of two processes is
-    /// about to start: there are most of them when half of the processes have.
-    pub fn descriptors(processes: u32) -> u64 {
-        let processes = u64::from(processes);
-        processes * processes + 4 * processes
+    /// Most sockets that the launcher has open at a time, and more than a process inherits. Those between processes of the host are made when the first of the two
+    /// is about to start: there are most of them when half of the processes have.
+    pub fn descriptors(&self) -> u64 {
+        let own = self.ranks.len() as u64;
+        let remote = self.ends.iter().flatten().flatten().count() as u64;
+        4 * remote + if self.inside { own * own + 4 * own } else { 0 }
     }
 
-    /// Makes the sockets between a process that is about to start and the later ones.
+    /// Makes the sockets between a process that is about to start and the later ones of the host.
     pub fn connect(&mut self, rank: u32) -> io::Result<()> {
+        if !self.inside {
+            return Ok(());
+        }
         let index = self.index(rank);
         let (before, later) = self.ends.split_at_mut(index + 1);
         let own = &mut before[index];
@@ -46,18 +52,10 @@ impl Streams {
         Ok(())
     }
 
-    /// The field of the job's description.
-    pub fn describe(&self, rank: u32) -> String {
-        let peer = |ends: &Option<[OwnedFd; 4]>| match ends {
-            Some(ends) => ends.each_ref().map(|end| end.as_raw_fd().to_string()).join("+"),
-            None => "-".to_owned(),
-        };
-        self.ends[self.index(rank)].iter().map(peer).collect::<Vec<_>>().join(",")
-    }
-
-    /// What a process inherits.
-    pub fn of(&self, rank: u32) -> Vec<RawFd> {
-        self.ends[self.index(rank)].iter().flatten().flatten().map(AsRawFd::as_raw_fd).collect()
+    /// The sockets of a process to another one; `None` if they map each other's memory.
+    pub fn between(&self, rank: u32, peer: u32) -> Option<[RawFd; 4]> {
+        let ends = self.ends[self.index(rank)][peer as usize].as_ref()?;
+        Some(ends.each_ref().map(AsRawFd::as_raw_fd))
     }
 
     /// Closes the launcher's copies of the sockets of a process that has started.
@@ -80,40 +78,53 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 mod tests {
     use super::*;
 
+    /// How many sockets a process has.
+    fn count(streams: &Streams, rank: u32) -> usize {
+        streams.ends[streams.index(rank)].iter().flatten().flatten().count()
+    }
+
+    /// Sockets of two of five processes to those of other hosts.
+    fn remote() -> Sockets {
+        let pairs = [2, 3].into_iter().flat_map(|own| [0, 1, 4].map(|peer| (own, peer)));
+        let sockets = || {
+            let [(a, b), (c, d)] = [pair().unwrap(), pair().unwrap()];
+            [a, b, c, d]
+        };
+        pairs.map(|pair| (pair, sockets())).collect()
+    }
+
     #[test]
     fn the_launcher_holds_no_more_than_it_says() {
         for processes in [2, 3, 8] {
-            let mut streams = Streams::new(processes, 0..processes, Sockets::new());
+            let mut streams = Streams::new(processes, 0..processes, Sockets::new(), true);
+            let limit = streams.descriptors();
             let mut most = 0;
             for rank in 0..processes {
                 streams.connect(rank).unwrap();
-                most = most.max((0..processes).map(|r| streams.of(r).len()).sum());
-                assert_eq!(streams.of(rank).len(), 4 * (processes as usize - 1), "{rank} of {processes}");
+                most = most.max((0..processes).map(|r| count(&streams, r)).sum());
+                assert_eq!(count(&streams, rank), 4 * (processes as usize - 1), "{rank} of {processes}");
                 streams.close(rank);
             }
-            assert!((0..processes).all(|r| streams.of(r).is_empty()));
-            assert!(most as u64 <= Streams::descriptors(processes), "{most} of {processes} processes");
+            assert!((0..processes).all(|r| count(&streams, r) == 0));
+            assert!(most as u64 <= limit, "{most} of {processes} processes");
         }
     }
 
     #[test]
-    fn a_host_connects_its_own_processes_and_passes_on_the_other_sockets() {
-        let mut remote = Sockets::new();
-        for own in [2, 3] {
-            for peer in [0, 1, 4] {
-                let [(a, b), (c, d)] = [pair().unwrap(), pair().unwrap()];
-                remote.insert((own, peer), [a, b, c, d]);
+    fn a_host_passes_on_the_sockets_to_others_and_connects_its_own_processes_if_told_to() {
+        for inside in [false, true] {
+            let mut streams = Streams::new(5, 2..4, remote(), inside);
+            assert_eq!(streams.descriptors(), 24 + if inside { 12 } else { 0 });
+            for rank in [2, 3] {
+                streams.connect(rank).unwrap();
+                let connected: Vec<_> = (0..5).map(|peer| streams.between(rank, peer).is_some()).collect();
+                let expected: Vec<_> =
+                    (0..5).map(|p| p != rank && (inside || !(2..4).contains(&p))).collect();
+                assert_eq!(connected, expected, "{rank}, {inside}");
+                assert_eq!(count(&streams, rank), if inside { 16 } else { 12 });
+                streams.close(rank);
+                assert_eq!(count(&streams, rank), 0);
             }
-        }
-        let mut streams = Streams::new(5, 2..4, remote);
-        for rank in [2, 3] {
-            streams.connect(rank).unwrap();
-            let fields = streams.describe(rank);
-            let own: Vec<_> = fields.split(',').map(|f| f == "-").collect();
-            assert_eq!(own, (0..5).map(|peer| peer == rank).collect::<Vec<_>>());
-            assert_eq!(streams.of(rank).len(), 16);
-            streams.close(rank);
-            assert!(streams.of(rank).is_empty());
         }
     }
 }

@@ -63,13 +63,21 @@ fn sorted(output: &[u8]) -> Vec<String> {
     lines
 }
 
+/// Memory of processes of the same host is shared, unless that is not wanted.
 #[test]
-fn every_process_is_connected_to_every_other() {
+fn processes_are_connected_to_those_of_other_hosts() {
     let hosts = Hosts::new();
-    for (own, processes) in [("", 4), ("-n 3", 3), ("-x DSM_TRANSPORT=stream:7", 4)] {
+    for (own, connected) in [
+        ("", &["2 3", "2 3", "0 1", "0 1"][..]),
+        ("-n 3", &["2", "2", "0 1"]),
+        ("-x DSM_TRANSPORT=auto", &["2 3", "2 3", "0 1", "0 1"]),
+        ("-x DSM_TRANSPORT=stream:7", &["1 2 3", "0 2 3", "0 1 3", "0 1 2"]),
+    ] {
         let output = hosts.run(own, &["meet", "1"]);
         assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{own}");
-        let expected: Vec<_> = (0..processes).map(|rank| format!("rank {rank} is connected")).collect();
+        let expected = connected.iter().enumerate();
+        let expected: Vec<_> =
+            expected.map(|(rank, to)| format!("rank {rank} is connected to {to}")).collect();
         assert_eq!(sorted(&output.stdout), expected, "{own}");
     }
 }
@@ -83,9 +91,8 @@ fn a_file_names_hosts_and_one_of_them_may_be_this_one() {
         let own = format!("--hostfile {} -x DSM_TRANSPORT={transport} -l", file.display());
         let output = victim.run(&own, &["meet", "1"]);
         assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
-        let first =
-            if transport == "stream" { "[0] rank 0 is connected" } else { "[0] rank 0 is not connected" };
-        assert_eq!(sorted(&output.stdout)[0], first);
+        let to = if transport == "stream" { " 1 2" } else { "" };
+        assert_eq!(sorted(&output.stdout)[0], format!("[0] rank 0 is connected to{to}"));
     }
 }
 
@@ -134,11 +141,40 @@ fn input_reaches_process_0_and_comes_back_whole() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// All of it may come together with the order to start.
+#[test]
+fn input_that_is_there_before_the_job_reaches_process_0_with_its_end() {
+    let hosts = Hosts::new();
+    let file = hosts.shell.with_file_name("input");
+    fs::write(&file, "a line\n").unwrap();
+    for _ in 0..4 {
+        let mut command = hosts.script("", "[ $rank = 0 ] || exec sleep 1000; cat");
+        let output = command.stdin(fs::File::open(&file).unwrap()).output().unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(0), "a line\n"));
+    }
+}
+
+#[test]
+fn what_is_done_about_each_host_is_said_if_wanted() {
+    let hosts = Hosts::new();
+    let output = hosts.run("-v", &["exit", "0", "0"]);
+    let messages = text(&output.stderr);
+    for host in [FIRST, "me@127.0.0.2"] {
+        let said: Vec<_> =
+            messages.lines().filter_map(|l| l.strip_prefix(&format!("dsm-run: {host}: "))).collect();
+        let words = ["; runs /", "listens at port", "reached at 127.0.0.", "connected to the other hosts"];
+        assert_eq!(said.len(), words.len(), "{messages}");
+        assert!(said.iter().zip(words).all(|(line, words)| line.contains(words)), "{messages}");
+        assert!(said[0].contains("--daemon") && said[0].contains("/shell "), "{messages}");
+    }
+    assert_eq!(messages.lines().count(), 8, "{messages}");
+}
+
 #[test]
 fn variables_and_the_directory_are_those_of_the_head() {
     let hosts = Hosts::with_shell("export OMP_PROC_BIND=true DSM_SPIN=7 HERE=$host; cd /");
     let directory = hosts.victim.path.parent().unwrap();
-    let script = "echo \"$PWD $OMP_NUM_THREADS $A $B ${OMP_PROC_BIND-unset} ${DSM_SPIN-unset} $DSM_TRANSPORT $HERE\" > out$rank.new; \
+    let script = "echo \"$PWD $OMP_NUM_THREADS $A $B ${OMP_PROC_BIND-unset} ${DSM_SPIN-unset} $HERE\" > out$rank.new; \
                   mv out$rank.new out$rank; \
                   [ $rank = 0 ] || exec sleep 1000; until [ -f out1 -a -f out2 -a -f out3 ]; do sleep 0.01; done";
     let mut command = hosts.script("-x A -x B=b=c", script);
@@ -147,7 +183,7 @@ fn variables_and_the_directory_are_those_of_the_head() {
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     for rank in 0..4 {
         let host = if rank < 2 { FIRST.to_owned() } else { format!("me@{SECOND}") };
-        let expected = format!("{} 3 a a b=c unset unset stream {host}\n", directory.display());
+        let expected = format!("{} 3 a a b=c unset unset {host}\n", directory.display());
         assert_eq!(fs::read_to_string(directory.join(format!("out{rank}"))).unwrap(), expected);
     }
 }
@@ -304,7 +340,7 @@ fn what_cannot_be_started() {
     for (own, status, words) in [
         (hosts.own("-n 5"), 2, "4 slots"),
         (hosts.own("-x NO_SUCH_VARIABLE"), 2, "NO_SUCH_VARIABLE"),
-        (hosts.own("-x DSM_TRANSPORT=shm"), 2, "DSM_TRANSPORT=stream"),
+        (hosts.own("-x DSM_TRANSPORT=shm"), 2, "memory of other hosts cannot be mapped"),
         ("-H 127.0.0.1:0".into(), 2, "number of slots"),
         ("--hostfile /no/such/file".into(), 2, "/no/such/file"),
         (format!("--rsh {shell} -H {FIRST},192.0.2.1"), 1, "192.0.2.1"),

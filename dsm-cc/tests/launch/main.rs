@@ -1,5 +1,6 @@
 //! `dsm-run` as its users see it.
 
+mod cut;
 mod end;
 mod hosts;
 mod output;

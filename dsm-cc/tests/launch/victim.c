@@ -13,27 +13,23 @@
 
 static int rank, size, threads, page_file;
 static _Atomic unsigned *page;
-// To each process: for requests, for serving them, for waits, for serving them.
-static int sockets[64][4], connected;
+// To each process that is not reached by a memory file: for requests, for serving them, for waits, for serving them.
+static int sockets[64][4], connected[64];
 
 static void read_job(void) {
     const char *job = getenv("DSM_JOB");
-    int used = 0;
-    if (!job || sscanf(job, "2:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
-    int segments = 0;
-    char *at = (char *)job + used;
-    for (; *at && *at != ':'; segments++) {
+    int used = 0, segments = 0;
+    if (!job || sscanf(job, "3:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
+    for (char *at = (char *)job + used; *at; segments++) {
+        int fds[4], count = 0;
+        do fds[count++] = strtol(at, &at, 10);
+        while (*at++ == '+' && count < 4);
         struct stat file;
-        if (fstat((int)strtol(at, &at, 10), &file) || file.st_size != 0) exit(98);
-        if (*at == ',') at++;
-    }
-    for (; *at; connected++) {
-        at++;
-        if (connected == rank ? *at++ != '-' : 0) exit(94);
-        for (int i = 0; connected != rank && i < 4; i++) {
-            if (i && *at++ != '+') exit(94);
-            sockets[connected][i] = strtol(at, &at, 10);
-        }
+        if (count == 1 ? fstat(*fds, &file) || !S_ISREG(file.st_mode) || file.st_size != 0 : count != 4) exit(98);
+        if (segments == rank && count != 1) exit(94);
+        connected[segments] = count == 4;
+        memcpy(sockets[segments], fds, sizeof fds);
+        if (!at[-1]) at--;
     }
     struct stat file;
     if (segments != size || fstat(page_file, &file) || file.st_size != 65536) exit(97);
@@ -82,28 +78,27 @@ static void tell(int peer, int socket, char byte) {
     if (write(sockets[peer][socket], &byte, 1) != 1) exit(92);
 }
 
-// Every process hears from every other by each connection. Then `who` closes its ends, which the others take for its end.
+// Every process hears from those that it is connected to by each connection. Then `who` closes its ends, which they take for its end.
 static void meet(int who) {
-    if (!connected) {
-        printf("rank %d is not connected\n", rank);
-        return;
+    char line[200];
+    int length = sprintf(line, "rank %d is connected to", rank);
+    for (int peer = 0; peer < size; peer++)
+        for (int i = 0; connected[peer] && i < 4; i++) tell(peer, i, 10 * rank + i);
+    for (int peer = 0; peer < size; peer++) {
+        for (int i = 0; connected[peer] && i < 4; i++) hear(peer, i, 10 * peer + (i ^ 1));
+        if (connected[peer]) length += sprintf(line + length, " %d", peer);
     }
-    if (connected != size) exit(91);
-    for (int peer = 0; peer < size; peer++)
-        for (int i = 0; peer != rank && i < 4; i++) tell(peer, i, 10 * rank + i);
-    for (int peer = 0; peer < size; peer++)
-        for (int i = 0; peer != rank && i < 4; i++) hear(peer, i, 10 * peer + (i ^ 1));
-    printf("rank %d is connected\n", rank);
+    puts(line);
     fflush(0);
     char byte;
     for (int peer = 0; rank == who && peer < size; peer++)
-        for (int i = 0; peer != rank && i < 4; i++) close(sockets[peer][i]);
-    for (int i = 0; rank != who && i < 4; i++)
+        for (int i = 0; connected[peer] && i < 4; i++) close(sockets[peer][i]);
+    for (int i = 0; connected[who] && i < 4; i++)
         if (read(sockets[who][i], &byte, 1) != 0) exit(90);
-    // The first process ends the job when the others have seen the same.
+    // The first process ends the job when those connected to it have seen the same.
     for (int peer = 1; rank == 0 && peer < size; peer++)
-        if (peer != who) hear(peer, 1, 99);
-    if (rank && rank != who) tell(0, 0, 99);
+        if (peer != who && connected[peer]) hear(peer, 1, 99);
+    if (connected[0] && rank != who) tell(0, 0, 99);
 }
 
 static void flood(void) {

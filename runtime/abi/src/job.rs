@@ -1,17 +1,19 @@
 //! What the launcher tells the processes of a job, and the page they share with it.
 //!
-//! The environment variable [`JOB_VARIABLE`] is `2:<rank>:<size>:<threads>:<jobfd>:<segfd0>,<segfd1>,...`: `jobfd` is a memory file of
-//! [`JOB_PAGE_BYTES`] zero bytes, `segfd<r>` the empty memory file that rank r sizes and the others map. All are inherited.
+//! The environment variable [`JOB_VARIABLE`] is `3:<rank>:<size>:<threads>:<jobfd>:<segment0>,<segment1>,...`. `jobfd` is a memory file of
+//! [`JOB_PAGE_BYTES`] zero bytes, which the processes of one host share. `segment<r>` is how the segment of rank r is reached:
 //!
-//! If the processes are to reach each other's memory over sockets (`DSM_TRANSPORT=stream`), `:<streams0>,<streams1>,...` follows: `streams<r>` is `-`
-//! for the own rank, and `<requests>+<serves>+<waits>+<serves_waits>` for others, inherited stream sockets. The other end of `requests` is rank r's
-//! `serves` for this process, that of `waits` its `serves_waits`. Nobody else holds an end of them. Such a process needs no segment file but its own,
-//! though it gets all.
+//! - a number: by the memory file that this descriptor leads to. Rank r gives it its size, and whoever has it maps it. The own segment is always reached so,
+//!   those of other processes of the host unless `DSM_TRANSPORT` says otherwise. Ranks of such segments follow each other.
+//! - `<requests>+<serves>+<waits>+<serves_waits>`: by requests over stream sockets. The other end of `requests` is rank r's `serves` for this process, that of `waits` its
+//!   `serves_waits`. Nobody else holds an end of them.
+//!
+//! All are inherited.
 
 /// Name of the environment variable.
 pub const JOB_VARIABLE: &str = "DSM_JOB";
 /// First field of [`JOB_VARIABLE`].
-pub const JOB_VERSION: u32 = 2;
+pub const JOB_VERSION: u32 = 3;
 /// Most processes of a job over one launcher.
 pub const MAX_PROCESSES: u32 = 1024;
 /// Limit of the stack, bytes, under which the launcher starts processes whose stack is not limited: without one, the system would place
@@ -22,9 +24,11 @@ pub const JOB_PAGE_BYTES: usize = 64 * 1024;
 
 /// Index of a `u32` in the job page: 1 once the program has ended in an orderly way. Set by process 0; a futex.
 pub const FINISHED_WORD: usize = 0;
-/// Index of a `u32`: number of processes that sized their segments; a futex.
+/// Index of a `u32`: number of the host's processes that sized their segments; a futex.
 pub const READY_WORD: usize = 1;
-/// Index of a `u32`: digest of the addresses that the first process has its globals at.
+/// Index of a `u32`: digest of the addresses that the host's first process has its globals at.
 pub const ADDRESSES_WORD: usize = 2;
 /// Index of a `u32`: the signals that the program handles or ignores in process 0, bit 0 for signal 1. Set by process 0.
 pub const HANDLED_WORD: usize = 3;
+/// Index of a `u32`: 1 once process 0 wants nothing of other processes any more. Set by process 0, for those of its host; a futex.
+pub const SATISFIED_WORD: usize = 4;

@@ -10,7 +10,7 @@ use dsm_threads::wait::{self, Waitable};
 
 use crate::copy::copy;
 use crate::diff;
-use crate::transport::{Remote, Update, Wake, Width, is_installed, remote};
+use crate::transport::{Remote, Update, Wake, Width, find, is_far};
 
 /// `Debug` without the address.
 macro_rules! opaque {
@@ -51,13 +51,19 @@ macro_rules! handle {
                 $name(word.as_ptr())
             }
 
-            fn remote(self) -> Option<Remote> {
-                remote(self.0 as usize)
+            #[inline(always)]
+            fn is_far(self) -> bool {
+                is_far(self.0 as usize)
+            }
+
+            /// What the transport reaches, of a word that is far.
+            fn remote(self) -> Remote {
+                find(self.0 as usize)
             }
 
             #[inline(always)]
             fn local(&self) -> &'static $atomic {
-                // SAFETY: as for `at`; the caller has seen that it is not remote.
+                // SAFETY: as for `at`; the caller has seen that it is not far.
                 unsafe { $atomic::from_ptr(self.0) }
             }
 
@@ -68,23 +74,13 @@ macro_rules! handle {
                 operand: $value,
                 local: impl FnOnce(&$atomic) -> $value,
             ) -> $value {
-                if is_installed() { self.update_far(update, operand) } else { local(self.local()) }
+                if self.is_far() { self.update_far(update, operand) } else { local(self.local()) }
             }
 
-            /// The change where a transport is installed: there may be a place of this process, too.
             #[cold]
             #[inline(never)]
             fn update_far(self, update: Update, operand: $value) -> $value {
-                let Some(place) = self.remote() else {
-                    let (word, order) = (self.local(), Ordering::SeqCst);
-                    return match update {
-                        Update::Swap => word.swap(operand, order),
-                        Update::Add => word.fetch_add(operand, order),
-                        Update::Or => word.fetch_or(operand, order),
-                        Update::And => word.fetch_and(operand, order),
-                        Update::Max => word.fetch_max(operand, order),
-                    };
-                };
+                let place = self.remote();
                 place.call(|transport| {
                     transport.update(place.rank, place.offset, $width, update, operand.into(), None)
                 }) as $value
@@ -93,20 +89,14 @@ macro_rules! handle {
             #[cold]
             #[inline(never)]
             fn load_far(self) -> $value {
-                match self.remote() {
-                    None => self.local().load(Ordering::SeqCst),
-                    Some(place) => {
-                        place.call(|transport| transport.load(place.rank, place.offset, $width)) as $value
-                    }
-                }
+                let place = self.remote();
+                place.call(|transport| transport.load(place.rank, place.offset, $width)) as $value
             }
 
             #[cold]
             #[inline(never)]
             fn compare_exchange_far(self, expected: $value, new: $value) -> Result<$value, $value> {
-                let Some(place) = self.remote() else {
-                    return self.local().compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
-                };
+                let place = self.remote();
                 let (before, after) = (expected.into(), new.into());
                 let old = place.call(|transport| {
                     transport.compare_exchange(place.rank, place.offset, $width, before, after, None)
@@ -117,7 +107,7 @@ macro_rules! handle {
             /// Reads it. This order, as that of all operations, is what is at least kept; over a transport it is sequentially consistent.
             #[inline(always)]
             pub fn load(self, order: Ordering) -> $value {
-                if is_installed() { self.load_far() } else { self.local().load(order) }
+                if self.is_far() { self.load_far() } else { self.local().load(order) }
             }
 
             /// Writes it.
@@ -177,7 +167,7 @@ macro_rules! handle {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                match is_installed() {
+                match self.is_far() {
                     true => self.compare_exchange_far(expected, new),
                     false => self.local().compare_exchange(expected, new, success, failure),
                 }
@@ -239,13 +229,9 @@ impl Half {
     #[cold]
     #[inline(never)]
     fn wake_far(self, sleepers: Half, mask: u32) {
-        match self.remote() {
-            None => wait::wake(&Futex, self.local(), sleepers.local(), mask),
-            Some(place) => {
-                let wake = Half::wake_of(&place, sleepers, mask);
-                place.call(|transport| transport.wake(place.rank, place.offset, wake));
-            }
-        }
+        let place = self.remote();
+        let wake = Half::wake_of(&place, sleepers, mask);
+        place.call(|transport| transport.wake(place.rank, place.offset, wake));
     }
 
     fn wake_of(place: &Remote, sleepers: Half, mask: u32) -> Wake {
@@ -255,7 +241,7 @@ impl Half {
     /// Adds, and wakes those who sleep on it with a mask that shares a bit; returns the old value.
     #[inline]
     pub fn add_and_wake(self, value: u32, sleepers: Half, mask: u32) -> u32 {
-        if is_installed() {
+        if self.is_far() {
             return self.update_and_wake(Update::Add, value, sleepers, mask);
         }
         let old = self.local().fetch_add(value, Ordering::SeqCst);
@@ -266,7 +252,7 @@ impl Half {
     /// Writes it with a release, and wakes those who sleep on it with a mask that shares a bit. `fence` is a full fence.
     #[inline(always)]
     pub fn store_and_wake(self, value: u32, sleepers: Half, mask: u32, fence: impl FnOnce()) {
-        if is_installed() {
+        if self.is_far() {
             self.update_and_wake(Update::Swap, value, sleepers, mask);
         } else {
             wait::store_and_wake(&Futex, self.local(), value, sleepers.local(), mask, fence);
@@ -276,11 +262,7 @@ impl Half {
     #[cold]
     #[inline(never)]
     fn update_and_wake(self, update: Update, value: u32, sleepers: Half, mask: u32) -> u32 {
-        let Some(place) = self.remote() else {
-            let old = self.update_far(update, value);
-            wait::wake(&Futex, self.local(), sleepers.local(), mask);
-            return old;
-        };
+        let place = self.remote();
         let wake = Half::wake_of(&place, sleepers, mask);
         place.call(|transport| {
             transport.update(place.rank, place.offset, Width::Bits32, update, value.into(), Some(wake))
@@ -296,13 +278,14 @@ impl Waitable for Half {
 
     #[inline(always)]
     fn is_near(self) -> bool {
-        !is_installed() || self.remote().is_none()
+        !self.is_far()
     }
 
     fn sleep(self, sleepers: Half, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
-        let Some(place) = self.remote() else {
+        if !self.is_far() {
             return wait::wait(&Futex, self.local(), sleepers.local(), mask, until);
-        };
+        }
+        let place = self.remote();
         let wake = Half::wake_of(&place, sleepers, mask);
         let mut value = Half::load(self, Ordering::SeqCst);
         while !until(value) {
@@ -313,7 +296,7 @@ impl Waitable for Half {
 
     #[inline]
     fn wake(self, sleepers: Half, mask: u32) {
-        match is_installed() {
+        match self.is_far() {
             true => self.wake_far(sleepers, mask),
             false => wait::wake(&Futex, self.local(), sleepers.local(), mask),
         }
@@ -369,7 +352,7 @@ impl Bytes {
     /// The segment has so many bytes here; `into` is writable for as many and does not overlap them.
     #[inline(always)]
     pub unsafe fn read(self, into: *mut u8, bytes: usize) {
-        match is_installed() {
+        match is_far(self.0 as usize) {
             // SAFETY: the caller's promise.
             false => unsafe { copy(self.0, into, bytes) },
             // SAFETY: as above.
@@ -382,12 +365,9 @@ impl Bytes {
     #[cold]
     #[inline(never)]
     unsafe fn read_far(self, into: *mut u8, bytes: usize) {
-        match remote(self.0 as usize) {
-            // SAFETY: the caller's promise.
-            None => unsafe { copy(self.0, into, bytes) },
-            // SAFETY: as above.
-            Some(place) => place.call(|t| unsafe { t.read(place.rank, place.offset, into, bytes) }),
-        }
+        let place = find(self.0 as usize);
+        // SAFETY: the caller's promise.
+        place.call(|t| unsafe { t.read(place.rank, place.offset, into, bytes) })
     }
 
     /// Copies `bytes` bytes to here.
@@ -396,7 +376,7 @@ impl Bytes {
     /// The segment has so many bytes here, which are bytes only; `from` is readable for as many and does not overlap them.
     #[inline(always)]
     pub unsafe fn write(self, from: *const u8, bytes: usize) {
-        match is_installed() {
+        match is_far(self.0 as usize) {
             // SAFETY: the caller's promise.
             false => unsafe { copy(from, self.0, bytes) },
             // SAFETY: as above.
@@ -409,12 +389,9 @@ impl Bytes {
     #[cold]
     #[inline(never)]
     unsafe fn write_far(self, from: *const u8, bytes: usize) {
-        match remote(self.0 as usize) {
-            // SAFETY: the caller's promise.
-            None => unsafe { copy(from, self.0, bytes) },
-            // SAFETY: as above.
-            Some(place) => place.call(|t| unsafe { t.write(place.rank, place.offset, from, bytes) }),
-        }
+        let place = find(self.0 as usize);
+        // SAFETY: the caller's promise.
+        place.call(|t| unsafe { t.write(place.rank, place.offset, from, bytes) })
     }
 
     /// Writes the bytes in which `own` differs from `twin` to here, and no others, and makes them the twin's.
@@ -424,10 +401,11 @@ impl Bytes {
     /// [`diff::GROUP`].
     #[inline]
     pub unsafe fn send_diff(self, own: *const u8, twin: *mut u8, bytes: usize) {
-        let Some(place) = remote(self.0 as usize) else {
+        if !is_far(self.0 as usize) {
             // SAFETY: the caller's promise.
             return unsafe { diff::send(own, twin, self.0, bytes) };
-        };
+        }
+        let place = find(self.0 as usize);
         // SAFETY: as above.
         place.call(|t| unsafe { t.send_diff(place.rank, place.offset, own, twin, bytes) })
     }
@@ -439,7 +417,8 @@ impl Bytes {
     #[inline]
     pub unsafe fn load(self, bytes: usize) -> u64 {
         let width = Width::of(bytes);
-        if let Some(place) = remote(self.0 as usize) {
+        if is_far(self.0 as usize) {
+            let place = find(self.0 as usize);
             return place.call(|transport| transport.load(place.rank, place.offset, width));
         }
         // SAFETY: the caller's promise; the access is atomic.

@@ -1,11 +1,12 @@
 //! The segments of all processes of a job.
 
 use std::fmt::{self, Debug, Formatter};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::place::{Bytes, Half, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
-use crate::transport::{Section, Transport, install, is_installed, remote};
+use crate::transport::{Section, Transport, install, is_far, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
@@ -40,43 +41,33 @@ impl Debug for Segments {
 }
 
 impl Segments {
-    /// Maps the segments of `bytes` bytes, rank order, from address `base` on.
+    /// Maps the segments of `bytes` bytes, rank order, from address `base` on. Those without a file are there after [`Segments::connect`].
     ///
     /// # Safety
     /// The address range belongs to the caller; every file has at least `bytes` bytes and keeps them.
     pub unsafe fn map(
-        files: &[MemoryFile],
+        files: &[Option<MemoryFile>],
         rank: u32,
         base: usize,
         bytes: usize,
     ) -> Result<Segments, SegmentError> {
         let segments = Segments::new(files.len() as u32, rank, base, bytes);
         for (i, file) in files.iter().enumerate() {
+            let Some(file) = file else { continue };
             // SAFETY: the caller's promise.
             unsafe { file.map_at(base + i * segments.stride, bytes, 0)? };
         }
         Ok(segments)
     }
 
-    /// Maps the own segment only; the others are reached through what `start` makes of it (its address). `section` runs an operation where no signal
-    /// handler can interrupt it. To be called once, by the only thread there is.
+    /// Reaches all segments through a transport from now on but those of the ranks `mapped`. `section` runs an operation where no signal handler can interrupt it.
+    /// To be called once, by the only thread there is.
     ///
     /// # Safety
-    /// As for [`Segments::map`]; the addresses of the others are used for nothing else.
-    pub unsafe fn connect(
-        file: &MemoryFile,
-        (rank, count): (u32, u32),
-        base: usize,
-        bytes: usize,
-        start: impl FnOnce(*mut u8) -> Box<dyn Transport>,
-        section: Section,
-    ) -> Result<Segments, SegmentError> {
-        let segments = Segments::new(count, rank, base, bytes);
-        let own = base + rank as usize * segments.stride;
-        // SAFETY: the caller's promise.
-        unsafe { file.map_at(own, bytes, 0)? };
-        install(start(own as *mut u8), section, (base, segments.stride, count), rank);
-        Ok(segments)
+    /// These and no others have been mapped; the addresses of the others are used for nothing else.
+    pub unsafe fn connect(&self, mapped: Range<u32>, transport: Box<dyn Transport>, section: Section) {
+        assert!(mapped.contains(&self.rank) && mapped.end <= self.count, "{mapped:?} of {self:?}");
+        install(transport, section, (self.base as usize, self.stride, self.count), mapped);
     }
 
     /// The segment of a job of one process: memory of `bytes` bytes, zeros, that nobody gives back.
@@ -108,13 +99,12 @@ impl Segments {
 
     /// Whether all of them are mapped.
     pub fn are_mapped(&self) -> bool {
-        !is_installed()
+        (0..self.count).all(|rank| self.is_mapped(rank))
     }
 
-    /// Whether a process's segment is mapped here.
-    #[inline(always)]
+    /// Whether the segment is mapped.
     pub fn is_mapped(&self, rank: u32) -> bool {
-        remote(self.start(rank) as usize).is_none()
+        !is_far(self.start(rank) as usize)
     }
 
     /// Has a process whose segment is not mapped execute a call; returns the length of the reply, for which there is room for
@@ -171,7 +161,7 @@ impl Segments {
         assert!(count <= 1 || 8 * count <= self.bytes - offset, "the segment has no such words");
         // SAFETY: the mapping begins at a page and is a multiple of eight bytes long, so the words lie inside it, aligned; it lasts as long as the process
         // and is only ever accessed atomically.
-        remote(start as usize).is_none().then(|| unsafe { std::slice::from_raw_parts(start.cast(), count) })
+        (!is_far(start as usize)).then(|| unsafe { std::slice::from_raw_parts(start.cast(), count) })
     }
 
     /// Reads `count` groups of `N` words one after the other and hands each on, with its number; nothing behind is read before them.

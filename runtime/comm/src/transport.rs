@@ -1,7 +1,7 @@
 //! Reaching segments that are not mapped: what a transport other than shared memory does.
 //!
-//! The choice is made once, before the process starts threads. Over shared memory no transport is installed, and all that is left of the choice in
-//! each operation is a look at one word.
+//! The choice is made once, before the process starts threads, for each segment. Where all segments are mapped, no transport is installed, and all that is
+//! left of the choice in each operation is a look at one word. Otherwise the address tells, as the mapped segments follow each other.
 
 use std::ops::Range;
 use std::ptr;
@@ -140,27 +140,28 @@ pub(crate) struct Installed {
     base: usize,
     stride: usize,
     end: usize,
-    own: Range<usize>,
+    /// Where segments are mapped.
+    mapped: Range<usize>,
 }
 
 static INSTALLED: AtomicPtr<Installed> = AtomicPtr::new(ptr::null_mut());
 
-/// Segments from `base` on with a distance of `stride` are reached through `transport` from now on, but for the mapped one of rank `own`. To be called
+/// Segments from `base` on with a distance of `stride` are reached through `transport` from now on, but for those of the ranks `mapped`. To be called
 /// once, by the only thread there is.
 pub(crate) fn install(
     transport: Box<dyn Transport>,
     section: Section,
     (base, stride, count): (usize, usize, u32),
-    own: u32,
+    mapped: Range<u32>,
 ) {
-    let start = base + own as usize * stride;
+    let start = |rank: u32| base + rank as usize * stride;
     let installed = Installed {
         transport,
         section,
         base,
         stride,
-        end: base + count as usize * stride,
-        own: start..start + stride,
+        end: start(count),
+        mapped: start(mapped.start)..start(mapped.end),
     };
     let before = INSTALLED.swap(Box::into_raw(Box::new(installed)), Ordering::Release);
     assert!(before.is_null(), "a process has one transport");
@@ -211,26 +212,34 @@ impl Remote {
     }
 }
 
-/// Whether there may be places that are not mapped here.
+/// Whether the place at an address is not mapped here.
 #[inline(always)]
-pub(crate) fn is_installed() -> bool {
-    !INSTALLED.load(Ordering::Relaxed).is_null()
+pub(crate) fn is_far(address: usize) -> bool {
+    let installed = INSTALLED.load(Ordering::Relaxed);
+    !installed.is_null() && reaches(installed, address)
+}
+
+/// Whether a place is reached through the transport. Out of line, so that where there is no transport nothing is in the way.
+#[cold]
+#[inline(never)]
+fn reaches(installed: *const Installed, address: usize) -> bool {
+    // SAFETY: it was made by `install`, before there were other threads, and is never freed.
+    let installed = unsafe { &*installed };
+    !installed.mapped.contains(&address) && (installed.base..installed.end).contains(&address)
 }
 
 /// The place at an address, if it is not mapped here.
 #[inline(always)]
 pub(crate) fn remote(address: usize) -> Option<Remote> {
-    let installed = INSTALLED.load(Ordering::Relaxed);
-    if installed.is_null() { None } else { find(installed, address) }
+    is_far(address).then(|| find(address))
 }
 
+/// The place at an address that [`is_far`].
 #[cold]
-fn find(installed: *mut Installed, address: usize) -> Option<Remote> {
-    // SAFETY: it was made by `install`, before there were other threads, and is never freed.
-    let installed = unsafe { &*installed };
-    if !(installed.base..installed.end).contains(&address) || installed.own.contains(&address) {
-        return None;
-    }
+#[inline(never)]
+pub(crate) fn find(address: usize) -> Remote {
+    // SAFETY: as in `reaches`; where there is none, no place is far.
+    let installed = unsafe { INSTALLED.load(Ordering::Relaxed).as_ref() }.expect("a transport is installed");
     let place = address - installed.base;
-    Some(Remote { installed, rank: (place / installed.stride) as u32, offset: place % installed.stride })
+    Remote { installed, rank: (place / installed.stride) as u32, offset: place % installed.stride }
 }

@@ -81,6 +81,8 @@ pub enum RaceMode {
 /// How processes reach each other's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
+    /// They map it within a host, and send requests between hosts.
+    Auto,
     /// They map it.
     Shm,
     /// They send requests over sockets to a thread of its owner; with a seed, irregularly.
@@ -182,7 +184,7 @@ impl Default for Config {
             notices: 1024,
             twin_bytes: 64 << 20,
             huge_pages: false,
-            transport: Transport::Shm,
+            transport: Transport::Auto,
             spin_given_us: None,
             num_threads: Vec::new(),
             schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: None },
@@ -353,6 +355,7 @@ mod tests {
     #[test]
     fn transports_have_names() {
         let transport = |text| read(&[("DSM_TRANSPORT", text)]).0.transport;
+        assert_eq!(transport("auto"), Transport::Auto);
         assert_eq!(transport("shm"), Transport::Shm);
         assert_eq!(transport(" Stream "), Transport::Stream(None));
         assert_eq!(transport("stream:0"), Transport::Stream(Some(0)));

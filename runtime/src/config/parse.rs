@@ -79,6 +79,7 @@ pub(super) fn race_mode(text: &str) -> Option<RaceMode> {
 
 pub(super) fn transport(text: &str) -> Option<Transport> {
     match text.to_ascii_lowercase().as_str() {
+        "auto" => Some(Transport::Auto),
         "shm" => Some(Transport::Shm),
         "stream" => Some(Transport::Stream(None)),
         other => other.strip_prefix("stream:")?.parse().ok().map(|seed| Transport::Stream(Some(seed))),

@@ -52,9 +52,9 @@ variables! {
         |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
     "DSM_HUGE", "0|1", "0", "Move shared data into huge pages at barriers, where the system can: what is at least half in use, each part once. For runs of many seconds.",
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
-    "DSM_TRANSPORT", "shm|stream[:SEED]", "shm", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, as between hosts, which is slow; \
-        with SEED, a number, it delays requests and tears transfers.",
-        |c, s| set(&mut c.transport, transport(s), "shm, stream or stream:SEED with a number");
+    "DSM_TRANSPORT", "auto|shm|stream[:SEED]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \
+        auto takes shm within a host and stream between hosts. With SEED, a number, stream delays requests and tears transfers.",
+        |c, s| set(&mut c.transport, transport(s), "auto, shm, stream or stream:SEED with a number");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; sooner, unless this is set above the default, where others keep the core. Overrides OMP_WAIT_POLICY.",
         |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());

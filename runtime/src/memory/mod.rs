@@ -16,7 +16,7 @@ pub mod table;
 pub mod twins;
 
 use std::ops::Range;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -33,7 +33,7 @@ use dsm_threads::futex;
 use crate::config::{self, Transport};
 use crate::fabric::{SegmentFabric, calls};
 use crate::image;
-use crate::job::{Job, JobPage};
+use crate::job::{Job, JobPage, Reach};
 use crate::race;
 use crate::signals::Deferred;
 use geometry::{Geometry, PAGE, Shape};
@@ -167,25 +167,19 @@ fn apply_symbols(rules: &Rules, geometry: &Geometry, rank: u32) {
 }
 
 fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Shared, MemoryError> {
-    let mut files: Vec<MemoryFile> = job
-        .segment_fds
-        .iter()
-        // SAFETY: the launcher handed these descriptors to this process, and nothing else in it uses them.
-        .map(|fd| MemoryFile::from_fd(unsafe { OwnedFd::from_raw_fd(*fd) }))
-        .collect();
+    let (mut files, peers) = open_segments(job);
     agree(job, geometry)?;
-    let own = &files[job.rank as usize];
-    own.set_size(geometry.segment_bytes() as u64)?;
-    if job.streams.is_empty() {
-        meet(job);
-    }
-    let segments = reach(job, &files, geometry)?;
-    let own = &files[job.rank as usize];
+    let own = job.rank as usize;
+    let sized = files[own].as_ref().expect("the own segment is a file");
+    sized.set_size(geometry.segment_bytes() as u64)?;
+    meet(job);
+    let segments = reach(job, &files, peers, geometry)?;
+    let own_file = files[own].take().expect("as above");
     let region = geometry.region();
     reserve_at(region.start, region.len())?;
     // SAFETY: replaces the reservation just made.
-    unsafe { own.map_at(region.start, region.len(), geometry.region_offset() as u64)? };
-    share_globals(own, geometry, segments.own())?;
+    unsafe { own_file.map_at(region.start, region.len(), geometry.region_offset() as u64)? };
+    share_globals(&own_file, geometry, segments.own())?;
     let mut cold = Vec::new();
     if job.rank != 0 {
         cold.extend(geometry.globals().ranges());
@@ -195,7 +189,6 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     }
     cold.retain(|range| !range.is_empty());
     table.fill_cold(&cold)?;
-    let own_file = files.swap_remove(job.rank as usize);
     let fabric = SegmentFabric::new(geometry, table, segments, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
     if race::is_on() && job.rank == 0 {
@@ -206,36 +199,48 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file })
 }
 
-/// Maps the segments, or the own one and connects to the peers.
-fn reach(job: &Job, files: &[MemoryFile], geometry: &Geometry) -> Result<Segments, SegmentError> {
+/// The memory files and the sockets that the segments are reached by, of each rank one of the two.
+fn open_segments(job: &Job) -> (Vec<Option<MemoryFile>>, Vec<Option<Peer>>) {
+    // SAFETY: the launcher handed these descriptors to this process, and nothing else in it uses them.
+    let own = |fd| unsafe { OwnedFd::from_raw_fd(fd) };
+    let open = |reach: &Reach| match *reach {
+        Reach::File(fd) => (Some(MemoryFile::from_fd(own(fd))), None),
+        Reach::Sockets(all) => {
+            let [requests, serves, waits, serves_waits] = all.map(own);
+            (None, Some(Peer { requests, serves, waits, serves_waits }))
+        }
+    };
+    job.segments.iter().map(open).unzip()
+}
+
+/// Maps the segments that can be mapped, and connects to the peers that have the others.
+fn reach(
+    job: &Job,
+    files: &[Option<MemoryFile>],
+    peers: Vec<Option<Peer>>,
+    geometry: &Geometry,
+) -> Result<Segments, SegmentError> {
     let (base, bytes) = (geometry.view_base(), geometry.segment_bytes());
-    if job.streams.is_empty() {
-        // SAFETY: the segments' address range is reserved by the layout, and all files have their size now.
-        return unsafe { Segments::map(files, job.rank, base, bytes) };
+    // SAFETY: the segments' address range is reserved by the layout, and all files have their size now.
+    let segments = unsafe { Segments::map(files, job.rank, base, bytes)? };
+    if peers.iter().all(Option::is_none) {
+        return Ok(segments);
     }
     let seed = match config::get().transport {
         Transport::Stream(seed) => seed,
-        Transport::Shm => None,
+        Transport::Auto | Transport::Shm => None,
     };
-    // SAFETY: the launcher handed these descriptors to this process, and nothing else in it uses them.
-    let peer = |sockets: [RawFd; 4]| unsafe {
-        let [requests, serves, waits, serves_waits] = sockets.map(|fd| OwnedFd::from_raw_fd(fd));
-        Peer { requests, serves, waits, serves_waits }
-    };
-    let peers = job.streams.iter().map(|sockets| sockets.map(peer)).collect();
-    let start = |own| -> Box<dyn dsm_comm::Transport> {
-        let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
-        // SAFETY: the segment has so many bytes there, mapped for good.
-        Box::new(unsafe {
-            Stream::start(job.rank, peers, own, bytes, digest(geometry), seed, spawn, &calls::serve)
-        })
-    };
+    let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
+    let (own, digest) = (segments.own().address(0), digest(geometry));
+    // SAFETY: the segment has so many bytes there, mapped for good.
+    let stream = unsafe { Stream::start(job.rank, peers, own, bytes, digest, seed, spawn, &calls::serve) };
     let section = |body: &mut dyn FnMut()| {
         let _deferred = Deferred::begin();
         body();
     };
-    // SAFETY: as for the mapping of all; nothing is mapped at the others' addresses.
-    unsafe { Segments::connect(&files[job.rank as usize], (job.rank, job.size), base, bytes, start, section) }
+    // SAFETY: the stream reaches all that have no file; nothing is mapped at their addresses.
+    unsafe { segments.connect(job.mapped(), Box::new(stream), section) };
+    Ok(segments)
 }
 
 /// Replaces the shared globals by a mapping of the segment with the same contents.
@@ -297,14 +302,14 @@ pub fn compare_with_peers(job: &Job) -> Result<(), MemoryError> {
     }
 }
 
-/// Waits until every process has sized its segment.
+/// Waits until every process whose segment this one maps has sized it.
 fn meet(job: &Job) {
     let ready = JobPage::get().ready();
     ready.fetch_add(1, Ordering::SeqCst);
     futex::wake(ready, futex::ALL);
     loop {
         let seen = ready.load(Ordering::SeqCst);
-        if seen >= job.size {
+        if seen >= job.mapped().len() as u32 {
             return;
         }
         futex::wait(ready, seen, futex::ALL);

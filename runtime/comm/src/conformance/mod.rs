@@ -1,8 +1,9 @@
 //! The conformance suite: what holds for operations on peers' segments, whatever they go over.
 //!
-//! `suite` has the tests. `shm` and `stream` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
+//! `suite` has the tests. `shm`, `stream` and `hybrid` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
 //! what concerns the one only. The processes of a [`Job`] are simulated in the process of the test.
 
+mod hybrid;
 mod shm;
 pub(crate) mod stream;
 mod suite;

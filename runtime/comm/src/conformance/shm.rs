@@ -34,14 +34,8 @@ impl Subject for Handles {
 }
 
 /// The segments, as each process has them mapped.
-fn map(processes: usize, bytes: usize) -> Vec<Segments> {
-    let files: Vec<_> = (0..processes)
-        .map(|_| {
-            let file = MemoryFile::create("dsm-conformance").unwrap();
-            file.set_size(bytes as u64).unwrap();
-            file
-        })
-        .collect();
+pub(super) fn map(processes: usize, bytes: usize) -> Vec<Segments> {
+    let files = files(processes, bytes);
     // At least the distance of the mappings.
     let stride = bytes.next_multiple_of(segment::HUGE_PAGE);
     (0..processes as u32)
@@ -53,8 +47,18 @@ fn map(processes: usize, bytes: usize) -> Vec<Segments> {
         .collect()
 }
 
+/// Memory files of the size.
+pub(super) fn files(processes: usize, bytes: usize) -> Vec<Option<MemoryFile>> {
+    let sized = |_| {
+        let file = MemoryFile::create("dsm-conformance").unwrap();
+        file.set_size(bytes as u64).unwrap();
+        Some(file)
+    };
+    (0..processes).map(sized).collect()
+}
+
 /// The handles as a transport.
-struct Adapter(Segments);
+pub(super) struct Adapter(pub(super) Segments);
 
 impl Adapter {
     fn word(&self, rank: u32, offset: usize) -> Word {

@@ -32,11 +32,25 @@ impl Access for Stream {}
 pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: Option<u64>) -> Process {
     let own = segment::reserve(bytes).unwrap();
     // SAFETY: the memory stays, and is used by atomics and the transport only.
-    let stream =
-        unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn, &calls) };
+    let stream = unsafe { serve(rank, peers, own, bytes, perturb) };
     // SAFETY: as above; it begins at a page.
     let memory = unsafe { std::slice::from_raw_parts(own.cast::<AtomicU64>(), bytes / 8) };
     Process { peers: Box::new(stream), memory }
+}
+
+/// Serves a segment to the peers.
+///
+/// # Safety
+/// As for [`Stream::start`].
+pub(super) unsafe fn serve(
+    rank: u32,
+    peers: Vec<Option<Peer>>,
+    own: *mut u8,
+    bytes: usize,
+    perturb: Option<u64>,
+) -> Stream {
+    // SAFETY: the caller's promise.
+    unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn, &calls) }
 }
 
 fn spawn(name: &str, serve: Box<dyn FnOnce() + Send>) {
