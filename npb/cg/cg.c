@@ -6,39 +6,16 @@
  * the direction `p` (and `z` once per solve) is read by others. An iteration has three barriers: the two scalar
  * products, and the one that makes the new direction visible.
  */
+#include "algebra.h"
 #include "matrix.h"
 #include "params.h"
 #include "report.h"
+#include "result.h"
 #include "team.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static double x[ROWS], z[ROWS], p[ROWS], q[ROWS], r[ROWS];
-
-/* out = matrix * in, for the rows of the span. */
-static inline void multiply(struct span rows, const double *restrict in, double *restrict out)
-{
-    for (int row = rows.lo; row < rows.hi; row++) {
-        const int begin = matrix_row[row], end = matrix_row[row + 1];
-        double sum = 0.0;
-
-        for (int k = begin; k < end; k++)
-            sum += matrix_value[k] * in[matrix_column[k]];
-        out[row] = sum;
-    }
-}
-
-/* The span's part of the scalar product. */
-static inline double product(struct span rows, const double *a, const double *b)
-{
-    double sum = 0.0;
-
-#pragma omp simd reduction(+ : sum)
-    for (int i = rows.lo; i < rows.hi; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
 
 /* Solves matrix * z = x approximately, from z = 0. Returns the norm of the residual x - matrix * z. */
 static double solve(struct member *self, struct span rows)
@@ -104,10 +81,8 @@ static double run(struct member *self, double *seconds)
     const double start = wall_seconds();
     for (int iteration = 1; iteration <= OUTER_ITERATIONS; iteration++) {
         zeta = power_step(self, rows, &residual);
-        if (speaks && iteration == 1)
-            printf("\n   iteration           ||r||                 zeta\n");
         if (speaks)
-            printf("    %5d       %20.14e%20.13f\n", iteration, residual, zeta);
+            cg_iteration(iteration, residual, zeta);
     }
 #pragma omp barrier
     if (speaks)
@@ -121,11 +96,7 @@ int main(void)
     double zeta = 0.0, seconds = 0.0;
     int threads = 1;
 
-    report_heading("CG");
-    printf(" Size: %11d\n", ROWS);
-    printf(" Iterations:                  %5d\n", OUTER_ITERATIONS);
-    printf(" Number of available threads: %5d\n", omp_get_max_threads());
-
+    cg_heading(omp_get_max_threads());
     const double start = wall_seconds();
 #pragma omp parallel
     {
@@ -139,22 +110,5 @@ int main(void)
             seconds = elapsed;
         }
     }
-    const double error = fabs(zeta - ZETA) / ZETA;
-
-    printf(" Initialization time = %15.3f seconds\n", wall_seconds() - start - seconds);
-    printf(" Zeta is    %20.13e\n", zeta);
-    printf(" Error is   %20.13e\n", error);
-
-    const double terms = VECTOR_NONZEROS * (VECTOR_NONZEROS + 1.0);
-    const double operations = 2.0 * OUTER_ITERATIONS * ROWS * (3.0 + terms + INNER_ITERATIONS * (5.0 + terms) + 3.0);
-    return report_result(&(struct report){
-        .name = "CG",
-        .size = {ROWS},
-        .iterations = OUTER_ITERATIONS,
-        .seconds = seconds,
-        .mops = operations / seconds * 1e-6,
-        .operation = "floating point",
-        .threads = threads,
-        .verified = agrees(zeta, ZETA, TOLERANCE),
-    });
+    return cg_result(zeta, wall_seconds() - start - seconds, seconds, threads);
 }

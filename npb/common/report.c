@@ -22,7 +22,7 @@ bool agrees(double value, double expected, double tolerance)
 
 void report_heading(const char *name)
 {
-    printf("\n\n NAS Parallel Benchmarks (OpenMP C, edition %s) - %s Benchmark\n\n", EDITION, name);
+    printf("\n\n NAS Parallel Benchmarks (" NPB_MODEL " C, edition %s) - %s Benchmark\n\n", EDITION, name);
 }
 
 static void print_size(const struct report *report)

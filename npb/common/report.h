@@ -8,6 +8,11 @@
 #error "compile with -DNPB_CLASS=\"'S'\" or another class letter"
 #endif
 
+/* The programming model, for the title line. */
+#ifndef NPB_MODEL
+#define NPB_MODEL "OpenMP"
+#endif
+
 struct report {
     const char *name;      /* two letters */
     int size[3];           /* one extent, or three with the grid's; unused ones are 0 */

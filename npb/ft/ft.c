@@ -8,11 +8,8 @@
 #include "field.h"
 #include "params.h"
 #include "report.h"
+#include "result.h"
 #include "team.h"
-#include "verify.h"
-
-#include <math.h>
-#include <stdio.h>
 
 /* The transform of the initial data, and the field that is being worked on. */
 static struct complex_number *spectrum, *work;
@@ -58,7 +55,7 @@ static void run(struct member *self, struct complex_number *checksum, double *se
     for (int time = 1; time <= ITERATIONS; time++) {
         const struct complex_number sum = solve(self, &roots, planes, rows, time);
         if (speaks) {
-            printf(" T = %4d     Checksum = %21.12e%22.12e\n", time, sum.re, sum.im);
+            ft_iteration(time, sum);
             checksum[time - 1] = sum;
         }
     }
@@ -74,11 +71,7 @@ int main(void)
     double seconds = 0.0;
     int threads = 1;
 
-    report_heading("FT");
-    printf(" Size                : %4dx%4dx%4d\n", NX, NY, NZ);
-    printf(" Iterations                  : %6d\n", ITERATIONS);
-    printf(" Number of available threads : %6d\n\n", omp_get_max_threads());
-
+    ft_heading(omp_get_max_threads());
     spectrum = allocate(FIELD_POINTS, sizeof *spectrum);
     work = allocate(FIELD_POINTS, sizeof *work);
 #pragma omp parallel
@@ -92,17 +85,5 @@ int main(void)
             seconds = elapsed;
         }
     }
-    const double log_points = log(POINTS);
-    const double operations =
-        POINTS * (14.8157 + 7.19641 * log_points + (5.23518 + 7.21113 * log_points) * ITERATIONS);
-    return report_result(&(struct report){
-        .name = "FT",
-        .size = {NX, NY, NZ},
-        .iterations = ITERATIONS,
-        .seconds = seconds,
-        .mops = operations / seconds * 1e-6,
-        .operation = "floating point",
-        .threads = threads,
-        .verified = checksums_agree(checksum),
-    });
+    return ft_result(checksum, seconds, threads);
 }

@@ -8,35 +8,27 @@
 #include "params.h"
 #include "ranking.h"
 #include "report.h"
+#include "result.h"
 
-#include <stdio.h>
+static const struct span all_keys = {0, KEYS}, all_buckets = {0, BUCKETS};
 
-static const int probe_index[PROBES] = PROBE_INDEX;
-static const int probe_rank[PROBES] = PROBE_RANK;
-static const int probe_drift[PROBES] = PROBE_DRIFT;
-
-/* Replaces the two keys that change in this iteration, and reads the keys whose ranks will be checked. */
-static void prepare(int iteration, int probe_key[PROBES])
+/* Ranks all keys; the ranks are visible to all members on return. */
+static void rank_keys(const struct member *self, struct directory *directories, struct ranker *ranker)
 {
-    is_keys[iteration] = iteration;
-    is_keys[iteration + ITERATIONS] = MAX_KEY - iteration;
-    for (int i = 0; i < PROBES; i++)
-        probe_key[i] = is_keys[probe_index[i]];
+    keys_fill_buckets(ranker->keys, &directories[self->rank]);
+#pragma omp barrier
+    keys_deal_buckets(self, directories, ranker);
+    keys_rank_buckets(self->size, directories, ranker);
+#pragma omp barrier
 }
 
-/* Partial verification: returns how many of the probed keys have the rank they must have. */
-static int check(int iteration, const int probe_key[PROBES])
+/* Sorts the keys last ranked. Returns the number of the member's keys that are out of order. */
+static long sort_keys(const struct member *self, const struct directory *directories, const struct ranker *ranker)
 {
-    int passed = 0;
-
-    for (int i = 0; i < PROBES; i++) {
-        const int key = probe_key[i];
-        if (key > 0 && is_rank[key - 1] == probe_rank[i] + probe_drift[i] * iteration)
-            passed++;
-        else
-            printf("Failed partial verification: iteration %d, test key %d\n", iteration, i);
-    }
-    return passed;
+    keys_place(self->size, directories, ranker->buckets);
+#pragma omp barrier
+    const int before = ranker->keys.lo > 0 ? 1 : 0;
+    return keys_misplaced((struct span){ranker->keys.lo - before, ranker->keys.hi});
 }
 
 static int step(const struct member *self, struct directory *directories, struct ranker *ranker, int iteration)
@@ -44,10 +36,12 @@ static int step(const struct member *self, struct directory *directories, struct
     int probe_key[PROBES] = {0};
     const bool checks = self->rank == 0;
 
-    if (checks)
-        prepare(iteration, probe_key);
-    keys_rank(self, directories, ranker);
-    return checks ? check(iteration, probe_key) : 0;
+    if (checks) {
+        is_change_keys(all_keys, iteration);
+        is_probe_keys(all_keys, probe_key);
+    }
+    rank_keys(self, directories, ranker);
+    return checks ? is_probes_passed(iteration, probe_key, all_buckets) : 0;
 }
 
 /* The run as one member of the team sees it. Returns the number of probes passed; *seconds is set by member 0. */
@@ -60,19 +54,17 @@ static int run(const struct member *self, struct directory *directories, double 
     keys_draw(ranker.keys);
 #pragma omp barrier
     step(self, directories, &ranker, 1); /* untimed: touches all code and data */
-    if (speaks && NPB_CLASS != 'S')
-        printf("\n   iteration\n");
 #pragma omp barrier
     const double start = wall_seconds();
     for (int iteration = 1; iteration <= ITERATIONS; iteration++) {
-        if (speaks && NPB_CLASS != 'S')
-            printf("        %d\n", iteration);
+        if (speaks)
+            is_iteration(iteration);
         passed += step(self, directories, &ranker, iteration);
     }
 #pragma omp barrier
     if (speaks)
         *seconds = wall_seconds() - start;
-    *misplaced = keys_sort(self, directories, &ranker);
+    *misplaced = sort_keys(self, directories, &ranker);
     return passed;
 }
 
@@ -83,11 +75,7 @@ int main(void)
     long misplaced = 0;
     int passed = 0, threads = 1;
 
-    report_heading("IS");
-    printf(" Size:  %ld  (class %c)\n", (long)KEYS, NPB_CLASS);
-    printf(" Iterations:  %d\n", ITERATIONS);
-    printf(" Number of available threads:  %d\n\n", omp_get_max_threads());
-
+    is_heading(omp_get_max_threads());
 #pragma omp parallel reduction(+ : passed, misplaced)
     {
         const struct member self = team_member(NULL);
@@ -99,16 +87,5 @@ int main(void)
             seconds = elapsed;
         }
     }
-    if (misplaced != 0)
-        printf("Full_verify: number of keys out of sort: %ld\n", misplaced);
-    return report_result(&(struct report){
-        .name = "IS",
-        .count = KEYS,
-        .iterations = ITERATIONS,
-        .seconds = seconds,
-        .mops = 1e-6 * KEYS * ITERATIONS / seconds,
-        .operation = "keys ranked",
-        .threads = threads,
-        .verified = misplaced == 0 && passed == PROBES * ITERATIONS,
-    });
+    return is_result(passed, misplaced, seconds, threads);
 }

@@ -2,7 +2,7 @@
  * Ranking by buckets, arranged for memory that is near to one thread and far from the others.
  *
  * 1. Each thread counts its own keys by bucket and writes them, bucket after bucket, into its own part of
- *    `bucketed`. All writes of this step, the random ones included, go to the thread's own memory.
+ *    `is_bucketed`. All writes of this step, the random ones included, go to the thread's own memory.
  * 2. The buckets are dealt out in contiguous runs with about equally many keys. A thread reads the keys of its run,
  *    which are one contiguous piece of every thread's part, bucket by bucket: the counters of one fit into the
  *    first-level cache.
@@ -15,7 +15,7 @@
 
 int is_keys[KEYS];
 int is_rank[MAX_KEY];
-static int bucketed[KEYS];
+int is_bucketed[KEYS];
 
 void keys_draw(struct span keys)
 {
@@ -29,12 +29,11 @@ void keys_draw(struct span keys)
         }
         /* The sum lies in (0, 4) at a scale of 2^46; the key is its share of MAX_KEY. */
         is_keys[i] = (int)(sum >> (RANDOM_BITS + 2 - LOG_MAX_KEY));
-        bucketed[i] = 0;
+        is_bucketed[i] = 0;
     }
 }
 
-/* Step 1. Leaves in `directory` where each bucket lies. */
-static void fill_buckets(struct span keys, struct directory *directory)
+void keys_fill_buckets(struct span keys, struct directory *directory)
 {
     int next[BUCKETS];
 
@@ -54,15 +53,12 @@ static void fill_buckets(struct span keys, struct directory *directory)
 
     for (int i = keys.lo; i < keys.hi; i++) {
         const int key = is_keys[i];
-        bucketed[next[key >> LOG_BUCKET_WIDTH]++] = key;
+        is_bucketed[next[key >> LOG_BUCKET_WIDTH]++] = key;
     }
 }
 
-/*
- * The buckets of this thread: those whose middle key lies in its share of all keys. Every thread computes the same
- * limits, so the shares are disjoint and complete.
- */
-static void deal_buckets(const struct member *self, const struct directory *directories, struct ranker *ranker)
+/* Those whose middle key lies in the member's share of all keys: the same limits whoever computes them. */
+void keys_deal_buckets(const struct member *self, const struct directory *directories, struct ranker *ranker)
 {
     int total[BUCKETS];
 
@@ -104,7 +100,7 @@ static int rank_bucket(int team, const struct directory *directories, int bucket
     for (int t = 0; t < team; t++) {
         const int end = directories[t].begin[bucket + 1];
         for (int i = directories[t].begin[bucket]; i < end; i++)
-            count[bucketed[i] - first]++;
+            count[is_bucketed[i] - first]++;
     }
     for (int k = 0; k < 1 << LOG_BUCKET_WIDTH; k++) {
         smaller += count[k];
@@ -113,8 +109,7 @@ static int rank_bucket(int team, const struct directory *directories, int bucket
     return smaller;
 }
 
-/* Step 2. */
-static void rank_buckets(int team, const struct directory *directories, const struct ranker *ranker)
+void keys_rank_buckets(int team, const struct directory *directories, const struct ranker *ranker)
 {
     int smaller = ranker->smaller;
 
@@ -122,30 +117,22 @@ static void rank_buckets(int team, const struct directory *directories, const st
         smaller = rank_bucket(team, directories, b, smaller);
 }
 
-void keys_rank(const struct member *self, struct directory *directories, struct ranker *ranker)
+void keys_place(int team, const struct directory *directories, struct span buckets)
 {
-    fill_buckets(ranker->keys, &directories[self->rank]);
-#pragma omp barrier
-    deal_buckets(self, directories, ranker);
-    rank_buckets(self->size, directories, ranker);
-#pragma omp barrier
-}
-
-long keys_sort(const struct member *self, const struct directory *directories, const struct ranker *ranker)
-{
-    const struct span buckets = ranker->buckets;
-    long misplaced = 0;
-
-    for (int t = 0; t < self->size; t++) {
+    for (int t = 0; t < team; t++) {
         const int end = directories[t].begin[buckets.hi];
         for (int i = directories[t].begin[buckets.lo]; i < end; i++) {
-            const int key = bucketed[i];
+            const int key = is_bucketed[i];
             is_keys[--is_rank[key]] = key;
         }
     }
-#pragma omp barrier
-    const int from = ranker->keys.lo > 0 ? ranker->keys.lo : 1;
-    for (int i = from; i < ranker->keys.hi; i++)
+}
+
+long keys_misplaced(struct span keys)
+{
+    long misplaced = 0;
+
+    for (int i = keys.lo + 1; i < keys.hi; i++)
         misplaced += is_keys[i - 1] > is_keys[i];
     return misplaced;
 }

@@ -1,4 +1,4 @@
-/* The keys of IS and their ranking by a team of threads. */
+/* The keys of IS and their ranking by a team. */
 #ifndef IS_RANKING_H
 #define IS_RANKING_H
 
@@ -19,6 +19,9 @@ struct ranker {
 
 extern int is_keys[KEYS];
 
+/* The keys of each member's share, bucket after bucket, as its directory says. */
+extern int is_bucketed[KEYS];
+
 /*
  * After ranking, is_rank[k] is the number of keys <= k. The keys a thread is to rank come from every thread's part
  * of the bucketed keys.
@@ -28,13 +31,19 @@ extern int is_rank[MAX_KEY];
 /* Draws the keys of the span: sums of four uniform numbers. */
 void keys_draw(struct span keys);
 
-/* Ranks all keys. Called by every member of the team; the ranks are visible to all on return. */
-void keys_rank(const struct member *self, struct directory *directories, struct ranker *ranker);
+/* Step 1. Leaves in `directory` where each bucket lies. */
+void keys_fill_buckets(struct span keys, struct directory *directory);
 
-/*
- * Moves the keys last ranked to their ranks, which sorts is_keys and uses is_rank up. Returns the number of the
- * thread's keys that are out of order.
- */
-long keys_sort(const struct member *self, const struct directory *directories, const struct ranker *ranker);
+/* Sets the buckets of a member and the number of keys below them. They are disjoint, and complete over the team. */
+void keys_deal_buckets(const struct member *self, const struct directory *directories, struct ranker *ranker);
+
+/* Step 2. */
+void keys_rank_buckets(int team, const struct directory *directories, const struct ranker *ranker);
+
+/* Moves the keys of some buckets to their ranks, which uses is_rank up. All of them done, is_keys is sorted. */
+void keys_place(int team, const struct directory *directories, struct span buckets);
+
+/* Number of keys in the span that are smaller than the one before, the first excepted. */
+long keys_misplaced(struct span keys);
 
 #endif

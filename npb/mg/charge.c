@@ -2,43 +2,23 @@
  * The right-hand side of MG: of one random number per interior point, in memory order, the ten largest mark the
  * points that become +1, the ten smallest those that become -1.
  *
- * Each thread draws the numbers of its planes and keeps its extremes. The team's extremes are among those, so after
- * one barrier every thread finds them and sets the points in its own planes. All numbers differ: the sequence does
+ * The extremes of all points are among those of any parts, so each member of a team can draw the numbers of its planes,
+ * and set the points in its own planes when it has the extremes of the others. All numbers differ: the sequence does
  * not repeat within 2^44 steps.
  */
 #include "grid.h"
 
 #include "random.h"
 
-#include <stdint.h>
-
-#define CHARGES 10
-
-/* A random number as an integer and the interior point it belongs to, counted in memory order. */
-struct candidate {
-    uint64_t number;
-    long point;
-};
-
-/* The extremes of a set, the one to be displaced next in front. */
-struct extremes {
-    struct candidate largest[CHARGES];
-    struct candidate smallest[CHARGES];
-};
-
-/* Where a thread shows its extremes to the others. */
-struct finding {
-    _Alignas(PAGE_BYTES) struct extremes extremes;
-};
-
-static struct finding *found; /* one for each thread */
-
-static void clear(struct extremes *set)
+struct extremes charge_none(void)
 {
+    struct extremes set;
+
     for (int c = 0; c < CHARGES; c++) {
-        set->largest[c] = (struct candidate){0, -1};
-        set->smallest[c] = (struct candidate){UINT64_MAX, -1};
+        set.largest[c] = (struct candidate){0, -1};
+        set.smallest[c] = (struct candidate){UINT64_MAX, -1};
     }
+    return set;
 }
 
 /* Takes `item` in if it is larger than the smallest of the largest so far. */
@@ -63,21 +43,29 @@ static void offer_small(struct candidate *list, struct candidate item)
     list[c - 1] = item;
 }
 
-/* The extremes of the numbers drawn for the points from `first` up to `past`. */
-static void draw(long first, long past, struct extremes *set)
+struct extremes charge_draw(struct grid v, struct span planes)
 {
-    uint64_t state = random_skip(RANDOM_SEED, (uint64_t)first);
+    const long plane = (long)v.n * v.n, first = (planes.lo - 1) * plane, past = (planes.hi - 1) * plane;
+    uint64_t state = random_skip(RANDOM_SEED, (uint64_t)first), low = UINT64_MAX, high = 0;
+    struct extremes set = charge_none();
 
-    clear(set);
-    uint64_t low = UINT64_MAX, high = 0;
     for (long point = first; point < past; point++) {
         state = random_next(state);
         if (state > high || state < low) {
-            offer_large(set->largest, (struct candidate){state, point});
-            offer_small(set->smallest, (struct candidate){state, point});
-            high = set->largest[0].number;
-            low = set->smallest[0].number;
+            offer_large(set.largest, (struct candidate){state, point});
+            offer_small(set.smallest, (struct candidate){state, point});
+            high = set.largest[0].number;
+            low = set.smallest[0].number;
         }
+    }
+    return set;
+}
+
+void charge_merge(struct extremes *set, const struct extremes *other)
+{
+    for (int c = 0; c < CHARGES; c++) {
+        offer_large(set->largest, other->largest[c]);
+        offer_small(set->smallest, other->smallest[c]);
     }
 }
 
@@ -91,27 +79,9 @@ static void place(struct grid v, struct span planes, const struct candidate *lis
     }
 }
 
-void grid_charge(struct member *self, struct grid v, struct span planes)
+void charge_place(struct grid v, struct span planes, const struct extremes *set)
 {
-    const long plane = (long)v.n * v.n;
-    struct extremes mine, all;
-
-    if (self->rank == 0 && found == NULL)
-        found = allocate((size_t)self->size, sizeof *found);
-    draw((planes.lo - 1) * plane, (planes.hi - 1) * plane, &mine);
-#pragma omp barrier
-    found[self->rank].extremes = mine;
-#pragma omp barrier
-    clear(&all);
-    for (int t = 0; t < self->size; t++) {
-        const struct extremes theirs = found[t].extremes;
-        for (int c = 0; c < CHARGES; c++) {
-            offer_large(all.largest, theirs.largest[c]);
-            offer_small(all.smallest, theirs.smallest[c]);
-        }
-    }
     grid_zero(v, planes);
-    place(v, planes, all.smallest, -1.0);
-    place(v, planes, all.largest, +1.0);
-#pragma omp barrier
+    place(v, planes, set->smallest, -1.0);
+    place(v, planes, set->largest, +1.0);
 }

@@ -8,16 +8,18 @@
 #include "grid.h"
 #include "params.h"
 #include "report.h"
+#include "result.h"
 #include "team.h"
 
 #include <math.h>
-#include <stdio.h>
-
-#define COARSE_LEVEL 4
-_Static_assert(COARSE_LEVEL < LEVELS, "the finest level is always shared");
 
 /* Solution and residual on every level, right-hand side on the finest; level l has 2^l interior points an axis. */
 static struct grid u[LEVELS + 1], r[LEVELS + 1], v;
+
+/* Where a member shows its extremes to the others when the charges are found. */
+static struct finding {
+    _Alignas(PAGE_BYTES) struct extremes extremes;
+} *found;
 
 static void allocate_grids(void)
 {
@@ -27,29 +29,7 @@ static void allocate_grids(void)
         r[level] = (struct grid){n, allocate(grid_points(n), sizeof(double))};
     }
     v = (struct grid){POINTS, allocate(grid_points(POINTS), sizeof(double))};
-}
-
-/* The interior planes of a shared level that are this member's. */
-static struct span planes_of(const struct member *self, int level)
-{
-    const struct span share = team_span(self, 1 << level);
-
-    return (struct span){share.lo + 1, share.hi + 1};
-}
-
-/* The part of a V-cycle at and below COARSE_LEVEL: from the residual above it to the correction on it. */
-static void coarse_cycle(void)
-{
-    for (int level = COARSE_LEVEL; level >= 1; level--)
-        grid_restrict(r[level + 1], r[level], (struct span){1, (1 << level) + 1});
-    grid_zero(u[1], (struct span){1, 3});
-    grid_smooth(r[1], u[1], (struct span){1, 3});
-    for (int level = 2; level <= COARSE_LEVEL; level++) {
-        const struct span planes = {1, (1 << level) + 1};
-        grid_interpolate(u[level - 1], u[level], planes);
-        grid_residual(u[level], r[level], r[level], planes);
-        grid_smooth(r[level], u[level], planes);
-    }
+    found = allocate((size_t)omp_get_max_threads(), sizeof *found);
 }
 
 /*
@@ -69,18 +49,20 @@ static void relax(struct grid right, int level, struct span planes)
 static void v_cycle(const struct member *self)
 {
     for (int level = LEVELS - 1; level > COARSE_LEVEL; level--) {
-        grid_restrict(r[level + 1], r[level], planes_of(self, level));
+        grid_restrict(r[level + 1], r[level], grid_share(self, level));
 #pragma omp barrier
     }
-    if (self->rank == 0)
-        coarse_cycle();
+    if (self->rank == 0) {
+        grid_restrict(r[COARSE_LEVEL + 1], r[COARSE_LEVEL], grid_planes(COARSE_LEVEL));
+        grid_coarse_cycle(u, r);
+    }
 #pragma omp barrier
     for (int level = COARSE_LEVEL + 1; level < LEVELS; level++) {
-        const struct span planes = planes_of(self, level);
+        const struct span planes = grid_share(self, level);
         grid_interpolate(u[level - 1], u[level], planes);
         relax(r[level], level, planes);
     }
-    const struct span planes = planes_of(self, LEVELS);
+    const struct span planes = grid_share(self, LEVELS);
     grid_correct(u[LEVELS - 1], u[LEVELS], planes);
     relax(v, LEVELS, planes);
 }
@@ -100,16 +82,23 @@ static double residual_norm(struct member *self, struct span planes)
 }
 
 /* Start of a solution: u = 0, the charges in v, and the grids placed by their first writer. */
-static void start_grids(struct member *self, struct span planes)
+static void start_grids(const struct member *self, struct span planes)
 {
+    struct extremes all = charge_none();
+
     grid_zero(u[LEVELS], planes);
-    grid_charge(self, v, planes);
+    found[self->rank].extremes = charge_draw(v, planes);
+#pragma omp barrier
+    for (int t = 0; t < self->size; t++)
+        charge_merge(&all, &found[t].extremes);
+    charge_place(v, planes, &all);
+#pragma omp barrier
 }
 
 /* The run as one member of the team sees it. Returns the final norm; *seconds is set by member 0. */
 static double run(struct member *self, double *seconds)
 {
-    const struct span planes = planes_of(self, LEVELS);
+    const struct span planes = grid_share(self, LEVELS);
     const bool speaks = self->rank == 0;
 
     start_grids(self, planes);
@@ -121,8 +110,8 @@ static double run(struct member *self, double *seconds)
     finest_residual(planes);
     residual_norm(self, planes);
     for (int iteration = 1; iteration <= ITERATIONS; iteration++) {
-        if (speaks && (iteration == 1 || iteration == ITERATIONS || iteration % 5 == 0))
-            printf("  iter %3d\n", iteration);
+        if (speaks)
+            mg_iteration(iteration);
         v_cycle(self);
         finest_residual(planes);
     }
@@ -138,11 +127,7 @@ int main(void)
     double norm = 0.0, seconds = 0.0;
     int threads = 1;
 
-    report_heading("MG");
-    printf(" Size: %4dx%4dx%4d  (class %c)\n", POINTS, POINTS, POINTS, NPB_CLASS);
-    printf(" Iterations:                  %5d\n", ITERATIONS);
-    printf(" Number of available threads: %5d\n\n", omp_get_max_threads());
-
+    mg_heading(omp_get_max_threads());
     const double start = wall_seconds();
     allocate_grids();
 #pragma omp parallel
@@ -157,18 +142,5 @@ int main(void)
             seconds = elapsed;
         }
     }
-    printf(" Initialization time: %15.3f seconds\n\n", wall_seconds() - start - seconds);
-    printf(" L2 Norm is %20.13e\n", norm);
-    printf(" Error is   %20.13e\n", fabs(norm - NORM) / NORM);
-
-    return report_result(&(struct report){
-        .name = "MG",
-        .size = {POINTS, POINTS, POINTS},
-        .iterations = ITERATIONS,
-        .seconds = seconds,
-        .mops = 58.0 * ITERATIONS * POINTS * POINTS * POINTS * 1e-6 / seconds,
-        .operation = "floating point",
-        .threads = threads,
-        .verified = agrees(norm, NORM, TOLERANCE),
-    });
+    return mg_result(norm, wall_seconds() - start - seconds, seconds, threads);
 }
