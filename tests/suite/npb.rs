@@ -1,4 +1,4 @@
-//! The NPB kernels verify in classes S and W (LU in S), whatever the number of processes and threads.
+//! The NPB kernels verify in classes S and W, the applications in class S, whatever the number of processes and threads.
 
 use dsm_tests::compile::Built;
 use dsm_tests::compile::{Target, shell_line};
@@ -75,5 +75,7 @@ kernels! {
     mg_w "mg" "W"
     ft_s "ft" "S"
     ft_w "ft" "W"
+    bt_s "bt" "S"
+    sp_s "sp" "S"
     lu_s "lu" "S"
 }

@@ -110,7 +110,7 @@ fn kernels() {
     let Some(dsm) = toolchain::dsm() else { return };
     let bin = execute::Scratch::directory("verify");
     let mut failures = Vec::new();
-    for kernel in ["ep", "cg", "is", "mg", "ft", "lu"] {
+    for kernel in ["ep", "cg", "is", "mg", "ft", "bt", "sp", "lu"] {
         let mut make = Command::new("make");
         make.arg("-C").arg(toolchain::workspace().join("npb")).arg(kernel);
         make.args(["CLASS=S", "CFLAGS=-O3 -fopenmp -g -fdsm-verify", &format!("CC={}", dsm.cc.display())]);
