@@ -1,4 +1,4 @@
-//! The NPB kernels verify in classes S and W, whatever the number of processes and threads.
+//! The NPB kernels verify in classes S and W, UA in class S, whatever the number of processes and threads.
 
 use dsm_tests::compile::Built;
 use dsm_tests::compile::{Target, shell_line};
@@ -75,4 +75,5 @@ kernels! {
     mg_w "mg" "W"
     ft_s "ft" "S"
     ft_w "ft" "W"
+    ua_s "ua" "S"
 }
