@@ -1,7 +1,7 @@
 #!/bin/sh
 # Times the benchmarks compiled by dsm-cc against the same sources under plain clang, in alternating runs, and prints medians.
 #
-#   npb/compare.sh [CLASS] [RUNS] [KERNEL...]       default: A 5 ep cg is mg ft bt sp lu
+#   npb/compare.sh [CLASS] [RUNS] [KERNEL...]       default: A 5 ep cg is mg ft bt sp lu ua
 #
 # Columns: seconds as the programs report them (NPB's "Time in seconds"). Ratio = native / ours: above 1 ours is faster.
 #   1x1 against one OpenMP thread; 1x2 and 2x1 (processes x threads) against two.
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 class=${1:-A}
 runs=${2:-5}
 [ $# -lt 2 ] && set -- || shift 2
-[ $# -gt 0 ] || set -- ep cg is mg ft bt sp lu
+[ $# -gt 0 ] || set -- ep cg is mg ft bt sp lu ua
 . "$here/../scripts/timing.sh"
 
 run() { seconds 'Verification *= *SUCCESSFUL' 'Time in seconds' "$@"; }

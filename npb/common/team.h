@@ -88,4 +88,24 @@ static inline double team_sum_one(struct member *self, double value)
     return values[0];
 }
 
+/*
+ * The sum of `count` over the members before this one, and over all in *total. Contains one barrier, like a sum.
+ * Counts are exact up to 2^53.
+ */
+static inline long team_scan(struct member *self, long count, long *total)
+{
+    const unsigned half = self->round++ & 1;
+    struct contribution *all = self->contributions;
+    long before = 0;
+
+    all[self->rank].value[half][0] = (double)count;
+#pragma omp barrier
+    *total = 0;
+    for (int t = 0; t < self->size; t++) {
+        before += t < self->rank ? (long)all[t].value[half][0] : 0;
+        *total += (long)all[t].value[half][0];
+    }
+    return before;
+}
+
 #endif

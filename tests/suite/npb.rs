@@ -78,4 +78,5 @@ kernels! {
     bt_s "bt" "S"
     sp_s "sp" "S"
     lu_s "lu" "S"
+    ua_s "ua" "S"
 }

@@ -12,7 +12,7 @@ use dsm_abi::layout::COPY_SUFFIX;
 use super::Settings;
 use crate::toolchain;
 
-const OWN: [&str; 5] = ["ep", "cg", "is", "mg", "ft"];
+const OWN: [&str; 6] = ["ep", "cg", "is", "mg", "ft", "ua"];
 const C_PROGRAMS: [&str; 3] = ["bt", "sp", "lu"];
 const FORTRAN_PROGRAMS: [&str; 8] = ["bt", "sp", "lu", "ua", "cg", "mg", "ft", "ep"];
 

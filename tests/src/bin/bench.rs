@@ -13,7 +13,7 @@ Instructions are counted by valgrind where it is installed, executed checks by t
   --class C          problem size of the timed runs: S, W, A, B or C (W)
   --runs N           timed runs of each program, of which the fastest counts (3)
   --line BYTES,...   line sizes to compile for (1024,64)
-  --kernels NAME,... kernels to measure: ep, cg, is, mg, ft, and what --npb adds (all)
+  --kernels NAME,... kernels to measure: ep, cg, is, mg, ft, ua, and what --npb adds (all)
   --npb DIR,...      checkouts of NPB 3.0 in OpenMP C (adds bt, sp, lu) and of NPB 3.4 in OpenMP (adds bt-f, ua-f, ...)
   --count-class C    problem size of the runs that count; - leaves them out (S)
   --json FILE        write the rows as JSON
