@@ -213,7 +213,9 @@ fn parse_position(text: &str) -> Option<Place> {
     let mut fields = text.split(';').skip(1);
     let (file, function) = (fields.next()?, fields.next()?);
     let line: u32 = fields.next()?.parse().ok()?;
-    let known = |name: &str| (name != "unknown" && !name.is_empty()).then(|| name.to_owned());
+    // What clang and flang write where they know no file.
+    let known = |name: &str| !["", "unknown", "FIRModule"].contains(&name);
+    let known = |name: &str| known(name).then(|| name.to_owned());
     Some(Place { function: known(function), line: known(file).map(|file| (file, line)).filter(|_| line > 0) })
 }
 
@@ -262,6 +264,7 @@ mod tests {
         let place = parse_position(";dir/a.c;main;12;9;;").expect("it has all fields");
         assert_eq!(place.to_string(), "dir/a.c:12 (main)");
         assert!(!parse_position(";unknown;unknown;0;0;;").expect("it has all fields").has_line());
+        assert!(!parse_position(";FIRModule;HEAT;52;9;;").expect("it has all fields").has_line());
         assert_eq!(parse_position("nonsense"), None);
     }
 

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_full_table_gives_no_record() {
         let table = table(2);
-        let mut add = |key| table.find_or_add([key, 0], |_| ()).is_some();
+        let add = |key| table.find_or_add([key, 0], |_| ()).is_some();
         assert_eq!([add(1), add(2), add(3), add(2)], [true, true, false, true]);
     }
 
