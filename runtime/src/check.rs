@@ -11,15 +11,18 @@ use dsm_coherence::Extent;
 
 use crate::fabric;
 use crate::memory::{self, Shared};
+use crate::profile;
 use crate::race;
 use crate::stats::time::{self, Activity};
 use crate::strings;
 use crate::verify;
 
 /// What an access needs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads.
     Read,
+    /// It writes.
     Write,
     /// A write of every byte before the thread's next release, with none read before it was written.
     Overwrite,
@@ -62,12 +65,20 @@ fn ensure_line(shared: &Shared, bytes: Range<usize>, access: Access) {
     let memory = memory::get();
     while memory.table().get(bytes.start) >= access.limit() {
         let extent = Extent::single(memory.geometry().block(bytes.start));
-        miss(shared, extent, (bytes.start, bytes.end - 1), access);
+        miss(shared, extent, bytes.start, (bytes.start, bytes.end - 1), access);
     }
 }
 
-/// Makes an extent accessible; `[first, last]` is what the access touches.
-fn miss(shared: &Shared, extent: Extent, (first, last): (usize, usize), access: Access) {
+/// Makes an extent accessible, whose state at `refused` does not allow it; `[first, last]` is what the access touches.
+fn miss(shared: &Shared, extent: Extent, refused: usize, bytes: (usize, usize), access: Access) {
+    if !profile::is_on() {
+        return fetch(shared, extent, bytes, access);
+    }
+    let state = memory::get().table().get(refused);
+    profile::miss(profile::Miss { extent, bytes, access, state }, || fetch(shared, extent, bytes, access));
+}
+
+fn fetch(shared: &Shared, extent: Extent, (first, last): (usize, usize), access: Access) {
     time::spent(Activity::Miss, || match access {
         Access::Read => fabric::run(pin!(shared.coherence.read_miss(extent))),
         Access::Write => fabric::run(pin!(shared.coherence.write_miss(extent))),
@@ -85,7 +96,7 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
     let mut at = first;
     while let Some(refused) = table.first_at_least(at, last, access.limit()) {
         // The protocol skips what is valid already: one call for the rest of the range, as far as the block size is the same, is one batch.
-        miss(shared, geometry.extent(refused, last), (first, last), access);
+        miss(shared, geometry.extent(refused, last), refused, (first, last), access);
         at = refused;
     }
 }
@@ -212,18 +223,20 @@ pub unsafe fn readable_string(address: usize) -> usize {
     unsafe { strings::readable_within(address, usize::MAX) }
 }
 
-/// Entry point, see `dsm_abi::entries`.
-#[unsafe(no_mangle)]
-#[cold]
-pub extern "C" fn __dsm_load_miss(addr: *mut u8, len: u64) {
-    readable(addr as usize, len as usize);
-}
-
 unsafe extern "C" {
     // In C, where a function can ask for its return address: each calls the function below of its name.
+    pub(crate) fn __dsm_load_miss(addr: *mut u8, len: u64);
+    pub(crate) fn __dsm_load_range(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_store_miss(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_store_range(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_overwrite_range(addr: *mut u8, len: u64);
+}
+
+/// A load at return address `pc` asks.
+#[unsafe(no_mangle)]
+#[cold]
+extern "C" fn dsm_rt_load_miss(addr: *mut u8, len: u64, pc: usize) {
+    profile::at(pc, || readable(addr as usize, len as usize));
 }
 
 /// A store at return address `pc` asks.
@@ -233,13 +246,13 @@ extern "C" fn dsm_rt_store_miss(addr: *mut u8, len: u64, pc: usize) {
     if race::is_on() {
         race::note_write(addr as usize, len as usize, pc);
     }
-    writable(addr as usize, len as usize);
+    profile::at(pc, || writable(addr as usize, len as usize));
 }
 
-/// Entry point, see `dsm_abi::entries`.
+/// As `dsm_rt_load_miss`, for loads that may all be allowed.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dsm_load_range(addr: *mut u8, len: u64) {
-    readable(addr as usize, len as usize);
+extern "C" fn dsm_rt_load_range(addr: *mut u8, len: u64, pc: usize) {
+    profile::at(pc, || readable(addr as usize, len as usize));
 }
 
 /// As `dsm_rt_store_miss`, for stores that may all be allowed.
@@ -248,7 +261,7 @@ extern "C" fn dsm_rt_store_range(addr: *mut u8, len: u64, pc: usize) {
     if race::is_on() {
         race::note_write(addr as usize, len as usize, pc);
     }
-    writable(addr as usize, len as usize);
+    profile::at(pc, || writable(addr as usize, len as usize));
 }
 
 /// As `dsm_rt_store_range`, for stores to every byte.
@@ -257,35 +270,50 @@ extern "C" fn dsm_rt_overwrite_range(addr: *mut u8, len: u64, pc: usize) {
     if race::is_on() {
         race::note_write(addr as usize, len as usize, pc);
     }
-    overwritten(addr as usize, len as usize);
+    profile::at(pc, || overwritten(addr as usize, len as usize));
 }
 
-/// Entry points on grids: the bytes come first, then the two strides, then what else an entry takes.
+/// Entry points on grids: the bytes come first, then the two strides, then what else an entry takes. Each is in C, as those above, and calls the second
+/// function with its return address.
 macro_rules! grids {
-    ($($entry:ident($($more:ident: $t:ty)?) $(-> $result:ty)? = $body:expr;)*) => {$(
-        #[doc = "Entry point, see `dsm_abi::entries`."]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $entry(
-            addr: *mut u8,
-            len: u64,
-            step: u64,
-            count: u64,
-            outer_step: u64,
-            outer_count: u64,
-            $($more: $t,)?
-        ) $(-> $result)? {
-            let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
-            $body(addr as usize, len as usize, strides $(, $more)?)
+    ($($entry:ident $function:ident($($more:ident: $t:ty)?) $(-> $result:ty)? = $body:expr;)*) => {
+        unsafe extern "C" {
+            $(pub(crate) fn $entry(
+                addr: *mut u8,
+                len: u64,
+                step: u64,
+                count: u64,
+                outer_step: u64,
+                outer_count: u64,
+                $($more: $t,)?
+            ) $(-> $result)?;)*
         }
-    )*};
+        $(
+            #[doc = "An access to a grid returns to `pc`."]
+            #[unsafe(no_mangle)]
+            extern "C" fn $function(
+                addr: *mut u8,
+                len: u64,
+                step: u64,
+                count: u64,
+                outer_step: u64,
+                outer_count: u64,
+                $($more: $t,)?
+                pc: usize,
+            ) $(-> $result)? {
+                let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
+                profile::at(pc, || $body(addr as usize, len as usize, strides $(, $more)?))
+            }
+        )*
+    };
 }
 
 grids! {
-    __dsm_load_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Read);
-    __dsm_store_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Write);
-    __dsm_overwrite_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Overwrite);
-    __dsm_load_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Read, uses as usize));
-    __dsm_store_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Write, uses as usize));
+    __dsm_load_grid dsm_rt_load_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Read);
+    __dsm_store_grid dsm_rt_store_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Write);
+    __dsm_overwrite_grid dsm_rt_overwrite_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Overwrite);
+    __dsm_load_ready dsm_rt_load_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Read, uses as usize));
+    __dsm_store_ready dsm_rt_store_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Write, uses as usize));
 }
 
 /// Entry point, see `dsm_abi::entries`.

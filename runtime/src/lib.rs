@@ -22,6 +22,7 @@ pub mod memory;
 pub mod omp;
 pub mod process;
 pub mod process_state;
+pub mod profile;
 pub mod pthread;
 pub mod race;
 pub mod signals;

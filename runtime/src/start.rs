@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, pthread, signals,
-    stats, stdio, sync,
+    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile, pthread,
+    signals, stats, stdio, sync,
 };
 
 unsafe extern "C" {
@@ -48,6 +48,10 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     if let Err(error) = memory::private_range::init(&job) {
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
+    if job.rank == 0 {
+        profile::prepare();
+    }
+    profile::init();
     memory::services::start();
     if let Err(error) = memory::compare_with_peers(&job) {
         die(&error.to_string());
@@ -102,6 +106,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
         die("the program has no main function compiled by dsm-cc");
     }
     omp::fork::mark_initial_thread();
+    profile::begins_alone(0);
     omp::display_environment_at_start();
     omp::affinity::start();
     sync::user_threads_enter();
@@ -147,8 +152,12 @@ extern "C" fn at_exit() {
     }
     let is_measured = config::get().stats;
     // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
-    if is_measured || memory::shared().is_some_and(|shared| !shared.segments.are_mapped()) {
+    if is_measured
+        || profile::is_wanted()
+        || memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
+    {
         stats::deposit();
+        profile::deposit();
         wait_for_deposits();
     }
     JobPage::get().satisfy();
@@ -158,6 +167,7 @@ extern "C" fn at_exit() {
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprint!("{}", stats::table());
     }
+    profile::write();
 }
 
 /// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
@@ -184,6 +194,7 @@ extern "C" fn end_worker() {
     // SAFETY: flushes what regions printed here. First: the launcher does not wait long once process 0 has ended.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     stats::deposit();
+    profile::deposit();
     sync::leave();
     outlast_first();
     // SAFETY: ends the process without handlers.

@@ -10,6 +10,7 @@ use dsm_abi::layout::ADDRESS_BITS;
 
 use crate::check::{Access, ensure, ensure_grid, has_effect};
 use crate::memory;
+use crate::profile;
 use crate::race;
 use crate::verify;
 
@@ -104,40 +105,49 @@ fn to_window(range: Range<usize>) -> Window {
     Window { start: range.start as u64, end: range.end as u64 }
 }
 
-/// Entry point, see `dsm_abi::entries`.
-///
-/// # Safety
-/// `window` points to a [`Window`] that nobody else uses.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_load_window(addr: *mut u8, len: u64, window: *mut u8) {
-    // SAFETY: the caller's promise.
-    let window = unsafe { &mut *window.cast::<Window>() };
-    *window = look(addr as usize, len as usize, *window, Access::Read);
-}
-
-/// Entry point, see `dsm_abi::entries`.
-///
-/// # Safety
-/// As for [`__dsm_load_window`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __dsm_load_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8) {
-    // SAFETY: the caller's promise.
-    let window = unsafe { &mut *window.cast::<Window>() };
-    let steps = (step as usize, count as usize);
-    *window = look_along(addr as usize, len as usize, steps, *window, Access::Read);
-}
-
 unsafe extern "C" {
-    // In C, where a function can ask for its return address: calls the function below.
+    // In C, where a function can ask for its return address: each calls the function below of its name.
+    pub(crate) fn __dsm_load_window(addr: *mut u8, len: u64, window: *mut u8);
+    pub(crate) fn __dsm_load_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8);
     pub(crate) fn __dsm_store_window(addr: *mut u8, len: u64, window: *mut u8);
     pub(crate) fn __dsm_overwrite_window(addr: *mut u8, len: u64, window: *mut u8);
     pub(crate) fn __dsm_store_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8);
 }
 
+/// A load at return address `pc` asks.
+///
+/// # Safety
+/// `window` points to a [`Window`] that nobody else uses.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_load_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<Window>() };
+    *window = profile::at(pc, || look(addr as usize, len as usize, *window, Access::Read));
+}
+
+/// As [`dsm_rt_load_window`], for a walk.
+///
+/// # Safety
+/// As for [`dsm_rt_load_window`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_load_walk(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    window: *mut u8,
+    pc: usize,
+) {
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<Window>() };
+    let steps = (step as usize, count as usize);
+    *window = profile::at(pc, || look_along(addr as usize, len as usize, steps, *window, Access::Read));
+}
+
 /// As [`dsm_rt_store_window`], for a walk.
 ///
 /// # Safety
-/// As for [`__dsm_load_window`].
+/// As for [`dsm_rt_load_window`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_store_walk(
     addr: *mut u8,
@@ -155,13 +165,13 @@ unsafe extern "C" fn dsm_rt_store_walk(
     // SAFETY: the caller's promise.
     let window = unsafe { &mut *window.cast::<Window>() };
     let steps = (step as usize, count as usize);
-    *window = look_along(addr as usize, len as usize, steps, *window, Access::Write);
+    *window = profile::at(pc, || look_along(addr as usize, len as usize, steps, *window, Access::Write));
 }
 
 /// A store at return address `pc` asks.
 ///
 /// # Safety
-/// As for [`__dsm_load_window`].
+/// As for [`dsm_rt_load_window`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
     // SAFETY: the caller's promise.
@@ -171,7 +181,7 @@ unsafe extern "C" fn dsm_rt_store_window(addr: *mut u8, len: u64, window: *mut u
 /// As [`dsm_rt_store_window`], for stores to every byte.
 ///
 /// # Safety
-/// As for [`__dsm_load_window`].
+/// As for [`dsm_rt_load_window`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_overwrite_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
     // SAFETY: the caller's promise.
@@ -179,14 +189,14 @@ unsafe extern "C" fn dsm_rt_overwrite_window(addr: *mut u8, len: u64, window: *m
 }
 
 /// # Safety
-/// As for [`__dsm_load_window`].
+/// As for [`dsm_rt_load_window`].
 unsafe fn store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize, access: Access) {
     if race::is_on() {
         race::note_write(addr as usize, len as usize, pc);
     }
     // SAFETY: the caller's promise.
     let window = unsafe { &mut *window.cast::<Window>() };
-    *window = look(addr as usize, len as usize, *window, access);
+    *window = profile::at(pc, || look(addr as usize, len as usize, *window, access));
 }
 
 #[cfg(test)]

@@ -69,5 +69,8 @@ examples! {
     linked_structure
     migratory_data
     producer_consumer
+    slow_false_sharing
+    slow_first_touch
+    slow_stride
     stencil
 }

@@ -28,6 +28,7 @@ mod openmp;
 mod pass;
 mod plain_openmp;
 mod process_state;
+mod profile;
 mod races;
 mod statistics;
 mod stream;

@@ -91,9 +91,7 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
     let directory = directory.map_err(|source| Error::System { what: "name this directory", source })?;
     let mut variables = environment::forwarded();
     environment::add_named(&mut variables, &options.variables).map_err(Error::Usage)?;
-    if options.stats {
-        variables.insert("DSM_STATS".into(), "1".into());
-    }
+    variables.extend(super::settings(options)?);
     if placements.len() > 1 && environment::has_memory_only(&variables) {
         return Err(Error::Usage(format!(
             "{TRANSPORT}=shm: memory of other hosts cannot be mapped; unset it, or have all processes on one host"

@@ -28,6 +28,7 @@ mod streams;
 mod verdict;
 mod watch;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -102,6 +103,13 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Variables that stand for options.
+fn settings(options: &Options) -> Result<impl Iterator<Item = (OsString, OsString)>, Error> {
+    let failed = |source| Error::System { what: "name this directory", source };
+    let all = options.settings().map_err(failed)?;
+    Ok(all.into_iter().map(|(name, value)| (name.into(), value)))
+}
+
 /// Runs a job on this host.
 fn run(options: &Options) -> Result<u8, Error> {
     let program = program::find(options.program(), &std::env::var_os("PATH").unwrap_or_default())?;
@@ -110,9 +118,7 @@ fn run(options: &Options) -> Result<u8, Error> {
     }
     let mut named = Variables::new();
     environment::add_named(&mut named, &options.variables).map_err(Error::Usage)?;
-    if options.stats {
-        named.insert("DSM_STATS".into(), "1".into());
-    }
+    named.extend(settings(options)?);
     let mut all: Variables = environment::forwarded();
     all.extend(named.clone());
     let processes = options.processes.unwrap_or(1);

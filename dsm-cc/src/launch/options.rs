@@ -1,6 +1,7 @@
 //! The launcher's command line.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
@@ -38,6 +39,10 @@ pub struct Options {
     /// Say what is done to start the processes on several hosts: commands, addresses
     #[arg(short = 'v', long)]
     pub verbose: bool,
+    /// Write a report at the end, to standard error or a file (as JSON if its name ends in .json): which variables, allocations and lines miss, are falsely
+    /// shared or wait, what that costs, and what to do (DSM_PROFILE)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub profile: Option<Option<PathBuf>>,
 
     /// Start the program even if it does not look like one compiled by dsm-cc (a script or tool that starts it)
     #[arg(long)]
@@ -85,6 +90,23 @@ impl Options {
         Options::try_parse_from(with_separator(line.into_iter().collect()))
     }
 
+    /// Variables that stand for options.
+    ///
+    /// # Errors
+    /// If this directory has no name.
+    pub fn settings(&self) -> io::Result<Vec<(&'static str, OsString)>> {
+        let mut all = Vec::new();
+        if self.stats {
+            all.push(("DSM_STATS", "1".into()));
+        }
+        match &self.profile {
+            Some(Some(path)) => all.push(("DSM_PROFILE", std::path::absolute(path)?.into())),
+            Some(None) => all.push(("DSM_PROFILE", "1".into())),
+            None => {}
+        }
+        Ok(all)
+    }
+
     /// The program as typed.
     pub fn program(&self) -> &OsStr {
         self.command.first().map_or(OsStr::new(""), OsString::as_os_str)
@@ -101,7 +123,9 @@ impl Options {
 fn with_separator(mut line: Vec<OsString>) -> Vec<OsString> {
     let known = Options::command();
     let takes_value = |is_it: &dyn Fn(&Arg) -> bool| {
-        known.get_arguments().any(|argument| is_it(argument) && argument.get_action().takes_values())
+        let takes_next =
+            |argument: &Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
+        known.get_arguments().any(|argument| is_it(argument) && takes_next(argument))
     };
     let mut at = 1;
     while let Some(word) = line.get(at).map(|word| word.to_string_lossy()) {
@@ -160,6 +184,8 @@ mod tests {
             ("dsm-run - x", "- x"),
             ("dsm-run -H a:2,b -x A -x B=1 --rsh rsh ./x -x C", "./x -x C"),
             ("dsm-run --hostfile f ./x --daemon", "./x --daemon"),
+            ("dsm-run --profile ./x --profile=y", "./x --profile=y"),
+            ("dsm-run --profile=y.json ./x", "./x"),
         ] {
             let options = parse(line).unwrap();
             let command: Vec<_> =
@@ -167,6 +193,23 @@ mod tests {
             assert_eq!(command.join(OsStr::new(" ")), expected, "{line}");
             assert_eq!((options.threads, options.label), (1, false), "{line}");
         }
+    }
+
+    #[test]
+    fn options_become_variables() {
+        let settings = |line: &str| parse(line).unwrap().settings().unwrap();
+        assert_eq!(settings("dsm-run ./x"), []);
+        assert_eq!(
+            settings("dsm-run -s --profile ./x"),
+            [("DSM_STATS", "1".into()), ("DSM_PROFILE", "1".into())]
+        );
+        // The program may change its directory.
+        let [(name, value)] = &settings("dsm-run --profile=1 ./x")[..] else { panic!("one variable") };
+        assert_eq!(*name, "DSM_PROFILE");
+        assert!(
+            std::path::Path::new(value).is_absolute() && value.to_string_lossy().ends_with("/1"),
+            "{value:?}"
+        );
     }
 
     #[test]

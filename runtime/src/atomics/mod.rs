@@ -12,9 +12,11 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use dsm_abi::atomic::{RmwOp, order};
+use dsm_abi::state::WRITABLE;
 use parking_lot::Mutex;
 
 use crate::fabric::run;
+use crate::profile::{self, Wait};
 use crate::{check, memory, omp, sync};
 
 /// Atomics that no processor instruction does, in a single process.
@@ -37,7 +39,10 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     let geometry = memory::get().geometry();
     let block = geometry.block(address);
     if block == geometry.block(address + size.max(1) - 1) {
-        return run(pin!(shared.coherence.critical(block, body)));
+        let since = if memory::get().table().get(address) == WRITABLE { 0 } else { profile::now_and_then() };
+        let result = run(pin!(shared.coherence.critical(block, body)));
+        profile::waited(Wait::Atomic, address as u64, since);
+        return result;
     }
     sync::lock(STRADDLING);
     check::writable(address, size);

@@ -117,6 +117,8 @@ pub struct Config {
     pub guard: bool,
     /// `DSM_RACE`: look for write-write races.
     pub race: RaceMode,
+    /// `DSM_PROFILE`: `-` for standard error, or the file that a profile is written to; empty if none is wanted.
+    pub profile: String,
     /// `DSM_NOTICES`: write notices that a signature holds before it drops old ones.
     pub notices: usize,
     /// `DSM_TWINS`: bytes of a process's twins above which unused ones are given back.
@@ -181,6 +183,7 @@ impl Default for Config {
             stats: false,
             guard: false,
             race: RaceMode::Off,
+            profile: String::new(),
             notices: 1024,
             twin_bytes: 64 << 20,
             huge_pages: false,

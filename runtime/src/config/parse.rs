@@ -77,6 +77,15 @@ pub(super) fn race_mode(text: &str) -> Option<RaceMode> {
     }
 }
 
+/// Where a profile goes: nowhere, to standard error (`-`), or to a file.
+pub(super) fn profile(text: &str) -> String {
+    match boolean(text) {
+        Some(true) => "-".to_owned(),
+        Some(false) => String::new(),
+        None => text.to_owned(),
+    }
+}
+
 pub(super) fn transport(text: &str) -> Option<Transport> {
     match text.to_ascii_lowercase().as_str() {
         "auto" => Some(Transport::Auto),

@@ -46,6 +46,9 @@ variables! {
         |c, s| set(&mut c.guard, boolean(s), "0 or 1");
     "DSM_RACE", "off|report|abort", "off", "Report variables that two processes wrote different values to without synchronisation; abort ends the job.",
         |c, s| set(&mut c.race, race_mode(s), "off, report or abort");
+    "DSM_PROFILE", "0|1|PATH", "0", "Write a report when the program ends: which variables, allocations and lines miss, are falsely shared or wait, and what to do. \
+        1: to standard error; a path that ends in .json: as JSON.",
+        |c, s| set(&mut c.profile, Some(profile(s)), "");
     "DSM_NOTICES", "COUNT", "1024", "Write notices that travel with a synchronisation before old ones are dropped.",
         |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
     "DSM_TWINS", "BYTES", "64M", "Memory that a process may keep for copies of blocks from before it wrote to them; above, what it has not used lately goes back to the system.",

@@ -6,7 +6,7 @@ use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
 use super::SegmentFabric;
-use crate::race;
+use crate::{profile, race};
 
 impl SegmentFabric {
     /// Copies blocks to their twins.
@@ -29,6 +29,11 @@ impl SegmentFabric {
         (0..extent.count as usize).fold(0, |mask, i| {
             // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
             let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
+            if !same && profile::is_on() {
+                let address = self.geometry.address(Block(extent.first.0 + i as u64));
+                // SAFETY: as above.
+                unsafe { profile::changed(address, bytes, own.add(i * bytes), twin.add(i * bytes)) };
+            }
             mask | u64::from(!same) << ((extent.first.0 % CHUNK_BLOCKS) as usize + i)
         })
     }

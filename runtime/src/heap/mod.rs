@@ -18,7 +18,7 @@ use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::signals::Deferred;
 use crate::sync::layout;
-use crate::{memory, process_state, race, sync};
+use crate::{memory, process_state, profile, race, sync};
 use arena::Arena;
 
 /// A piece of this process's arena, with one block size.
@@ -61,8 +61,11 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
         return None;
     };
     let address = part.base + object.offset;
+    if race::is_on() || profile::is_on() {
+        race::sites::note(address, size, site);
+    }
     if race::is_on() {
-        race::note_allocation(address, size, site);
+        race::watch_allocation(address, size);
     }
     Some((address, object.fresh))
 }

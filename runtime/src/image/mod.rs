@@ -15,7 +15,9 @@ use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 use parking_lot::Mutex;
 
 use crate::{memory, process};
-pub use symbols::{Place, Variable, call_site, file_of, function_of, instrumented, variable_at, variables};
+pub use symbols::{
+    Place, Variable, call_site, file_of, function_of, instrumented, program, variable_at, variables,
+};
 
 /// Whether an address lies in a file with code of the pass.
 pub fn has_code(address: usize) -> bool {

@@ -107,11 +107,12 @@ fn read_variables(path: &Path, bias: usize) -> Option<Vec<Variable>> {
 /// File that is mapped at an address; of the program itself, the path it was started by.
 pub fn file_of(address: usize) -> Option<PathBuf> {
     let module = modules().into_iter().find(|m| m.memory.contains(&address))?;
-    Some(if module.path == Path::new(SELF) {
-        std::fs::read_link(SELF).unwrap_or(module.path)
-    } else {
-        module.path
-    })
+    Some(if module.path == Path::new(SELF) { program() } else { module.path })
+}
+
+/// The path of the program.
+pub fn program() -> PathBuf {
+    std::fs::read_link(SELF).unwrap_or_else(|_| SELF.into())
 }
 
 /// Libraries with code of the pass, but without any of the addresses: what was not linked by the driver.

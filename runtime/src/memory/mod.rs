@@ -34,8 +34,8 @@ use crate::config::{self, Transport};
 use crate::fabric::{SegmentFabric, calls};
 use crate::image;
 use crate::job::{Job, JobPage, Reach};
-use crate::race;
 use crate::signals::Deferred;
+use crate::{profile, race};
 use geometry::{Geometry, PAGE, Shape};
 use rules::Rules;
 use table::StateTable;
@@ -115,6 +115,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         stacks: config::MAX_THREADS as usize,
         notices: config.notices,
         race: race::is_on(),
+        profile: profile::is_wanted(),
     })
     .map_err(MemoryError::Layout)?;
     let geometry: &'static Geometry = Box::leak(Box::new(geometry));

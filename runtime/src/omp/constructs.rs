@@ -7,6 +7,7 @@ use super::frame;
 use super::ring::{control, word};
 use super::staging::Staged;
 use super::{Loc, get, task};
+use crate::profile::{self, Wait};
 use crate::{check, config, heap, sync};
 
 /// Kinds of cancellation.
@@ -67,8 +68,10 @@ pub extern "C" fn __kmpc_push_target_tripcount(_device: i64, _trip: u64) {}
 
 /// Barrier.
 #[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_barrier(_loc: Loc, _gtid: i32) {
+pub extern "C" fn __kmpc_barrier(loc: Loc, _gtid: i32) {
+    let since = profile::now();
     frame::current().team().barrier();
+    profile::waited(Wait::Barrier, loc as u64, since);
 }
 
 /// Barrier at which a pending cancellation takes effect: 1 if the construct is to be left.

@@ -14,6 +14,7 @@ use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words};
+use crate::profile::{self, Wait};
 use crate::{config, image, memory, process_state, race, sync};
 
 thread_local! {
@@ -139,11 +140,15 @@ fn fork_processes(size: u32, work: Work) {
     message.extend(icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
     race::watch_stack();
+    profile::ends_alone();
     sync::fork(&message, participants);
     let mut team =
         Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
     let next = team.run(work);
+    let since = profile::now();
     sync::join(participants);
+    profile::waited(Wait::Join, message[0], since);
+    profile::begins_alone(message[0]);
     crate::cxx::adopt_exits();
     let cancelled = next.is_none() || sync::control_load(control::CANCELLED) != 0;
     if cancelled {
@@ -156,7 +161,13 @@ fn fork_processes(size: u32, work: Work) {
 /// Processes other than 0: takes part in regions until the job ends.
 pub fn serve() {
     let mut message = Vec::new();
-    while sync::wait_fork(&mut message).is_some() {
+    loop {
+        let since = profile::now();
+        let is_over = sync::wait_fork(&mut message).is_none();
+        profile::idled(since);
+        if is_over {
+            break;
+        }
         if message[0] == memory::reblock::MESSAGE {
             memory::reblock::follow(&message);
             continue;
@@ -182,6 +193,7 @@ pub fn serve() {
         let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
         team.run(work);
         sync::join(participants);
+        profile::begins_alone(message[0]);
     }
 }
 

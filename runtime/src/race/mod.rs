@@ -62,10 +62,9 @@ pub fn note_write(address: usize, len: usize, pc: usize) {
     }
 }
 
-/// Remembers an allocation of this process, and makes the first writes to it ask.
+/// Makes the first writes to a new object ask.
 #[cold]
-pub fn note_allocation(address: usize, bytes: usize, site: usize) {
-    sites::note(sites::Allocation { address, bytes, site });
+pub fn watch_allocation(address: usize, bytes: usize) {
     if let Some(shared) = memory::shared() {
         shared.coherence.watch(memory::get().geometry().extents(address, address + bytes.max(1) - 1));
     }

@@ -7,15 +7,18 @@
 use super::cell;
 use super::lock_table::{self, Slot};
 use super::threads::Inside;
+use crate::profile::{self, Wait};
 
 use std::sync::atomic::Ordering;
 
 /// Waits for the lock.
 pub(super) fn lock(name: u64) {
+    let since = profile::now_and_then();
     loop {
         let slot = lock_table::get(name);
         if slot.queue(name, wait).is_some() {
             entered(slot);
+            profile::waited(Wait::Lock, name, since);
             return;
         }
     }

@@ -23,6 +23,7 @@ use crate::config;
 use crate::fabric::{run, run_at_once};
 use crate::heap::foreign;
 use crate::memory;
+use crate::profile;
 use crate::race;
 use crate::signals;
 use crate::stats::time::{self, Activity};
@@ -79,12 +80,14 @@ pub fn size() -> u32 {
 pub fn release() {
     let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
+        let since = profile::now();
         time::spent(Activity::Release, || {
             before_release();
             let freed = foreign::written();
             run(pin!(shared.coherence.release()));
             foreign::after_release(freed);
         });
+        profile::released(since);
     }
 }
 
@@ -92,6 +95,7 @@ pub fn release() {
 fn release_then(then: impl FnOnce(Told)) {
     let _verified = Synchronising::begin();
     let Some(shared) = memory::shared() else { return then(Told::default()) };
+    let since = profile::now();
     time::spent(Activity::Release, || {
         before_release();
         let freed = foreign::written();
@@ -100,6 +104,7 @@ fn release_then(then: impl FnOnce(Told)) {
         }
         foreign::after_release(freed);
     });
+    profile::released(since);
 }
 
 fn before_release() {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::memory::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
 use crate::memory::globals::Globals;
-use crate::race;
+use crate::{profile, race};
 
 /// Unit of the parts of the data.
 const UNIT: usize = 1 << UNIT_SHIFT;
@@ -43,6 +43,8 @@ pub struct Shape {
     pub notices: usize,
     /// Whether writes and allocations are remembered for race reports.
     pub race: bool,
+    /// Whether allocations and misses are remembered for a profile.
+    pub profile: bool,
 }
 
 impl Shape {
@@ -116,7 +118,9 @@ impl Geometry {
         let control = place(CONTROL_BYTES, PAGE);
         let race = usize::from(shape.race);
         let writes = place(race * blocks.end() as usize * race::WRITE_BYTES, PAGE);
-        let sites = place(race * race::sites::AREA_BYTES, PAGE);
+        let profiled = usize::from(shape.profile);
+        let sites = place((race | profiled) * race::sites::AREA_BYTES, PAGE);
+        let profile = place(profiled * profile::AREA_BYTES, PAGE);
         let clock = place(race * (processes + race::clocks::NOTES) * 8, PAGE);
         let geometry = Geometry {
             globals,
@@ -139,6 +143,7 @@ impl Geometry {
             control,
             writes,
             sites,
+            profile,
             clock,
             segment_bytes: end.next_multiple_of(PAGE),
             shape,

@@ -74,6 +74,7 @@ pub struct Geometry {
     control: usize,
     writes: usize,
     sites: usize,
+    profile: usize,
     clock: usize,
     segment_bytes: usize,
 }

@@ -128,9 +128,14 @@ impl Geometry {
         self.writes + block.0 as usize * race::WRITE_BYTES
     }
 
-    /// Segment offset of the ring of allocations, where races are looked for.
+    /// Segment offset of the rings of allocations, where races are looked for or a profile is made.
     pub fn sites_offset(&self) -> usize {
         self.sites
+    }
+
+    /// Segment offset of the tables of a profile, where one is made.
+    pub fn profile_offset(&self) -> usize {
+        self.profile
     }
 
     /// Segment offset of a word of the vector clock, where races are looked for.

@@ -17,6 +17,7 @@ fn geometry(processes: u32) -> Geometry {
         stacks: 16,
         notices: 1024,
         race: false,
+        profile: false,
     })
     .unwrap()
 }

@@ -1,0 +1,157 @@
+//! The report: text for people, or the same as JSON.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde::Serialize;
+
+use super::collect::{self, Collected};
+use super::findings::{self, Finding};
+use super::is_wanted;
+use crate::start::die;
+use crate::{config, image, memory, omp};
+
+/// Findings that are told.
+const WORST: usize = 10;
+
+/// The file that the report goes to, opened before the program runs.
+static FILE: OnceLock<File> = OnceLock::new();
+
+/// All that is told.
+#[derive(Debug, Serialize)]
+struct Report {
+    program: String,
+    processes: u32,
+    threads: u32,
+    /// From start to end.
+    seconds: f64,
+    misses: u64,
+    /// Over all processes.
+    miss_seconds: f64,
+    /// Over all processes.
+    wait_seconds: f64,
+    /// Misses that there was no room to remember.
+    lost: u64,
+    findings: Vec<Finding>,
+}
+
+/// Process 0, at the start: opens the file, so that a name that cannot be written to ends the job before it has worked for nothing.
+pub fn prepare() {
+    let path = &config::get().profile;
+    if !is_wanted() || path == "-" {
+        return;
+    }
+    match OpenOptions::new().create(true).write(true).truncate(true).open(path) {
+        Ok(file) => _ = FILE.set(file),
+        Err(error) => die(&format!("the profile cannot be written to {path}: {error}; name another file")),
+    }
+}
+
+/// Process 0, at the end: writes the report.
+pub fn write() {
+    if !is_wanted() {
+        return;
+    }
+    let Some(shared) = memory::shared() else {
+        return put(
+            "dsm: profile: a program of one process neither misses nor waits for others; run it with -n 2 or more\n",
+        );
+    };
+    let geometry = memory::get().geometry();
+    let collected = collect::collect(&shared.segments, geometry);
+    let mut findings = findings::all(&collected, &shared.segments, geometry);
+    findings.truncate(WORST);
+    let report = Report::new(&collected, geometry.processes(), findings);
+    let is_json = Path::new(&config::get().profile).extension().is_some_and(|e| e == "json");
+    put(&match is_json {
+        true => serde_json::to_string_pretty(&report).expect("numbers and strings") + "\n",
+        false => report.text(),
+    });
+}
+
+fn put(text: &str) {
+    let result = match FILE.get() {
+        Some(mut file) => file.write_all(text.as_bytes()),
+        None => std::io::stderr().lock().write_all(text.as_bytes()),
+    };
+    if let Err(error) = result {
+        eprintln!("dsm: warning: the profile could not be written to {}: {error}", config::get().profile);
+    }
+}
+
+impl Report {
+    fn new(collected: &Collected, processes: u32, findings: Vec<Finding>) -> Report {
+        use super::Wait::Serial;
+        let waits = collected.waits.iter().filter(|w| w.kind != Serial);
+        Report {
+            program: image::program().display().to_string(),
+            processes,
+            threads: omp::threads_in_job(),
+            seconds: collected.seconds,
+            misses: collected.misses.iter().map(|m| m.misses).sum(),
+            miss_seconds: collected.misses.iter().map(|m| m.seconds).sum(),
+            wait_seconds: waits.map(|w| w.seconds).sum(),
+            lost: collected.lost,
+            findings,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!(
+            "dsm: profile of {}: {:.3} s, {} processes, {} threads\n",
+            self.program, self.seconds, self.processes, self.threads
+        );
+        let _ = writeln!(
+            out,
+            "all processes together: {} misses, {:.3} s; {:.3} s in barriers and locks and between regions",
+            self.misses, self.miss_seconds, self.wait_seconds
+        );
+        if self.lost > 0 {
+            let _ = writeln!(
+                out,
+                "{} misses are not part of what follows: there was no room to remember them",
+                self.lost
+            );
+        }
+        for (i, finding) in self.findings.iter().enumerate() {
+            add(&mut out, i + 1, finding);
+        }
+        out
+    }
+}
+
+fn add(out: &mut String, number: usize, finding: &Finding) {
+    let misses = match finding.blocks {
+        0 => format!("{} times", finding.count),
+        blocks => format!("{} misses, {blocks} blocks", finding.count),
+    };
+    let _ = writeln!(
+        out,
+        "\n{number:2}. {}: {}\n      cost    {:.3} s, {misses}",
+        finding.kind.title(),
+        finding.subject,
+        finding.seconds
+    );
+    let mut row = |name: &str, text: &str| _ = writeln!(out, "      {name:8}{text}");
+    for (i, sentence) in finding.what.iter().enumerate() {
+        row(if i == 0 { "what" } else { "" }, sentence);
+    }
+    for (i, call) in finding.allocated.iter().skip(1).enumerate() {
+        row(if i == 0 { "called" } else { "" }, &format!("at {call}"));
+    }
+    for (i, line) in finding.lines.iter().enumerate() {
+        row(
+            if i == 0 { "where" } else { "" },
+            &format!("{} {} {} times, {:.3} s", line.place, line.verb, line.count, line.seconds),
+        );
+        if let Some(text) = &line.text {
+            row("", &format!("    {text}"));
+        }
+    }
+    for (i, remedy) in finding.remedy.iter().enumerate() {
+        row(if i == 0 { "remedy" } else { "" }, remedy);
+    }
+}
