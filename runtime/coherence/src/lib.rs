@@ -2,13 +2,17 @@
 //! distributed shared memory library based on logical timestamps" (in Japanese, IPSJ technical report, 2018); the book's page on the protocol says what is new here.
 //!
 //! The crate owns the protocol and nothing else: no clock, randomness, input or output, and no thread that it starts. What peers see is in the fabric's memory; its own
-//! is the signature, lists of leases, counters, and room that each thread keeps for its next operation (two `thread_local!`s, in `stats` and `records`, which decide
+//! is the signature, lists of leases, counters, and room that each thread keeps for its next operation (three `thread_local!`s, in `stats`, `records` and `calls`, which decide
 //! nothing). It is written as async functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
-//! Rooms: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write
-//! notices), `told` (the last of them), `miss` (making blocks readable and writable), `find` (where their homes are), `early` (with their homes), `lone` (single blocks, shorter), `near` (their words), `steps` (what `lone` is made of), `overwrite` (without their
-//! contents), `queue_lock`, `moving` and `release` (publishing), `acquire` (invalidating what notices name), `expire` (and what bounds cover), `twins`
-//! (giving their memory back).
+//! Modules:
+//! - words: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write notices), `told` (the last of
+//!   them, which travel with a lock);
+//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, redirect, signature; and their messages);
+//! - misses: `miss` (making blocks readable and writable), `find` (where their homes are), `early` (taking these at the miss), `overwrite` (without contents);
+//! - releases: `release`, `queue_lock` (locks of blocks), `moving` (homes that come here), `diffs` (contents merged at a home that stays), `twins` (giving their memory back);
+//! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
+//! - the short way of single blocks that follow a lock: `lone`, `near` (their words), `steps` (what it is made of).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
@@ -17,7 +21,7 @@
 //!   lease. A lease at a home is extended only under the lock of its records, as is the home taken or given a new version.
 //! - Must-publish is sticky: a block's dirty mark is set before stores are allowed and leaves the set only in the hands of a release, which
 //!   publishes it. A home that stays writable has no dirty mark; there the read marks decide, see `release`.
-//! - Locks: the publish gate comes before a chunk's lock, that before the lock of records, which is held for a few accesses and never while waiting; who
+//! - Locks: the publish gate comes before a chunk's lock, that before the lock of records, which is held inside one call and never while waiting; who
 //!   has locked one of them only tries another.
 //!   While a process waits for the lock of a block, it has finished with every block of a smaller number and every block that it holds.
 //! - Only the process itself changes its state bytes, and takes permissions away only inside its own acquires and releases.

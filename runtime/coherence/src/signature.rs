@@ -5,7 +5,7 @@
 //! other buffer is in use (after an overflow, or after a global synchronisation dropped what everybody knows). A reader checks
 //! after reading that the sequence number still stands.
 //!
-//! Rooms: `front` (what is read without a lock), `seen` (what was taken in), `overflow` (beginning a new list).
+//! Modules: `front` (what is read without a lock), `seen` (what was taken in), `overflow` (beginning a new list).
 
 mod front;
 mod overflow;

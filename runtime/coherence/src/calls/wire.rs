@@ -22,6 +22,9 @@ pub const REQUEST_BYTES: usize = HEAD_BYTES + CHUNK_BLOCKS as usize * VERSION_BY
 /// Most bytes of a reply without contents.
 pub const RESULT_BYTES: usize = HEAD_BYTES + CHUNK_BLOCKS as usize * RECORD_BYTES;
 
+/// Versions that no process comes to.
+const LATE: Timestamp = 1 << 62;
+
 /// A message that no requester sends, and no agent replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
@@ -46,9 +49,9 @@ enum Ask {
         seen: Seen,
         to: u32,
     },
+    /// Up to what is published by now.
     Signature {
         cursor: u64,
-        state: Option<u64>,
     },
     Take {
         to: u32,
@@ -191,8 +194,7 @@ pub(super) mod request {
     }
 
     pub(in crate::calls) fn signature(request: &signature::Request, into: &mut [u8]) -> usize {
-        let signature::Request { cursor, state } = *request;
-        Writer::new(into, &Ask::Signature { cursor, state }).length
+        Writer::new(into, &Ask::Signature { cursor: request.cursor }).length
     }
 
     pub(in crate::calls) fn take(request: &take::Request, into: &mut [u8]) -> usize {
@@ -312,6 +314,9 @@ pub async fn serve<F: Fabric>(
     let mut landing = Landing::Buffer(contents, 0);
     let length = match ask {
         Ask::Lend { first, count, min, renews } => {
+            if min >= LATE {
+                return Err(Malformed);
+            }
             let part = extent(fabric, first, count, room)?;
             if renews {
                 rest.get_versions(part, own)?;
@@ -340,8 +345,8 @@ pub async fn serve<F: Fabric>(
             let request = redirect::Request { block: Block(block), seen, to: Rank(to) };
             Writer::new(result, &Answer::Redirected(segment.redirect(&request).await)).length
         }
-        Ask::Signature { cursor, state } => {
-            let request = signature::Request { cursor, state };
+        Ask::Signature { cursor } => {
+            let request = signature::Request { cursor, state: None };
             let read = segment.signature(&request, &mut scratch.fresh).await;
             let notices = &scratch.fresh;
             // Notices follow the head; contents come with other calls.
@@ -360,7 +365,7 @@ pub async fn serve<F: Fabric>(
             return Ok(writer.length);
         }
         Ask::Take { to, chunk, wanted, at_least, claim } => {
-            if wanted == 0 || to >= fabric.size() || to == at.0 {
+            if wanted == 0 || at_least >= LATE || to >= fabric.size() || to == at.0 {
                 return Err(Malformed);
             }
             let chunk = Chunk(chunk);

@@ -171,6 +171,10 @@ impl Fabric for SimFabric {
         length
     }
 
+    fn has_chunk(&self, chunk: Chunk) -> bool {
+        chunk.0 < self.world.blocks().div_ceil(CHUNK_BLOCKS)
+    }
+
     fn reply_bytes(&self) -> usize {
         REPLY_BYTES.max(calls::RESULT_BYTES + self.world.block_bytes as usize)
     }
