@@ -1,4 +1,4 @@
-// Where the pass runs in the compiler's pipeline, and LLVM's own passes that run before it. Nothing is decided here.
+// Where the pass runs in the compiler's pipeline, and LLVM's own passes that run before it, with their limits.
 #include "llvm-c/Core.h"
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/LoopInfo.h"

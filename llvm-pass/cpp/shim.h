@@ -1,5 +1,5 @@
 // What the parts of the shim share. The shim answers what LLVM's C API does not and makes edits that it lacks: opaque handles, {pointer,
-// length} strings, no exceptions and no C++ types across the boundary. It decides nothing. Each part belongs to the file of the same name in
+// length} strings, no exceptions and no C++ types across the boundary. What it decides by itself is whether a loop or a function can be copied, and which of LLVM's passes run before. Each part belongs to the file of the same name in
 // src/llvm.
 #pragma once
 

@@ -1,8 +1,8 @@
 //! The pass plugin: turns loads and stores into cache-state checks.
 //!
 //! LLVM loads the library, asks `llvmGetPassPluginInfo` for its description, and runs the module pass "dsm" at the
-//! early end of its optimisation pipeline (at `-O0` too). The pass works in three stages with three types:
-//! [`analysis`] makes facts, [`plan`] decides, [`rewrite`] edits. [`llvm`] holds all unsafe code.
+//! early end of its optimisation pipeline (at `-O0` too). [`analysis`] makes facts, [`plan`] decides, [`rewrite`]
+//! edits, function by function; what concerns the module as a whole (thread-local variables, library calls, globals) is edited before and behind that. [`llvm`] holds all unsafe code.
 
 pub mod analysis;
 pub mod fault;

@@ -1,4 +1,5 @@
-//! The list of runtime entry points that compiled code calls.
+//! The list of runtime entry points that compiled code calls by names of their own. Those that take the place of a library function, with its type, are in lists of
+//! the pass (`llvm-pass/src/analysis/callee.rs`, `process_state.rs`).
 //!
 //! `for_each_entry!(m)` expands `m! { fn name(arg: type, ...) -> type; ... }`. The pass expands it to a table
 //! of declarations; the runtime expands it to assertions that its functions have these types. Types:

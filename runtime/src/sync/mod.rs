@@ -1,4 +1,4 @@
-//! Synchronisation: what the consistency model gives, independent of OpenMP.
+//! Synchronisation among the threads of all processes: barriers, locks, conditions and flags, which OpenMP, POSIX threads, heap and streams build on.
 //!
 //! Every operation that orders memory is a release (publish own writes), a meeting over words that never migrate, and an acquire (take in
 //! the signature of whom it met). In a single process the meetings are trivial and there is no coherence to do.
