@@ -36,10 +36,22 @@ fn verified(mut program: Program, build: Build, flags: &str, shape: Shape) -> Re
     let mut command = run_command(&built, target, shape, &program);
     let directory = execute::Scratch::directory("verify");
     command.current_dir(directory.path());
-    let outcome = execute::run(&mut command, &program.input, execute::time_limit());
-    let reported = ["dsm: error: verify", "dsm: guard"].iter().any(|r| outcome.errors().contains(r));
-    if outcome.status == Some(program.status) && !reported {
-        return Ok(());
+    // A program that asks for more threads than processes has several in one, and then some reports of guarded memory are of another thread's acquire. What a
+    // library must not touch is reported in every run.
+    let attempts = if shape.threads == 1 { 3 } else { 1 };
+    let mut outcome;
+    let mut left = attempts;
+    loop {
+        outcome = execute::run(&mut command, &program.input, execute::time_limit());
+        let reports = |what: &str| outcome.errors().contains(what);
+        if outcome.status == Some(program.status) && !reports("dsm: error: verify") && !reports("dsm: guard")
+        {
+            return Ok(());
+        }
+        left -= 1;
+        if left == 0 || !reports("dsm: guard") {
+            break;
+        }
     }
     let (name, status, errors) = (&program.name, outcome.status, outcome.errors());
     let first: String = errors.lines().take(4).map(|l| format!("  | {l}\n")).collect();

@@ -26,7 +26,7 @@ use dsm_abi::layout::{
 };
 use dsm_coherence::Coherence;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
-use dsm_comm::stream::{self, Peer, Stream};
+use dsm_comm::stream::{self, Peer, Service, Stream};
 use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
@@ -232,9 +232,10 @@ fn reach(
         Transport::Auto | Transport::Shm => None,
     };
     let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
-    let (own, digest) = (segments.own().address(0), digest(geometry));
+    let own = segments.own().address(0);
+    let service = Service { identity: digest(geometry), calls: &calls::serve };
     // SAFETY: the segment has so many bytes there, mapped for good.
-    let stream = unsafe { Stream::start(job.rank, peers, own, bytes, digest, seed, spawn, &calls::serve) };
+    let stream = unsafe { Stream::start(job.rank, peers, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {
         let _deferred = Deferred::begin();
         body();

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::{Access, Job, Process, Subject, calls};
 use crate::segment;
-use crate::stream::{MAX_PAYLOAD, Peer, Stream};
+use crate::stream::{MAX_PAYLOAD, Peer, Service, Stream};
 use crate::transport::Width;
 
 struct Sockets;
@@ -49,8 +49,9 @@ pub(super) unsafe fn serve(
     bytes: usize,
     perturb: Option<u64>,
 ) -> Stream {
+    let service = Service { identity: 100 + u64::from(rank), calls: &calls };
     // SAFETY: the caller's promise.
-    unsafe { Stream::start(rank, peers, own, bytes, 100 + u64::from(rank), perturb, &spawn, &calls) }
+    unsafe { Stream::start(rank, peers, own, bytes, service, perturb, &spawn) }
 }
 
 fn spawn(name: &str, serve: Box<dyn FnOnce() + Send>) {

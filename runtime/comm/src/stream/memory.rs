@@ -6,7 +6,7 @@ use dsm_threads::futex::Futex;
 use dsm_threads::wait;
 
 use super::wire::{self, Malformed, Request};
-use super::{Calls, Update, Wake, Width};
+use super::{Service, Update, Wake, Width};
 use crate::copy::copy;
 
 /// The own segment.
@@ -14,9 +14,7 @@ use crate::copy::copy;
 pub(super) struct Segment {
     start: *mut u8,
     pub(super) bytes: usize,
-    /// What peers get that ask who this is.
-    identity: u64,
-    calls: Calls,
+    service: Service,
 }
 
 // SAFETY: the mapping lasts as long as the process, and all access is by atomics or `copy`.
@@ -64,9 +62,9 @@ atomics!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64);
 impl Segment {
     /// # Safety
     /// The bytes are mapped for the life of the process, and accessed by atomics and [`copy`] only.
-    pub(super) unsafe fn new(start: *mut u8, bytes: usize, identity: u64, calls: Calls) -> Segment {
+    pub(super) unsafe fn new(start: *mut u8, bytes: usize, service: Service) -> Segment {
         assert!(start.addr().is_multiple_of(8), "a segment begins with a whole word");
-        Segment { start, bytes, identity, calls }
+        Segment { start, bytes, service }
     }
 
     /// Address of `bytes` bytes, which have to be inside.
@@ -173,9 +171,9 @@ impl Segment {
                 self.wake(offset, wake);
                 0
             }
-            Request::Identity => self.identity,
+            Request::Identity => self.service.identity,
             Request::Call { request } => {
-                read = (self.calls)(request, payload).ok_or(Malformed::Call)?;
+                read = (self.service.calls)(request, payload).ok_or(Malformed::Call)?;
                 0
             }
             Request::Wait { .. } => return Err(Malformed::Connection),

@@ -70,6 +70,15 @@ pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
 /// another process.
 pub type Calls = &'static (dyn Fn(&[u8], &mut [u8]) -> Option<usize> + Sync);
 
+/// What a process does for its peers besides operations on its segment.
+#[derive(Clone, Copy)]
+pub struct Service {
+    /// What they get that ask who this is.
+    pub identity: u64,
+    /// Executes their calls.
+    pub calls: Calls,
+}
+
 /// The connections of a process to its peers.
 pub struct Stream {
     peers: Vec<Option<Client>>,
@@ -79,7 +88,7 @@ pub struct Stream {
 
 impl Stream {
     /// Starts to serve the peers, by rank, and returns what reaches them. There is none for the own rank. All segments have `bytes` bytes. The
-    /// peers get `identity` if they ask for it, and have `calls` executed. `spawn` is
+    /// peers get `service` besides. `spawn` is
     /// called here for the agent, and later by the agent for threads that wait on behalf of peers; it must not wait for another process. With a seed
     /// in `perturb`, some requests are delayed, those that are ready are executed in any order, and messages go in pieces.
     ///
@@ -90,13 +99,12 @@ impl Stream {
         peers: Vec<Option<Peer>>,
         own: *mut u8,
         bytes: usize,
-        identity: u64,
+        service: Service,
         perturb: Option<u64>,
         spawn: Spawn,
-        calls: Calls,
     ) -> Stream {
         // SAFETY: the caller's promise.
-        let segment = unsafe { Segment::new(own, bytes, identity, calls) };
+        let segment = unsafe { Segment::new(own, bytes, service) };
         let pool = Pool::new(segment, spawn);
         let random = |user| perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | user));
         let mut served = Vec::new();

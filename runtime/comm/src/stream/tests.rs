@@ -66,7 +66,7 @@ fn no_request_touches_what_is_outside() {
     let words: Vec<AtomicU64> = (0..3 * SEGMENT / 8).map(|_| AtomicU64::new(GUARD)).collect();
     let middle = words[SEGMENT / 8..].as_ptr().cast::<u8>().cast_mut();
     // SAFETY: the middle third of the words, which outlive their use and are accessed by atomics only.
-    let segment = unsafe { Segment::new(middle, SEGMENT, 0, &calls) };
+    let segment = unsafe { Segment::new(middle, SEGMENT, Service { identity: 0, calls: &calls }) };
     let mut reply = vec![0; MAX_CALL_REPLY];
     let mut executed = 0;
     for seed in 0..100_000 {
