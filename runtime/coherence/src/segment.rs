@@ -42,9 +42,9 @@ impl<F: Fabric> Segment<'_, F> {
         self.fabric.fault(fault)
     }
 
-    #[inline]
-    pub(crate) async fn load(&self, word: Word) -> u64 {
-        self.fabric.load(self.at, word).await
+    #[inline(always)]
+    pub(crate) fn load(&self, word: Word) -> impl Future<Output = u64> {
+        self.fabric.load(self.at, word)
     }
 
     /// The link word of a block, and a sequence number if the home is not here.
