@@ -76,5 +76,7 @@ fn a_host_that_is_cut_off_is_named_and_ends_the_job() {
     assert_eq!((status, messages.lines().count()), (1, 1), "{messages}");
     assert!(messages.starts_with(&format!("dsm-run: {second}: ")), "{messages}");
     assert!(messages.contains("it has not answered "), "{messages}");
-    assert!(messages.ends_with(" for 8 s, so it is down or cut off; the job was ended\n"), "{messages}");
+    // Between these stands how the remote shell ended, if it was faster.
+    assert!(messages.contains(" for 8 s, so it is down or cut off"), "{messages}");
+    assert!(messages.ends_with("; the job was ended\n"), "{messages}");
 }
