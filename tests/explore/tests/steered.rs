@@ -1,7 +1,7 @@
 //! Schedules that are given leg by leg, for interleavings of a few accesses. A failure shows the whole account.
 
 use dsm_explore::program::Program;
-use dsm_explore::search::steered::Leg::{Drain, HoldPosts, HoldStores, Settle, To, ToWait};
+use dsm_explore::search::steered::Leg::{Drain, HoldStores, Settle, To, ToWait};
 use dsm_explore::search::steered::{self, Leg};
 
 fn steer(program: &Program, legs: &[Leg]) {
@@ -116,43 +116,6 @@ fn another_thread_reads_beside_a_read_from_a_former_home() {
         To(4, "load link"),
         Drain(4, "state"),
         ToWait(5),
-        Settle,
-    ];
-    steer(&program, &legs);
-}
-
-/// A home is taken away and comes back, with what was added meanwhile, while a third process looks at a variable of several bytes there.
-#[test]
-fn home_comes_back_during_a_look() {
-    let program = Program::parse(3, 1, 8, &["a0+8", "a0+8", "look0+8"]);
-    let legs = [
-        To(2, "load link"),
-        To(2, "load wr"),
-        To(1, "---- final barrier"),
-        To(0, "snapshot byte 7"),
-        HoldStores(0),
-        To(0, "own rd[0]"),
-        Drain(0, "data[0]"),
-        To(2, "read 8 bytes"),
-        Settle,
-        To(0, "---- final barrier"),
-    ];
-    steer(&program, &legs);
-}
-
-/// The last store of a taker to the link at the old home is on its way while a third process goes along that link, and the old home takes the home back.
-#[test]
-fn last_store_to_a_link_is_on_its_way() {
-    let program = Program::parse(4, 1, 4, &["w0=1 lock6 unlock6", "w1=1 lock5 unlock5", "w2=1", "r3"]);
-    let legs = [
-        To(1, "post twins"),
-        HoldPosts(1),
-        To(1, "---- final barrier"),
-        To(2, "fetch byte 3"),
-        HoldPosts(2),
-        To(2, "---- final barrier"),
-        To(3, "---- final barrier"),
-        ToWait(0),
         Settle,
     ];
     steer(&program, &legs);

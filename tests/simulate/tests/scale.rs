@@ -92,12 +92,15 @@ fn a_barrier_takes_messages_in_proportion_to_the_logarithm() {
 
 #[test]
 fn what_neighbours_exchange_does_not_depend_on_how_many_there_are() {
-    let access =
-        |processes| run(&setting(Workload::Stencil, Protocol::Dsm, processes)).messages_of(Phase::Access);
+    // Lists that hold all notices: a bound would expire what neighbours have.
+    let stencil =
+        |processes| Setting { notices: 16384, ..setting(Workload::Stencil, Protocol::Dsm, processes) };
+    let access = |processes| run(&stencil(processes)).messages_of(Phase::Access);
     // Inner processes have two neighbours; both ends have one.
     let inner = |processes: u32| access(processes) * f64::from(processes) / f64::from(2 * processes - 2);
-    // Readers share the summary words of marks, how many depends on where the arrays lie; and they read again what a home changed meanwhile.
-    assert!((inner(32) / inner(128) - 1.0).abs() < 0.1, "{} {}", inner(32), inner(128));
+    // Two calls, and some of them again: neighbours that are ahead change what was just read.
+    let (few, many) = (inner(32), inner(128));
+    assert!((4.0..6.0).contains(&few) && (4.0..6.0).contains(&many), "{few} {many}");
 }
 
 #[test]
