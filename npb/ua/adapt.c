@@ -3,25 +3,25 @@
 
 #include <string.h>
 
-struct room room_allocate(void)
+struct buffers buffers_allocate(void)
 {
-    struct room room = {.marks = allocate(MAX_ELEMENTS, sizeof(int))};
+    struct buffers buffers = {.marks = allocate(MAX_ELEMENTS, sizeof(int))};
 
     for (int n = 0; n < 3; n++)
-        room.leaf[n] = allocate(MAX_ELEMENTS, sizeof(struct leaf));
+        buffers.leaf[n] = allocate(MAX_ELEMENTS, sizeof(struct leaf));
     for (int n = 0; n < 2; n++)
-        room.field[n] = allocate(MAX_ELEMENTS, FIELD_STRIDE * sizeof(double));
-    return room;
+        buffers.field[n] = allocate(MAX_ELEMENTS, FIELD_STRIDE * sizeof(double));
+    return buffers;
 }
 
-struct state state_start(const struct member *self, const struct room *room)
+struct state state_start(const struct member *self, const struct buffers *buffers)
 {
     if (self->rank == 0) {
-        room->leaf[0][0] = (struct leaf){0, 0};
-        memset(room->field[0], 0, CUBE_NODES * sizeof(double));
+        buffers->leaf[0][0] = (struct leaf){0, 0};
+        memset(buffers->field[0], 0, CUBE_NODES * sizeof(double));
     }
 #pragma omp barrier
-    return (struct state){{1, room->leaf[0]}, room->field[0]};
+    return (struct state){{1, buffers->leaf[0]}, buffers->field[0]};
 }
 
 /* The temperature on the nodes of a leaf of a coarser or equal level than the old mesh has there. */
@@ -56,33 +56,33 @@ static void transfer(const struct state *old, struct leaf leaf, double *values)
 }
 
 /* Leaves of neither of two meshes. */
-static struct leaf *spare(const struct room *room, const struct mesh *one, const struct mesh *other)
+static struct leaf *spare(const struct buffers *buffers, const struct mesh *one, const struct mesh *other)
 {
     int n = 0;
 
-    while (room->leaf[n] == one->leaf || room->leaf[n] == other->leaf)
+    while (buffers->leaf[n] == one->leaf || buffers->leaf[n] == other->leaf)
         n++;
-    return room->leaf[n];
+    return buffers->leaf[n];
 }
 
-bool adapt(struct member *self, const struct room *room, struct state *state, struct centre source)
+bool adapt(struct member *self, const struct buffers *buffers, struct state *state, struct centre source)
 {
-    struct mesh mesh = state->mesh, next = {0, spare(room, &mesh, &mesh)};
+    struct mesh mesh = state->mesh, next = {0, spare(buffers, &mesh, &mesh)};
     bool changed = false;
 
-    while (mesh_refine(self, &mesh, &next, source, room->marks)) {
+    while (mesh_refine(self, &mesh, &next, source, buffers->marks)) {
         mesh = next;
-        next.leaf = spare(room, &state->mesh, &mesh);
+        next.leaf = spare(buffers, &state->mesh, &mesh);
         changed = true;
     }
-    while (mesh_coarsen(self, &mesh, &next, source, room->marks)) {
+    while (mesh_coarsen(self, &mesh, &next, source, buffers->marks)) {
         mesh = next;
-        next.leaf = spare(room, &state->mesh, &mesh);
+        next.leaf = spare(buffers, &state->mesh, &mesh);
         changed = true;
     }
     if (!changed)
         return false;
-    struct state fresh = {mesh, state->field == room->field[0] ? room->field[1] : room->field[0]};
+    struct state fresh = {mesh, state->field == buffers->field[0] ? buffers->field[1] : buffers->field[0]};
     const struct span mine = mesh_span(self, &mesh);
     for (int e = mine.lo; e < mine.hi; e++)
         transfer(state, mesh.leaf[e], fresh.field + (size_t)e * FIELD_STRIDE);

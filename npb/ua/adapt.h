@@ -8,7 +8,7 @@
 #define FIELD_STRIDE 128
 
 /* Memory for meshes and temperatures that an adaptation goes through; shared. */
-struct room {
+struct buffers {
     struct leaf *leaf[3];
     double *field[2];
     int *marks;
@@ -20,15 +20,15 @@ struct state {
     double *field;
 };
 
-struct room room_allocate(void);
+struct buffers buffers_allocate(void);
 
 /* A single element with temperature 0. Called by all members; contains a barrier. */
-struct state state_start(const struct member *self, const struct room *room);
+struct state state_start(const struct member *self, const struct buffers *buffers);
 
 /*
  * Refines and coarsens the mesh of `*state` for a source at `source`, and replaces the state by that on the new mesh.
  * Called by all members; contains barriers, and one at the end. Returns whether the mesh changed.
  */
-bool adapt(struct member *self, const struct room *room, struct state *state, struct centre source);
+bool adapt(struct member *self, const struct buffers *buffers, struct state *state, struct centre source);
 
 #endif

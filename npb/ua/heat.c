@@ -16,7 +16,7 @@ struct storage heat_allocate(void)
 {
     const size_t values = (size_t)MAX_ELEMENTS * OWN_VALUES;
     struct storage storage = {
-        .room = room_allocate(),
+        .buffers = buffers_allocate(),
         .mortars = mortars_allocate(),
         .vectors = {allocate(values, sizeof(double)), allocate(values, sizeof(double)),
                     allocate(values, sizeof(double)), allocate(values, sizeof(double)),
@@ -139,7 +139,7 @@ static void meet_mesh(struct heat *heat)
 
 struct heat heat_start(struct member *member, const struct storage *storage)
 {
-    struct heat heat = {.member = member, .storage = storage, .state = state_start(member, &storage->room)};
+    struct heat heat = {.member = member, .storage = storage, .state = state_start(member, &storage->buffers)};
 
     heat_adapt(&heat, 0.0);
     return heat;
@@ -147,7 +147,7 @@ struct heat heat_start(struct member *member, const struct storage *storage)
 
 void heat_adapt(struct heat *heat, double time)
 {
-    if (adapt(heat->member, &heat->storage->room, &heat->state, source_centre(time)))
+    if (adapt(heat->member, &heat->storage->buffers, &heat->state, source_centre(time)))
         meet_mesh(heat);
 }
 

@@ -24,7 +24,7 @@ struct vectors {
 
 /* Shared memory of the solver. */
 struct storage {
-    struct room room;
+    struct buffers buffers;
     struct mortars mortars;
     struct vectors vectors;
     struct work *work;

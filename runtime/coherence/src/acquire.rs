@@ -3,7 +3,8 @@
 use crate::calls::signature;
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
-use crate::records::{Records, Scratch, ScratchGuard};
+use crate::records::Records;
+use crate::scratch::{Scratch, ScratchGuard};
 use crate::told::{TAIL, Told, is_read, split_state};
 use crate::types::{Block, Chunk, Extent, Notice, Rank};
 use crate::{Coherence, Fault, abi};

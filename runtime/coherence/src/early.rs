@@ -12,7 +12,8 @@ use crate::calls::take::{self, Claim, Taken};
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::overwrite::Purpose;
-use crate::records::{Blocked, Scratch};
+use crate::records::Blocked;
+use crate::scratch::Scratch;
 use crate::segment::{Busy, Seen};
 use crate::types::{Chunk, Extent, Notice, Timestamp, first_bits};
 use crate::{Coherence, Fault, abi, marks};
@@ -145,9 +146,9 @@ impl<F: Fabric> Coherence<F> {
         let moment = fabric.moment();
         let taken = loop {
             fabric.forget(moment, || Self::kept(&walk));
-            let Scratch { peer, room, .. } = scratch;
+            let Scratch { peer, snapshot, .. } = scratch;
             let place = |run, contents: &[u8]| fabric.overwrite(run, contents);
-            match self.call_take(walk.at, &request, peer, true, room, place).await {
+            match self.call_take(walk.at, &request, peer, true, snapshot, place).await {
                 Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED => {
                     self.step(&mut walk, span.first, seen, false)?;
                 }

@@ -117,6 +117,23 @@ pub async fn lock_by_cas<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -
     spin(fabric, at, word).await
 }
 
+/// [`Fabric::try_lock_word`] by the other operations.
+///
+/// # Errors
+/// The word, which is odd.
+#[inline]
+pub async fn try_lock_by_cas<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> Result<u64, u64> {
+    let mut seen = fabric.load(at, word).await;
+    while seen.is_multiple_of(2) {
+        let found = fabric.cas(at, word, seen, seen + 1).await;
+        if found == seen {
+            return Ok(seen);
+        }
+        seen = found;
+    }
+    Err(seen)
+}
+
 async fn spin<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
     let mut seen = fabric.load(at, word).await;
     loop {
@@ -250,17 +267,7 @@ pub trait Fabric {
     /// The word, which is odd.
     #[inline]
     fn try_lock_word(&self, at: Rank, word: Word) -> impl Future<Output = Result<u64, u64>> {
-        async move {
-            let mut seen = self.load(at, word).await;
-            while seen.is_multiple_of(2) {
-                let found = self.cas(at, word, seen, seen + 1).await;
-                if found == seen {
-                    return Ok(seen);
-                }
-                seen = found;
-            }
-            Err(seen)
-        }
+        try_lock_by_cas(self, at, word)
     }
 
     /// Whether calls on the segment of a process are executed by its agent, see [`Fabric::ask`]; else by who makes them.

@@ -2,7 +2,7 @@
 //! distributed shared memory library based on logical timestamps" (in Japanese, IPSJ technical report, 2018); the book's page on the protocol says what is new here.
 //!
 //! The crate owns the protocol and nothing else: no clock, randomness, input or output, and no thread that it starts. What peers see is in the fabric's memory; its own
-//! is the signature, lists of leases, counters, and room that each thread keeps for its next operation (three `thread_local!`s, in `stats`, `records` and `calls`, which decide
+//! is the signature, lists of leases, counters, and buffers that each thread keeps for its next operation (`thread_local!`s in `stats` and `scratch`, which decide
 //! nothing). It is written as async functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Modules:
@@ -47,6 +47,7 @@ mod overwrite;
 mod queue_lock;
 mod records;
 mod release;
+mod scratch;
 mod segment;
 mod signature;
 pub mod stats;

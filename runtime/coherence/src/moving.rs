@@ -4,8 +4,9 @@ use crate::calls::take::{self, Claim, Taken};
 use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind};
 use crate::queue_lock::Batch;
-use crate::records::{Records, Scratch};
+use crate::records::Records;
 use crate::release::Progress;
+use crate::scratch::Scratch;
 use crate::segment::Busy;
 use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
 use crate::{Coherence, Fault, abi};
@@ -20,7 +21,7 @@ impl<F: Fabric> Coherence<F> {
         wanted: u64,
         claim: Claim,
         at_least: Timestamp,
-        Scratch { own, peer, room, .. }: &mut Scratch,
+        Scratch { own, peer, snapshot, .. }: &mut Scratch,
     ) -> (Taken, Option<Batch>) {
         let fabric = &self.fabric;
         let span = chunk.span(wanted);
@@ -36,7 +37,7 @@ impl<F: Fabric> Coherence<F> {
             let at_least = self.above_own_leases(chunk, wanted, at_least, own);
             let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
             let place = |run, contents: &[u8]| self.take_in(run, contents, at, abi::WRITABLE);
-            match self.call_take(at, &request, peer, false, room, place).await {
+            match self.call_take(at, &request, peer, false, snapshot, place).await {
                 Ok(taken) => {
                     let batch = self.batch(chunk, taken, own, peer);
                     // With the chunk locked since before the contents came: an acquire that finds the new lease passes the block over.
@@ -61,8 +62,8 @@ impl<F: Fabric> Coherence<F> {
     fn batch(&self, chunk: Chunk, taken: Taken, own: &Records, peer: &Records) -> Option<Batch> {
         let Taken { blocks, writable, version, .. } = taken;
         let same = |block: &Block| own.of(*block).wr_ts == peer.of(*block).wr_ts;
-        let alone = chunk.blocks(blocks).filter(same).fold(0, |mask, block| mask | block.bit());
-        (blocks != 0).then_some(Batch { blocks, writable, alone, version })
+        let current = chunk.blocks(blocks).filter(same).fold(0, |mask, block| mask | block.bit());
+        (blocks != 0).then_some(Batch { blocks, writable, current, version })
     }
 
     /// A version of `at_least` or above, and above the leases of own copies, whose records are in `own`.
@@ -98,14 +99,14 @@ impl<F: Fabric> Coherence<F> {
         scratch: &mut Scratch,
     ) {
         let fabric = &self.fabric;
-        let Batch { blocks, writable, alone, version } = batch;
+        let Batch { blocks, writable, current, version } = batch;
         let share = match exclusive {
             true if fabric.watches_writes() => blocks,
-            true => alone,
+            true => current,
             false => 0,
         };
         // Until the links say that nobody stores, no thread may be allowed to.
-        let contended = blocks & (writable | !alone);
+        let contended = blocks & (writable | !current);
         let noted = fabric.own(hint(MarkKind::Contended, chunk)) & blocks == contended;
         let locked = if share == 0 && noted { None } else { Some(fabric.lock_chunk(chunk).await) };
         if !noted {

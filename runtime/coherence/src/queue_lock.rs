@@ -11,7 +11,8 @@
 use crate::calls::take::Claim;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
-use crate::records::{Records, Scratch};
+use crate::records::Records;
+use crate::scratch::Scratch;
 use crate::types::{Block, CHUNK_BLOCKS, Chunk, Rank, Timestamp, first_bits};
 use crate::{Coherence, Fault};
 
@@ -34,7 +35,7 @@ pub(crate) struct Batch {
     /// Those that stores pass their check for at the old home.
     pub(crate) writable: u64,
     /// Those whose version there was that of the copy here: nobody else has published them meanwhile.
-    pub(crate) alone: u64,
+    pub(crate) current: u64,
     /// Their new version.
     pub(crate) version: Timestamp,
 }

@@ -10,23 +10,22 @@
 //! contents, and waits for nothing.
 //! Readers do not take it: what they read counts if the word was even and the same before and after.
 
-use std::cell::Cell;
-use std::ops::{Deref, DerefMut};
-
 use crate::Coherence;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Rank, Record};
 
 /// Records by their blocks' positions in a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Records([Record; CHUNK_BLOCKS as usize]);
 
-impl Records {
-    pub(crate) fn new() -> Self {
+impl Default for Records {
+    fn default() -> Self {
         Records([Record::default(); CHUNK_BLOCKS as usize])
     }
+}
 
+impl Records {
     #[inline]
     pub(crate) fn of(&self, block: Block) -> &Record {
         &self.0[(block.0 % CHUNK_BLOCKS) as usize]
@@ -50,19 +49,6 @@ impl Records {
     }
 }
 
-/// Room for what an operation works with: own records, those of a peer, and lists.
-#[derive(Debug)]
-pub(crate) struct Scratch {
-    pub(crate) own: Records,
-    pub(crate) peer: Records,
-    /// What a release looks at.
-    pub(crate) chunks: Vec<Chunk>,
-    /// What an acquire has read.
-    pub(crate) fresh: Vec<Notice>,
-    /// Room for snapshots.
-    pub(crate) room: Vec<u8>,
-}
-
 /// Which blocks of a chunk are at home at a process.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Homes {
@@ -83,48 +69,6 @@ impl Homes {
     /// The word when blocks have left.
     pub(crate) fn without(self, blocks: u64) -> u64 {
         self.word ^ (self.all & blocks)
-    }
-}
-
-thread_local! {
-    /// Room that no operation of this thread uses at present: clearing it for each of many small operations would cost as much as they do.
-    static SPARE: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
-}
-
-/// Room for one operation. What is in the records is what the last user left.
-#[derive(Debug)]
-pub(crate) struct ScratchGuard(Option<Box<Scratch>>);
-
-impl ScratchGuard {
-    pub(crate) fn new() -> ScratchGuard {
-        let spare = SPARE.try_with(Cell::take).ok().flatten();
-        ScratchGuard(Some(spare.unwrap_or_else(|| {
-            let (own, peer) = (Records::new(), Records::new());
-            Box::new(Scratch { own, peer, chunks: Vec::new(), fresh: Vec::new(), room: Vec::new() })
-        })))
-    }
-}
-
-impl Deref for ScratchGuard {
-    type Target = Scratch;
-
-    #[inline]
-    fn deref(&self) -> &Scratch {
-        self.0.as_ref().expect("given back only when dropped")
-    }
-}
-
-impl DerefMut for ScratchGuard {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Scratch {
-        self.0.as_mut().expect("given back only when dropped")
-    }
-}
-
-impl Drop for ScratchGuard {
-    fn drop(&mut self) {
-        // An ending thread has none to spare.
-        _ = SPARE.try_with(|spare| spare.set(self.0.take()));
     }
 }
 

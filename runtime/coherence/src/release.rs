@@ -18,7 +18,8 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::moving::has_twin;
 use crate::queue_lock::Chase;
-use crate::records::{Records, Scratch, ScratchGuard};
+use crate::records::Records;
+use crate::scratch::{Scratch, ScratchGuard};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
 use crate::{Coherence, Fault, Told, abi, marks};
 

@@ -178,7 +178,7 @@ impl<F: Fabric> Segment<'_, F> {
             self.fabric.forget(moment, || part.mask());
             return part.mask();
         }
-        let scratch = &mut *crate::records::ScratchGuard::new();
+        let scratch = &mut *crate::scratch::ScratchGuard::new();
         let Ok((_, homes)) = self.read_records(part, &mut scratch.peer).await else { return 0 };
         let same = |block: &Block| scratch.peer.of(*block).wr_ts == witness.versions.of(*block).wr_ts;
         let stayed = homes.all & part.blocks().filter(same).fold(0, |mask, block| mask | block.bit());

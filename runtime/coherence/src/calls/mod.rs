@@ -20,12 +20,10 @@ pub(crate) mod signature;
 pub(crate) mod take;
 mod wire;
 
-use std::cell::Cell;
-use std::ops::{Deref, DerefMut};
-
 use crate::Coherence;
 use crate::fabric::Fabric;
 use crate::records::Records;
+use crate::scratch::{Message, MessageGuard};
 use crate::segment::{Busy, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use lend::{Lent, Refused};
@@ -37,7 +35,7 @@ pub(crate) enum Landing<'a> {
     /// Over the requester's own blocks, which are those of the fabric that runs it.
     Blocks,
     /// Piece by piece, each of which `place` puts into the requester's own blocks. `direct`: what needs no twin goes over the blocks at once.
-    Pieces { direct: bool, room: &'a mut Vec<u8>, place: &'a mut dyn FnMut(Extent, &[u8]) },
+    Pieces { direct: bool, buffer: &'a mut Vec<u8>, place: &'a mut dyn FnMut(Extent, &[u8]) },
     /// Into a buffer, one after the other, as far as it has been filled.
     Buffer(&'a mut [u8], usize),
 }
@@ -53,13 +51,13 @@ impl Landing<'_> {
                 fabric.fetch(*at, run).await;
             }
             Landing::Pieces { direct: true, .. } if !twin => fabric.fetch(*at, run).await,
-            Landing::Pieces { room, place, .. } => {
+            Landing::Pieces { buffer, place, .. } => {
                 for piece in run.pieces(fabric.snapshot_blocks(run.first.chunk())) {
                     let bytes = piece.count as usize * block_bytes;
-                    if room.len() < bytes {
-                        room.resize(bytes, 0);
+                    if buffer.len() < bytes {
+                        buffer.resize(bytes, 0);
                     }
-                    let contents = &mut room[..bytes];
+                    let contents = &mut buffer[..bytes];
                     snapshot(segment, piece, contents, twin).await;
                     place(piece, contents);
                 }
@@ -141,11 +139,11 @@ impl<F: Fabric> Coherence<F> {
         request: &take::Request,
         records: &mut Records,
         direct: bool,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
         mut place: impl FnMut(Extent, &[u8]),
     ) -> Result<Taken, Busy> {
         if !self.fabric.asks(at) {
-            let mut landing = Landing::Pieces { direct, room, place: &mut place };
+            let mut landing = Landing::Pieces { direct, buffer, place: &mut place };
             return self.segment(at).take(request, records, &mut landing).await;
         }
         let message = &mut *MessageGuard::new();
@@ -217,46 +215,4 @@ impl<F: Fabric> Coherence<F> {
 /// If the reply of a process was malformed.
 fn decoded<T>(at: Rank, reply: Result<T, Malformed>) -> T {
     reply.unwrap_or_else(|Malformed| panic!("malformed reply from process {}", at.0))
-}
-
-/// Room for a call.
-struct Message {
-    request: [u8; REQUEST_BYTES],
-    reply: Vec<u8>,
-}
-
-thread_local! {
-    /// Room that no call of this thread uses at present.
-    static SPARE: Cell<Option<Box<Message>>> = const { Cell::new(None) };
-}
-
-struct MessageGuard(Option<Box<Message>>);
-
-impl MessageGuard {
-    fn new() -> MessageGuard {
-        let spare = SPARE.try_with(Cell::take).ok().flatten();
-        let new = || Box::new(Message { request: [0; REQUEST_BYTES], reply: Vec::new() });
-        MessageGuard(Some(spare.unwrap_or_else(new)))
-    }
-}
-
-impl Deref for MessageGuard {
-    type Target = Message;
-
-    fn deref(&self) -> &Message {
-        self.0.as_ref().expect("given back only when dropped")
-    }
-}
-
-impl DerefMut for MessageGuard {
-    fn deref_mut(&mut self) -> &mut Message {
-        self.0.as_mut().expect("given back only when dropped")
-    }
-}
-
-impl Drop for MessageGuard {
-    fn drop(&mut self) {
-        // An ending thread has none to spare.
-        _ = SPARE.try_with(|spare| spare.set(self.0.take()));
-    }
 }

@@ -85,7 +85,7 @@ impl<F: Fabric> Segment<'_, F> {
             let mut taken = Taken { blocks: wanted, ..Taken::default() };
             taken.writable = if writable { wanted } else { 0 };
             self.hand_out(request, &mut taken, records, landing).await;
-            self.settle(request, taken.blocks).await;
+            self.lead_on(request, taken.blocks).await;
             self.fabric.flush(self.at).await;
             return Ok(taken);
         }
@@ -107,17 +107,17 @@ impl<F: Fabric> Segment<'_, F> {
                 self.fabric.post_links(self.at, run, queued.encode()).await;
             }
         }
-        let early = self.fault(Fault::SettleLinkEarly);
-        if early {
-            self.settle(request, taken.blocks).await;
+        let before_contents = self.fault(Fault::SettleLinkEarly);
+        if before_contents {
+            self.lead_on(request, taken.blocks).await;
             self.leave_home(chunk, taken.blocks, homes).await;
             self.unlock_records(chunk, sequence).await;
         }
         if taken.blocks != 0 {
             self.hand_out(request, &mut taken, records, landing).await;
         }
-        if !early {
-            self.settle(request, taken.blocks).await;
+        if !before_contents {
+            self.lead_on(request, taken.blocks).await;
             self.leave_home(chunk, taken.blocks, homes).await;
             self.unlock_records(chunk, sequence).await;
         }
@@ -220,7 +220,7 @@ impl<F: Fabric> Segment<'_, F> {
     }
 
     /// Makes the links lead to the requester.
-    async fn settle(&self, request: &Request, blocks: u64) {
+    async fn lead_on(&self, request: &Request, blocks: u64) {
         for run in request.chunk.runs(blocks) {
             self.fabric.post_links(self.at, run, Link::to(request.to).encode()).await;
         }

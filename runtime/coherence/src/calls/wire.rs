@@ -8,7 +8,8 @@ use super::lend::{Lent, Refused};
 use super::take::{Claim, Taken};
 use super::{Landing, copy, lend, redirect, signature, take};
 use crate::fabric::{Fabric, Word};
-use crate::records::{Records, ScratchGuard};
+use crate::records::Records;
+use crate::scratch::ScratchGuard;
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
 
@@ -93,7 +94,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(bytes: &'a mut [u8], head: &impl Serialize) -> Self {
-        let length = postcard::to_slice(head, bytes).expect("there is room for a head").len();
+        let length = postcard::to_slice(head, bytes).expect("a head fits").len();
         Writer { bytes, length }
     }
 
@@ -298,7 +299,7 @@ fn busy(chunk: Chunk, seen: u64) -> Busy {
 /// [`RESULT_BYTES`] bytes.
 ///
 /// # Errors
-/// It is no request that the protocol makes, or there is no room for its contents. Nothing was done.
+/// It is no request that the protocol makes, or its contents do not fit. Nothing was done.
 pub async fn serve<F: Fabric>(
     fabric: &F,
     at: Rank,
@@ -310,14 +311,14 @@ pub async fn serve<F: Fabric>(
     let scratch = &mut *ScratchGuard::new();
     let (own, peer) = (&mut scratch.own, &mut scratch.peer);
     let (result, contents) = reply.split_at_mut(RESULT_BYTES);
-    let room = contents.len();
+    let capacity = contents.len();
     let mut landing = Landing::Buffer(contents, 0);
     let length = match ask {
         Ask::Lend { first, count, min, renews } => {
             if min >= LATE {
                 return Err(Malformed);
             }
-            let part = extent(fabric, first, count, room)?;
+            let part = extent(fabric, first, count, capacity)?;
             if renews {
                 rest.get_versions(part, own)?;
             }
@@ -333,7 +334,7 @@ pub async fn serve<F: Fabric>(
             }
         }
         Ask::Copy { first, count } => {
-            let part = extent(fabric, first, count, room)?;
+            let part = extent(fabric, first, count, capacity)?;
             rest.get_versions(part, own)?;
             let blocks = segment.copy(&copy::Request { part, versions: own }, &mut landing).await;
             Writer::new(result, &Answer::Copied { blocks }).length
@@ -352,7 +353,7 @@ pub async fn serve<F: Fabric>(
             // Notices follow the head; contents come with other calls.
             let writer = match read {
                 None => Writer::new(result, &Answer::Nothing),
-                Some(_) if HEAD_BYTES + notices.len() * NOTICE_BYTES > RESULT_BYTES + room => {
+                Some(_) if HEAD_BYTES + notices.len() * NOTICE_BYTES > RESULT_BYTES + capacity => {
                     Writer::new(result, &Answer::TooMany)
                 }
                 Some((min_wr_ts, state)) => {
@@ -370,7 +371,7 @@ pub async fn serve<F: Fabric>(
             }
             let chunk = Chunk(chunk);
             if !fabric.has_chunk(chunk)
-                || wanted.count_ones() as usize * fabric.block_bytes(chunk.span(wanted).first) > room
+                || wanted.count_ones() as usize * fabric.block_bytes(chunk.span(wanted).first) > capacity
             {
                 return Err(Malformed);
             }
@@ -390,11 +391,11 @@ pub async fn serve<F: Fabric>(
     Ok(length + filled)
 }
 
-/// An extent of a request: blocks of one chunk that there is, and whose contents there is room for.
-fn extent<F: Fabric>(fabric: &F, first: u64, count: u64, room: usize) -> Result<Extent, Malformed> {
+/// An extent of a request: blocks of one chunk that there is, and whose contents fit.
+fn extent<F: Fabric>(fabric: &F, first: u64, count: u64, capacity: usize) -> Result<Extent, Malformed> {
     let first = Block(first);
     let is_right = (1..=CHUNK_BLOCKS - first.0 % CHUNK_BLOCKS).contains(&count)
         && fabric.has_chunk(first.chunk())
-        && count as usize * fabric.block_bytes(first) <= room;
+        && count as usize * fabric.block_bytes(first) <= capacity;
     if is_right { Ok(Extent::new(first, count)) } else { Err(Malformed) }
 }

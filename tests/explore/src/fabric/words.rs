@@ -1,6 +1,6 @@
 //! Single words of any process.
 
-use dsm_coherence::{Fabric, Rank, Word};
+use dsm_coherence::{Rank, Word};
 
 use super::ModelFabric;
 use crate::world::{Wait, pause};
@@ -69,15 +69,7 @@ pub(super) async fn try_lock_word(fabric: &ModelFabric, at: Rank, word: Word) ->
         // Attempts that fail only lead to others.
         return Ok(lock_word(fabric, at, word).await);
     }
-    let mut seen = load(fabric, at, word).await;
-    while seen.is_multiple_of(2) {
-        let found = fabric.cas(at, word, seen, seen + 1).await;
-        if found == seen {
-            return Ok(seen);
-        }
-        seen = found;
-    }
-    Err(seen)
+    dsm_coherence::fabric::try_lock_by_cas(fabric, at, word).await
 }
 
 /// See [`dsm_coherence::Fabric::post_store`].
