@@ -58,6 +58,109 @@ impl RmwOp {
     pub fn from_code(code: u32) -> Option<RmwOp> {
         RmwOp::ALL.get(code as usize).copied()
     }
+
+    /// The new value of an object of `size` bytes, at most 16, that is `old`. `None`: there is no such operation on this size.
+    pub fn apply(self, size: u32, old: u128, operand: u128) -> Option<u128> {
+        let (a, b) = (old, operand);
+        let (sa, sb) = (signed(a, size), signed(b, size));
+        let result = match self {
+            RmwOp::Xchg => b,
+            RmwOp::Add => a.wrapping_add(b),
+            RmwOp::Sub => a.wrapping_sub(b),
+            RmwOp::And => a & b,
+            RmwOp::Nand => !(a & b),
+            RmwOp::Or => a | b,
+            RmwOp::Xor => a ^ b,
+            RmwOp::Max => sa.max(sb) as u128,
+            RmwOp::Min => sa.min(sb) as u128,
+            RmwOp::UMax => a.max(b),
+            RmwOp::UMin => a.min(b),
+            RmwOp::UIncWrap if a >= b => 0,
+            RmwOp::UIncWrap => a + 1,
+            RmwOp::UDecWrap if a == 0 || a > b => b,
+            RmwOp::UDecWrap => a - 1,
+            RmwOp::USubCond if a >= b => a - b,
+            RmwOp::USubCond => a,
+            RmwOp::USubSat => a.saturating_sub(b),
+            RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin | RmwOp::FMaximum | RmwOp::FMinimum => {
+                self.apply_float(size, a, b)?
+            }
+        };
+        Some(result & mask(size))
+    }
+
+    fn apply_float(self, size: u32, a: u128, b: u128) -> Option<u128> {
+        macro_rules! in_type {
+            ($f:ty, $u:ty) => {{
+                let (a, b) = (<$f>::from_bits(a as $u), <$f>::from_bits(b as $u));
+                let nan = a.is_nan() || b.is_nan();
+                let result = match self {
+                    RmwOp::FAdd => a + b,
+                    RmwOp::FSub => a - b,
+                    RmwOp::FMax => a.max(b),
+                    RmwOp::FMin => a.min(b),
+                    RmwOp::FMaximum if nan => <$f>::NAN,
+                    RmwOp::FMaximum => a.max(b),
+                    RmwOp::FMinimum if nan => <$f>::NAN,
+                    _ => a.min(b),
+                };
+                u128::from(result.to_bits())
+            }};
+        }
+        match size {
+            4 => Some(in_type!(f32, u32)),
+            8 => Some(in_type!(f64, u64)),
+            _ => None,
+        }
+    }
+}
+
+fn mask(size: u32) -> u128 {
+    if size == 16 { u128::MAX } else { (1 << (8 * size)) - 1 }
+}
+
+/// Sign-extends the low `size` bytes.
+fn signed(value: u128, size: u32) -> i128 {
+    let shift = 128 - 8 * size;
+    ((value << shift) as i128) >> shift
+}
+
+/// An atomic operation on an object of at most 16 bytes. Values are zero-extended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// `atomicrmw`.
+    Rmw {
+        /// What to do.
+        op: RmwOp,
+        /// Second operand.
+        operand: u128,
+    },
+    /// `cmpxchg`.
+    CompareExchange {
+        /// Value to be replaced.
+        expected: u128,
+        /// By this one.
+        new: u128,
+    },
+}
+
+impl Update {
+    /// Reads.
+    pub const NONE: Update = Update::Rmw { op: RmwOp::Or, operand: 0 };
+
+    /// Stores a value.
+    pub fn store(value: u128) -> Update {
+        Update::Rmw { op: RmwOp::Xchg, operand: value }
+    }
+
+    /// The new value of an object of `size` bytes that is `old`. `None`: it stays as it is, or there is no such operation on this size.
+    #[inline]
+    pub fn apply(self, size: u32, old: u128) -> Option<u128> {
+        match self {
+            Update::Rmw { op, operand } => op.apply(size, old, operand),
+            Update::CompareExchange { expected, new } => (old == expected).then_some(new),
+        }
+    }
 }
 
 /// `order` arguments: the values of C11's `memory_order_*`.
@@ -72,4 +175,31 @@ pub mod order {
     pub const ACQ_REL: u32 = 4;
     /// `memory_order_seq_cst`.
     pub const SEQ_CST: u32 = 5;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations() {
+        let apply = |op: RmwOp, size, a, b| op.apply(size, a, b).unwrap();
+        assert_eq!(apply(RmwOp::Add, 1, 250, 10), 4);
+        assert_eq!(apply(RmwOp::Max, 1, 0xff, 1), 1);
+        assert_eq!(apply(RmwOp::UMax, 1, 0xff, 1), 0xff);
+        assert_eq!(apply(RmwOp::Nand, 2, 0xf0f0, 0xff00), 0x0fff);
+        assert_eq!(apply(RmwOp::UIncWrap, 4, 7, 7), 0);
+        assert_eq!(apply(RmwOp::UDecWrap, 4, 0, 7), 7);
+        let sum = apply(RmwOp::FAdd, 8, 1.5f64.to_bits().into(), 2.25f64.to_bits().into());
+        assert_eq!(f64::from_bits(sum as u64), 3.75);
+        assert_eq!(RmwOp::FAdd.apply(2, 1, 1), None);
+    }
+
+    #[test]
+    fn updates() {
+        assert_eq!(Update::store(7).apply(4, 9), Some(7));
+        assert_eq!(Update::Rmw { op: RmwOp::Sub, operand: 1 }.apply(2, 0), Some(0xffff));
+        let exchange = Update::CompareExchange { expected: 3, new: 4 };
+        assert_eq!((exchange.apply(8, 3), exchange.apply(8, 5)), (Some(4), None));
+    }
 }

@@ -14,6 +14,8 @@ use std::hash::Hash;
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard};
 
+use dsm_abi::atomic::Update;
+
 use crate::near::Near;
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
@@ -292,6 +294,15 @@ pub trait Fabric {
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()>;
     /// Reads 1, 2, 4 or 8 aligned bytes of a peer's block, which change as one.
     fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> impl Future<Output = u64>;
+    /// Applies an operation to 1, 2, 4 or 8 aligned bytes of a block, which change as one; returns what they were.
+    fn update_bytes(
+        &self,
+        at: Rank,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> impl Future<Output = u64>;
     /// Copies a peer's blocks to private memory. `into` has [`Fabric::block_bytes`] bytes for each.
     fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()>;
     /// Makes `contents` the peer's twins of the blocks.

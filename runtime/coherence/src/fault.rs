@@ -161,6 +161,20 @@ faults! {
     DiffAhead,
     /// A home does not pass notices of others on that merged their changes into its contents.
     MergedNotPassedOn,
+    /// An atomic operation is executed at a home without the lock of the records there.
+    UpdateUnlocked,
+    /// An atomic operation is executed at a home whose stores ask.
+    UpdateShared,
+    /// An atomic operation at a home makes no version though the block was read there.
+    UpdateBesideReader,
+    /// An atomic operation at a home makes no version though the block was stored to there, after it had been read.
+    UpdateBesideStore,
+    /// A release takes the marks of a chunk before it locks the records: an atomic operation of a peer at that time sees neither marks nor the version.
+    MarksTakenEarly,
+    /// Who executes an atomic operation at a home does not tell of the version that the result is part of.
+    UpdateNotTold,
+    /// An atomic operation at the own home does not lock the records.
+    UpdateHereUnlocked,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

@@ -8,9 +8,10 @@
 //! Modules:
 //! - words: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write notices), `told` (the last of
 //!   them, which travel with a lock);
-//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, redirect, signature; and their messages);
+//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, redirect, signature, update; and their messages);
 //! - misses: `miss` (making blocks readable and writable), `find` (where their homes are), `early` (taking these at the miss), `overwrite` (without contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `moving` (homes that come here), `diffs` (contents merged at a home that stays), `twins` (giving their memory back);
+//! - atomic operations of the program: `atomic`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
 //! - the short way of single blocks that follow a lock: `lone`, `near` (their words), `steps` (what it is made of).
 //!
@@ -30,6 +31,7 @@
 #[macro_use]
 mod steps;
 mod acquire;
+mod atomic;
 pub mod calls;
 mod diffs;
 mod early;
@@ -55,7 +57,7 @@ mod told;
 mod twins;
 pub mod types;
 
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -66,6 +68,7 @@ pub use near::Near;
 pub use told::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
+use atomic::Updates;
 use dsm_abi::state as abi;
 use expire::Leases;
 use signature::{Front, Signature};
@@ -78,6 +81,7 @@ pub struct Coherence<F: Fabric> {
     signature: F::Exclusive<Signature>,
     stats: Stats,
     leases: F::Exclusive<Leases>,
+    updates: F::Exclusive<Updates>,
     front: Arc<Front>,
     /// Comparisons of blocks with their twins that came to nothing, since the other threads were last held; changed with the publish gate locked.
     vain: AtomicU32,
@@ -95,6 +99,7 @@ impl<F: Fabric> Coherence<F> {
             signature: F::Exclusive::new(signature),
             stats: Stats::default(),
             leases: F::Exclusive::new(Leases::default()),
+            updates: F::Exclusive::new(Updates::default()),
             front,
             vain: AtomicU32::new(0),
             vain_limit: AtomicU32::new(release::VAIN_MIN),
@@ -181,6 +186,7 @@ impl<F: Fabric> Coherence<F> {
         let mut h = H::default();
         self.signature().digest(&mut h);
         h.write_u64(self.listed().digest());
+        self.updates().hash(&mut h);
         h.write_u32(self.vain.load(Ordering::Relaxed));
         h.write_u32(self.vain_limit.load(Ordering::Relaxed));
         h.finish()
@@ -216,6 +222,10 @@ impl<F: Fabric> Coherence<F> {
 
     fn listed(&self) -> <F::Exclusive<Leases> as Exclusive<Leases>>::Guard<'_> {
         self.leases.lock()
+    }
+
+    fn updates(&self) -> <F::Exclusive<Updates> as Exclusive<Updates>>::Guard<'_> {
+        self.updates.lock()
     }
 
     fn me(&self) -> Rank {

@@ -231,7 +231,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// The home of a block has moved meanwhile. Nothing has to be waited for.
-    fn look_again(&self, block: Block) -> Blocked {
+    pub(crate) fn look_again(&self, block: Block) -> Blocked {
         let word = Word::Link(block);
         Blocked { at: self.me(), word, seen: !self.fabric.own(word) }
     }

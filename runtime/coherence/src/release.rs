@@ -28,7 +28,7 @@ pub(crate) const VAIN_MIN: u32 = 16;
 const VAIN_MAX: u32 = 1 << 14;
 
 /// What a release found in the sets of a chunk.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Work {
     pub(crate) chunk: Chunk,
     dirty: u64,
@@ -46,6 +46,13 @@ pub(crate) struct Progress {
     run: Option<(Extent, Timestamp)>,
     /// See [`Coherence::release_then`].
     pub(crate) meeting: bool,
+}
+
+impl Progress {
+    /// Nothing is published yet.
+    pub(crate) fn new(version: Timestamp, meeting: bool) -> Progress {
+        Progress { version, run: None, meeting }
+    }
 }
 
 impl<F: Fabric> Coherence<F> {
@@ -110,7 +117,7 @@ impl<F: Fabric> Coherence<F> {
         self.stats.releases.add(1);
         let held = self.hold_threads();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let mut progress = Progress { version: self.clock() + 1, run: None, meeting };
+        let mut progress = Progress::new(self.clock() + 1, meeting);
         let mut chunks = std::mem::take(&mut ScratchGuard::new().chunks);
         let moment = fabric.moment();
         marks::scan(fabric, &mut chunks).await;
@@ -151,47 +158,64 @@ impl<F: Fabric> Coherence<F> {
 
     async fn release_chunk(&self, chunk: Chunk, exclusive: bool, progress: &mut Progress) {
         let fabric = &self.fabric;
-        let dirty = marks::take_chunk(fabric, MarkKind::Dirty, chunk).await;
-        let mut read = marks::take_chunk(fabric, MarkKind::Read, chunk).await;
-        let taken = marks::take_chunk(fabric, MarkKind::Taken, chunk).await;
-        let mut todo = dirty | read | taken;
-        if fabric.fault(Fault::IgnoreReadMarks) {
-            read = 0;
-        }
-        let work = Work { chunk, dirty, read, exclusive };
         let scratch = &mut *ScratchGuard::new();
+        let early = match fabric.fault(Fault::MarksTakenEarly) {
+            true => self.take_marks(chunk, exclusive).await,
+            false => (Work { chunk, dirty: 0, read: 0, exclusive }, 0),
+        };
+        let mut locked = fabric.lock_chunk(chunk).await;
+        let mut sequence = self.lock_records(chunk).await;
+        let (mut work, mut todo) = self.take_marks(chunk, exclusive).await;
+        work.dirty |= early.0.dirty;
+        work.read |= early.0.read;
+        todo |= early.1;
         let moment = fabric.moment();
-        while todo != 0 {
-            fabric.forget(moment, || (todo, *progress));
-            let locked = fabric.lock_chunk(chunk).await;
-            self.publish_here(work, &mut todo, &mut scratch.own, progress).await;
+        loop {
+            self.publish_here(work, &mut todo, &mut scratch.own, progress);
+            self.unlock_records(chunk, sequence);
             let chase = self.begin_elsewhere(work, &mut todo, scratch, progress).await;
             drop(locked);
             if let Some(chase) = chase {
                 self.publish_elsewhere(chase, exclusive, progress, scratch).await;
             }
             // What is left was taken from here, and the taker has not finished. Nothing is held now.
-            if let Some(block) = chunk.blocks(todo).next() {
-                let (word, link) = self.own_link(block);
-                if matches!(link, Link::Link { pending: true, .. }) {
-                    fabric.wait_change(self.me(), Word::Link(block), word).await;
-                }
+            let Some(block) = chunk.blocks(todo).next() else { break };
+            let (word, link) = self.own_link(block);
+            if matches!(link, Link::Link { pending: true, .. }) {
+                fabric.wait_change(self.me(), Word::Link(block), word).await;
             }
+            fabric.forget(moment, || (work, todo, *progress));
+            locked = fabric.lock_chunk(chunk).await;
+            sequence = self.lock_records(chunk).await;
         }
     }
 
+    /// Takes what is marked in a chunk, with its records locked: an atomic operation of a peer (see [`crate::calls::update`]) finds the marks, or the version that is made
+    /// because of them. Returns the blocks, too.
+    async fn take_marks(&self, chunk: Chunk, exclusive: bool) -> (Work, u64) {
+        let fabric = &self.fabric;
+        let dirty = marks::take_chunk(fabric, MarkKind::Dirty, chunk).await;
+        let mut read = marks::take_chunk(fabric, MarkKind::Read, chunk).await;
+        let taken = marks::take_chunk(fabric, MarkKind::Taken, chunk).await;
+        let todo = dirty | read | taken;
+        if fabric.fault(Fault::IgnoreReadMarks) {
+            read = 0;
+        }
+        (Work { chunk, dirty, read, exclusive }, todo)
+    }
+
     /// Publishes the blocks of `todo` whose home is here, in place: all of them get the same version, above every lease. Those that were to be looked at
-    /// and are home leave `todo`. The chunk is locked.
-    async fn publish_here(&self, work: Work, todo: &mut u64, own: &mut Records, progress: &mut Progress) {
+    /// and are home leave `todo`. The chunk and its records are locked.
+    fn publish_here(&self, work: Work, todo: &mut u64, own: &mut Records, progress: &mut Progress) {
         let fabric = &self.fabric;
         let chunk = work.chunk;
-        if self.own_homes(chunk).all & *todo == 0 {
-            return;
-        }
-        let sequence = self.lock_records(chunk).await;
         let homes = self.own_homes(chunk);
         let done = homes.all & *todo;
         let publish = done & (work.dirty | work.read & !homes.asking);
+        *todo &= !done;
+        if publish == 0 {
+            return;
+        }
         let wr_ts = self.next_version(chunk, progress.version);
         if publish == fabric.existing(chunk) {
             fabric.set_own(Word::Floor(chunk), wr_ts);
@@ -202,19 +226,13 @@ impl<F: Fabric> Coherence<F> {
             }
             self.set_stamps(chunk, publish, own);
         }
-        if publish != 0 {
-            self.raise_lease(chunk, wr_ts);
-        }
+        self.raise_lease(chunk, wr_ts);
         let early = self.came_early(chunk, publish);
         if work.exclusive {
             self.share(chunk, if fabric.watches_writes() { publish } else { publish & (work.read | early) });
         }
-        self.unlock_records(chunk, sequence);
-        *todo &= !done;
-        if publish != 0 {
-            self.stats.published_in_place.add(u64::from(publish.count_ones()));
-            self.list(chunk, publish, wr_ts, progress);
-        }
+        self.stats.published_in_place.add(u64::from(publish.count_ones()));
+        self.list(chunk, publish, wr_ts, progress);
     }
 
     /// Version in which blocks of a chunk that are home here can be published: at least `at_least`, above all leases. The chunk's records are locked.
@@ -358,121 +376,12 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Lists what is left, and lets acquirers see all that is listed.
-    fn publish(&self, progress: &mut Progress) -> Told {
+    pub(crate) fn publish(&self, progress: &mut Progress) -> Told {
         let mut signature = self.signature();
         if let Some(run) = progress.run.take() {
             signature.add_own(self.notice(run), &self.fabric);
         }
         signature.publish(&self.fabric);
         signature.told()
-    }
-
-    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
-    ///
-    /// Sound because atomics are changed in critical sections at the home only (see [`Coherence::has_own_stores`] for other stores): what is read at a process that was home at some time of
-    /// the call, or came there later, was current at some time of the call. The second look makes sure that the bytes were
-    /// not being merged one by one: had the home been away and come back, its version would have risen.
-    pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
-        let fabric = &self.fabric;
-        let moment = fabric.moment();
-        loop {
-            fabric.forget(moment, || ());
-            let home = match self.follow_links(block).await {
-                Ok(home) => home,
-                Err(blocked) => {
-                    fabric.wait_change(blocked.at, blocked.word, blocked.seen).await;
-                    continue;
-                }
-            };
-            let before = fabric.load(home, Word::Wr(block)).await;
-            let value = fabric.load_bytes(home, block, offset, bytes).await;
-            let (_, link) = self.load_link(home, block).await;
-            let after = fabric.load(home, Word::Wr(block)).await;
-            if matches!(link, Link::Home) && before == after {
-                return value;
-            }
-        }
-    }
-
-    /// Whether this process has stored to the block, other than in critical sections, what its home does not have yet. [`Coherence::read_atomic`] does not
-    /// see such stores, nor those that a release under way has taken up.
-    pub async fn has_own_stores(&self, block: Block) -> bool {
-        if self.differs_from_twin(block).await {
-            return true;
-        }
-        if self.fabric.gate_free(Gate::Publish) {
-            return false;
-        }
-        let gate = self.fabric.lock_gate(Gate::Publish).await;
-        let differs = self.differs_from_twin(block).await;
-        drop(gate);
-        differs
-    }
-
-    async fn differs_from_twin(&self, block: Block) -> bool {
-        let fabric = &self.fabric;
-        if !has_twin(fabric.state(block)) {
-            return false;
-        }
-        let chunk = block.chunk();
-        let locked = fabric.lock_chunk(chunk).await;
-        let without = self.own_homes(chunk).all | self.replaced(chunk);
-        let differs = without & block.bit() == 0
-            && has_twin(fabric.state(block))
-            && fabric.changed(Extent::single(block)) != 0;
-        drop(locked);
-        differs
-    }
-
-    /// Runs `body` on a block that is current and writable here while no other process and no other critical section of this one can change it: what
-    /// atomic operations of the program need.
-    pub async fn critical<R>(&self, block: Block, body: impl FnOnce() -> R) -> R {
-        let fabric = &self.fabric;
-        let chunk = block.chunk();
-        let gate = fabric.lock_gate(Gate::Publish).await;
-        let moment = fabric.moment();
-        let result = loop {
-            fabric.forget(moment, || ());
-            let locked = fabric.lock_chunk(chunk).await;
-            let sequence = self.lock_records(chunk).await;
-            if self.own_homes(chunk).all & block.bit() != 0 {
-                self.set_asking(chunk, block.bit(), false);
-                let result = self.alone(block, body);
-                self.unlock_records(chunk, sequence);
-                break result;
-            }
-            self.unlock_records(chunk, sequence);
-            let scratch = &mut *ScratchGuard::new();
-            fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
-            let word = scratch.own.of(block).link;
-            let link = self.decode(word, self.me(), block);
-            if matches!(link, Link::Link { pending: true, .. }) {
-                drop(locked);
-                fabric.wait_change(self.me(), Word::Link(block), word).await;
-                continue;
-            }
-            let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
-            drop(locked);
-            let mut progress = Progress { version: self.clock() + 1, run: None, meeting: false };
-            let batch =
-                self.next_batch(&mut chase, progress.version, scratch).await.expect("one block is chased");
-            let wr_ts = batch.version;
-            self.list(chunk, block.bit(), wr_ts, &mut progress);
-            self.publish(&mut progress);
-            let locked = fabric.lock_chunk(chunk).await;
-            let result = self.alone(block, body);
-            drop(locked);
-            self.unlock(chunk, block.bit(), true, wr_ts, &mut scratch.own).await;
-            break result;
-        };
-        drop(gate);
-        result
-    }
-
-    /// The home is here, and nobody can take it now. The chunk is locked.
-    fn alone<R>(&self, block: Block, body: impl FnOnce() -> R) -> R {
-        marks::set_own(&self.fabric, MarkKind::Dirty, block.chunk(), block.bit());
-        self.fabric.set_state(Extent::single(block), abi::WRITABLE);
-        body()
     }
 }

@@ -432,6 +432,52 @@ impl Bytes {
         }
     }
 
+    /// Changes 1, 2, 4 or 8 bytes here to what `change` makes of them, unless that is nothing; returns the old value.
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline]
+    pub unsafe fn update(self, bytes: usize, change: impl Fn(u64) -> Option<u64>) -> u64 {
+        let width = Width::of(bytes);
+        // SAFETY: the caller's promise.
+        let mut old = unsafe { self.load(bytes) };
+        while let Some(new) = change(old) {
+            // SAFETY: as above.
+            let found = unsafe { self.compare_exchange(width, old, new) };
+            if found == old {
+                break;
+            }
+            old = found;
+        }
+        old
+    }
+
+    /// Stores if the value is `expected`; returns what it was.
+    unsafe fn compare_exchange(self, width: Width, expected: u64, new: u64) -> u64 {
+        if is_far(self.0 as usize) {
+            let place = find(self.0 as usize);
+            return place.call(|transport| {
+                transport.compare_exchange(place.rank, place.offset, width, expected, new, None)
+            });
+        }
+        macro_rules! exchange {
+            ($atomic:ty, $integer:ty) => {{
+                let (expected, new) = (expected as $integer, new as $integer);
+                // SAFETY: the caller's promise; the access is atomic.
+                let word = unsafe { <$atomic>::from_ptr(self.0.cast()) };
+                match word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
+                    Ok(old) | Err(old) => old.into(),
+                }
+            }};
+        }
+        match width {
+            Width::Bits8 => exchange!(AtomicU8, u8),
+            Width::Bits16 => exchange!(AtomicU16, u16),
+            Width::Bits32 => exchange!(AtomicU32, u32),
+            Width::Bits64 => exchange!(AtomicU64, u64),
+        }
+    }
+
     /// Brings a cache line near, to be stored to if `STORE`.
     #[inline(always)]
     pub fn prefetch<const STORE: bool>(self) {

@@ -3,6 +3,8 @@
 //! They take their operands by address, from memory that may be shared, and never touch that while they are inside the critical section of
 //! the object's block.
 
+use dsm_abi::atomic::Update;
+
 use super::{after, before, exclusive, is_direct, load_value, poll, update};
 use crate::check;
 
@@ -34,21 +36,22 @@ fn number(bytes: &[u8]) -> u128 {
     u128::from_le_bytes(wide)
 }
 
-/// Stores `new` if the object's bytes, which it returns, are `wanted`.
-fn replace(object: *mut u8, new: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+/// Stores `new` if the object's bytes, which it returns, are those that are expected, if any are.
+fn replace(object: *mut u8, expected: Option<&[u8]>, new: &[u8]) -> Vec<u8> {
     let size = new.len();
     if is_direct(object as usize, size) {
-        let old = update(object, size as u32, |now| wanted(&now.to_le_bytes()[..size]).then(|| number(new)));
-        return old.to_le_bytes()[..size].to_vec();
+        let change = match expected {
+            Some(expected) => Update::CompareExchange { expected: number(expected), new: number(new) },
+            None => Update::store(number(new)),
+        };
+        return update(object, size as u32, change).to_le_bytes()[..size].to_vec();
     }
     exclusive(object as usize, size, || {
-        let mut old = vec![0; size];
         // SAFETY: the program's object, which nobody else changes now.
-        unsafe {
-            old.as_mut_ptr().copy_from_nonoverlapping(object, size);
-            if wanted(&old) {
-                object.copy_from_nonoverlapping(new.as_ptr(), size);
-            }
+        let old = unsafe { std::slice::from_raw_parts(object, size) }.to_vec();
+        if expected.is_none_or(|expected| old == expected) {
+            // SAFETY: as above.
+            unsafe { object.copy_from_nonoverlapping(new.as_ptr(), size) };
         }
         old
     })
@@ -63,7 +66,9 @@ pub unsafe extern "C" fn __dsm_library_atomic_load(size: usize, object: *mut u8,
     let old = if is_direct(object as usize, size) {
         load_value(object, size as u32).to_le_bytes()[..size].to_vec()
     } else {
-        let old = replace(object, &vec![0; size], |_| false);
+        // SAFETY: the program's object, which nobody else changes now.
+        let bytes = || unsafe { std::slice::from_raw_parts(object, size) }.to_vec();
+        let old = exclusive(object as usize, size, bytes);
         poll(object as usize, number(&old) as u64);
         old
     };
@@ -86,7 +91,7 @@ pub unsafe extern "C" fn __dsm_library_atomic_store(
     // SAFETY: the caller's promise.
     let new = unsafe { operand(value, size) };
     before(order as u32);
-    replace(object, &new, |_| true);
+    replace(object, None, &new);
     after(order as u32);
 }
 
@@ -105,7 +110,7 @@ pub unsafe extern "C" fn __dsm_library_atomic_exchange(
     // SAFETY: the caller's promise.
     let new = unsafe { operand(value, size) };
     before(order as u32);
-    let old = replace(object, &new, |_| true);
+    let old = replace(object, None, &new);
     // SAFETY: the caller's promise.
     unsafe { result(out, &old) };
     after(order as u32);
@@ -127,7 +132,7 @@ pub unsafe extern "C" fn __dsm_library_atomic_compare_exchange(
     // SAFETY: the caller's promise.
     let (wanted, new) = unsafe { (operand(expected, size), operand(desired, size)) };
     before(success as u32);
-    let old = replace(object, &new, |now| now == wanted);
+    let old = replace(object, Some(&wanted), &new);
     let swapped = old == wanted;
     if !swapped {
         poll(object as usize, number(&old) as u64);

@@ -1,8 +1,8 @@
 //! Atomic operations of the program on possibly shared memory.
 //!
-//! In a single process they are the processor's, where it has any. Over several processes an operation runs in the critical section of
-//! its block, at its home, which it takes along; an object that lies in two blocks has a lock instead. [`library`] has the operations on
-//! objects of any size. Acquire and release order are the memory model's: the former takes in what all others published,
+//! In a single process they are the processor's, where it has any. Over several processes the protocol executes those that the processor has at the home of
+//! the variable ([`Coherence::update`](dsm_coherence::Coherence::update)). Others run in the critical section of their block, whose home comes here; an object that lies in two
+//! blocks has a lock instead. [`library`] has the operations on objects of any size. Acquire and release order are the memory model's: the former takes in what all others published,
 //! the latter publishes.
 
 pub mod library;
@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use dsm_abi::atomic::{RmwOp, order};
+use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
 use parking_lot::Mutex;
 
@@ -40,7 +40,7 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     let block = geometry.block(address);
     if block == geometry.block(address + size.max(1) - 1) {
         let since = if memory::get().table().get(address) == WRITABLE { 0 } else { profile::now_and_then() };
-        let result = run(pin!(shared.coherence.critical(block, body)));
+        let result = run(pin!(shared.coherence.critical(block, async { body() })));
         profile::waited(Wait::Atomic, address as u64, since);
         return result;
     }
@@ -49,10 +49,6 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     let result = body();
     sync::unlock(STRADDLING);
     result
-}
-
-fn is_coherent(address: usize) -> bool {
-    memory::shared().is_some() && memory::is_shared(address)
 }
 
 fn before(order: u32) {
@@ -110,32 +106,38 @@ unsafe fn swap_if(at: *mut u8, size: u32, old: u128, new: u128) -> bool {
     }
 }
 
-/// Applies `change` atomically; returns the old value.
-fn update(address: *mut u8, size: u32, change: impl Fn(u128) -> Option<u128>) -> u128 {
-    let body = || {
-        loop {
-            // SAFETY: the program's operand.
-            let old = unsafe { load(address, size) };
-            let Some(new) = change(old) else { return old };
-            // SAFETY: as above.
-            if unsafe { swap_if(address, size, old, new) } {
-                return old;
-            }
-        }
-    };
-    let at = address as usize;
-    if !is_direct(at, size as usize) {
-        return exclusive(at, size as usize, || {
+/// Applies an operation; returns the old value.
+fn update(address: *mut u8, size: u32, update: Update) -> u128 {
+    let (at, bytes) = (address as usize, size as usize);
+    if !is_direct(at, bytes) {
+        return exclusive(at, bytes, || {
             // SAFETY: the program's operand.
             let old = unsafe { get(address, size) };
-            if let Some(new) = change(old) {
+            if let Some(new) = update.apply(size, old) {
                 // SAFETY: as above.
                 unsafe { put(address, size, new) };
             }
             old
         });
     }
-    if is_coherent(at) { exclusive(at, size as usize, body) } else { body() }
+    if let Some(shared) = memory::shared().filter(|_| memory::is_shared(at)) {
+        let geometry = memory::get().geometry();
+        let block = geometry.block(at);
+        let offset = at - geometry.address(block);
+        let since = if memory::get().table().get(at) == WRITABLE { 0 } else { profile::now_and_then() };
+        let old = run(pin!(shared.coherence.update(block, offset, bytes, update)));
+        profile::waited(Wait::Atomic, at as u64, since);
+        return old.into();
+    }
+    loop {
+        // SAFETY: the program's operand.
+        let old = unsafe { load(address, size) };
+        let Some(new) = update.apply(size, old) else { return old };
+        // SAFETY: as above.
+        if unsafe { swap_if(address, size, old, new) } {
+            return old;
+        }
+    }
 }
 
 /// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
@@ -151,13 +153,13 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             // SAFETY: the program's object, of which the bytes here are read, whatever they are.
             if stored && unsafe { load(address, size) } != value.into() {
                 // The program has stored to the object, or to others of the block, without an atomic operation.
-                value = update(address, size, |_| None) as u64;
+                value = update(address, size, Update::NONE) as u64;
             }
             poll(at, value);
             value.into()
         }
         _ => {
-            let value = update(address, size, |_| None);
+            let value = update(address, size, Update::NONE);
             poll(at, value as u64);
             value
         }
@@ -189,70 +191,6 @@ fn poll(address: usize, value: u64) {
     }
 }
 
-fn mask(size: u32) -> u128 {
-    if size == 16 { u128::MAX } else { (1 << (8 * size)) - 1 }
-}
-
-/// Sign-extends the low `size` bytes.
-fn signed(value: u128, size: u32) -> i128 {
-    let shift = 128 - 8 * size;
-    ((value << shift) as i128) >> shift
-}
-
-fn float(op: RmwOp, size: u32, a: u128, b: u128) -> u128 {
-    macro_rules! in_type {
-        ($f:ty, $u:ty) => {{
-            let (a, b) = (<$f>::from_bits(a as $u), <$f>::from_bits(b as $u));
-            let nan = a.is_nan() || b.is_nan();
-            let result = match op {
-                RmwOp::FAdd => a + b,
-                RmwOp::FSub => a - b,
-                RmwOp::FMax => a.max(b),
-                RmwOp::FMin => a.min(b),
-                RmwOp::FMaximum if nan => <$f>::NAN,
-                RmwOp::FMaximum => a.max(b),
-                RmwOp::FMinimum if nan => <$f>::NAN,
-                _ => a.min(b),
-            };
-            u128::from(result.to_bits())
-        }};
-    }
-    match size {
-        4 => in_type!(f32, u32),
-        8 => in_type!(f64, u64),
-        _ => crate::start::die(&format!("atomic floating-point operation on {size} bytes is not supported")),
-    }
-}
-
-/// The new value of an operand.
-fn apply(op: RmwOp, size: u32, a: u128, b: u128) -> u128 {
-    let (sa, sb) = (signed(a, size), signed(b, size));
-    let result = match op {
-        RmwOp::Xchg => b,
-        RmwOp::Add => a.wrapping_add(b),
-        RmwOp::Sub => a.wrapping_sub(b),
-        RmwOp::And => a & b,
-        RmwOp::Nand => !(a & b),
-        RmwOp::Or => a | b,
-        RmwOp::Xor => a ^ b,
-        RmwOp::Max => sa.max(sb) as u128,
-        RmwOp::Min => sa.min(sb) as u128,
-        RmwOp::UMax => a.max(b),
-        RmwOp::UMin => a.min(b),
-        RmwOp::UIncWrap if a >= b => 0,
-        RmwOp::UIncWrap => a + 1,
-        RmwOp::UDecWrap if a == 0 || a > b => b,
-        RmwOp::UDecWrap => a - 1,
-        RmwOp::USubCond if a >= b => a - b,
-        RmwOp::USubCond => a,
-        RmwOp::USubSat => a.saturating_sub(b),
-        RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin | RmwOp::FMaximum | RmwOp::FMinimum => {
-            float(op, size, a, b)
-        }
-    };
-    result & mask(size)
-}
-
 /// Entry point, see `dsm_abi::entries`.
 ///
 /// # Safety
@@ -274,7 +212,7 @@ pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size:
     // SAFETY: the caller's promise.
     let new = unsafe { get(value, size) };
     before(order);
-    update(addr, size, |_| Some(new));
+    update(addr, size, Update::store(new));
     after(order);
 }
 
@@ -296,8 +234,11 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     };
     // SAFETY: the caller's promise.
     let operand = unsafe { get(value, size) };
+    if op.apply(size, 0, operand).is_none() {
+        crate::start::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
+    }
     before(order);
-    let before_value = update(addr, size, |now| Some(apply(op, size, now, operand)));
+    let before_value = update(addr, size, Update::Rmw { op, operand });
     // SAFETY: the caller's promise.
     unsafe { put(old, size, before_value) };
     if op == RmwOp::Xchg && before_value == operand {
@@ -323,7 +264,7 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     // SAFETY: the caller's promise.
     let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
     before(success);
-    let old = update(addr, size, |now| (now == wanted).then_some(new));
+    let old = update(addr, size, Update::CompareExchange { expected: wanted, new });
     // SAFETY: the caller's promise.
     unsafe { put(expected, size, old) };
     let swapped = old == wanted;
@@ -340,21 +281,4 @@ pub extern "C" fn __dsm_atomic_fence(order: u32) {
     std::sync::atomic::fence(Ordering::SeqCst);
     before(order);
     after(order);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations() {
-        assert_eq!(apply(RmwOp::Add, 1, 250, 10), 4);
-        assert_eq!(apply(RmwOp::Max, 1, 0xff, 1), 1);
-        assert_eq!(apply(RmwOp::UMax, 1, 0xff, 1), 0xff);
-        assert_eq!(apply(RmwOp::Nand, 2, 0xf0f0, 0xff00), 0x0fff);
-        assert_eq!(apply(RmwOp::UIncWrap, 4, 7, 7), 0);
-        assert_eq!(apply(RmwOp::UDecWrap, 4, 0, 7), 7);
-        let sum = apply(RmwOp::FAdd, 8, 1.5f64.to_bits().into(), 2.25f64.to_bits().into());
-        assert_eq!(f64::from_bits(sum as u64), 3.75);
-    }
 }

@@ -1,5 +1,6 @@
 //! Blocks' contents: twins, comparing and merging.
 
+use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
 use dsm_comm::copy::copy;
@@ -93,5 +94,20 @@ impl SegmentFabric {
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
         // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
         unsafe { self.data(at.0, block).skip(offset).load(bytes) }
+    }
+
+    /// Applies an operation to some aligned bytes of a block at once; returns what they were.
+    #[inline]
+    pub(super) fn update_part(
+        &self,
+        at: Rank,
+        block: Block,
+        (offset, bytes): (usize, usize),
+        update: Update,
+    ) -> u64 {
+        assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
+        let change = |old: u64| update.apply(bytes as u32, old.into()).map(|new| new as u64);
+        // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
+        unsafe { self.data(at.0, block).skip(offset).update(bytes, change) }
     }
 }

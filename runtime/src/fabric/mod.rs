@@ -13,6 +13,7 @@ use std::future::{Future, ready};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crossbeam_utils::CachePadded;
+use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::{
     Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record, Timestamp, Word,
@@ -249,6 +250,18 @@ impl Fabric for SegmentFabric {
     #[inline]
     async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
         self.load_part(at, block, offset, bytes)
+    }
+
+    #[inline(always)]
+    fn update_bytes(
+        &self,
+        at: Rank,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> impl Future<Output = u64> {
+        ready(self.update_part(at, block, (offset, bytes), update))
     }
 
     #[inline(always)]

@@ -65,6 +65,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::FetchWhileTaken => Some(home_taken_during_a_fetch()),
         Fault::MergedNotPassedOn => Some(merged_at_a_third()),
         Fault::DiffTwinStays => Some(merged_twice()),
+        Fault::UpdateBesideStore => Some(addition_beside_a_store()),
+        Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         _ => None,
     }
 }
@@ -118,6 +120,19 @@ pub fn overwritten_between() -> Program {
 /// A home stores and releases while a reader comes: either the release sees the reader's mark, or the reader the store.
 pub fn store_behind_scan() -> Program {
     Program::parse(2, 1, 2, &["lock0 w0=1 unlock0", "r1 lock0 r0 unlock0"])
+}
+
+/// A home that was shared is stored to again when another process adds to it, while a third one has a copy from the time in between.
+pub fn addition_beside_a_store() -> Program {
+    let home = "w1=1 barrier barrier barrier w1=2";
+    let reader = "barrier r2 barrier r2 barrier lock0 r0 unlock0";
+    Program::parse(3, 1, 4, &[home, reader, "barrier barrier barrier a0 lock0 unlock0"])
+}
+
+/// A home releases when another process adds to a block of which a third one has a copy.
+pub fn addition_beside_a_release() -> Program {
+    let home = "w1=1 barrier lock1 unlock1 lock1 unlock1";
+    Program::parse(3, 1, 4, &[home, "barrier r2 lock0 r0 unlock0", "barrier a0 lock0 unlock0"])
 }
 
 /// A copy expires by overflow and is renewed while its home publishes a change of another byte.

@@ -179,6 +179,13 @@ impl Oracle {
             Use::Flag if value != 0 && value != byte.value => {
                 return Err(format!("thread {thread} read {value:#04x} from flag {addr}, never written"));
             }
+            Use::Atomic if !(self.known_additions(thread, addr)..=byte.value).contains(&value) => {
+                return Err(format!(
+                    "thread {thread} read {value} from byte {addr}; it knows of {} additions, {} were made",
+                    self.known_additions(thread, addr),
+                    byte.value
+                ));
+            }
             _ => {}
         }
         if byte.role == Use::Plain {
@@ -204,11 +211,16 @@ impl Oracle {
         Ok(())
     }
 
+    /// Additions to a byte that happen before what a thread does now.
+    fn known_additions(&self, thread: usize, addr: usize) -> u8 {
+        let is_known = |(by, epoch): &&(usize, u32)| self.knows(thread, *by, *epoch);
+        self.bytes[addr].additions.iter().filter(is_known).count() as u8
+    }
+
     /// A thread has read `value` from a byte that is added to: not more than there was, nor less than what the thread knows or saw before.
     pub fn look(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
         let byte = &self.bytes[addr];
-        let known = byte.additions.iter().filter(|(t, epoch)| self.knows(thread, *t, *epoch)).count() as u8;
-        let least = known.max(byte.seen[thread]);
+        let least = self.known_additions(thread, addr).max(byte.seen[thread]);
         if !(least..=byte.value).contains(&value) {
             return Err(format!(
                 "thread {thread}: atomic read of byte {addr} gave {value}; it knows of {least} additions, {} were made",

@@ -1,5 +1,6 @@
 //! The protocol of the runtime as a [`Machine`]: checks, misses, releases and acquires of `dsm-coherence`.
 
+use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
 use dsm_coherence::{Block, Coherence, Extent, Fabric, Rank};
 
@@ -19,6 +20,14 @@ impl Dsm {
     /// A process whose signature holds so many notices.
     pub fn new(world: &Shared, me: u32, notices: usize) -> Self {
         Dsm { world: world.clone(), me, coherence: Coherence::new(SimFabric::new(world, me), notices) }
+    }
+
+    /// Adds to a word by an atomic operation; returns what it was.
+    pub async fn add(&self, addr: u64, value: u64) -> u64 {
+        let block = Block(addr / self.world.block_bytes);
+        let offset = (addr % self.world.block_bytes) as usize;
+        let update = Update::Rmw { op: RmwOp::Add, operand: value.into() };
+        self.coherence.update(block, offset, 8, update).await
     }
 
     /// Whether a state on the way through an extent is one of those that `asks` names.

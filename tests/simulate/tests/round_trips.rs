@@ -92,3 +92,34 @@ fn an_acquire_is_one_call() {
         assert_eq!(trips(&p[1], p[1].acquire_from(0)).await, 1.0);
     });
 }
+
+#[test]
+fn an_atomic_operation_elsewhere_is_one_call_until_the_home_comes() {
+    run(|p| async move {
+        assert_eq!(p[0].add(0, 1).await, 0);
+        assert_eq!(trips(&p[0], drop_result(p[0].add(0, 1))).await, 0.0);
+        let mut calls = 0;
+        for i in 0..32 {
+            // Another process comes to the chunk in between, at first.
+            if i < 12 {
+                p[2].add(8, 1).await;
+            }
+            let now = trips(&p[1], drop_result(p[1].add(0, 1))).await;
+            assert!(now <= 1.0);
+            calls += now as u32;
+        }
+        assert!((13..=24).contains(&calls), "{calls} calls");
+        assert_eq!((p[0].add(0, 0).await, p[0].add(8, 0).await), (34, 12));
+        // Who has a copy learns of the result, and so does the next reader at once.
+        p[0].write(CHUNK, 8, 5).await;
+        assert_eq!(p[2].load(CHUNK).await, 5);
+        p[1].add(CHUNK, 2).await;
+        p[1].release().await;
+        p[2].acquire_from(1).await;
+        assert_eq!(p[2].load(CHUNK).await, 7);
+    });
+}
+
+async fn drop_result<T>(step: impl Future<Output = T>) {
+    step.await;
+}

@@ -12,12 +12,14 @@
 //! - [`redirect`]: shortens a way along links.
 //! - [`signature`]: reads what a process has published.
 //! - [`take`]: homes go to the requester: link, stamps, contents, twins.
+//! - [`update`]: an atomic operation of the program, at the home.
 
 pub(crate) mod copy;
 pub(crate) mod lend;
 pub(crate) mod redirect;
 pub(crate) mod signature;
 pub(crate) mod take;
+pub(crate) mod update;
 mod wire;
 
 use crate::Coherence;
@@ -28,6 +30,7 @@ use crate::segment::{Busy, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use lend::{Lent, Refused};
 use take::Taken;
+use update::Updated;
 pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, serve};
 
 /// Where a procedure puts the contents of blocks.
@@ -186,6 +189,22 @@ impl<F: Fabric> Coherence<F> {
             // It does not fit into a reply: piece by piece.
         }
         self.segment(at).signature(request, fresh).await
+    }
+
+    /// [`Segment::update`] at a process.
+    pub(crate) async fn call_update(
+        &self,
+        at: Rank,
+        request: &update::Request,
+        records: &mut Records,
+    ) -> Result<Updated, Refused> {
+        if !self.fabric.asks(at) {
+            return self.segment(at).update(request, records).await;
+        }
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::update(request, &mut message.request);
+        let reply = self.ask(at, message, length).await;
+        decoded(at, wire::reply::update(reply, request.block))
     }
 
     async fn ask<'a>(&self, at: Rank, message: &'a mut Message, length: usize) -> &'a [u8] {

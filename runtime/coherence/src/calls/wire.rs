@@ -2,11 +2,13 @@
 //!
 //! A message is a head, and behind it what its kind needs: versions, records and contents, little-endian.
 
+use dsm_abi::atomic::{RmwOp, Update};
 use serde::{Deserialize, Serialize};
 
 use super::lend::{Lent, Refused};
 use super::take::{Claim, Taken};
-use super::{Landing, copy, lend, redirect, signature, take};
+use super::update::Updated;
+use super::{Landing, copy, lend, redirect, signature, take, update};
 use crate::fabric::{Fabric, Word};
 use crate::records::Records;
 use crate::scratch::ScratchGuard;
@@ -61,29 +63,54 @@ enum Ask {
         at_least: u64,
         claim: Claim,
     },
+    /// `operation`: the code of an [`RmwOp`], or [`COMPARE_EXCHANGE`], which alone has something `expected`.
+    Update {
+        block: u64,
+        offset: u64,
+        bytes: u8,
+        operation: u32,
+        operand: u64,
+        expected: u64,
+        at_least: u64,
+    },
 }
+
+/// Stands for [`Update::CompareExchange`] among the codes of operations.
+const COMPARE_EXCHANGE: u32 = u32::MAX;
 
 /// Head of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Answer {
     /// The records of the chunk are being changed.
-    Busy { seen: u64 },
+    Busy {
+        seen: u64,
+    },
     /// The home of the first block is elsewhere.
     Away(Seen),
     /// Records of the blocks follow, and contents.
-    Lent { count: u64, fetched: u64 },
+    Lent {
+        count: u64,
+        fetched: u64,
+    },
     /// Contents follow.
-    Copied { blocks: u64 },
+    Copied {
+        blocks: u64,
+    },
     /// Nothing new is published.
     Nothing,
     /// Notices follow.
-    Notices { count: u64, min_wr_ts: u64, state: u64 },
+    Notices {
+        count: u64,
+        min_wr_ts: u64,
+        state: u64,
+    },
     /// They do not fit into a reply.
     TooMany,
     /// Whether the link was changed.
     Redirected(bool),
     /// Records of the span of the wanted blocks follow, and contents.
     Taken(Taken),
+    Updated(Updated),
 }
 
 /// Appends to a buffer, which is long enough.
@@ -202,6 +229,17 @@ pub(super) mod request {
         let take::Request { to, chunk, wanted, at_least, claim } = *request;
         Writer::new(into, &Ask::Take { to: to.0, chunk: chunk.0, wanted, at_least, claim }).length
     }
+
+    pub(in crate::calls) fn update(request: &update::Request, into: &mut [u8]) -> usize {
+        let update::Request { block, offset, bytes, update, at_least } = *request;
+        let (operation, operand, expected) = match update {
+            Update::Rmw { op, operand } => (op as u32, operand as u64, 0),
+            Update::CompareExchange { expected, new } => (COMPARE_EXCHANGE, new as u64, expected as u64),
+        };
+        let (block, offset, bytes) = (block.0, offset as u64, bytes as u8);
+        Writer::new(into, &Ask::Update { block, offset, bytes, operation, operand, expected, at_least })
+            .length
+    }
 }
 
 /// Decodes replies; contents are what is behind.
@@ -288,6 +326,18 @@ pub(super) mod reply {
             _ => return Err(Malformed),
         };
         Ok((taken, rest.0))
+    }
+
+    pub(in crate::calls) fn update(
+        bytes: &[u8],
+        block: Block,
+    ) -> Result<Result<Updated, Refused>, Malformed> {
+        match Reader::new(bytes)?.0 {
+            Answer::Busy { seen } => Ok(Err(Refused::Busy(busy(block.chunk(), seen)))),
+            Answer::Away(seen) => Ok(Err(Refused::Away(seen))),
+            Answer::Updated(updated) => Ok(Ok(updated)),
+            _ => Err(Malformed),
+        }
     }
 }
 
@@ -385,6 +435,21 @@ pub async fn serve<F: Fabric>(
                 Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
             }
         }
+        Ask::Update { block, offset, bytes, operation, operand, expected, at_least } => {
+            let block = Block(block);
+            let update = operation_of(operation, operand, expected)?;
+            let bytes = part_of_block(fabric, block, offset, bytes, update)?;
+            if at_least >= LATE {
+                return Err(Malformed);
+            }
+            let request = update::Request { block, offset: offset as usize, bytes, update, at_least };
+            let answer = match segment.update(&request, peer).await {
+                Ok(updated) => Answer::Updated(updated),
+                Err(Refused::Busy(Busy { seen, .. })) => Answer::Busy { seen },
+                Err(Refused::Away(seen)) => Answer::Away(seen),
+            };
+            Writer::new(result, &answer).length
+        }
     };
     let Landing::Buffer(_, filled) = landing else { unreachable!("it was made one") };
     reply.copy_within(RESULT_BYTES..RESULT_BYTES + filled, length);
@@ -398,4 +463,34 @@ fn extent<F: Fabric>(fabric: &F, first: u64, count: u64, capacity: usize) -> Res
         && fabric.has_chunk(first.chunk())
         && count as usize * fabric.block_bytes(first) <= capacity;
     if is_right { Ok(Extent::new(first, count)) } else { Err(Malformed) }
+}
+
+/// The operation of a request.
+fn operation_of(operation: u32, operand: u64, expected: u64) -> Result<Update, Malformed> {
+    let (operand, expected) = (operand.into(), expected.into());
+    match RmwOp::from_code(operation) {
+        Some(op) => Ok(Update::Rmw { op, operand }),
+        None if operation == COMPARE_EXCHANGE => Ok(Update::CompareExchange { expected, new: operand }),
+        None => Err(Malformed),
+    }
+}
+
+/// The number of bytes of a request that an operation can be applied to, which lie in a block that there is.
+fn part_of_block<F: Fabric>(
+    fabric: &F,
+    block: Block,
+    offset: u64,
+    bytes: u8,
+    update: Update,
+) -> Result<usize, Malformed> {
+    let has_operation = || match update {
+        Update::Rmw { op, .. } => op.apply(bytes.into(), 0, 0).is_some(),
+        Update::CompareExchange { .. } => true,
+    };
+    let is_right = matches!(bytes, 1 | 2 | 4 | 8)
+        && has_operation()
+        && fabric.has_chunk(block.chunk())
+        && offset.is_multiple_of(bytes.into())
+        && offset.checked_add(bytes.into()).is_some_and(|end| end <= fabric.block_bytes(block) as u64);
+    if is_right { Ok(bytes.into()) } else { Err(Malformed) }
 }

@@ -194,6 +194,7 @@ impl Fabric for Bits {
         async wait_change(Rank, Word, u64) -> u64;
         async fetch(Rank, Extent);
         async load_bytes(Rank, Block, usize, usize) -> u64;
+        async update_bytes(Rank, Block, usize, usize, dsm_abi::atomic::Update) -> u64;
         async snapshot(Rank, Extent, &mut [u8]);
         async post_twin(Rank, Extent, &[u8]);
         async post_diff(Rank, Extent);

@@ -8,6 +8,7 @@ mod locks;
 mod transfer;
 mod words;
 
+use dsm_abi::atomic::Update;
 use dsm_abi::state as abi;
 use dsm_coherence::{
     Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word, calls,
@@ -191,6 +192,10 @@ impl Fabric for ModelFabric {
 
     async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
         transfer::load_bytes(self, at, block, offset, bytes).await
+    }
+
+    async fn update_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
+        transfer::update_bytes(self, at, block, (offset, bytes), update).await
     }
 
     async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {

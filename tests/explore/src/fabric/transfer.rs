@@ -1,9 +1,11 @@
 //! Transfers of more than a word: each word, and each byte, is read and placed by itself.
 
+use dsm_abi::atomic::Update;
 use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Header, Notice, Rank, Record, Word};
 
 use super::ModelFabric;
 use crate::layout::unpack;
+use crate::world::Thing;
 
 /// A version beyond all that there are.
 const MEANINGLESS: u64 = 1 << 27;
@@ -43,6 +45,41 @@ pub(super) async fn load_bytes(
     }
     fabric.point().await;
     value
+}
+
+/// See [`dsm_coherence::Fabric::update_bytes`]. The operations of programs add to bytes, none of which overflows; the oracle sees them here.
+pub(super) async fn update_bytes(
+    fabric: &ModelFabric,
+    at: Rank,
+    block: Block,
+    (offset, bytes): (usize, usize),
+    update: Update,
+) -> u64 {
+    fabric.point().await;
+    let mut found = [0; 8];
+    {
+        let mut w = fabric.world.borrow_mut();
+        let first = w.layout.addr(block) + offset;
+        let locs: Vec<_> = (first..first + bytes).map(|addr| w.layout.data(addr)).collect();
+        for (byte, loc) in found.iter_mut().zip(&locs) {
+            *byte = w.atomic(at.0 as usize, *loc, |_| None) as u8;
+        }
+        let old = u64::from_le_bytes(found);
+        let new = update.apply(bytes as u32, old.into()).map_or(old, |new| new as u64);
+        for (byte, loc) in new.to_le_bytes().into_iter().zip(&locs) {
+            w.atomic(at.0 as usize, *loc, |_| Some(byte.into()));
+        }
+        let thread = w.current;
+        for (addr, old) in (first..).zip(&found[..bytes]) {
+            w.note(|| format!("atomic add to byte {addr} at p{}: found {old:#04x}", at.0));
+            w.access(Thing::Byte(addr), true, 0);
+            if let Err(why) = w.oracle.add(thread, addr, *old) {
+                w.fail(why);
+            }
+        }
+    }
+    fabric.point().await;
+    u64::from_le_bytes(found)
 }
 
 /// See [`dsm_coherence::Fabric::snapshot`].

@@ -264,8 +264,11 @@ fn thread_phase(
         match roles[addr] {
             Role::Atomic => {
                 // Bytes of the addresses, not of the generator: the programs of old seeds stay what they are.
-                let look = (addr + t + step).is_multiple_of(3);
-                ops.push(if look { Op::Look { addr, len: 1 } } else { Op::Atomic { addr, len: 1 } });
+                ops.push(match (addr + t + step) % 6 {
+                    0 | 3 => Op::Look { addr, len: 1 },
+                    5 => Op::Read { addr, len: 1 },
+                    _ => Op::Atomic { addr, len: 1 },
+                });
             }
             Role::Locked(l) if l < locks => {
                 ops.push(Op::Lock(l));

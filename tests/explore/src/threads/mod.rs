@@ -5,6 +5,7 @@ mod sync;
 use std::fmt::Display;
 use std::rc::Rc;
 
+use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
 use dsm_coherence::{Coherence, Extent, Fabric, Rank};
 
@@ -203,26 +204,9 @@ impl ThreadCode {
 
     async fn atomic(&self, addr: usize, len: usize) {
         let block = self.extents(addr, 1)[0].first;
-        self.protocol
-            .critical(block, || {
-                let mut w = self.world.borrow_mut();
-                for addr in addr..addr + len {
-                    let old = load(&mut w, addr);
-                    let loc = w.layout.data(addr);
-                    w.own_write(loc, u64::from(old.wrapping_add(1)));
-                    w.note(|| format!("atomic add to byte {addr}: found {old:#04x}"));
-                    let thread = self.thread;
-                    w.access(Thing::Byte(addr), true, 0);
-                    let judged = w.oracle.add(thread, addr, old);
-                    fail_if(&mut w, judged);
-                }
-                if len > 1 {
-                    // One store.
-                    let current = w.current;
-                    w.drain(current, true);
-                }
-            })
-            .await;
+        let offset = addr - self.world.borrow().layout.addr(block);
+        let one = u64::from_le_bytes([1; 8]) >> (8 * (8 - len));
+        self.protocol.update(block, offset, len, Update::Rmw { op: RmwOp::Add, operand: one.into() }).await;
     }
 
     /// What `dsm_set_block` does: process 0 has everything, tells all others, and becomes the home of the blocks that are there from now on.

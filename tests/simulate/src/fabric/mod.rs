@@ -11,6 +11,7 @@ pub use locks::Guard;
 use std::fmt::Debug;
 use std::sync::Mutex;
 
+use dsm_abi::atomic::Update;
 use dsm_coherence::{
     Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word, calls,
 };
@@ -199,6 +200,27 @@ impl Fabric for SimFabric {
             self.answer(at, bytes as u64).await;
         }
         u64::from_le_bytes(value)
+    }
+
+    async fn update_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
+        if at.0 != self.me {
+            self.request(at, 0).await;
+        }
+        let home = self.world.at_home(at, block);
+        let mut old = [0; 8];
+        {
+            let mut memory = self.world.process(at.0).memory.borrow_mut();
+            let part = &mut memory.data_mut(block, home)[offset..offset + bytes];
+            old[..bytes].copy_from_slice(part);
+            let new = update.apply(bytes as u32, u64::from_le_bytes(old).into());
+            if let Some(new) = new {
+                part.copy_from_slice(&new.to_le_bytes()[..bytes]);
+            }
+        }
+        if at.0 != self.me {
+            self.answer(at, bytes as u64).await;
+        }
+        u64::from_le_bytes(old)
     }
 
     async fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) {

@@ -1,0 +1,303 @@
+//! Atomic operations of the program.
+//!
+//! They are executed where the home of the variable is, with the records of its chunk locked: by this process if the home is here ([`Coherence::update`]'s short way, or
+//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. The home comes here, in a critical section, where this process has a copy of
+//! the block that it would have to give up, where the home's stores ask, and where nobody else has come to the chunk between several operations of this process.
+
+use std::hash::Hash;
+
+use dsm_abi::atomic::Update;
+
+use crate::calls::lend::Refused;
+use crate::calls::update::{Request, Updated};
+use crate::fabric::{Fabric, Gate, MarkKind, Word};
+use crate::link::Link;
+use crate::moving::has_twin;
+use crate::near::Near;
+use crate::records::Blocked;
+use crate::release::Progress;
+use crate::scratch::ScratchGuard;
+use crate::segment::{Busy, Seen};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::{Coherence, Fault, abi, marks};
+
+/// Entries of each table below.
+const REMEMBERED: u64 = 256;
+/// Operations elsewhere in a row without anybody else's in the chunk, after which homes come here.
+const PATIENCE: u32 = 8;
+
+/// Operations of this process in a chunk at a process elsewhere.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Row {
+    chunk: Chunk,
+    /// Of the records there, behind the last operation.
+    sequence: u64,
+    /// Operations without anybody else's in between.
+    length: u32,
+}
+
+/// What this process remembers of its operations at homes elsewhere: tables without chains. What is forgotten is told of again, and counted anew.
+#[derive(Debug, Default, Hash)]
+pub(crate) struct Updates {
+    /// Versions that the signature tells of.
+    told: Vec<Option<(Block, Timestamp)>>,
+    rows: Vec<Option<Row>>,
+}
+
+fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64) -> &mut Option<T> {
+    let index = (key % REMEMBERED) as usize;
+    if table.len() <= index {
+        table.resize(index + 1, None);
+    }
+    &mut table[index]
+}
+
+impl Updates {
+    /// Notes a version of a block; whether it has not been told of.
+    fn tell(&mut self, block: Block, version: Timestamp) -> bool {
+        entry(&mut self.told, block.0).replace((block, version)) != Some((block, version))
+    }
+
+    /// Notes an operation in a chunk whose records had a sequence number.
+    fn count(&mut self, chunk: Chunk, sequence: u64) {
+        let row = entry(&mut self.rows, chunk.0);
+        let before = row.filter(|row| row.chunk == chunk && row.sequence == sequence);
+        let length = before.map_or(0, |row| row.length + 1);
+        *row = Some(Row { chunk, sequence: sequence + 2, length });
+    }
+
+    /// Whether nobody else seems to come to a chunk.
+    fn is_own(&mut self, chunk: Chunk) -> bool {
+        entry(&mut self.rows, chunk.0).is_some_and(|row| row.chunk == chunk && row.length >= PATIENCE)
+    }
+}
+
+impl<F: Fabric> Coherence<F> {
+    /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
+    pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
+        if let Some(old) = self.update_here(block, offset, bytes, update).await {
+            return old;
+        }
+        if let Some(old) = self.update_elsewhere(block, offset, bytes, update).await {
+            return old;
+        }
+        // Where operations are done when they are called, this one must not be called before the home is here.
+        self.critical(block, async {
+            self.fabric.update_bytes(self.me(), block, offset, bytes, update).await
+        })
+        .await
+    }
+
+    /// The short way: the home is here, stores to it are allowed, and nobody else has locked the records. What is done then is a store like any other.
+    async fn update_here(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
+        let fabric = &self.fabric;
+        let here = fabric.place(self.me(), block);
+        if fabric.state_near(here) != abi::WRITABLE || fabric.watches_writes() {
+            return None;
+        }
+        let moment = fabric.moment();
+        let locked = !fabric.fault(Fault::UpdateHereUnlocked);
+        let sequence = if locked { fabric.try_lock_near(here).await? } else { 0 };
+        let changed = fabric.own_near(here, Near::Homes) & block.bit() != 0;
+        let is_home = changed != fabric.default_near(here);
+        let mut old = None;
+        if is_home && fabric.state_near(here) == abi::WRITABLE {
+            old = Some(fabric.update_bytes(self.me(), block, offset, bytes, update).await);
+        }
+        if locked {
+            fabric.set_own_near(here, Near::Records, sequence + 2);
+        }
+        fabric.forget(moment, || old);
+        old
+    }
+
+    /// By a call, if that is what should be done.
+    async fn update_elsewhere(
+        &self,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> Option<u64> {
+        let fabric = &self.fabric;
+        if fabric.watches_writes() || self.updates().is_own(block.chunk()) {
+            return None;
+        }
+        let moment = fabric.moment();
+        let result = loop {
+            fabric.forget(moment, || ());
+            let locked = fabric.lock_chunk(block.chunk()).await;
+            let request = Request { block, offset, bytes, update, at_least: self.clock() + 1 };
+            let outcome = self.try_update_elsewhere(&request).await;
+            drop(locked);
+            match outcome {
+                Ok(result) => break result,
+                Err(Blocked { at, word, seen }) => {
+                    fabric.wait_change(at, word, seen).await;
+                }
+            }
+        };
+        fabric.forget(moment, || result);
+        result
+    }
+
+    /// `None`: the home should come here. The chunk is locked, so that no other thread gets a copy out of which the result is missing.
+    async fn try_update_elsewhere(&self, request: &Request) -> Result<Option<u64>, Blocked> {
+        let fabric = &self.fabric;
+        let block = request.block;
+        let state = fabric.state(block);
+        let (word, link) = self.own_link(block);
+        if !matches!(state, abi::NOTICED | abi::COLD | abi::EXPIRED)
+            || matches!(link, Link::Home | Link::Link { pending: true, .. })
+        {
+            return Ok(None);
+        }
+        let mut walk = self.walk();
+        self.step(&mut walk, block, Seen { link: word, sequence: 1 }, true)?;
+        let scratch = &mut *ScratchGuard::new();
+        let moment = fabric.moment();
+        let updated = loop {
+            fabric.forget(moment, || Self::kept(&walk));
+            match self.call_update(walk.at, request, &mut scratch.peer).await {
+                Ok(updated) => break updated,
+                Err(Refused::Busy(Busy { word, seen })) => return Err(Blocked { at: walk.at, word, seen }),
+                // It has come back there meanwhile.
+                Err(Refused::Away(seen)) if self.decode(seen.link, walk.at, block) == Link::Home => {
+                    return Err(self.look_again(block));
+                }
+                Err(Refused::Away(seen)) => self.step(&mut walk, block, seen, true)?,
+            }
+        };
+        self.end_walk(walk, block).await;
+        let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
+        self.updates().count(block.chunk(), sequence);
+        if version != 0 && self.updates().tell(block, version) {
+            self.tell_of_update(block, walk.at, version);
+        }
+        Ok(Some(old))
+    }
+
+    /// The next release tells of a version of which an operation of this process is part: who has copies of older ones may not have heard of it.
+    fn tell_of_update(&self, block: Block, home: Rank, version: Timestamp) {
+        if self.fabric.fault(Fault::UpdateNotTold) {
+            return;
+        }
+        self.stats.notices_out.add(1);
+        let notice = Notice { writer: home, extent: Extent::single(block), wr_ts: version, merged: true };
+        self.signature().hold(notice, &self.fabric);
+    }
+
+    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
+    ///
+    /// Sound because atomics are changed at the home only (see [`Coherence::has_own_stores`] for other stores): what is read at a process that was home at some time of
+    /// the call, or came there later, was current at some time of the call. The second look makes sure that the bytes were
+    /// not being merged one by one: had the home been away and come back, its version would have risen.
+    pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
+        let fabric = &self.fabric;
+        let moment = fabric.moment();
+        loop {
+            fabric.forget(moment, || ());
+            let home = match self.follow_links(block).await {
+                Ok(home) => home,
+                Err(blocked) => {
+                    fabric.wait_change(blocked.at, blocked.word, blocked.seen).await;
+                    continue;
+                }
+            };
+            let before = fabric.load(home, Word::Wr(block)).await;
+            let value = fabric.load_bytes(home, block, offset, bytes).await;
+            let (_, link) = self.load_link(home, block).await;
+            let after = fabric.load(home, Word::Wr(block)).await;
+            if matches!(link, Link::Home) && before == after {
+                return value;
+            }
+        }
+    }
+
+    /// Whether this process has stored to the block, other than by atomic operations, what its home does not have yet. [`Coherence::read_atomic`] does not
+    /// see such stores, nor those that a release under way has taken up.
+    pub async fn has_own_stores(&self, block: Block) -> bool {
+        if self.differs_from_twin(block).await {
+            return true;
+        }
+        if self.fabric.gate_free(Gate::Publish) {
+            return false;
+        }
+        let gate = self.fabric.lock_gate(Gate::Publish).await;
+        let differs = self.differs_from_twin(block).await;
+        drop(gate);
+        differs
+    }
+
+    async fn differs_from_twin(&self, block: Block) -> bool {
+        let fabric = &self.fabric;
+        if !has_twin(fabric.state(block)) {
+            return false;
+        }
+        let chunk = block.chunk();
+        let locked = fabric.lock_chunk(chunk).await;
+        let without = self.own_homes(chunk).all | self.replaced(chunk);
+        let differs = without & block.bit() == 0
+            && has_twin(fabric.state(block))
+            && fabric.changed(Extent::single(block)) != 0;
+        drop(locked);
+        differs
+    }
+
+    /// Runs `body` on a block that is current and writable here while no other process and no other critical section of this one can change it: what
+    /// atomic operations of the program need.
+    pub async fn critical<R>(&self, block: Block, body: impl Future<Output = R>) -> R {
+        let fabric = &self.fabric;
+        let chunk = block.chunk();
+        let gate = fabric.lock_gate(Gate::Publish).await;
+        let moment = fabric.moment();
+        let result = loop {
+            fabric.forget(moment, || ());
+            let locked = fabric.lock_chunk(chunk).await;
+            let sequence = self.lock_records(chunk).await;
+            if self.own_homes(chunk).all & block.bit() != 0 {
+                self.set_asking(chunk, block.bit(), false);
+                self.permit(block);
+                let result = body.await;
+                self.unlock_records(chunk, sequence);
+                break result;
+            }
+            self.unlock_records(chunk, sequence);
+            let scratch = &mut *ScratchGuard::new();
+            fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
+            let word = scratch.own.of(block).link;
+            let link = self.decode(word, self.me(), block);
+            if matches!(link, Link::Link { pending: true, .. }) {
+                drop(locked);
+                fabric.wait_change(self.me(), Word::Link(block), word).await;
+                continue;
+            }
+            let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
+            drop(locked);
+            let mut progress = Progress::new(self.clock() + 1, false);
+            let batch =
+                self.next_batch(&mut chase, progress.version, scratch).await.expect("one block is chased");
+            let wr_ts = batch.version;
+            self.list(chunk, block.bit(), wr_ts, &mut progress);
+            self.publish(&mut progress);
+            let locked = fabric.lock_chunk(chunk).await;
+            self.permit(block);
+            let result = body.await;
+            drop(locked);
+            self.unlock(chunk, block.bit(), true, wr_ts, &mut scratch.own).await;
+            break result;
+        };
+        drop(gate);
+        result
+    }
+
+    /// Allows stores to a block whose home is here and cannot be taken now. One that is writable already needs no mark: whether somebody is to be told of what is stored there
+    /// is for the next release to see, as for any store. The chunk is locked.
+    fn permit(&self, block: Block) {
+        let fabric = &self.fabric;
+        if fabric.state(block) != abi::WRITABLE || fabric.watches_writes() {
+            marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
+            fabric.set_state(Extent::single(block), abi::WRITABLE);
+        }
+    }
+}
