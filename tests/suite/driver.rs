@@ -468,3 +468,40 @@ fn sources_that_no_compiler_takes() {
         assert_eq!(said.matches(part).count(), count, "{part}: {said}");
     }
 }
+
+/// The runtime's debug information is left out of programs, unless it is asked for; that of the program's own sources stays, and so do addresses.
+#[test]
+fn debug_information_is_the_program_s_own() {
+    let Some(case) = Case::program("debug") else { return };
+    for linker in ["bfd", "lld"] {
+        let bytes = |program: &str| {
+            case.root.join("dsm").join(program).metadata().expect("the program was linked").len()
+        };
+        let line = format!("-g -O2 -fopenmp ../main.c ../part.c -fuse-ld={linker}");
+        case.compiled(&format!("{line} -o x"));
+        case.compiled(&format!("{line} -fdsm-runtime-debug -o full"));
+        assert!(2 * bytes("x") < bytes("full"), "{linker}: {} and {}", bytes("x"), bytes("full"));
+        let sections = case.must("dsm", "readelf", "-WS x");
+        assert!(sections.contains(".debug_line"), "{linker}: {sections}");
+        let decoded = case.must("dsm", "readelf", "--debug-dump=rawline x");
+        assert!(decoded.contains("part.c") && !decoded.contains(".rs"), "{linker}");
+        let symbols = |program: &str| {
+            let all = case.must("dsm", "nm", &format!("-n {program}"));
+            all.lines().filter(|l| l.contains(" T ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(symbols("x"), symbols("full"), "{linker}");
+        assert!(symbols("x").iter().any(|l| l.ends_with(" __kmpc_fork_call")), "{linker}");
+    }
+}
+
+#[test]
+fn help_is_about_the_driver_and_says_where_the_compiler_s_is() {
+    let Some(case) = Case::new("help", &[]) else { return };
+    let text = case.must("dsm", &case.dsm.cc, "--help");
+    assert!(
+        text.starts_with("USAGE: dsm-cc") && text.contains("-fdsm-line=") && text.lines().count() < 100,
+        "{text}"
+    );
+    let hidden = case.must("dsm", &case.dsm.cc, "--help-hidden");
+    assert!(hidden.contains("-fvectorize") && text.contains("--help-hidden"), "{}", hidden.len());
+}

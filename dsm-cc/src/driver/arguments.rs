@@ -65,12 +65,14 @@ pub struct Typed {
     pub own: Own,
     /// A question to the compiler (`--version`, `-print-…`, `-dumpmachine`, `-cc1`): no compilation is wanted.
     pub query: bool,
+    /// `--help`, which the driver answers.
+    pub help: bool,
     /// OpenMP is on: the last option about it says so.
     pub openmp: bool,
-    /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
-    pub front_end: &'static str,
     /// An option says which places in the sources the compiler remembers.
     pub keeps_places: bool,
+    /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
+    pub front_end: &'static str,
     /// The last option about it asks for code that cannot be moved: `-fno-pic`, `-fno-pie`.
     pub fixed_code: bool,
     /// `-shared`.
@@ -168,6 +170,7 @@ impl Typed {
             dry: false,
             own: Own::default(),
             query: false,
+            help: false,
             openmp: false,
             front_end: "-Xclang",
             keeps_places: false,
@@ -235,8 +238,8 @@ impl Typed {
             "-shared" | "--shared" => self.shared = true,
             "-r" => self.relocatable = true,
             "-nostdlib" | "-nostartfiles" | "-nodefaultlibs" => self.by_hand = true,
-            "--version" | "-dumpmachine" | "-dumpversion" | "--help" | "--help-hidden" | "-cc1"
-            | "-cc1as" | "-fc1" => {
+            "--help" | "-help" => self.help = true,
+            "--version" | "-dumpmachine" | "-dumpversion" | "--help-hidden" | "-cc1" | "-cc1as" | "-fc1" => {
                 self.query = true;
             }
             "-static" | "--static" | "-static-pie" => self.refuse(argument, NO_STATIC),

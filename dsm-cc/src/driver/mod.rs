@@ -57,6 +57,11 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if language == Language::Fortran {
         typed.front_end = edit::FLANG;
     }
+    if typed.help && !is_disabled() {
+        // Nobody needs what a closed pipe does not take.
+        let _ = io::stdout().write_all(own::help(language).as_bytes());
+        return Ok(ExitCode::SUCCESS);
+    }
     let compiler = language.find_compiler()?;
     if arguments.iter().any(|a| a == "--dsm-version") {
         return print_version(language, &compiler);
@@ -88,6 +93,9 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         let program = !typed.shared && !typed.by_hand;
         if !typed.relocatable && (typed.shared || program) {
             let mut script = include_bytes!("link.ld").to_vec();
+            if program && !typed.own.runtime_debug {
+                script.extend_from_slice(include_bytes!("debug.ld"));
+            }
             // The linker takes no version beside one without a name, which a script of the user's may have.
             let versions = |a: &OsString| a.to_string_lossy().contains("version-script");
             if program && !arguments.iter().any(versions) {
@@ -176,18 +184,6 @@ fn announce(language: Language, arguments: &[OsString]) {
             "{name} {} (a driver for {} version 22)",
             env!("CARGO_PKG_VERSION"),
             language.stands_in_for()
-        );
-    }
-    if arguments.iter().any(|a| a == "--help") {
-        println!("USAGE: {name} [options] file...\n");
-        println!("{name} takes every option of the compiler and adds:\n");
-        println!("{}", own::help());
-        println!("  --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled.");
-        println!(
-            "  --dsm-version\n      Tell which compiler and pass are in use: CCACHE_COMPILERCHECK='%compiler% --dsm-version'.\n"
-        );
-        println!(
-            "DSM_DISABLE=1 in the environment makes it the plain compiler. The compiler's own help follows.\n"
         );
     }
 }

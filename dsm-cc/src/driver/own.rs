@@ -3,6 +3,7 @@
 use dsm_abi::options::SWITCHES;
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 
+use super::components::Language;
 use super::error::Error;
 
 /// What the driver's own options said; `None` where they said nothing.
@@ -30,6 +31,8 @@ pub struct Own {
     pub wraps: bool,
     /// Objects without a note may be linked.
     pub allow_plain: bool,
+    /// The runtime's debug information becomes part of the program.
+    pub runtime_debug: bool,
 }
 
 /// What may follow an option's name.
@@ -147,6 +150,16 @@ const TABLE: &[Entry] = &[
             Ok(())
         },
     },
+    Entry {
+        name: "-fdsm-runtime-debug",
+        takes: Takes::Nothing,
+        help: "Link the debug information of the runtime into the program, which is left out otherwise. Addresses are the same: \
+               a debugger that has a core file of the program may read its symbols from one linked with it.",
+        apply: |own, _| {
+            own.runtime_debug = true;
+            Ok(())
+        },
+    },
 ];
 
 /// Prefix that is ours: an option with it that is not in the table is an error.
@@ -253,8 +266,24 @@ fn valid_names() -> String {
     TABLE.iter().map(spelling).collect::<Vec<_>>().join(", ")
 }
 
-/// The options' part of `--help`.
-pub fn help() -> String {
+/// What `--help` says: the driver's own options, and where the compiler's are.
+pub fn help(language: Language) -> String {
+    let (driver, compiler) = (language.driver(), language.stands_in_for());
+    format!(
+        "USAGE: {driver} [options] file...\n\n\
+         {driver} compiles and links programs for dsm-run. It takes every option of {compiler} 22 and adds:\n\n\
+         {}\n  \
+         --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled.\n  \
+         --dsm-version\n      \
+         Tell which compiler and pass are in use: CCACHE_COMPILERCHECK='%compiler% --dsm-version'.\n  \
+         --help-hidden\n      List the options of {compiler}, which {compiler}-22 --help lists as well.\n\n\
+         DSM_DISABLE=1 in the environment makes it the plain compiler.\n",
+        table()
+    )
+}
+
+/// The driver's own options with what they do.
+fn table() -> String {
     let mut text = String::new();
     for entry in TABLE {
         text += &format!("  {}\n", spelling(entry));
@@ -350,9 +379,13 @@ mod tests {
     }
 
     #[test]
-    fn help_names_every_option() {
-        let text = help();
-        assert!(TABLE.iter().all(|e| text.contains(e.name)));
-        assert!(text.lines().all(|l| l.len() <= 100), "{text}");
+    fn help_names_every_option_and_where_the_compilers_are() {
+        for language in Language::ALL {
+            let text = help(language);
+            assert!(TABLE.iter().all(|e| text.contains(e.name)));
+            assert!(text.lines().all(|l| l.len() <= 100), "{text}");
+            assert!(text.lines().count() < 100, "{text}");
+            assert!(text.contains("--help-hidden") && text.contains(language.stands_in_for()), "{text}");
+        }
     }
 }
