@@ -114,6 +114,10 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::features(module);
     rewrite::module::note(module, &options, &unknown);
     output(module, &options, &printed, &totals);
+    if !options.places && !options.verify {
+        // The driver has asked for them on the pass's behalf. Whatever follows takes longer with them.
+        module.forget_places();
+    }
     true
 }
 

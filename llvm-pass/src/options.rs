@@ -23,6 +23,8 @@ pub struct Options {
     pub fault: Option<(Fault, u32)>,
     /// The program is compiled for integers that wrap.
     pub wrapv: bool,
+    /// The compiler wants places in the sources after the pass as well.
+    pub places: bool,
     /// Files that state the effects of functions.
     pub effects: Vec<String>,
     /// Optimisations switched off.
@@ -40,6 +42,7 @@ impl Default for Options {
             verify: false,
             fault: None,
             wrapv: false,
+            places: true,
             effects: vec![],
             disabled: vec![],
         }
@@ -84,6 +87,7 @@ impl Options {
                     out.fault = Some(fault.ok_or_else(|| OptionError::UnknownFault(value.to_owned()))?);
                 }
                 "wrapv" => out.wrapv = flag(value, "wrapv")?,
+                "places" => out.places = flag(value, "places")?,
                 "effects" => out.effects.push(value.to_owned()),
                 "disable" => {
                     for name in value.split(',').filter(|n| !n.is_empty()) {

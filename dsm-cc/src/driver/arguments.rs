@@ -69,8 +69,6 @@ pub struct Typed {
     pub help: bool,
     /// OpenMP is on: the last option about it says so.
     pub openmp: bool,
-    /// An option says which places in the sources the compiler remembers.
-    pub keeps_places: bool,
     /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
     pub front_end: &'static str,
     /// The last option about it asks for code that cannot be moved: `-fno-pic`, `-fno-pie`.
@@ -173,7 +171,6 @@ impl Typed {
             help: false,
             openmp: false,
             front_end: "-Xclang",
-            keeps_places: false,
             fixed_code: false,
             shared: false,
             relocatable: false,
@@ -230,7 +227,7 @@ impl Typed {
             "-c" => stop_at(Stage::Object),
             "-w" => self.quiet = true,
             "-###" => self.dry = true,
-            "-g0" => self.keeps_places = false,
+            "-g0" => self.own.keeps_places = false,
             "-fwrapv" => self.own.wraps = true,
             "-fno-wrapv" => self.own.wraps = false,
             "-fno-pic" | "-fno-PIC" | "-fno-pie" | "-fno-PIE" => self.fixed_code = true,
@@ -260,7 +257,7 @@ impl Typed {
                 || argument.starts_with("-Rpass")
                 || argument.starts_with("-fsave-optimization-record") =>
             {
-                self.keeps_places = true;
+                self.own.keeps_places = true;
             }
             _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,
             _ => {

@@ -103,7 +103,7 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
     }
     if let Some(plugin) = &parts.plugin {
         out.push(joined("-fpass-plugin=", plugin.as_os_str()));
-        if !typed.keeps_places {
+        if !typed.own.keeps_places {
             // Asking for remarks that nothing makes lets the compiler remember lines, which warnings of the pass then name.
             out.extend([typed.front_end.into(), "-Rpass=^dsm-lines$".into()]);
         }

@@ -29,6 +29,8 @@ pub struct Own {
     pub disable: Vec<String>,
     /// The compiler was told that integers wrap (its own option).
     pub wraps: bool,
+    /// An option of the compiler's says which places in the sources it remembers; otherwise the pass alone needs them.
+    pub keeps_places: bool,
     /// Objects without a note may be linked.
     pub allow_plain: bool,
     /// The runtime's debug information becomes part of the program.
@@ -217,6 +219,9 @@ impl Own {
         if self.wraps {
             options += ";wrapv=1";
         }
+        if !self.keeps_places {
+            options += ";places=0";
+        }
         for file in &self.effects {
             options += &format!(";effects={file}");
         }
@@ -354,7 +359,7 @@ mod tests {
 
     #[test]
     fn pass_options() {
-        assert_eq!(Own::default().pass_options(), "line=10");
+        assert_eq!(Own::default().pass_options(), "line=10;places=0");
         let own = parse(&[
             "-fdsm-line=64",
             "-fdsm-plan",
@@ -368,14 +373,15 @@ mod tests {
         ]);
         assert_eq!(
             own.unwrap().pass_options(),
-            "line=6;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;disable=merge,nest,window"
+            "line=6;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;places=0;disable=merge,nest,window"
         );
-        assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1");
+        assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1;places=0");
+        assert_eq!(Own { keeps_places: true, ..Own::default() }.pass_options(), "line=10");
         assert_eq!(
             parse(&["-fdsm-effects=a.txt", "-fdsm-effects=b c"]).unwrap().pass_options(),
-            "line=10;effects=a.txt;effects=b c"
+            "line=10;places=0;effects=a.txt;effects=b c"
         );
-        assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan");
+        assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan;places=0");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMValueRef};
-use inkwell::llvm_sys::{core, target};
+use inkwell::llvm_sys::{core, debuginfo, target};
 
 use super::{Type, Value};
 
@@ -30,6 +30,12 @@ impl Module {
             let data = core::LLVMGetModuleIdentifier(self.0, &mut len);
             String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
         }
+    }
+
+    /// Removes all debug information.
+    pub fn forget_places(self) {
+        // SAFETY: live handle.
+        unsafe { debuginfo::LLVMStripModuleDebugInfo(self.0) };
     }
 
     /// Functions in order.
