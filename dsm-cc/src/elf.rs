@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use dsm_abi::note::{self, Note};
+use dsm_abi::note::{self, Note, OpenMp};
 use object::read::archive::ArchiveFile;
 use object::read::elf::Sym as _;
 use object::read::elf::{ElfFile, FileHeader};
@@ -59,6 +59,10 @@ pub struct Unit {
     pub indirect_functions: bool,
     /// Calls that hand memory which may be shared to functions that are not known where they are called.
     pub calls: Vec<UnknownCall>,
+    /// Instrumented code in it calls the OpenMP library.
+    pub uses_openmp: bool,
+    /// File and line of an OpenMP directive that was compiled without `-fopenmp`.
+    pub ignored_directive: Option<(String, u32)>,
     /// Names of the functions that other files can see.
     pub functions: HashSet<String>,
     /// Names of the functions that other files have to define.
@@ -219,6 +223,11 @@ fn read_notes(bytes: &[u8], unit: &mut Unit) {
                 Some(calls) => unit.calls.extend(calls),
                 None => unit.damaged = true,
             },
+            Some(note::Entry::OpenMp(OpenMp::Used)) => unit.uses_openmp = true,
+            Some(note::Entry::OpenMp(OpenMp::Ignored { file, line })) => {
+                unit.ignored_directive.get_or_insert((file.to_owned(), line));
+            }
+            Some(note::Entry::OpenMp(OpenMp::Absent)) => {}
             _ => unit.damaged = true,
         }
     }

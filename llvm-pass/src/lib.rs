@@ -47,6 +47,7 @@ fn run(module: Module, manager: Manager) -> bool {
         module.diagnose(Severity::Error, &error.to_string());
         return false;
     }
+    let openmp = analysis::directives::describe(module);
     analysis::names::check(module);
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
@@ -112,7 +113,7 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::private_pointers(module);
     rewrite::module::globals(module, &facts.privacy.declared);
     rewrite::module::features(module);
-    rewrite::module::note(module, &options, &unknown);
+    rewrite::module::note(module, &options, &unknown, openmp);
     output(module, &options, &printed, &totals);
     if !options.places && !options.verify {
         // The driver has asked for them on the pass's behalf. Whatever follows takes longer with them.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile, pthread,
-    signals, stats, stdio, sync,
+    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile,
+    pthread, signals, stats, stdio, sync,
 };
 
 unsafe extern "C" {
@@ -105,6 +105,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     if unsafe { dsm_rt_has_user_main() } == 0 {
         die("the program has no main function compiled by dsm-cc");
     }
+    omp::idle::report_missing_openmp();
     omp::fork::mark_initial_thread();
     profile::begins_alone(0);
     omp::display_environment_at_start();

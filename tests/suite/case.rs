@@ -161,7 +161,10 @@ impl Case {
             let place = self.root.display();
             assert_eq!(found.text(), expected.text(), "{place}: {line}\n{}", found.errors());
             assert_eq!(found.status, expected.status, "{place}: {line}\n{}", found.errors());
-            assert_eq!(found.errors(), "", "{place}: {line}");
+            // Two processes are one too many for programs of one thread, which are told so.
+            let errors: Vec<_> =
+                found.errors().lines().filter(|l| !l.contains("has no OpenMP in it")).map(str::to_owned).collect();
+            assert_eq!(errors, [""; 0], "{place}: {line}");
         }
     }
 }

@@ -505,3 +505,42 @@ fn help_is_about_the_driver_and_says_where_the_compiler_s_is() {
     let hidden = case.must("dsm", &case.dsm.cc, "--help-hidden");
     assert!(hidden.contains("-fvectorize") && text.contains("--help-hidden"), "{}", hidden.len());
 }
+
+/// A program whose directives were compiled without OpenMP is named at the link and when several processes start; no other is.
+#[test]
+fn a_program_without_openmp_is_named() {
+    let time = "#include <omp.h>\ndouble seconds(void) { return omp_get_wtime(); }\n";
+    let serial = "#include <stdio.h>\nint main(void) { puts(\"one\"); return 0; }\n";
+    let simd = "extern int part[1000];\nvoid zero(void)\n{\n#pragma omp simd\n    for (int i = 0; i < 1000; i++) part[i] = 0;\n}\n";
+    let Some(case) = Case::program("serial") else { return };
+    for (name, text) in [("time.c", time), ("serial.c", serial), ("simd.c", simd)] {
+        case.write(name, text);
+    }
+    let started = |program: &str| case.run("dsm", &case.dsm.run, &format!("-n 2 ./{program}")).errors();
+    for separately in [false, true] {
+        let outcome = match separately {
+            false => case.cc("-O2 ../main.c ../part.c -o x"),
+            true => {
+                case.compiled("-O2 -c ../main.c ../part.c");
+                case.cc("main.o part.o -o x")
+            }
+        };
+        let (said, at_start) = (outcome.errors(), started("x"));
+        assert_eq!((outcome.status, said.lines().count()), (Some(0), 1), "{said}");
+        for part in ["dsm-cc: warning: x has no OpenMP in it", "main.c:7", "-fno-openmp"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(at_start.lines().count(), 1, "{at_start}");
+        assert!(at_start.starts_with("dsm: warning: ") && at_start.contains("main.c:7"), "{at_start}");
+    }
+    case.compiled("-O2 -fno-openmp ../main.c ../part.c -o meant");
+    case.compiled("-O2 ../main.c ../part.c ../time.c -o uses_time");
+    assert_eq!(started("uses_time"), "");
+    case.compiled("-O2 ../serial.c ../part.c ../simd.c -o plain");
+    assert!(started("plain").contains("has no OpenMP in it") && !started("plain").contains("directives"));
+    // One file with OpenMP is enough.
+    case.compiled("-O2 -fopenmp -c ../main.c");
+    case.compiled("-O2 -c ../part.c ../simd.c");
+    case.compiled("main.o part.o simd.o -o one");
+    assert_eq!(started("one"), "");
+}

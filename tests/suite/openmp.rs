@@ -139,3 +139,47 @@ int main(void) {
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
     assert_eq!(outcome.text(), "44950 44950\n44950 44950 44950 44950 44950\n");
 }
+
+/// Processes that the environment leaves without work are named once; what the program itself asks for is not.
+#[test]
+fn teams_that_are_smaller_than_the_job_are_named() {
+    let source = "#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    int threads = 0;
+    if (getenv(\"CLAUSE\")) {
+#pragma omp parallel num_threads(1)
+        threads = omp_get_num_threads();
+    } else
+        for (int i = 0; i < 2; i++)
+#pragma omp parallel
+#pragma omp single
+            threads = omp_get_num_threads();
+    printf(\"%d\", threads);
+}
+";
+    for (variables, threads, named) in [
+        (&[][..], "3", None),
+        (&[("OMP_NUM_THREADS", "3")], "3", None),
+        (
+            &[("OMP_NUM_THREADS", "1")],
+            "1",
+            Some("OMP_NUM_THREADS=1 gives teams of 1 to a job of 3 processes, 2 of which"),
+        ),
+        (
+            &[("OMP_NUM_THREADS", "2")],
+            "2",
+            Some("OMP_NUM_THREADS=2 gives teams of 2 to a job of 3 processes, 1 of which"),
+        ),
+        (&[("OMP_THREAD_LIMIT", "1")], "1", Some("OMP_THREAD_LIMIT=1 gives")),
+        (&[("CLAUSE", "1"), ("OMP_NUM_THREADS", "1")], "1", None),
+    ] {
+        let Some(outcome) = run("small_team", source, 3, 1, variables) else { return };
+        let errors = outcome.errors();
+        assert_eq!(outcome.text(), threads, "{variables:?} {errors}");
+        assert_eq!(errors.lines().count(), usize::from(named.is_some()), "{variables:?} {errors}");
+        assert!(named.is_none_or(|text| errors.starts_with(&format!("dsm: warning: {text}"))), "{errors}");
+    }
+}

@@ -69,6 +69,8 @@ pub struct Typed {
     pub help: bool,
     /// OpenMP is on: the last option about it says so.
     pub openmp: bool,
+    /// The last option about OpenMP switches it off.
+    pub serial: bool,
     /// How an option reaches the compiler's front end alone: `-Xclang` or `-Xflang`.
     pub front_end: &'static str,
     /// The last option about it asks for code that cannot be moved: `-fno-pic`, `-fno-pie`.
@@ -170,6 +172,7 @@ impl Typed {
             query: false,
             help: false,
             openmp: false,
+            serial: false,
             front_end: "-Xclang",
             fixed_code: false,
             shared: false,
@@ -240,8 +243,10 @@ impl Typed {
                 self.query = true;
             }
             "-static" | "--static" | "-static-pie" => self.refuse(argument, NO_STATIC),
-            "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => self.openmp = true,
-            "-fno-openmp" => self.openmp = false,
+            "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => {
+                (self.openmp, self.serial) = (true, false)
+            }
+            "-fno-openmp" => (self.openmp, self.serial) = (false, true),
             "-m32" | "-mx32" => self.refuse(argument, NO_32_BIT),
             "-stdlib=libc++" => self.refuse(argument, NO_LIBCXX),
             _ if argument.starts_with("-fopenmp=") => self.refuse(argument, NO_GNU_OPENMP),

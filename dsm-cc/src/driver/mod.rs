@@ -6,6 +6,7 @@ pub mod components;
 pub mod edit;
 pub mod error;
 pub mod objects;
+pub mod openmp;
 pub mod own;
 pub mod response;
 pub mod unknown;
@@ -127,6 +128,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     let status = Compilation::new(language, &compiler, arguments, &typed)?.run()?;
     if program && status == ExitCode::SUCCESS {
         unknown::warnings(&typed).iter().for_each(|line| eprintln!("{line}"));
+        openmp::warning(&typed, language.driver()).iter().for_each(|line| eprintln!("{line}"));
     }
     Ok(status)
 }

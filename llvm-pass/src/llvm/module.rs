@@ -32,6 +32,12 @@ impl Module {
         }
     }
 
+    /// Whether the front end has set a module flag of this name.
+    pub fn has_flag(self, name: &str) -> bool {
+        // SAFETY: live handle; {pointer, length} text.
+        !unsafe { core::LLVMGetModuleFlag(self.0, name.as_ptr().cast(), name.len()) }.is_null()
+    }
+
     /// Removes all debug information.
     pub fn forget_places(self) {
         // SAFETY: live handle.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use dsm_abi::note;
 
+use super::text_note;
+
 /// Such functions by name, with the place of the first call and the number of calls.
 #[derive(Default, Debug)]
 pub struct UnknownCalls {
@@ -28,14 +30,7 @@ impl UnknownCalls {
                 text += &format!("{function}\t{file}\t{line}\t{calls}\n");
             }
         }
-        if text.is_empty() {
-            return vec![];
-        }
-        let mut contents = text.into_bytes();
-        contents.resize(contents.len().next_multiple_of(4), 0);
-        let mut out = note::text_header(note::CALLS_TYPE, contents.len()).to_vec();
-        out.extend(contents);
-        out
+        if text.is_empty() { vec![] } else { text_note::encode(note::CALLS_TYPE, text) }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod module;
 pub mod resolvers;
 pub mod stack;
 pub mod target;
+pub mod text_note;
 pub mod thread_locals;
 pub mod verify;
 pub mod version;

@@ -20,6 +20,7 @@ use crate::options::Options;
 
 use super::calls_note::UnknownCalls;
 use super::entries::Entries;
+use super::text_note;
 
 /// Gives the accesses to flags acquire and release order; everything behind treats them as atomics of the program.
 pub fn order_flags(flags: &Flags) {
@@ -313,19 +314,18 @@ pub fn features(module: Module) {
     module.keep(flag);
 }
 
-/// Adds the note that the driver's link step reads, and the line shift that the runtime reads.
-pub fn note(module: Module, options: &Options, unknown: &UnknownCalls) {
+/// Adds the note that the driver's link step reads, and the line shift that the runtime reads. `openmp`: the text about OpenMP.
+pub fn note(module: Module, options: &Options, unknown: &UnknownCalls, openmp: String) {
     let context = module.context();
     let line_shift = options.line_shift;
     let note = note::Note { abi_version: dsm_abi::ABI_VERSION, line_shift };
     let mut bytes = note.encode().to_vec();
-    let mut text = options.unusual().into_bytes();
+    let text = options.unusual();
     if !text.is_empty() {
-        text.resize(text.len().next_multiple_of(4), 0);
-        bytes.extend(note::text_header(note::OPTIONS_TYPE, text.len()));
-        bytes.extend(text);
+        bytes.extend(text_note::encode(note::OPTIONS_TYPE, text));
     }
     bytes.extend(unknown.encode(&module.name()));
+    bytes.extend(text_note::encode(note::OPENMP_TYPE, openmp));
     let value = context.const_bytes(&bytes);
     let name = format!("{}{}.{line_shift}", note::VARIABLE, note.abi_version);
     let global = module.add_global(&name, value.ty());

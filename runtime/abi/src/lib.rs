@@ -16,4 +16,4 @@ pub mod options;
 pub mod state;
 
 /// Version of everything in this crate; stored in every object's note.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;

@@ -3,7 +3,8 @@
 //! Layout (all fields little-endian `u32`): namesz = 4, descsz = 8, type, "dsm\0", abi version, line shift. Behind it may stand one of
 //! type 2 whose contents are text: the options of the pass that are not as usual, padded with NUL to a multiple of 4; and one of type 3, padded
 //! likewise: the calls that hand memory which may be shared to functions that the pass has no body of and knows nothing about. Each function is a
-//! line of four fields with tabs between: its name, the file and the line of the first call, and how many calls there are.
+//! line of four fields with tabs between: its name, the file and the line of the first call, and how many calls there are. One of type 4 says what
+//! the module has of OpenMP ([`OpenMp`]).
 //!
 //! LLVM bitcode has no sections; there the name of the note's variable says the same: `__dsm_note.<abi version>.<line shift>`.
 
@@ -17,6 +18,8 @@ pub const TYPE: u32 = 1;
 pub const OPTIONS_TYPE: u32 = 2;
 /// Type of the note with the calls of unknown functions.
 pub const CALLS_TYPE: u32 = 3;
+/// Type of the note about OpenMP.
+pub const OPENMP_TYPE: u32 = 4;
 /// What the name of the note's variable begins with.
 pub const VARIABLE: &str = "__dsm_note.";
 /// Size of an encoded note, bytes.
@@ -31,9 +34,42 @@ pub enum Entry<'a> {
     Options(&'a [u8]),
     /// Of [`CALLS_TYPE`], without the padding.
     Calls(&'a [u8]),
+    /// Of [`OPENMP_TYPE`].
+    OpenMp(OpenMp<'a>),
 }
 
-/// Header of a note of type [`OPTIONS_TYPE`] or [`CALLS_TYPE`] whose contents, padding included, have `len` bytes.
+/// What a module has of OpenMP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMp<'a> {
+    /// It calls the OpenMP library. Text: `used`.
+    Used,
+    /// Nothing. Text: `none`.
+    Absent,
+    /// Directives that start threads or tasks, which were not compiled: without `-fopenmp` they mean nothing. Text: `ignored`, the file and the line of
+    /// the first, with tabs between.
+    Ignored {
+        /// Source file.
+        file: &'a str,
+        /// Its line, from 1.
+        line: u32,
+    },
+}
+
+impl<'a> OpenMp<'a> {
+    /// Reads the text of the note.
+    pub fn from_text(text: &'a [u8]) -> Option<OpenMp<'a>> {
+        let mut fields = core::str::from_utf8(text).ok()?.split('\t');
+        let found = match (fields.next()?, fields.next(), fields.next()) {
+            ("used", None, _) => OpenMp::Used,
+            ("none", None, _) => OpenMp::Absent,
+            ("ignored", Some(file), Some(line)) => OpenMp::Ignored { file, line: line.parse().ok()? },
+            _ => return None,
+        };
+        fields.next().is_none().then_some(found)
+    }
+}
+
+/// Header of a note with a text whose contents, padding included, have `len` bytes.
 pub const fn text_header(kind: u32, len: usize) -> [u8; 16] {
     let words = [4, len as u32, kind, u32::from_le_bytes(OWNER)];
     let mut out = [0; 16];
@@ -96,30 +132,43 @@ impl Note {
             }
             let (entry, len) = match Note::decode(bytes) {
                 Some(note) => (Some(Entry::Note(note)), SIZE),
-                None => match (text(OPTIONS_TYPE, bytes), text(CALLS_TYPE, bytes)) {
-                    (Some((text, len)), _) => (Some(Entry::Options(text)), len),
-                    (_, Some((text, len))) => (Some(Entry::Calls(text)), len),
-                    (None, None) => (None, bytes.len()),
-                },
+                None => text_entry(bytes).map_or((None, bytes.len()), |(entry, len)| (Some(entry), len)),
             };
             bytes = bytes.get(len..).unwrap_or(&[]);
             Some(entry)
         })
     }
 
-    /// Whether one is among the notes of any owner, as a loaded file's note segment has them.
-    pub fn is_in(mut bytes: &[u8]) -> bool {
-        while let Some(header) = bytes.get(..12) {
-            let word =
-                |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
-            let padded = |i: usize| (word(i) as usize).next_multiple_of(4);
-            if Note::decode(bytes).is_some() {
-                return true;
+    /// Those among the notes of any owner, as a loaded file's note segment has them.
+    pub fn decode_segment(mut bytes: &[u8]) -> impl Iterator<Item = Entry<'_>> + '_ {
+        core::iter::from_fn(move || {
+            while let Some(header) = bytes.get(..12) {
+                let word =
+                    |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+                let padded = |i: usize| (word(i) as usize).next_multiple_of(4);
+                let entry = match Note::decode(bytes) {
+                    Some(note) => Some(Entry::Note(note)),
+                    None => text_entry(bytes).map(|(entry, _)| entry),
+                };
+                bytes = bytes.get(12 + padded(0) + padded(4)..).unwrap_or(&[]);
+                if entry.is_some() {
+                    return entry;
+                }
             }
-            bytes = bytes.get(12 + padded(0) + padded(4)..).unwrap_or(&[]);
-        }
-        false
+            None
+        })
     }
+}
+
+/// The note with a text at the start of `bytes`, and its length.
+fn text_entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
+    let options = || text(OPTIONS_TYPE, bytes).map(|(text, len)| (Entry::Options(text), len));
+    let calls = || text(CALLS_TYPE, bytes).map(|(text, len)| (Entry::Calls(text), len));
+    let openmp = || {
+        let (text, len) = text(OPENMP_TYPE, bytes)?;
+        OpenMp::from_text(text).map(|openmp| (Entry::OpenMp(openmp), len))
+    };
+    options().or_else(calls).or_else(openmp)
 }
 
 /// The text of the note of this type at the start of `bytes`, and the note's length.
@@ -171,8 +220,36 @@ mod tests {
         for (i, word) in [4u32, 5, 3, u32::from_le_bytes(*b"GNU\0"), 1, 2].into_iter().enumerate() {
             bytes[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
         }
-        assert!(!Note::is_in(&bytes[..24]) && !Note::is_in(&bytes[..7]));
-        bytes[24..].copy_from_slice(&Note { abi_version: 1, line_shift: 6 }.encode());
-        assert!(Note::is_in(&bytes) && !Note::is_in(&bytes[..40]));
+        assert_eq!(Note::decode_segment(&bytes[..24]).chain(Note::decode_segment(&bytes[..7])).next(), None);
+        let note = Note { abi_version: 1, line_shift: 6 };
+        bytes[24..].copy_from_slice(&note.encode());
+        assert!(Note::decode_segment(&bytes).eq([Entry::Note(note)]));
+        assert_eq!(Note::decode_segment(&bytes[..40]).next(), None);
+    }
+
+    #[test]
+    fn openmp_has_three_texts() {
+        assert_eq!(OpenMp::from_text(b"used"), Some(OpenMp::Used));
+        assert_eq!(OpenMp::from_text(b"none"), Some(OpenMp::Absent));
+        let ignored = OpenMp::Ignored { file: "a b.c", line: 3 };
+        assert_eq!(OpenMp::from_text(b"ignored\ta b.c\t3"), Some(ignored));
+        for wrong in [
+            &b""[..],
+            b"use",
+            b"used\tx",
+            b"ignored\ta.c",
+            b"ignored\ta.c\tx",
+            b"ignored\ta.c\t3\t4",
+            b"\xff",
+        ] {
+            assert_eq!(OpenMp::from_text(wrong), None);
+        }
+        let mut bytes = [0; 20];
+        bytes[..16].copy_from_slice(&text_header(OPENMP_TYPE, 4));
+        bytes[16..].copy_from_slice(b"used");
+        assert!(Note::decode_all(&bytes).eq([Some(Entry::OpenMp(OpenMp::Used))]));
+        assert!(Note::decode_segment(&bytes).eq([Entry::OpenMp(OpenMp::Used)]));
+        bytes[16..].copy_from_slice(b"uses");
+        assert!(Note::decode_all(&bytes).eq([None]));
     }
 }

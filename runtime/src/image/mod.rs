@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 
 use crate::{memory, process};
 pub use symbols::{
-    Place, Variable, call_site, file_of, function_of, instrumented, program, variable_at, variables,
+    Place, Serial, Variable, call_site, file_of, function_of, instrumented, program, program_name, serial,
+    variable_at, variables,
 };
 
 /// Whether an address lies in a file with code of the pass.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use addr2line::Loader;
-use dsm_abi::note::Note;
+use dsm_abi::note::{Entry, Note, OpenMp};
 use object::{Object, ObjectSymbol, SymbolKind};
 use parking_lot::Mutex;
 
@@ -34,6 +34,32 @@ struct Module {
     code: Vec<Range<usize>>,
     /// It has a note of the pass.
     instrumented: bool,
+    /// What its notes say of OpenMP.
+    openmp: OpenMpNotes,
+}
+
+/// What notes about OpenMP say, all together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OpenMpNotes {
+    /// There are such notes.
+    any: bool,
+    /// One says that its module uses OpenMP.
+    used: bool,
+    /// File and line of a directive that was compiled without OpenMP.
+    ignored: Option<(String, u32)>,
+}
+
+impl OpenMpNotes {
+    fn add(&mut self, note: OpenMp) {
+        self.any = true;
+        match note {
+            OpenMp::Used => self.used = true,
+            OpenMp::Ignored { file, line } => {
+                self.ignored.get_or_insert((file.to_owned(), line));
+            }
+            OpenMp::Absent => {}
+        }
+    }
 }
 
 /// The program and its libraries, the program first.
@@ -59,12 +85,27 @@ fn modules() -> Vec<Module> {
         let start = loaded().map(|h| range(h).start).min().unwrap_or(0);
         let end = loaded().map(|h| range(h).end).max().unwrap_or(0);
         let code = loaded().filter(|h| h.p_flags & libc::PF_X != 0).map(range).collect();
-        let instrumented = headers.iter().filter(|h| h.p_type == libc::PT_NOTE).any(|h| {
+        let mut module = Module {
+            path,
+            bias,
+            memory: start..end,
+            code,
+            instrumented: false,
+            openmp: OpenMpNotes::default(),
+        };
+        for header in headers.iter().filter(|h| h.p_type == libc::PT_NOTE) {
             // SAFETY: the loader has mapped the notes.
-            let bytes = unsafe { std::slice::from_raw_parts(range(h).start as *const u8, range(h).len()) };
-            Note::is_in(bytes)
-        });
-        modules.push(Module { path, bias, memory: start..end, code, instrumented });
+            let bytes =
+                unsafe { std::slice::from_raw_parts(range(header).start as *const u8, range(header).len()) };
+            for entry in Note::decode_segment(bytes) {
+                match entry {
+                    Entry::Note(_) => module.instrumented = true,
+                    Entry::OpenMp(note) => module.openmp.add(note),
+                    _ => {}
+                }
+            }
+        }
+        modules.push(module);
         0
     }
     let mut found: Vec<Module> = Vec::new();
@@ -127,6 +168,21 @@ pub fn instrumented() -> Vec<Range<usize>> {
     modules().into_iter().filter(|m| m.instrumented).map(|m| m.memory).collect()
 }
 
+/// A program whose code of the pass calls no function of OpenMP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serial {
+    /// File and line of a directive in its sources, if there is one: it was compiled without OpenMP.
+    pub directive: Option<(String, u32)>,
+}
+
+/// Whether the program is such a one. `None` also if its code says nothing of that.
+pub fn serial() -> Option<Serial> {
+    let modules = modules();
+    let notes: Vec<&OpenMpNotes> = modules.iter().map(|m| &m.openmp).filter(|notes| notes.any).collect();
+    let is_serial = !notes.is_empty() && !notes.iter().any(|notes| notes.used);
+    is_serial.then(|| Serial { directive: notes.into_iter().find_map(|notes| notes.ignored.clone()) })
+}
+
 /// The variable that holds an address.
 pub fn variable_at(address: usize) -> Option<&'static Variable> {
     let all = variables();
@@ -165,12 +221,15 @@ pub fn call_site(pc: usize) -> Place {
     });
     let Some(loader) = &loaded[index].1 else { return Place::default() };
     let probe = (before - module.bias) as u64;
-    // The pass renames the program's `main`.
-    let named = |name: &str| if PROGRAM_MAIN.contains(&name) { "main" } else { name }.to_owned();
-    let function = loader.find_symbol(probe).map(named);
+    let function = loader.find_symbol(probe).map(|name| program_name(name).to_owned());
     let location = loader.find_location(probe).ok().flatten();
     let line = location.and_then(|l| Some((l.file?.to_owned(), l.line.filter(|n| *n > 0)?)));
     Place { function, line }
+}
+
+/// The name that a function has in the program: the pass renames its `main`.
+pub fn program_name(symbol: &str) -> &str {
+    if PROGRAM_MAIN.contains(&symbol) { "main" } else { symbol }
 }
 
 impl std::fmt::Display for Place {

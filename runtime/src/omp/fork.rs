@@ -13,7 +13,7 @@ use super::ring::{Ring, control};
 use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
-use super::{Loc, affinity, contention, icv_words};
+use super::{Loc, affinity, contention, icv_words, idle};
 use crate::profile::{self, Wait};
 use crate::{config, image, memory, process_state, race, sync};
 
@@ -99,7 +99,11 @@ fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 
     if size > most {
         eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
     }
-    size.clamp(1, most)
+    let size = size.clamp(1, most);
+    if spread && clause == 0 {
+        idle::check_team(size, icv);
+    }
+    size
 }
 
 fn child_icv(mut icv: Icv, level: u32) -> Icv {

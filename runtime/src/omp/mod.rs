@@ -16,6 +16,7 @@ pub mod floats;
 pub mod fork;
 pub mod frame;
 pub mod icv_words;
+pub mod idle;
 pub mod locks;
 pub mod memory;
 pub mod reduce;
