@@ -10,6 +10,7 @@ pub mod check;
 pub mod config;
 pub mod context;
 pub mod counted;
+pub mod crash;
 pub mod cxx;
 pub mod fabric;
 pub mod fault;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile,
+    config, counted, crash, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile,
     pthread, signals, stats, stdio, sync,
 };
 
@@ -83,6 +83,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     omp::init(job);
     sync::init(omp::threads_in_job());
     stdio::init();
+    crash::init();
     fault::init();
     guard::init();
     process::init();

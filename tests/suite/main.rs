@@ -7,6 +7,7 @@ mod commands;
 mod compare;
 mod compile_costs;
 mod control;
+mod crash;
 mod differential;
 mod driver;
 mod effects;

@@ -82,22 +82,24 @@ impl MemoryFile {
 
     /// Bytes of a range of offsets that take memory now.
     pub fn resident_bytes_of(&self, range: Range<usize>) -> u64 {
-        let seek = |from: usize, whence| {
+        self.resident(range).map(|part| part.len() as u64).sum()
+    }
+
+    /// The parts of a range of offsets that take memory now, in order. System calls only, so that signal handlers may use it.
+    pub fn resident(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+        let Range { start, end } = range;
+        let seek = move |from: usize, whence| {
             // SAFETY: plain system call on an own descriptor; nobody reads or writes at the position.
             let at = unsafe { libc::lseek(self.0.as_raw_fd(), from as libc::off_t, whence) };
-            usize::try_from(at).unwrap_or(range.end).min(range.end)
+            usize::try_from(at).unwrap_or(end).min(end)
         };
-        let (mut at, mut bytes) = (range.start, 0);
-        while at < range.end {
-            let data = seek(at, libc::SEEK_DATA);
-            // Nothing but holes: the search fails.
-            if data >= range.end {
-                break;
-            }
-            at = seek(data, libc::SEEK_HOLE);
-            bytes += (at - data) as u64;
-        }
-        bytes
+        let mut at = start;
+        std::iter::from_fn(move || {
+            // Where nothing but holes is left the search fails.
+            let data = if at < end { seek(at, libc::SEEK_DATA) } else { end };
+            at = if data < end { seek(data, libc::SEEK_HOLE) } else { end };
+            (data < end).then_some(data..at)
+        })
     }
 
     /// Maps `bytes` of the file from `offset` at `address`, shared, in place of whatever is mapped there.
@@ -164,6 +166,13 @@ pub fn into_huge_pages(address: usize, bytes: usize) -> io::Result<()> {
     }
 }
 
+/// Whether core files have what is mapped in these addresses, in parts of which nothing may be. System calls only.
+pub fn dump(addresses: Range<usize>, wanted: bool) {
+    let advice = if wanted { libc::MADV_DODUMP } else { libc::MADV_DONTDUMP };
+    // SAFETY: changes neither contents nor what is mapped where.
+    unsafe { libc::madvise(addresses.start as *mut libc::c_void, addresses.len(), advice) };
+}
+
 /// Reserves zero memory anywhere, without commitment.
 pub fn reserve(bytes: usize) -> Result<*mut u8, SegmentError> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -222,6 +231,9 @@ mod tests {
             unsafe { own.add(at).write(value(at)) };
         }
         assert_eq!(file.next_resident(4096..BYTES), 3 * 4096);
+        let pages = (0..BYTES).step_by(4096).filter(touched).count();
+        assert_eq!(file.resident_bytes_of(0..BYTES), 4096 * pages as u64);
+        assert!(file.resident(1..12288).eq([1..4096]) && file.resident(4096..8192).next().is_none());
         match into_huge_pages(own as usize, BYTES) {
             Ok(()) => assert_eq!(file.resident_bytes_of(0..BYTES), BYTES as u64),
             // Systems without.

@@ -4,6 +4,7 @@
 //! and, as views, into its peers. A single process has plain private memory and no coherence at all.
 
 pub mod blocks;
+pub mod dump;
 pub mod executable;
 pub mod geometry;
 pub mod globals;
@@ -129,6 +130,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
     };
     executable::like_the_stack(&geometry.region());
     let memory = Memory { geometry, table, rank: job.rank, rules, shared };
+    memory.leave_out_of_core();
     assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
     Ok(())
 }

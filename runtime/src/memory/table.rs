@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use dsm_abi::layout::STATE_BASE;
+use dsm_abi::layout::{ADDRESS_BITS, STATE_BASE};
 use dsm_abi::state;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 
@@ -22,8 +22,18 @@ impl StateTable {
     /// Reserves the table for addresses of so many bits; every state is `WRITABLE`.
     pub fn reserve(line_shift: u32, address_bits: u32) -> Result<StateTable, SegmentError> {
         // Vectorised checks read the states of eight lines at once, the last ones over the end.
-        reserve_at(STATE_BASE as usize, (1 << (address_bits - line_shift)) + 4096)?;
+        reserve_at(STATE_BASE as usize, Self::bytes(line_shift, address_bits))?;
         Ok(StateTable { line_shift })
+    }
+
+    fn bytes(line_shift: u32, address_bits: u32) -> usize {
+        (1 << (address_bits - line_shift)) + 4096
+    }
+
+    /// Where the table lies, if it has its full size.
+    pub fn addresses(self) -> Range<usize> {
+        let start = STATE_BASE as usize;
+        start..start + Self::bytes(self.line_shift, ADDRESS_BITS)
     }
 
     #[inline]

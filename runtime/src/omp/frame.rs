@@ -165,6 +165,12 @@ pub fn current() -> &'static Frame {
     unsafe { &*frame }
 }
 
+/// Number of the calling thread in its team, if it has one by now. For signal handlers.
+pub fn number() -> Option<u32> {
+    // SAFETY: as above.
+    unsafe { CURRENT.get().as_ref() }.map(|frame| frame.tid)
+}
+
 /// Runs `body` with `frame` as the current one.
 pub fn with<T>(frame: &Frame, body: impl FnOnce() -> T) -> T {
     let outer = CURRENT.replace(frame);

@@ -19,7 +19,7 @@ use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, service, share};
-use crate::{config, memory, pthread, sync};
+use crate::{config, crash, memory, pthread, sync};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
 pub type Microtask = unsafe extern "C" fn();
@@ -244,8 +244,9 @@ pub unsafe fn call(task: Microtask, tid: u32, args: &[usize]) {
     }
 }
 
-/// Gives the calling thread the shared stack number `index` of this process.
+/// Gives the calling thread the shared stack number `index` of this process, and one for signals.
 pub fn adopt_stack(index: u32) {
+    crash::stack::give();
     // SAFETY: sets a thread-local word of this thread, before it runs user code.
     unsafe { dsm_rt_set_shared_sp(memory::stack_top(index) as *mut u8) };
 }

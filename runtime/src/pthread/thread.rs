@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::{key, next_function};
-use crate::{config, memory, omp, sync};
+use crate::{config, crash, memory, omp, sync};
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
@@ -79,6 +79,7 @@ unsafe extern "C" fn end_of_thread(_: *mut c_void) {
         return await_end();
     }
     sync::user_threads_leave();
+    crash::stack::take_back();
     STACKS.lock().free.push(STACK.get());
 }
 

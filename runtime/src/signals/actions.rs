@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use super::{all_but_synchronous, interrupt};
 use crate::job::JobPage;
 use crate::process_state::{self, Kind};
-use crate::{check, fault, memory, process, sync, verify};
+use crate::{check, crash, fault, memory, process, sync, verify};
 
 /// Signals of Linux, and 0.
 pub const SIGNALS: usize = 65;
@@ -126,6 +126,9 @@ fn current(signal: c_int) -> Option<Action> {
         return Some(Action::default());
     }
     let kernel = fault::hidden_action(kernel.sa_sigaction).unwrap_or(kernel);
+    if crash::is_handler(kernel.sa_sigaction) {
+        return Some(Action::default());
+    }
     let flags = (kernel.sa_flags & !RESTORER) as u32 as u64;
     Some(Action { handler: kernel.sa_sigaction, flags, mask: word_of(&kernel.sa_mask) })
 }
@@ -325,6 +328,10 @@ unsafe extern "C" fn __dsm_sigaltstack(new: *const libc::stack_t, old: *mut libc
         // SAFETY: filled in by the kernel; the program's structure is writable now.
         unsafe {
             let mut before = before.assume_init();
+            if crash::stack::is_own(&before) {
+                before =
+                    libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+            }
             if before.ss_sp as usize == given.0 && given.0 != 0 {
                 before.ss_sp = given.1 as *mut c_void;
             }

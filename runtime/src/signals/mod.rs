@@ -17,6 +17,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use crate::crash::arena;
 use crate::sync::threads;
 use crate::verify;
 
@@ -174,30 +175,44 @@ pub fn over_user_code(body: impl FnOnce()) {
     OVER_USER_CODE.set(0);
 }
 
-/// The C library's allocator. A handler whose access needs the protocol may need memory, too, so none runs inside it.
+/// The C library's allocator. A handler whose access needs the protocol may need memory, too, so none runs inside it. A thread that reports a crash has an
+/// arena instead.
 struct Allocator;
 
 // SAFETY: the system's allocator does all of it.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if arena::is_active() {
+            return arena::alloc(layout);
+        }
         let _deferred = Deferred::begin();
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if arena::is_active() {
+            return arena::alloc(layout);
+        }
         let _deferred = Deferred::begin();
         // SAFETY: the caller's promise.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
+        if arena::is_active() {
+            return;
+        }
         let _deferred = Deferred::begin();
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(object, layout) }
     }
 
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        if arena::is_active() {
+            // SAFETY: the caller's promise.
+            return unsafe { arena::realloc(object, layout, bytes) };
+        }
         let _deferred = Deferred::begin();
         // SAFETY: the caller's promise.
         unsafe { System.realloc(object, layout, bytes) }

@@ -105,6 +105,11 @@ impl Geometry {
         PEER_BASE as usize
     }
 
+    /// Addresses that the views of segments lie in.
+    pub fn views(&self) -> Range<usize> {
+        self.view_base()..self.view_base() + layout::VIEW_SPACE
+    }
+
     /// The shared globals.
     pub fn globals(&self) -> &Globals {
         &self.globals
