@@ -60,6 +60,13 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
     if let Some(owner) = private_range::owner(address).filter(|owner| *owner != sync::rank()) {
         report(owner, address, code & WRITE_FAULT != 0, pc as usize);
     }
+    // SAFETY: the kernel's record, and its number of this thread.
+    unsafe {
+        if (*info).si_code <= 0 {
+            // No instruction that is tried again caused it: somebody sent it.
+            libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), libc::gettid(), signal, info);
+        }
+    }
 }
 
 fn report(owner: u32, address: usize, write: bool, pc: usize) -> ! {

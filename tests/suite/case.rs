@@ -162,8 +162,12 @@ impl Case {
             assert_eq!(found.text(), expected.text(), "{place}: {line}\n{}", found.errors());
             assert_eq!(found.status, expected.status, "{place}: {line}\n{}", found.errors());
             // Two processes are one too many for programs of one thread, which are told so.
-            let errors: Vec<_> =
-                found.errors().lines().filter(|l| !l.contains("has no OpenMP in it")).map(str::to_owned).collect();
+            let errors: Vec<_> = found
+                .errors()
+                .lines()
+                .filter(|l| !l.contains("has no OpenMP in it"))
+                .map(str::to_owned)
+                .collect();
             assert_eq!(errors, [""; 0], "{place}: {line}");
         }
     }

@@ -15,7 +15,7 @@ __attribute__((noinline)) static void fault(const char *how)
     if (!strcmp(how, \"write\")) *(volatile int *)0xdead = 1;
     if (!strcmp(how, \"read\")) zero = *(volatile int *)8;
     if (!strcmp(how, \"call\")) ((void (*)(void))(long)zero)();
-    if (!strcmp(how, \"divide\")) zero = 1 / zero;
+    if (!strcmp(how, \"divide\")) zero = 100 / zero;
     if (!strcmp(how, \"trap\")) __builtin_trap();
     if (!strcmp(how, \"abort\")) abort();
     if (!strcmp(how, \"overflow\")) zero = deep(1);
@@ -158,7 +158,7 @@ int main(void)
     heap = malloc(1 << 20);
     for (int i = 0; i + 16 < 1 << 20; i += 16) memcpy(heap + i, \"core\" \"file\" \"has\" \"it\", 13);
 #pragma omp parallel
-    if (omp_get_thread_num() == 1 && heap[77]) *(volatile int *)8 = 1;
+    if (omp_get_thread_num() == 1 && heap[64]) *(volatile int *)8 = 1;
     return 0;
 }
 ";
