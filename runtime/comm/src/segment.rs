@@ -233,7 +233,10 @@ mod tests {
         assert_eq!(file.next_resident(4096..BYTES), 3 * 4096);
         let pages = (0..BYTES).step_by(4096).filter(touched).count();
         assert_eq!(file.resident_bytes_of(0..BYTES), 4096 * pages as u64);
-        assert!(file.resident(1..12288).eq([1..4096]) && file.resident(4096..8192).next().is_none());
+        assert!(
+            file.resident(1..12288).eq(std::iter::once(1..4096))
+                && file.resident(4096..8192).next().is_none()
+        );
         match into_huge_pages(own as usize, BYTES) {
             Ok(()) => assert_eq!(file.resident_bytes_of(0..BYTES), BYTES as u64),
             // Systems without.
