@@ -7,6 +7,8 @@ use dsm_pass::analysis::facts::{
 use dsm_pass::analysis::format::{print_arguments, scan_arguments};
 use dsm_pass::options::{OptionError, Options};
 use dsm_pass::plan::plan;
+use dsm_pass::plan::print::Printed;
+use dsm_pass::plan::reasons::Names;
 
 fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
     Access { key, offset, ..Access::new(kind, 0, size, size) }
@@ -18,7 +20,8 @@ fn block(preds: &[usize], events: Vec<(u32, What)>) -> BlockFacts {
 }
 
 fn printed(facts: &FunctionFacts, options: &str) -> String {
-    plan(facts, &Options::parse(options).expect("valid options")).to_string()
+    let plan = plan(facts, &Options::parse(options).expect("valid options"));
+    Printed { plan: &plan, facts, names: &Names::default() }.to_string()
 }
 
 fn function(blocks: Vec<BlockFacts>) -> FunctionFacts {
