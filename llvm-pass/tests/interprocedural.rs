@@ -124,7 +124,7 @@ fn what_is_given_is_not_checked_again() {
     let expected = "\
 function f
   #0 load 8: checked by the callers
-  #1 store 8: checked
+  #1 store 8: checked, because no check before it covers it
   #2 load 8: merged into #1
   check #1 store ends [+0, 36) for 2
 ";

@@ -7,7 +7,7 @@ target triple = "x86_64-pc-linux-gnu"
 
 @p = external global [1000 x i64], align 16
 
-; CHECK-DAG: remark: {{.*}}load of 8 bytes of index: checked in front of the loop
+; CHECK-DAG: remark: {{.*}}load of 8 bytes: checked in front of the loop
 ; CHECK-DAG: remark: {{.*}}store of 8 bytes of p: no check in the first of two versions of the loop
 ; CHECK-DAG: remark: {{.*}}load of 8 bytes{{.*}}: checked in every iteration: its address is no linear function of the iteration
 ; CHECK-DAG: remark: {{.*}}2 accesses to memory that may be shared: 1 checked per element unless all that they can touch is valid before the loop, 1 checked once in front of the outermost loop; because its address is no linear function of the iteration; what would help: a subscript

@@ -37,7 +37,10 @@ def call(function, *arguments):
         raise gdb.GdbError("the program is not running; start it, or attach to one of its processes")
     types = ", ".join(["unsigned long"] * len(arguments)) or "void"
     text = ", ".join(str(argument) for argument in arguments)
-    with setting("language", "c"), setting("scheduler-locking", "on"), setting("unwindonsignal", "on"):
+    while_called = [("language", "c"), ("scheduler-locking", "on"), ("unwindonsignal", "on"), ("may-call-functions", "on")]
+    with contextlib.ExitStack() as settings:
+        for name, value in while_called:
+            settings.enter_context(setting(name, value))
         try:
             return int(gdb.parse_and_eval("((unsigned long (*)({}))&{})({})".format(types, function, text)))
         except gdb.error as error:
@@ -99,18 +102,22 @@ class Copies:
 
 
 @contextlib.contextmanager
-def current(expression):
-    """While this lasts, gdb sees the current contents of everything that the expression names."""
+def current(expression, whole=True):
+    """While this lasts, gdb sees the current contents of everything that the expression names; without `whole`, of what it goes through."""
     if re.search(r"\+\+|--|(?<![=<>!/])=(?!=)", expression):
         raise gdb.GdbError("the expression is evaluated several times: it must not change anything")
     copies = Copies()
-    try:
-        for part in parts(expression):
-            bring(copies, part, ON_THE_WAY)
-        bring(copies, expression, WHOLE)
-        yield copies
-    finally:
-        copies.put_back()
+    # The program's code would run, and wait for processes that are stopped.
+    with setting("may-call-functions", "off"):
+        try:
+            for part in parts(expression):
+                if whole or part != expression:
+                    bring(copies, part, ON_THE_WAY)
+            if whole:
+                bring(copies, expression, WHOLE)
+            yield copies
+        finally:
+            copies.put_back()
 
 
 def bring(copies, expression, limit):
@@ -208,25 +215,12 @@ class Block(Command):
     def run(self, argument):
         if not argument:
             raise gdb.GdbError("dsm block needs a variable or an address")
-        with current_pointers(argument):
+        with current(argument, whole=False):
             value = gdb.parse_and_eval(argument)
             address = int(value.address if value.address is not None else value) & (1 << 64) - 1
         symbol = gdb.execute("info symbol {:#x}".format(address), to_string=True)
         name = "" if symbol.startswith("No symbol") else " " + symbol.split(" in section")[0]
         print("{:#x}{}\n{}".format(address, name, text(call("dsm_rt_debug_block", address))))
-
-
-@contextlib.contextmanager
-def current_pointers(expression):
-    """As `current`, without what the whole expression names: it is not looked at."""
-    copies = Copies()
-    try:
-        for part in parts(expression):
-            if part != expression:
-                bring(copies, part, ON_THE_WAY)
-        yield
-    finally:
-        copies.put_back()
 
 
 class Print(Command):

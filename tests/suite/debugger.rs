@@ -143,11 +143,14 @@ fn what_cannot_be_shown_is_said() {
     let directory = Scratch::directory("debugger");
     let lines = ["frame function main", "dsm print total", "dsm print numbers[10]"];
     let first = commands(&directory, "first", &lines);
-    let second = commands(&directory, "second", &["dsm print numbers[0]++"]);
+    // A script ends with its first error.
+    let each = "python\nfor e in ['numbers[0]++', 'work(1)']:\n try: gdb.execute('dsm print ' + e)\n except gdb.error as e: print(e)\nend";
+    let second = commands(&directory, "second", &[each]);
     let outcome = look(&program, &[&first, &second], &[("DSM_TRANSPORT", "stream")]);
     let text = outcome.text();
     assert!(text.contains("its home is probably process 1, whose memory cannot be read from here"), "{text}");
     assert!(text.contains("it must not change anything"), "{text}");
+    assert!(text.contains("Cannot call functions in the program"), "{text}");
     assert!(text.ends_with("10 11 -1 2.5 8 7\n"), "{text}");
     let alone = commands(&directory, "alone", &["dsm info"]);
     let outcome = debug(&program, &alone, &["-iex", "set auto-load safe-path /"]);

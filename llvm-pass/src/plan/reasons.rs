@@ -51,6 +51,8 @@ pub enum Frequency {
     PerWindow,
     /// Each time a loop inside of another one starts.
     PerLoop,
+    /// In front of a loop around it where its range turns out to be regular, else each time it starts.
+    OnceIfRegular,
     /// In front of the outermost loop.
     Once,
     /// By a check on every path to the loop.
@@ -65,6 +67,7 @@ impl Frequency {
             Frequency::PerElementUnlessValid => "PerElementUnlessValid",
             Frequency::PerWindow => "PerWindow",
             Frequency::PerLoop => "PerLoop",
+            Frequency::OnceIfRegular => "OnceIfRegular",
             Frequency::Once => "Once",
             Frequency::Before => "Before",
         }
@@ -79,6 +82,9 @@ impl Frequency {
             }
             Frequency::PerWindow => "checked each time the loop starts outside of what is known to be valid",
             Frequency::PerLoop => "checked each time the loop starts",
+            Frequency::OnceIfRegular => {
+                "checked in front of a loop around it if that is regular at run time, else each time the loop starts"
+            }
             Frequency::Once => "checked once in front of the outermost loop",
             Frequency::Before => "covered by earlier checks",
         }
@@ -135,17 +141,21 @@ impl FunctionPlan {
         accesses(facts).filter_map(stay).collect()
     }
 
-    fn frequency(&self, facts: &FunctionFacts, decision: Decision) -> Option<Frequency> {
-        Some(match decision {
+    fn frequency(&self, facts: &FunctionFacts, access: &Access, decision: Decision) -> Option<Frequency> {
+        let over = match decision {
             Decision::Private(_) => return None,
-            Decision::Checked | Decision::Merged(_) => Frequency::PerElement,
-            Decision::Versioned(_) => Frequency::PerElementUnlessValid,
-            Decision::Available | Decision::Callers => Frequency::Before,
-            Decision::Hoisted(over) if facts.loops[over].parent.is_none() => Frequency::Once,
-            Decision::Hoisted(over) => {
-                let window = self.loop_checks.iter().any(|c| c.over == over && c.window.is_some());
-                if window { Frequency::PerWindow } else { Frequency::PerLoop }
-            }
+            Decision::Checked | Decision::Merged(_) => return Some(Frequency::PerElement),
+            Decision::Versioned(_) => return Some(Frequency::PerElementUnlessValid),
+            Decision::Available | Decision::Callers => return Some(Frequency::Before),
+            Decision::Hoisted(over) => over,
+        };
+        let conditional = access.hulls.iter().any(|h| h.over == over && !h.conditions.is_empty());
+        let window = self.loop_checks.iter().any(|c| c.over == over && c.window.is_some());
+        Some(match (conditional, facts.loops[over].parent) {
+            (true, _) => Frequency::OnceIfRegular,
+            (false, None) => Frequency::Once,
+            (false, Some(_)) if window => Frequency::PerWindow,
+            (false, Some(_)) => Frequency::PerLoop,
         })
     }
 
@@ -155,7 +165,7 @@ impl FunctionPlan {
         for (site, inner, access) in accesses(facts) {
             let Some(inner) = inner else { continue };
             let Some(&(_, _, decision)) = self.decisions.get(&(site, access.part)) else { continue };
-            let Some(frequency) = self.frequency(facts, decision) else { continue };
+            let Some(frequency) = self.frequency(facts, access, decision) else { continue };
             let summary = out.entry(inner).or_default();
             summary.accesses += 1;
             *summary.frequencies.entry(frequency).or_default() += 1;
