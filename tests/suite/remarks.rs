@@ -130,7 +130,7 @@ fn the_record_holds_the_same_and_llvm_reads_it() {
     let documents: Vec<&str> =
         text.split("--- ").filter(|d| d.contains("\nPass:            dsm\n")).collect();
     for kind in ["Passed", "Missed", "Analysis"] {
-        let mut count = Command::new("/usr/lib/llvm-22/bin/llvm-remarkutil");
+        let mut count = Command::new("llvm-remarkutil-22");
         count.args(["count", "--count-by=remark-name", "--group-by=total", "--pass-name=dsm"]);
         count.arg(format!("--remark-type={}", kind.to_lowercase())).arg(&record);
         let outcome = execute::run(&mut count, "", Duration::from_secs(60));
