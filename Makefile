@@ -66,10 +66,11 @@ install:
 	for name in $(NAMES); do ln -sf dsm-cc $(DESTDIR)$(PREFIX)/bin/$$name; done
 	install -m 644 $(addprefix $(BIN)/,$(PARTS)) $(DESTDIR)$(PREFIX)/lib/dsm
 	install -D -m 644 runtime/include/dsm.h $(DESTDIR)$(PREFIX)/lib/dsm/include/dsm.h
+	install -m 644 runtime/gdb/dsm.py $(DESTDIR)$(PREFIX)/lib/dsm
 	cp -r $(BIN)/$(HEADERS) $(DESTDIR)$(PREFIX)/lib/dsm
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) include/dsm.h)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) dsm.py include/dsm.h)
 	rm -rf $(DESTDIR)$(PREFIX)/lib/dsm/$(HEADERS)
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm/include
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm

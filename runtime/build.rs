@@ -2,6 +2,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=c");
+    println!("cargo:rerun-if-changed=gdb");
     cc::Build::new()
         .files([
             "c/arguments.c",
@@ -9,6 +10,7 @@ fn main() {
             "c/check.c",
             "c/context.c",
             "c/cxx.c",
+            "c/debugger.c",
             "c/exception.c",
             "c/format.c",
             "c/fortran.c",
@@ -33,6 +35,8 @@ fn main() {
             "c/wide.c",
         ])
         .include("c")
+        // For `.incbin`.
+        .flag("-Wa,-Igdb")
         .opt_level(2)
         .flag("-fno-strict-aliasing")
         // What `operator new` and comparisons throw passes through.

@@ -35,6 +35,8 @@ missing_packages() {
         have "$tool" || echo "$tool"
     done
     have libtoolize || echo libtool
+    # The tests have it look at programs.
+    have gdb || echo gdb
     [ -e "/usr/lib/llvm-$llvm/lib/libomp.so" ] || echo "libomp-$llvm-dev"
     # Debian's own `cargo` is too old; these are its current versions, meant for building browsers.
     have cargo || echo cargo-web rustc-web

@@ -9,15 +9,16 @@ pub mod fault;
 pub mod llvm;
 pub mod options;
 pub mod plan;
+pub mod remarks;
 pub mod rewrite;
 
 use std::io::Write as _;
 
 use analysis::{Collector, ModuleFacts};
-use llvm::{Builder, Manager, Module, Severity};
+use llvm::{Builder, Manager, Module, RemarkKind, Severity};
 use options::Options;
 use plan::interprocedural::{self, Printed};
-use plan::{Counters, Decision, Note};
+use plan::{Counters, Note};
 use rewrite::calls_note::UnknownCalls;
 use rewrite::check::Emitter;
 use rewrite::entries::Entries;
@@ -83,11 +84,8 @@ fn run(module: Module, manager: Manager) -> bool {
         let mut plan = plan::plan(&found.facts, &options);
         fault::plan(&mut plan);
         plan.count(&found.facts, &mut totals);
-        if options.plan.is_some() {
-            printed.push_str(&plan.to_string());
-        }
+        explain(&found, &plan, &options, &mut printed);
         report(&found, &plan, &options, &mut unknown);
-        remarks(&found, &plan);
         if options.verify {
             rewrite::verify::state(&found, &plan);
         }
@@ -168,13 +166,29 @@ fn module_facts(
         let function = calls.functions[function];
         rewrite::clone::forget_effects(function);
         function.entry_block().first_insertion_point().remark(
-            false,
+            RemarkKind::Passed,
             "CheckedByCallers",
-            "callers check for this function",
+            &[("", "callers check for this function".to_owned())],
         );
         facts.given.insert(function, extents);
     }
     facts
+}
+
+/// What became of the accesses, printed or as remarks, where that was asked for.
+fn explain(found: &analysis::Function, plan: &plan::FunctionPlan, options: &Options, printed: &mut String) {
+    let remarks_wanted = found.value.remarks_wanted();
+    if options.plan.is_none() && !remarks_wanted {
+        return;
+    }
+    let names = remarks::names(found);
+    if options.plan.is_some() {
+        let facts = &found.facts;
+        printed.push_str(&plan::print::Printed { plan, facts, names: &names }.to_string());
+    }
+    if remarks_wanted {
+        remarks::emit(found, plan, &names);
+    }
 }
 
 /// Warnings always, remarks on request. Whether a function that is not known here has checks is for the link to say.
@@ -196,33 +210,8 @@ fn report(
         );
         match options.remarks {
             true => found.value.diagnose(Some(instruction), Severity::Warning, &text),
-            false => instruction.remark(true, "UnknownCall", &text),
+            false => instruction.remark(RemarkKind::Missed, "UnknownCall", &[("", text)]),
         }
-    }
-}
-
-/// What became of the accesses in loops, for `-Rpass=dsm` and `-Rpass-missed=dsm`.
-fn remarks(found: &analysis::Function, plan: &plan::FunctionPlan) {
-    for (id, handle) in found.loops.iter().enumerate() {
-        let count = |wanted| plan.decisions.values().filter(|(_, _, d)| *d == wanted).count();
-        let (hoisted, versioned) = (count(Decision::Hoisted(id)), count(Decision::Versioned(id)));
-        if hoisted > 0 {
-            handle.remark("Hoisted", &format!("checks of {hoisted} accesses moved in front of the loop"));
-        }
-        let overwritten = plan.loop_checks.iter().filter(|c| c.over == id && c.overwrites.is_some()).count();
-        if overwritten > 0 {
-            let text = format!("ranges that are overwritten, and not fetched: {overwritten}");
-            handle.remark("Overwritten", &text);
-        }
-        if versioned > 0 {
-            let text =
-                format!("two versions of the loop, one of them without checks of {versioned} accesses");
-            handle.remark("Versioned", &text);
-        }
-    }
-    for (site, stay) in plan.left_in_loops(&found.facts) {
-        let text = format!("a check stays in the loop: {}", stay.text());
-        found.sites[site as usize].remark(true, "CheckInLoop", &text);
     }
 }
 

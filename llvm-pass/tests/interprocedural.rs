@@ -6,7 +6,8 @@ use dsm_pass::analysis::facts::{
 };
 use dsm_pass::options::Options;
 use dsm_pass::plan::interprocedural::{Printed, clones, given};
-use dsm_pass::plan::plan;
+use dsm_pass::plan::reasons::Names;
+use dsm_pass::plan::{plan, print};
 
 fn extent(parameter: u32, kind: Kind, lo: i64, hi: i64) -> Extent {
     Extent { parameter, kind, lo, hi }
@@ -123,9 +124,10 @@ fn what_is_given_is_not_checked_again() {
     let expected = "\
 function f
   #0 load 8: checked by the callers
-  #1 store 8: checked
+  #1 store 8: checked, because no check before it covers it
   #2 load 8: merged into #1
   check #1 store ends [+0, 36) for 2
 ";
-    assert_eq!(plan(&facts, &Options::parse("line=10").expect("valid")).to_string(), expected);
+    let plan = plan(&facts, &Options::parse("line=10").expect("valid"));
+    assert_eq!(print::Printed { plan: &plan, facts: &facts, names: &Names::default() }.to_string(), expected);
 }

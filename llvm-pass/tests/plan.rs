@@ -7,6 +7,8 @@ use dsm_pass::analysis::facts::{
 use dsm_pass::analysis::format::{print_arguments, scan_arguments};
 use dsm_pass::options::{OptionError, Options};
 use dsm_pass::plan::plan;
+use dsm_pass::plan::print::Printed;
+use dsm_pass::plan::reasons::Names;
 
 fn access(kind: Kind, key: u32, offset: i64, size: u64) -> Access {
     Access { key, offset, ..Access::new(kind, 0, size, size) }
@@ -18,7 +20,8 @@ fn block(preds: &[usize], events: Vec<(u32, What)>) -> BlockFacts {
 }
 
 fn printed(facts: &FunctionFacts, options: &str) -> String {
-    plan(facts, &Options::parse(options).expect("valid options")).to_string()
+    let plan = plan(facts, &Options::parse(options).expect("valid options"));
+    Printed { plan: &plan, facts, names: &Names::default() }.to_string()
 }
 
 fn function(blocks: Vec<BlockFacts>) -> FunctionFacts {
@@ -32,10 +35,10 @@ fn merges_up_to_a_line_and_not_across_a_sync_point() {
     let events = vec![load(0, 0), load(1, 56), store(2, 128), (3, What::Sync), load(4, 8)];
     let expected = "\
 function f
-  #0 load 8: checked
+  #0 load 8: checked, because no check before it covers it
   #1 load 8: merged into #0
-  #2 store 8: checked
-  #4 load 8: checked
+  #2 store 8: checked, because no check before it covers it
+  #4 load 8: checked, because no check before it covers it
   check #0 load ends [+0, 64) for 2
   check #2 store line [+0, 8) for 1
   check #4 load line [+0, 8) for 1
@@ -72,10 +75,10 @@ fn a_check_on_one_path_only_is_not_available() {
     // The load is covered on both paths, the store on one of them.
     let expected = "\
 function f
-  #0 load 8: checked
-  #1 store 8: checked
+  #0 load 8: checked, because no check before it covers it
+  #1 store 8: checked, because no check before it covers it
   #2 load 8: available
-  #3 store 8: checked
+  #3 store 8: checked, because no check before it covers it
   check #0 load line [+0, 8) for 1
   check #1 store line [+0, 8) for 1
   check #3 store line [+0, 8) for 1
@@ -132,6 +135,7 @@ function f
   #0 load 8: hoisted before loop 0
   #1 load 8: hoisted before loop 0
   #2 store 8: hoisted before loop 0
+  loop 1: 3 accesses to memory that may be shared: 3 checked in front of a loop around it if that is regular at run time, else each time the loop starts
   flag 0 before block 0: e3 <= e6 + 71
   loop 0 store range [e0+0, e5 + 8) for 1 if flag 0
   loop 1 store range [e1+0, e6 + 8) for 1 unless flag 0, window from block 0
@@ -149,6 +153,11 @@ function f
 #[test]
 fn does_not_hoist_out_of_a_loop_that_synchronises() {
     let text = printed(&nest(true), "line=6");
+    let summary = "loop 1: 3 accesses to memory that may be shared: 3 checked per element; because the loop may synchronise; what would help: calls";
+    assert!(
+        text.contains(summary) && text.contains("#0 load 8: checked, because the loop may synchronise\n"),
+        "{text}"
+    );
     assert!(!text.contains("hoisted") && text.contains("#0 load 8: checked"), "{text}");
 }
 

@@ -1,16 +1,18 @@
 ; Remarks in the compiler's own form: what was hoisted, what has two versions, what stays and why.
 ; STDERR
 ; PIPELINE: dsm
-; OPT: -pass-remarks=dsm -pass-remarks-missed=dsm
+; OPT: -pass-remarks=dsm -pass-remarks-missed=dsm -pass-remarks-analysis=dsm
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 
 @p = external global [1000 x i64], align 16
 
-; CHECK: remark: {{.*}}checks of 1 accesses moved in front of the loop
-; CHECK: remark: {{.*}}two versions of the loop, one of them without checks of 1 accesses
-; CHECK: remark: {{.*}}a check stays in the loop: its address is no linear function of the iteration
-; CHECK: remark: {{.*}}ranges that are overwritten, and not fetched: 1
+; CHECK-DAG: remark: {{.*}}load of 8 bytes: checked in front of the loop
+; CHECK-DAG: remark: {{.*}}store of 8 bytes of p: no check in the first of two versions of the loop
+; CHECK-DAG: remark: {{.*}}load of 8 bytes{{.*}}: checked in every iteration: its address is no linear function of the iteration
+; CHECK-DAG: remark: {{.*}}2 accesses to memory that may be shared: 1 checked per element unless all that they can touch is valid before the loop, 1 checked once in front of the outermost loop; because its address is no linear function of the iteration; what would help: a subscript
+; CHECK-DAG: remark: {{.*}}1 access to memory that may be shared: 1 checked per element; because its address is no linear function
+; CHECK-DAG: remark: {{.*}}ranges that are overwritten, and not fetched: 1
 define void @f(ptr %index, i64 %n, ptr %list) {
 entry:
   br label %loop

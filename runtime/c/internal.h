@@ -54,6 +54,11 @@ void __dsm_library_atomic_store(size_t size, void *object, const void *value, in
 void __dsm_library_atomic_exchange(size_t size, void *object, const void *value, void *out, int order);
 _Bool __dsm_library_atomic_compare_exchange(size_t size, void *object, void *expected, const void *desired, int success, int failure);
 
+/* What a debugger calls, see debugger.rs. */
+const char *dsm_rt_debug_job(void);
+const char *dsm_rt_debug_block(uintptr_t address);
+const uint64_t *dsm_rt_debug_read(uintptr_t address, uintptr_t bytes);
+
 /* Whether an address is in the memory that the program's processes share, as far as it is set up. */
 int dsm_rt_is_shared(const void *address);
 /* Writable memory for an exception; null if no other process can ask for it. */

@@ -12,6 +12,7 @@ pub mod context;
 pub mod counted;
 pub mod crash;
 pub mod cxx;
+pub mod debugger;
 pub mod fabric;
 pub mod fault;
 pub mod fortran;

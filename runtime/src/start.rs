@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, crash, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile,
-    pthread, signals, stats, stdio, sync,
+    config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state, profile, pthread, signals, stats, stdio, sync,
 };
 
 unsafe extern "C" {
@@ -79,6 +78,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     if config::get().stats {
         stats::time::measure();
     }
+    debugger::keep();
     fortran::init();
     omp::init(job);
     sync::init(omp::threads_in_job());

@@ -12,15 +12,19 @@ unsafe extern "C" {
     fn dsm_shim_diagnose(f: LLVMValueRef, i: LLVMValueRef, severity: c_int, text: *const u8, len: usize);
     fn dsm_shim_module_diagnose(m: LLVMModuleRef, severity: c_int, text: *const u8, len: usize);
     fn dsm_shim_place(i: LLVMValueRef, out: *mut u8, size: usize) -> usize;
+    fn dsm_shim_remarks_wanted(f: LLVMValueRef) -> c_int;
     fn dsm_shim_remark(
         i: LLVMValueRef,
-        missed: c_int,
+        l: Raw,
+        kind: c_int,
         name: *const u8,
         name_len: usize,
-        text: *const u8,
-        len: usize,
+        pieces: *const RawPiece,
+        count: usize,
     );
-    fn dsm_shim_loop_remark(l: Raw, name: *const u8, name_len: usize, text: *const u8, len: usize);
+    fn dsm_shim_position(i: LLVMValueRef, out: *mut u8, size: usize) -> usize;
+    fn dsm_shim_loop_position(l: Raw, out: *mut u8, size: usize) -> usize;
+    fn dsm_shim_source_name(pointer: LLVMValueRef, out: *mut u8, size: usize) -> usize;
 }
 
 /// Strength of a diagnostic.
@@ -32,13 +36,65 @@ pub enum Severity {
     Warning = 1,
 }
 
+/// Kind of an optimisation remark, by the option of the compiler that shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RemarkKind {
+    /// `-Rpass`: something was made better.
+    Passed = 0,
+    /// `-Rpass-missed`: something could not be made better.
+    Missed = 1,
+    /// `-Rpass-analysis`: what was found out.
+    Analysis = 2,
+}
+
+/// A part of a remark, as the shim takes it: text, or under a key a value that optimisation records keep apart.
+#[repr(C)]
+struct RawPiece {
+    key: *const u8,
+    key_len: usize,
+    text: *const u8,
+    len: usize,
+}
+
+/// Hands a remark to LLVM, at the loop or else at the instruction.
+fn emit(instruction: LLVMValueRef, l: Raw, kind: RemarkKind, name: &str, pieces: &[(&str, String)]) {
+    let raw = |(key, text): &(&str, String)| RawPiece {
+        key: key.as_ptr(),
+        key_len: key.len(),
+        text: text.as_ptr(),
+        len: text.len(),
+    };
+    let raw: Vec<RawPiece> = pieces.iter().map(raw).collect();
+    // SAFETY: callers pass an instruction or a loop; {pointer, length} strings and list, which outlive the call.
+    unsafe {
+        dsm_shim_remark(instruction, l, kind as c_int, name.as_ptr(), name.len(), raw.as_ptr(), raw.len());
+    }
+}
+
+/// Text that the shim writes to a buffer; it is cut at the buffer's end.
+fn written(write: impl FnOnce(*mut u8, usize) -> usize) -> String {
+    let mut text = [0u8; 1000];
+    let length = write(text.as_mut_ptr(), text.len());
+    String::from_utf8_lossy(&text[..length]).into_owned()
+}
+
 impl Value {
     /// File, line and function of an instruction; the function alone without debug information.
     pub fn place_text(self) -> String {
-        let mut text = [0u8; 1000];
         // SAFETY: callers pass instructions; the buffer is as long as said.
-        let length = unsafe { dsm_shim_place(self.0, text.as_mut_ptr(), text.len()) };
-        String::from_utf8_lossy(&text[..length]).into_owned()
+        written(|out, size| unsafe { dsm_shim_place(self.0, out, size) })
+    }
+
+    /// "file:line:column" of an instruction; empty if the compiler does not remember it.
+    pub fn position(self) -> String {
+        // SAFETY: callers pass instructions; the buffer is as long as said.
+        written(|out, size| unsafe { dsm_shim_position(self.0, out, size) })
+    }
+
+    /// The source's name of the variable or function that a pointer points to, as far as it is known; "*p" for what the global `p` points to.
+    pub fn source_name(self) -> String {
+        // SAFETY: callers pass pointers; the buffer is as long as said.
+        written(|out, size| unsafe { dsm_shim_source_name(self.0, out, size) })
     }
 
     /// Reports at a function, and an instruction's place in it.
@@ -69,22 +125,28 @@ impl Value {
         Some((path.to_string_lossy().into_owned(), unsafe { core::LLVMGetDebugLocLine(self.0) }))
     }
 
-    /// An optimisation remark of pass "dsm" at the instruction.
-    pub fn remark(self, missed: bool, name: &str, text: &str) {
-        // SAFETY: `self` is an instruction; {pointer, length} strings.
-        unsafe {
-            dsm_shim_remark(self.0, missed.into(), name.as_ptr(), name.len(), text.as_ptr(), text.len());
-        }
+    /// True if anybody reads remarks about the function.
+    pub fn remarks_wanted(self) -> bool {
+        // SAFETY: callers pass functions.
+        unsafe { dsm_shim_remarks_wanted(self.0) != 0 }
+    }
+
+    /// An optimisation remark of pass "dsm" at the instruction, of parts that are texts or, under a name, values.
+    pub fn remark(self, kind: RemarkKind, name: &str, pieces: &[(&str, String)]) {
+        emit(self.0, std::ptr::null_mut(), kind, name, pieces);
     }
 }
 
 impl Loop {
-    /// An optimisation remark of pass "dsm" at the loop.
-    pub fn remark(self, name: &str, text: &str) {
-        // SAFETY: live handle; {pointer, length} strings.
-        unsafe {
-            dsm_shim_loop_remark(self.0, name.as_ptr(), name.len(), text.as_ptr(), text.len());
-        }
+    /// An optimisation remark of pass "dsm" at the loop, likewise.
+    pub fn remark(self, kind: RemarkKind, name: &str, pieces: &[(&str, String)]) {
+        emit(std::ptr::null_mut(), self.0, kind, name, pieces);
+    }
+
+    /// "file:line:column" of its start; empty if the compiler does not remember it.
+    pub fn position(self) -> String {
+        // SAFETY: live handle; the buffer is as long as said.
+        written(|out, size| unsafe { dsm_shim_loop_position(self.0, out, size) })
     }
 }
 

@@ -22,7 +22,7 @@ mod value;
 pub use analyses::{Analyses, Manager};
 pub use builder::Builder;
 pub use copy::LoopCopy;
-pub use diagnostic::Severity;
+pub use diagnostic::{RemarkKind, Severity};
 pub use expr::{Expander, Expr};
 pub use inkwell::llvm_sys::{
     LLVMAtomicOrdering as Ordering, LLVMAtomicRMWBinOp as RmwKind, LLVMIntPredicate as IntPredicate,

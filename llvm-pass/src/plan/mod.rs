@@ -8,6 +8,7 @@ pub mod hoist;
 pub mod interprocedural;
 pub mod merge;
 pub mod print;
+pub mod reasons;
 pub mod stack;
 pub mod version;
 pub mod window;
@@ -19,7 +20,7 @@ pub use counters::Counters;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::facts::{
-    Access, BlockId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Private, Range, Site, Stay, What,
+    Access, BlockId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Private, Range, Site, What,
 };
 use crate::options::Options;
 
@@ -150,23 +151,6 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
 impl FunctionPlan {
     fn decide(&mut self, site: Site, access: &Access, decision: Decision) {
         self.decisions.insert((site, access.part), (access.kind, access.size, decision));
-    }
-
-    /// Accesses that are checked in every iteration of a loop, and why.
-    pub fn left_in_loops(&self, facts: &FunctionFacts) -> Vec<(Site, Stay)> {
-        let mut out = Vec::new();
-        for block in &facts.blocks {
-            let Some(inner) = block.inner else { continue };
-            for event in &block.events {
-                let What::Access(access) = &event.what else { continue };
-                let decision = self.decisions.get(&(event.site, access.part));
-                if let Some((_, _, Decision::Checked)) = decision {
-                    let quiet = access.stay.unwrap_or(Stay::Bounds);
-                    out.push((event.site, if facts.loops[inner].syncs { Stay::Sync } else { quiet }));
-                }
-            }
-        }
-        out
     }
 
     /// The loops that something is put in front of.

@@ -1,14 +1,15 @@
-//! The plan as text, one line a decision.
+//! The plan as text, one line a decision, with places and names as far as they are known.
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Array, Condition, Kind, Length, Masked, Stride, Walk};
+use crate::analysis::facts::{Array, Condition, FunctionFacts, Kind, Length, Masked, Stride, Walk};
 
 use super::guards::Restated;
+use super::reasons::{Names, joined};
 use super::stack::{Source, StackPlan};
 use super::{Apart, Check, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
 
-pub(super) fn kind(kind: Kind) -> &'static str {
+pub(crate) fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Load => "load",
         Kind::Store => "store",
@@ -177,53 +178,79 @@ impl Display for StackPlan {
     }
 }
 
-impl Display for FunctionPlan {
+/// A plan as text.
+pub struct Printed<'a> {
+    /// The plan.
+    pub plan: &'a FunctionPlan,
+    /// What it was made from.
+    pub facts: &'a FunctionFacts,
+    /// Names and places.
+    pub names: &'a Names,
+}
+
+impl Display for Printed<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "function {}", self.name)?;
-        for ((site, _), (access, size, decision)) in &self.decisions {
-            writeln!(f, "  #{site} {} {size}: {decision}", kind(*access))?;
+        let Printed { plan, facts, names } = self;
+        writeln!(f, "function {}", plan.name)?;
+        let reasons = plan.reasons(facts, names);
+        for ((site, part), (access, size, decision)) in &plan.decisions {
+            let (of, at) = (names.of(*site, *part), names.at(*site));
+            write!(f, "  #{site} {} {size}{of}{at}: {decision}", kind(*access))?;
+            let reason = reasons.get(&(*site, *part));
+            writeln!(f, "{}", reason.map(|r| format!(", because {r}")).unwrap_or_default())?;
         }
-        for (number, flag) in self.flags.iter().enumerate() {
+        for (id, summary) in plan.loop_summaries(facts) {
+            let text = joined(&plan.describe_loop(facts, names, id, &summary));
+            writeln!(f, "  loop {id}{}: {text}", names.at_loop(id))?;
+        }
+        for (number, flag) in plan.flags.iter().enumerate() {
             write!(f, "  flag {number} before block {}:", flag.preheader)?;
             flag.conditions.iter().try_for_each(|condition| write!(f, " {condition}"))?;
             writeln!(f)?;
         }
-        for (number, ready) in self.readies.iter().enumerate() {
+        for (number, ready) in plan.readies.iter().enumerate() {
             writeln!(f, "  test {number} {ready}")?;
         }
-        for version in &self.versions {
+        for version in &plan.versions {
             writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
         }
-        for restated in &self.restated {
+        for restated in &plan.restated {
             write!(f, "{restated}")?;
         }
-        for check in &self.loop_checks {
+        for check in &plan.loop_checks {
             writeln!(f, "  {check}")?;
         }
-        for check in &self.checks {
+        for check in &plan.checks {
             writeln!(f, "  {check}")?;
         }
-        for (site, masked) in &self.masked {
+        for (site, masked) in &plan.masked {
             let Masked { lanes, count, element, .. } = masked;
-            writeln!(f, "  masked #{site} {} {lanes:?} {count} x {element}", kind(masked.kind))?;
+            let at = names.at(*site);
+            writeln!(f, "  masked #{site}{at} {} {lanes:?} {count} x {element}", kind(masked.kind))?;
         }
-        for (site, range) in &self.ranges {
+        for (site, range) in &plan.ranges {
+            let at = names.at(*site);
             let filled = if range.fills { ", overwritten" } else { "" };
             let (kind, argument, length) = (kind(range.kind), range.argument, &range.length);
-            writeln!(f, "  range #{site} {kind} arg{argument} {length}{filled}")?;
+            writeln!(f, "  range #{site}{at} {kind} arg{argument} {length}{filled}")?;
         }
-        for (site, format) in &self.formats {
-            writeln!(f, "  format #{site} arg{} {:?} {:?}", format.format, format.purpose, format.arguments)?;
+        for (site, format) in &plan.formats {
+            let at = names.at(*site);
+            writeln!(
+                f,
+                "  format #{site}{at} arg{} {:?} {:?}",
+                format.format, format.purpose, format.arguments
+            )?;
         }
-        for site in &self.atomics {
-            writeln!(f, "  atomic #{site}")?;
+        for site in &plan.atomics {
+            writeln!(f, "  atomic #{site}{}", names.at(*site))?;
         }
-        if !self.stack.is_empty() {
-            write!(f, "{}", self.stack)?;
+        if !plan.stack.is_empty() {
+            write!(f, "{}", plan.stack)?;
         }
-        for (site, note, text) in &self.notes {
+        for (site, note, text) in &plan.notes {
             let note = if *note == Note::Unsupported { "unsupported" } else { "unknown function" };
-            writeln!(f, "  {note} #{site}: {text}")?;
+            writeln!(f, "  {note} #{site}{}: {text}", names.at(*site))?;
         }
         Ok(())
     }

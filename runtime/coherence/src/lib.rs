@@ -13,6 +13,7 @@
 //! - releases: `release`, `queue_lock` (locks of blocks), `moving` (homes that come here), `diffs` (contents merged at a home that stays), `twins` (giving their memory back);
 //! - atomic operations of the program: `atomic`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
+//! - `inspect`: what debuggers ask;
 //! - the short way of single blocks that follow a lock: `lone`, `near` (their words), `steps` (what it is made of).
 //!
 //! Invariants, in the words of the design:
@@ -39,6 +40,7 @@ mod expire;
 pub mod fabric;
 pub mod fault;
 mod find;
+mod inspect;
 pub mod link;
 mod lone;
 mod marks;
@@ -63,6 +65,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
+pub use inspect::Inspection;
 pub use link::Link;
 pub use near::Near;
 pub use told::Told;

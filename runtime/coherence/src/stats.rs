@@ -15,9 +15,16 @@ macro_rules! counters {
         pub struct Shard { $($(#[$doc])* pub $name: Counter,)* }
 
         impl Stats {
+            /// Hands on names and values over all threads, in order. Allocates nothing.
+            pub fn each(&self, mut with: impl FnMut(&'static str, u64)) {
+                $(with(stringify!($name), self.shards.iter().map(|shard| shard.$name.get()).sum());)*
+            }
+
             /// Names and values over all threads, in order.
             pub fn values(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.shards.iter().map(|shard| shard.$name.get()).sum()),)*]
+                let mut values = Vec::new();
+                self.each(|name, value| values.push((name, value)));
+                values
             }
         }
     };

@@ -120,4 +120,23 @@ impl Stay {
             Stay::Sync => "the loop may synchronise",
         }
     }
+
+    /// What could be changed in the source.
+    pub fn help(self) -> &'static str {
+        match self {
+            Stay::NoCount => {
+                "a loop that is left by its count alone, as 'for (i = 0; i < n; i++)' with a local n"
+            }
+            Stay::Conditional => {
+                "an access in every iteration, as of a local variable that is stored behind the loop"
+            }
+            Stay::Irregular => {
+                "a subscript that is linear in the loop's variable, or a variable whose size is known here"
+            }
+            Stay::Bounds => "local copies of pointers, bounds and steps that are made in front of the loop",
+            Stay::Sync => {
+                "calls and atomic operations moved out of the loop, or '-fdsm-effects' for a function that does not synchronise"
+            }
+        }
+    }
 }
