@@ -9,6 +9,7 @@ fn main() {
             "c/check.c",
             "c/context.c",
             "c/cxx.c",
+            "c/entries.c",
             "c/exception.c",
             "c/format.c",
             "c/fortran.c",

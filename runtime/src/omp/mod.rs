@@ -18,6 +18,7 @@ pub mod frame;
 pub mod icv_words;
 pub mod locks;
 pub mod memory;
+pub mod ompt;
 pub mod reduce;
 pub mod ring;
 pub mod schedule;

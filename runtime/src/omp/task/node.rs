@@ -13,6 +13,7 @@ use super::depend::Dependences;
 use super::reduction::Reduction;
 use super::share::{self, Origin};
 use crate::omp::frame::{Frame, Icv};
+use crate::omp::ompt::TaskRecord;
 use crate::omp::team::Team;
 use crate::omp::{get, put};
 use crate::{check, heap};
@@ -116,11 +117,13 @@ pub struct Node {
     pub origin: Option<Origin>,
     /// Of the priority clause.
     pub priority: AtomicU32,
+    /// What a tool keeps with it, if it is explicit.
+    pub tool: TaskRecord,
 }
 
 // SAFETY: the raw pointers name a descriptor, which one thread at a time uses, and a team, whose fields are made for sharing.
 unsafe impl Send for Node {}
-// SAFETY: as above; everything that changes is atomic or locked.
+// SAFETY: as above; everything that changes is atomic or locked, or, as `tool`, changed by the thread that runs the task.
 unsafe impl Sync for Node {}
 
 impl Node {
@@ -159,6 +162,7 @@ impl Node {
             event: AtomicU32::new(0),
             origin: None,
             priority: AtomicU32::new(0),
+            tool: TaskRecord::default(),
         }
     }
 
