@@ -303,7 +303,9 @@ pub extern "C" fn __kmpc_ordered(_loc: Loc, _gtid: i32) {
 #[unsafe(export_name = "dsm_rt___kmpc_end_ordered")]
 pub extern "C" fn __kmpc_end_ordered(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
-    mutex::unlock(MutexKind::Ordered, ordered_name(frame), |_| frame.dispatch.borrow_mut().leave_ordered(frame));
+    mutex::unlock(MutexKind::Ordered, ordered_name(frame), |_| {
+        frame.dispatch.borrow_mut().leave_ordered(frame)
+    });
 }
 
 /// What tools take for the name of the team's ordered regions.

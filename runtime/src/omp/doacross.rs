@@ -157,8 +157,8 @@ pub unsafe extern "C" fn __kmpc_doacross_post(_loc: Loc, _gtid: i32, values: *co
         let values = (0..doacross.dimensions.len()).map(|i| unsafe { get(values.add(i)) });
         if let Some(flat) = flatten(&doacross.dimensions, values.clone()) {
             doacross.post(frame, flat);
+            work::doacross(frame, true, values);
         }
-        work::doacross(frame, true, values);
     }
 }
 
@@ -171,8 +171,8 @@ pub unsafe extern "C" fn __kmpc_doacross_wait(_loc: Loc, _gtid: i32, values: *co
         let values = (0..doacross.dimensions.len()).map(|i| unsafe { get(values.add(i)) });
         if let Some(flat) = flatten(&doacross.dimensions, values.clone()) {
             doacross.wait(frame, flat);
+            work::doacross(frame, false, values);
         }
-        work::doacross(frame, false, values);
     }
 }
 

@@ -54,7 +54,8 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     // A library that another compiler made knows the memory of its process only.
     let of_program = image::has_code(task as usize);
     let spread = of_program && may_spread(frame);
-    let construct = Construct::parallel(frame, Invoker::Runtime, || asked_size(frame, frame.requested_threads.get()));
+    let construct =
+        Construct::parallel(frame, Invoker::Runtime, || asked_size(frame, frame.requested_threads.get()));
     let helpers = contention::reserve(&icv, wanted_size(frame, &icv, of_program, spread) - 1);
     let size = helpers + 1;
     if size == 1 {
@@ -220,7 +221,7 @@ pub fn serve() {
             floats: FloatControl::decode(message[9]),
         };
         let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
-        ompt::note_call(message[12] as usize, 0);
+        ompt::note_call(message[12] as usize, &raw const team as usize);
         let construct = Construct::parallel(frame::current(), Invoker::Runtime, || size);
         begin_region(construct.as_ref(), &team);
         team.run(work, || sync::join(participants));
@@ -248,6 +249,9 @@ fn push_serial(frame: &Frame, construct: Option<&Construct>) {
     let inner = Frame::new(team, 0, frame.level + 1, frame.active_level, frame, icv);
     inner.league.set(frame.league.get());
     frame.requested_threads.set(0);
+    if let Some(construct) = construct {
+        construct.leaves_runtime(&inner);
+    }
     frame::push(Box::new(inner));
     ompt::region::enter(frame::current());
 }
@@ -359,13 +363,18 @@ pub unsafe extern "C" fn __kmpc_fork_call_if(
 #[unsafe(export_name = "dsm_rt___kmpc_serialized_parallel")]
 pub extern "C" fn __kmpc_serialized_parallel(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
-    push_serial(frame, Construct::parallel(frame, Invoker::Program, || 1).as_ref());
+    let construct = Construct::parallel(frame, Invoker::Program, || 1);
+    push_serial(frame, construct.as_ref());
+    if let Some(construct) = construct {
+        construct.stay();
+    }
 }
 
 /// End of such a region.
 #[unsafe(export_name = "dsm_rt___kmpc_end_serialized_parallel")]
 pub extern "C" fn __kmpc_end_serialized_parallel(_loc: Loc, _gtid: i32) {
     pop_serial(Call::begin(frame::current()).map(|call| call.at));
+    ompt::region::returns(frame::current());
 }
 
 /// `num_threads` of the next region.

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 
-use super::{Loc, get};
 use super::ompt::abi::MutexKind;
 use super::ompt::mutex::{self, Taken};
+use super::{Loc, get};
 use crate::sync;
 
 /// A nest lock that the thread holds.

@@ -173,6 +173,8 @@ pub mod task_flag {
     pub const UNTIED: u32 = 0x1000_0000;
     /// Its descendants are part of it.
     pub const FINAL: u32 = 0x2000_0000;
+    /// It may have the environment of the task that makes it.
+    pub const MERGEABLE: u32 = 0x4000_0000;
 }
 
 /// `ompt_task_status_t`.
@@ -309,7 +311,7 @@ pub enum State {
 }
 
 impl State {
-    /// The states that there are, with their names.
+    /// The states that a thread of OpenMP may be in, with their names.
     pub const ALL: &[(State, &std::ffi::CStr)] = &[
         (State::WorkSerial, c"ompt_state_work_serial"),
         (State::WorkParallel, c"ompt_state_work_parallel"),
@@ -325,7 +327,6 @@ impl State {
         (State::WaitAtomic, c"ompt_state_wait_atomic"),
         (State::WaitOrdered, c"ompt_state_wait_ordered"),
         (State::Idle, c"ompt_state_idle"),
-        (State::Undefined, c"ompt_state_undefined"),
     ];
 }
 

@@ -94,7 +94,7 @@ events! {
     /// `ompt_callback_sync_region_wait`.
     sync_region_wait = 16, Always: (kind: SyncKind, endpoint: Endpoint, region: Data, task: Data, at: CodePointer);
     /// `ompt_callback_mutex_released`.
-    mutex_released = 17, Sometimes: (kind: MutexKind, wait: u64, at: CodePointer);
+    mutex_released = 17, Always: (kind: MutexKind, wait: u64, at: CodePointer);
     /// `ompt_callback_dependences`.
     dependences = 18, Always: (task: Data, list: *const Dependence, count: c_int);
     /// `ompt_callback_task_dependence`.
@@ -110,9 +110,9 @@ events! {
     /// `ompt_callback_lock_destroy`.
     lock_destroy = 25, Always: (kind: MutexKind, wait: u64, at: CodePointer);
     /// `ompt_callback_mutex_acquire`.
-    mutex_acquire = 26, Sometimes: (kind: MutexKind, hint: u32, implementation: u32, wait: u64, at: CodePointer);
+    mutex_acquire = 26, Always: (kind: MutexKind, hint: u32, implementation: u32, wait: u64, at: CodePointer);
     /// `ompt_callback_mutex_acquired`.
-    mutex_acquired = 27, Sometimes: (kind: MutexKind, wait: u64, at: CodePointer);
+    mutex_acquired = 27, Always: (kind: MutexKind, wait: u64, at: CodePointer);
     /// `ompt_callback_nest_lock`.
     nest_lock = 28, Always: (endpoint: Endpoint, wait: u64, at: CodePointer);
     /// `ompt_callback_flush`.

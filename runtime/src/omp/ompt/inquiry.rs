@@ -155,6 +155,7 @@ impl Task {
         match self {
             Task::Explicit(node, _) => flags_of_task(node),
             Task::Implicit(frame) if frame.level == 0 => task_flag::INITIAL,
+            Task::Implicit(frame) if frame.team().size == 1 => task_flag::IMPLICIT | task_flag::UNDEFERRED,
             Task::Implicit(_) => task_flag::IMPLICIT,
         }
     }
@@ -216,8 +217,15 @@ extern "C" fn get_num_places() -> c_int {
     affinity::places().len() as c_int
 }
 
+/// What the functions on places and processors say to a thread that is none of OpenMP.
+const UNKNOWN: c_int = -1;
+
+fn is_of_openmp() -> bool {
+    !thread::data().is_null()
+}
+
 extern "C" fn get_place_num() -> c_int {
-    affinity::place_number()
+    if is_of_openmp() { affinity::place_number() } else { UNKNOWN }
 }
 
 /// Writes as many of `numbers` as there is room for; gives how many there are.
@@ -237,12 +245,18 @@ unsafe extern "C" fn get_place_proc_ids(place: c_int, room: c_int, out: *mut c_i
 }
 
 unsafe extern "C" fn get_partition_place_nums(room: c_int, out: *mut c_int) -> c_int {
+    if !is_of_openmp() {
+        return 0;
+    }
     let partition = affinity::partition();
     // SAFETY: as the tool promises.
     unsafe { list((partition.start as c_int)..(partition.end as c_int), room, out) }
 }
 
 extern "C" fn get_proc_id() -> c_int {
+    if !is_of_openmp() {
+        return UNKNOWN;
+    }
     // SAFETY: no arguments.
     unsafe { libc::sched_getcpu() }
 }

@@ -133,6 +133,8 @@ pub struct Call<'a> {
     frame: &'a Frame,
     /// Where it came from.
     pub at: CodePointer,
+    /// The caller's frame.
+    stack: usize,
     outer: usize,
 }
 
@@ -152,7 +154,17 @@ impl<'a> Call<'a> {
             task.enter_runtime(stack);
             outer
         });
-        Call { frame, at: at as CodePointer, outer }
+        Call { frame, at: at as CodePointer, stack, outer }
+    }
+
+    /// The task stays inside the runtime, for the program, until [`Call::leave`].
+    fn stay(self) {
+        std::mem::forget(self);
+    }
+
+    /// The thread's task, which stayed, is outside again.
+    fn leave(frame: &Frame) {
+        with_current(frame, |task| task.enter_runtime(0));
     }
 }
 

@@ -26,7 +26,13 @@ pub enum Taken {
 
 /// Takes a lock by `take`.
 #[inline]
-pub fn acquire<T>(kind: MutexKind, hint: u32, name: u64, take: impl FnOnce(u64) -> T, taken: fn(&T) -> Taken) -> T {
+pub fn acquire<T>(
+    kind: MutexKind,
+    hint: u32,
+    name: u64,
+    take: impl FnOnce(u64) -> T,
+    taken: fn(&T) -> Taken,
+) -> T {
     if is_active() { tell_acquire(kind, hint, name, take, taken) } else { take(name) }
 }
 

@@ -1,6 +1,6 @@
 //! Parallel regions, leagues, and the implicit tasks of their threads.
 
-use super::abi::{CodePointer, Endpoint, State, SyncKind, parallel_flag, task_flag};
+use super::abi::{CodePointer, Data, Endpoint, State, SyncKind, parallel_flag, task_flag};
 use super::{Call, callbacks, is_active, task_data, thread, with_current};
 use crate::omp::frame::Frame;
 use crate::omp::team::Team;
@@ -24,7 +24,11 @@ pub struct Construct<'a> {
 impl<'a> Construct<'a> {
     /// A parallel construct that asks for `requested` threads; none if no tool is attached.
     #[inline]
-    pub fn parallel(frame: &'a Frame, invoker: Invoker, requested: impl FnOnce() -> u32) -> Option<Construct<'a>> {
+    pub fn parallel(
+        frame: &'a Frame,
+        invoker: Invoker,
+        requested: impl FnOnce() -> u32,
+    ) -> Option<Construct<'a>> {
         let call = Call::begin(frame)?;
         let invoker = match invoker {
             Invoker::Program => parallel_flag::INVOKER_PROGRAM,
@@ -44,6 +48,16 @@ impl<'a> Construct<'a> {
     /// Its place in the program.
     pub fn code_pointer(&self) -> CodePointer {
         self.call.at
+    }
+
+    /// The program calls the code of the region itself: the task stays inside the runtime until [`returns`].
+    pub fn stay(self) {
+        self.call.stay();
+    }
+
+    /// The code of a region of one thread, whose frame is `inner`, is about to run.
+    pub fn leaves_runtime(&self, inner: &Frame) {
+        inner.tool.leave_runtime(self.call.stack);
     }
 
     /// The region begins.
@@ -66,6 +80,14 @@ impl<'a> Construct<'a> {
 pub fn ends(frame: &Frame, team: &Team, at: CodePointer) {
     let flags = team.tool.flags.load(std::sync::atomic::Ordering::Relaxed);
     callbacks::parallel_end(team.tool.data(), task_data(frame), flags, at);
+}
+
+/// The task of `frame` goes on behind a region whose code the program called.
+#[inline]
+pub fn returns(frame: &Frame) {
+    if is_active() {
+        Call::leave(frame);
+    }
 }
 
 /// A thread begins its part of a region.
@@ -102,9 +124,12 @@ pub fn arrive(frame: &Frame) {
     }
 }
 
+/// What stands for the region in events behind its last barrier.
+const ENDED: Data = std::ptr::null_mut();
+
 /// The others have arrived as well.
 pub fn leave(frame: &Frame) {
-    let (region, task, at) = (frame.team().tool.data(), frame.tool.data(), end_of_region(frame));
+    let (region, task, at) = (ENDED, frame.tool.data(), end_of_region(frame));
     callbacks::sync_region_wait(SyncKind::Parallel, Endpoint::End, region, task, at);
     callbacks::sync_region(SyncKind::Parallel, Endpoint::End, region, task, at);
     end_implicit(frame);
@@ -118,8 +143,7 @@ pub fn leave(frame: &Frame) {
 
 /// A thread ends its part of a region: at once in one of one thread.
 pub fn end_implicit(frame: &Frame) {
-    let (region, task) = (frame.team().tool.data(), frame.tool.data());
-    callbacks::implicit_task(Endpoint::End, region, task, 0, frame.tid, task_flag::IMPLICIT);
+    callbacks::implicit_task(Endpoint::End, ENDED, frame.tool.data(), 0, frame.tid, task_flag::IMPLICIT);
 }
 
 /// A thread begins its initial task.
@@ -140,6 +164,6 @@ pub fn team_of_league(frame: &Frame, endpoint: Endpoint) {
 }
 
 fn initial_task(frame: &Frame, endpoint: Endpoint, teams: u32, team: u32) {
-    let (region, task) = (frame.team().tool.data(), frame.tool.data());
-    callbacks::implicit_task(endpoint, region, task, teams, team, task_flag::INITIAL);
+    let region = if endpoint == Endpoint::Begin { frame.team().tool.data() } else { ENDED };
+    callbacks::implicit_task(endpoint, region, frame.tool.data(), teams, team, task_flag::INITIAL);
 }

@@ -34,22 +34,45 @@ fn create(frame: &Frame, node: &Node, task_flags: u32, dependent: bool, at: Code
     callbacks::task_create(parent, &frames, node.tool.data(), task_flags, c_int::from(dependent), at);
 }
 
-/// The thread makes a task.
+/// The thread makes a task, in a call that lasts as long as the result.
 #[inline]
-pub fn created(frame: &Frame, node: &Node) {
-    if let Some(call) = Call::begin(frame) {
-        create(frame, node, flags_of(node), false, call.at);
+pub fn created<'a>(frame: &'a Frame, node: &Node) -> Option<Call<'a>> {
+    let call = Call::begin(frame)?;
+    create(frame, node, flags_of(node), false, call.at);
+    Some(call)
+}
+
+/// The thread makes a task whose code the program calls itself, and is about to.
+#[inline]
+pub fn begins_inline(frame: &Frame, node: &Arc<Node>) {
+    if let Some(call) = created(frame, node) {
+        tell_begin(frame, node);
+        node.tool.leave_runtime(call.stack);
+        call.stay();
     }
 }
 
-/// The thread makes a task with these dependences.
+/// The program has called the code of such a task.
 #[inline]
-pub fn created_with(frame: &Frame, node: &Node, list: impl FnOnce() -> Vec<Dependence>) {
-    if let Some(call) = Call::begin(frame) {
-        let list = list();
-        create(frame, node, flags_of(node), !list.is_empty(), call.at);
-        tell_dependences(node, &list);
+pub fn ends_inline(frame: &Frame, node: &Arc<Node>) {
+    if is_active() {
+        tell_end(frame, node, false);
+        Call::leave(frame);
     }
+}
+
+/// As [`created`], with these dependences.
+#[inline]
+pub fn created_with<'a>(
+    frame: &'a Frame,
+    node: &Node,
+    list: impl FnOnce() -> Vec<Dependence>,
+) -> Option<Call<'a>> {
+    let call = Call::begin(frame)?;
+    let list = list();
+    create(frame, node, flags_of(node), !list.is_empty(), call.at);
+    tell_dependences(node, &list);
+    Some(call)
 }
 
 /// A `taskwait` with dependences, which is a task that does nothing.
@@ -57,7 +80,8 @@ pub fn created_with(frame: &Frame, node: &Node, list: impl FnOnce() -> Vec<Depen
 pub fn wait_begins(frame: &Frame, node: &Node, list: impl FnOnce() -> Vec<Dependence>) {
     if let Some(call) = Call::begin(frame) {
         let list = list();
-        create(frame, node, task_flag::TASKWAIT | task_flag::UNDEFERRED, !list.is_empty(), call.at);
+        let flags = task_flag::TASKWAIT | task_flag::UNDEFERRED | task_flag::MERGEABLE;
+        create(frame, node, flags, !list.is_empty(), call.at);
         tell_dependences(node, &list);
     }
 }

@@ -19,10 +19,11 @@ unsafe extern "C" {
     fn dsm_rt_start_tool() -> *mut c_void;
 }
 
-const RUNTIME: &CStr = match CStr::from_bytes_with_nul(concat!("dsm-cc ", env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-    Ok(name) => name,
-    Err(_) => unreachable!(),
-};
+const RUNTIME: &CStr =
+    match CStr::from_bytes_with_nul(concat!("dsm-cc ", env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(name) => name,
+        Err(_) => unreachable!(),
+    };
 
 /// The tool, while it is attached.
 static TOOL: AtomicPtr<StartToolResult> = AtomicPtr::new(std::ptr::null_mut());
@@ -129,7 +130,10 @@ fn ask(start_tool: *mut c_void, log: &mut Log) -> Option<*mut StartToolResult> {
     }
     // SAFETY: the standard gives the function of this name its type.
     let tool = unsafe {
-        std::mem::transmute::<*mut c_void, StartTool>(start_tool)(config::show::OPENMP_VERSION, RUNTIME.as_ptr())
+        std::mem::transmute::<*mut c_void, StartTool>(start_tool)(
+            config::show::OPENMP_VERSION,
+            RUNTIME.as_ptr(),
+        )
     };
     log.say(if tool.is_null() { "its tool does not want to start" } else { "found a tool" });
     (!tool.is_null()).then_some(tool)

@@ -2,9 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use super::abi::{
-    Dependence, DispatchChunk, DispatchKind, Endpoint, WorkKind, cancel_flag, dependence,
-};
+use super::abi::{Dependence, DispatchChunk, DispatchKind, Endpoint, WorkKind, cancel_flag, dependence};
 use super::{callbacks, code_pointer, ident, ident_flags, is_active, task_data, thread};
 use crate::omp::Loc;
 use crate::omp::frame::Frame;

@@ -135,7 +135,7 @@ pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task)
         return 0;
     }
     begin(&node);
-    ompt::task::created(frame, &node);
+    let _call = ompt::task::created(frame, &node);
     pool::submit(frame, node);
     0
 }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
     let parent = current(frame);
     // SAFETY: as above.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
-    ompt::task::created_with(frame, &node, || depend::described(&items));
+    let _call = ompt::task::created_with(frame, &node, || depend::described(&items));
     parent.dependences.lock().add(&node, &items);
     pool::submit(frame, node);
     0
@@ -181,8 +181,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: 
     node.parts.store(1, Ordering::SeqCst);
     node.started.store(true, Ordering::SeqCst);
     let frame = frame::current();
-    ompt::task::created(frame, &node);
-    ompt::task::begins(frame, &node);
+    ompt::task::begins_inline(frame, &node);
     *node.interrupted.lock() = Some(frame.icv.get());
     frame.task.replace(Some(node));
 }
@@ -197,7 +196,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
         contention::end(&frame.icv.replace(icv), &icv);
     }
     frame.task.replace(node.parent.clone());
-    ompt::task::ends(frame, &node, false);
+    ompt::task::ends_inline(frame, &node);
     pool::end_part(frame, &node);
 }
 

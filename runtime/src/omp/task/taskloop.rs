@@ -128,7 +128,7 @@ unsafe fn run(
             let node = node::of(copy);
             begin(&node);
             node.undeferred.store(condition == 0, std::sync::atomic::Ordering::SeqCst);
-            ompt::task::created(frame, &node);
+            let _call = ompt::task::created(frame, &node);
             if condition == 0 {
                 pool::execute(frame, &node);
             } else {
