@@ -147,7 +147,8 @@ extern "C" fn at_exit() {
     if sync::rank() != 0 || process::is_child() {
         return;
     }
-    let had_tool = omp::ompt::tool::finish();
+    // Processes in the middle of a region never come to their end.
+    let tools_end = omp::ompt::tool::finish() && omp::frame::existing().is_none_or(|frame| frame.level == 0);
     JobPage::get().finish();
     sync::end_job();
     heap::report_rules();
@@ -159,13 +160,13 @@ extern "C" fn at_exit() {
     let is_measured = config::get().stats;
     // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
     if is_measured
-        || had_tool
+        || tools_end
         || profile::is_wanted()
         || memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
     {
         stats::deposit();
         profile::deposit();
-        wait_for_deposits(if had_tool { TOOL_LIMIT } else { DEPOSIT_LIMIT });
+        wait_for_deposits(if tools_end { TOOL_LIMIT } else { DEPOSIT_LIMIT });
     }
     JobPage::get().satisfy();
     if is_measured {

@@ -104,6 +104,7 @@ mod tests {
             "OMP_PLACES='cores(2)'",
             "OMP_NESTED: deprecated; max-active-levels-var=2147483647",
             "OMP_TOOL_LIBRARIES: value is not defined",
+            "OMP_TOOL_VERBOSE_INIT: value is not defined",
             "OMP_WAIT_POLICY='PASSIVE'",
             "OMP_TARGET_OFFLOAD=DEFAULT",
         ] {

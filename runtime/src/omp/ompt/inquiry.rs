@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use super::abi::{Data, Frame as TaskFrame, MUTEX_IMPLEMENTATION, State, task_flag};
-use super::task::flags_of_task;
+use super::task::flags_of;
 use super::{TaskRecord, callbacks, thread, tool};
 use crate::omp::affinity;
 use crate::omp::frame::{self, Frame};
@@ -153,7 +153,7 @@ impl Task {
 
     fn flags(&self) -> u32 {
         match self {
-            Task::Explicit(node, _) => flags_of_task(node),
+            Task::Explicit(node, _) => flags_of(node),
             Task::Implicit(frame) if frame.level == 0 => task_flag::INITIAL,
             Task::Implicit(frame) if frame.team().size == 1 => task_flag::IMPLICIT | task_flag::UNDEFERRED,
             Task::Implicit(_) => task_flag::IMPLICIT,

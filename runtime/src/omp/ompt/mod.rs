@@ -10,8 +10,8 @@
 //! not instrumented, need it. Callbacks run while the thread counts as being in user code, so that a tool may be instrumented, too.
 
 pub mod abi;
-pub mod callbacks;
-pub mod inquiry;
+mod callbacks;
+mod inquiry;
 pub mod mutex;
 pub mod region;
 pub mod task;

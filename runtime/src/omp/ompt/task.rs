@@ -12,7 +12,8 @@ use super::{Call, callbacks, code_pointer, is_active, task_data, thread, with_cu
 use crate::omp::frame::Frame;
 use crate::omp::task::node::{Node, flags};
 
-fn flags_of(node: &Node) -> u32 {
+/// Flags of a task.
+pub fn flags_of(node: &Node) -> u32 {
     let undeferred = node.undeferred.load(Ordering::Relaxed)
         || node.team().size == 1
         || node.parent.as_ref().is_some_and(|parent| parent.is_final);
@@ -21,11 +22,6 @@ fn flags_of(node: &Node) -> u32 {
         | flag(undeferred, task_flag::UNDEFERRED)
         | flag(node.flags & flags::TIED == 0, task_flag::UNTIED)
         | flag(node.is_final, task_flag::FINAL)
-}
-
-/// Flags of a task, for those who ask.
-pub fn flags_of_task(node: &Node) -> u32 {
-    flags_of(node)
 }
 
 fn create(frame: &Frame, node: &Node, task_flags: u32, dependent: bool, at: CodePointer) {

@@ -68,8 +68,8 @@ impl Item {
 /// # Safety
 /// The lists have as many items as their counts say.
 pub unsafe fn items(lists: [(i32, *const Item); 2]) -> Vec<Item> {
-    // SAFETY: the caller's promise.
     let of_list = |(count, list): (i32, *const Item)| {
+        // SAFETY: the caller's promise.
         (0..count.max(0) as usize).map(move |i| unsafe { get(list.add(i)) })
     };
     lists.into_iter().flat_map(of_list).collect()
