@@ -163,7 +163,7 @@ pub extern "C" fn __kmpc_single(_loc: Loc, _gtid: i32) -> i32 {
 /// End of a single block.
 #[unsafe(export_name = "dsm_rt___kmpc_end_single")]
 pub extern "C" fn __kmpc_end_single(_loc: Loc, _gtid: i32) {
-    work::tell(frame::current(), WorkKind::SingleExecutor, Endpoint::End, 1);
+    work::tell_here(WorkKind::SingleExecutor, Endpoint::End, 1);
 }
 
 /// Copies the private variables of the thread that ran the single block to all others.
@@ -241,7 +241,7 @@ pub extern "C" fn __kmpc_master(_loc: Loc, _gtid: i32) -> i32 {
 /// End of a master block.
 #[unsafe(export_name = "dsm_rt___kmpc_end_master")]
 pub extern "C" fn __kmpc_end_master(_loc: Loc, _gtid: i32) {
-    work::masked(frame::current(), Endpoint::End);
+    work::masked(Endpoint::End);
 }
 
 /// 1 for the thread with the number `filter`.
@@ -252,10 +252,9 @@ pub extern "C" fn __kmpc_masked(_loc: Loc, _gtid: i32, filter: i32) -> i32 {
 
 /// 1 if the calling thread has the number `filter` and thus runs a masked block.
 fn is_masked_to(filter: i32) -> i32 {
-    let frame = frame::current();
-    let chosen = frame.tid as i32 == filter;
+    let chosen = frame::current().tid as i32 == filter;
     if chosen {
-        work::masked(frame, Endpoint::Begin);
+        work::masked(Endpoint::Begin);
     }
     i32::from(chosen)
 }
@@ -263,19 +262,19 @@ fn is_masked_to(filter: i32) -> i32 {
 /// End of a masked block.
 #[unsafe(export_name = "dsm_rt___kmpc_end_masked")]
 pub extern "C" fn __kmpc_end_masked(_loc: Loc, _gtid: i32) {
-    work::masked(frame::current(), Endpoint::End);
+    work::masked(Endpoint::End);
 }
 
 /// Begin of a scope construct.
 #[unsafe(export_name = "dsm_rt___kmpc_scope")]
 pub extern "C" fn __kmpc_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {
-    work::tell(frame::current(), WorkKind::Scope, Endpoint::Begin, 1);
+    work::tell_here(WorkKind::Scope, Endpoint::Begin, 1);
 }
 
 /// End of a scope construct.
 #[unsafe(export_name = "dsm_rt___kmpc_end_scope")]
 pub extern "C" fn __kmpc_end_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {
-    work::tell(frame::current(), WorkKind::Scope, Endpoint::End, 1);
+    work::tell_here(WorkKind::Scope, Endpoint::End, 1);
 }
 
 /// Flush: publishes own writes and takes in those of others.

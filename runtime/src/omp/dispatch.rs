@@ -265,7 +265,7 @@ macro_rules! dispatch_loops {
                 put(stride, <$s>::narrow(dispatch.range.stride));
             }
             drop(dispatch);
-            work::chunk(frame, kind, 0, share.first, share.count);
+            work::chunk(frame, kind, share.first, share.count);
             1
         }
 

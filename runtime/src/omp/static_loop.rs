@@ -126,11 +126,11 @@ static_loops! {
 /// End of a static loop.
 #[unsafe(export_name = "dsm_rt___kmpc_for_static_fini")]
 pub extern "C" fn __kmpc_for_static_fini(loc: Loc, _gtid: i32) {
-    work::static_ends(frame::current(), loc);
+    work::static_ends(loc);
 }
 
 /// End of a distribute loop.
 #[unsafe(export_name = "dsm_rt___kmpc_distribute_static_fini")]
 pub extern "C" fn __kmpc_distribute_static_fini(loc: Loc, _gtid: i32) {
-    work::static_ends(frame::current(), loc);
+    work::static_ends(loc);
 }

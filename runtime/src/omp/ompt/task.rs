@@ -33,9 +33,15 @@ fn create(frame: &Frame, node: &Node, task_flags: u32, dependent: bool, at: Code
 /// The thread makes a task, in a call that lasts as long as the result.
 #[inline]
 pub fn created<'a>(frame: &'a Frame, node: &Node) -> Option<Call<'a>> {
-    let call = Call::begin(frame)?;
-    create(frame, node, flags_of(node), false, call.at);
-    Some(call)
+    is_active().then(|| tell_created(frame, node, &[]))
+}
+
+#[cold]
+fn tell_created<'a>(frame: &'a Frame, node: &Node, list: &[Dependence]) -> Call<'a> {
+    let call = Call::noted(frame);
+    create(frame, node, flags_of(node), !list.is_empty(), call.at);
+    tell_dependences(node, list);
+    call
 }
 
 /// The thread makes a task whose code the program calls itself, and is about to.
@@ -64,11 +70,7 @@ pub fn created_with<'a>(
     node: &Node,
     list: impl FnOnce() -> Vec<Dependence>,
 ) -> Option<Call<'a>> {
-    let call = Call::begin(frame)?;
-    let list = list();
-    create(frame, node, flags_of(node), !list.is_empty(), call.at);
-    tell_dependences(node, &list);
-    Some(call)
+    is_active().then(|| tell_created(frame, node, &list()))
 }
 
 /// A `taskwait` with dependences, which is a task that does nothing.

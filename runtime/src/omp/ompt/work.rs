@@ -5,34 +5,52 @@ use std::ffi::{CStr, c_int};
 use super::abi::{Dependence, DispatchChunk, DispatchKind, Endpoint, WorkKind, cancel_flag, dependence};
 use super::{callbacks, code_pointer, ident, ident_flags, is_active, task_data, thread};
 use crate::omp::Loc;
-use crate::omp::frame::Frame;
+use crate::omp::frame::{self, Frame};
 
 /// A thread begins or ends its part of a construct; `count`: iterations, sections, 1 for blocks.
 #[inline]
 pub fn tell(frame: &Frame, kind: WorkKind, endpoint: Endpoint, count: u64) {
     if is_active() {
-        let region = frame.team().tool.data();
-        callbacks::work(kind, endpoint, region, task_data(frame), count, code_pointer());
+        tell_work(frame, kind, endpoint, count);
     }
+}
+
+/// As [`tell`], of the calling thread's innermost region.
+#[inline]
+pub fn tell_here(kind: WorkKind, endpoint: Endpoint, count: u64) {
+    if is_active() {
+        tell_work(frame::current(), kind, endpoint, count);
+    }
+}
+
+#[cold]
+fn tell_work(frame: &Frame, kind: WorkKind, endpoint: Endpoint, count: u64) {
+    callbacks::work(kind, endpoint, frame.team().tool.data(), task_data(frame), count, code_pointer());
 }
 
 /// A single block: the executor begins it, the others are through with it.
 #[inline]
 pub fn single(frame: &Frame, is_executor: bool) {
     if is_active() {
-        if is_executor {
-            tell(frame, WorkKind::SingleExecutor, Endpoint::Begin, 1);
-        } else {
-            tell(frame, WorkKind::SingleOther, Endpoint::Begin, 1);
-            tell(frame, WorkKind::SingleOther, Endpoint::End, 1);
-        }
+        tell_single(frame, is_executor);
+    }
+}
+
+#[cold]
+fn tell_single(frame: &Frame, is_executor: bool) {
+    if is_executor {
+        tell_work(frame, WorkKind::SingleExecutor, Endpoint::Begin, 1);
+    } else {
+        tell_work(frame, WorkKind::SingleOther, Endpoint::Begin, 1);
+        tell_work(frame, WorkKind::SingleOther, Endpoint::End, 1);
     }
 }
 
 /// Begin or end of a masked block.
 #[inline]
-pub fn masked(frame: &Frame, endpoint: Endpoint) {
+pub fn masked(endpoint: Endpoint) {
     if is_active() {
+        let frame = frame::current();
         callbacks::masked(endpoint, frame.team().tool.data(), task_data(frame), code_pointer());
     }
 }
@@ -53,35 +71,46 @@ fn static_kind(loc: Loc) -> WorkKind {
 #[inline]
 pub fn static_begins(frame: &Frame, loc: Loc, trip: u64, first: u64, count: u64) {
     if is_active() {
-        let kind = static_kind(loc);
-        tell(frame, kind, Endpoint::Begin, trip);
-        if count > 0 {
-            chunk(frame, kind, code_pointer() as u64, first, count);
-        }
+        tell_static(frame, loc, trip, first, count);
+    }
+}
+
+#[cold]
+fn tell_static(frame: &Frame, loc: Loc, trip: u64, first: u64, count: u64) {
+    let kind = static_kind(loc);
+    tell_work(frame, kind, Endpoint::Begin, trip);
+    if count > 0 {
+        tell_chunk(frame, kind, code_pointer() as u64, first, count);
     }
 }
 
 /// The thread is through with such a loop.
 #[inline]
-pub fn static_ends(frame: &Frame, loc: Loc) {
+pub fn static_ends(loc: Loc) {
     if is_active() {
-        tell(frame, static_kind(loc), Endpoint::End, 0);
+        tell_work(frame::current(), static_kind(loc), Endpoint::End, 0);
     }
 }
 
-/// A thread is handed `count` iterations. `section` stands for the code of a section.
+/// A thread is handed `count` iterations of a loop.
 #[inline]
-pub fn chunk(frame: &Frame, kind: WorkKind, section: u64, first: u64, count: u64) {
+pub fn chunk(frame: &Frame, kind: WorkKind, first: u64, count: u64) {
     if is_active() {
-        let chunk = DispatchChunk { start: first, iterations: count };
-        let iterations = &raw const chunk as u64;
-        let (kind, instance) = match kind {
-            WorkKind::Sections => (DispatchKind::Section, section),
-            WorkKind::Distribute => (DispatchKind::DistributeChunk, iterations),
-            _ => (DispatchKind::LoopChunk, iterations),
-        };
-        callbacks::dispatch(frame.team().tool.data(), task_data(frame), kind, instance);
+        tell_chunk(frame, kind, 0, first, count);
     }
+}
+
+/// `section` stands for the code of a section.
+#[cold]
+fn tell_chunk(frame: &Frame, kind: WorkKind, section: u64, first: u64, count: u64) {
+    let chunk = DispatchChunk { start: first, iterations: count };
+    let iterations = &raw const chunk as u64;
+    let (kind, instance) = match kind {
+        WorkKind::Sections => (DispatchKind::Section, section),
+        WorkKind::Distribute => (DispatchKind::DistributeChunk, iterations),
+        _ => (DispatchKind::LoopChunk, iterations),
+    };
+    callbacks::dispatch(frame.team().tool.data(), task_data(frame), kind, instance);
 }
 
 /// An iteration of a doacross loop is reported, or waited for.
