@@ -140,7 +140,7 @@ enum Task {
 impl Task {
     fn record(&self) -> &TaskRecord {
         match self {
-            Task::Explicit(node, _) => &node.tool,
+            Task::Explicit(node, _) => node.record(),
             Task::Implicit(frame) => &frame.tool,
         }
     }
@@ -164,9 +164,10 @@ impl Task {
 /// The tasks that a frame's thread runs, the one that runs now first.
 fn tasks_of(frame: &'static Frame) -> impl Iterator<Item = Task> {
     // SAFETY: a thread changes its frame's task only while no region below it runs, and the interrupted tasks live until they go on.
-    let current = unsafe { &*frame.task.as_ptr() }.as_deref().filter(|node| node.is_explicit());
+    let current =
+        unsafe { &*frame.task.as_ptr() }.as_deref().filter(|node| node.is_explicit() && node.tool.is_some());
     // SAFETY: as above.
-    let explicit = std::iter::successors(current, |node| unsafe { node.tool.interrupted.get().as_ref() });
+    let explicit = std::iter::successors(current, |node| unsafe { node.record().interrupted.get().as_ref() });
     explicit.map(move |node| Task::Explicit(node, frame)).chain(std::iter::once(Task::Implicit(frame)))
 }
 

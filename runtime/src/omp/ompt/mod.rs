@@ -117,8 +117,8 @@ impl TaskRecord {
 /// Calls `told` on the record of the task that the thread of `frame` runs.
 fn with_current<T>(frame: &Frame, told: impl FnOnce(&TaskRecord) -> T) -> T {
     // SAFETY: nobody changes the task of a frame while its thread, or one below it, is in here.
-    match unsafe { &*frame.task.as_ptr() } {
-        Some(node) if node.is_explicit() => told(&node.tool),
+    match unsafe { &*frame.task.as_ptr() }.as_deref() {
+        Some(Node { tool: Some(record), task, .. }) if !task.is_null() => told(record),
         _ => told(&frame.tool),
     }
 }

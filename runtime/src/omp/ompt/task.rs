@@ -27,7 +27,7 @@ pub fn flags_of(node: &Node) -> u32 {
 fn create(frame: &Frame, node: &Node, task_flags: u32, dependent: bool, at: CodePointer) {
     let frames = with_current(frame, |task| task.frames.get());
     let parent = task_data(frame);
-    callbacks::task_create(parent, &frames, node.tool.data(), task_flags, c_int::from(dependent), at);
+    callbacks::task_create(parent, &frames, node.record().data(), task_flags, c_int::from(dependent), at);
 }
 
 /// The thread makes a task, in a call that lasts as long as the result.
@@ -49,7 +49,7 @@ fn tell_created<'a>(frame: &'a Frame, node: &Node, list: &[Dependence]) -> Call<
 pub fn begins_inline(frame: &Frame, node: &Arc<Node>) {
     if let Some(call) = created(frame, node) {
         tell_begin(frame, node);
-        node.tool.leave_runtime(call.stack);
+        node.record().leave_runtime(call.stack);
         call.stay();
     }
 }
@@ -88,13 +88,13 @@ pub fn wait_begins(frame: &Frame, node: &Node, list: impl FnOnce() -> Vec<Depend
 #[inline]
 pub fn wait_ends(node: &Node) {
     if is_active() {
-        callbacks::task_schedule(node.tool.data(), TaskStatus::TaskwaitComplete, std::ptr::null_mut());
+        callbacks::task_schedule(node.record().data(), TaskStatus::TaskwaitComplete, std::ptr::null_mut());
     }
 }
 
 fn tell_dependences(node: &Node, list: &[Dependence]) {
     if !list.is_empty() {
-        callbacks::dependences(node.tool.data(), list.as_ptr(), list.len() as c_int);
+        callbacks::dependences(node.record().data(), list.as_ptr(), list.len() as c_int);
     }
 }
 
@@ -110,7 +110,7 @@ pub fn adopted(frame: &Frame, node: &Node) {
 #[inline]
 pub fn depends(earlier: &Node, later: &Node) {
     if is_active() {
-        callbacks::task_dependence(earlier.tool.data(), later.tool.data());
+        callbacks::task_dependence(earlier.record().data(), later.record().data());
     }
 }
 
@@ -131,9 +131,9 @@ fn tell_begin(frame: &Frame, node: &Arc<Node>) {
         Some(current) if current.is_explicit() => Arc::as_ptr(current),
         _ => std::ptr::null(),
     };
-    node.tool.interrupted.set(interrupted);
+    node.record().interrupted.set(interrupted);
     let status = if thread::takes_yield() { TaskStatus::Yield } else { TaskStatus::Switch };
-    callbacks::task_schedule(task_data(frame), status, node.tool.data());
+    callbacks::task_schedule(task_data(frame), status, node.record().data());
 }
 
 /// The thread goes back to its current task: the code of `node`, or a part of it, has run, unless it was cancelled.
@@ -152,7 +152,7 @@ fn tell_end(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
     }
     let status = if cancelled {
         let flags = cancel_flag::TASKGROUP | cancel_flag::DISCARDED_TASK;
-        callbacks::cancel(node.tool.data(), flags, std::ptr::null());
+        callbacks::cancel(node.record().data(), flags, std::ptr::null());
         TaskStatus::Cancel
     } else if node.parts.load(Ordering::SeqCst) > 1 {
         TaskStatus::Switch
@@ -161,14 +161,14 @@ fn tell_end(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
     } else {
         TaskStatus::Complete
     };
-    callbacks::task_schedule(node.tool.data(), status, task_data(frame));
+    callbacks::task_schedule(node.record().data(), status, task_data(frame));
 }
 
 /// A task ends whose code ran before, or in another process.
 #[inline]
 pub fn fulfilled(node: &Node) {
     if is_active() {
-        callbacks::task_schedule(node.tool.data(), TaskStatus::LateFulfil, std::ptr::null_mut());
+        callbacks::task_schedule(node.record().data(), TaskStatus::LateFulfil, std::ptr::null_mut());
     }
 }
 

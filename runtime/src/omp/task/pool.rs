@@ -190,7 +190,7 @@ pub fn execute(frame: &Frame, node: &Arc<Node>) {
     let cancelled = begins && (node.is_cancelled() || frame.team().cancel_request() == 1);
     if !cancelled {
         if ompt::is_active() {
-            node.tool.leave_runtime(&raw const begins as usize);
+            node.record().leave_runtime(&raw const begins as usize);
         }
         // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
         unsafe {
