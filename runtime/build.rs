@@ -11,6 +11,7 @@ fn main() {
             "c/context.c",
             "c/cxx.c",
             "c/debugger.c",
+            "c/entries.c",
             "c/exception.c",
             "c/format.c",
             "c/fortran.c",

@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 1 while a tool is attached (entries.c); what a thread called last. */
+extern uint8_t dsm_rt_tool_is_active __attribute__((visibility("hidden")));
+void dsm_rt_note_call(uintptr_t address, uintptr_t frame);
+
 /* Implemented in Rust. */
 int dsm_rt_start(int argc, char **argv, char **envp);
 void dsm_rt_fork(void *loc, void (*microtask)(), size_t argc, const uintptr_t *argv);

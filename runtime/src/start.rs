@@ -99,7 +99,11 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
         // SAFETY: the arguments are those of the C `main`.
         unsafe { fortran::start_worker(argc, argv, envp) };
         cxx::start_worker();
+        sync::user_threads_enter();
+        omp::ompt::tool::start();
+        sync::user_threads_leave();
         omp::fork::serve();
+        omp::ompt::tool::finish();
         leave_worker();
     }
     // SAFETY: reads the address of a weak symbol.
@@ -112,6 +116,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     omp::display_environment_at_start();
     omp::affinity::start();
     sync::user_threads_enter();
+    omp::ompt::tool::start();
     // SAFETY: a plain function, too; it runs after what the program registers, as destructors do.
     unsafe { libc::atexit(run_destructors) };
     run_constructors();
@@ -144,6 +149,8 @@ extern "C" fn at_exit() {
     if sync::rank() != 0 || process::is_child() {
         return;
     }
+    // Processes in the middle of a region never come to their end.
+    let tools_end = omp::ompt::tool::finish() && omp::frame::existing().is_none_or(|frame| frame.level == 0);
     JobPage::get().finish();
     sync::end_job();
     heap::report_rules();
@@ -155,12 +162,13 @@ extern "C" fn at_exit() {
     let is_measured = config::get().stats;
     // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
     if is_measured
+        || tools_end
         || profile::is_wanted()
         || memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
     {
         stats::deposit();
         profile::deposit();
-        wait_for_deposits();
+        wait_for_deposits(if tools_end { TOOL_LIMIT } else { DEPOSIT_LIMIT });
     }
     JobPage::get().satisfy();
     if is_measured {
@@ -172,9 +180,15 @@ extern "C" fn at_exit() {
     profile::write();
 }
 
+/// How long the other processes have to leave their counters.
+const DEPOSIT_LIMIT: Duration = Duration::from_millis(500);
+
+/// The same if their tools have something to write.
+const TOOL_LIMIT: Duration = Duration::from_secs(10);
+
 /// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
-fn wait_for_deposits() {
-    let deadline = Instant::now() + Duration::from_millis(500);
+fn wait_for_deposits(limit: Duration) {
+    let deadline = Instant::now() + limit;
     while sync::left() + 1 < sync::size() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -26,6 +26,7 @@ mod library_variables;
 mod litmus;
 mod npb;
 mod objects;
+mod ompt;
 mod openmp;
 mod pass;
 mod plain_openmp;

@@ -163,6 +163,8 @@ pub struct Config {
     pub tool: &'static str,
     /// `OMP_TOOL_LIBRARIES`, as given.
     pub tool_libraries: String,
+    /// `OMP_TOOL_VERBOSE_INIT`, as given.
+    pub tool_verbose_init: String,
     /// `OMP_CANCELLATION`.
     pub cancellation: bool,
     /// `OMP_MAX_TASK_PRIORITY`.
@@ -206,6 +208,7 @@ impl Default for Config {
             target_offload: "DEFAULT",
             tool: "enabled",
             tool_libraries: String::new(),
+            tool_verbose_init: String::new(),
             cancellation: false,
             max_task_priority: 0,
             num_teams: 0,

@@ -61,6 +61,9 @@ pub(super) fn display_env(c: &Config) -> String {
     })
 }
 
+/// `_OPENMP` of the version that compilers and runtime stand for.
+pub const OPENMP_VERSION: u32 = 202_011;
+
 /// The settings, a line each in the order of their names; `verbose`: the runtime's own variables, as they are given, come behind.
 pub fn display(config: &Config, verbose: bool, lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut shown: Vec<_> = VARIABLES.iter().filter_map(|v| Some((v.name, v.show?(config)))).collect();
@@ -69,7 +72,7 @@ pub fn display(config: &Config, verbose: bool, lookup: impl Fn(&str) -> Option<S
         let own = VARIABLES.iter().filter(|v| v.show.is_none() && v.values != "(internal)");
         shown.extend(own.map(|v| (v.name, optional(lookup(v.name)))));
     }
-    let mut out = String::from("\nOPENMP DISPLAY ENVIRONMENT BEGIN\n   _OPENMP='202011'\n");
+    let mut out = format!("\nOPENMP DISPLAY ENVIRONMENT BEGIN\n   _OPENMP='{OPENMP_VERSION}'\n");
     for (name, value) in shown {
         let _ = writeln!(out, "  [host] {name}{value}");
     }
@@ -101,6 +104,7 @@ mod tests {
             "OMP_PLACES='cores(2)'",
             "OMP_NESTED: deprecated; max-active-levels-var=2147483647",
             "OMP_TOOL_LIBRARIES: value is not defined",
+            "OMP_TOOL_VERBOSE_INIT: value is not defined",
             "OMP_WAIT_POLICY='PASSIVE'",
             "OMP_TARGET_OFFLOAD=DEFAULT",
         ] {

@@ -113,11 +113,14 @@ variables! {
         "The allocator of routines, directives and clauses that name none. All memory is the shared heap; alignment, pool_size and fallback have an effect.",
         |c, s| set(&mut c.allocator, allocator::parse(s), "a predefined allocator, or a predefined memory space with traits"),
         |c| show::quoted(&c.allocator.text);
-    "OMP_TOOL", "enabled|disabled", "enabled", "Accepted; there is no tools interface.",
+    "OMP_TOOL", "enabled|disabled", "enabled", "Whether the processes look for a tool (OMPT) and start it.",
         |c, s| set(&mut c.tool, word(s, &["enabled", "disabled"]), "enabled or disabled"), |c| show::quoted(c.tool);
-    "OMP_TOOL_LIBRARIES", "PATHS", "", "Accepted; there is no tools interface.",
+    "OMP_TOOL_LIBRARIES", "PATHS", "", "Libraries with tools, separated by colons: the first whose ompt_start_tool returns one is attached to each process, unless the program brings a tool.",
         |c, s| set(&mut c.tool_libraries, Some(s.to_owned()), ""),
         |c| show::optional((!c.tool_libraries.is_empty()).then_some(&c.tool_libraries));
+    "OMP_TOOL_VERBOSE_INIT", "disabled|stdout|stderr|PATH", "disabled", "Where each process says how it looks for a tool.",
+        |c, s| set(&mut c.tool_verbose_init, Some(s.to_owned()), ""),
+        |c| show::optional((!c.tool_verbose_init.is_empty()).then_some(&c.tool_verbose_init));
 }
 
 fn set<T>(slot: &mut T, value: Option<T>, wanted: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use super::frame::{self, Frame, Icv};
 use super::icv_words::schedule_kind;
-use super::{affinity, fork, get, put, task};
+use super::{affinity, fork, get, ompt, put, task};
 use crate::config::{self, Schedule};
 
 macro_rules! queries {
@@ -184,6 +184,9 @@ fn pause(kind: i32) -> i32 {
     if !(PAUSE_SOFT..=PAUSE_STOP_TOOL).contains(&kind) || frame::current().level > 0 {
         return 1;
     }
+    if kind == PAUSE_STOP_TOOL {
+        ompt::tool::finish();
+    }
     // SAFETY: only touches the C library's heap.
     unsafe { libc::malloc_trim(0) };
     0
@@ -211,8 +214,8 @@ pub fn is_host(device: i32) -> bool {
     (-1..=0).contains(&device)
 }
 
-/// No tool is attached.
-#[unsafe(no_mangle)]
-pub extern "C" fn omp_control_tool(_command: i32, _modifier: i32, _argument: *mut u8) -> i32 {
-    -2
+/// Hands a command to the tool.
+#[unsafe(export_name = "dsm_rt_omp_control_tool")]
+pub extern "C" fn omp_control_tool(command: i32, modifier: i32, argument: *mut u8) -> i32 {
+    ompt::task::control_tool(command, modifier, argument)
 }

@@ -3,7 +3,9 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::Ordering;
 
-use super::frame;
+use super::frame::{self, Frame};
+use super::ompt::abi::{Endpoint, WorkKind};
+use super::ompt::{wait::Waiting, work};
 use super::ring::{control, word};
 use super::staging::Staged;
 use super::{Loc, get, task};
@@ -67,15 +69,18 @@ pub extern "C" fn __kmpc_push_target_tripcount_mapper(_loc: Loc, _device: i64, _
 pub extern "C" fn __kmpc_push_target_tripcount(_device: i64, _trip: u64) {}
 
 /// Barrier.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_barrier")]
 pub extern "C" fn __kmpc_barrier(loc: Loc, _gtid: i32) {
     let since = profile::now();
-    frame::current().team().barrier();
+    let frame = frame::current();
+    let waiting = Waiting::at_barrier(frame, loc);
+    frame.team().barrier();
+    drop(waiting);
     profile::waited(Wait::Barrier, loc as u64, since);
 }
 
 /// Barrier at which a pending cancellation takes effect: 1 if the construct is to be left.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_cancel_barrier")]
 pub extern "C" fn __kmpc_cancel_barrier(loc: Loc, gtid: i32) -> i32 {
     __kmpc_barrier(loc, gtid);
     let frame = frame::current();
@@ -92,7 +97,7 @@ pub extern "C" fn __kmpc_cancel_barrier(loc: Loc, gtid: i32) -> i32 {
 }
 
 /// Requests the cancellation of the innermost construct of the kind: 1 if it is to be left now.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_cancel")]
 pub extern "C" fn __kmpc_cancel(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
     if !config::get().cancellation {
         return 0;
@@ -102,6 +107,7 @@ pub extern "C" fn __kmpc_cancel(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
         let group = task::with_current(frame, |node| node.group.lock().clone()).flatten();
         if let Some(group) = &group {
             group.cancel();
+            work::cancel(frame, CANCEL_TASKGROUP, true);
         }
         return i32::from(group.is_some());
     }
@@ -109,11 +115,12 @@ pub extern "C" fn __kmpc_cancel(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
     if pending == 0 || kind as u32 == CANCEL_PARALLEL {
         frame.team().set_cancel_request(kind as u32);
     }
+    work::cancel(frame, kind as u32, true);
     1
 }
 
 /// Whether the innermost construct of the kind has been cancelled.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_cancellationpoint")]
 pub extern "C" fn __kmpc_cancellationpoint(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
     if !config::get().cancellation {
         return 0;
@@ -122,47 +129,64 @@ pub extern "C" fn __kmpc_cancellationpoint(_loc: Loc, _gtid: i32, kind: i32) -> 
     if kind as u32 == CANCEL_TASKGROUP {
         let cancelled =
             task::with_current(frame, |node| node.group.lock().as_ref().is_some_and(|g| g.is_cancelled()));
-        return i32::from(cancelled == Some(true));
+        return i32::from(detects(frame, CANCEL_TASKGROUP, cancelled == Some(true)));
     }
     let pending = frame.team().cancel_request();
-    i32::from(pending == kind as u32)
+    i32::from(detects(frame, kind as u32, pending == kind as u32))
+}
+
+/// Tells if the thread finds that a construct of the kind has been `cancelled`.
+fn detects(frame: &Frame, kind: u32, cancelled: bool) -> bool {
+    if cancelled {
+        work::cancel(frame, kind, false);
+    }
+    cancelled
 }
 
 /// 1 for the one thread that runs the block.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_single")]
 pub extern "C" fn __kmpc_single(_loc: Loc, _gtid: i32) -> i32 {
     let frame = frame::current();
     let team = frame.team();
     if team.size == 1 {
+        work::single(frame, true);
         return 1;
     }
     let number = frame.next_construct();
     let slot = team.ring.enter(number);
     let first = slot.fetch_add(word::NEXT, 1) == 0;
     slot.leave(number, team.size, || ());
+    work::single(frame, first);
     i32::from(first)
 }
 
 /// End of a single block.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_end_single(_loc: Loc, _gtid: i32) {}
+#[unsafe(export_name = "dsm_rt___kmpc_end_single")]
+pub extern "C" fn __kmpc_end_single(_loc: Loc, _gtid: i32) {
+    work::tell_here(WorkKind::SingleExecutor, Endpoint::End, 1);
+}
 
 /// Copies the private variables of the thread that ran the single block to all others.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_copyprivate")]
 pub unsafe extern "C" fn __kmpc_copyprivate(
-    _loc: Loc,
+    loc: Loc,
     _gtid: i32,
     bytes: u64,
     list: *mut c_void,
     copy: unsafe extern "C" fn(*mut c_void, *mut c_void),
     source: i32,
 ) {
-    let team = frame::current().team();
+    let frame = frame::current();
+    let team = frame.team();
     if team.size == 1 {
         return;
     }
-    if source == 0 {
+    let barrier = || {
+        let _waiting = Waiting::at_barrier(frame, loc);
         team.barrier();
+    };
+    if source == 0 {
+        barrier();
         let from = if team.distributed() {
             sync::control_load(control::COPYPRIVATE) as *mut c_void
         } else {
@@ -170,13 +194,13 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
         };
         // SAFETY: the compiler's function for these lists; the source's stay in place until the second barrier.
         unsafe { copy(list, from) };
-        team.barrier();
+        barrier();
         return;
     }
     if !team.distributed() {
         team.copyprivate.store(list.cast(), Ordering::SeqCst);
-        team.barrier();
-        team.barrier();
+        barrier();
+        barrier();
         return;
     }
     let words = bytes as usize / size_of::<usize>();
@@ -186,8 +210,8 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
     let translated = pointers.iter().map(|&p| staged.translate(p)).collect::<Vec<_>>();
     let published = publish(&translated, list as usize);
     sync::control_store(control::COPYPRIVATE, published as u64);
-    team.barrier();
-    team.barrier();
+    barrier();
+    barrier();
     if published != list as usize {
         heap::free(published);
     }
@@ -209,49 +233,65 @@ fn publish(pointers: &[usize], list: usize) -> usize {
 }
 
 /// 1 for the primary thread.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_master")]
 pub extern "C" fn __kmpc_master(_loc: Loc, _gtid: i32) -> i32 {
-    i32::from(frame::current().tid == 0)
+    is_masked_to(0)
 }
 
 /// End of a master block.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_end_master(_loc: Loc, _gtid: i32) {}
+#[unsafe(export_name = "dsm_rt___kmpc_end_master")]
+pub extern "C" fn __kmpc_end_master(_loc: Loc, _gtid: i32) {
+    work::masked(Endpoint::End);
+}
 
 /// 1 for the thread with the number `filter`.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_masked")]
 pub extern "C" fn __kmpc_masked(_loc: Loc, _gtid: i32, filter: i32) -> i32 {
-    i32::from(frame::current().tid as i32 == filter)
+    is_masked_to(filter)
+}
+
+/// 1 if the calling thread has the number `filter` and thus runs a masked block.
+fn is_masked_to(filter: i32) -> i32 {
+    let chosen = frame::current().tid as i32 == filter;
+    if chosen {
+        work::masked(Endpoint::Begin);
+    }
+    i32::from(chosen)
 }
 
 /// End of a masked block.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_end_masked(_loc: Loc, _gtid: i32) {}
+#[unsafe(export_name = "dsm_rt___kmpc_end_masked")]
+pub extern "C" fn __kmpc_end_masked(_loc: Loc, _gtid: i32) {
+    work::masked(Endpoint::End);
+}
 
 /// Begin of a scope construct.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {}
+#[unsafe(export_name = "dsm_rt___kmpc_scope")]
+pub extern "C" fn __kmpc_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {
+    work::tell_here(WorkKind::Scope, Endpoint::Begin, 1);
+}
 
 /// End of a scope construct.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_end_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {}
+#[unsafe(export_name = "dsm_rt___kmpc_end_scope")]
+pub extern "C" fn __kmpc_end_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void) {
+    work::tell_here(WorkKind::Scope, Endpoint::End, 1);
+}
 
 /// Flush: publishes own writes and takes in those of others.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_flush")]
 pub extern "C" fn __kmpc_flush(_loc: Loc) {
     std::sync::atomic::fence(Ordering::SeqCst);
     sync::flush();
+    work::flush();
 }
 
 /// The error directive; severity 2 ends the program.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_error")]
 pub unsafe extern "C" fn __kmpc_error(_loc: Loc, severity: i32, message: *const c_char) {
-    let text = if message.is_null() {
-        "error directive".into()
-    } else {
-        // SAFETY: the compiler passes a constant string.
-        unsafe { CStr::from_ptr(message) }.to_string_lossy()
-    };
+    // SAFETY: the compiler passes a constant string, or null.
+    let text = if message.is_null() { c"error directive" } else { unsafe { CStr::from_ptr(message) } };
+    work::error(severity, text);
+    let text = text.to_string_lossy();
     if severity == 1 {
         eprintln!("OMP: Warning: {text}");
         return;

@@ -4,6 +4,8 @@
 //! for guided ones. A thread leaves the slot when it is told that nothing is left.
 
 use super::frame::{self, Frame};
+use super::ompt::abi::{Endpoint, MutexKind, WorkKind};
+use super::ompt::{mutex, work};
 use super::ring::{Slot, word};
 use super::schedule::{self, Loop, LoopInt, Share, code};
 use super::{Loc, put};
@@ -25,6 +27,18 @@ enum Mode {
     },
 }
 
+impl Mode {
+    /// The kind of schedule that it carries out.
+    fn schedule(self) -> Option<ScheduleKind> {
+        match self {
+            Mode::Whole => None,
+            Mode::Block { .. } | Mode::Chunked => Some(ScheduleKind::Static),
+            Mode::Dynamic => Some(ScheduleKind::Dynamic),
+            Mode::Guided { .. } => Some(ScheduleKind::Guided),
+        }
+    }
+}
+
 /// A thread's place in the loop being handed out.
 #[derive(Default)]
 pub struct Dispatch {
@@ -38,6 +52,7 @@ pub struct Dispatch {
     ordered: bool,
     iteration: u64,
     bumped: bool,
+    schedule: Option<ScheduleKind>,
 }
 
 impl Dispatch {
@@ -71,6 +86,10 @@ impl Dispatch {
             44 => Mode::Dynamic,
             _ => Mode::Block { width: 1 },
         };
+        let schedule = match kind {
+            code::RUNTIME | code::RUNTIME_SIMD => Some(icv.kind),
+            _ => mode.schedule(),
+        };
         let alone = frame.team().size == 1;
         *self = Dispatch {
             active: true,
@@ -83,6 +102,7 @@ impl Dispatch {
             ordered: ordered && !alone,
             iteration: 0,
             bumped: false,
+            schedule,
         };
         if self.shared {
             self.number = frame.next_construct();
@@ -147,6 +167,16 @@ impl Dispatch {
         self.active = false;
     }
 
+    /// What tools take the loop for.
+    fn work_kind(&self) -> WorkKind {
+        match self.schedule {
+            Some(ScheduleKind::Static) => WorkKind::LoopStatic,
+            Some(ScheduleKind::Dynamic) => WorkKind::LoopDynamic,
+            Some(ScheduleKind::Guided) => WorkKind::LoopGuided,
+            Some(ScheduleKind::Auto) | None => WorkKind::LoopOther,
+        }
+    }
+
     fn enter_ordered(&self, frame: &Frame) {
         if !self.ordered {
             return;
@@ -192,15 +222,18 @@ impl Dispatch {
 macro_rules! dispatch_loops {
     ($($init:ident, $dist:ident, $next:ident, $fini:ident, $t:ty, $s:ty;)*) => {$(
         #[doc = "Begins a loop."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($init)))]
         pub extern "C" fn $init(_loc: Loc, _gtid: i32, kind: i32, lower: $t, upper: $t, stride: $s, chunk: $s) {
             let frame = frame::current();
             let range = Loop::new(lower, upper, stride.into());
+            let trip = range.trip;
             frame.dispatch.borrow_mut().begin(frame, kind, range, chunk.into());
+            let kind = frame.dispatch.borrow().work_kind();
+            work::tell(frame, kind, Endpoint::Begin, trip);
         }
 
         #[doc = "Begins a loop inside a distribute construct."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($dist)))]
         pub extern "C" fn $dist(
             loc: Loc, gtid: i32, kind: i32, _last: *mut i32, lower: $t, upper: $t, stride: $s, chunk: $s,
         ) {
@@ -208,13 +241,21 @@ macro_rules! dispatch_loops {
         }
 
         #[doc = "The next chunk; 0 when none is left."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($next)))]
         pub unsafe extern "C" fn $next(
             _loc: Loc, _gtid: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
         ) -> i32 {
             let frame = frame::current();
             let mut dispatch = frame.dispatch.borrow_mut();
-            let Some(share) = dispatch.next(frame) else { return 0 };
+            let was_active = dispatch.active;
+            let (share, kind) = (dispatch.next(frame), dispatch.work_kind());
+            let Some(share) = share else {
+                drop(dispatch);
+                if was_active {
+                    work::tell(frame, kind, Endpoint::End, 0);
+                }
+                return 0;
+            };
             let (first, end) = dispatch.range.bounds(share);
             // SAFETY: the compiler passes valid places, or null.
             unsafe {
@@ -223,6 +264,8 @@ macro_rules! dispatch_loops {
                 put(upper, <$t>::narrow(end));
                 put(stride, <$s>::narrow(dispatch.range.stride));
             }
+            drop(dispatch);
+            work::chunk(frame, kind, share.first, share.count);
             1
         }
 
@@ -250,15 +293,22 @@ pub extern "C" fn __kmpc_dispatch_deinit(_loc: Loc, _gtid: i32) {
 }
 
 /// Begin of an ordered region: waits for the regions of all earlier iterations.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_ordered")]
 pub extern "C" fn __kmpc_ordered(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
-    frame.dispatch.borrow().enter_ordered(frame);
+    mutex::lock(MutexKind::Ordered, 0, ordered_name(frame), |_| frame.dispatch.borrow().enter_ordered(frame));
 }
 
 /// End of an ordered region.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_end_ordered")]
 pub extern "C" fn __kmpc_end_ordered(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
-    frame.dispatch.borrow_mut().leave_ordered(frame);
+    mutex::unlock(MutexKind::Ordered, ordered_name(frame), |_| {
+        frame.dispatch.borrow_mut().leave_ordered(frame)
+    });
+}
+
+/// What tools take for the name of the team's ordered regions.
+fn ordered_name(frame: &Frame) -> u64 {
+    frame.team as u64
 }

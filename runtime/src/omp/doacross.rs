@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::event::blocked;
 use super::frame::{self, Frame};
+use super::ompt::work;
 use super::ring::{Ring, control, word};
 use super::{Loc, get};
 use crate::sync;
@@ -153,9 +154,10 @@ pub unsafe extern "C" fn __kmpc_doacross_post(_loc: Loc, _gtid: i32, values: *co
     let frame = frame::current();
     if let Some(doacross) = &*frame.doacross.borrow() {
         // SAFETY: the compiler passes a value per dimension.
-        let flat = flatten(&doacross.dimensions, (0..).map(|i| unsafe { get(values.add(i)) }));
-        if let Some(flat) = flat {
+        let values = (0..doacross.dimensions.len()).map(|i| unsafe { get(values.add(i)) });
+        if let Some(flat) = flatten(&doacross.dimensions, values.clone()) {
             doacross.post(frame, flat);
+            work::doacross(frame, true, values);
         }
     }
 }
@@ -166,9 +168,10 @@ pub unsafe extern "C" fn __kmpc_doacross_wait(_loc: Loc, _gtid: i32, values: *co
     let frame = frame::current();
     if let Some(doacross) = &*frame.doacross.borrow() {
         // SAFETY: the compiler passes a value per dimension.
-        let flat = flatten(&doacross.dimensions, (0..).map(|i| unsafe { get(values.add(i)) }));
-        if let Some(flat) = flat {
+        let values = (0..doacross.dimensions.len()).map(|i| unsafe { get(values.add(i)) });
+        if let Some(flat) = flatten(&doacross.dimensions, values.clone()) {
             doacross.wait(frame, flat);
+            work::doacross(frame, false, values);
         }
     }
 }

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
+use super::ompt::abi::{CodePointer, Endpoint};
+use super::ompt::region::{Construct, Invoker};
+use super::ompt::{self, Call};
 use super::ring::{Ring, control};
 use super::schedule::first_thread;
 use super::staging::Staged;
@@ -26,7 +29,7 @@ thread_local! {
 }
 
 /// Where the control variables begin in the message of a region; the arguments follow them.
-const ICV_WORDS: usize = 12;
+const ICV_WORDS: usize = 13;
 
 /// Marks the calling thread as the one that ran `main` in process 0.
 pub fn mark_initial_thread() {
@@ -51,14 +54,12 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     // A library that another compiler made knows the memory of its process only.
     let of_program = image::has_code(task as usize);
     let spread = of_program && may_spread(frame);
+    let construct =
+        Construct::parallel(frame, Invoker::Runtime, || asked_size(frame, frame.requested_threads.get()));
     let helpers = contention::reserve(&icv, wanted_size(frame, &icv, of_program, spread) - 1);
     let size = helpers + 1;
     if size == 1 {
-        push_serial(frame);
-        // SAFETY: compiler and caller agree on the arguments of the outlined function.
-        unsafe { team::call(task, 0, &args) };
-        pop_serial();
-        return;
+        return run_serial(frame, construct.as_ref(), task, &args);
     }
     let floats = FloatControl::current();
     let work = Work {
@@ -75,13 +76,18 @@ pub fn fork(task: Microtask, args: Vec<usize>) {
     sync::user_threads_leave();
     if spread {
         crate::fortran::statement::before_fork();
-        fork_processes(size, work);
+        fork_processes(size, work, construct.as_ref());
     } else {
-        fork_local(size, work);
+        fork_local(size, work, construct.as_ref());
     }
     floats.adopt();
     sync::user_threads_enter();
     contention::release(&icv, helpers);
+}
+
+/// Threads that a region would have without limits; `clause`: what its clause says, or 0.
+fn asked_size(frame: &Frame, clause: u32) -> u32 {
+    if clause == 0 { super::default_team(frame) } else { clause }
 }
 
 /// Threads that the next region is to have, at least one; the contention group may not have as many. `of_program`: instrumented code starts it.
@@ -113,15 +119,35 @@ fn child_icv(mut icv: Icv, level: u32) -> Icv {
     icv
 }
 
-fn fork_local(size: u32, work: Work) {
+fn fork_local(size: u32, work: Work, construct: Option<&Construct>) {
     let (ring, first) = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(|| (team::local_ring(), 0));
     let mut team = Team::new(size, 1, 0, size, ring, first);
-    let next = team.run(work);
+    begin_region(construct, &team);
+    let next = team.run(work, || ());
+    end_region(construct, &team);
     // At the end of the program the thread-local values are gone before its handlers run.
     _ = SPARE.try_with(|spare| spare.set(next.map(|next| (team.ring, next))));
 }
 
-fn fork_processes(size: u32, work: Work) {
+/// Tells a tool that a region begins; its callbacks may be instrumented code.
+fn begin_region(construct: Option<&Construct>, team: &Team) {
+    if let Some(construct) = construct {
+        sync::user_threads_enter();
+        construct.begins(team);
+        sync::user_threads_leave();
+    }
+}
+
+/// Tells a tool that a region has ended.
+fn end_region(construct: Option<&Construct>, team: &Team) {
+    if let Some(construct) = construct {
+        sync::user_threads_enter();
+        construct.ends(team);
+        sync::user_threads_leave();
+    }
+}
+
+fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     let participants = size.min(sync::size());
     let first = NEXT_CONTROL.get().unwrap_or_else(|| {
         Ring::Control.reset();
@@ -141,17 +167,21 @@ fn fork_processes(size: u32, work: Work) {
         work.floats.encode(),
     ];
     message.extend(process_state::publish());
+    message.push(construct.map_or(0, |construct| construct.code_pointer() as u64));
     message.extend(icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
+    let mut team =
+        Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
+    begin_region(construct, &team);
     race::watch_stack();
     profile::ends_alone();
     sync::fork(&message, participants);
-    let mut team =
-        Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
-    let next = team.run(work);
-    let since = profile::now();
-    sync::join(participants);
-    profile::waited(Wait::Join, message[0], since);
+    let next = team.run(work, || {
+        let since = profile::now();
+        sync::join(participants);
+        profile::waited(Wait::Join, message[0], since);
+    });
+    end_region(construct, &team);
     profile::begins_alone(message[0]);
     crate::cxx::adopt_exits();
     let cancelled = next.is_none() || sync::control_load(control::CANCELLED) != 0;
@@ -195,20 +225,39 @@ pub fn serve() {
             floats: FloatControl::decode(message[9]),
         };
         let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
-        team.run(work);
-        sync::join(participants);
+        ompt::note_call(message[12] as usize, &raw const team as usize);
+        let construct = Construct::parallel(frame::current(), Invoker::Runtime, || size);
+        begin_region(construct.as_ref(), &team);
+        team.run(work, || sync::join(participants));
+        end_region(construct.as_ref(), &team);
+        drop(construct);
         profile::begins_alone(message[0]);
     }
 }
 
+/// Runs a region of one thread.
+fn run_serial(frame: &Frame, construct: Option<&Construct>, task: Microtask, args: &[usize]) {
+    push_serial(frame, construct);
+    // SAFETY: compiler and caller agree on the arguments of the outlined function.
+    unsafe { team::call(task, 0, args) };
+    pop_serial(construct.map(Construct::code_pointer));
+}
+
 /// Enters a region of one thread.
-pub fn push_serial(frame: &Frame) {
+fn push_serial(frame: &Frame, construct: Option<&Construct>) {
     let team: &Team = Box::leak(Box::new(Team::serial()));
+    if let Some(construct) = construct {
+        construct.begins(team);
+    }
     let icv = child_icv(frame.icv.get(), frame.level + 1);
     let inner = Frame::new(team, 0, frame.level + 1, frame.active_level, frame, icv);
     inner.league.set(frame.league.get());
     frame.requested_threads.set(0);
+    if let Some(construct) = construct {
+        construct.leaves_runtime(&inner);
+    }
     frame::push(Box::new(inner));
+    ompt::region::enter(frame::current());
 }
 
 /// A control variable of the device, which is a process: what the program has set, else what the environment says.
@@ -245,15 +294,34 @@ fn fork_teams(task: Microtask, args: &[usize]) {
     let (clause, limit) = frame.requested_teams.replace((0, 0));
     let teams = [clause, NUM_TEAMS.get(), 1].into_iter().find(|&n| n > 0).unwrap_or(1);
     let limit = [limit, TEAMS_THREAD_LIMIT.get()].into_iter().find(|&n| n > 0);
+    let construct = Construct::league(frame, || teams);
+    let region = Team::serial();
+    if let Some(construct) = &construct {
+        construct.begins(&region);
+    }
     for number in 0..teams {
         let team = Team::serial();
         let outer = frame.icv.get();
         let icv = contention::begin(outer, limit.unwrap_or(outer.thread_limit));
         let inner = Frame::new(&team, 0, frame.level, frame.active_level, frame, icv);
         inner.league.set(League { team: number, teams });
-        // SAFETY: compiler and caller agree on the arguments of the outlined function.
-        frame::with(&inner, || unsafe { team::call(task, 0, args) });
+        frame::with(&inner, || {
+            tell_team(&inner, Endpoint::Begin);
+            // SAFETY: compiler and caller agree on the arguments of the outlined function.
+            unsafe { team::call(task, 0, args) };
+            tell_team(&inner, Endpoint::End);
+        });
         contention::end(&icv, &outer);
+    }
+    if let Some(construct) = &construct {
+        construct.ends(&region);
+    }
+}
+
+/// Tells a tool of a team of a league.
+fn tell_team(frame: &Frame, endpoint: Endpoint) {
+    if ompt::is_active() {
+        ompt::region::team_of_league(frame, endpoint);
     }
 }
 
@@ -278,7 +346,7 @@ unsafe fn words(argc: usize, argv: *const usize) -> Vec<usize> {
 }
 
 /// Region with an `if` clause; flang packs the arguments into one structure.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_fork_call_if")]
 pub unsafe extern "C" fn __kmpc_fork_call_if(
     _loc: Loc,
     argc: i32,
@@ -290,22 +358,27 @@ pub unsafe extern "C" fn __kmpc_fork_call_if(
     if condition != 0 {
         return fork(task, args);
     }
-    push_serial(frame::current());
-    // SAFETY: compiler and caller agree on the arguments of the outlined function.
-    unsafe { team::call(task, 0, &args) };
-    pop_serial();
+    let frame = frame::current();
+    let construct = Construct::parallel(frame, Invoker::Runtime, || 1);
+    run_serial(frame, construct.as_ref(), task, &args);
 }
 
 /// Begin of a region whose `if` clause is false.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_serialized_parallel")]
 pub extern "C" fn __kmpc_serialized_parallel(_loc: Loc, _gtid: i32) {
-    push_serial(frame::current());
+    let frame = frame::current();
+    let construct = Construct::parallel(frame, Invoker::Program, || 1);
+    push_serial(frame, construct.as_ref());
+    if let Some(construct) = construct {
+        construct.stay();
+    }
 }
 
 /// End of such a region.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_end_serialized_parallel")]
 pub extern "C" fn __kmpc_end_serialized_parallel(_loc: Loc, _gtid: i32) {
-    pop_serial();
+    pop_serial(Call::begin(frame::current()).map(|call| call.at));
+    ompt::region::returns(frame::current());
 }
 
 /// `num_threads` of the next region.
@@ -347,10 +420,15 @@ pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
     }
 }
 
-/// Leaves a region of one thread.
-pub fn pop_serial() {
+/// Leaves a region of one thread; `at`: where, if a tool is to be told.
+fn pop_serial(at: Option<CodePointer>) {
     super::task::end_implicit(frame::current());
-    let floats = frame::current().floats;
-    frame::pop();
-    floats.adopt();
+    if at.is_some() {
+        ompt::region::end_implicit(frame::current());
+    }
+    let (frame, team) = frame::pop();
+    if let Some(at) = at {
+        ompt::region::ends(frame::current(), &team, at);
+    }
+    frame.floats.adopt();
 }

@@ -11,6 +11,7 @@ use super::allocators;
 use super::dispatch::Dispatch;
 use super::doacross::Doacross;
 use super::floats::FloatControl;
+use super::ompt::{self, TaskRecord};
 use super::task::node::Node;
 use super::team::Team;
 use crate::config::{self, Schedule};
@@ -94,6 +95,8 @@ pub struct Frame {
     pub reduction_locked: Cell<bool>,
     /// The thread's floating-point environment when the frame was made.
     pub floats: FloatControl,
+    /// What a tool keeps with the implicit task.
+    pub tool: TaskRecord,
 }
 
 impl Frame {
@@ -122,6 +125,7 @@ impl Frame {
             task: RefCell::default(),
             reduction_locked: Cell::new(false),
             floats: FloatControl::current(),
+            tool: TaskRecord::default(),
         }
     }
 
@@ -158,6 +162,9 @@ pub fn current() -> &'static Frame {
         let team = Box::leak(Box::new(Team::serial()));
         let frame = Box::leak(Box::new(Frame::new(team, 0, 0, 0, std::ptr::null(), Icv::initial())));
         CURRENT.set(frame);
+        if ompt::is_active() {
+            ompt::thread::attach_foreign(frame);
+        }
         return frame;
     }
     // SAFETY: CURRENT points to a live frame of this thread: `with` and `pop` restore the parent before a frame
@@ -165,10 +172,15 @@ pub fn current() -> &'static Frame {
     unsafe { &*frame }
 }
 
+/// The calling thread's frame, if it has one.
+pub fn existing() -> Option<&'static Frame> {
+    // SAFETY: as in `current`.
+    unsafe { CURRENT.get().as_ref() }
+}
+
 /// Number of the calling thread in its team, if it has one by now. For signal handlers.
 pub fn number() -> Option<u32> {
-    // SAFETY: as above.
-    unsafe { CURRENT.get().as_ref() }.map(|frame| frame.tid)
+    existing().map(|frame| frame.tid)
 }
 
 /// Runs `body` with `frame` as the current one.
@@ -184,13 +196,14 @@ pub fn push(frame: Box<Frame>) {
     CURRENT.set(Box::into_raw(frame));
 }
 
-/// Drops the current frame, which [`push`] made current, with its team of one.
-pub fn pop() {
+/// Takes the current frame away, which [`push`] made current, with its team of one.
+pub fn pop() -> (Box<Frame>, Box<Team>) {
     let frame = CURRENT.get().cast_mut();
-    // SAFETY: `push` leaked this frame and `serialized` its team; calls are paired by the compiler.
+    // SAFETY: `push` leaked this frame and `push_serial` its team; calls are paired by the compiler.
     unsafe {
         let frame = Box::from_raw(frame);
         CURRENT.set(frame.parent);
-        drop(Box::from_raw(frame.team.cast_mut()));
+        let team = Box::from_raw(frame.team.cast_mut());
+        (frame, team)
     }
 }

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 
-use super::Loc;
+use super::ompt::abi::MutexKind;
+use super::ompt::mutex::{self, Taken};
+use super::{Loc, get};
 use crate::sync;
 
 /// A nest lock that the thread holds.
@@ -58,7 +60,9 @@ pub(crate) fn nest_test(name: u64) -> u32 {
 }
 
 /// Undoes one of the two.
-pub(crate) fn nest_unset(name: u64) {
+///
+/// Whether the lock is free now.
+pub(crate) fn nest_unset(name: u64) -> bool {
     let free = NESTS.with_borrow_mut(|held| match held.get_mut(&name) {
         Some(nest) if nest.depth == 1 => held.remove(&name).is_some(),
         Some(nest) => {
@@ -70,80 +74,103 @@ pub(crate) fn nest_unset(name: u64) {
     if free {
         sync::unlock(name);
     }
+    free
 }
 
 /// Begin of a critical section.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_critical")]
 pub extern "C" fn __kmpc_critical(_loc: Loc, _gtid: i32, name: *const c_void) {
-    sync::lock(name as u64);
+    mutex::lock(MutexKind::Critical, 0, name as u64, sync::lock);
 }
 
-/// Begin of a critical section; the hint is not used.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_critical_with_hint(_loc: Loc, _gtid: i32, name: *const c_void, _hint: u32) {
-    sync::lock(name as u64);
+/// Begin of a critical section; only tools are told the hint.
+#[unsafe(export_name = "dsm_rt___kmpc_critical_with_hint")]
+pub extern "C" fn __kmpc_critical_with_hint(_loc: Loc, _gtid: i32, name: *const c_void, hint: u32) {
+    mutex::lock(MutexKind::Critical, hint, name as u64, sync::lock);
 }
 
 /// End of a critical section.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_end_critical")]
 pub extern "C" fn __kmpc_end_critical(_loc: Loc, _gtid: i32, name: *const c_void) {
-    sync::unlock(name as u64);
+    mutex::unlock(MutexKind::Critical, name as u64, sync::unlock);
 }
 
 /// Name of the lock around atomic operations that no instruction covers: an address that is no variable's.
 const ATOMIC: u64 = 1;
 
 /// Begin of an atomic operation on an operand of any type.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_atomic_start")]
 pub extern "C" fn __kmpc_atomic_start() {
-    sync::lock(ATOMIC);
+    mutex::lock(MutexKind::Atomic, 0, ATOMIC, sync::lock);
 }
 
 /// End of such an operation.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_atomic_end")]
 pub extern "C" fn __kmpc_atomic_end() {
-    sync::unlock(ATOMIC);
+    mutex::unlock(MutexKind::Atomic, ATOMIC, sync::unlock);
 }
 
 macro_rules! lock_functions {
     ($($omp:ident $fortran:ident $kmpc:ident ($($extra:ident: $t:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
         #[doc = "Lock routine; see the OpenMP specification."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($omp)))]
         pub extern "C" fn $omp(lock: *const c_void $(, $extra: $t)*) $(-> $result)? {
-            $(let _ = $extra;)*
-            let body: fn(u64) $(-> $result)? = $body;
-            body(lock as u64)
+            let body: fn(u64 $(, $t)*) $(-> $result)? = $body;
+            body(lock as u64 $(, $extra)*)
         }
 
         #[doc = "The same for Fortran."]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $fortran(lock: *const c_void $(, $extra: *const $t)*) $(-> $result)? {
-            $(let _ = $extra;)*
-            let body: fn(u64) $(-> $result)? = $body;
-            body(lock as u64)
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($fortran)))]
+        pub unsafe extern "C" fn $fortran(lock: *const c_void $(, $extra: *const $t)*) $(-> $result)? {
+            // SAFETY: a Fortran argument is the address of an integer.
+            $omp(lock $(, unsafe { get($extra) })*)
         }
 
         #[doc = "The same with a source position."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($kmpc)))]
         pub extern "C" fn $kmpc(_loc: Loc, _gtid: i32, lock: *const c_void $(, $extra: $t)*) $(-> $result)? {
-            $(let _ = $extra;)*
-            let body: fn(u64) $(-> $result)? = $body;
-            body(lock as u64)
+            $omp(lock $(, $extra)*)
         }
     )*};
 }
 
+/// A lock begins.
+fn init(kind: MutexKind, name: u64, hint: i32) {
+    sync::begin_lock(name);
+    mutex::init(kind, hint as u32, name);
+}
+
+/// A lock ends.
+fn destroy(kind: MutexKind, name: u64) {
+    sync::end_lock(name);
+    mutex::destroy(kind, name);
+}
+
+fn test(name: u64) -> i32 {
+    let taken = |taken: &bool| if *taken { Taken::Now } else { Taken::No };
+    i32::from(mutex::acquire(MutexKind::TestLock, 0, name, sync::try_lock, taken))
+}
+
+/// What the depth of a nest lock says of the attempt to take it.
+fn nest_taken(depth: &u32) -> Taken {
+    match depth {
+        0 => Taken::No,
+        1 => Taken::Now,
+        _ => Taken::Again,
+    }
+}
+
 lock_functions! {
-    omp_init_lock omp_init_lock_ __kmpc_init_lock() = sync::begin_lock;
-    omp_init_lock_with_hint omp_init_lock_with_hint_ __kmpc_init_lock_with_hint(hint: i32) = sync::begin_lock;
-    omp_destroy_lock omp_destroy_lock_ __kmpc_destroy_lock() = sync::end_lock;
-    omp_set_lock omp_set_lock_ __kmpc_set_lock() = sync::lock;
-    omp_unset_lock omp_unset_lock_ __kmpc_unset_lock() = sync::unlock;
-    omp_test_lock omp_test_lock_ __kmpc_test_lock() -> i32 = |name| i32::from(sync::try_lock(name));
-    omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = sync::begin_lock;
-    omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = sync::begin_lock;
-    omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = sync::end_lock;
-    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { nest_set(name); };
-    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = nest_unset;
-    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| nest_test(name) as i32;
+    omp_init_lock omp_init_lock_ __kmpc_init_lock() = |name| init(MutexKind::Lock, name, 0);
+    omp_init_lock_with_hint omp_init_lock_with_hint_ __kmpc_init_lock_with_hint(hint: i32) = |name, hint| init(MutexKind::Lock, name, hint);
+    omp_destroy_lock omp_destroy_lock_ __kmpc_destroy_lock() = |name| destroy(MutexKind::Lock, name);
+    omp_set_lock omp_set_lock_ __kmpc_set_lock() = |name| mutex::lock(MutexKind::Lock, 0, name, sync::lock);
+    omp_unset_lock omp_unset_lock_ __kmpc_unset_lock() = |name| mutex::unlock(MutexKind::Lock, name, sync::unlock);
+    omp_test_lock omp_test_lock_ __kmpc_test_lock() -> i32 = test;
+    omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = |name| init(MutexKind::NestLock, name, 0);
+    omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = |name, hint| init(MutexKind::NestLock, name, hint);
+    omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = |name| destroy(MutexKind::NestLock, name);
+    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { mutex::acquire(MutexKind::NestLock, 0, name, nest_set, nest_taken); };
+    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = |name| mutex::release(MutexKind::NestLock, name, nest_unset);
+    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| mutex::acquire(MutexKind::TestNestLock, 0, name, nest_test, nest_taken) as i32;
 }

@@ -19,6 +19,7 @@ pub mod icv_words;
 pub mod idle;
 pub mod locks;
 pub mod memory;
+pub mod ompt;
 pub mod reduce;
 pub mod ring;
 pub mod schedule;

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 use super::Loc;
 use super::event::{Event, blocked};
 use super::frame::{self, Frame};
+use super::ompt::abi::Endpoint;
+use super::ompt::wait::{self, Waiting};
 use crate::sync;
 
 /// Combines the second list of private copies into the first.
@@ -55,7 +57,9 @@ fn gather(frame: &Frame, list: *mut c_void, combine: Combine) -> bool {
 }
 
 fn begin(frame: &Frame, list: *mut c_void, combine: Combine, lock: *const c_void) -> bool {
+    wait::reduction(frame, Endpoint::Begin);
     if !gather(frame, list, combine) {
+        wait::reduction(frame, Endpoint::End);
         return false;
     }
     if frame.team().distributed() {
@@ -69,12 +73,19 @@ fn end(frame: &Frame, lock: *const c_void) {
     if frame.reduction_locked.replace(false) {
         sync::unlock(lock as u64);
     }
+    wait::reduction(frame, Endpoint::End);
+}
+
+/// The barrier that a reduction implies.
+fn barrier(frame: &Frame, loc: Loc) {
+    let _waiting = Waiting::at_barrier(frame, loc);
+    frame.team().barrier();
 }
 
 /// Begin of a reduction with an implied barrier: 1 for threads that combine into the variables.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_reduce")]
 pub extern "C" fn __kmpc_reduce(
-    _loc: Loc,
+    loc: Loc,
     _gtid: i32,
     _count: i32,
     _bytes: u64,
@@ -87,20 +98,20 @@ pub extern "C" fn __kmpc_reduce(
         return 1;
     }
     // The others meet the combining threads, which come from `__kmpc_end_reduce`.
-    frame.team().barrier();
+    barrier(frame, loc);
     0
 }
 
 /// End of such a reduction, for threads that got 1.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_end_reduce(_loc: Loc, _gtid: i32, lock: *const c_void) {
+#[unsafe(export_name = "dsm_rt___kmpc_end_reduce")]
+pub extern "C" fn __kmpc_end_reduce(loc: Loc, _gtid: i32, lock: *const c_void) {
     let frame = frame::current();
     end(frame, lock);
-    frame.team().barrier();
+    barrier(frame, loc);
 }
 
 /// Begin of a reduction without barrier: 1 for threads that combine into the variables.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_reduce_nowait")]
 pub extern "C" fn __kmpc_reduce_nowait(
     _loc: Loc,
     _gtid: i32,
@@ -114,7 +125,7 @@ pub extern "C" fn __kmpc_reduce_nowait(
 }
 
 /// End of such a reduction, for threads that got 1.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_end_reduce_nowait")]
 pub extern "C" fn __kmpc_end_reduce_nowait(_loc: Loc, _gtid: i32, lock: *const c_void) {
     end(frame::current(), lock);
 }

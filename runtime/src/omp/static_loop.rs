@@ -1,6 +1,7 @@
 //! Loops with static schedules: every thread computes its share, without meeting the others.
 
 use super::frame;
+use super::ompt::work;
 use super::schedule::{self, Loop, LoopInt, Share, code};
 use super::{Loc, get, put};
 
@@ -12,7 +13,7 @@ struct Places<T> {
     stride: *mut T,
 }
 
-/// Shares the loop `*lower..=*upper` among `parts`, of which this is `part`.
+/// Shares the loop `*lower..=*upper` among `parts`, of which this is `part`; gives its iterations and the first chunk.
 unsafe fn share_out<T: LoopInt>(
     p: &Places<T>,
     kind: i32,
@@ -20,7 +21,7 @@ unsafe fn share_out<T: LoopInt>(
     chunk: i128,
     part: u32,
     parts: u32,
-) {
+) -> (u64, Share) {
     // SAFETY: the compiler passes valid places for the bounds and null or valid ones for the rest.
     unsafe {
         let range = Loop::new(get(p.lower), get(p.upper), increment);
@@ -40,7 +41,7 @@ unsafe fn share_out<T: LoopInt>(
         if range.trip == 0 {
             put(p.last, 0);
             put(p.stride, T::narrow(increment));
-            return;
+            return (0, share);
         }
         // Generated code adds the stride to its bounds until it is past the end. A thread with a single chunk steps there at once: the
         // distance of its chunks might wrap in the loop variable's type.
@@ -51,15 +52,16 @@ unsafe fn share_out<T: LoopInt>(
         put(p.lower, T::narrow(lower));
         put(p.upper, T::narrow(upper));
         put(p.stride, T::narrow(stride * increment));
+        (range.trip, share)
     }
 }
 
 macro_rules! static_loops {
     ($($init:ident, $dist:ident, $team:ident, $t:ty, $s:ty;)*) => {$(
         #[doc = "Bounds of this thread's (or, for distribute, this team's) first chunk."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($init)))]
         pub unsafe extern "C" fn $init(
-            _loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
+            loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
             increment: $s, chunk: $s,
         ) {
             let frame = frame::current();
@@ -72,13 +74,14 @@ macro_rules! static_loops {
             };
             let places = Places { last, lower, upper, stride: stride.cast() };
             // SAFETY: as this function's caller promises.
-            unsafe { share_out(&places, kind, increment.into(), chunk.into(), part, parts) };
+            let (trip, share) = unsafe { share_out(&places, kind, increment.into(), chunk.into(), part, parts) };
+            work::static_begins(frame, loc, trip, share.first, share.count);
         }
 
         #[doc = "Distribute and loop in one: the team's share goes to `upper_of_team`, the thread's to the bounds."]
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = concat!("dsm_rt_", stringify!($dist)))]
         pub unsafe extern "C" fn $dist(
-            _loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t,
+            loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t,
             upper_of_team: *mut $t, stride: *mut $s, increment: $s, chunk: $s,
         ) {
             let frame = frame::current();
@@ -88,11 +91,12 @@ macro_rules! static_loops {
             let thread = Places { last: &raw mut thread_last, lower, upper, stride: stride.cast() };
             // SAFETY: as this function's caller promises.
             unsafe {
-                share_out(&team, code::DISTRIBUTE, increment.into(), 1, league.team, league.teams);
+                let (trip, share) = share_out(&team, code::DISTRIBUTE, increment.into(), 1, league.team, league.teams);
                 put(upper_of_team, get(upper));
                 let kind = kind & !code::MODIFIERS;
                 share_out(&thread, kind, increment.into(), chunk.into(), frame.tid, frame.team().size);
                 put(last, team_last & thread_last);
+                work::static_begins(frame, loc, trip, share.first, share.count);
             }
         }
 
@@ -120,9 +124,13 @@ static_loops! {
 }
 
 /// End of a static loop.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_for_static_fini(_loc: Loc, _gtid: i32) {}
+#[unsafe(export_name = "dsm_rt___kmpc_for_static_fini")]
+pub extern "C" fn __kmpc_for_static_fini(loc: Loc, _gtid: i32) {
+    work::static_ends(loc);
+}
 
 /// End of a distribute loop.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_distribute_static_fini(_loc: Loc, _gtid: i32) {}
+#[unsafe(export_name = "dsm_rt___kmpc_distribute_static_fini")]
+pub extern "C" fn __kmpc_distribute_static_fini(loc: Loc, _gtid: i32) {
+    work::static_ends(loc);
+}

@@ -15,6 +15,7 @@ use super::affinity;
 use super::event::{Event, blocked};
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
+use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
@@ -77,6 +78,8 @@ pub struct Team {
     pub copyprivate: AtomicPtr<u8>,
     /// Explicit tasks.
     pub pool: Pool,
+    /// What a tool keeps with the region.
+    pub tool: RegionRecord,
     cancel: AtomicU32,
     cancelled_region: AtomicU32,
     arrived: AtomicU32,
@@ -108,6 +111,7 @@ impl Team {
             gather: Gather::default(),
             copyprivate: AtomicPtr::new(std::ptr::null_mut()),
             pool: Pool::default(),
+            tool: RegionRecord::default(),
             cancel: AtomicU32::new(0),
             cancelled_region: AtomicU32::new(0),
             arrived: AtomicU32::new(0),
@@ -193,9 +197,9 @@ impl Team {
         }
     }
 
-    /// Runs `work` on this process's members; returns when all are through, with the number of the first
+    /// Runs `work` on this process's members; returns when all are through and `join` has met other processes, with the number of the first
     /// construct of the next region that uses the ring; `None` after a cancellation.
-    pub fn run(&mut self, work: Work) -> Option<u64> {
+    pub fn run(&mut self, work: Work, join: impl FnOnce()) -> Option<u64> {
         self.work = Some(work);
         let team: &Team = self;
         let helpers = (1..team.local).map(|_| Helper::take()).collect::<Vec<_>>();
@@ -203,33 +207,64 @@ impl Team {
             helper.start(team, team.first + 1 + i as u32);
         }
         let served = service::Served::begin(team);
-        let next = team.member(team.first);
+        let leader = team.member(team.first);
+        team.take_part(&leader);
         drop(served);
         sync::user_threads_leave();
         for helper in helpers {
             helper.wait_idle();
         }
+        join();
+        leave_region(&leader);
+        let next = leader.construct.get();
+        drop(leader);
         self.work = None;
         (self.cancelled_region.load(Ordering::SeqCst) == 0).then_some(next)
     }
 
-    fn member(&self, tid: u32) -> u64 {
-        let work = self.work.as_ref().expect("a running team has work");
+    fn work(&self) -> &Work {
+        self.work.as_ref().expect("a running team has work")
+    }
+
+    /// The frame of a member.
+    fn member(&self, tid: u32) -> Frame {
+        let work = self.work();
         let frame = Frame::new(self, tid, work.level, work.active_level, work.parent, work.icv);
         frame.league.set(work.league);
+        frame
+    }
+
+    /// Runs a member's part.
+    fn take_part(&self, frame: &Frame) {
+        let work = self.work();
         work.floats.adopt();
-        frame::with(&frame, || {
+        frame::with(frame, || {
             sync::user_threads_enter();
-            affinity::with(work.places, tid, self.size, || {
-                affinity::display_changed(&frame);
+            affinity::with(work.places, frame.tid, self.size, || {
+                affinity::display_changed(frame);
+                ompt::region::enter(frame);
                 // SAFETY: compiler and caller agree on the arguments of the outlined function.
-                unsafe { call(work.task, tid, &work.args) };
-                task::end_implicit(&frame);
+                unsafe { call(work.task, frame.tid, &work.args) };
+                ompt::region::arrive(frame);
+                task::end_implicit(frame);
             });
             sync::user_threads_leave();
         });
-        frame.construct.get()
     }
+}
+
+/// The member's wait at the end of the region is over.
+fn leave_region(frame: &Frame) {
+    if ompt::is_active() {
+        in_user_code(|| frame::with(frame, || ompt::region::leave(frame)));
+    }
+}
+
+/// Tells a tool something outside of regions; its callbacks may be instrumented code.
+fn in_user_code(tell: impl FnOnce()) {
+    sync::user_threads_enter();
+    tell();
+    sync::user_threads_leave();
 }
 
 /// Calls an outlined function.
@@ -238,6 +273,9 @@ impl Team {
 /// `args` are what `task` takes after the two thread numbers.
 pub unsafe fn call(task: Microtask, tid: u32, args: &[usize]) {
     let (mut gtid, mut bound) = (tid as i32, tid as i32);
+    if ompt::is_active() {
+        frame::current().tool.leave_runtime(&raw const gtid as usize);
+    }
     // SAFETY: as the caller promises; the two numbers live through the call.
     if unsafe { dsm_rt_call_microtask(task, &mut gtid, &mut bound, args.len(), args.as_ptr()) } == 0 {
         crate::start::die(&format!("a parallel region captures {} variables; 256 are supported", args.len()));
@@ -284,7 +322,7 @@ pub fn after_fork(in_child: bool) {
         for helper in unsafe { &*pool.data_ptr() } {
             if !OWN.get().is_some_and(|own| std::ptr::eq(own, *helper)) {
                 helper.lost.store(true, Ordering::SeqCst);
-                helper.go.store(0);
+                helper.go.store(Helper::IDLE);
                 helper.busy.store(0, Ordering::SeqCst);
             }
         }
@@ -299,6 +337,11 @@ pub fn helpers() -> u32 {
 }
 
 impl Helper {
+    /// Values of `go`: it waits, runs its part of a team, or leaves the tool.
+    const IDLE: u32 = 0;
+    const RUNS: u32 = 1;
+    const DETACHES: u32 = 2;
+
     /// The idle helper with the smallest number; a new one if all are busy.
     fn take() -> &'static Helper {
         let mut pool = pool().lock();
@@ -337,24 +380,47 @@ impl Helper {
     fn start(&self, team: &Team, tid: u32) {
         self.team.store(std::ptr::from_ref(team).cast_mut(), Ordering::SeqCst);
         self.tid.store(tid, Ordering::SeqCst);
-        self.go.store(1);
+        self.go.store(Helper::RUNS);
     }
 
     fn wait_idle(&self) {
-        self.go.wait(|go| go == 0);
+        self.go.wait(|go| go == Helper::IDLE);
         self.busy.store(0, Ordering::SeqCst);
     }
 
     fn serve(&'static self, index: u32) {
         OWN.set(Some(self));
         adopt_stack(index);
+        if ompt::is_active() {
+            in_user_code(|| ompt::thread::begin(ompt::abi::ThreadKind::Worker));
+        }
         loop {
-            self.go.wait(|go| go == 1);
+            self.go.wait(|go| go != Helper::IDLE);
+            if self.go.load() == Helper::DETACHES {
+                in_user_code(ompt::thread::detach);
+                self.go.store(Helper::IDLE);
+                continue;
+            }
             // SAFETY: set by `start`; the team lives until this helper has gone idle.
             let team = unsafe { &*self.team.load(Ordering::SeqCst) };
-            team.member(self.tid.load(Ordering::SeqCst));
-            self.go.store(0);
+            let frame = team.member(self.tid.load(Ordering::SeqCst));
+            team.take_part(&frame);
+            leave_region(&frame);
+            drop(frame);
+            self.go.store(Helper::IDLE);
         }
+    }
+}
+
+/// Idle threads of the pool tell the tool that they end, as far as it is concerned.
+pub fn detach_idle() {
+    let pool = pool().lock().clone();
+    for helper in pool.iter().filter(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
+        if !helper.lost.load(Ordering::SeqCst) {
+            helper.go.store(Helper::DETACHES);
+            helper.go.wait(|go| go == Helper::IDLE);
+        }
+        helper.busy.store(0, Ordering::SeqCst);
     }
 }
 

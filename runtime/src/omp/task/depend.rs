@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::node::Node;
 use crate::omp::get;
+use crate::omp::ompt::abi::{Dependence, dependence};
+use crate::omp::ompt::task::depends;
 
 /// The compiler's description of a dependence.
 #[repr(C)]
@@ -44,6 +46,38 @@ impl Item {
             _ => Kind::Out,
         }
     }
+
+    /// As tools are told of it.
+    fn describe(&self) -> Dependence {
+        const OUT: u8 = 2;
+        let kind = match self.kind() {
+            _ if self.is_all_memory() => dependence::INOUT_ALL_MEMORY,
+            Kind::In => dependence::IN,
+            Kind::MutexInOut => dependence::MUTEX_INOUT_SET,
+            Kind::InOutSet => dependence::INOUT_SET,
+            Kind::Out if self.flags == OUT => dependence::OUT,
+            Kind::Out => dependence::INOUT,
+        };
+        let variable = if self.is_all_memory() { 0 } else { self.address as u64 };
+        Dependence { variable, kind }
+    }
+}
+
+/// The dependences of two lists of the compiler's.
+///
+/// # Safety
+/// The lists have as many items as their counts say.
+pub unsafe fn items(lists: [(i32, *const Item); 2]) -> Vec<Item> {
+    let of_list = |(count, list): (i32, *const Item)| {
+        // SAFETY: the caller's promise.
+        (0..count.max(0) as usize).map(move |i| unsafe { get(list.add(i)) })
+    };
+    lists.into_iter().flat_map(of_list).collect()
+}
+
+/// As tools are told of them.
+pub fn described(items: &[Item]) -> Vec<Dependence> {
+    items.iter().map(Item::describe).collect()
 }
 
 #[derive(Default)]
@@ -83,6 +117,7 @@ fn follow(node: &Arc<Node>, earlier: &Arc<Node>) {
     }
     let mut links = earlier.links.lock();
     if !links.done {
+        depends(earlier, node);
         node.blockers.fetch_add(1, Ordering::SeqCst);
         links.successors.push(node.clone());
     }
@@ -97,16 +132,8 @@ pub struct Dependences {
 }
 
 impl Dependences {
-    /// Makes `node`, which is not submitted yet, wait for its siblings as the lists say.
-    ///
-    /// # Safety
-    /// The lists have as many items as their counts say.
-    pub unsafe fn add(&mut self, node: &Arc<Node>, lists: [(i32, *const Item); 2]) {
-        // SAFETY: the caller's promise.
-        let items: Vec<Item> = lists
-            .into_iter()
-            .flat_map(|(count, list)| (0..count.max(0) as usize).map(move |i| unsafe { get(list.add(i)) }))
-            .collect();
+    /// Makes `node`, which is not submitted yet, wait for its siblings as the items say.
+    pub fn add(&mut self, node: &Arc<Node>, items: &[Item]) {
         if items.iter().any(Item::is_all_memory) {
             for entry in self.entries.values_mut() {
                 entry.add(node, Kind::Out);

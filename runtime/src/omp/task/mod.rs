@@ -20,6 +20,8 @@ use super::Loc;
 use super::contention;
 use super::frame::{self, Frame};
 use super::get;
+use super::ompt::abi::SyncKind;
+use super::ompt::{self, thread::yielding, wait::Waiting};
 use crate::image;
 use node::{Group, Memory, Node, Routine, Task, flags};
 
@@ -122,7 +124,7 @@ fn begin(node: &Arc<Node>) {
 }
 
 /// A task is ready, or the next part of an untied one.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_task")]
 pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task) -> i32 {
     let frame = frame::current();
     // SAFETY: the compiler hands over a descriptor it has filled.
@@ -133,19 +135,20 @@ pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task)
         return 0;
     }
     begin(&node);
+    let _call = ompt::task::created(frame, &node);
     pool::submit(frame, node);
     0
 }
 
 /// See [`__kmpc_omp_task`].
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_task_parts")]
 pub unsafe extern "C" fn __kmpc_omp_task_parts(loc: Loc, gtid: i32, task: *mut Task) -> i32 {
     // SAFETY: as for the function called.
     unsafe { __kmpc_omp_task(loc, gtid, task) }
 }
 
 /// A task with dependences is ready once these are fulfilled.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_task_with_deps")]
 pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
     _loc: Loc,
     _gtid: i32,
@@ -161,13 +164,15 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
     begin(&node);
     let parent = current(frame);
     // SAFETY: as above.
-    unsafe { parent.dependences.lock().add(&node, [(count, list), (count2, list2)]) };
+    let items = unsafe { depend::items([(count, list), (count2, list2)]) };
+    let _call = ompt::task::created_with(frame, &node, || depend::described(&items));
+    parent.dependences.lock().add(&node, &items);
     pool::submit(frame, node);
     0
 }
 
 /// Begin of a task whose `if` clause is false; the compiler calls the routine itself.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_task_begin_if0")]
 pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
     // SAFETY: a live descriptor.
     let node = unsafe { node::of(task) };
@@ -176,12 +181,13 @@ pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: 
     node.parts.store(1, Ordering::SeqCst);
     node.started.store(true, Ordering::SeqCst);
     let frame = frame::current();
+    ompt::task::begins_inline(frame, &node);
     *node.interrupted.lock() = Some(frame.icv.get());
     frame.task.replace(Some(node));
 }
 
 /// End of such a task.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_task_complete_if0")]
 pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
     let frame = frame::current();
     // SAFETY: the descriptor of the matching begin.
@@ -190,13 +196,15 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
         contention::end(&frame.icv.replace(icv), &icv);
     }
     frame.task.replace(node.parent.clone());
+    ompt::task::ends_inline(frame, &node);
     pool::end_part(frame, &node);
 }
 
 /// Waits for child tasks.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_taskwait")]
 pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
     let frame = frame::current();
+    let _waiting = Waiting::at(frame, SyncKind::Taskwait);
     if let Some(node) = with_current(frame, Arc::clone) {
         pool::help(frame, Some(&node), || node.children.load(Ordering::SeqCst) == 0);
     }
@@ -204,7 +212,7 @@ pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
 }
 
 /// Waits for the tasks that the dependences name.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_taskwait_deps_51")]
 pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
     _loc: Loc,
     _gtid: i32,
@@ -218,15 +226,18 @@ pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
     let parent = current(frame);
     let wait = Arc::new(Node::new(frame, Some(parent.clone()), None, std::ptr::null_mut(), 0));
     // SAFETY: the compiler passes lists of these lengths.
-    unsafe { parent.dependences.lock().add(&wait, [(count, list), (count2, list2)]) };
+    let items = unsafe { depend::items([(count, list), (count2, list2)]) };
+    ompt::task::wait_begins(frame, &wait, || depend::described(&items));
+    parent.dependences.lock().add(&wait, &items);
     pool::help(frame, Some(&parent), || wait.blockers.load(Ordering::SeqCst) == 1);
     let mut links = wait.links.lock();
     links.done = true;
     debug_assert!(links.successors.is_empty(), "the thread that makes siblings waits");
+    ompt::task::wait_ends(&wait);
 }
 
 /// See [`__kmpc_omp_taskwait_deps_51`].
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_wait_deps")]
 pub unsafe extern "C" fn __kmpc_omp_wait_deps(
     loc: Loc,
     gtid: i32,
@@ -240,11 +251,11 @@ pub unsafe extern "C" fn __kmpc_omp_wait_deps(
 }
 
 /// A place where the thread may take another task.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_omp_taskyield")]
 pub extern "C" fn __kmpc_omp_taskyield(_loc: Loc, _gtid: i32, _end_part: i32) -> i32 {
     let frame = frame::current();
     if let Some(node) = with_current(frame, Arc::clone)
-        && !pool::run_one(frame, &node)
+        && !yielding(|| pool::run_one(frame, &node))
     {
         super::event::blocked(std::thread::yield_now);
     }
@@ -252,20 +263,23 @@ pub extern "C" fn __kmpc_omp_taskyield(_loc: Loc, _gtid: i32, _end_part: i32) ->
 }
 
 /// Begin of a task group.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_taskgroup")]
 pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
-    let node = current(frame::current());
+    let frame = frame::current();
+    ompt::wait::group_begins(frame);
+    let node = current(frame);
     let mut group = node.group.lock();
     let outer = group.take();
     *group = Some(Group::new(outer, None));
 }
 
 /// End of a task group.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_end_taskgroup")]
 pub extern "C" fn __kmpc_end_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     let node = current(frame);
     let Some(group) = node.group.lock().clone() else { return };
+    let _waiting = Waiting::at_end_of_group(frame);
     pool::help(frame, Some(&node), || group.pending.load(Ordering::SeqCst) == 0);
     reduction::finish(&group);
     *node.group.lock() = group.parent.clone();

@@ -13,6 +13,7 @@ use super::depend::Dependences;
 use super::reduction::Reduction;
 use super::share::{self, Origin};
 use crate::omp::frame::{Frame, Icv};
+use crate::omp::ompt::{self, TaskRecord};
 use crate::omp::team::Team;
 use crate::omp::{get, put};
 use crate::{check, heap};
@@ -116,11 +117,13 @@ pub struct Node {
     pub origin: Option<Origin>,
     /// Of the priority clause.
     pub priority: AtomicU32,
+    /// What a tool keeps with it; none without a tool.
+    pub tool: Option<Box<TaskRecord>>,
 }
 
 // SAFETY: the raw pointers name a descriptor, which one thread at a time uses, and a team, whose fields are made for sharing.
 unsafe impl Send for Node {}
-// SAFETY: as above; everything that changes is atomic or locked.
+// SAFETY: as above; everything that changes is atomic or locked, or, as `tool`, changed by the thread that runs the task.
 unsafe impl Sync for Node {}
 
 impl Node {
@@ -159,7 +162,13 @@ impl Node {
             event: AtomicU32::new(0),
             origin: None,
             priority: AtomicU32::new(0),
+            tool: ompt::is_active().then(Box::default),
         }
+    }
+
+    /// What a tool keeps with it. A tool that is attached was so before any task.
+    pub fn record(&self) -> &TaskRecord {
+        self.tool.as_ref().expect("a tool is attached")
     }
 
     /// True of tasks that the program made.

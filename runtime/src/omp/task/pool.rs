@@ -15,6 +15,7 @@ use super::{service, share};
 use crate::omp::contention;
 use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
+use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::{config, sync};
 use sync::cell::Cell;
@@ -183,10 +184,14 @@ pub fn execute(frame: &Frame, node: &Arc<Node>) {
     if begins {
         node.parts.store(1, Ordering::SeqCst);
     }
+    ompt::task::begins(frame, node);
     let outer = frame.task.replace(Some(node.clone()));
     let icv = frame.icv.replace(*node.icv.lock());
     let cancelled = begins && (node.is_cancelled() || frame.team().cancel_request() == 1);
     if !cancelled {
+        if ompt::is_active() {
+            node.record().leave_runtime(&raw const begins as usize);
+        }
         // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
         unsafe {
             let routine = crate::omp::get(&raw const (*node.task).routine);
@@ -195,6 +200,7 @@ pub fn execute(frame: &Frame, node: &Arc<Node>) {
     }
     contention::end(&frame.icv.replace(icv), &node.icv.lock());
     frame.task.replace(outer);
+    ompt::task::ends(frame, node, cancelled);
     end_part(frame, node);
 }
 

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::pool::Queue;
 use super::share;
+use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::pthread::thread::spawn_service;
 use crate::sync;
@@ -62,6 +63,7 @@ pub fn call_all(team: &Team) {
 fn serve() {
     let calls = words::service(sync::rank());
     let mut seen = 0;
+    ompt::tool::service_thread_begins();
     loop {
         seen = calls.sleep_until(|now| now != seen);
         if let Some(Running(team)) = &*TEAM.lock() {

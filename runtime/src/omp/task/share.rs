@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::node::{Group, Node, Task, flags};
 use super::pool::{self, Queue};
 use crate::omp::frame::{self, Frame};
-use crate::omp::{fork, icv_words};
+use crate::omp::{fork, icv_words, ompt};
 use crate::{config, memory, sync};
 use sync::tasks as words;
 
@@ -194,6 +194,7 @@ pub fn accept(frame: &Frame) -> bool {
     };
     let origin = node.origin.expect("set above");
     sync::acquire_from(origin.rank);
+    ompt::task::adopted(frame, &node);
     pool::execute(frame, &node);
     true
 }
@@ -229,6 +230,7 @@ pub fn collect(queue: Queue) -> bool {
         if by != sync::rank() {
             sync::acquire_from(by);
         }
+        ompt::task::fulfilled(&node);
         pool::complete(queue, &node);
     }
     any

@@ -6,6 +6,8 @@ use super::node::{self, Routine, Task, flags};
 use super::{__kmpc_end_taskgroup, __kmpc_taskgroup, begin, make, pool};
 use crate::check;
 use crate::omp::frame;
+use crate::omp::ompt::abi::{Endpoint, WorkKind};
+use crate::omp::ompt::{self, work};
 use crate::omp::{Loc, get, put};
 
 type Duplicate = unsafe extern "C" fn(*mut Task, *mut Task, i32);
@@ -115,6 +117,7 @@ unsafe fn run(
         let (lower_at, upper_at) = (lower as usize - task as usize, upper as usize - task as usize);
         let shares = Shares::new(trip.max(1), schedule, argument, strict, frame.team().size);
         let (mut done, mut number) = (0, 0);
+        work::tell(frame, WorkKind::Taskloop, Endpoint::Begin, trip);
         while done < trip {
             let count = shares.count(number, done, trip);
             let copy = copy_of(task, duplicate, done + count == trip);
@@ -124,19 +127,21 @@ unsafe fn run(
             (done, number) = (done + count, number + 1);
             let node = node::of(copy);
             begin(&node);
+            node.undeferred.store(condition == 0, std::sync::atomic::Ordering::SeqCst);
+            let _call = ompt::task::created(frame, &node);
             if condition == 0 {
-                node.undeferred.store(true, std::sync::atomic::Ordering::SeqCst);
                 pool::execute(frame, &node);
             } else {
                 pool::submit(frame, Arc::clone(&node));
             }
         }
         discard(gtid, task);
+        work::tell(frame, WorkKind::Taskloop, Endpoint::End, trip);
     }
 }
 
 /// A loop of tasks. `lower` and `upper` lie in the descriptor.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_taskloop")]
 pub unsafe extern "C" fn __kmpc_taskloop(
     loc: Loc,
     gtid: i32,
@@ -159,7 +164,7 @@ pub unsafe extern "C" fn __kmpc_taskloop(
 }
 
 /// As `__kmpc_taskloop`, with the `strict` modifier.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "dsm_rt___kmpc_taskloop_5")]
 pub unsafe extern "C" fn __kmpc_taskloop_5(
     loc: Loc,
     gtid: i32,
