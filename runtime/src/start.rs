@@ -49,7 +49,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
     if job.rank == 0 {
-        profile::prepare();
+        profile::prepare(&job);
     }
     profile::init();
     memory::services::start();

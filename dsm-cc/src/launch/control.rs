@@ -16,13 +16,14 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::collect::Wanted;
 use super::hosts::Placement;
 use super::verdict::Ending;
 
 /// What a daemon says first. Changes with whatever the two must agree on: the frames, and what the launcher and the program must agree on.
 pub fn greeting() -> String {
     format!(
-        "dsm-run {} abi {} job {} frames 2\n",
+        "dsm-run {} abi {} job {} frames 3\n",
         env!("CARGO_PKG_VERSION"),
         dsm_abi::ABI_VERSION,
         dsm_abi::job::JOB_VERSION
@@ -71,6 +72,8 @@ pub struct Start {
     pub unchecked: bool,
     /// Whether processes of one host reach each other's memory through sockets, too.
     pub has_streams: bool,
+    /// Files that the head wants.
+    pub files: Vec<Wanted>,
 }
 
 /// What has to be the same on all hosts.
@@ -104,6 +107,8 @@ pub enum Order {
     Input(Vec<u8>),
     /// So many bytes of output have been written.
     Written(Stream, u32),
+    /// So many bytes of files have been written.
+    Collected(u32),
     /// Nobody reads the stream any more.
     Close(Stream),
     /// Send a signal to the processes.
@@ -131,6 +136,15 @@ pub enum Report {
         rank: u32,
         /// Where to.
         stream: Stream,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// A process of this host has appended something to a file.
+    Collected {
+        /// The process.
+        rank: u32,
+        /// Which of the wanted files.
+        file: u32,
         /// What.
         bytes: Vec<u8>,
     },
@@ -326,6 +340,7 @@ mod tests {
             environment: vec![(b"A".to_vec(), b"B".to_vec())],
             unchecked: true,
             has_streams: true,
+            files: vec![Wanted { variable: "V".into(), first: 1, count: 2, most: u64::MAX }],
         };
         vec![
             Order::Start(Box::new(start)),
@@ -333,6 +348,7 @@ mod tests {
             Order::Go,
             Order::Input(vec![0; PIECE]),
             Order::Written(Stream::Out, WINDOW),
+            Order::Collected(7),
             Order::Close(Stream::Err),
             Order::Signal(15),
             Order::SignalFirst(-1),
@@ -348,6 +364,7 @@ mod tests {
             Report::Connected,
             Report::Failed(127, "no".into()),
             Report::Output { rank: 1023, stream: Stream::Err, bytes: vec![255; PIECE] },
+            Report::Collected { rank: 0, file: u32::MAX, bytes: vec![1; PIECE] },
             Report::Taken(9),
             Report::Exited { rank: 1, pid: i32::MAX, ending: Ending::Killed(64), finished: true },
             Report::Exited { rank: 1, pid: 2, ending: Ending::Exited(255), finished: false },

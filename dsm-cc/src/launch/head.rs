@@ -20,6 +20,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpgrp, pipe2, tcgetpgrp};
 
+use super::collect::{self, Request, Sink};
 use super::connect;
 use super::control::{
     self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, WINDOW,
@@ -66,11 +67,11 @@ pub fn placements(options: &Options) -> Result<Option<Vec<Placement>>, Error> {
 pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     let signals = Signals::take()?;
     spawn::adopt_orphans()?;
-    let start = describe(options, &placements)?;
+    let (start, requests) = describe(options, &placements)?;
     let remote_shell = hosts::words(&options.rsh).map_err(|e| Error::Usage(format!("--rsh {e}")))?;
     let strangers = watch::children();
     let mut head = Head::new(signals, options)?;
-    let status = match head.start(&remote_shell, placements, start) {
+    let status = match head.start(&remote_shell, placements, start, requests) {
         Ok(()) => Ok(watch::until_end(&mut head)),
         Err(Stopped::By(error)) => Err(error),
         Err(Stopped::BySignal(signal)) => Ok(watch::say_ended(signal)),
@@ -81,8 +82,8 @@ pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     status
 }
 
-/// What all daemons get; the index of the host is filled in for each.
-fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error> {
+/// What all daemons get, where the index of the host is filled in for each, and the files that come back.
+fn describe(options: &Options, placements: &[Placement]) -> Result<(Start, Vec<Request>), Error> {
     let mut secret = [0; SECRET_BYTES];
     let random = getrandom::fill(&mut secret);
     random
@@ -98,9 +99,10 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
         )));
     }
     let has_streams = environment::has_streams(&variables);
+    let requests = collect::requests(&variables);
     variables.insert("PWD".into(), directory.clone().into());
     let bytes = |text: &OsStr| text.as_bytes().to_vec();
-    Ok(Start {
+    let start = Start {
         secret,
         host: 0,
         hosts: placements.to_vec(),
@@ -111,7 +113,9 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
         environment: variables.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
         unchecked: options.unchecked,
         has_streams,
-    })
+        files: collect::wanted(&requests),
+    };
+    Ok((start, requests))
 }
 
 /// Why a job did not start.
@@ -161,6 +165,8 @@ struct Head {
     /// The answer to [`Order::Ask`].
     state: Option<(bool, u32)>,
     output: Output,
+    /// Files that processes write for the user.
+    files: Sink,
     input: Input,
     /// To the daemons that can be reached from here.
     lines: Lines,
@@ -187,6 +193,7 @@ impl Head {
             is_finished: false,
             state: None,
             output: Output::start(options.label)?,
+            files: Sink::default(),
             input: Input { window: None, is_terminal: io::stdin().is_terminal() },
             lines: Lines::default(),
             aside: None,
@@ -199,6 +206,7 @@ impl Head {
         remote_shell: &[String],
         places: Vec<Placement>,
         mut start: Start,
+        requests: Vec<Request>,
     ) -> Result<(), Stopped> {
         for place in places {
             let remote = Remote::start(remote_shell, place, &self.signals)?;
@@ -223,6 +231,7 @@ impl Head {
             None => "does not listen".into(),
         });
         self.connect(start.secret)?;
+        self.files = Sink::create(requests)?;
         self.send_all(&Order::Go);
         self.input.window = Some(WINDOW);
         Ok(())
@@ -438,6 +447,10 @@ impl Head {
                 *window = left.ok_or("it sends more output than it may")?;
                 self.output.write(host, stream, rank, bytes);
             }
+            Report::Collected { rank, file, bytes } if is_own(rank) => {
+                self.files.take(rank, file, &bytes)?;
+                self.send(host, &Order::Collected(bytes.len() as u32));
+            }
             Report::Taken(count) if host == 0 => {
                 if let Some(window) = &mut self.input.window {
                     *window = window.saturating_add(count).min(WINDOW);
@@ -462,6 +475,7 @@ impl Head {
                 remote.running.clear();
             }
             Report::Output { .. }
+            | Report::Collected { .. }
             | Report::Taken(_)
             | Report::Exited { .. }
             | Report::State { .. }
@@ -609,13 +623,17 @@ impl Processes for Head {
             remote.channel = None;
         }
         self.send_all(&Order::Kill);
-        let until = Instant::now() + END_LIMIT;
+        let mut until = Instant::now() + END_LIMIT;
         while self.remotes.iter().any(|r| r.channel.is_some() && !r.is_done) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
+            let before = self.files.bytes();
             self.pump(Some(left));
+            if self.files.bytes() != before {
+                until = Instant::now() + END_LIMIT;
+            }
         }
     }
 }

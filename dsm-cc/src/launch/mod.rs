@@ -9,8 +9,9 @@
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
 //! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
-//! which a host that is cut off is noticed.
+//! which a host that is cut off is noticed; [`collect`] brings files that processes write to the head.
 
+mod collect;
 mod connect;
 mod control;
 mod daemon;
@@ -56,6 +57,8 @@ enum Error {
         directory.display()
     )]
     Directory { directory: PathBuf, host: String, source: io::Error },
+    #[error("{} cannot be written to: {source}; name another file", path.display())]
+    Collected { path: PathBuf, source: io::Error },
     #[error("{0}")]
     Connect(String),
     #[error("{0}")]
@@ -69,7 +72,11 @@ impl Error {
         match self {
             Error::NotFound { .. } => 127,
             Error::CannotRun { .. } => 126,
-            Error::System { .. } | Error::Directory { .. } | Error::Connect(_) | Error::Hosts(_) => 1,
+            Error::System { .. }
+            | Error::Directory { .. }
+            | Error::Collected { .. }
+            | Error::Connect(_)
+            | Error::Hosts(_) => 1,
             Error::Usage(_) => 2,
             Error::Host { status, .. } => *status,
             Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
@@ -131,6 +138,7 @@ fn run(options: &Options) -> Result<u8, Error> {
         arguments: options.arguments(),
         processes,
         ranks,
+        files: &|_| Vec::new(),
         threads: options.threads,
         environment: named.into_iter().map(|(name, value)| (name, Some(value))).collect(),
         has_outputs: options.label,

@@ -34,6 +34,8 @@ pub struct Plan<'a> {
     pub processes: u32,
     /// Those of this host; the others have sockets to them.
     pub ranks: Range<u32>,
+    /// Files that a process writes for the launcher: the variable that names each, and its descriptor.
+    pub files: &'a dyn Fn(u32) -> Vec<(String, RawFd)>,
     /// Threads of each process.
     pub threads: u32,
     /// Variables that differ from the launcher's; those without a value are taken out.
@@ -117,8 +119,10 @@ fn start_one(
             None => vec![segments[(peer - plan.ranks.start) as usize].as_raw_fd()],
         })
         .collect();
-    let job = describe(plan, rank, page, &reached);
-    let inherited = reached.into_iter().flatten().chain([page.as_raw_fd()]).collect();
+    let files = (plan.files)(rank);
+    let job = describe(plan, rank, page, &reached, &files);
+    let files = files.into_iter().map(|(_, fd)| fd);
+    let inherited = reached.into_iter().flatten().chain([page.as_raw_fd()]).chain(files).collect();
     let started = command(plan, rank, &job, inherited).spawn();
     streams.close(rank);
     started.map_err(|source| {
@@ -173,11 +177,18 @@ fn memory_file(name: &std::ffi::CStr) -> Result<File, Error> {
 }
 
 /// Value of the variable that `dsm_abi::job` describes. Each segment is reached by one descriptor or four.
-fn describe(plan: &Plan, rank: u32, page: &File, reached: &[Vec<RawFd>]) -> String {
+fn describe(
+    plan: &Plan,
+    rank: u32,
+    page: &File,
+    reached: &[Vec<RawFd>],
+    files: &[(String, RawFd)],
+) -> String {
     let join = |fds: &Vec<RawFd>| fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join("+");
     let segments: Vec<_> = reached.iter().map(join).collect();
     let (size, threads, page) = (plan.processes, plan.threads, page.as_raw_fd());
-    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}", segments.join(","))
+    let files: String = files.iter().map(|(variable, fd)| format!(":{variable}={fd}")).collect();
+    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}{files}", segments.join(","))
 }
 
 fn command(plan: &Plan, rank: u32, job: &str, inherited: Vec<RawFd>) -> Command {
