@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::stream::TOO_MANY_MESSAGES;
 
 /// Drops the host's name.
-const SHELL: &str = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
+pub const SHELL: &str = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
 /// The same, and nobody may read files that a process makes.
 const MASKED_SHELL: &str = "#!/bin/sh\nshift\numask 777\nexec sh -c \"$*\"\n";
 /// Hosts, threads of each process, and of a team.
@@ -47,7 +47,7 @@ fn check(name: &str, layouts: &[(&str, &str, u32)]) {
 }
 
 /// The remote shell.
-fn shell(directory: &Scratch, script: &str) -> PathBuf {
+pub fn shell(directory: &Scratch, script: &str) -> PathBuf {
     let shell = directory.path().join("shell");
     std::fs::write(&shell, script).expect("a file in an own directory");
     std::fs::set_permissions(&shell, Permissions::from_mode(0o755)).expect("an own file");
@@ -100,7 +100,7 @@ fn a_profile_comes_back_and_covers_all_hosts() {
     let mut command = Command::new(&dsm.run);
     command.arg("--rsh").arg(shell(&directory, MASKED_SHELL)).args([
         "-H",
-        LAYOUTS[0].0,
+        "127.0.0.1:1,127.0.0.2:1",
         "--profile=report.json",
     ]);
     command.arg(&built.path).current_dir(directory.path());

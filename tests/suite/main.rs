@@ -32,6 +32,7 @@ mod profile;
 mod races;
 mod statistics;
 mod stream;
+mod top;
 mod unsupported;
 mod verify;
 mod waiting;

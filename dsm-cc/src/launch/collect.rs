@@ -248,7 +248,7 @@ mod tests {
                 assert!(fs::read(directory.path().join(rank.to_string())).unwrap() == whole);
             }
         }
-        assert_eq!(fs::read(directory.path().join("1")).unwrap(), []);
+        assert_eq!(fs::read(directory.path().join("1")).unwrap(), b"");
     }
 
     #[test]

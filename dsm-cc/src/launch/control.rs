@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collect::Wanted;
 use super::hosts::Placement;
+use super::looks::{ProcessLook, Time};
 use super::verdict::Ending;
 
 /// What a daemon says first. Changes with whatever the two must agree on: the frames, and what the launcher and the program must agree on.
@@ -117,6 +118,8 @@ pub enum Order {
     SignalFirst(i32),
     /// Say what process 0 has said.
     Ask,
+    /// Say what the processes have left of themselves.
+    Look,
     /// Kill the processes and end.
     Kill,
 }
@@ -168,6 +171,10 @@ pub enum Report {
         /// Bit 0 for signal 1.
         handled: u32,
     },
+    /// What a process of this host has left of itself.
+    Process(ProcessLook),
+    /// When that was; there are no more.
+    Looked(Time),
     /// The host with this index does not answer this one any more.
     Lost(u32),
     /// No process is left on this host, and all their output has been sent.
@@ -327,6 +334,7 @@ impl<R: Message, S: Message, I: Read + AsFd, O: Write + AsFd> Channel<R, S, I, O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsm_abi::progress::RECORD_WORDS;
 
     fn orders() -> Vec<Order> {
         let start = Start {
@@ -353,6 +361,7 @@ mod tests {
             Order::Signal(15),
             Order::SignalFirst(-1),
             Order::Ask,
+            Order::Look,
             Order::Kill,
         ]
     }
@@ -369,6 +378,8 @@ mod tests {
             Report::Exited { rank: 1, pid: i32::MAX, ending: Ending::Killed(64), finished: true },
             Report::Exited { rank: 1, pid: 2, ending: Ending::Exited(255), finished: false },
             Report::State { finished: true, handled: u32::MAX },
+            Report::Process(ProcessLook { rank: 3, pid: -1, words: vec![u64::MAX; RECORD_WORDS] }),
+            Report::Looked(Time { ticks: u64::MAX, nanoseconds: 1 }),
             Report::Lost(1000),
             Report::Done,
         ]

@@ -33,7 +33,7 @@ use super::lines::{End, Far, Lines};
 use super::spawn::{self, Job, Plan};
 use super::streams::Streams;
 use super::watch::{self, Signals};
-use super::{Error, program};
+use super::{Error, looks, program};
 
 /// Descriptors that the daemon needs besides those of its processes.
 const SPARE_DESCRIPTORS: u64 = 64;
@@ -488,6 +488,12 @@ impl Serving<'_> {
             Order::Ask => {
                 let (finished, handled) = (self.job.finished(), self.job.handled());
                 self.daemon.control.send(&Report::State { finished, handled })?;
+            }
+            Order::Look => {
+                for process in looks::processes(&self.job) {
+                    self.daemon.control.send(&Report::Process(process))?;
+                }
+                self.daemon.control.send(&Report::Looked(looks::time()))?;
             }
             Order::SignalFirst(_) | Order::Start(_) | Order::Connect { .. } | Order::Go | Order::Kill => {
                 return Err(Stop::Gone);

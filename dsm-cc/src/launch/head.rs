@@ -28,6 +28,7 @@ use super::control::{
 use super::environment::{self, TRANSPORT};
 use super::hosts::{self, Placement};
 use super::lines::{self, End, Far, Lines};
+use super::looks::{HostLook, Looks, ProcessLook, Time};
 use super::options::Options;
 use super::output::{Output, Written};
 use super::verdict::{Ended, Verdict};
@@ -40,6 +41,8 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 const CONNECT_LIMIT: Duration = Duration::from_secs(90);
 /// Longest wait for a daemon to say what process 0 has said.
 const ASK_LIMIT: Duration = Duration::from_secs(1);
+/// Longest wait for the daemons to say what their processes have left of themselves.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
 /// Longest wait for the daemons to end their processes.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait for a remote shell whose daemon has ended.
@@ -148,6 +151,8 @@ struct Remote {
     running: BTreeSet<u32>,
     /// Bytes of each stream that the daemon may send.
     windows: [u32; 2],
+    /// What it has said of its processes since [`Order::Look`], and when.
+    looked: (Vec<ProcessLook>, Option<Time>),
 }
 
 struct Head {
@@ -168,6 +173,7 @@ struct Head {
     /// Files that processes write for the user.
     files: Sink,
     input: Input,
+    looks: Looks,
     /// To the daemons that can be reached from here.
     lines: Lines,
     /// Readable when a thread of [`Head::aside`] has ended.
@@ -195,6 +201,7 @@ impl Head {
             output: Output::start(options.label)?,
             files: Sink::default(),
             input: Input { window: None, is_terminal: io::stdin().is_terminal() },
+            looks: Looks::new(options.program()),
             lines: Lines::default(),
             aside: None,
         })
@@ -234,6 +241,7 @@ impl Head {
         self.files = Sink::create(requests)?;
         self.send_all(&Order::Go);
         self.input.window = Some(WINDOW);
+        self.looks.open();
         Ok(())
     }
 
@@ -362,6 +370,7 @@ impl Head {
         fds.extend(channels().map(|c| PollFd::new(c.reads(), PollFlags::POLLIN)));
         fds.extend(channels().filter_map(Channel::writes).map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
         fds.extend(self.lines.polled());
+        fds.extend(self.looks.as_fd().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         fds.extend(self.aside.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
         let timeout = timeout.map_or(PollTimeout::NONE, |t| {
             PollTimeout::try_from(t + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
@@ -465,6 +474,13 @@ impl Head {
                 self.ended.push(Ended { rank, pid, host, ending });
             }
             Report::State { finished, handled } if host == 0 => self.state = Some((finished, handled)),
+            Report::Process(process) if is_own(process.rank) && process.is_whole() => {
+                // An answer that came too late for the look before may be followed by another one.
+                let known = &mut remote.looked.0;
+                known.retain(|other| other.rank != process.rank);
+                known.push(process);
+            }
+            Report::Looked(time) => remote.looked.1 = Some(time),
             Report::Lost(other) if (other as usize) < count => {
                 let message = format!("{}; the job was ended", lines::no_answer(&remote.place.name));
                 let host = self.remotes[other as usize].place.name.clone();
@@ -479,6 +495,7 @@ impl Head {
             | Report::Taken(_)
             | Report::Exited { .. }
             | Report::State { .. }
+            | Report::Process(_)
             | Report::Lost(_) => {
                 return Err("it sends what it should not".into());
             }
@@ -636,6 +653,28 @@ impl Processes for Head {
             }
         }
     }
+
+    fn looks(&mut self) -> &mut Looks {
+        &mut self.looks
+    }
+
+    fn look(&mut self) -> Vec<HostLook> {
+        self.remotes.iter_mut().for_each(|remote| remote.looked = (Vec::new(), None));
+        self.send_all(&Order::Look);
+        let until = Instant::now() + LOOK_LIMIT;
+        while self.remotes.iter().any(|r| r.channel.is_some() && r.looked.1.is_none()) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            self.pump(Some(left));
+        }
+        let looked = self.remotes.iter_mut().filter_map(|remote| {
+            let (processes, time) = std::mem::take(&mut remote.looked);
+            Some(HostLook { name: remote.place.name.clone(), time: time?, processes })
+        });
+        looked.collect()
+    }
 }
 
 /// What has to be the same on all hosts, by their names.
@@ -734,6 +773,7 @@ impl Remote {
             is_connected: false,
             is_done: false,
             windows: [WINDOW; 2],
+            looked: (Vec::new(), None),
         })
     }
 

@@ -4,7 +4,7 @@
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
-//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output, `output`
+//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, [`looks`] answers `dsm-top`, `label` prefixes output, `output`
 //! writes that of several hosts, which `merge` makes one stream of.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
@@ -13,13 +13,14 @@
 
 mod collect;
 mod connect;
-mod control;
+pub(crate) mod control;
 mod daemon;
 pub mod environment;
 mod head;
 mod hosts;
 mod label;
 mod lines;
+pub(crate) mod looks;
 mod merge;
 mod options;
 mod output;
@@ -36,6 +37,7 @@ use std::process::ExitCode;
 
 use connect::Sockets;
 use environment::Variables;
+use looks::Looks;
 use options::Options;
 use streams::Streams;
 
@@ -146,8 +148,10 @@ fn run(options: &Options) -> Result<u8, Error> {
         mask: signals.before,
     };
     let mut job = spawn::start(&plan, streams)?;
+    let mut looks = Looks::new(options.program());
+    looks.open();
     let label = job.take_outputs().map(label::Forwarder::start).transpose()?;
-    let status = watch::until_end(&mut watch::Local { job: &job, signals: &signals });
+    let status = watch::until_end(&mut watch::Local { job: &job, signals: &signals, looks });
     if let Some(label) = label {
         label.finish();
     }

@@ -10,7 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::progress::JOB_FILE_BYTES;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
@@ -56,7 +57,8 @@ pub struct Job {
     pub first: u32,
     /// Children that the launcher had before (a shell's `cmd & exec dsm-run`); not the job's to end.
     pub strangers: Vec<Pid>,
-    page: File,
+    /// The job's memory file: the page, and the processes' records.
+    pub page: File,
     outputs: Option<Vec<(ChildStdout, ChildStderr)>>,
     input: Option<ChildStdin>,
 }
@@ -83,7 +85,7 @@ pub fn start(plan: &Plan, mut streams: Streams) -> Result<Job, Error> {
     allow_descriptors(processes + outputs + streams.descriptors())?;
 
     let page = memory_file(c"dsm-job")?;
-    page.set_len(JOB_PAGE_BYTES as u64)
+    page.set_len(JOB_FILE_BYTES as u64)
         .map_err(|source| Error::System { what: "size the job page", source })?;
     let segments = plan.ranks.clone().map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
 

@@ -1,7 +1,8 @@
 //! What the launcher tells the processes of a job, and the page they share with it.
 //!
 //! The environment variable [`JOB_VARIABLE`] is `4:<rank>:<size>:<threads>:<jobfd>:<segment0>,<segment1>,...[:<variable>=<fd>]...`. `jobfd` is a memory file of
-//! [`JOB_PAGE_BYTES`] zero bytes, which the processes of one host share. `segment<r>` is how the segment of rank r is reached:
+//! [`JOB_FILE_BYTES`](crate::progress::JOB_FILE_BYTES) zero bytes, which the processes of one host share: the page, and a record of each process
+//! ([`progress`](crate::progress)). `segment<r>` is how the segment of rank r is reached:
 //!
 //! - a number: by the memory file that this descriptor leads to. Rank r gives it its size, and whoever has it maps it. The own segment is always reached so,
 //!   those of other processes of the host unless `DSM_TRANSPORT` says otherwise. Ranks of such segments follow each other.

@@ -19,6 +19,7 @@ use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, service, share};
+use crate::progress::{self, Doing, Now};
 use crate::{config, memory, pthread, sync};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
@@ -136,6 +137,7 @@ impl Team {
         }
         let generation = self.generation.load();
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < self.local {
+            let _now = Now::begin(Doing::Barrier, 0, 0);
             blocked(|| self.generation.wait(|now| now != generation));
             return;
         }
@@ -222,8 +224,10 @@ impl Team {
             sync::user_threads_enter();
             affinity::with(work.places, tid, self.size, || {
                 affinity::display_changed(&frame);
-                // SAFETY: compiler and caller agree on the arguments of the outlined function.
-                unsafe { call(work.task, tid, &work.args) };
+                progress::in_region(work.task as usize as u64, || {
+                    // SAFETY: compiler and caller agree on the arguments of the outlined function.
+                    unsafe { call(work.task, tid, &work.args) };
+                });
                 task::end_implicit(&frame);
             });
             sync::user_threads_leave();
@@ -340,6 +344,7 @@ impl Helper {
     }
 
     fn wait_idle(&self) {
+        let _now = Now::begin(Doing::Join, 0, 0);
         self.go.wait(|go| go == 0);
         self.busy.store(0, Ordering::SeqCst);
     }
@@ -347,8 +352,11 @@ impl Helper {
     fn serve(&'static self, index: u32) {
         OWN.set(Some(self));
         adopt_stack(index);
+        progress::begin_thread();
         loop {
+            let idle = Now::begin(Doing::Idle, 0, 0);
             self.go.wait(|go| go == 1);
+            drop(idle);
             // SAFETY: set by `start`; the team lives until this helper has gone idle.
             let team = unsafe { &*self.team.load(Ordering::SeqCst) };
             team.member(self.tid.load(Ordering::SeqCst));

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::{key, next_function};
-use crate::{config, memory, omp, sync};
+use crate::{config, memory, omp, progress, sync};
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
@@ -79,6 +79,7 @@ unsafe extern "C" fn end_of_thread(_: *mut c_void) {
         return await_end();
     }
     sync::user_threads_leave();
+    progress::end_thread();
     STACKS.lock().free.push(STACK.get());
 }
 
@@ -145,6 +146,7 @@ pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_thread_begins(stack: u32) {
     STACK.set(stack);
+    progress::begin_thread();
     ROUNDS.set(key::DESTRUCTOR_ROUNDS);
     await_end();
     omp::team::adopt_stack(stack);
