@@ -104,7 +104,7 @@ pub fn find<'a>(own: &'a [Job], word: &str) -> Result<&'a Job, Error> {
     let named: Vec<&Job> = own.iter().filter(|job| job.program == word).collect();
     match (named.as_slice(), pid) {
         ([job], _) => Ok(job),
-        ([], Some(pid)) => Err(explain(pid)),
+        ([], Some(pid)) => Err(explain(pid, &all())),
         ([], None) => Err(Error::Unknown { name: word.into(), hint: hint() }),
         (several, _) => {
             let all: Vec<_> = several.iter().map(|job| job.launcher.to_string()).collect();
@@ -118,8 +118,8 @@ fn hint() -> String {
 }
 
 /// Why a process is no job of this user.
-fn explain(pid: i32) -> Error {
-    if let Some(job) = all().into_iter().find(|job| job.launcher == pid) {
+fn explain(pid: i32, all: &[Job]) -> Error {
+    if let Some(job) = all.iter().find(|job| job.launcher == pid) {
         let owner = User::from_uid(Uid::from_raw(job.user)).ok().flatten();
         let owner = owner.map_or_else(|| job.user.to_string(), |user| user.name);
         return Error::Foreign { launcher: pid, owner };
@@ -193,6 +193,8 @@ mod tests {
         assert!(find(&jobs, "mg.A").unwrap_err().to_string().contains("called mg.A"));
         let own = std::process::id().to_string();
         assert!(find(&jobs, &own).unwrap_err().to_string().contains("not dsm-run"));
+        let foreign = explain(41, &listed(&SOCKETS.replace("/8/", "/4294967294/"))).to_string();
+        assert!(foreign.starts_with("job 41 is of user 4294967294: only that user"), "{foreign}");
         assert!(find(&jobs, "2147483647").unwrap_err().to_string().contains("no process"));
     }
 }
