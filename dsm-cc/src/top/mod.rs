@@ -22,7 +22,7 @@ use report::Report;
 /// Shows what the processes of a running job do: on what they spend their time, how much they miss, which variable that is, and who waits for whom.
 ///
 /// Times and rates are those of the last interval. To look costs the processes about as much as DSM_STATS=1 does, until ten seconds after the last look; a
-/// job that nobody looks at pays nothing.
+/// job that nobody looks at pays next to nothing.
 ///
 /// The exit status is 0 if the job ended while it was shown, 1 if there is no such job, 2 if the command line is wrong.
 #[derive(Debug, Parser)]
