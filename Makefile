@@ -14,7 +14,7 @@ BIN    := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 PACKAGES = -p dsm-cc -p dsm-pass -p dsm-runtime
-PROGRAMS = dsm-cc dsm-run dsm-compare
+PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top
 # The driver's other names: what it stands in for depends on what it is called.
 NAMES    = dsm-c++ dsm-fc
 PARTS    = libdsm_pass.so libdsm_rt.a

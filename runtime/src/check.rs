@@ -12,6 +12,7 @@ use dsm_coherence::Extent;
 use crate::fabric;
 use crate::memory::{self, Shared};
 use crate::profile;
+use crate::progress;
 use crate::race;
 use crate::stats::time::{self, Activity};
 use crate::strings;
@@ -71,6 +72,8 @@ fn ensure_line(shared: &Shared, bytes: Range<usize>, access: Access) {
 
 /// Makes an extent accessible, whose state at `refused` does not allow it; `[first, last]` is what the access touches.
 fn miss(shared: &Shared, extent: Extent, refused: usize, bytes: (usize, usize), access: Access) {
+    let missed = extent.count as usize * memory::get().geometry().block_bytes(extent.first);
+    progress::miss(refused.max(bytes.0), missed);
     if !profile::is_on() {
         return fetch(shared, extent, bytes, access);
     }

@@ -4,8 +4,10 @@
 //! variable the program is a job of one process with a private page.
 
 use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::ops::Range;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -70,12 +72,14 @@ pub struct Job {
     pub job_fd: Option<RawFd>,
     /// How the segment of each rank is reached; empty without a launcher.
     pub segments: Vec<Reach>,
+    /// What takes the place of files that variables name.
+    pub files: Vec<(String, RawFd)>,
 }
 
 impl Job {
     /// A job of one process.
     pub fn single() -> Job {
-        Job { rank: 0, size: 1, threads: 0, job_fd: None, segments: Vec::new() }
+        Job { rank: 0, size: 1, threads: 0, job_fd: None, segments: Vec::new(), files: Vec::new() }
     }
 
     /// Reads the value of `DSM_JOB`.
@@ -94,13 +98,11 @@ impl Job {
         let job_fd = number("job file")? as RawFd;
         let segments = fields.next().ok_or(JobError::Field("segments"))?;
         let segments = segments.split(',').map(reach).collect::<Result<Vec<Reach>, _>>()?;
-        if fields.next().is_some() {
-            return Err(JobError::Field("end"));
-        }
+        let files = fields.map(file).collect::<Result<_, _>>()?;
         if rank >= size || size > MAX_PROCESSES || segments.len() != size as usize {
             return Err(JobError::Shape { rank, size, segments: segments.len() });
         }
-        let job = Job { rank, size, threads, job_fd: Some(job_fd), segments };
+        let job = Job { rank, size, threads, job_fd: Some(job_fd), segments, files };
         let has_file = |r: u32| matches!(job.segments[r as usize], Reach::File(_));
         let are_neighbours = (0..size).filter(|r| has_file(*r)).eq(job.mapped());
         if are_neighbours && job.mapped().contains(&rank) { Ok(job) } else { Err(JobError::Files { rank }) }
@@ -114,6 +116,18 @@ impl Job {
         first as u32..(first + count) as u32
     }
 
+    /// Makes the file at `path`, which the value of `variable` names, or opens what the launcher gave the process in its place.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(&self, variable: &str, path: &str) -> io::Result<File> {
+        match self.files.iter().find(|(name, _)| name == variable) {
+            // SAFETY: the descriptor was inherited, and nobody closes it.
+            Some((_, fd)) => unsafe { BorrowedFd::borrow_raw(*fd) }.try_clone_to_owned().map(File::from),
+            None => OpenOptions::new().create(true).write(true).truncate(true).open(path),
+        }
+    }
+
     /// The job of this process. Takes the variable out of the environment and keeps the files from children.
     pub fn from_environment() -> Result<Job, JobError> {
         let Ok(text) = std::env::var(JOB_VARIABLE) else { return Ok(Job::single()) };
@@ -125,12 +139,18 @@ impl Job {
             Reach::File(fd) => std::slice::from_ref(fd),
             Reach::Sockets(all) => all,
         });
-        for &fd in segments.chain(&job.job_fd) {
+        for &fd in segments.chain(&job.job_fd).chain(job.files.iter().map(|(_, fd)| fd)) {
             // SAFETY: F_SETFD touches no memory; a bad descriptor makes it fail, which mapping reports later.
             unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
         Ok(job)
     }
+}
+
+/// A variable, and the descriptor that takes the place of the file that it names.
+fn file(text: &str) -> Result<(String, RawFd), JobError> {
+    let parsed = text.split_once('=').and_then(|(name, fd)| Some((name.to_owned(), fd.parse().ok()?)));
+    parsed.ok_or(JobError::Field("files"))
 }
 
 /// How one rank's segment is reached.
@@ -248,25 +268,26 @@ mod tests {
             ("11,12,20+21+22+23", [file(11), file(12), sockets([20, 21, 22, 23])], 0..2),
             ("2+3+4+5,11,6+7+8+9", [sockets([2, 3, 4, 5]), file(11), sockets([6, 7, 8, 9])], 1..2),
         ] {
-            let job = Job::parse(&format!("3:1:3:4:10:{segments}")).unwrap();
+            let job = Job::parse(&format!("4:1:3:4:10:{segments}:A=5:B=6")).unwrap();
             assert_eq!((job.rank, job.size, job.threads, job.job_fd), (1, 3, 4, Some(10)));
+            assert_eq!(job.files, [("A".to_owned(), 5), ("B".to_owned(), 6)]);
             assert_eq!((&*job.segments, job.mapped()), (&expected[..], mapped));
         }
     }
 
     #[test]
     fn refuses_what_does_not_fit() {
-        assert_eq!(Job::parse("2:0:1:1:3:4"), Err(JobError::Version(2)));
-        assert_eq!(Job::parse("3:0:1:1:3"), Err(JobError::Field("segments")));
-        assert_eq!(Job::parse("3:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, segments: 1 }));
-        assert_eq!(Job::parse("3:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, segments: 1 }));
-        assert_eq!(Job::parse("3:x:1:1:3:4"), Err(JobError::Field("rank")));
-        assert_eq!(Job::parse("3:0:1:1:3:4:5"), Err(JobError::Field("end")));
+        assert_eq!(Job::parse("3:0:1:1:3:4"), Err(JobError::Version(3)));
+        assert_eq!(Job::parse("4:0:1:1:3"), Err(JobError::Field("segments")));
+        assert_eq!(Job::parse("4:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, segments: 1 }));
+        assert_eq!(Job::parse("4:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, segments: 1 }));
+        assert_eq!(Job::parse("4:x:1:1:3:4"), Err(JobError::Field("rank")));
+        assert_eq!(Job::parse("4:0:1:1:3:4:5"), Err(JobError::Field("files")));
     }
 
     #[test]
     fn refuses_segments_that_cannot_be_reached() {
-        let parse = |segments: &str| Job::parse(&format!("3:1:3:1:3:{segments}"));
+        let parse = |segments: &str| Job::parse(&format!("4:1:3:1:3:{segments}"));
         for malformed in ["", "4,5,", "4,5,-", "4,5,6+7", "4,5,6+7+8+9+10", "4,5,6+7+8+x"] {
             assert_eq!(parse(malformed), Err(JobError::Field("segments")), "{malformed:?}");
         }

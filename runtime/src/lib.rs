@@ -25,6 +25,7 @@ pub mod omp;
 pub mod process;
 pub mod process_state;
 pub mod profile;
+pub mod progress;
 pub mod pthread;
 pub mod race;
 pub mod signals;

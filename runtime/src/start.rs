@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state, profile, pthread, signals, stats, stdio, sync,
+    config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state,
+    profile, progress, pthread, signals, stats, stdio, sync,
 };
 
 unsafe extern "C" {
@@ -33,6 +34,9 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     if let Err(error) = JobPage::init(&job) {
         die(&error.to_string());
     }
+    if let Err(error) = progress::init(&job) {
+        die(&format!("cannot map the record for dsm-top: {error}"));
+    }
     if job.rank == 0 {
         config::warn_about_environment();
     }
@@ -48,7 +52,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
     if job.rank == 0 {
-        profile::prepare();
+        profile::prepare(&job);
     }
     profile::init();
     memory::services::start();
@@ -75,6 +79,7 @@ unsafe impl Send for Arguments {}
 
 /// What the process's own thread does, once memory is set up.
 fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
+    progress::begin_thread();
     if config::get().stats {
         stats::time::measure();
     }

@@ -3,17 +3,21 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use dsm_tests::compile::{self, Target, shell_line};
 use dsm_tests::execute::{self, Scratch};
 use dsm_tests::matrix::Build;
 use dsm_tests::{differential, program, toolchain};
+use serde_json::Value;
 
 use super::stream::TOO_MANY_MESSAGES;
 
 /// Drops the host's name.
-const SHELL: &str = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
+pub const SHELL: &str = "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
+/// The same, and nobody may read files that a process makes.
+const MASKED_SHELL: &str = "#!/bin/sh\nshift\numask 777\nexec sh -c \"$*\"\n";
 /// Hosts, threads of each process, and of a team.
 const LAYOUTS: [(&str, &str, u32); 3] = [
     ("127.0.0.1:2,127.0.0.2:2", "1", 4),
@@ -27,9 +31,7 @@ fn check(name: &str, layouts: &[(&str, &str, u32)]) {
     let built = compile::compile(&program, Target::Dsm(Build { level: 2, line: 64 }));
     let built = built.unwrap_or_else(|failure| panic!("{failure}"));
     let directory = Scratch::directory("hosts");
-    let shell = directory.path().join("shell");
-    std::fs::write(&shell, SHELL).expect("a file in an own directory");
-    std::fs::set_permissions(&shell, Permissions::from_mode(0o755)).expect("an own file");
+    let shell = shell(&directory, SHELL);
     for (hosts, threads, team) in layouts {
         let expected = differential::reference(&program, *team).unwrap_or_else(|failure| panic!("{failure}"));
         let mut command = Command::new(&dsm.run);
@@ -42,6 +44,14 @@ fn check(name: &str, layouts: &[(&str, &str, u32)]) {
         assert_eq!(outcome.status, expected.status, "{line}\n{}", outcome.errors());
         assert_eq!(sorted(&outcome.text()), sorted(&expected.text()), "{line}");
     }
+}
+
+/// The remote shell.
+pub fn shell(directory: &Scratch, script: &str) -> PathBuf {
+    let shell = directory.path().join("shell");
+    std::fs::write(&shell, script).expect("a file in an own directory");
+    std::fs::set_permissions(&shell, Permissions::from_mode(0o755)).expect("an own file");
+    shell
 }
 
 /// What processes write comes through a pipe of each: its order among them is not kept.
@@ -74,6 +84,37 @@ fn fortran() {
 #[test]
 fn streams() {
     check("shared_streams", &LAYOUTS);
+}
+
+/// The profile is written where `dsm-run` is started, and is about the processes of all hosts.
+#[test]
+fn a_profile_comes_back_and_covers_all_hosts() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let source = toolchain::workspace().join("examples/slow_false_sharing.c");
+    let mut program = program::Program::from_source("slow_false_sharing", &source);
+    program.flags = vec!["-g".into()];
+    let built = compile::compile(&program, Target::Dsm(Build { level: 2, line: 1024 }));
+    let built = built.unwrap_or_else(|failure| panic!("{failure}"));
+    let directory = Scratch::directory("hosts");
+    let report = directory.path().join("report.json");
+    let mut command = Command::new(&dsm.run);
+    command.arg("--rsh").arg(shell(&directory, MASKED_SHELL)).args([
+        "-H",
+        "127.0.0.1:1,127.0.0.2:1",
+        "--profile=report.json",
+    ]);
+    command.arg(&built.path).current_dir(directory.path());
+    execute::hide_own_variables(&mut command);
+    let outcome = execute::run(&mut command, "", execute::time_limit());
+    assert_eq!((outcome.status, &*outcome.text()), (Some(0), "verified\n"), "{}", outcome.errors());
+    let mode = std::fs::metadata(&report).expect("the profile was written").permissions().mode();
+    assert_ne!(mode & 0o777, 0, "the head makes the file, not process 0");
+    let text = std::fs::read_to_string(&report).expect("a text");
+    let profile: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(profile["processes"], 2);
+    for rank in 0..2 {
+        assert!(text.contains(&format!("process {rank} writes ")), "{text}");
+    }
 }
 
 /// Each program in one of the layouts of four processes, but those that are about locks in great number.

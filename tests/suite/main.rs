@@ -36,6 +36,7 @@ mod races;
 mod remarks;
 mod statistics;
 mod stream;
+mod top;
 mod unsupported;
 mod verify;
 mod waiting;

@@ -16,13 +16,15 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::collect::Wanted;
 use super::hosts::Placement;
+use super::looks::{ProcessLook, Time};
 use super::verdict::Ending;
 
 /// What a daemon says first. Changes with whatever the two must agree on: the frames, and what the launcher and the program must agree on.
 pub fn greeting() -> String {
     format!(
-        "dsm-run {} abi {} job {} frames 2\n",
+        "dsm-run {} abi {} job {} frames 3\n",
         env!("CARGO_PKG_VERSION"),
         dsm_abi::ABI_VERSION,
         dsm_abi::job::JOB_VERSION
@@ -71,6 +73,8 @@ pub struct Start {
     pub unchecked: bool,
     /// Whether processes of one host reach each other's memory through sockets, too.
     pub has_streams: bool,
+    /// Files that the head wants.
+    pub files: Vec<Wanted>,
 }
 
 /// What has to be the same on all hosts.
@@ -104,6 +108,8 @@ pub enum Order {
     Input(Vec<u8>),
     /// So many bytes of output have been written.
     Written(Stream, u32),
+    /// So many bytes of files have been written.
+    Collected(u32),
     /// Nobody reads the stream any more.
     Close(Stream),
     /// Send a signal to the processes.
@@ -112,6 +118,8 @@ pub enum Order {
     SignalFirst(i32),
     /// Say what process 0 has said.
     Ask,
+    /// Say what the processes have left of themselves.
+    Look,
     /// Kill the processes and end.
     Kill,
 }
@@ -131,6 +139,15 @@ pub enum Report {
         rank: u32,
         /// Where to.
         stream: Stream,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// A process of this host has appended something to a file.
+    Collected {
+        /// The process.
+        rank: u32,
+        /// Which of the wanted files.
+        file: u32,
         /// What.
         bytes: Vec<u8>,
     },
@@ -154,6 +171,10 @@ pub enum Report {
         /// Bit 0 for signal 1.
         handled: u32,
     },
+    /// What a process of this host has left of itself.
+    Process(ProcessLook),
+    /// When that was; there are no more.
+    Looked(Time),
     /// The host with this index does not answer this one any more.
     Lost(u32),
     /// No process is left on this host, and all their output has been sent.
@@ -313,6 +334,7 @@ impl<R: Message, S: Message, I: Read + AsFd, O: Write + AsFd> Channel<R, S, I, O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsm_abi::progress::RECORD_WORDS;
 
     fn orders() -> Vec<Order> {
         let start = Start {
@@ -326,6 +348,7 @@ mod tests {
             environment: vec![(b"A".to_vec(), b"B".to_vec())],
             unchecked: true,
             has_streams: true,
+            files: vec![Wanted { variable: "V".into(), first: 1, count: 2, most: u64::MAX }],
         };
         vec![
             Order::Start(Box::new(start)),
@@ -333,10 +356,12 @@ mod tests {
             Order::Go,
             Order::Input(vec![0; PIECE]),
             Order::Written(Stream::Out, WINDOW),
+            Order::Collected(7),
             Order::Close(Stream::Err),
             Order::Signal(15),
             Order::SignalFirst(-1),
             Order::Ask,
+            Order::Look,
             Order::Kill,
         ]
     }
@@ -348,10 +373,13 @@ mod tests {
             Report::Connected,
             Report::Failed(127, "no".into()),
             Report::Output { rank: 1023, stream: Stream::Err, bytes: vec![255; PIECE] },
+            Report::Collected { rank: 0, file: u32::MAX, bytes: vec![1; PIECE] },
             Report::Taken(9),
             Report::Exited { rank: 1, pid: i32::MAX, ending: Ending::Killed(64), finished: true },
             Report::Exited { rank: 1, pid: 2, ending: Ending::Exited(255), finished: false },
             Report::State { finished: true, handled: u32::MAX },
+            Report::Process(ProcessLook { rank: 3, pid: -1, words: vec![u64::MAX; RECORD_WORDS] }),
+            Report::Looked(Time { ticks: u64::MAX, nanoseconds: 1 }),
             Report::Lost(1000),
             Report::Done,
         ]

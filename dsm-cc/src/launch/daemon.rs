@@ -23,6 +23,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{SysconfVar, sysconf};
 use sha2::{Digest, Sha256};
 
+use super::collect::Source;
 use super::connect::{Connections, LIMITS, Network, Sockets};
 use super::control::{self, Channel, Facts, Order, PIECE, Report, Start, Stream, WINDOW};
 use super::environment;
@@ -32,7 +33,7 @@ use super::lines::{End, Far, Lines};
 use super::spawn::{self, Job, Plan};
 use super::streams::Streams;
 use super::watch::{self, Signals};
-use super::{Error, program};
+use super::{Error, looks, program};
 
 /// Descriptors that the daemon needs besides those of its processes.
 const SPARE_DESCRIPTORS: u64 = 64;
@@ -227,6 +228,7 @@ impl Daemon {
     fn start(&mut self, start: &Start, program: &Path, sockets: Sockets) -> Result<Serving<'_>, Stop> {
         let host = &start.hosts[start.host as usize];
         let processes = start.hosts.iter().map(|h| h.count).sum();
+        let files = Source::create(&start.files, &host.ranks())?;
         let arguments: Vec<_> = start.arguments.iter().cloned().map(OsString::from_vec).collect();
         let plan = Plan {
             program,
@@ -234,6 +236,7 @@ impl Daemon {
             arguments: &arguments,
             processes,
             ranks: host.ranks(),
+            files: &|rank| files.inherited(rank),
             threads: start.threads,
             environment: changes(start),
             has_outputs: true,
@@ -247,9 +250,15 @@ impl Daemon {
             Ok((outputs, input))
         });
         match serving {
-            Ok((outputs, input)) => {
-                Ok(Serving { daemon: self, job, outputs, input, unread: VecDeque::new(), input_ends: false })
-            }
+            Ok((outputs, input)) => Ok(Serving {
+                daemon: self,
+                job,
+                outputs,
+                files,
+                input,
+                unread: VecDeque::new(),
+                input_ends: false,
+            }),
             Err(source) => {
                 job.abort();
                 watch::reap_everything(&job.strangers);
@@ -329,6 +338,7 @@ struct Serving<'a> {
     daemon: &'a mut Daemon,
     job: Job,
     outputs: Outputs,
+    files: Source,
     /// What process 0 reads, if it is here and still reads.
     input: Option<File>,
     /// Input that process 0 has not taken.
@@ -395,9 +405,10 @@ impl Serving<'_> {
                 self.obey(order)?;
             }
             self.feed()?;
-            self.wait(None)?;
+            self.wait(self.files.tick())?;
             // Before the ends of processes are reported: what they wrote comes first as far as the head takes it.
             self.outputs.forward(&mut self.daemon.control, false)?;
+            self.collect()?;
             for ended in watch::reap(&self.job) {
                 let finished = self.job.first == 0 && self.job.finished();
                 let (rank, pid, ending) = (ended.rank, ended.pid, ended.ending);
@@ -406,21 +417,26 @@ impl Serving<'_> {
         }
     }
 
-    /// Kills the processes, and sends the rest of their output.
+    /// Kills the processes, and sends the rest of their output and files.
     fn end(&mut self) -> Result<(), Stop> {
         self.job.abort();
         watch::reap_everything(&self.job.strangers);
-        let until = Instant::now() + DRAIN_LIMIT;
+        let mut until = Instant::now() + DRAIN_LIMIT;
         loop {
             self.outputs.forward(&mut self.daemon.control, true)?;
+            let is_collected = self.collect()?;
             let left = until.saturating_duration_since(Instant::now());
-            if self.outputs.pipes.is_empty() || left.is_zero() {
+            if self.outputs.pipes.is_empty() && is_collected || left.is_zero() {
                 break;
             }
-            if self.outputs.windows.contains(&0) {
+            if self.outputs.windows.contains(&0) || !is_collected {
                 self.wait(Some(left))?;
             }
             while let Some(order) = self.daemon.control.decoder.next()? {
+                // A large file takes as long as the way to the head needs for it.
+                if matches!(order, Order::Collected(_)) {
+                    until = Instant::now() + DRAIN_LIMIT;
+                }
                 self.obey(order)?;
             }
         }
@@ -428,6 +444,12 @@ impl Serving<'_> {
         // The head takes the rest, and closes the pipe.
         while self.daemon.order().is_ok() {}
         Ok(())
+    }
+
+    /// Sends what files have more than before; whether that was all.
+    fn collect(&mut self) -> Result<bool, Stop> {
+        let control = &mut self.daemon.control;
+        Ok(self.files.forward(|report| control.send(report))?)
     }
 
     /// Waits until something can be done, reads what the head sends, and sends what fits.
@@ -459,12 +481,19 @@ impl Serving<'_> {
                 let window = &mut self.outputs.windows[stream as usize];
                 *window = window.saturating_add(count).min(WINDOW);
             }
+            Order::Collected(count) => self.files.written(count),
             Order::Close(stream) => self.outputs.pipes.retain(|(_, of, _)| *of != stream),
             Order::Signal(signal) => self.job.signal(known(signal)?),
             Order::SignalFirst(signal) if self.job.first == 0 => self.job.signal_first(known(signal)?),
             Order::Ask => {
                 let (finished, handled) = (self.job.finished(), self.job.handled());
                 self.daemon.control.send(&Report::State { finished, handled })?;
+            }
+            Order::Look => {
+                for process in looks::processes(&self.job) {
+                    self.daemon.control.send(&Report::Process(process))?;
+                }
+                self.daemon.control.send(&Report::Looked(looks::time()))?;
             }
             Order::SignalFirst(_) | Order::Start(_) | Order::Connect { .. } | Order::Go | Order::Kill => {
                 return Err(Stop::Gone);

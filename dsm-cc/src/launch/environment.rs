@@ -4,13 +4,14 @@
 //! brings a `main` of its own.
 
 #[path = "../../../runtime/src/config/mod.rs"]
-#[allow(dead_code, reason = "the launcher only prints the table and reads the transport")]
+#[allow(dead_code, reason = "the launcher only prints the table and reads what concerns it")]
 mod config;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use dsm_abi::job::JOB_VARIABLE;
 
@@ -22,11 +23,22 @@ pub type Variables = BTreeMap<OsString, OsString>;
 /// What decides how processes reach each other's memory.
 pub const TRANSPORT: &str = "DSM_TRANSPORT";
 
-/// How the processes reach each other's memory, with these variables.
-fn transport(variables: &Variables) -> config::Transport {
+/// What the runtime makes of these variables.
+fn config(variables: &Variables) -> config::Config {
     let lookup =
         |name: &str| variables.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned);
-    config::Config::read(lookup).0.transport
+    config::Config::read(lookup).0
+}
+
+/// How the processes reach each other's memory, with these variables.
+fn transport(variables: &Variables) -> config::Transport {
+    config(variables).transport
+}
+
+/// The file that a profile is to be written to, if it is a file.
+pub fn profile(variables: &Variables) -> Option<PathBuf> {
+    let path = config(variables).profile;
+    (!path.is_empty() && path != "-").then(|| path.into())
 }
 
 /// Whether they do so over sockets within a host, too.

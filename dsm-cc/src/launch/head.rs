@@ -20,6 +20,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpgrp, pipe2, tcgetpgrp};
 
+use super::collect::{self, Request, Sink};
 use super::connect;
 use super::control::{
     self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, WINDOW,
@@ -27,6 +28,7 @@ use super::control::{
 use super::environment::{self, TRANSPORT};
 use super::hosts::{self, Placement};
 use super::lines::{self, End, Far, Lines};
+use super::looks::{HostLook, Looks, ProcessLook, Time};
 use super::options::Options;
 use super::output::{Output, Written};
 use super::verdict::{Ended, Verdict};
@@ -39,6 +41,8 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 const CONNECT_LIMIT: Duration = Duration::from_secs(90);
 /// Longest wait for a daemon to say what process 0 has said.
 const ASK_LIMIT: Duration = Duration::from_secs(1);
+/// Longest wait for the daemons to say what their processes have left of themselves.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
 /// Longest wait for the daemons to end their processes.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Longest wait for a remote shell whose daemon has ended.
@@ -66,11 +70,11 @@ pub fn placements(options: &Options) -> Result<Option<Vec<Placement>>, Error> {
 pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     let signals = Signals::take()?;
     spawn::adopt_orphans()?;
-    let start = describe(options, &placements)?;
+    let (start, requests) = describe(options, &placements)?;
     let remote_shell = hosts::words(&options.rsh).map_err(|e| Error::Usage(format!("--rsh {e}")))?;
     let strangers = watch::children();
     let mut head = Head::new(signals, options)?;
-    let status = match head.start(&remote_shell, placements, start) {
+    let status = match head.start(&remote_shell, placements, start, requests) {
         Ok(()) => Ok(watch::until_end(&mut head)),
         Err(Stopped::By(error)) => Err(error),
         Err(Stopped::BySignal(signal)) => Ok(watch::say_ended(signal)),
@@ -81,8 +85,8 @@ pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     status
 }
 
-/// What all daemons get; the index of the host is filled in for each.
-fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error> {
+/// What all daemons get, where the index of the host is filled in for each, and the files that come back.
+fn describe(options: &Options, placements: &[Placement]) -> Result<(Start, Vec<Request>), Error> {
     let mut secret = [0; SECRET_BYTES];
     let random = getrandom::fill(&mut secret);
     random
@@ -98,9 +102,10 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
         )));
     }
     let has_streams = environment::has_streams(&variables);
+    let requests = collect::requests(&variables);
     variables.insert("PWD".into(), directory.clone().into());
     let bytes = |text: &OsStr| text.as_bytes().to_vec();
-    Ok(Start {
+    let start = Start {
         secret,
         host: 0,
         hosts: placements.to_vec(),
@@ -111,7 +116,9 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<Start, Error>
         environment: variables.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
         unchecked: options.unchecked,
         has_streams,
-    })
+        files: collect::wanted(&requests),
+    };
+    Ok((start, requests))
 }
 
 /// Why a job did not start.
@@ -144,6 +151,8 @@ struct Remote {
     running: BTreeSet<u32>,
     /// Bytes of each stream that the daemon may send.
     windows: [u32; 2],
+    /// What it has said of its processes since [`Order::Look`], and when.
+    looked: (Vec<ProcessLook>, Option<Time>),
 }
 
 struct Head {
@@ -161,7 +170,10 @@ struct Head {
     /// The answer to [`Order::Ask`].
     state: Option<(bool, u32)>,
     output: Output,
+    /// Files that processes write for the user.
+    files: Sink,
     input: Input,
+    looks: Looks,
     /// To the daemons that can be reached from here.
     lines: Lines,
     /// Readable when a thread of [`Head::aside`] has ended.
@@ -187,7 +199,9 @@ impl Head {
             is_finished: false,
             state: None,
             output: Output::start(options.label)?,
+            files: Sink::default(),
             input: Input { window: None, is_terminal: io::stdin().is_terminal() },
+            looks: Looks::new(options.program()),
             lines: Lines::default(),
             aside: None,
         })
@@ -199,6 +213,7 @@ impl Head {
         remote_shell: &[String],
         places: Vec<Placement>,
         mut start: Start,
+        requests: Vec<Request>,
     ) -> Result<(), Stopped> {
         for place in places {
             let remote = Remote::start(remote_shell, place, &self.signals)?;
@@ -223,8 +238,10 @@ impl Head {
             None => "does not listen".into(),
         });
         self.connect(start.secret)?;
+        self.files = Sink::create(requests)?;
         self.send_all(&Order::Go);
         self.input.window = Some(WINDOW);
+        self.looks.open();
         Ok(())
     }
 
@@ -353,6 +370,7 @@ impl Head {
         fds.extend(channels().map(|c| PollFd::new(c.reads(), PollFlags::POLLIN)));
         fds.extend(channels().filter_map(Channel::writes).map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
         fds.extend(self.lines.polled());
+        fds.extend(self.looks.as_fd().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         fds.extend(self.aside.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
         let timeout = timeout.map_or(PollTimeout::NONE, |t| {
             PollTimeout::try_from(t + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
@@ -438,6 +456,10 @@ impl Head {
                 *window = left.ok_or("it sends more output than it may")?;
                 self.output.write(host, stream, rank, bytes);
             }
+            Report::Collected { rank, file, bytes } if is_own(rank) => {
+                self.files.take(rank, file, &bytes)?;
+                self.send(host, &Order::Collected(bytes.len() as u32));
+            }
             Report::Taken(count) if host == 0 => {
                 if let Some(window) = &mut self.input.window {
                     *window = window.saturating_add(count).min(WINDOW);
@@ -452,6 +474,13 @@ impl Head {
                 self.ended.push(Ended { rank, pid, host, ending });
             }
             Report::State { finished, handled } if host == 0 => self.state = Some((finished, handled)),
+            Report::Process(process) if is_own(process.rank) && process.is_whole() => {
+                // An answer that came too late for the look before may be followed by another one.
+                let known = &mut remote.looked.0;
+                known.retain(|other| other.rank != process.rank);
+                known.push(process);
+            }
+            Report::Looked(time) => remote.looked.1 = Some(time),
             Report::Lost(other) if (other as usize) < count => {
                 let message = format!("{}; the job was ended", lines::no_answer(&remote.place.name));
                 let host = self.remotes[other as usize].place.name.clone();
@@ -462,9 +491,11 @@ impl Head {
                 remote.running.clear();
             }
             Report::Output { .. }
+            | Report::Collected { .. }
             | Report::Taken(_)
             | Report::Exited { .. }
             | Report::State { .. }
+            | Report::Process(_)
             | Report::Lost(_) => {
                 return Err("it sends what it should not".into());
             }
@@ -609,14 +640,40 @@ impl Processes for Head {
             remote.channel = None;
         }
         self.send_all(&Order::Kill);
-        let until = Instant::now() + END_LIMIT;
+        let mut until = Instant::now() + END_LIMIT;
         while self.remotes.iter().any(|r| r.channel.is_some() && !r.is_done) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let before = self.files.bytes();
+            self.pump(Some(left));
+            if self.files.bytes() != before {
+                until = Instant::now() + END_LIMIT;
+            }
+        }
+    }
+
+    fn looks(&mut self) -> &mut Looks {
+        &mut self.looks
+    }
+
+    fn look(&mut self) -> Vec<HostLook> {
+        self.remotes.iter_mut().for_each(|remote| remote.looked = (Vec::new(), None));
+        self.send_all(&Order::Look);
+        let until = Instant::now() + LOOK_LIMIT;
+        while self.remotes.iter().any(|r| r.channel.is_some() && r.looked.1.is_none()) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             self.pump(Some(left));
         }
+        let looked = self.remotes.iter_mut().filter_map(|remote| {
+            let (processes, time) = std::mem::take(&mut remote.looked);
+            Some(HostLook { name: remote.place.name.clone(), time: time?, processes })
+        });
+        looked.collect()
     }
 }
 
@@ -716,6 +773,7 @@ impl Remote {
             is_connected: false,
             is_done: false,
             windows: [WINDOW; 2],
+            looked: (Vec::new(), None),
         })
     }
 

@@ -4,21 +4,23 @@
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
-//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, `label` prefixes output, `output`
+//! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, [`looks`] answers `dsm-top`, `label` prefixes output, `output`
 //! writes that of several hosts, which `merge` makes one stream of.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
 //! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
-//! which a host that is cut off is noticed.
+//! which a host that is cut off is noticed; [`collect`] brings files that processes write to the head.
 
+mod collect;
 mod connect;
-mod control;
+pub(crate) mod control;
 mod daemon;
 pub mod environment;
 mod head;
 mod hosts;
 mod label;
 mod lines;
+pub(crate) mod looks;
 mod merge;
 mod options;
 mod output;
@@ -35,6 +37,7 @@ use std::process::ExitCode;
 
 use connect::Sockets;
 use environment::Variables;
+use looks::Looks;
 use options::Options;
 use streams::Streams;
 
@@ -56,6 +59,8 @@ enum Error {
         directory.display()
     )]
     Directory { directory: PathBuf, host: String, source: io::Error },
+    #[error("{} cannot be written to: {source}; name another file", path.display())]
+    Collected { path: PathBuf, source: io::Error },
     #[error("{0}")]
     Connect(String),
     #[error("{0}")]
@@ -69,7 +74,11 @@ impl Error {
         match self {
             Error::NotFound { .. } => 127,
             Error::CannotRun { .. } => 126,
-            Error::System { .. } | Error::Directory { .. } | Error::Connect(_) | Error::Hosts(_) => 1,
+            Error::System { .. }
+            | Error::Directory { .. }
+            | Error::Collected { .. }
+            | Error::Connect(_)
+            | Error::Hosts(_) => 1,
             Error::Usage(_) => 2,
             Error::Host { status, .. } => *status,
             Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
@@ -131,6 +140,7 @@ fn run(options: &Options) -> Result<u8, Error> {
         arguments: options.arguments(),
         processes,
         ranks,
+        files: &|_| Vec::new(),
         threads: options.threads,
         environment: named.into_iter().map(|(name, value)| (name, Some(value))).collect(),
         has_outputs: options.label,
@@ -138,8 +148,10 @@ fn run(options: &Options) -> Result<u8, Error> {
         mask: signals.before,
     };
     let mut job = spawn::start(&plan, streams)?;
+    let mut looks = Looks::new(options.program());
+    looks.open();
     let label = job.take_outputs().map(label::Forwarder::start).transpose()?;
-    let status = watch::until_end(&mut watch::Local { job: &job, signals: &signals });
+    let status = watch::until_end(&mut watch::Local { job: &job, signals: &signals, looks });
     if let Some(label) = label {
         label.finish();
     }

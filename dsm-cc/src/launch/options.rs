@@ -12,6 +12,8 @@ use super::environment::MAX_THREADS;
 
 /// Starts a program compiled by dsm-cc as several processes with one address space.
 ///
+/// While it runs, `dsm-top` shows what the processes do; SIGUSR1 has dsm-run print that to standard error, unless the program handles the signal.
+///
 /// The job's exit status is that of process 0, 128 plus the signal's number if a signal ended the job, 127 or 126
 /// if the program could not be found or run, 2 if the command line is wrong.
 #[derive(Debug, Parser)]

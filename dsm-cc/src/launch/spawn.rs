@@ -10,7 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::progress::JOB_FILE_BYTES;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
@@ -34,6 +35,8 @@ pub struct Plan<'a> {
     pub processes: u32,
     /// Those of this host; the others have sockets to them.
     pub ranks: Range<u32>,
+    /// Files that a process writes for the launcher: the variable that names each, and its descriptor.
+    pub files: &'a dyn Fn(u32) -> Vec<(String, RawFd)>,
     /// Threads of each process.
     pub threads: u32,
     /// Variables that differ from the launcher's; those without a value are taken out.
@@ -54,7 +57,8 @@ pub struct Job {
     pub first: u32,
     /// Children that the launcher had before (a shell's `cmd & exec dsm-run`); not the job's to end.
     pub strangers: Vec<Pid>,
-    page: File,
+    /// The job's memory file: the page, and the processes' records.
+    pub page: File,
     outputs: Option<Vec<(ChildStdout, ChildStderr)>>,
     input: Option<ChildStdin>,
 }
@@ -81,7 +85,7 @@ pub fn start(plan: &Plan, mut streams: Streams) -> Result<Job, Error> {
     allow_descriptors(processes + outputs + streams.descriptors())?;
 
     let page = memory_file(c"dsm-job")?;
-    page.set_len(JOB_PAGE_BYTES as u64)
+    page.set_len(JOB_FILE_BYTES as u64)
         .map_err(|source| Error::System { what: "size the job page", source })?;
     let segments = plan.ranks.clone().map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
 
@@ -117,8 +121,10 @@ fn start_one(
             None => vec![segments[(peer - plan.ranks.start) as usize].as_raw_fd()],
         })
         .collect();
-    let job = describe(plan, rank, page, &reached);
-    let inherited = reached.into_iter().flatten().chain([page.as_raw_fd()]).collect();
+    let files = (plan.files)(rank);
+    let job = describe(plan, rank, page, &reached, &files);
+    let files = files.into_iter().map(|(_, fd)| fd);
+    let inherited = reached.into_iter().flatten().chain([page.as_raw_fd()]).chain(files).collect();
     let started = command(plan, rank, &job, inherited).spawn();
     streams.close(rank);
     started.map_err(|source| {
@@ -173,11 +179,18 @@ fn memory_file(name: &std::ffi::CStr) -> Result<File, Error> {
 }
 
 /// Value of the variable that `dsm_abi::job` describes. Each segment is reached by one descriptor or four.
-fn describe(plan: &Plan, rank: u32, page: &File, reached: &[Vec<RawFd>]) -> String {
+fn describe(
+    plan: &Plan,
+    rank: u32,
+    page: &File,
+    reached: &[Vec<RawFd>],
+    files: &[(String, RawFd)],
+) -> String {
     let join = |fds: &Vec<RawFd>| fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join("+");
     let segments: Vec<_> = reached.iter().map(join).collect();
     let (size, threads, page) = (plan.processes, plan.threads, page.as_raw_fd());
-    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}", segments.join(","))
+    let files: String = files.iter().map(|(variable, fd)| format!(":{variable}={fd}")).collect();
+    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}{files}", segments.join(","))
 }
 
 fn command(plan: &Plan, rank: u32, job: &str, inherited: Vec<RawFd>) -> Command {

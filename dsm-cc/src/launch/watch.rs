@@ -17,8 +17,10 @@ use nix::sys::wait::WaitPidFlag;
 use nix::unistd::{Pid, getpid};
 
 use super::Error;
+use super::looks::{self, HostLook, Looks};
 use super::spawn::Job;
 use super::verdict::{self, Ended, Ending, Verdict};
+use crate::top;
 
 /// Time that processes get to end by themselves: after the program's orderly end, after a signal.
 const ORDERLY_GRACE: Duration = Duration::from_secs(1);
@@ -35,7 +37,7 @@ const ONE_SIGNAL: Duration = Duration::from_millis(100);
 
 /// Signals that end the job, unless the program handles them. Passed on to the processes first.
 pub const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
-/// Signals that are passed on.
+/// Signals that are passed on; SIGUSR1 only to programs that handle it: else it has the launcher say what the processes do.
 const PASSED: [Signal; 2] = [Signal::SIGUSR1, Signal::SIGUSR2];
 /// `si_code` of a signal from the kernel, here: the terminal, which sends it to the processes as well.
 const FROM_KERNEL: i32 = 0x80;
@@ -65,12 +67,14 @@ impl Signals {
         Ok(Signals { events, before })
     }
 
-    /// The next signal and whether the terminal sent it; `None` after `timeout`.
-    fn next(&self, timeout: Option<Duration>) -> Option<(Signal, bool)> {
+    /// The next signal and whether the terminal sent it; `None` after `timeout`, or when `other` is ready.
+    fn next(&self, timeout: Option<Duration>, other: Option<BorrowedFd>) -> Option<(Signal, bool)> {
         let timeout = timeout.map_or(PollTimeout::NONE, |t| {
             PollTimeout::try_from(t + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
         });
-        let mut ready = [PollFd::new(self.events.as_fd(), PollFlags::POLLIN)];
+        let fds = [Some(self.events.as_fd()), other];
+        let mut ready: Vec<_> =
+            fds.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // An interrupted wait is an early timeout: callers look at the clock again.
         let _ = poll(&mut ready, timeout);
         self.take_one()
@@ -116,6 +120,10 @@ pub trait Processes {
     fn is_over(&mut self) -> bool;
     /// Ends what is left, descendants of the processes included.
     fn end(&mut self);
+    /// Where those ask who want to look at the job.
+    fn looks(&mut self) -> &mut Looks;
+    /// What the processes have left of themselves.
+    fn look(&mut self) -> Vec<HostLook>;
 }
 
 /// A job on this host.
@@ -124,11 +132,13 @@ pub struct Local<'a> {
     pub job: &'a Job,
     /// The launcher's signals.
     pub signals: &'a Signals,
+    /// Who wants to look at it.
+    pub looks: Looks,
 }
 
 impl Processes for Local<'_> {
     fn next_signal(&mut self, timeout: Option<Duration>) -> Option<(Signal, bool)> {
-        self.signals.next(timeout)
+        self.signals.next(timeout, self.looks.as_fd())
     }
 
     fn ended(&mut self) -> Vec<Ended> {
@@ -163,11 +173,22 @@ impl Processes for Local<'_> {
         self.job.abort();
         reap_everything(&self.job.strangers);
     }
+
+    fn looks(&mut self) -> &mut Looks {
+        &mut self.looks
+    }
+
+    fn look(&mut self) -> Vec<HostLook> {
+        let processes = looks::processes(self.job);
+        vec![HostLook { name: String::new(), time: looks::time(), processes }]
+    }
 }
 
 /// Waits until the job has ended, ends what is left of it, and returns the launcher's exit status.
 pub fn until_end(job: &mut impl Processes) -> u8 {
-    let status = match wait_for_cause(job) {
+    let cause = wait_for_cause(job);
+    job.looks().close();
+    let status = match cause {
         Cause::Process(verdict) => {
             if let Some(message) = &verdict.message {
                 eprintln!("{message}");
@@ -199,9 +220,11 @@ fn wait_for_cause(job: &mut impl Processes) -> Cause {
                     ToDo::PassOn | ToDo::Nothing => {}
                 }
             }
+            Some((Signal::SIGUSR1, _)) if !job.handles(Signal::SIGUSR1) => top::print_own(),
             Some((signal, _)) if PASSED.contains(&signal) => job.signal(signal),
             _ => {}
         }
+        looks::serve(job);
         let ended = job.ended();
         let verdict = if ended.is_empty() { None } else { verdict::judge(&ended, job.finished()) };
         let Some(verdict) = verdict else {

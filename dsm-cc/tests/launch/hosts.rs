@@ -188,6 +188,33 @@ fn variables_and_the_directory_are_those_of_the_head() {
     }
 }
 
+/// What process 0 appends to the file that an option names is there at once, and all of it whatever ends the process.
+#[test]
+fn files_of_process_0_come_back_while_they_grow() {
+    let hosts = Hosts::new();
+    let directory = hosts.victim.path.parent().unwrap();
+    let (file, go) = (directory.join("profile"), directory.join("go"));
+    let script = format!(
+        "[ $rank = 0 ] || exec sleep 1000; fd=/proc/self/fd/${{DSM_JOB##*=}}; echo begun >> $fd; \
+         until [ -f {} ]; do sleep 0.01; done; yes ended | head -n 100000 >> $fd; ",
+        go.display()
+    );
+    for (end, status) in [("exit 0", 0), ("kill -9 $$", 137)] {
+        fs::write(&file, "something else").unwrap();
+        let option = format!("--profile={}", file.display());
+        let mut command = hosts.script(&option, &format!("{script}{end}"));
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        while fs::read_to_string(&file).unwrap() != "begun\n" {
+            assert!(child.try_wait().unwrap().is_none(), "the job goes on until it is told to end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        fs::write(&go, "").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(status));
+        assert!(fs::read_to_string(&file).unwrap() == format!("begun\n{}", "ended\n".repeat(100_000)));
+        fs::remove_file(&go).unwrap();
+    }
+}
+
 #[test]
 fn the_status_is_that_of_process_0() {
     let hosts = Hosts::new();
@@ -339,6 +366,7 @@ fn what_cannot_be_started() {
     let shell = hosts.shell.display();
     for (own, status, words) in [
         (hosts.own("-n 5"), 2, "4 slots"),
+        (hosts.own("--profile=/no/such/profile"), 1, "/no/such/profile cannot be written to"),
         (hosts.own("-x NO_SUCH_VARIABLE"), 2, "NO_SUCH_VARIABLE"),
         (hosts.own("-x DSM_TRANSPORT=shm"), 2, "memory of other hosts cannot be mapped"),
         ("-H 127.0.0.1:0".into(), 2, "number of slots"),

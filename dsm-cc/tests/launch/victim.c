@@ -19,7 +19,7 @@ static int sockets[64][4], connected[64];
 static void read_job(void) {
     const char *job = getenv("DSM_JOB");
     int used = 0, segments = 0;
-    if (!job || sscanf(job, "3:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
+    if (!job || sscanf(job, "4:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
     for (char *at = (char *)job + used; *at; segments++) {
         int fds[4], count = 0;
         do fds[count++] = strtol(at, &at, 10);
@@ -32,7 +32,7 @@ static void read_job(void) {
         if (!at[-1]) at--;
     }
     struct stat file;
-    if (segments != size || fstat(page_file, &file) || file.st_size != 65536) exit(97);
+    if (segments != size || fstat(page_file, &file) || file.st_size < 65536) exit(97);
     page = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, page_file, 0);
     if (page == MAP_FAILED) exit(96);
 }

@@ -1,19 +1,23 @@
 //! What the launcher tells the processes of a job, and the page they share with it.
 //!
-//! The environment variable [`JOB_VARIABLE`] is `3:<rank>:<size>:<threads>:<jobfd>:<segment0>,<segment1>,...`. `jobfd` is a memory file of
-//! [`JOB_PAGE_BYTES`] zero bytes, which the processes of one host share. `segment<r>` is how the segment of rank r is reached:
+//! The environment variable [`JOB_VARIABLE`] is `4:<rank>:<size>:<threads>:<jobfd>:<segment0>,<segment1>,...[:<variable>=<fd>]...`. `jobfd` is a memory file of
+//! [`JOB_FILE_BYTES`](crate::progress::JOB_FILE_BYTES) zero bytes, which the processes of one host share: the page, and a record of each process
+//! ([`progress`](crate::progress)). `segment<r>` is how the segment of rank r is reached:
 //!
 //! - a number: by the memory file that this descriptor leads to. Rank r gives it its size, and whoever has it maps it. The own segment is always reached so,
 //!   those of other processes of the host unless `DSM_TRANSPORT` says otherwise. Ranks of such segments follow each other.
 //! - `<requests>+<serves>+<waits>+<serves_waits>`: by requests over stream sockets. The other end of `requests` is rank r's `serves` for this process, that of `waits` its
 //!   `serves_waits`. Nobody else holds an end of them.
 //!
+//! `<variable>=<fd>`: what the process would write to the file that this variable names goes to the descriptor, from where the launcher brings it to the host that the
+//! user is at. It is only appended to.
+//!
 //! All are inherited.
 
 /// Name of the environment variable.
 pub const JOB_VARIABLE: &str = "DSM_JOB";
 /// First field of [`JOB_VARIABLE`].
-pub const JOB_VERSION: u32 = 3;
+pub const JOB_VERSION: u32 = 4;
 /// Most processes of a job over one launcher.
 pub const MAX_PROCESSES: u32 = 1024;
 /// Limit of the stack, bytes, under which the launcher starts processes whose stack is not limited: without one, the system would place

@@ -13,6 +13,7 @@ pub mod job;
 pub mod layout;
 pub mod note;
 pub mod options;
+pub mod progress;
 pub mod state;
 
 /// Version of everything in this crate; stored in every object's note.

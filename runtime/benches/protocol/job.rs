@@ -4,7 +4,8 @@ use std::os::fd::AsRawFd;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use dsm_abi::job::{JOB_PAGE_BYTES, JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::job::{JOB_VARIABLE, JOB_VERSION};
+use dsm_abi::progress::JOB_FILE_BYTES;
 use dsm_comm::segment::MemoryFile;
 use dsm_rt::job::{Job, JobPage};
 use dsm_rt::{memory, sync};
@@ -31,7 +32,7 @@ pub fn start(row: &str, processes: u32, block: usize) {
         fd
     };
     let page = MemoryFile::create("dsm-job").expect("a memory file");
-    page.set_size(JOB_PAGE_BYTES as u64).expect("a page");
+    page.set_size(JOB_FILE_BYTES as u64).expect("a page");
     let segments: Vec<MemoryFile> =
         (0..processes).map(|_| MemoryFile::create("dsm-seg").expect("a memory file")).collect();
     let files: Vec<String> = segments.iter().map(|f| inherit(f).to_string()).collect();

@@ -20,6 +20,7 @@ use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, service, share};
+use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
@@ -140,6 +141,7 @@ impl Team {
         }
         let generation = self.generation.load();
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < self.local {
+            let _now = Now::begin(Doing::Barrier, 0, 0);
             blocked(|| self.generation.wait(|now| now != generation));
             return;
         }
@@ -243,8 +245,10 @@ impl Team {
             affinity::with(work.places, frame.tid, self.size, || {
                 affinity::display_changed(frame);
                 ompt::region::enter(frame);
-                // SAFETY: compiler and caller agree on the arguments of the outlined function.
-                unsafe { call(work.task, frame.tid, &work.args) };
+                progress::in_region(work.task as usize as u64, || {
+                    // SAFETY: compiler and caller agree on the arguments of the outlined function.
+                    unsafe { call(work.task, frame.tid, &work.args) };
+                });
                 ompt::region::arrive(frame);
                 task::end_implicit(frame);
             });
@@ -384,6 +388,7 @@ impl Helper {
     }
 
     fn wait_idle(&self) {
+        let _now = Now::begin(Doing::Join, 0, 0);
         self.go.wait(|go| go == Helper::IDLE);
         self.busy.store(0, Ordering::SeqCst);
     }
@@ -391,11 +396,14 @@ impl Helper {
     fn serve(&'static self, index: u32) {
         OWN.set(Some(self));
         adopt_stack(index);
+        progress::begin_thread();
         if ompt::is_active() {
             in_user_code(|| ompt::thread::begin(ompt::abi::ThreadKind::Worker));
         }
         loop {
+            let idle = Now::begin(Doing::Idle, 0, 0);
             self.go.wait(|go| go != Helper::IDLE);
+            drop(idle);
             if self.go.load() == Helper::DETACHES {
                 in_user_code(ompt::thread::detach);
                 self.go.store(Helper::IDLE);

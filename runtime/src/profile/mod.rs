@@ -225,7 +225,7 @@ pub fn deposit() {
 
 /// A clock that takes a few nanoseconds to look at.
 #[inline]
-fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction.
     return unsafe { std::arch::x86_64::_rdtsc() };

@@ -1,7 +1,7 @@
 //! The report: text for people, or the same as JSON.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::collect::{self, Collected};
 use super::findings::{self, Finding};
 use super::is_wanted;
+use crate::job::Job;
 use crate::start::die;
 use crate::{config, image, memory, omp};
 
@@ -39,12 +40,12 @@ struct Report {
 }
 
 /// Process 0, at the start: opens the file, so that a name that cannot be written to ends the job before it has worked for nothing.
-pub fn prepare() {
+pub fn prepare(job: &Job) {
     let path = &config::get().profile;
     if !is_wanted() || path == "-" {
         return;
     }
-    match OpenOptions::new().create(true).write(true).truncate(true).open(path) {
+    match job.create("DSM_PROFILE", path) {
         Ok(file) => _ = FILE.set(file),
         Err(error) => die(&format!("the profile cannot be written to {path}: {error}; name another file")),
     }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::{key, next_function};
-use crate::{config, crash, memory, omp, sync};
+use crate::{config, crash, memory, omp, progress, sync};
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
@@ -80,6 +80,7 @@ unsafe extern "C" fn end_of_thread(_: *mut c_void) {
     }
     sync::user_threads_leave();
     crash::stack::take_back();
+    progress::end_thread();
     STACKS.lock().free.push(STACK.get());
 }
 
@@ -146,6 +147,7 @@ pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_thread_begins(stack: u32) {
     STACK.set(stack);
+    progress::begin_thread();
     ROUNDS.set(key::DESTRUCTOR_ROUNDS);
     await_end();
     omp::team::adopt_stack(stack);

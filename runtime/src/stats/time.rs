@@ -1,9 +1,13 @@
-//! What threads do besides the program's own work, as time: measured only where `DSM_STATS` asks for it, since looking at the clock takes about as
-//! long as a short operation.
+//! What threads do besides the program's own work, as time: measured only where `DSM_STATS` asks for it, or while somebody looks ([`crate::progress`]), since looking at
+//! the clock takes about as long as a short operation.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+use dsm_abi::progress::ACTIVITIES;
+
+use crate::progress;
 
 /// What a thread is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +24,7 @@ pub enum Activity {
     Wait,
 }
 
-const NAMES: [&str; 5] = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us"];
-
-static MEASURED: AtomicBool = AtomicBool::new(false);
-static NANOSECONDS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
+const NAMES: [&str; ACTIVITIES] = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us"];
 
 thread_local! {
     /// Nanoseconds of this thread that were counted.
@@ -32,13 +33,13 @@ thread_local! {
 
 /// From now on, time is measured.
 pub fn measure() {
-    MEASURED.store(true, Ordering::Relaxed);
+    progress::watch_always();
 }
 
 /// Calls `work` and counts its time, without that of activities inside of it.
 #[inline(always)]
 pub fn spent<R>(activity: Activity, work: impl FnOnce() -> R) -> R {
-    match MEASURED.load(Ordering::Relaxed) {
+    match progress::is_watched() {
         false => work(),
         true => measured(activity, work),
     }
@@ -48,16 +49,19 @@ pub fn spent<R>(activity: Activity, work: impl FnOnce() -> R) -> R {
 fn measured<R>(activity: Activity, work: impl FnOnce() -> R) -> R {
     let (start, before) = (Instant::now(), COUNTED.get());
     let result = work();
-    let all = start.elapsed().as_nanos() as u64;
+    let end = Instant::now();
+    let all = (end - start).as_nanos() as u64;
     let inside = COUNTED.get() - before;
-    NANOSECONDS[activity as usize].fetch_add(all.saturating_sub(inside), Ordering::Relaxed);
+    progress::activity_time(activity as usize).fetch_add(all.saturating_sub(inside), Ordering::Relaxed);
     COUNTED.set(before + all);
+    progress::measured(end);
     result
 }
 
 /// Names and microseconds, over all threads of the process.
 pub fn values() -> impl Iterator<Item = (&'static str, u64)> {
-    NAMES.into_iter().zip(&NANOSECONDS).map(|(name, time)| (name, time.load(Ordering::Relaxed) / 1000))
+    let of = |activity| progress::activity_time(activity).load(Ordering::Relaxed) / 1000;
+    NAMES.into_iter().enumerate().map(move |(activity, name)| (name, of(activity)))
 }
 
 #[cfg(test)]

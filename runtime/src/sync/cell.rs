@@ -10,6 +10,7 @@ use dsm_threads::yielding::Yielding;
 
 use super::control::half;
 use crate::alone;
+use crate::progress::Now;
 use crate::stats::time::{self, Activity};
 
 /// What waiting threads of this process found out about yielding.
@@ -84,6 +85,7 @@ pub fn look(word: impl Waitable, until: impl Fn(u32) -> bool) -> bool {
 
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
 pub fn wait<W: Waitable>(word: W, sleepers: W, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
+    let _now = Now::begin_other();
     time::spent(Activity::Wait, || spin(word, &until).unwrap_or_else(|| word.sleep(sleepers, mask, until)))
 }
 

@@ -13,6 +13,7 @@ use super::cell;
 use super::control::{Line, line};
 use super::layout::{CONDITION_SLOTS, CONDITIONS};
 use super::threads::Inside;
+use crate::progress::{Doing, Now};
 
 const _: () = assert!(CONDITION_SLOTS.is_power_of_two());
 
@@ -38,6 +39,7 @@ pub fn condition_count(name: u64) -> u32 {
 pub fn condition_wait(name: u64, seen: u32) {
     let slot = slot(name);
     let _inside = Inside::begin();
+    let _now = Now::begin(Doing::Condition, name, 0);
     cell::wait(count(slot), sleepers(slot), futex::ALL, |now| now != seen);
 }
 
@@ -46,6 +48,7 @@ pub fn condition_poll(name: u64, seen: u32, left: impl Fn() -> Option<Duration>)
     const PAUSE: Duration = Duration::from_micros(100);
     let count = count(slot(name));
     let _inside = Inside::begin();
+    let _now = Now::begin(Doing::Condition, name, 0);
     while count.load(Ordering::SeqCst) == seen {
         let Some(left) = left() else { return false };
         std::thread::sleep(left.min(PAUSE));

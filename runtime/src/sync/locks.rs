@@ -8,6 +8,7 @@ use super::cell;
 use super::lock_table::{self, Slot};
 use super::threads::Inside;
 use crate::profile::{self, Wait};
+use crate::progress::{self, Doing, Now};
 
 use std::sync::atomic::Ordering;
 
@@ -16,8 +17,8 @@ pub(super) fn lock(name: u64) {
     let since = profile::now_and_then();
     loop {
         let slot = lock_table::get(name);
-        if slot.queue(name, wait).is_some() {
-            entered(slot);
+        if slot.queue(name, |slot, ticket| wait(slot, ticket, name)).is_some() {
+            entered(slot, name);
             profile::waited(Wait::Lock, name, since);
             return;
         }
@@ -26,10 +27,11 @@ pub(super) fn lock(name: u64) {
 
 /// Waits until it is the ticket's turn.
 #[inline(never)]
-fn wait(slot: Slot, ticket: u32) {
+fn wait(slot: Slot, ticket: u32, name: u64) {
     super::expect(slot.all_told());
     if !cell::look(slot.serving(), |serving| serving == ticket) {
         let _inside = Inside::begin();
+        let _now = Now::begin(Doing::Lock, name, 0);
         slot.wait_turn(ticket);
     }
 }
@@ -38,12 +40,13 @@ fn wait(slot: Slot, ticket: u32) {
 pub(super) fn try_lock(name: u64) -> bool {
     let taken = lock_table::take_if_free(name);
     if let Some(slot) = taken {
-        entered(slot);
+        entered(slot, name);
     }
     taken.is_some()
 }
 
-fn entered(slot: Slot) {
+fn entered(slot: Slot, name: u64) {
+    progress::hold(name);
     match slot.last_holder() {
         lock_table::LastHolder::Nobody => {}
         lock_table::LastHolder::Rank(rank) => {
@@ -56,6 +59,7 @@ fn entered(slot: Slot) {
 
 /// Publishes and passes the lock on.
 pub(super) fn unlock(name: u64) {
+    progress::pass_on(name);
     let slot = lock_table::get(name);
     // Only the holder changes it.
     let next = slot.serving().load(Ordering::Relaxed).wrapping_add(1);

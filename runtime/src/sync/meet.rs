@@ -12,6 +12,7 @@ use super::control::{read_words, word, write_words};
 use super::threads::Inside;
 use super::{layout, published, rank, release, size, take_in};
 use crate::memory;
+use crate::progress::{self, Doing, Now};
 use crate::race;
 use crate::signals::Deferred;
 use crate::stdio;
@@ -89,6 +90,7 @@ impl Bulletin for ForkMessage {
 fn write_fork(message: &[u64], participants: u32) {
     let fork = ForkMessage::get();
     bulletin::write(&fork, &[&header(participants, published()), message].concat());
+    progress::begin_region(fork.count());
     fork.0.wake();
 }
 
@@ -117,7 +119,10 @@ pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
     loop {
         // Process 0 waits for those who take part before it forks again, so only the others can read a mixture.
         let before = SEEN.load(Ordering::Relaxed);
+        let idle = Now::begin(Doing::Idle, 0, 0);
         let seen = bulletin::read(&fork, before, MOST, message);
+        progress::begin_region(seen);
+        drop(idle);
         SEEN.store(seen, Ordering::Relaxed);
         let (participants, state) = take_header(message);
         if participants == 0 {
@@ -151,7 +156,9 @@ pub fn join(participants: u32) {
     let expected = EXPECTED.load(Ordering::Relaxed).wrapping_add(participants - 1);
     EXPECTED.store(expected, Ordering::Relaxed);
     let _inside = Inside::begin();
+    let waits = Now::begin(Doing::Join, 0, participants);
     Cell::at(0, layout::JOIN).wait_reached(expected);
+    drop(waits);
     for rank in 1..participants {
         take_in(rank, state(rank).load(Ordering::Acquire));
         race::clocks::after_acquire(rank);
@@ -173,6 +180,7 @@ pub fn barrier(participants: u32) {
     let _inside = Inside::begin();
     release();
     let meeting = race::clocks::arrive();
+    progress::arrive();
     let me = rank();
     let mut distance = 1;
     let mut round = 0;
@@ -183,7 +191,9 @@ pub fn barrier(participants: u32) {
         Cell::at(to, offset).increment();
         let expected = ARRIVALS[round].load(Ordering::Relaxed).wrapping_add(1);
         ARRIVALS[round].store(expected, Ordering::Relaxed);
+        let waits = Now::begin(Doing::Barrier, 0, participants);
         Cell::at(me, offset).wait_reached(expected);
+        drop(waits);
         let state = word(me, offset + 8).load(Ordering::Acquire);
         take_in((me + participants - distance) % participants, state);
         distance *= 2;

@@ -17,6 +17,7 @@ use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
 use crate::omp::ompt;
 use crate::omp::team::Team;
+use crate::progress::{Doing, Now};
 use crate::{config, sync};
 use sync::cell::Cell;
 
@@ -288,6 +289,8 @@ pub fn help(frame: &Frame, within: Option<&Arc<Node>>, done: impl Fn() -> bool) 
         let cell = sync::tasks::cell(sync::rank());
         let seen = cell.get();
         if !done() && !step(frame, within, &mut asks) {
+            let doing = if within.is_none() { Doing::Barrier } else { Doing::Tasks };
+            let _now = Now::begin(doing, 0, 0);
             blocked(|| wait(frame, cell, seen, asks));
         }
         WAITERS.fetch_sub(1, Ordering::SeqCst);
