@@ -16,6 +16,7 @@ use crate::progress;
 use crate::race;
 use crate::stats::time::{self, Activity};
 use crate::strings;
+use crate::trace::Event;
 use crate::verify;
 
 /// What an access needs.
@@ -75,14 +76,19 @@ fn miss(shared: &Shared, extent: Extent, refused: usize, bytes: (usize, usize), 
     let missed = extent.count as usize * memory::get().geometry().block_bytes(extent.first);
     progress::miss(refused.max(bytes.0), missed);
     if !profile::is_on() {
-        return fetch(shared, extent, bytes, access);
+        return fetch(shared, extent, refused, bytes, access);
     }
     let state = memory::get().table().get(refused);
-    profile::miss(profile::Miss { extent, bytes, access, state }, || fetch(shared, extent, bytes, access));
+    let miss = profile::Miss { extent, bytes, access, state };
+    profile::miss(miss, || fetch(shared, extent, refused, bytes, access));
 }
 
-fn fetch(shared: &Shared, extent: Extent, (first, last): (usize, usize), access: Access) {
-    time::spent(Activity::Miss, || match access {
+fn fetch(shared: &Shared, extent: Extent, refused: usize, (first, last): (usize, usize), access: Access) {
+    let event = || {
+        let state = memory::get().table().get(refused);
+        Some(Event::miss(access, extent, first.max(refused), state))
+    };
+    time::spent(Activity::Miss, event, || match access {
         Access::Read => fabric::run(pin!(shared.coherence.read_miss(extent))),
         Access::Write => fabric::run(pin!(shared.coherence.write_miss(extent))),
         Access::Overwrite => match memory::get().geometry().whole(extent, first, last) {

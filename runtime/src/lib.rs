@@ -36,6 +36,7 @@ pub mod stdio;
 pub mod strings;
 pub mod sync;
 pub mod thread_local;
+pub mod trace;
 pub mod verify;
 pub mod window;
 

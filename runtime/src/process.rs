@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{check, config, image, memory, omp, progress, start};
+use crate::{check, config, image, memory, omp, progress, start, trace};
 
 thread_local! {
     /// Return address of the call that the thread is in, or was in last.
@@ -64,6 +64,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     CHILD.store(true, Ordering::Relaxed);
     progress::detach();
+    trace::end_in_child();
     omp::team::after_fork(true);
     if let Err(error) = memory::detach() {
         start::die(&format!("fork: {error}"));

@@ -12,7 +12,7 @@ use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
     config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state,
-    profile, progress, pthread, signals, stats, stdio, sync,
+    profile, progress, pthread, signals, stats, stdio, sync, trace,
 };
 
 unsafe extern "C" {
@@ -40,6 +40,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     if job.rank == 0 {
         config::warn_about_environment();
     }
+    trace::init(&job);
     omp::threadprivate::remember_initial_values();
     if let Err(error) = memory::init(&job) {
         if job.rank != 0 && matches!(error, memory::MemoryError::Layout(_)) {

@@ -20,4 +20,5 @@ pub mod options;
 pub mod program;
 pub mod random;
 pub mod toolchain;
+pub mod trace;
 pub mod work;

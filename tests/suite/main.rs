@@ -37,6 +37,7 @@ mod remarks;
 mod statistics;
 mod stream;
 mod top;
+mod trace;
 mod unsupported;
 mod verify;
 mod waiting;

@@ -115,7 +115,7 @@ fn line(call: &UnknownCall, sum: u32) -> String {
 }
 
 /// A function's name as its source has it.
-fn demangled(symbol: &str) -> String {
+pub fn demangled(symbol: &str) -> String {
     // Names of C may look like those of types.
     let mangled = symbol.starts_with("_Z").then(|| cpp_demangle::Symbol::new(symbol).ok()).flatten();
     mangled.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| symbol.to_owned())

@@ -29,7 +29,7 @@ const MOST_OF_PROFILE: u64 = 16 << 20;
 /// A file that processes write for the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// The variable that names it to the processes.
+    /// The variable that names it to the processes; empty if it is the daemon that writes it.
     pub variable: String,
     /// The first process that writes one of its own.
     pub first: u32,
@@ -48,9 +48,10 @@ impl Wanted {
 /// A file that the head wants, and where what each process writes goes to.
 #[derive(Debug)]
 pub struct Request {
-    wanted: Wanted,
+    /// What the daemons have to know of it.
+    pub wanted: Wanted,
     /// One for each process.
-    paths: Vec<PathBuf>,
+    pub paths: Vec<PathBuf>,
 }
 
 /// The files that the variables name.
@@ -102,8 +103,17 @@ impl Source {
 
     /// Variables and descriptors for a process.
     pub fn inherited(&self, rank: u32) -> Vec<(String, RawFd)> {
-        let own = self.files.iter().filter(|file| file.rank == rank);
+        let own = self.files.iter().filter(|file| file.rank == rank && !file.variable.is_empty());
         own.map(|file| (file.variable.clone(), file.file.as_raw_fd())).collect()
+    }
+
+    /// Files that the daemon writes, by rank.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn own(&self) -> io::Result<Vec<(u32, File)>> {
+        let own = self.files.iter().filter(|file| file.variable.is_empty());
+        own.map(|file| Ok((file.rank, file.file.try_clone()?))).collect()
     }
 
     /// How long to wait at most before the files are looked at again.
@@ -248,7 +258,7 @@ mod tests {
                 assert!(fs::read(directory.path().join(rank.to_string())).unwrap() == whole);
             }
         }
-        assert_eq!(fs::read(directory.path().join("1")).unwrap(), b"");
+        assert!(fs::read(directory.path().join("1")).unwrap().is_empty());
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub struct Start {
     pub has_streams: bool,
     /// Files that the head wants.
     pub files: Vec<Wanted>,
+    /// Bytes of buffers for the trace of each thread, if there is one.
+    pub trace: Option<u64>,
 }
 
 /// What has to be the same on all hosts.
@@ -349,6 +351,7 @@ mod tests {
             unchecked: true,
             has_streams: true,
             files: vec![Wanted { variable: "V".into(), first: 1, count: 2, most: u64::MAX }],
+            trace: Some(1 << 20),
         };
         vec![
             Order::Start(Box::new(start)),

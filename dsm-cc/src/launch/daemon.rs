@@ -32,6 +32,7 @@ use super::label::DRAIN_LIMIT;
 use super::lines::{End, Far, Lines};
 use super::spawn::{self, Job, Plan};
 use super::streams::Streams;
+use super::trace::Tracer;
 use super::watch::{self, Signals};
 use super::{Error, looks, program};
 
@@ -229,6 +230,14 @@ impl Daemon {
         let host = &start.hosts[start.host as usize];
         let processes = start.hosts.iter().map(|h| h.count).sum();
         let files = Source::create(&start.files, &host.ranks())?;
+        let failed = |source| Error::System { what: "copy a descriptor", source };
+        let trace = |bytes| Tracer::forward(bytes, host.ranks(), files.own().map_err(failed)?);
+        let tracer = start.trace.map(trace).transpose()?;
+        let inherited = |rank| {
+            let mut all = files.inherited(rank);
+            all.extend(tracer.as_ref().map(Tracer::inherited));
+            all
+        };
         let arguments: Vec<_> = start.arguments.iter().cloned().map(OsString::from_vec).collect();
         let plan = Plan {
             program,
@@ -236,7 +245,7 @@ impl Daemon {
             arguments: &arguments,
             processes,
             ranks: host.ranks(),
-            files: &|rank| files.inherited(rank),
+            files: &inherited,
             threads: start.threads,
             environment: changes(start),
             has_outputs: true,
@@ -255,6 +264,7 @@ impl Daemon {
                 job,
                 outputs,
                 files,
+                tracer,
                 input,
                 unread: VecDeque::new(),
                 input_ends: false,
@@ -339,6 +349,7 @@ struct Serving<'a> {
     job: Job,
     outputs: Outputs,
     files: Source,
+    tracer: Option<Tracer>,
     /// What process 0 reads, if it is here and still reads.
     input: Option<File>,
     /// Input that process 0 has not taken.
@@ -421,6 +432,9 @@ impl Serving<'_> {
     fn end(&mut self) -> Result<(), Stop> {
         self.job.abort();
         watch::reap_everything(&self.job.strangers);
+        if let Some(tracer) = self.tracer.take() {
+            tracer.finish();
+        }
         let mut until = Instant::now() + DRAIN_LIMIT;
         loop {
             self.outputs.forward(&mut self.daemon.control, true)?;

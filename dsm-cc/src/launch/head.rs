@@ -31,6 +31,7 @@ use super::lines::{self, End, Far, Lines};
 use super::looks::{HostLook, Looks, ProcessLook, Time};
 use super::options::Options;
 use super::output::{Output, Written};
+use super::trace::gather::Gathering;
 use super::verdict::{Ended, Verdict};
 use super::watch::{self, ENDING, Processes, Signals};
 use super::{Error, spawn};
@@ -70,10 +71,17 @@ pub fn placements(options: &Options) -> Result<Option<Vec<Placement>>, Error> {
 pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     let signals = Signals::take()?;
     spawn::adopt_orphans()?;
-    let (start, requests) = describe(options, &placements)?;
+    let (mut start, mut requests) = describe(options, &placements)?;
     let remote_shell = hosts::words(&options.rsh).map_err(|e| Error::Usage(format!("--rsh {e}")))?;
     let strangers = watch::children();
     let mut head = Head::new(signals, options)?;
+    let trace = |wish| Gathering::start(wish, options.program(), &placements);
+    let trace = options.trace_wish().map(trace).transpose()?;
+    if let Some(trace) = &trace {
+        start.trace = Some(trace.bytes());
+        requests.push(trace.request());
+        start.files = collect::wanted(&requests);
+    }
     let status = match head.start(&remote_shell, placements, start, requests) {
         Ok(()) => Ok(watch::until_end(&mut head)),
         Err(Stopped::By(error)) => Err(error),
@@ -82,6 +90,9 @@ pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
     head.end();
     head.close();
     watch::reap_everything(&strangers);
+    if let Some(trace) = trace {
+        trace.finish();
+    }
     status
 }
 
@@ -117,6 +128,7 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<(Start, Vec<R
         unchecked: options.unchecked,
         has_streams,
         files: collect::wanted(&requests),
+        trace: None,
     };
     Ok((start, requests))
 }

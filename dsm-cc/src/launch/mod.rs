@@ -5,7 +5,7 @@
 //!
 //! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
 //! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, [`looks`] answers `dsm-top`, `label` prefixes output, `output`
-//! writes that of several hosts, which `merge` makes one stream of.
+//! writes that of several hosts, which `merge` makes one stream of, [`trace`] writes traces.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
 //! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
@@ -27,6 +27,7 @@ mod output;
 mod program;
 mod spawn;
 mod streams;
+mod trace;
 mod verdict;
 mod watch;
 
@@ -40,6 +41,7 @@ use environment::Variables;
 use looks::Looks;
 use options::Options;
 use streams::Streams;
+use trace::Tracer;
 
 /// Why a job was not started. The exit statuses are those of a shell.
 #[derive(Debug, thiserror::Error)]
@@ -134,13 +136,15 @@ fn run(options: &Options) -> Result<u8, Error> {
     let ranks = 0..processes;
     let streams = Streams::new(processes, ranks.clone(), Sockets::new(), environment::has_streams(&all));
     let signals = watch::Signals::take()?;
+    let start = |wish| Tracer::start(&wish, options.program(), ranks.clone());
+    let tracer = options.trace_wish().map(start).transpose()?;
     let plan = spawn::Plan {
         program: &program,
         name: options.program(),
         arguments: options.arguments(),
         processes,
-        ranks,
-        files: &|_| Vec::new(),
+        ranks: ranks.clone(),
+        files: &|_| tracer.iter().map(Tracer::inherited).collect(),
         threads: options.threads,
         environment: named.into_iter().map(|(name, value)| (name, Some(value))).collect(),
         has_outputs: options.label,
@@ -154,6 +158,9 @@ fn run(options: &Options) -> Result<u8, Error> {
     let status = watch::until_end(&mut watch::Local { job: &job, signals: &signals, looks });
     if let Some(label) = label {
         label.finish();
+    }
+    if let Some(tracer) = tracer {
+        tracer.finish();
     }
     Ok(status)
 }

@@ -9,6 +9,7 @@ use clap::{Arg, ArgAction, CommandFactory, Parser};
 use dsm_abi::job::MAX_PROCESSES;
 
 use super::environment::MAX_THREADS;
+use super::trace::Wish;
 
 /// Starts a program compiled by dsm-cc as several processes with one address space.
 ///
@@ -45,6 +46,14 @@ pub struct Options {
     /// shared or wait, what that costs, and what to do (DSM_PROFILE)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub profile: Option<Option<PathBuf>>,
+
+    /// Write a trace that ui.perfetto.dev opens: when which thread computed, missed, synchronised and waited
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// Memory for events of each thread that are not in the trace yet, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = RangedU64ValueParser::<u64>::new().range(4..=32768))]
+    trace_buffer: u64,
 
     /// Start the program even if it does not look like one compiled by dsm-cc (a script or tool that starts it)
     #[arg(long)]
@@ -107,6 +116,12 @@ impl Options {
             None => {}
         }
         Ok(all)
+    }
+
+    /// The trace that is asked for.
+    pub fn trace_wish(&self) -> Option<Wish> {
+        let path = self.trace.clone()?;
+        Some(Wish { path, bytes: self.trace_buffer << 10 })
     }
 
     /// The program as typed.
@@ -188,6 +203,7 @@ mod tests {
             ("dsm-run --hostfile f ./x --daemon", "./x --daemon"),
             ("dsm-run --profile ./x --profile=y", "./x --profile=y"),
             ("dsm-run --profile=y.json ./x", "./x"),
+            ("dsm-run --trace t --trace-buffer=64 ./x --trace u", "./x --trace u"),
         ] {
             let options = parse(line).unwrap();
             let command: Vec<_> =
@@ -215,6 +231,14 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_has_a_file_and_buffers() {
+        assert_eq!(parse("dsm-run ./x").unwrap().trace_wish(), None);
+        let wish = |buffer: &str| parse(&format!("dsm-run --trace t {buffer} ./x")).unwrap().trace_wish();
+        let with = |bytes| Some(Wish { path: "t".into(), bytes });
+        assert_eq!([wish(""), wish("--trace-buffer=4")], [with(1 << 20), with(4096)]);
+    }
+
+    #[test]
     fn unknown_options_are_not_programs() {
         for line in [
             "-q ./x",
@@ -232,8 +256,16 @@ mod tests {
 
     #[test]
     fn wrong_numbers_are_refused_with_the_range() {
-        for line in ["-n 0 ./x", "-n -1 ./x", "-n 1025 ./x", "-n two ./x", "-t 0 ./x", "-t 9999 ./x", "-n 2"]
-        {
+        for line in [
+            "--trace-buffer 3 ./x",
+            "-n 0 ./x",
+            "-n -1 ./x",
+            "-n 1025 ./x",
+            "-n two ./x",
+            "-t 0 ./x",
+            "-t 9999 ./x",
+            "-n 2",
+        ] {
             let error = parse(&format!("dsm-run {line}")).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
         }

@@ -10,7 +10,7 @@
 //!   `serves_waits`. Nobody else holds an end of them.
 //!
 //! `<variable>=<fd>`: what the process would write to the file that this variable names goes to the descriptor, from where the launcher brings it to the host that the
-//! user is at. It is only appended to.
+//! user is at. It is only appended to. That of [`TRACE_FILE`](crate::trace::TRACE_FILE) has the host's trace buffers instead.
 //!
 //! All are inherited.
 

@@ -15,6 +15,7 @@ pub mod note;
 pub mod options;
 pub mod progress;
 pub mod state;
+pub mod trace;
 
 /// Version of everything in this crate; stored in every object's note.
 pub const ABI_VERSION: u32 = 4;

@@ -163,7 +163,8 @@ impl Counter {
         }
     }
 
-    fn get(&self) -> u64 {
+    /// Its value.
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -16,6 +16,9 @@ pub trait Bulletin {
     fn write(&self, first: usize, words: &[u64]);
 }
 
+/// What a message adds to the count.
+pub const STEP: u32 = 2;
+
 /// Writes a message: its length, then its words. By one thread at a time.
 pub fn write(bulletin: &impl Bulletin, message: &[u64]) {
     bulletin.advance();

@@ -28,6 +28,7 @@ use crate::memory::twins::TwinPages;
 use crate::race;
 use crate::stats::time::{self, Activity};
 use crate::sync::threads;
+use crate::trace::Event;
 
 pub use near::Place;
 pub use run::{run, run_at_once};
@@ -115,6 +116,14 @@ impl SegmentFabric {
         }
         let roots = levels[levels.len() - 1].iter().enumerate().filter(|(root, _)| *root != index);
         roots.fold(apart, |apart, (_, words)| apart | marked(words))
+    }
+}
+
+impl SegmentFabric {
+    /// Contents of blocks that come from a peer, as a trace has them.
+    fn fetched(&self, from: Rank, extent: Extent) -> Option<Event> {
+        (from.0 != self.rank)
+            .then(|| Event::fetch(from, self.geometry.address(extent.first), self.bytes(extent)))
     }
 }
 
@@ -226,7 +235,8 @@ impl Fabric for SegmentFabric {
     }
 
     fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
-        ready(time::spent(Activity::Fetch, || self.segments.ask(at.0, request, reply)))
+        let event = || Some(Event::request(at.0, request));
+        ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
     }
 
     fn reply_bytes(&self) -> usize {
@@ -241,7 +251,11 @@ impl Fabric for SegmentFabric {
     fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()> {
         let (there, here) = (self.data(from.0, extent.first), self.own_data(extent.first));
         // SAFETY: both runs of blocks have this length and lie in different segments.
-        time::spent(Activity::Fetch, || unsafe { there.read(here, self.bytes(extent)) });
+        time::spent(
+            Activity::Fetch,
+            || self.fetched(from, extent),
+            || unsafe { there.read(here, self.bytes(extent)) },
+        );
         // What is looked at behind the contents was not looked at before.
         fence(Ordering::Acquire);
         ready(())
@@ -271,7 +285,11 @@ impl Fabric for SegmentFabric {
             race::intervals::remember(&self.segments, self.geometry, from, extent);
         }
         // SAFETY: the blocks are there; `into` has their length by the assertion and is private.
-        unsafe { self.data(from.0, extent.first).read(into.as_mut_ptr(), into.len()) }
+        time::spent(
+            Activity::Fetch,
+            || self.fetched(from, extent),
+            || unsafe { self.data(from.0, extent.first).read(into.as_mut_ptr(), into.len()) },
+        );
         fence(Ordering::Acquire);
         ready(())
     }
@@ -324,7 +342,11 @@ impl Fabric for SegmentFabric {
     fn fetch_near(&self, from: Place, to: Place) -> impl Future<Output = ()> {
         assert!(from.block == to.block && from.at != to.at);
         // SAFETY: both are places of one block, of its whole length, in different segments; the second is this process's.
-        unsafe { from.data.read(self.own.address(to.offset), from.bytes) }
+        time::spent(
+            Activity::Fetch,
+            || self.fetched(from.at, Extent::single(from.block)),
+            || unsafe { from.data.read(self.own.address(to.offset), from.bytes) },
+        );
         fence(Ordering::Acquire);
         ready(())
     }

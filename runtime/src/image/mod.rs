@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::{memory, process};
 pub use symbols::{
-    Place, Serial, Variable, call_site, file_of, function_of, instrumented, program, program_name, serial,
+    Place, Serial, Variable, call_site, file_of, files, function_of, instrumented, program, program_name, serial,
     variable_at, variables,
 };
 

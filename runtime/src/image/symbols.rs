@@ -145,6 +145,12 @@ fn read_variables(path: &Path, bias: usize) -> Option<Vec<Variable>> {
     Some(file.symbols().filter_map(variable).collect())
 }
 
+/// The program's file and its libraries', with what their addresses are shifted by.
+pub fn files() -> Vec<(usize, PathBuf)> {
+    let path = |module: &Module| if module.path == Path::new(SELF) { program() } else { module.path.clone() };
+    modules().iter().map(|module| (module.bias, path(module))).collect()
+}
+
 /// File that is mapped at an address; of the program itself, the path it was started by.
 pub fn file_of(address: usize) -> Option<PathBuf> {
     let module = modules().into_iter().find(|m| m.memory.contains(&address))?;

@@ -10,7 +10,7 @@ use super::ring::{control, word};
 use super::staging::Staged;
 use super::{Loc, get, task};
 use crate::profile::{self, Wait};
-use crate::{check, config, heap, sync};
+use crate::{check, config, heap, sync, trace};
 
 /// Kinds of cancellation.
 const CANCEL_PARALLEL: u32 = 1;
@@ -72,6 +72,7 @@ pub extern "C" fn __kmpc_push_target_tripcount(_device: i64, _trip: u64) {}
 #[unsafe(export_name = "dsm_rt___kmpc_barrier")]
 pub extern "C" fn __kmpc_barrier(loc: Loc, _gtid: i32) {
     let since = profile::now();
+    let _traced = trace::barrier(loc);
     let frame = frame::current();
     let waiting = Waiting::at_barrier(frame, loc);
     frame.team().barrier();

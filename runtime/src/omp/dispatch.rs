@@ -10,7 +10,7 @@ use super::ring::{Slot, word};
 use super::schedule::{self, Loop, LoopInt, Share, code};
 use super::{Loc, put};
 use crate::config::ScheduleKind;
-use crate::sync;
+use crate::{sync, trace};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Mode {
@@ -223,7 +223,8 @@ macro_rules! dispatch_loops {
     ($($init:ident, $dist:ident, $next:ident, $fini:ident, $t:ty, $s:ty;)*) => {$(
         #[doc = "Begins a loop."]
         #[unsafe(export_name = concat!("dsm_rt_", stringify!($init)))]
-        pub extern "C" fn $init(_loc: Loc, _gtid: i32, kind: i32, lower: $t, upper: $t, stride: $s, chunk: $s) {
+        pub extern "C" fn $init(loc: Loc, _gtid: i32, kind: i32, lower: $t, upper: $t, stride: $s, chunk: $s) {
+            trace::begin_loop(loc);
             let frame = frame::current();
             let range = Loop::new(lower, upper, stride.into());
             let trip = range.trip;
@@ -251,6 +252,7 @@ macro_rules! dispatch_loops {
             let (share, kind) = (dispatch.next(frame), dispatch.work_kind());
             let Some(share) = share else {
                 drop(dispatch);
+                trace::end_loop();
                 if was_active {
                     work::tell(frame, kind, Endpoint::End, 0);
                 }

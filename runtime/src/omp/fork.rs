@@ -18,7 +18,7 @@ use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words, idle};
 use crate::profile::{self, Wait};
-use crate::{config, image, memory, process_state, race, sync};
+use crate::{config, image, memory, process_state, race, sync, trace};
 
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
@@ -178,7 +178,9 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     sync::fork(&message, participants);
     let next = team.run(work, || {
         let since = profile::now();
+        let traced = trace::join(message[0]);
         sync::join(participants);
+        drop(traced);
         profile::waited(Wait::Join, message[0], since);
     });
     end_region(construct, &team);

@@ -4,6 +4,7 @@ use super::frame;
 use super::ompt::work;
 use super::schedule::{self, Loop, LoopInt, Share, code};
 use super::{Loc, get, put};
+use crate::trace;
 
 /// Where the compiler wants the results.
 struct Places<T> {
@@ -64,6 +65,7 @@ macro_rules! static_loops {
             loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t, stride: *mut $s,
             increment: $s, chunk: $s,
         ) {
+            trace::begin_loop(loc);
             let frame = frame::current();
             let kind = kind & !code::MODIFIERS;
             let league = frame.league.get();
@@ -84,6 +86,7 @@ macro_rules! static_loops {
             loc: Loc, _gtid: i32, kind: i32, last: *mut i32, lower: *mut $t, upper: *mut $t,
             upper_of_team: *mut $t, stride: *mut $s, increment: $s, chunk: $s,
         ) {
+            trace::begin_loop(loc);
             let frame = frame::current();
             let league = frame.league.get();
             let (mut team_last, mut thread_last) = (0, 0);
@@ -126,11 +129,13 @@ static_loops! {
 /// End of a static loop.
 #[unsafe(export_name = "dsm_rt___kmpc_for_static_fini")]
 pub extern "C" fn __kmpc_for_static_fini(loc: Loc, _gtid: i32) {
+    trace::end_loop();
     work::static_ends(loc);
 }
 
 /// End of a distribute loop.
 #[unsafe(export_name = "dsm_rt___kmpc_distribute_static_fini")]
 pub extern "C" fn __kmpc_distribute_static_fini(loc: Loc, _gtid: i32) {
+    trace::end_loop();
     work::static_ends(loc);
 }

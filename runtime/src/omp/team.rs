@@ -21,7 +21,7 @@ use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, service, share};
 use crate::progress::{self, Doing, Now};
-use crate::{config, crash, memory, pthread, sync};
+use crate::{config, crash, memory, pthread, sync, trace};
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
 pub type Microtask = unsafe extern "C" fn();
@@ -241,6 +241,7 @@ impl Team {
         let work = self.work();
         work.floats.adopt();
         frame::with(frame, || {
+            let _traced = trace::region(work.task as usize, frame.tid, self.size);
             sync::user_threads_enter();
             affinity::with(work.places, frame.tid, self.size, || {
                 affinity::display_changed(frame);

@@ -1,13 +1,13 @@
-//! What threads do besides the program's own work, as time: measured only where `DSM_STATS` asks for it, or while somebody looks ([`crate::progress`]), since looking at
-//! the clock takes about as long as a short operation.
+//! What threads do besides the program's own work, as time: measured only where `DSM_STATS` or a [`trace`] asks for it, or while somebody looks ([`progress`]), since
+//! looking at the clock takes about as long as a short operation.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use dsm_abi::progress::ACTIVITIES;
 
-use crate::progress;
+use crate::{progress, trace};
 
 /// What a thread is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub enum Activity {
 
 const NAMES: [&str; ACTIVITIES] = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us"];
 
+/// Whether a trace is written.
+static TRACED: AtomicBool = AtomicBool::new(false);
+
 thread_local! {
     /// Nanoseconds of this thread that were counted.
     static COUNTED: Cell<u64> = const { Cell::new(0) };
@@ -36,16 +39,40 @@ pub fn measure() {
     progress::watch_always();
 }
 
-/// Calls `work` and counts its time, without that of activities inside of it.
+/// From now on, what takes time is an event of the trace, or no longer.
+pub fn trace(is_on: bool) {
+    TRACED.store(is_on, Ordering::Relaxed);
+}
+
+/// Calls `work` and counts its time, without that of activities inside of it. `event`: what it is in a trace, if anything.
 #[inline(always)]
-pub fn spent<R>(activity: Activity, work: impl FnOnce() -> R) -> R {
-    match progress::is_watched() {
+pub fn spent<R>(
+    activity: Activity,
+    event: impl FnOnce() -> Option<trace::Event>,
+    work: impl FnOnce() -> R,
+) -> R {
+    let (is_measured, is_traced) = (progress::is_watched(), TRACED.load(Ordering::Relaxed));
+    match is_measured | is_traced {
         false => work(),
-        true => measured(activity, work),
+        true => watched((is_measured, is_traced), activity, event, work),
     }
 }
 
 #[cold]
+fn watched<R>(
+    (is_measured, is_traced): (bool, bool),
+    activity: Activity,
+    event: impl FnOnce() -> Option<trace::Event>,
+    work: impl FnOnce() -> R,
+) -> R {
+    let open = if is_traced { event().map(trace::Open::new) } else { None };
+    let result = if is_measured { measured(activity, work) } else { work() };
+    if let Some(open) = open {
+        open.end();
+    }
+    result
+}
+
 fn measured<R>(activity: Activity, work: impl FnOnce() -> R) -> R {
     let (start, before) = (Instant::now(), COUNTED.get());
     let result = work();
@@ -73,11 +100,12 @@ mod tests {
     fn time_is_counted_once_and_only_when_asked_for() {
         let sleep = |ms| std::thread::sleep(Duration::from_millis(ms));
         let of = |activity: Activity| values().nth(activity as usize).map_or(0, |(_, us)| us);
-        spent(Activity::Acquire, || sleep(1));
+        let spent = |activity, work: &dyn Fn()| spent(activity, || None, work);
+        spent(Activity::Acquire, &|| sleep(1));
         measure();
-        spent(Activity::Release, || {
+        spent(Activity::Release, &|| {
             sleep(1);
-            spent(Activity::Wait, || sleep(60));
+            spent(Activity::Wait, &|| sleep(60));
         });
         assert_eq!(of(Activity::Acquire), 0);
         assert!(of(Activity::Wait) >= 60_000);

@@ -12,6 +12,7 @@ use super::control::half;
 use crate::alone;
 use crate::progress::Now;
 use crate::stats::time::{self, Activity};
+use crate::trace::Event;
 
 /// What waiting threads of this process found out about yielding.
 static YIELDING: Yielding = Yielding::new();
@@ -83,10 +84,16 @@ pub fn look(word: impl Waitable, until: impl Fn(u32) -> bool) -> bool {
     false
 }
 
+fn is_traced() -> Option<Event> {
+    Some(Event::wait())
+}
+
 /// Waits until `until(value)`, sleeping where needed. `sleepers` counts who may be asleep; `mask` tells them apart (see [`wake`]).
 pub fn wait<W: Waitable>(word: W, sleepers: W, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
     let _now = Now::begin_other();
-    time::spent(Activity::Wait, || spin(word, &until).unwrap_or_else(|| word.sleep(sleepers, mask, until)))
+    time::spent(Activity::Wait, is_traced, || {
+        spin(word, &until).unwrap_or_else(|| word.sleep(sleepers, mask, until))
+    })
 }
 
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst, or with a full fence behind it) before.
@@ -140,7 +147,7 @@ impl Cell {
 
     /// As [`Cell::wait_until`], but gives up instead of sleeping.
     pub fn spin_until(self, until: impl Fn(u32) -> bool) -> Option<u32> {
-        time::spent(Activity::Wait, || spin(self.value, until))
+        time::spent(Activity::Wait, is_traced, || spin(self.value, until))
     }
 
     /// As [`Cell::wait_until`], but sleeps at once.

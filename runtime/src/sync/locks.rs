@@ -9,16 +9,19 @@ use super::lock_table::{self, Slot};
 use super::threads::Inside;
 use crate::profile::{self, Wait};
 use crate::progress::{self, Doing, Now};
+use crate::trace;
 
 use std::sync::atomic::Ordering;
+
+use dsm_abi::trace::flow;
 
 /// Waits for the lock.
 pub(super) fn lock(name: u64) {
     let since = profile::now_and_then();
     loop {
         let slot = lock_table::get(name);
-        if slot.queue(name, |slot, ticket| wait(slot, ticket, name)).is_some() {
-            entered(slot, name);
+        if let Some(ticket) = slot.queue(name, |slot, ticket| wait(name, slot, ticket)) {
+            entered(name, slot, ticket);
             profile::waited(Wait::Lock, name, since);
             return;
         }
@@ -27,7 +30,8 @@ pub(super) fn lock(name: u64) {
 
 /// Waits until it is the ticket's turn.
 #[inline(never)]
-fn wait(slot: Slot, ticket: u32, name: u64) {
+fn wait(name: u64, slot: Slot, ticket: u32) {
+    let _traced = trace::lock(name);
     super::expect(slot.all_told());
     if !cell::look(slot.serving(), |serving| serving == ticket) {
         let _inside = Inside::begin();
@@ -40,17 +44,18 @@ fn wait(slot: Slot, ticket: u32, name: u64) {
 pub(super) fn try_lock(name: u64) -> bool {
     let taken = lock_table::take_if_free(name);
     if let Some(slot) = taken {
-        entered(slot, name);
+        entered(name, slot, slot.serving().load(Ordering::Relaxed));
     }
     taken.is_some()
 }
 
-fn entered(slot: Slot, name: u64) {
+/// The ticket's turn has come.
+fn entered(name: u64, slot: Slot, ticket: u32) {
     progress::hold(name);
     match slot.last_holder() {
         lock_table::LastHolder::Nobody => {}
         lock_table::LastHolder::Rank(rank) => {
-            super::take_in(rank, slot.all_told());
+            super::take_in(rank, slot.all_told(), || flow::lock(slot.index(), ticket));
             crate::race::clocks::after_acquire(rank);
         }
         lock_table::LastHolder::Any => (0..super::size()).for_each(super::acquire_from),
@@ -63,11 +68,12 @@ pub(super) fn unlock(name: u64) {
     let slot = lock_table::get(name);
     // Only the holder changes it.
     let next = slot.serving().load(Ordering::Relaxed).wrapping_add(1);
-    super::release_then(|told| {
+    let pass = |told| {
         slot.set_last_holder(super::rank(), told);
         // All of the line at once: an atomic operation would wait for the words before it, and who looks at the line would take it away in between.
         slot.serve(next);
-    });
+    };
+    super::release_then(|| flow::lock(slot.index(), next), pass);
 }
 
 /// Ticket under which the lock is held, and its slot: together they tell this holding from all others.

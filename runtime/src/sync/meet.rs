@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use dsm_abi::trace::flow;
 use dsm_comm::bulletin::{self, Bulletin};
 
 use super::cell::Cell;
@@ -16,6 +17,7 @@ use crate::progress::{self, Doing, Now};
 use crate::race;
 use crate::signals::Deferred;
 use crate::stdio;
+use crate::trace;
 use crate::verify::Synchronising;
 
 /// All processes of the job have exchanged what they knew.
@@ -38,6 +40,7 @@ pub fn fork(message: &[u64], participants: u32) {
     assert!(message.len() <= layout::FORK_WORDS, "a fork message of {} words is too long", message.len());
     release();
     race::clocks::fork();
+    trace::precedes((1..participants).map(|rank| flow::fork(rank, next_fork())));
     write_fork(message, participants);
 }
 
@@ -87,8 +90,17 @@ impl Bulletin for ForkMessage {
     }
 }
 
+/// Number of the last fork message of process 0 that this process wrote or read.
+static LAST_FORK: AtomicU32 = AtomicU32::new(0);
+
+/// Number of the next message that process 0, which calls this, writes.
+fn next_fork() -> u32 {
+    LAST_FORK.load(Ordering::Relaxed).wrapping_add(bulletin::STEP)
+}
+
 fn write_fork(message: &[u64], participants: u32) {
     let fork = ForkMessage::get();
+    LAST_FORK.store(next_fork(), Ordering::Relaxed);
     bulletin::write(&fork, &[&header(participants, published()), message].concat());
     progress::begin_region(fork.count());
     fork.0.wake();
@@ -113,23 +125,22 @@ pub fn left() -> u32 {
 
 /// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.
 pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
-    static SEEN: AtomicU32 = AtomicU32::new(0);
     const MOST: usize = FORK_HEADER + layout::FORK_WORDS;
     let fork = ForkMessage::get();
     loop {
         // Process 0 waits for those who take part before it forks again, so only the others can read a mixture.
-        let before = SEEN.load(Ordering::Relaxed);
+        let before = LAST_FORK.load(Ordering::Relaxed);
         let idle = Now::begin(Doing::Idle, 0, 0);
         let seen = bulletin::read(&fork, before, MOST, message);
         progress::begin_region(seen);
         drop(idle);
-        SEEN.store(seen, Ordering::Relaxed);
+        LAST_FORK.store(seen, Ordering::Relaxed);
         let (participants, state) = take_header(message);
         if participants == 0 {
             return None;
         }
         if rank() < participants {
-            take_in(0, state);
+            take_in(0, state, || flow::fork(rank(), seen));
             race::clocks::forked();
             settle(participants);
             stdio::after_fork();
@@ -149,6 +160,7 @@ pub fn join(participants: u32) {
     let me = rank();
     if me != 0 {
         release();
+        trace::precedes([flow::join(me, LAST_FORK.load(Ordering::Relaxed))]);
         state(me).store(published(), Ordering::Release);
         Cell::at(0, layout::JOIN).increment();
         return;
@@ -160,7 +172,8 @@ pub fn join(participants: u32) {
     Cell::at(0, layout::JOIN).wait_reached(expected);
     drop(waits);
     for rank in 1..participants {
-        take_in(rank, state(rank).load(Ordering::Acquire));
+        let follows = || flow::join(rank, LAST_FORK.load(Ordering::Relaxed));
+        take_in(rank, state(rank).load(Ordering::Acquire), follows);
         race::clocks::after_acquire(rank);
     }
     settle(participants);
@@ -188,14 +201,16 @@ pub fn barrier(participants: u32) {
         let offset = layout::BARRIER + round * layout::BARRIER_STRIDE;
         let to = (me + distance) % participants;
         word(to, offset + 8).store(published(), Ordering::Release);
-        Cell::at(to, offset).increment();
+        let count = Cell::at(to, offset).increment().wrapping_add(1);
+        trace::precedes([flow::barrier(to, round, count)]);
         let expected = ARRIVALS[round].load(Ordering::Relaxed).wrapping_add(1);
         ARRIVALS[round].store(expected, Ordering::Relaxed);
         let waits = Now::begin(Doing::Barrier, 0, participants);
         Cell::at(me, offset).wait_reached(expected);
         drop(waits);
         let state = word(me, offset + 8).load(Ordering::Acquire);
-        take_in((me + participants - distance) % participants, state);
+        let from = (me + participants - distance) % participants;
+        take_in(from, state, || flow::barrier(me, round, expected));
         distance *= 2;
         round += 1;
     }

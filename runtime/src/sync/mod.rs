@@ -28,6 +28,7 @@ use crate::race;
 use crate::signals;
 use crate::stats::time::{self, Activity};
 use crate::stdio;
+use crate::trace::Event;
 use crate::verify::Synchronising;
 
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
@@ -81,29 +82,38 @@ pub fn release() {
     let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
         let since = profile::now();
-        time::spent(Activity::Release, || {
-            before_release();
-            let freed = foreign::written();
-            run(pin!(shared.coherence.release()));
-            foreign::after_release(freed);
-        });
+        time::spent(
+            Activity::Release,
+            || Some(Event::release(None)),
+            || {
+                before_release();
+                let freed = foreign::written();
+                run(pin!(shared.coherence.release()));
+                foreign::after_release(freed);
+            },
+        );
         profile::released(since);
     }
 }
 
-/// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it.
-fn release_then(then: impl FnOnce(Told)) {
+/// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it. `precedes`: the flow in a
+/// trace to whoever does.
+fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(Told)) {
     let _verified = Synchronising::begin();
     let Some(shared) = memory::shared() else { return then(Told::default()) };
     let since = profile::now();
-    time::spent(Activity::Release, || {
-        before_release();
-        let freed = foreign::written();
-        if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
-            run(pin!(shared.coherence.release_then(false, then)));
-        }
-        foreign::after_release(freed);
-    });
+    time::spent(
+        Activity::Release,
+        || Some(Event::release(Some(precedes()))),
+        || {
+            before_release();
+            let freed = foreign::written();
+            if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
+                run(pin!(shared.coherence.release_then(false, then)));
+            }
+            foreign::after_release(freed);
+        },
+    );
     profile::released(since);
 }
 
@@ -127,7 +137,8 @@ pub fn acquire_from(rank: u32) {
 pub fn acquire_unordered(rank: u32) {
     let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
-        time::spent(Activity::Acquire, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
+        let event = || (rank != self::rank()).then(|| Event::acquire(rank, 0));
+        time::spent(Activity::Acquire, event, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
         foreign::after_acquire();
     }
 }
@@ -138,16 +149,20 @@ fn published() -> u64 {
 }
 
 /// As [`acquire_from`], but only what `rank` had published when [`published`] was, or [`release_then`] gave `told` there, and without its effect on race reports:
-/// meetings know better what is ordered by them.
-fn take_in(rank: u32, told: impl Into<Told>) {
+/// meetings know better what is ordered by them. `follows`: the flow in a trace from there.
+fn take_in(rank: u32, told: impl Into<Told>, follows: impl FnOnce() -> u64) {
     let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
         let (from, told) = (Rank(rank), told.into());
-        time::spent(Activity::Acquire, || {
-            if !run_at_once(|| shared.coherence.acquire_at_once(from, told)) {
-                run(pin!(shared.coherence.acquire_told(from, told)));
-            }
-        });
+        time::spent(
+            Activity::Acquire,
+            || Some(Event::acquire(rank, follows())),
+            || {
+                if !run_at_once(|| shared.coherence.acquire_at_once(from, told)) {
+                    run(pin!(shared.coherence.acquire_told(from, told)));
+                }
+            },
+        );
         foreign::after_acquire();
     }
 }

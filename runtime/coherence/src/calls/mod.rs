@@ -31,7 +31,7 @@ use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use lend::{Lent, Refused};
 use take::Taken;
 use update::Updated;
-pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, serve};
+pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, serve, subject};
 
 /// Where a procedure puts the contents of blocks.
 pub(crate) enum Landing<'a> {

@@ -78,6 +78,19 @@ enum Ask {
 /// Stands for [`Update::CompareExchange`] among the codes of operations.
 const COMPARE_EXCHANGE: u32 = u32::MAX;
 
+/// Name of the call that a message asks for, and the first block that it is about.
+pub fn subject(request: &[u8]) -> Option<(&'static str, Option<Block>)> {
+    let (ask, _) = Reader::new(request).ok()?;
+    Some(match ask {
+        Ask::Lend { first, .. } => ("lend", Some(Block(first))),
+        Ask::Copy { first, .. } => ("copy", Some(Block(first))),
+        Ask::Redirect { block, .. } => ("redirect", Some(Block(block))),
+        Ask::Signature { .. } => ("signature", None),
+        Ask::Take { chunk, wanted, .. } => ("take", Chunk(chunk).blocks(wanted).next()),
+        Ask::Update { block, .. } => ("update", Some(Block(block))),
+    })
+}
+
 /// Head of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Answer {

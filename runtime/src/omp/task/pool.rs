@@ -18,7 +18,7 @@ use crate::omp::frame::Frame;
 use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::progress::{Doing, Now};
-use crate::{config, sync};
+use crate::{config, sync, trace};
 use sync::cell::Cell;
 
 /// Tasks in a deque from which on new ones are run at once.
@@ -196,6 +196,7 @@ pub fn execute(frame: &Frame, node: &Arc<Node>) {
         // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
         unsafe {
             let routine = crate::omp::get(&raw const (*node.task).routine);
+            let _traced = trace::task(routine as usize);
             routine(frame.tid as i32, node.task);
         }
     }
