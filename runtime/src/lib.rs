@@ -11,6 +11,7 @@ pub mod config;
 pub mod context;
 pub mod counted;
 pub mod cxx;
+pub mod destination;
 pub mod fabric;
 pub mod fault;
 pub mod fortran;
