@@ -1,9 +1,11 @@
-//! The compiler driver (`dsm-cc`), the launcher (`dsm-run`) and the comparison with the plain compiler (`dsm-compare`).
+//! The compiler driver (`dsm-cc`), the launcher (`dsm-run`), the comparison with the plain compiler (`dsm-compare`) and experiments with block sizes (`dsm-sweep`).
 //!
 //! [`driver`] turns a compiler's argument vector into clang's and becomes clang. [`compare`] builds and runs programs both ways. [`launch`] starts the processes
-//! of a job and ends them together. [`elf`] reads the note that both of them judge objects and programs by.
+//! of a job and ends them together. [`sweep`] runs a program with many block sizes. [`execute`] runs commands for the comparison and the sweep. [`elf`] reads the note that both of them judge objects and programs by.
 
 pub mod compare;
 pub mod driver;
 pub mod elf;
+pub mod execute;
 pub mod launch;
+pub mod sweep;

@@ -32,6 +32,7 @@ mod profile;
 mod races;
 mod statistics;
 mod stream;
+mod sweep;
 mod unsupported;
 mod verify;
 mod waiting;

@@ -22,7 +22,7 @@ mod lines;
 mod merge;
 mod options;
 mod output;
-mod program;
+pub(crate) mod program;
 mod spawn;
 mod streams;
 mod verdict;
@@ -40,7 +40,7 @@ use streams::Streams;
 
 /// Why a job was not started. The exit statuses are those of a shell.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub(crate) enum Error {
     #[error("{}: no such file{hint}", program.display())]
     NotFound { program: PathBuf, hint: String },
     #[error("{}: {reason}", program.display())]
