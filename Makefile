@@ -2,6 +2,7 @@
 # make test       installs what is missing, then everything that continuous integration runs
 # make loom       the part of it that searches all interleavings of the lock-free parts
 # make figures    draws the charts of the book's chapter on scale
+# make sweep      makes the charts and tables of the chapter on block sizes: an hour
 # make install    to PREFIX, after make build
 
 PREFIX  = /usr/local
@@ -14,7 +15,7 @@ BIN    := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 PACKAGES = -p dsm-cc -p dsm-pass -p dsm-runtime
-PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top
+PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top dsm-sweep
 # The driver's other names: what it stands in for depends on what it is called.
 NAMES    = dsm-c++ dsm-fc
 PARTS    = libdsm_pass.so libdsm_rt.a
@@ -23,10 +24,10 @@ HEADERS  = dsm-include
 # All interleavings of the lock-free parts that threads share.
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
 
-.PHONY: help demo test loom figures build setup install uninstall clean
+.PHONY: help demo test loom figures sweep build setup install uninstall clean
 
 help:
-	@echo "usage: make {demo | test | loom | figures [MOST=4096] | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+	@echo "usage: make {demo | test | loom | figures [MOST=4096] | sweep [RUNS=3] | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
 
 setup:
 	scripts/setup.sh
@@ -56,6 +57,10 @@ loom:
 MOST = 4096
 figures:
 	$(CARGO) run --release --locked -p dsm-simulate -- --figures book/src/research/scale --most $(MOST)
+
+RUNS = 3
+sweep: build
+	BIN_DIR=$(BIN) scripts/sweep.sh $(RUNS)
 
 # Not built here: whoever installs may be root, and cargo need not be.
 install:

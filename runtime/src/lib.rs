@@ -13,6 +13,7 @@ pub mod counted;
 pub mod crash;
 pub mod cxx;
 pub mod debugger;
+pub mod destination;
 pub mod fabric;
 pub mod fault;
 pub mod fortran;

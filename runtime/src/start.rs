@@ -53,6 +53,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
     if job.rank == 0 {
+        stats::prepare(&job);
         profile::prepare(&job);
     }
     profile::init();
@@ -81,7 +82,7 @@ unsafe impl Send for Arguments {}
 /// What the process's own thread does, once memory is set up.
 fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     progress::begin_thread();
-    if config::get().stats {
+    if stats::are_wanted() {
         stats::time::measure();
     }
     debugger::keep();
@@ -165,7 +166,7 @@ extern "C" fn at_exit() {
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprintln!("{line}");
     }
-    let is_measured = config::get().stats;
+    let is_measured = stats::are_wanted();
     // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
     if is_measured
         || tools_end
@@ -181,7 +182,7 @@ extern "C" fn at_exit() {
         // The table goes behind what the program printed.
         // SAFETY: a null stream means all of them.
         unsafe { libc::fflush(std::ptr::null_mut()) };
-        eprint!("{}", stats::table());
+        stats::write();
     }
     profile::write();
 }

@@ -36,6 +36,7 @@ mod races;
 mod remarks;
 mod statistics;
 mod stream;
+mod sweep;
 mod top;
 mod trace;
 mod unsupported;

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::Error;
-use super::execute::{self, End, Outcome};
 use super::options::{Layout, Options};
 use super::sources::Source;
+use crate::execute::{self, End, Outcome, line};
 
 /// How much longer than a program a compiler may take.
 const COMPILER_FACTOR: u32 = 10;
@@ -302,20 +302,6 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// A command as a shell takes it.
-fn line(command: &Command) -> String {
-    let words = [command.get_program()].into_iter().chain(command.get_args()).map(|word| {
-        let word = word.to_string_lossy();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word.into_owned()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
 /// The first lines of a text that are wanted.
 fn lines(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let mut lines: Vec<String> =
@@ -353,12 +339,5 @@ mod tests {
         assert_eq!(first_difference(b"a\nb\n", b"a\nc\n"), "line 2 is `c` instead of `b`");
         assert_eq!(first_difference(b"a\n", b""), "line 1 is the end instead of `a`");
         assert_eq!(first_difference(b"a\n", b"a"), "line ends differ");
-    }
-
-    #[test]
-    fn commands_can_be_given_to_a_shell() {
-        let mut command = Command::new("cc");
-        command.args(["-Da=b", "it's", ""]);
-        assert_eq!(line(&command), "cc -Da=b 'it'\\''s' ''");
     }
 }

@@ -4,10 +4,9 @@
 //! Invariants: only programs that the plain compiler builds and that then succeed are judged; everything is written into one
 //! temporary directory, which goes with the command; no program outlives its time limit or the command.
 //!
-//! [`options`] is the command line, [`sources`] finds the programs, [`execute`] runs commands, [`judge`] compares one program, [`report`]
+//! [`options`] is the command line, [`sources`] finds the programs, [`judge`] compares one program, [`report`]
 //! writes table and JSON.
 
-mod execute;
 mod judge;
 mod options;
 mod report;
@@ -18,6 +17,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::execute;
 use judge::{Judge, Verdict};
 use options::Options;
 use report::Report;

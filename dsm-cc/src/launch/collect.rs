@@ -23,8 +23,8 @@ use super::environment::{self, Variables};
 
 /// How often a daemon looks whether files have grown.
 pub const TICK: Duration = Duration::from_millis(200);
-/// Most bytes of a profile: its ten findings take some kilobytes.
-const MOST_OF_PROFILE: u64 = 16 << 20;
+/// Most bytes of a report: the ten findings of a profile take some kilobytes, counts of all objects more.
+const MOST_OF_REPORT: u64 = 16 << 20;
 
 /// A file that processes write for the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,11 +56,11 @@ pub struct Request {
 
 /// The files that the variables name.
 pub fn requests(variables: &Variables) -> Vec<Request> {
-    let profile = environment::profile(variables).map(|path| Request {
-        wanted: Wanted { variable: "DSM_PROFILE".into(), first: 0, count: 1, most: MOST_OF_PROFILE },
+    let request = |(variable, path): (&str, _)| Request {
+        wanted: Wanted { variable: variable.into(), first: 0, count: 1, most: MOST_OF_REPORT },
         paths: vec![path],
-    });
-    profile.into_iter().collect()
+    };
+    environment::reports(variables).map(request).collect()
 }
 
 /// What the daemons have to know of requests.

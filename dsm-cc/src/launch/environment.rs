@@ -35,10 +35,12 @@ fn transport(variables: &Variables) -> config::Transport {
     config(variables).transport
 }
 
-/// The file that a profile is to be written to, if it is a file.
-pub fn profile(variables: &Variables) -> Option<PathBuf> {
-    let path = config(variables).profile;
-    (!path.is_empty() && path != "-").then(|| path.into())
+/// The files that reports are to be written to, with the variables that name them.
+pub fn reports(variables: &Variables) -> impl Iterator<Item = (&'static str, PathBuf)> + use<> {
+    let config = config(variables);
+    let all = [("DSM_PROFILE", config.profile), ("DSM_STATS", config.stats)];
+    let files = all.into_iter().filter(|(_, path)| !path.is_empty() && path != config::STANDARD_ERROR);
+    files.map(|(variable, path)| (variable, path.into()))
 }
 
 /// Whether they do so over sockets within a host, too.

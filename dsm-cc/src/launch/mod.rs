@@ -24,7 +24,7 @@ pub(crate) mod looks;
 mod merge;
 mod options;
 mod output;
-mod program;
+pub(crate) mod program;
 mod spawn;
 mod streams;
 mod trace;
@@ -45,7 +45,7 @@ use trace::Tracer;
 
 /// Why a job was not started. The exit statuses are those of a shell.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub(crate) enum Error {
     #[error("{}: no such file{hint}", program.display())]
     NotFound { program: PathBuf, hint: String },
     #[error("{}: {reason}", program.display())]

@@ -35,9 +35,10 @@ pub struct Options {
     #[arg(short = 'l', long)]
     pub label: bool,
 
-    /// Print a table of misses, notices, bytes moved and time spent on them at the end (DSM_STATS=1)
-    #[arg(short = 's', long)]
-    pub stats: bool,
+    /// Print a table of misses, notices, bytes moved and time spent on them at the end, to standard error or a file (as JSON if its name ends in .json)
+    /// (DSM_STATS)
+    #[arg(short = 's', long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub stats: Option<Option<PathBuf>>,
 
     /// Say what is done to start the processes on several hosts: commands, addresses
     #[arg(short = 'v', long)]
@@ -107,13 +108,12 @@ impl Options {
     /// If this directory has no name.
     pub fn settings(&self) -> io::Result<Vec<(&'static str, OsString)>> {
         let mut all = Vec::new();
-        if self.stats {
-            all.push(("DSM_STATS", "1".into()));
-        }
-        match &self.profile {
-            Some(Some(path)) => all.push(("DSM_PROFILE", std::path::absolute(path)?.into())),
-            Some(None) => all.push(("DSM_PROFILE", "1".into())),
-            None => {}
+        for (name, destination) in [("DSM_STATS", &self.stats), ("DSM_PROFILE", &self.profile)] {
+            match destination {
+                Some(Some(path)) => all.push((name, std::path::absolute(path)?.into())),
+                Some(None) => all.push((name, "1".into())),
+                None => {}
+            }
         }
         Ok(all)
     }
@@ -153,8 +153,10 @@ fn with_separator(mut line: Vec<OsString>) -> Vec<OsString> {
             takes_value(&|argument| argument.get_long() == Some(name))
         } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
             // The first letter that wants a value takes the rest of the word, or else the next one.
-            let wants =
-                letters.chars().position(|c| takes_value(&|argument| argument.get_short() == Some(c)));
+            let wants = letters
+                .chars()
+                .take_while(|c| *c != '=')
+                .position(|c| takes_value(&|argument| argument.get_short() == Some(c)));
             wants.is_some_and(|i| i + 1 == letters.chars().count())
         } else {
             break;
@@ -204,6 +206,9 @@ mod tests {
             ("dsm-run --profile ./x --profile=y", "./x --profile=y"),
             ("dsm-run --profile=y.json ./x", "./x"),
             ("dsm-run --trace t --trace-buffer=64 ./x --trace u", "./x --trace u"),
+            ("dsm-run -s ./x -s", "./x -s"),
+            ("dsm-run -s=out ./x", "./x"),
+            ("dsm-run --stats=y.json ./x", "./x"),
         ] {
             let options = parse(line).unwrap();
             let command: Vec<_> =

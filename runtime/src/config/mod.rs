@@ -20,6 +20,9 @@ pub use table::VARIABLES;
 /// Most threads of one process; the shared stacks' address space is laid out for this many.
 pub const MAX_THREADS: u32 = 256;
 
+/// The name of a report's destination that stands for standard error.
+pub const STANDARD_ERROR: &str = "-";
+
 /// Loop schedule of `OMP_SCHEDULE` and `omp_set_schedule`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
@@ -111,8 +114,8 @@ pub struct Config {
     pub heap_bytes: usize,
     /// `DSM_STACK`: address space of a thread's shared stack, bytes.
     pub stack_bytes: usize,
-    /// `DSM_STATS`: print the counters at the end.
-    pub stats: bool,
+    /// `DSM_STATS`: `-` for standard error, or the file that the counters are written to at the end; empty if they are not wanted.
+    pub stats: String,
     /// `DSM_GUARD`: report libraries that touch memory which is not valid.
     pub guard: bool,
     /// `DSM_RACE`: look for write-write races.
@@ -182,7 +185,7 @@ impl Default for Config {
             block_file: String::new(),
             heap_bytes: 16 << 30,
             stack_bytes: 64 << 20,
-            stats: false,
+            stats: String::new(),
             guard: false,
             race: RaceMode::Off,
             profile: String::new(),

@@ -1,6 +1,6 @@
 //! Parsers of values: `None` for what is malformed.
 
-use super::{DisplayEnv, RaceMode, Schedule, ScheduleKind, Transport, WaitPolicy};
+use super::{DisplayEnv, RaceMode, STANDARD_ERROR, Schedule, ScheduleKind, Transport, WaitPolicy};
 
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
@@ -77,10 +77,10 @@ pub(super) fn race_mode(text: &str) -> Option<RaceMode> {
     }
 }
 
-/// Where a profile goes: nowhere, to standard error (`-`), or to a file.
-pub(super) fn profile(text: &str) -> String {
+/// Where a report goes: nowhere, to standard error (`-`), or to a file.
+pub(super) fn destination(text: &str) -> String {
     match boolean(text) {
-        Some(true) => "-".to_owned(),
+        Some(true) => STANDARD_ERROR.to_owned(),
         Some(false) => String::new(),
         None => text.to_owned(),
     }

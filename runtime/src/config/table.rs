@@ -40,15 +40,15 @@ variables! {
         |c, s| set(&mut c.heap_bytes, bytes(s).filter(|b| (1 << 20..=1 << 39).contains(b)), "a size from 1M to 512G");
     "DSM_STACK", "BYTES", "64M", "Address space of each thread's shared stack; only touched pages use memory.",
         |c, s| set(&mut c.stack_bytes, bytes(s).filter(|b| (1 << 16..=1 << 34).contains(b)), "a size from 64K to 16G");
-    "DSM_STATS", "0|1", "0", "Print a table of misses, notices, bytes moved and time spent on them when the program ends.",
-        |c, s| set(&mut c.stats, boolean(s), "0 or 1");
+    "DSM_STATS", "0|1|PATH", "0", "Print a table of misses, notices, bytes moved and time spent on them when the program ends. 1: to standard error; a path that ends in .json: as JSON.",
+        |c, s| set(&mut c.stats, Some(destination(s)), "");
     "DSM_GUARD", "0|1", "0", "For debugging: name library functions that touch shared memory which is not valid. Exact if DSM_BLOCK is at least 4096.",
         |c, s| set(&mut c.guard, boolean(s), "0 or 1");
     "DSM_RACE", "off|report|abort", "off", "Report variables that two processes wrote different values to without synchronisation; abort ends the job.",
         |c, s| set(&mut c.race, race_mode(s), "off, report or abort");
     "DSM_PROFILE", "0|1|PATH", "0", "Write a report when the program ends: which variables, allocations and lines miss, are falsely shared or wait, and what to do. \
         1: to standard error; a path that ends in .json: as JSON.",
-        |c, s| set(&mut c.profile, Some(profile(s)), "");
+        |c, s| set(&mut c.profile, Some(destination(s)), "");
     "DSM_NOTICES", "COUNT", "1024", "Write notices that travel with a synchronisation before old ones are dropped.",
         |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
     "DSM_TWINS", "BYTES", "64M", "Memory that a process may keep for copies of blocks from before it wrote to them; above, what it has not used lately goes back to the system.",

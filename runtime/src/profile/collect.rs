@@ -55,6 +55,10 @@ pub struct BlockUse {
     pub seconds: f64,
     /// Its share of the time of releases that found it changed.
     pub released: f64,
+    /// Misses that it was part of.
+    pub misses: u64,
+    /// Releases that found it changed.
+    pub changes: u64,
     /// Bytes that were read when the block missed.
     pub read: Offsets,
     /// Bytes that were written: those that releases found, else those that were to be written when the block missed.
@@ -159,6 +163,8 @@ fn block(rank: u32, words: &[u64], clock: f64) -> BlockUse {
         bytes,
         seconds: words[block_word::TICKS] as f64 / clock,
         released: words[block_word::RELEASE_TICKS] as f64 / clock,
+        misses: words[block_word::MISSES],
+        changes: words[block_word::CHANGES],
         read: kept(block_word::READ),
         written: if changed.is_empty() { kept(block_word::WRITTEN) } else { changed },
         last_write: words[block_word::LAST_WRITE] as usize,

@@ -1,12 +1,11 @@
 //! What the misses and waits mean: what happens to which variable, what it costs, and what to do.
 
-mod sharing;
+pub mod sharing;
 mod waits;
 
 use std::collections::{BTreeMap, HashMap};
 
 use dsm_abi::state;
-use dsm_comm::Segments;
 use serde::Serialize;
 
 use super::collect::{Collected, Misses};
@@ -115,24 +114,28 @@ const LEAST_SECONDS: f64 = 0.0002;
 const FEW: u64 = 16;
 
 /// All findings, the most expensive first.
-pub fn all(collected: &Collected, segments: &Segments, geometry: &Geometry) -> Vec<Finding> {
-    let mut objects = Objects::new(segments, geometry);
-    let shares = sharing::shares(&collected.blocks, &mut objects);
-    let mut by_object: BTreeMap<usize, Vec<&Misses>> = BTreeMap::new();
-    for misses in &collected.misses {
-        by_object.entry(objects.at(misses.range.0).key).or_default().push(misses);
-    }
+pub fn all(collected: &Collected, geometry: &Geometry, objects: &mut Objects) -> Vec<Finding> {
+    let shares = sharing::shares(&collected.blocks, objects);
     let context = Context { geometry, processes: geometry.processes() };
     let none = Shares::default();
     let mut found = Vec::new();
-    for (key, misses) in by_object {
+    for (key, misses) in by_object(&collected.misses, objects) {
         let subject = Subject { key, misses: &misses, shares: shares.get(&key).unwrap_or(&none) };
-        found.extend(context.of_object(&subject, &mut objects));
+        found.extend(context.of_object(&subject, objects));
     }
-    found.extend(waits::findings(&collected.waits, geometry.processes(), &mut objects));
+    found.extend(waits::findings(&collected.waits, geometry.processes(), objects));
     drop_small(&mut found);
     found.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     found
+}
+
+/// The misses of each object.
+pub fn by_object<'m>(all: &'m [Misses], objects: &mut Objects) -> BTreeMap<usize, Vec<&'m Misses>> {
+    let mut by_object: BTreeMap<usize, Vec<&Misses>> = BTreeMap::new();
+    for misses in all {
+        by_object.entry(objects.at(misses.range.0).key).or_default().push(misses);
+    }
+    by_object
 }
 
 /// Leaves out what is next to nothing beside other misses, or beside other waits.
@@ -178,7 +181,7 @@ impl Part<'_> {
 }
 
 /// Whether a copy was there, which somebody else's write or reading has ended.
-fn is_coherence(misses: &Misses) -> bool {
+pub fn is_coherence(misses: &Misses) -> bool {
     misses.state != state::COLD
 }
 

@@ -15,6 +15,7 @@ mod places;
 mod report;
 mod sample;
 mod table;
+mod usage;
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -95,11 +96,14 @@ mod block_word {
     pub const TICKS: usize = 0;
     /// Its share of the time of releases that found it changed.
     pub const RELEASE_TICKS: usize = 1;
+    /// Misses that it was part of, and releases that found it changed.
+    pub const MISSES: usize = 2;
+    pub const CHANGES: usize = 3;
     /// Return address of the last access to write, and to read.
-    pub const LAST_WRITE: usize = 2;
-    pub const LAST_READ: usize = 3;
+    pub const LAST_WRITE: usize = 4;
+    pub const LAST_READ: usize = 5;
     /// Bytes that were to be read at misses, those that were to be written, and those that differed from the twin at releases.
-    pub const READ: usize = 4;
+    pub const READ: usize = 6;
     pub const WRITTEN: usize = READ + offsets::WORDS;
     pub const CHANGED: usize = WRITTEN + offsets::WORDS;
     pub const COUNT: usize = CHANGED + offsets::WORDS;
@@ -331,15 +335,17 @@ impl Profile {
         add(&words[miss_word::TICKS], took);
         add(&words[miss_word::FILLED], weight * u64::from(is_filled(start, bytes)));
         if state != state::COLD {
-            self.note_blocks(miss, bytes, took);
+            self.note_blocks(miss, bytes, weight, took);
         }
     }
 
     /// Notes what of the blocks the access touches.
-    fn note_blocks(&self, miss: Miss, bytes: usize, took: u64) {
+    fn note_blocks(&self, miss: Miss, bytes: usize, weight: u64, took: u64) {
         let Miss { extent, bytes: (low, high), access, .. } = miss;
         let pc = PLACE.get() as u64;
-        for block in extent.blocks().take(BLOCKS_OF_MISS as usize) {
+        // Of many, the first ones and the last: what several processes write in parts of their own is shared where the parts meet.
+        let first = extent.blocks().take((extent.count.min(BLOCKS_OF_MISS) - 1) as usize);
+        for block in first.chain(extent.blocks().last()) {
             let start = self.geometry.address(block);
             let key = [start as u64, bytes as u64];
             let record = match self.blocks.find(key) {
@@ -357,6 +363,7 @@ impl Profile {
             touched.add_to(&words[offsets..]);
             words[last].store(pc, Relaxed);
             add(&words[block_word::TICKS], took / extent.count);
+            add(&words[block_word::MISSES], weight);
         }
     }
 
@@ -423,6 +430,7 @@ pub unsafe fn changed(address: usize, bytes: usize, own: *const u8, twin: *const
         return;
     }
     let Some(words) = profile.blocks.find([address as u64, bytes as u64]) else { return };
+    add(&words[block_word::CHANGES], weight);
     let count = CHANGED_COUNT.get();
     if count < CHANGED_MOST {
         CHANGED.with(|all| all[count].set(Some(words)));

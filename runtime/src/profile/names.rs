@@ -30,6 +30,13 @@ pub struct Object {
     pub home: u32,
 }
 
+impl Object {
+    /// Whether it is a global variable.
+    pub fn is_variable(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.starts_with("symbol "))
+    }
+}
+
 /// An object and where it begins.
 #[derive(Clone, Debug)]
 pub struct Found {

@@ -1,25 +1,22 @@
 //! The report: text for people, or the same as JSON.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
-use std::path::Path;
-use std::sync::OnceLock;
 
 use serde::Serialize;
 
 use super::collect::{self, Collected};
 use super::findings::{self, Finding};
 use super::is_wanted;
+use super::names::Objects;
+use super::usage::{self, Usage};
+use crate::destination::{self, Destination};
 use crate::job::Job;
-use crate::start::die;
 use crate::{config, image, memory, omp};
 
 /// Findings that are told.
 const WORST: usize = 10;
 
-/// The file that the report goes to, opened before the program runs.
-static FILE: OnceLock<File> = OnceLock::new();
+static REPORT: Destination = Destination::new("DSM_PROFILE", "profile");
 
 /// All that is told.
 #[derive(Debug, Serialize)]
@@ -37,18 +34,13 @@ struct Report {
     /// Misses that there was no room to remember.
     lost: u64,
     findings: Vec<Finding>,
+    /// Of each object, not only of the worst.
+    objects: Vec<Usage>,
 }
 
-/// Process 0, at the start: opens the file, so that a name that cannot be written to ends the job before it has worked for nothing.
+/// Process 0, at the start.
 pub fn prepare(job: &Job) {
-    let path = &config::get().profile;
-    if !is_wanted() || path == "-" {
-        return;
-    }
-    match job.create("DSM_PROFILE", path) {
-        Ok(file) => _ = FILE.set(file),
-        Err(error) => die(&format!("the profile cannot be written to {path}: {error}; name another file")),
-    }
+    REPORT.prepare(job, &config::get().profile);
 }
 
 /// Process 0, at the end: writes the report.
@@ -63,28 +55,23 @@ pub fn write() {
     };
     let geometry = memory::get().geometry();
     let collected = collect::collect(&shared.segments, geometry);
-    let mut findings = findings::all(&collected, &shared.segments, geometry);
+    let mut objects = Objects::new(&shared.segments, geometry);
+    let mut findings = findings::all(&collected, geometry, &mut objects);
     findings.truncate(WORST);
-    let report = Report::new(&collected, geometry.processes(), findings);
-    let is_json = Path::new(&config::get().profile).extension().is_some_and(|e| e == "json");
-    put(&match is_json {
+    let usages = usage::all(&collected, geometry, &mut objects);
+    let report = Report::new(&collected, geometry.processes(), findings, usages);
+    put(&match destination::is_json(&config::get().profile) {
         true => serde_json::to_string_pretty(&report).expect("numbers and strings") + "\n",
         false => report.text(),
     });
 }
 
 fn put(text: &str) {
-    let result = match FILE.get() {
-        Some(mut file) => file.write_all(text.as_bytes()),
-        None => std::io::stderr().lock().write_all(text.as_bytes()),
-    };
-    if let Err(error) = result {
-        eprintln!("dsm: warning: the profile could not be written to {}: {error}", config::get().profile);
-    }
+    REPORT.put(&config::get().profile, text);
 }
 
 impl Report {
-    fn new(collected: &Collected, processes: u32, findings: Vec<Finding>) -> Report {
+    fn new(collected: &Collected, processes: u32, findings: Vec<Finding>, objects: Vec<Usage>) -> Report {
         use super::Wait::Serial;
         let waits = collected.waits.iter().filter(|w| w.kind != Serial);
         Report {
@@ -97,6 +84,7 @@ impl Report {
             wait_seconds: waits.map(|w| w.seconds).sum(),
             lost: collected.lost,
             findings,
+            objects,
         }
     }
 

@@ -1,10 +1,33 @@
-//! The table of counters at the end of a run (`DSM_STATS=1`).
+//! The counters at the end of a run (`DSM_STATS`): a table, or the same as JSON.
 
 pub mod time;
 
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering::SeqCst;
 
-use crate::memory;
+use serde::Serialize;
+
+use crate::destination::{self, Destination};
+use crate::job::Job;
+use crate::{config, image, memory, omp, sync};
+
+static REPORT: Destination = Destination::new("DSM_STATS", "table of counters");
+
+/// Whether they were asked for.
+pub fn are_wanted() -> bool {
+    !config::get().stats.is_empty()
+}
+
+/// Process 0, at the start.
+pub fn prepare(job: &Job) {
+    REPORT.prepare(job, &config::get().stats);
+}
+
+/// Process 0, at the end, when all have left theirs: writes them.
+pub fn write() {
+    let path = &config::get().stats;
+    REPORT.put(path, &if destination::is_json(path) { json() } else { table() });
+}
 
 /// Most counters a process reports.
 const MAX: usize = 64;
@@ -32,26 +55,49 @@ pub fn values() -> Vec<(&'static str, u64)> {
 /// Leaves this process's counters where process 0 can read them.
 pub fn deposit() {
     for (i, (_, value)) in values().into_iter().enumerate() {
-        crate::sync::control::stats_word(crate::sync::rank(), i)
-            .store(value, std::sync::atomic::Ordering::SeqCst);
+        sync::control::stats_word(sync::rank(), i).store(value, SeqCst);
     }
 }
 
-/// The table: a line per counter, a column per process.
-pub fn table() -> String {
-    let names = values();
-    let size = crate::sync::size();
+/// A counter of all processes.
+fn of_processes(number: usize) -> Vec<u64> {
+    (0..sync::size()).map(|rank| sync::control::stats_word(rank, number).load(SeqCst)).collect()
+}
+
+/// A line per counter, a column per process.
+fn table() -> String {
     let mut out = format!("{:24}", "process");
-    for rank in 0..size {
+    for rank in 0..sync::size() {
         let _ = write!(out, "{rank:>16}");
     }
-    for (i, (name, _)) in names.iter().enumerate() {
+    for (i, (name, _)) in values().iter().enumerate() {
         let _ = write!(out, "\n{name:24}");
-        for rank in 0..size {
-            let value = crate::sync::control::stats_word(rank, i).load(std::sync::atomic::Ordering::SeqCst);
+        for value in of_processes(i) {
             let _ = write!(out, "{value:>16}");
         }
     }
     out.push('\n');
     out
+}
+
+/// The same for programs.
+#[derive(Debug, Serialize)]
+struct Counters {
+    program: String,
+    processes: u32,
+    threads: u32,
+    /// By name; a value for each process.
+    counters: serde_json::Map<String, serde_json::Value>,
+}
+
+fn json() -> String {
+    let counters =
+        values().into_iter().enumerate().map(|(i, (name, _))| (name.to_string(), of_processes(i).into()));
+    let all = Counters {
+        program: image::program().display().to_string(),
+        processes: sync::size(),
+        threads: omp::threads_in_job(),
+        counters: counters.collect(),
+    };
+    serde_json::to_string_pretty(&all).expect("numbers and strings") + "\n"
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use dsm_charts::{Chart, Line, Panel};
+
 use crate::costs::Costs;
 use crate::net::{PHASES, Phase};
-use crate::plot::{Line, Panel, chart};
 use crate::report::name;
 use crate::run::{Outcome, Protocol, Setting, run};
 use crate::sync::{Barrier, Lock};
@@ -34,6 +35,9 @@ enum Quantity {
     Messages,
     Bytes,
 }
+
+/// Panels beside each other.
+const COLUMNS: usize = 3;
 
 const ALL: &[Quantity] = &[Quantity::Time, Quantity::Messages, Quantity::Bytes];
 const TIME: &[Quantity] = &[Quantity::Time];
@@ -237,8 +241,9 @@ pub fn write(
     save("figures.json".to_string(), json + "\n")?;
     for figure in FIGURES {
         let panels = panels(figure, &outcomes);
-        save(format!("{}.svg", figure.file), chart(&panels)?)?;
         save(format!("{}.md", figure.file), tables(&panels))?;
+        let chart = Chart { x_title: "processes".into(), columns: COLUMNS, panels };
+        save(format!("{}.svg", figure.file), dsm_charts::draw(&chart)?)?;
     }
     Ok(())
 }

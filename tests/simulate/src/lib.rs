@@ -14,7 +14,6 @@ pub mod figures;
 pub mod machine;
 pub mod memory;
 pub mod net;
-pub mod plot;
 pub mod report;
 pub mod run;
 pub mod sync;

@@ -22,6 +22,8 @@ pub enum Sharing {
 pub struct Shares {
     seconds: BTreeMap<Sharing, f64>,
     released: BTreeMap<Sharing, f64>,
+    misses: BTreeMap<Sharing, u64>,
+    changes: BTreeMap<Sharing, u64>,
     /// The most expensive block of each kind, with everybody's use.
     worst: BTreeMap<Sharing, (f64, Vec<BlockUse>)>,
 }
@@ -43,6 +45,8 @@ pub fn shares(uses: &[BlockUse], objects: &mut Objects) -> HashMap<usize, Shares
                 found.entry(objects.at(block.address + touched.bounds().0 as usize).key).or_default();
             *shares.seconds.entry(sharing).or_default() += block.seconds;
             *shares.released.entry(sharing).or_default() += block.released;
+            *shares.misses.entry(sharing).or_default() += block.misses;
+            *shares.changes.entry(sharing).or_default() += block.changes;
             let worst = shares.worst.entry(sharing).or_default();
             if all > worst.0 {
                 *worst = (all, uses.iter().map(|u| (*u).clone()).collect());
@@ -68,6 +72,16 @@ impl Shares {
     pub fn part(&self, sharing: Sharing) -> f64 {
         let all: f64 = self.seconds.values().sum();
         if all > 0.0 { self.seconds.get(&sharing).copied().unwrap_or(0.0) / all } else { 0.0 }
+    }
+
+    /// Misses of blocks that are used in this way, each counted for each of its blocks. Not all blocks are looked at.
+    pub fn misses(&self, sharing: Sharing) -> u64 {
+        self.misses.get(&sharing).copied().unwrap_or(0)
+    }
+
+    /// How often releases found such a block changed.
+    pub fn changes(&self, sharing: Sharing) -> u64 {
+        self.changes.get(&sharing).copied().unwrap_or(0)
     }
 
     /// What releases took that published such blocks.
@@ -142,6 +156,8 @@ mod tests {
             bytes: 4096,
             seconds: 1.0,
             released: 0.0,
+            misses: 3,
+            changes: 2,
             read: none,
             written,
             last_write: 0,

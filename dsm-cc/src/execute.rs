@@ -1,4 +1,4 @@
-//! Running compilers and programs: with a time limit, in a process group of their own, which ends with them.
+//! Running compilers and programs: with a time limit, in a process group of their own, which ends with them, and with this process.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -90,6 +90,8 @@ pub fn run(mut command: Command, scratch: &Path, limit: Duration) -> io::Result<
         .stdout(File::create(&paths[0])?)
         .stderr(File::create(&paths[1])?)
         .process_group(0);
+    // SAFETY: the closure makes one system call.
+    unsafe { command.pre_exec(|| Ok(nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?)) };
     let mut child = command.spawn()?;
     let end = wait(&mut child, &paths, limit)?;
     let mut contents = [Vec::new(), Vec::new()];
@@ -155,4 +157,32 @@ fn stop(child: &mut Child) -> io::Result<()> {
 /// Ends what is left of the group; mostly nothing is.
 fn end_group(child: &Child) {
     let _ = signal::killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+}
+
+/// A command as a shell takes it.
+pub fn line(command: &Command) -> String {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_given_to_a_shell() {
+        let mut command = Command::new("cc");
+        command.args(["-Da=b", "it's", ""]);
+        assert_eq!(line(&command), "cc -Da=b 'it'\\''s' ''");
+    }
 }
