@@ -111,7 +111,7 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::threadprivates(module);
     rewrite::module::private_pointers(module);
     rewrite::module::globals(module, &facts.privacy.declared);
-    rewrite::module::features(module);
+    rewrite::module::features(module, &options);
     rewrite::module::note(module, &options, &unknown);
     output(module, &options, &printed, &totals);
     true

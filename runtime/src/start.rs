@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, cxx, fault, fortran, guard, heap, memory, omp, process, process_state, profile, pthread,
+    config, counted, cxx, fault, fortran, heap, memory, omp, pages, process, process_state, profile, pthread,
     signals, stats, stdio, sync,
 };
 
@@ -84,7 +84,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     sync::init(omp::threads_in_job());
     stdio::init();
     fault::init();
-    guard::init();
+    pages::init();
     process::init();
     process_state::init();
     omp::team::adopt_stack(0);

@@ -33,5 +33,6 @@ mod races;
 mod statistics;
 mod stream;
 mod unsupported;
+mod variants;
 mod verify;
 mod waiting;

@@ -216,6 +216,7 @@ impl Typed {
                 typed.option(argument);
             }
         }
+        typed.own.agree()?;
         Ok(typed)
     }
 

@@ -13,7 +13,8 @@ pub mod job;
 pub mod layout;
 pub mod note;
 pub mod options;
+pub mod part;
 pub mod state;
 
 /// Version of everything in this crate; stored in every object's note.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use super::{all_but_synchronous, interrupt};
 use crate::job::JobPage;
 use crate::process_state::{self, Kind};
-use crate::{check, fault, memory, process, sync, verify};
+use crate::{check, fault, memory, pages, process, sync, verify};
 
 /// Signals of Linux, and 0.
 pub const SIGNALS: usize = 65;
@@ -125,6 +125,7 @@ fn current(signal: c_int) -> Option<Action> {
     if kernel.sa_sigaction == bystander as *const () as usize {
         return Some(Action::default());
     }
+    let kernel = pages::hidden_action(kernel.sa_sigaction).unwrap_or(kernel);
     let kernel = fault::hidden_action(kernel.sa_sigaction).unwrap_or(kernel);
     let flags = (kernel.sa_flags & !RESTORER) as u32 as u64;
     Some(Action { handler: kernel.sa_sigaction, flags, mask: word_of(&kernel.sa_mask) })
