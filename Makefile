@@ -2,6 +2,8 @@
 # make test       installs what is missing, then everything that continuous integration runs
 # make loom       the part of it that searches all interleavings of the lock-free parts
 # make figures    draws the charts of the book's chapter on scale
+# make bench      measures steps of the protocol, OpenMP constructs and kernels against references of the same run; CLASS, RUNS, ONLY, OUT
+# make bench-compare OLD=a.json NEW=b.json   says what became worse by more than noise
 # make install    to PREFIX, after make build
 
 PREFIX  = /usr/local
@@ -23,10 +25,13 @@ HEADERS  = dsm-include
 # All interleavings of the lock-free parts that threads share.
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
 
-.PHONY: help demo test loom figures build setup install uninstall clean
+# Build of the harness: its own code is none of what is measured.
+HARNESS = $(CARGO) run --quiet --profile tests --locked -p dsm-bench --
+
+.PHONY: help demo test loom figures bench bench-compare build setup install uninstall clean
 
 help:
-	@echo "usage: make {demo | test | loom | figures [MOST=4096] | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+	@echo "usage: make {demo | test | loom | figures [MOST=4096] | bench [CLASS=$(CLASS)] [RUNS=$(RUNS)] [ONLY=suite,suite/row,...] [OUT=$(OUT)] | bench-compare OLD=FILE NEW=FILE | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
 
 setup:
 	scripts/setup.sh
@@ -56,6 +61,18 @@ loom:
 MOST = 4096
 figures:
 	$(CARGO) run --release --locked -p dsm-simulate -- --figures book/src/research/scale --most $(MOST)
+
+CLASS = A
+RUNS  = 5
+ONLY  =
+OUT   = $(TARGET)/bench
+bench: build
+	$(HARNESS) run --class $(CLASS) --runs $(RUNS) --only "$(ONLY)" --out $(OUT)
+	@echo "results: $(OUT)/bench.json, bench.md and bench.svg"
+
+bench-compare:
+	@[ -n "$(OLD)" ] && [ -n "$(NEW)" ] || { echo "usage: make bench-compare OLD=FILE NEW=FILE, two bench.json of make bench" >&2; exit 2; }
+	@$(HARNESS) compare $(OLD) $(NEW)
 
 # Not built here: whoever installs may be root, and cargo need not be.
 install:
