@@ -25,8 +25,8 @@ parts! {
     MigrationOnMiss "no-migration",
     /// Homes that stay writable when they have been published: without, each interval's first store asks and is published, read or not.
     ExclusiveHomes "no-exclusive-homes",
-    /// Homes that move: without, releases merge what they changed into the contents at the home, as in home-based lazy release consistency. Atomic operations still
-    /// take the home of their block.
+    /// Homes that move: without, releases merge what they changed into the contents at the home, as in home-based lazy release consistency. Atomic operations in a
+    /// row still take the home of their block.
     MovingHomes "fixed-homes",
 }
 

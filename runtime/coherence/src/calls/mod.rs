@@ -203,6 +203,7 @@ impl<F: Fabric> Coherence<F> {
         request: &update::Request,
         records: &mut Records,
     ) -> Result<Updated, Refused> {
+        self.stats.calls.add(1);
         if !self.fabric.asks(at) {
             return self.segment(at).update(request, records).await;
         }
