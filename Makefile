@@ -3,6 +3,8 @@
 # make loom       the part of it that searches all interleavings of the lock-free parts
 # make figures    draws the charts of the book's chapter on scale
 # make sweep      makes the charts and tables of the chapter on block sizes: an hour
+# make bench      measures steps of the protocol, OpenMP constructs and kernels against references of the same run; CLASS, RUNS, ONLY, OUT
+# make bench-compare OLD=a.json NEW=b.json   says what became worse by more than noise
 # make install    to PREFIX, after make build
 
 PREFIX  = /usr/local
@@ -24,10 +26,13 @@ HEADERS  = dsm-include
 # All interleavings of the lock-free parts that threads share.
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
 
-.PHONY: help demo test loom figures sweep build setup install uninstall clean
+# Build of the harness: its own code is none of what is measured.
+HARNESS = $(CARGO) run --quiet --profile tests --locked -p dsm-bench --
+
+.PHONY: help demo test loom figures sweep bench bench-compare build setup install uninstall clean
 
 help:
-	@echo "usage: make {demo | test | loom | figures [MOST=4096] | sweep [RUNS=3] | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+	@echo "usage: make {demo | test | loom | figures [MOST=4096] | sweep [RUNS=$(RUNS)] | bench [CLASS=$(CLASS)] [RUNS=$(RUNS)] [ONLY=suite,suite/row,...] [OUT=$(OUT)] | bench-compare OLD=FILE NEW=FILE | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
 
 setup:
 	scripts/setup.sh
@@ -58,9 +63,20 @@ MOST = 4096
 figures:
 	$(CARGO) run --release --locked -p dsm-simulate -- --figures book/src/research/scale --most $(MOST)
 
-RUNS = 3
+RUNS  = 5
 sweep: build
 	BIN_DIR=$(BIN) scripts/sweep.sh $(RUNS)
+
+CLASS = A
+ONLY  =
+OUT   = $(TARGET)/bench
+bench: build
+	$(HARNESS) run --class $(CLASS) --runs $(RUNS) --only "$(ONLY)" --out $(OUT)
+	@echo "results: $(OUT)/bench.json, bench.md and bench.svg"
+
+bench-compare:
+	@[ -n "$(OLD)" ] && [ -n "$(NEW)" ] || { echo "usage: make bench-compare OLD=FILE NEW=FILE, two bench.json of make bench" >&2; exit 2; }
+	@$(HARNESS) compare $(OLD) $(NEW)
 
 # Not built here: whoever installs may be root, and cargo need not be.
 install:

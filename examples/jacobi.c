@@ -3,7 +3,7 @@
 // Two grids; every sweep reads one and writes the other. A thread's band of rows stays in its process; at the barrier behind
 // a sweep only the two rows on the border of the bands travel.
 //
-//     jacobi [N] [SWEEPS]        default: 1024 50; compare.sh measures 2048 200
+//     jacobi [N] [SWEEPS]        default: 1024 50; make bench measures 2048 200
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>

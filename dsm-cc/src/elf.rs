@@ -237,6 +237,11 @@ fn read_notes(bytes: &[u8], unit: &mut Unit) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsm_abi::note::Checking;
+
+    fn note(abi_version: u32, line_shift: u32) -> Note {
+        Note { abi_version, line_shift, checking: Checking::Inline }
+    }
 
     #[test]
     fn own_program_is_a_program_without_notes() {
@@ -255,9 +260,8 @@ mod tests {
         std::fs::write(&text, b"BC\xc0\xde....").unwrap();
         let unit = |notes: &[Note]| Unit { notes: notes.to_vec(), has_code_or_data: true, ..Unit::default() };
         assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode(unit(&[])));
-        std::fs::write(&text, b"BC\xc0\xde....main__dsm_note.2.12printf").unwrap();
-        let note = Note { abi_version: 2, line_shift: 12 };
-        assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode(unit(&[note])));
+        std::fs::write(&text, b"BC\xc0\xde....main__dsm_note.2.12.0printf").unwrap();
+        assert_eq!(inspect(&text).unwrap(), FileKind::Bitcode(unit(&[note(2, 12)])));
         assert!(inspect(&dir.path().join("missing")).is_err());
     }
 
@@ -272,12 +276,12 @@ mod tests {
     #[test]
     fn notes_after_each_other_are_all_read() {
         let mut unit = Unit::default();
-        let mut bytes = Note { abi_version: 1, line_shift: 6 }.encode().to_vec();
-        bytes.extend(Note { abi_version: 1, line_shift: 12 }.encode());
+        let mut bytes = note(1, 6).encode().to_vec();
+        bytes.extend(note(1, 12).encode());
         read_notes(&bytes, &mut unit);
         assert_eq!(unit.notes.iter().map(|n| n.line_shift).collect::<Vec<_>>(), [6, 12]);
         assert!(!unit.damaged);
-        bytes[24] = 9;
+        bytes[dsm_abi::note::SIZE] = 9;
         read_notes(&bytes, &mut unit);
         assert!(unit.damaged);
     }

@@ -110,7 +110,7 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::module::threadprivates(module);
     rewrite::module::private_pointers(module);
     rewrite::module::globals(module, &facts.privacy.declared);
-    rewrite::module::features(module);
+    rewrite::module::features(module, &options);
     rewrite::module::note(module, &options, &unknown, openmp);
     output(module, &options, &printed, &totals);
     if !options.places && !options.verify {

@@ -1,6 +1,7 @@
 //! `DSM_PASS_OPTIONS`: what the driver tells the plugin.
 
 use crate::fault::Fault;
+use dsm_abi::note::Checking;
 pub use dsm_abi::options::{SWITCHES, VARIABLE};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 
@@ -11,6 +12,8 @@ pub struct Options {
     pub line_shift: u32,
     /// Where the plan is printed: a path, or `-` for standard error.
     pub plan: Option<String>,
+    /// How accesses are checked.
+    pub checking: Checking,
     /// Print the counters.
     pub stats: bool,
     /// Emit a remark for every call that may touch shared memory unseen.
@@ -36,6 +39,7 @@ impl Default for Options {
         Options {
             line_shift: DEFAULT_LINE_SHIFT,
             plan: None,
+            checking: Checking::Inline,
             stats: false,
             remarks: false,
             count: false,
@@ -78,6 +82,10 @@ impl Options {
                     out.line_shift = shift.ok_or_else(|| OptionError::Value(value.to_owned(), "line"))?;
                 }
                 "plan" => out.plan = Some(value.to_owned()),
+                "check" => {
+                    let checking = Checking::parse(value);
+                    out.checking = checking.ok_or_else(|| OptionError::Value(value.to_owned(), "check"))?;
+                }
                 "stats" => out.stats = flag(value, "stats")?,
                 "remarks" => out.remarks = flag(value, "remarks")?,
                 "count" => out.count = flag(value, "count")?,
@@ -111,9 +119,11 @@ impl Options {
         }
     }
 
-    /// True unless the optimisation is switched off.
+    /// True unless the optimisation is switched off. Where no check is inserted there is nothing to optimise.
     pub fn enabled(&self, name: &str) -> bool {
-        !self.disabled.iter().any(|d| d == name)
+        let useless =
+            self.checking == Checking::Mprotect && !matches!(name, "private" | "flags" | "overwrite");
+        !useless && !self.disabled.iter().any(|d| d == name)
     }
 
     /// What was asked for beyond the line size and makes other code, as the driver spells it.

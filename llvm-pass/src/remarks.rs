@@ -109,6 +109,7 @@ fn decided(
         }
         Decision::Available => (Passed, "Available", text("checked on every path to it".to_owned())),
         Decision::Callers => (Passed, "CheckedByCallers", text("checked by the callers".to_owned())),
+        Decision::Protected => (Passed, "Protected", text("left to the page's protection".to_owned())),
         Decision::Hoisted(over) => {
             (Passed, "Hoisted", text(format!("checked in front of the loop{}", names.at_loop(over))))
         }

@@ -23,6 +23,7 @@ pub mod image;
 pub mod job;
 pub mod memory;
 pub mod omp;
+pub mod pages;
 pub mod process;
 pub mod process_state;
 pub mod profile;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state,
+    config, counted, crash, cxx, debugger, fault, fortran, heap, memory, omp, pages, process, process_state,
     profile, progress, pthread, signals, stats, stdio, sync, trace,
 };
 
@@ -92,7 +92,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     stdio::init();
     crash::init();
     fault::init();
-    guard::init();
+    pages::init();
     process::init();
     process_state::init();
     omp::team::adopt_stack(0);

@@ -40,5 +40,6 @@ mod sweep;
 mod top;
 mod trace;
 mod unsupported;
+mod variants;
 mod verify;
 mod waiting;

@@ -84,14 +84,14 @@ fn objects_that_do_not_fit() {
     case.refused("main.o part.o -o x", "x", &lines);
     case.refused("-fdsm-line=64 ../main.c part.o -o x", "x", &["part.o", "4096", "64", "-fdsm-line"]);
 
-    object_with_note(&case, "version", ".long 4, 8, 1\n.asciz \"dsm\"\n.long 4711, 6");
+    object_with_note(&case, "version", ".long 4, 12, 1\n.asciz \"dsm\"\n.long 4711, 6, 0");
     case.refused("main.o version.o -o x", "x", &["version.o", "ABI version 4711", "compile it again"]);
 
     let damaged = [
-        ("short", ".long 4, 8, 1"),
-        ("owner", ".long 4, 8, 1\n.asciz \"dsn\"\n.long 1, 6"),
-        ("shift", ".long 4, 8, 1\n.asciz \"dsm\"\n.long 1, 40"),
-        ("longer", ".long 4, 9, 1\n.asciz \"dsm\"\n.long 1, 6"),
+        ("short", ".long 4, 12, 1"),
+        ("owner", ".long 4, 12, 1\n.asciz \"dsn\"\n.long 1, 6, 0"),
+        ("shift", ".long 4, 12, 1\n.asciz \"dsm\"\n.long 1, 40, 0"),
+        ("longer", ".long 4, 13, 1\n.asciz \"dsm\"\n.long 1, 6, 0"),
     ];
     for (name, note) in damaged {
         object_with_note(&case, name, note);

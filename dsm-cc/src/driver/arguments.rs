@@ -219,6 +219,7 @@ impl Typed {
                 typed.option(argument);
             }
         }
+        typed.own.agree()?;
         Ok(typed)
     }
 

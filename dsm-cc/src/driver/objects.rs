@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dsm_abi::ABI_VERSION;
-use dsm_abi::note::Note;
+use dsm_abi::note::{Checking, Note};
 
 use crate::elf::{self, FileKind, Member, Unit};
 
@@ -35,6 +35,8 @@ const STARTUP: &[&str] = &[
 struct Agreed {
     driver: &'static str,
     shift: Option<(u32, String)>,
+    /// How accesses are checked, and which object said so.
+    checking: Option<(Checking, String)>,
     allow_plain: bool,
 }
 
@@ -45,9 +47,11 @@ struct Agreed {
 /// The first object that does not fit, with the remedy.
 pub fn check(typed: &Typed, driver: &'static str) -> Result<bool, Error> {
     let mut indirect = false;
-    let mut agreed = Agreed { driver, shift: None, allow_plain: typed.own.allow_plain };
+    let mut agreed = Agreed { driver, shift: None, checking: None, allow_plain: typed.own.allow_plain };
     if typed.compiles() {
-        agreed.shift = Some((typed.own.compile_shift(), "the sources compiled now".into()));
+        let now = || "the sources compiled now".to_owned();
+        agreed.shift = Some((typed.own.compile_shift(), now()));
+        agreed.checking = Some((typed.own.checking, now()));
     } else if let Some(shift) = typed.own.line_shift {
         agreed.shift = Some((shift, "-fdsm-line".into()));
     }
@@ -133,7 +137,7 @@ impl Agreed {
         if unit.notes.is_empty() && unit.has_code_or_data && !library && !self.allow_plain {
             return refuse(format!("was not compiled by dsm-cc; {RECOMPILE}"));
         }
-        for Note { abi_version, line_shift } in &unit.notes {
+        for Note { abi_version, line_shift, checking } in &unit.notes {
             if *abi_version != ABI_VERSION {
                 return refuse(format!(
                     "was compiled by a dsm-cc of ABI version {abi_version}, this one has {ABI_VERSION}; compile it again"
@@ -145,6 +149,14 @@ impl Agreed {
                     "was compiled for lines of {} bytes, {who} for lines of {}; compile all with the same -fdsm-line",
                     1u32 << line_shift,
                     1u32 << *shift
+                ));
+            }
+            let (other, who) = self.checking.get_or_insert((*checking, name.to_owned()));
+            if other != checking {
+                return refuse(format!(
+                    "was compiled with -fdsm-check={}, {who} with -fdsm-check={}; compile all with the same",
+                    checking.name(),
+                    other.name()
                 ));
             }
         }
@@ -192,6 +204,9 @@ fn describe_unit(unit: &Unit) -> String {
         sizes.join(" and "),
         unit.shared_bytes
     );
+    if note.checking != Checking::Inline {
+        text += &format!(", -fdsm-check={}", note.checking.name());
+    }
     for options in &unit.options {
         text += &format!(", {options}");
     }

@@ -1,7 +1,8 @@
 //! The driver's own options: one table gives parsing, the error for unknown ones and `--help`.
 
+use dsm_abi::note::Checking;
 use dsm_abi::options::SWITCHES;
-use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
+use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT, PAGE_SHIFT};
 
 use super::components::Language;
 use super::error::Error;
@@ -11,6 +12,8 @@ use super::error::Error;
 pub struct Own {
     /// Base-two logarithm of the line size.
     pub line_shift: Option<u32>,
+    /// How accesses are checked.
+    pub checking: Checking,
     /// Where the plan is printed: a path, or `-` for standard error.
     pub plan: Option<String>,
     /// Counters of the pass on standard error.
@@ -62,6 +65,17 @@ const TABLE: &[Entry] = &[
                program must agree.",
         apply: |own, value| {
             own.line_shift = Some(line_shift(value.unwrap_or(""))?);
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-check",
+        takes: Takes::Value("inline|mprotect"),
+        help: "How accesses to shared memory are checked: by code in front of them (inline), or by the protection of pages, for \
+               comparisons (mprotect; lines of at least 4096 bytes). All objects of a program must agree.",
+        apply: |own, value| {
+            let checking = Checking::parse(value.unwrap_or(""));
+            own.checking = checking.ok_or("the ways of checking are inline and mprotect")?;
             Ok(())
         },
     },
@@ -192,12 +206,41 @@ impl Own {
 
     /// The line size that compilations of this invocation use, as a shift.
     pub fn compile_shift(&self) -> u32 {
-        self.line_shift.unwrap_or(DEFAULT_LINE_SHIFT)
+        self.line_shift.unwrap_or(match self.checking {
+            Checking::Inline => DEFAULT_LINE_SHIFT,
+            Checking::Mprotect => PAGE_SHIFT,
+        })
+    }
+
+    /// Whether the options fit together.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn agree(&self) -> Result<(), Error> {
+        if self.checking == Checking::Inline {
+            return Ok(());
+        }
+        let refuse =
+            |reason: &str| Error::BadOwn { option: "-fdsm-check=mprotect".into(), reason: reason.into() };
+        if self.compile_shift() < PAGE_SHIFT {
+            return Err(refuse(
+                "pages have 4096 bytes; give -fdsm-line that size or a greater one, or leave it out",
+            ));
+        }
+        if self.verify {
+            return Err(refuse(
+                "-fdsm-verify looks for checks, and there are none; leave one of the two out",
+            ));
+        }
+        Ok(())
     }
 
     /// Value of the environment variable that the pass reads.
     pub fn pass_options(&self) -> String {
         let mut options = format!("line={}", self.compile_shift());
+        if self.checking != Checking::Inline {
+            options += &format!(";check={}", self.checking.name());
+        }
         if let Some(plan) = &self.plan {
             options += &format!(";plan={plan}");
         }
@@ -333,6 +376,17 @@ mod tests {
         }
         assert!(parse(&["-fdsm-line"]).unwrap_err().contains("-fdsm-line=<bytes>"));
         assert!(parse(&["-fdsm-line="]).is_err());
+    }
+
+    #[test]
+    fn page_protection_needs_lines_of_pages() {
+        let own = parse(&["-fdsm-check=mprotect"]).unwrap();
+        assert_eq!((own.pass_options().as_str(), own.agree().is_ok()), ("line=12;check=mprotect", true));
+        assert!(parse(&["-fdsm-check=mprotect", "-fdsm-line=8192"]).unwrap().agree().is_ok());
+        for bad in ["-fdsm-line=1024", "-fdsm-verify"] {
+            assert!(parse(&["-fdsm-check=mprotect", bad]).unwrap().agree().is_err(), "{bad}");
+        }
+        assert!(parse(&["-fdsm-check=pages"]).unwrap_err().contains("inline and mprotect"));
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Counters {
     pub clones: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
+    /// Left to the protection of pages.
+    pub protected: u64,
     /// Loops with two versions.
     pub versions: u64,
     /// Atomics turned into runtime calls.
@@ -91,6 +93,7 @@ impl FunctionPlan {
                 Decision::Available => totals.available += 1,
                 Decision::Hoisted(_) => totals.hoisted += 1,
                 Decision::Versioned(_) => totals.versioned += 1,
+                Decision::Protected => totals.protected += 1,
             }
         }
         totals.loop_checks += self.loop_checks.len() as u64;
@@ -154,7 +157,7 @@ impl Display for Counters {
         )?;
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), ranges {} ({} for overwriting), atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
@@ -170,6 +173,7 @@ impl Display for Counters {
             self.merged,
             self.checked,
             self.in_loops.values().sum::<u64>(),
+            self.protected,
             self.ranges,
             self.filled,
             self.atomics,

@@ -23,6 +23,7 @@ use crate::analysis::facts::{
     Access, BlockId, FormatCall, FunctionFacts, Kind, LoopId, Masked, Private, Range, Site, What,
 };
 use crate::options::Options;
+use dsm_abi::note::Checking;
 
 /// What became of an access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,6 +42,8 @@ pub enum Decision {
     Hoisted(LoopId),
     /// Checked in the second version of a loop, free in the first.
     Versioned(LoopId),
+    /// Relies on the protection of its page.
+    Protected,
 }
 
 /// Severity of a note to the user.
@@ -107,15 +110,19 @@ fn is_always_private(why: Private) -> bool {
 pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     let mut plan = FunctionPlan { name: facts.name.clone(), ..FunctionPlan::default() };
     let mut items = Vec::new();
+    let protected = options.checking == Checking::Mprotect;
     for (block, content) in facts.blocks.iter().enumerate() {
         for event in &content.events {
             let site = event.site;
             match &event.what {
                 What::Access(access) => match access.private.filter(|why| unchecked(*why, options)) {
                     Some(why) => plan.decide(site, access, Decision::Private(why)),
+                    None if protected && !access.of_callee => plan.decide(site, access, Decision::Protected),
                     None => items.push(Item { site, block, access }),
                 },
-                What::Masked(masked) if masked.private.is_none() => plan.masked.push((site, masked.clone())),
+                What::Masked(masked) if masked.private.is_none() && !protected => {
+                    plan.masked.push((site, masked.clone()))
+                }
                 What::Atomic(None) => plan.atomics.push(site),
                 What::Ranges(ranges) => {
                     let shared = ranges.iter().filter(|r| r.private.is_none());

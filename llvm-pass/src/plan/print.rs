@@ -25,6 +25,7 @@ impl Display for Decision {
             Decision::Available => write!(f, "available"),
             Decision::Callers => write!(f, "checked by the callers"),
             Decision::Hoisted(l) => write!(f, "hoisted before loop {l}"),
+            Decision::Protected => write!(f, "left to the page's protection"),
             Decision::Versioned(l) => write!(f, "checked in the second version of loop {l}"),
         }
     }

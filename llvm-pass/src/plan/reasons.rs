@@ -122,7 +122,7 @@ impl FunctionPlan {
         let next_out = match decision {
             Decision::Checked | Decision::Merged(_) | Decision::Versioned(_) => Some(inner),
             Decision::Hoisted(over) => facts.loops[over].parent,
-            Decision::Private(_) | Decision::Available | Decision::Callers => None,
+            Decision::Private(_) | Decision::Available | Decision::Callers | Decision::Protected => None,
         }?;
         if facts.loops[next_out].syncs {
             return Some(Stay::Sync);
@@ -143,7 +143,7 @@ impl FunctionPlan {
 
     fn frequency(&self, facts: &FunctionFacts, access: &Access, decision: Decision) -> Option<Frequency> {
         let over = match decision {
-            Decision::Private(_) => return None,
+            Decision::Private(_) | Decision::Protected => return None,
             Decision::Checked | Decision::Merged(_) => return Some(Frequency::PerElement),
             Decision::Versioned(_) => return Some(Frequency::PerElementUnlessValid),
             Decision::Available | Decision::Callers => return Some(Frequency::Before),

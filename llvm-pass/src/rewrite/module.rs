@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use dsm_abi::fortran;
 use dsm_abi::layout::{
-    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, OWN_ALLOCATOR_PREFIX,
-    OWN_ALLOCATOR_SYMBOL, THREADPRIVATE_SECTION, USER_MAIN, USES_TASKS_SYMBOL,
+    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, MPROTECT_SYMBOL,
+    OWN_ALLOCATOR_PREFIX, OWN_ALLOCATOR_SYMBOL, THREADPRIVATE_SECTION, USER_MAIN, USES_TASKS_SYMBOL,
 };
-use dsm_abi::note;
+use dsm_abi::note::{self, Checking};
 
 use crate::analysis::annotated;
 use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, SYNCHRONISING, has_signature};
@@ -299,26 +299,21 @@ pub fn threadprivates(module: Module) {
     }
 }
 
-/// Tells the runtime whether the module makes tasks.
-pub fn features(module: Module) {
-    if module.function("__kmpc_omp_task_alloc").is_none_or(|f| f.users().is_empty()) {
-        return;
+/// Tells the runtime whether the module makes tasks, and whether the protection of pages checks its accesses.
+pub fn features(module: Module, options: &Options) {
+    if module.function("__kmpc_omp_task_alloc").is_some_and(|f| !f.users().is_empty()) {
+        module.keep(constant(module, USES_TASKS_SYMBOL, 1));
     }
-    let context = module.context();
-    let flag = module.add_global(USES_TASKS_SYMBOL, context.i32());
-    flag.set_initializer(context.i32().constant(1));
-    flag.set_global_constant();
-    flag.set_linkage(Linkage::LLVMWeakODRLinkage);
-    flag.set_hidden();
-    flag.set_align(4);
-    module.keep(flag);
+    if options.checking == Checking::Mprotect {
+        module.keep(constant(module, MPROTECT_SYMBOL, 1));
+    }
 }
 
 /// Adds the note that the driver's link step reads, and the line shift that the runtime reads. `openmp`: the text about OpenMP.
 pub fn note(module: Module, options: &Options, unknown: &UnknownCalls, openmp: String) {
     let context = module.context();
     let line_shift = options.line_shift;
-    let note = note::Note { abi_version: dsm_abi::ABI_VERSION, line_shift };
+    let note = note::Note { abi_version: dsm_abi::ABI_VERSION, line_shift, checking: options.checking };
     let mut bytes = note.encode().to_vec();
     let text = options.unusual();
     if !text.is_empty() {
@@ -327,7 +322,7 @@ pub fn note(module: Module, options: &Options, unknown: &UnknownCalls, openmp: S
     bytes.extend(unknown.encode(&module.name()));
     bytes.extend(text_note::encode(note::OPENMP_TYPE, openmp));
     let value = context.const_bytes(&bytes);
-    let name = format!("{}{}.{line_shift}", note::VARIABLE, note.abi_version);
+    let name = format!("{}{}.{line_shift}.{}", note::VARIABLE, note.abi_version, note.checking as u32);
     let global = module.add_global(&name, value.ty());
     global.set_initializer(value);
     global.set_linkage(Linkage::LLVMInternalLinkage);
@@ -335,10 +330,17 @@ pub fn note(module: Module, options: &Options, unknown: &UnknownCalls, openmp: S
     global.set_section(note::SECTION);
     global.set_align(4);
     module.keep(global);
-    let shift = module.add_global(LINE_SHIFT_SYMBOL, context.i32());
-    shift.set_initializer(context.i32().constant(line_shift.into()));
-    shift.set_global_constant();
-    shift.set_linkage(Linkage::LLVMWeakODRLinkage);
-    shift.set_hidden();
-    shift.set_align(4);
+    constant(module, LINE_SHIFT_SYMBOL, line_shift);
+}
+
+/// A constant that the runtime reads, one for all objects of a linked file.
+fn constant(module: Module, name: &str, value: u32) -> Value {
+    let context = module.context();
+    let global = module.add_global(name, context.i32());
+    global.set_initializer(context.i32().constant(value.into()));
+    global.set_global_constant();
+    global.set_linkage(Linkage::LLVMWeakODRLinkage);
+    global.set_hidden();
+    global.set_align(4);
+    global
 }

@@ -74,6 +74,7 @@ fn relied_on(facts: &Function, decision: Decision) -> String {
         Decision::Available => "a check that every path to it has made".to_owned(),
         Decision::Callers => "the checks of all callers of the function".to_owned(),
         Decision::Hoisted(l) => format!("a check that was moved in front of the loop{}", of_loop(l)),
+        Decision::Protected => "the protection of its page".to_owned(),
         Decision::Versioned(l) => format!("the test in front of the versions of the loop{}", of_loop(l)),
     }
 }

@@ -61,6 +61,8 @@ pub const DTORS_START: &str = "__dsm_dtors_start";
 pub const DTORS_END: &str = "__dsm_dtors_end";
 /// Hidden weak constant `u32` in every instrumented object: its line shift.
 pub const LINE_SHIFT_SYMBOL: &str = "__dsm_line_shift";
+/// Hidden weak constant `u32` in every instrumented object whose accesses the protection of pages checks.
+pub const MPROTECT_SYMBOL: &str = "__dsm_mprotect";
 /// Hidden weak constant `u32` in every instrumented object that makes tasks.
 pub const USES_TASKS_SYMBOL: &str = "__dsm_uses_tasks";
 /// What the names of functions end in that the pass copied, before a number.

@@ -13,6 +13,7 @@ pub mod job;
 pub mod layout;
 pub mod note;
 pub mod options;
+pub mod part;
 pub mod progress;
 pub mod state;
 pub mod trace;

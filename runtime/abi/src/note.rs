@@ -1,12 +1,12 @@
 //! The ELF note of every instrumented object: section `.note.dsm`, owner "dsm", type 1.
 //!
-//! Layout (all fields little-endian `u32`): namesz = 4, descsz = 8, type, "dsm\0", abi version, line shift. Behind it may stand one of
+//! Layout (all fields little-endian `u32`): namesz = 4, descsz = 12, type, "dsm\0", abi version, line shift, way of checking. Behind it may stand one of
 //! type 2 whose contents are text: the options of the pass that are not as usual, padded with NUL to a multiple of 4; and one of type 3, padded
 //! likewise: the calls that hand memory which may be shared to functions that the pass has no body of and knows nothing about. Each function is a
 //! line of four fields with tabs between: its name, the file and the line of the first call, and how many calls there are. One of type 4 says what
 //! the module has of OpenMP ([`OpenMp`]).
 //!
-//! LLVM bitcode has no sections; there the name of the note's variable says the same: `__dsm_note.<abi version>.<line shift>`.
+//! LLVM bitcode has no sections; there the name of the note's variable says the same: `__dsm_note.<abi version>.<line shift>.<way of checking>`.
 
 /// Section name; the prefix makes LLVM and the linkers give it type `SHT_NOTE`.
 pub const SECTION: &str = ".note.dsm";
@@ -23,7 +23,7 @@ pub const OPENMP_TYPE: u32 = 4;
 /// What the name of the note's variable begins with.
 pub const VARIABLE: &str = "__dsm_note.";
 /// Size of an encoded note, bytes.
-pub const SIZE: usize = 24;
+pub const SIZE: usize = 28;
 
 /// One note of the section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,12 +88,43 @@ pub struct Note {
     pub abi_version: u32,
     /// Base-two logarithm of the line size.
     pub line_shift: u32,
+    /// How accesses are checked.
+    pub checking: Checking,
+}
+
+/// How accesses to shared memory are checked. All objects of a program agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checking {
+    /// By code in front of them.
+    #[default]
+    Inline,
+    /// By the protection of pages.
+    Mprotect,
+}
+
+impl Checking {
+    /// All of them, by their numbers in notes.
+    pub const ALL: [Checking; 2] = [Checking::Inline, Checking::Mprotect];
+
+    /// Name in options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Checking::Inline => "inline",
+            Checking::Mprotect => "mprotect",
+        }
+    }
+
+    /// The one of this name.
+    pub fn parse(name: &str) -> Option<Checking> {
+        Checking::ALL.into_iter().find(|checking| checking.name() == name)
+    }
 }
 
 impl Note {
     /// The note's bytes.
     pub const fn encode(self) -> [u8; SIZE] {
-        let words = [4, 8, TYPE, u32::from_le_bytes(OWNER), self.abi_version, self.line_shift];
+        let owner = u32::from_le_bytes(OWNER);
+        let words = [4, 12, TYPE, owner, self.abi_version, self.line_shift, self.checking as u32];
         let mut out = [0; SIZE];
         let mut i = 0;
         while i < SIZE {
@@ -107,10 +138,11 @@ impl Note {
     pub fn decode(bytes: &[u8]) -> Option<Note> {
         let word = |i: usize| bytes.get(4 * i..4 * i + 4)?.try_into().ok().map(u32::from_le_bytes);
         let header = [word(0)?, word(1)?, word(2)?, word(3)?];
-        if header != [4, 8, TYPE, u32::from_le_bytes(OWNER)] {
+        if header != [4, 12, TYPE, u32::from_le_bytes(OWNER)] {
             return None;
         }
-        Some(Note { abi_version: word(4)?, line_shift: word(5)? })
+        let checking = *Checking::ALL.get(word(6)? as usize)?;
+        Some(Note { abi_version: word(4)?, line_shift: word(5)?, checking })
     }
 
     /// Reads the name of a note's variable behind [`VARIABLE`]; what follows the numbers does not matter.
@@ -121,7 +153,9 @@ impl Note {
         };
         let (abi_version, len) = number(text)?;
         let rest = text[len..].strip_prefix(b".")?;
-        Some(Note { abi_version, line_shift: number(rest)?.0 })
+        let (line_shift, len) = number(rest)?;
+        let (checking, _) = number(rest[len..].strip_prefix(b".")?)?;
+        Some(Note { abi_version, line_shift, checking: *Checking::ALL.get(checking as usize)? })
     }
 
     /// All notes of a section; a relocatable link or an archive member may hold several. `None` for what is no note of this module's.
@@ -183,15 +217,21 @@ fn text(kind: u32, bytes: &[u8]) -> Option<(&[u8], usize)> {
 mod tests {
     use super::*;
 
+    fn note(abi_version: u32, line_shift: u32) -> Note {
+        Note { abi_version, line_shift, checking: Checking::Inline }
+    }
+
     #[test]
     fn round_trip() {
-        let note = Note { abi_version: 7, line_shift: 12 };
+        let note = note(7, 12);
+        assert_eq!(Note::decode(&note.encode()), Some(note));
+        let note = Note { checking: Checking::Mprotect, ..note };
         assert_eq!(Note::decode(&note.encode()), Some(note));
     }
 
     #[test]
     fn refuses_other_owners_and_short_input() {
-        let mut bytes = Note { abi_version: 1, line_shift: 6 }.encode();
+        let mut bytes = note(1, 6).encode();
         assert_eq!(Note::decode(&bytes[..SIZE - 1]), None);
         bytes[12] = b'G';
         assert_eq!(Note::decode(&bytes), None);
@@ -199,10 +239,14 @@ mod tests {
 
     #[test]
     fn names_and_options_are_read() {
-        let note = Note { abi_version: 12, line_shift: 10 };
-        assert_eq!(Note::from_name(b"12.10printf"), Some(note));
-        assert_eq!(Note::from_name(b"12.10"), Some(note));
-        assert!([&b"12."[..], b".10", b"x.1", b""].iter().all(|name| Note::from_name(name).is_none()));
+        let note = note(12, 10);
+        assert_eq!(Note::from_name(b"12.10.0printf"), Some(note));
+        assert_eq!(Note::from_name(b"12.10.1.7"), Some(Note { checking: Checking::Mprotect, ..note }));
+        assert!(
+            [&b"12."[..], b"12.10", b"12.10.2", b".10", b"x.1", b""]
+                .iter()
+                .all(|name| Note::from_name(name).is_none())
+        );
         let mut bytes = [0; SIZE + 16 + 8];
         bytes[..SIZE].copy_from_slice(&note.encode());
         bytes[SIZE..SIZE + 16].copy_from_slice(&text_header(OPTIONS_TYPE, 8));
@@ -221,7 +265,7 @@ mod tests {
             bytes[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
         }
         assert_eq!(Note::decode_segment(&bytes[..24]).chain(Note::decode_segment(&bytes[..7])).next(), None);
-        let note = Note { abi_version: 1, line_shift: 6 };
+        let note = note(1, 6);
         bytes[24..].copy_from_slice(&note.encode());
         assert!(Note::decode_segment(&bytes).eq([Entry::Note(note)]));
         assert_eq!(Note::decode_segment(&bytes[..40]).next(), None);

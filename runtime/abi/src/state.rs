@@ -21,6 +21,8 @@ pub const INVALID_DIRTY: u8 = 5;
 
 /// Smallest and largest base-two logarithm of the line size that a program may be compiled for.
 pub const MIN_LINE_SHIFT: u32 = 6;
+/// Base-two logarithm of a page's bytes: the shortest line that the protection of pages can check.
+pub const PAGE_SHIFT: u32 = 12;
 /// See [`MIN_LINE_SHIFT`].
 pub const MAX_LINE_SHIFT: u32 = 16;
 /// Line size (as a shift) where the user names none.

@@ -16,7 +16,7 @@ use crate::records::Blocked;
 use crate::scratch::Scratch;
 use crate::segment::{Busy, Seen};
 use crate::types::{Chunk, Extent, Notice, Timestamp, first_bits};
-use crate::{Coherence, Fault, abi, marks};
+use crate::{Coherence, Fault, Part, abi, marks};
 
 /// Blocks of a notice whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
 const EXPECTED: u64 = 4;
@@ -31,11 +31,19 @@ pub(crate) fn hint(kind: MarkKind, chunk: Chunk) -> Word {
 }
 
 impl<F: Fabric> Coherence<F> {
+    /// Whether misses take homes at all. Not where stores are watched: then every store needs a twin.
+    #[inline]
+    pub(crate) fn misses_take_homes(&self) -> bool {
+        let fabric = &self.fabric;
+        !fabric.watches_writes()
+            && !fabric.leaves_out(Part::MigrationOnMiss)
+            && !fabric.leaves_out(Part::MovingHomes)
+    }
+
     /// Blocks of a run in a state that is not writable whose homes a miss should take. The chunk is locked.
     fn wanted_early(&self, run: Extent, state: u8, purpose: Purpose) -> u64 {
         let fabric = &self.fabric;
-        if fabric.watches_writes() {
-            // Then every store needs a twin.
+        if !self.misses_take_homes() {
             return 0;
         }
         if state == abi::READABLE {

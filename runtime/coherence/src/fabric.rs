@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use dsm_abi::atomic::Update;
 
+use crate::Part;
 use crate::near::Near;
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
@@ -455,6 +456,12 @@ pub trait Fabric {
     /// and homes make twins too.
     #[inline]
     fn watches_writes(&self) -> bool {
+        false
+    }
+
+    /// Whether a part of the protocol is left out. The same in all processes, and all the time.
+    #[inline]
+    fn leaves_out(&self, _part: Part) -> bool {
         false
     }
 

@@ -72,6 +72,7 @@ pub use told::Told;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use atomic::Updates;
+pub use dsm_abi::part::{Part, Parts};
 use dsm_abi::state as abi;
 use expire::Leases;
 use signature::{Front, Signature};

@@ -102,7 +102,7 @@ macro_rules! steps {
                     if early & bit != 0 {
                         fabric.set_own(hint(MarkKind::Early, chunk), early & !bit);
                     }
-                    if exclusive && (early & bit != 0 || fabric.watches_writes()) {
+                    if exclusive && (early & bit != 0 || self.shares_all()) {
                         // As in `make_ask`.
                         marks::set_own(fabric, MarkKind::Cached, chunk, bit);
                         fabric.set_state_near(here, abi::READABLE);
@@ -156,7 +156,7 @@ macro_rules! steps {
                 let kind = |kind| fabric.own(hint(kind, chunk));
                 // One that was taken last time and not stored to is for the miss to judge.
                 if kind(MarkKind::Migratory) & !kind(MarkKind::Early) & bit == 0
-                    || fabric.watches_writes()
+                    || !self.misses_take_homes()
                     || fabric.block_bytes(block) > LONGEST
                     || fabric.asks(home)
                 {
@@ -256,6 +256,7 @@ macro_rules! steps {
                 }
                 $wait!(fabric.post_near(there, Near::Records, theirs + 2));
                 let stats = self.stats.mine();
+                stats.add(|count| &count.calls, 1);
                 stats.add(|count| &count.blocks_fetched, 1);
                 stats.add(|count| &count.bytes_moved, fabric.block_bytes(block) as u64);
                 stats.add(|count| &count.homes_taken, 1);

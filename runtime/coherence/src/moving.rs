@@ -101,7 +101,7 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let Batch { blocks, writable, current, version } = batch;
         let share = match exclusive {
-            true if fabric.watches_writes() => blocks,
+            true if self.shares_all() => blocks,
             true => current,
             false => 0,
         };

@@ -21,7 +21,7 @@ use crate::queue_lock::Chase;
 use crate::records::Records;
 use crate::scratch::{Scratch, ScratchGuard};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
-use crate::{Coherence, Fault, Told, abi, marks};
+use crate::{Coherence, Fault, Part, Told, abi, marks};
 
 /// Comparisons in vain after which a release waits for the other threads of the process: about what that costs. And after it waited in vain.
 pub(crate) const VAIN_MIN: u32 = 16;
@@ -229,7 +229,7 @@ impl<F: Fabric> Coherence<F> {
         self.raise_lease(chunk, wr_ts);
         let early = self.came_early(chunk, publish);
         if work.exclusive {
-            self.share(chunk, if fabric.watches_writes() { publish } else { publish & (work.read | early) });
+            self.share(chunk, if self.shares_all() { publish } else { publish & (work.read | early) });
         }
         self.stats.published_in_place.add(u64::from(publish.count_ones()));
         self.list(chunk, publish, wr_ts, progress);
@@ -239,6 +239,12 @@ impl<F: Fabric> Coherence<F> {
     pub(crate) fn next_version(&self, chunk: Chunk, at_least: Timestamp) -> Timestamp {
         let lease = self.fabric.own(Word::Lease(chunk));
         at_least.max(lease + u64::from(!self.fabric.fault(Fault::EqualTimestamps)))
+    }
+
+    /// Whether all homes that are published become shared, whether or not somebody has read them.
+    #[inline]
+    pub(crate) fn shares_all(&self) -> bool {
+        self.fabric.watches_writes() || self.fabric.leaves_out(Part::ExclusiveHomes)
     }
 
     /// Makes homes ask before the next store. The chunk and its records are locked.

@@ -116,6 +116,8 @@ counters! {
     links_shortened,
     /// Times a process had to queue for a block's lock.
     lock_waits,
+    /// Procedures run on the segments of other processes: a round trip each, where those are reached by messages.
+    calls,
     /// Bytes moved between processes.
     bytes_moved,
 }

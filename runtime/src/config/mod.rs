@@ -14,6 +14,8 @@ mod table;
 use std::sync::OnceLock;
 
 use affinity::{Binding, Places};
+use dsm_abi::note::Checking;
+use dsm_abi::part::Parts;
 pub use help::{help, page};
 pub use table::VARIABLES;
 
@@ -116,6 +118,8 @@ pub struct Config {
     pub stack_bytes: usize,
     /// `DSM_STATS`: `-` for standard error, or the file that the counters are written to at the end; empty if they are not wanted.
     pub stats: String,
+    /// `DSM_CHECK`: how accesses are checked; `None`: as the program was compiled.
+    pub check: Option<Checking>,
     /// `DSM_GUARD`: report libraries that touch memory which is not valid.
     pub guard: bool,
     /// `DSM_RACE`: look for write-write races.
@@ -128,6 +132,8 @@ pub struct Config {
     pub twin_bytes: usize,
     /// Whether shared data goes into huge pages.
     pub huge_pages: bool,
+    /// `DSM_PROTOCOL`: parts of the protocol that are left out.
+    pub protocol: Parts,
     /// `DSM_TRANSPORT`: how processes reach each other's memory.
     pub transport: Transport,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
@@ -186,12 +192,14 @@ impl Default for Config {
             heap_bytes: 16 << 30,
             stack_bytes: 64 << 20,
             stats: String::new(),
+            check: None,
             guard: false,
             race: RaceMode::Off,
             profile: String::new(),
             notices: 1024,
             twin_bytes: 64 << 20,
             huge_pages: false,
+            protocol: Parts::default(),
             transport: Transport::Auto,
             spin_given_us: None,
             num_threads: Vec::new(),

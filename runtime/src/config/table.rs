@@ -1,5 +1,8 @@
 //! The table of variables: a line each.
 
+use dsm_abi::note::Checking;
+use dsm_abi::part::Parts;
+
 use super::parse::*;
 use super::{Config, affinity, allocator, show};
 
@@ -42,6 +45,9 @@ variables! {
         |c, s| set(&mut c.stack_bytes, bytes(s).filter(|b| (1 << 16..=1 << 34).contains(b)), "a size from 64K to 16G");
     "DSM_STATS", "0|1|PATH", "0", "Print a table of misses, notices, bytes moved and time spent on them when the program ends. 1: to standard error; a path that ends in .json: as JSON.",
         |c, s| set(&mut c.stats, Some(destination(s)), "");
+    "DSM_CHECK", "inline|mprotect", "as the program was compiled", "How accesses are checked: by code in front of them, or by the protection of pages \
+        (for comparisons; -fdsm-check=mprotect leaves the code out).",
+        |c, s| set(&mut c.check, Checking::parse(s).map(Some), "inline or mprotect");
     "DSM_GUARD", "0|1", "0", "For debugging: name library functions that touch shared memory which is not valid. Exact if DSM_BLOCK is at least 4096.",
         |c, s| set(&mut c.guard, boolean(s), "0 or 1");
     "DSM_RACE", "off|report|abort", "off", "Report variables that two processes wrote different values to without synchronisation; abort ends the job.",
@@ -55,6 +61,8 @@ variables! {
         |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
     "DSM_HUGE", "0|1", "0", "Move shared data into huge pages at barriers, where the system can: what is at least half in use, each part once. For runs of many seconds.",
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
+    "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes.",
+        |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes");
     "DSM_TRANSPORT", "auto|shm|stream[:SEED]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \
         auto takes shm within a host and stream between hosts. With SEED, a number, stream delays requests and tears transfers.",
         |c, s| set(&mut c.transport, transport(s), "auto, shm, stream or stream:SEED with a number");

@@ -16,12 +16,14 @@ use crossbeam_utils::CachePadded;
 use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::{
-    Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Rank, Record, Timestamp, Word,
+    Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Part, Parts, Rank, Record, Timestamp,
+    Word,
 };
 use dsm_comm::{CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
 
 use crate::alone;
+use crate::config;
 use crate::memory::geometry::{Geometry, MARK_LEVELS};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
@@ -53,6 +55,8 @@ pub struct SegmentFabric {
     twins: TwinPages,
     stripes: Box<[CachePadded<alone::Lock>]>,
     gates: [CachePadded<alone::Lock>; 2],
+    /// Parts of the protocol that are left out.
+    without: Parts,
 }
 
 /// Summary words of one number, by kind.
@@ -99,6 +103,7 @@ impl SegmentFabric {
             twins: TwinPages::new(geometry, segments),
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
+            without: config::get().protocol,
         }
     }
 }
@@ -563,6 +568,11 @@ impl Fabric for SegmentFabric {
         };
         fence(Ordering::Acquire);
         free
+    }
+
+    #[inline]
+    fn leaves_out(&self, part: Part) -> bool {
+        self.without.has(part)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use dsm_coherence::{Block, Extent, Near, Rank};
 use dsm_comm::{Bytes, Word};
 
 use super::SegmentFabric;
-use crate::guard;
+use crate::pages;
 
 /// A block in a process's segment, with the words of its chunk.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ impl SegmentFabric {
     /// Sets the state of the block.
     #[inline(always)]
     pub(super) fn set_state_of(&self, place: Place, state: u8) {
-        match guard::enabled() {
+        match pages::enabled() {
             true => self.set_states(Extent::single(place.block), state),
             false => self.table.set(self.geometry.address_at(place.offset), place.bytes, state),
         }

@@ -3,20 +3,17 @@
 use dsm_coherence::{Extent, Fabric};
 
 use super::SegmentFabric;
-use crate::guard;
+use crate::pages;
 
 impl SegmentFabric {
     /// Sets the state of blocks.
     #[inline]
     pub(super) fn set_states(&self, extent: Extent, state: u8) {
         let (address, bytes) = (self.geometry.address(extent.first), self.bytes(extent));
-        if !guard::enabled() {
-            self.table.set(address, bytes, state);
-            return;
+        match pages::enabled() {
+            true => pages::set_states(self.table, address, bytes, state),
+            false => self.table.set(address, bytes, state),
         }
-        guard::states_changed(address, bytes, Some(state));
-        self.table.set(address, bytes, state);
-        guard::states_changed(address, bytes, None);
     }
 
     /// How many blocks from the first one have its state; at least one.

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use dsm_abi::layout::{CTOR_RECORD_SIZE, THREADPRIVATE_RECORD_SIZE};
+use dsm_abi::note::Checking;
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 use parking_lot::Mutex;
 
 use crate::{memory, process};
 pub use symbols::{
-    Place, Serial, Variable, call_site, file_of, files, function_of, instrumented, program, program_name, serial,
-    variable_at, variables,
+    Place, Serial, Variable, call_site, file_of, files, function_of, instrumented, program, program_name,
+    serial, variable_at, variables,
 };
 
 /// Whether an address lies in a file with code of the pass.
@@ -32,6 +33,7 @@ pub fn has_code(address: usize) -> bool {
 pub struct Image {
     line_shift: *const u32,
     uses_tasks: *const u32,
+    mprotect: *const u32,
     globals: [*const c_char; 2],
     constructors: [*const c_void; 2],
     destructors: [*const c_void; 2],
@@ -123,6 +125,14 @@ pub fn line_shift() -> Result<u32, String> {
 /// Whether any instrumented object makes tasks.
 pub fn uses_tasks() -> bool {
     all().iter().any(|image| !image.uses_tasks.is_null())
+}
+
+/// How the accesses of the instrumented objects are checked. The driver does not link objects of both kinds.
+pub fn checking() -> Checking {
+    match all().iter().any(|image| !image.mprotect.is_null()) {
+        true => Checking::Mprotect,
+        false => Checking::Inline,
+    }
 }
 
 impl Image {

@@ -25,6 +25,7 @@ use dsm_abi::job::ADDRESSES_WORD;
 use dsm_abi::layout::{
     ADDRESS_BITS, COMPACT_ADDRESS_BITS, COMPACT_BASE, COMPACT_END, SHARED_BASE, SHARED_END,
 };
+use dsm_abi::note::Checking;
 use dsm_coherence::Coherence;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 use dsm_comm::stream::{self, Peer, Service, Stream};
@@ -36,7 +37,7 @@ use crate::fabric::{SegmentFabric, calls};
 use crate::image;
 use crate::job::{Job, JobPage, Reach};
 use crate::signals::Deferred;
-use crate::{profile, race};
+use crate::{pages, profile, race};
 use geometry::{Geometry, PAGE, Shape};
 use rules::Rules;
 use table::StateTable;
@@ -47,6 +48,7 @@ pub struct Memory {
     geometry: &'static Geometry,
     table: StateTable,
     rank: u32,
+    checking: Checking,
     rules: Rules,
     shared: Option<Shared>,
 }
@@ -89,6 +91,7 @@ pub enum MemoryError {
 /// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
 pub fn init(job: &Job) -> Result<(), MemoryError> {
     let line_shift = image::line_shift().map_err(MemoryError::Layout)?;
+    let checking = pages::checking(line_shift).map_err(MemoryError::Layout)?;
     let config = config::get();
     let (table, region) = place(job, line_shift)?;
     let line_bytes = 1 << line_shift;
@@ -129,7 +132,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         Some(share(job, geometry, table)?)
     };
     executable::like_the_stack(&geometry.region());
-    let memory = Memory { geometry, table, rank: job.rank, rules, shared };
+    let memory = Memory { geometry, table, rank: job.rank, checking, rules, shared };
     memory.leave_out_of_core();
     assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
     Ok(())
@@ -360,6 +363,12 @@ impl Memory {
     #[inline]
     pub fn table(&self) -> StateTable {
         self.table
+    }
+
+    /// How accesses are checked.
+    #[inline]
+    pub fn checking(&self) -> Checking {
+        self.checking
     }
 
     /// Block sizes of single allocations.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use super::{all_but_synchronous, interrupt};
 use crate::job::JobPage;
 use crate::process_state::{self, Kind};
-use crate::{check, crash, fault, memory, process, sync, verify};
+use crate::{check, crash, fault, memory, pages, process, sync, verify};
 
 /// Signals of Linux, and 0.
 pub const SIGNALS: usize = 65;
@@ -125,6 +125,7 @@ fn current(signal: c_int) -> Option<Action> {
     if kernel.sa_sigaction == bystander as *const () as usize {
         return Some(Action::default());
     }
+    let kernel = pages::hidden_action(kernel.sa_sigaction).unwrap_or(kernel);
     let kernel = fault::hidden_action(kernel.sa_sigaction).unwrap_or(kernel);
     if crash::is_handler(kernel.sa_sigaction) {
         return Some(Action::default());

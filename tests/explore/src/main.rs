@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Instant;
 
-use dsm_coherence::Fault;
+use dsm_coherence::{Fault, Part, Parts};
 use dsm_explore::hunt::{PROGRAMS, hunt};
 use dsm_explore::program::{Bounds, Program, generate};
 use dsm_explore::search::exhaustive::{self, Limits};
@@ -24,6 +24,7 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
                                                         is forgotten of a thread makes no difference; 'states', in all orders;
                                                         a number of delays; or 'runs=N', as 'all', giving up after N
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
+--without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {
@@ -32,7 +33,14 @@ fn main() -> ExitCode {
             "dsm-explore: a failed assertion will end this search; build with --profile explore to have it reported"
         );
     }
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let without = match take_without(&mut args) {
+        Ok(without) => without,
+        Err(message) => {
+            eprintln!("dsm-explore: {message}");
+            return ExitCode::from(2);
+        }
+    };
     let number = |i: usize| args.get(i).and_then(|s| s.parse::<u64>().ok());
     let named = PROGRAMS.iter().find(|(name, _)| args.last().is_some_and(|a| a == name));
     let size = named.map_or(PROGRAMS[4].1, |(_, bounds)| *bounds);
@@ -42,8 +50,8 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        (Some("--seed"), Some(seed), _) => replay(seed, size),
-        (Some("--random"), Some(from), Some(count)) => search(from, count, size),
+        (Some("--seed"), Some(seed), _) => replay(seed, size, without),
+        (Some("--random"), Some(from), Some(count)) => search(from, count, size, without),
         (Some("--exhaustive"), Some(from), Some(count)) => {
             exhaust(from, count, number(3).and_then(|d| d.try_into().ok()), small)
         }
@@ -63,6 +71,18 @@ fn main() -> ExitCode {
     }
 }
 
+/// Takes `--without NAME,...` out of the command line.
+fn take_without(args: &mut Vec<String>) -> Result<Parts, String> {
+    let Some(at) = args.iter().position(|a| a == "--without") else { return Ok(Parts::default()) };
+    let names = args.get(at + 1).cloned().unwrap_or_default();
+    let Some(parts) = Parts::parse(&names).filter(|_| !names.is_empty()) else {
+        let known: Vec<&str> = Part::ALL.iter().map(|part| part.name_without()).collect();
+        return Err(format!("--without takes some of {}, with commas between", known.join(", ")));
+    };
+    args.drain(at..at + 2);
+    Ok(parts)
+}
+
 /// After how many runs the search of a generated program is given up.
 const MOST_RUNS: usize = 100_000;
 
@@ -70,8 +90,8 @@ fn status(ok: bool) -> ExitCode {
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn replay(seed: u64, bounds: Bounds) -> ExitCode {
-    match random::run(&Rc::new(generate(seed, bounds)), seed) {
+fn replay(seed: u64, bounds: Bounds, without: Parts) -> ExitCode {
+    match random::run(&Rc::new(generate(seed, bounds).without(without)), seed) {
         Ok(steps) => {
             println!("seed {seed}: {steps} steps, nothing wrong");
             ExitCode::SUCCESS
@@ -83,11 +103,11 @@ fn replay(seed: u64, bounds: Bounds) -> ExitCode {
     }
 }
 
-fn search(from: u64, count: u64, bounds: Bounds) -> ExitCode {
+fn search(from: u64, count: u64, bounds: Bounds, without: Parts) -> ExitCode {
     let start = Instant::now();
     let (mut steps, mut failures) = (0, 0);
     for seed in from..from + count {
-        match random::run(&Rc::new(generate(seed, bounds)), seed) {
+        match random::run(&Rc::new(generate(seed, bounds).without(without)), seed) {
             Ok(n) => steps += n,
             Err(failure) => {
                 failures += 1;

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use dsm_coherence::{Part, Parts};
 use dsm_explore::directed;
 use dsm_explore::hunt::{PROGRAMS, handed_over, overwritten_between, shapes};
 use dsm_explore::program::{Program, generate};
@@ -35,6 +36,26 @@ fn single() {
 #[test]
 fn large() {
     explore("large", 6_000);
+}
+
+/// Each part of the protocol that experiments leave out, and all of them.
+#[test]
+fn without_parts() {
+    let one = Part::ALL.iter().map(|part| part.name_without().to_owned());
+    let all: Vec<&str> = Part::ALL.iter().map(|part| part.name_without()).collect();
+    for names in one.chain([all.join(",")]) {
+        let parts = Parts::parse(&names).expect("names of parts");
+        for (size, runs) in [("small", 1500), ("threads", 500)] {
+            let bounds = PROGRAMS.iter().find(|(name, _)| *name == size).expect("a known size").1;
+            let runs = if cfg!(debug_assertions) { runs / 50 } else { runs };
+            for seed in 0..runs {
+                let program = Rc::new(generate(seed, bounds).without(parts));
+                if let Err(failure) = random::run(&program, seed) {
+                    panic!("{names}, seed {seed} {size}: {}\n{}", failure.why, failure.program);
+                }
+            }
+        }
+    }
 }
 
 #[test]

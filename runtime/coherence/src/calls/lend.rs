@@ -5,12 +5,12 @@
 //! before a release and published in no version, is not in the copy. See [`Witness`].
 
 use super::Landing;
-use crate::Fault;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::records::Records;
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, Extent, Timestamp};
+use crate::{Fault, Part};
 
 /// Shortest and longest lease, in versions.
 const LEASE_MIN: Timestamp = 16;
@@ -158,7 +158,11 @@ impl<F: Fabric> Segment<'_, F> {
             && record.rd_ts < min
         {
             let length = 2 * (record.rd_ts - record.wr_ts.min(record.rd_ts));
-            let lease = min + length.clamp(LEASE_MIN, LEASE_MAX);
+            let beyond = match fabric.leaves_out(Part::Leases) {
+                true => 0,
+                false => length.clamp(LEASE_MIN, LEASE_MAX),
+            };
+            let lease = min + beyond;
             records.run_mut(there).iter_mut().for_each(|record| record.rd_ts = lease);
             fabric.post_store(self.at, Word::Lease(chunk), lease).await;
         }

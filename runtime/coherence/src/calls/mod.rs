@@ -103,6 +103,7 @@ impl<F: Fabric> Coherence<F> {
         records: &mut Records,
         private: Option<&mut [u8]>,
     ) -> Result<Lent, Refused> {
+        self.stats.calls.add(1);
         if !self.fabric.asks(at) {
             let mut landing = private.map_or(Landing::Blocks, |buffer| Landing::Buffer(buffer, 0));
             return self.segment(at).lend(request, records, &mut landing).await;
@@ -123,6 +124,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// [`Segment::copy`] at a process; contents go over the own blocks.
     pub(crate) async fn call_copy(&self, at: Rank, request: &copy::Request<'_>) -> u64 {
+        self.stats.calls.add(1);
         if !self.fabric.asks(at) {
             return self.segment(at).copy(request, &mut Landing::Blocks).await;
         }
@@ -145,6 +147,7 @@ impl<F: Fabric> Coherence<F> {
         buffer: &mut Vec<u8>,
         mut place: impl FnMut(Extent, &[u8]),
     ) -> Result<Taken, Busy> {
+        self.stats.calls.add(1);
         if !self.fabric.asks(at) {
             let mut landing = Landing::Pieces { direct, buffer, place: &mut place };
             return self.segment(at).take(request, records, &mut landing).await;
@@ -163,6 +166,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// [`Segment::redirect`] at a process.
     pub(crate) async fn call_redirect(&self, at: Rank, request: &redirect::Request) -> bool {
+        self.stats.calls.add(1);
         if !self.fabric.asks(at) {
             return self.segment(at).redirect(request).await;
         }
@@ -179,6 +183,7 @@ impl<F: Fabric> Coherence<F> {
         request: &signature::Request,
         fresh: &mut Vec<Notice>,
     ) -> Option<(Timestamp, u64)> {
+        self.stats.calls.add(1);
         if self.fabric.asks(at) {
             let message = &mut *MessageGuard::new();
             let length = wire::request::signature(request, &mut message.request);
@@ -198,6 +203,7 @@ impl<F: Fabric> Coherence<F> {
         request: &update::Request,
         records: &mut Records,
     ) -> Result<Updated, Refused> {
+        self.stats.calls.add(1);
         if !self.fabric.asks(at) {
             return self.segment(at).update(request, records).await;
         }

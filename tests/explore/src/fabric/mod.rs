@@ -11,7 +11,7 @@ mod words;
 use dsm_abi::atomic::Update;
 use dsm_abi::state as abi;
 use dsm_coherence::{
-    Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Rank, Record, Word, calls,
+    Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Part, Parts, Rank, Record, Word, calls,
 };
 
 use crate::layout::{Loc, pack};
@@ -25,6 +25,7 @@ pub struct ModelFabric {
     world: Shared,
     process: usize,
     fault: Option<Fault>,
+    without: Parts,
     watch: bool,
     prompt: bool,
     by_agents: bool,
@@ -39,6 +40,7 @@ impl ModelFabric {
             world: world.clone(),
             process,
             fault: program.fault,
+            without: program.without,
             watch: program.watch,
             prompt: program.memory == Memory::Prompt,
             by_agents: program.by_agents,
@@ -395,6 +397,10 @@ impl Fabric for ModelFabric {
     #[track_caller]
     fn forget<T: Hash>(&self, moment: u64, kept: impl FnOnce() -> T) {
         self.world.borrow_mut().forget(moment, kept());
+    }
+
+    fn leaves_out(&self, part: Part) -> bool {
+        self.without.has(part)
     }
 
     fn watches_writes(&self) -> bool {

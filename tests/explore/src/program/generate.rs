@@ -1,5 +1,7 @@
 //! A generator of programs without data races.
 
+use dsm_coherence::Parts;
+
 use super::{BarrierKind, Closing, Memory, Op, Program};
 use crate::hash::{Random, mix};
 use crate::oracle::Use;
@@ -53,6 +55,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         barrier: [BarrierKind::AllToAll, BarrierKind::Dissemination][r.below(2)],
         locks: 1 + r.below(3),
         fault: None,
+        without: Parts::default(),
         watch: seed % 16 == 5,
         by_agents: seed % 3 == 1,
         memory: Memory::Buffered,

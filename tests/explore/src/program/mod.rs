@@ -6,7 +6,7 @@ mod parse;
 
 use std::fmt;
 
-use dsm_coherence::Fault;
+use dsm_coherence::{Fault, Parts};
 
 use crate::oracle::Use;
 pub use generate::{Bounds, generate};
@@ -64,6 +64,8 @@ pub struct Program {
     pub roles: Vec<Use>,
     /// Rule of the protocol to break.
     pub fault: Option<Fault>,
+    /// Parts of the protocol that are left out.
+    pub without: Parts,
     /// Whether every interval's first store to a block is seen, as where races are looked for.
     pub watch: bool,
     /// Whether calls are messages that agents execute, and contents are placed after the reply, or else run inline by who makes them.
@@ -130,6 +132,12 @@ impl Program {
     /// The same with one schedule for the meetings at the end.
     pub fn closing_in_order(mut self) -> Program {
         self.closing = Closing::InOrder;
+        self
+    }
+
+    /// The same without some parts of the protocol.
+    pub fn without(mut self, parts: Parts) -> Program {
+        self.without = parts;
         self
     }
 

@@ -1,5 +1,7 @@
 //! Programs from text.
 
+use dsm_coherence::Parts;
+
 use super::{BarrierKind, Closing, Memory, Op, Program};
 use crate::oracle::Use;
 
@@ -29,6 +31,7 @@ impl Program {
             locks,
             roles,
             fault: None,
+            without: Parts::default(),
             watch: false,
             by_agents: false,
             memory: Memory::Buffered,

@@ -1,0 +1,69 @@
+//! Kernels on two processes against their counterparts with MPI (`npb/mpi`).
+//!
+//! `MPICC` and `MPIRUN` name the MPI library's commands (mpicc, mpirun), the second with its options.
+
+use std::process::Command;
+
+use dsm_tests::toolchain;
+
+use super::kernels::Kernel;
+use super::row;
+use crate::bench::{Bench, Contender, FLAGS, PROCESSES, last_number, output, show};
+use crate::report::Row;
+
+pub const NAME: &str = "mpi";
+pub const ABOUT: &str = "Kernels on two processes, against the same ones written with MPI on two processes.";
+
+const ALL: [&str; 4] = ["cg", "is", "mg", "ft"];
+
+fn compiler() -> String {
+    std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned())
+}
+
+/// The launcher's name and options.
+fn launcher() -> Vec<String> {
+    let text = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+pub fn hindrance() -> Option<String> {
+    let starts = |name: &String| Command::new(name).arg("--version").output().is_ok();
+    let names = [compiler(), launcher().into_iter().next().unwrap_or_default()];
+    let missing = names.into_iter().find(|name| !starts(name))?;
+    Some(format!(
+        "no {missing}; install an MPI library for C (Debian: openmpi-bin, libopenmpi-dev) or set MPICC and MPIRUN"
+    ))
+}
+
+pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
+    for name in bench.wanted(NAME, &ALL)? {
+        let ours = Kernel::build(bench, name, &bench.compiler(), FLAGS)?;
+        let target = format!("mpi-{name}");
+        let theirs = bench.make(&target, &toolchain::clang(), FLAGS)?;
+        let title = ours.title(&bench.class);
+        let mpi = Contender {
+            label: format!("{title} MPI"),
+            run: Box::new(|| {
+                let words = launcher();
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]).args(["-n", "2"]).arg(&theirs);
+                let text = output(&mut command)?.0;
+                let seconds = last_number(&text, "Time in seconds");
+                let verified = text.contains("SUCCESSFUL") && !text.contains("UNSUCCESSFUL");
+                seconds
+                    .filter(|_| verified)
+                    .map(|s| vec![s])
+                    .ok_or(format!("{command:?} does not verify:\n{text}"))
+            }),
+        };
+        let dsm = Contender {
+            label: format!("{title} 2x1"),
+            run: Box::new(|| Ok(vec![ours.time(&mut ours.launch(bench, PROCESSES))?.0])),
+        };
+        let samples = bench.alternate(&[mpi, dsm])?;
+        let row = row(NAME, &title, "2x1", "s", &samples[1][0], ("MPI", &samples[0][0]));
+        show(&row);
+        rows.push(row);
+    }
+    Ok(())
+}

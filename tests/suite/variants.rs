@@ -1,0 +1,128 @@
+//! Variants of the protocol and page protection: programs compute the same, and what is left out is not done.
+
+use dsm_tests::compile::{self, Target};
+use dsm_tests::differential::run_command;
+use dsm_tests::execute::{self, Outcome};
+use dsm_tests::matrix::{Build, Shape};
+use dsm_tests::program::Program;
+use dsm_tests::toolchain;
+
+use super::case::Case;
+
+/// Both processes store to all blocks, and each takes turns with a lock.
+const SOURCE: &str = "#include <stdio.h>
+static long shares[65536], total;
+int main(void) {
+    for (int round = 1; round <= 4; round++) {
+#pragma omp parallel for schedule(static, 1)
+        for (int i = 0; i < 65536; i++) shares[i] += i * round;
+#pragma omp parallel
+        for (int i = 0; i < 20; i++)
+#pragma omp critical
+            total += shares[i];
+    }
+    printf(\"%ld %ld\\n\", total / 2, shares[65535]);
+    return 0;
+}
+";
+
+fn program(flags: &[&str]) -> Program {
+    let path = toolchain::scratch().join("variants.c");
+    std::fs::write(&path, SOURCE).expect("the scratch directory is writable");
+    let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+    Program { flags, ..Program::from_source("variants", &path) }
+}
+
+fn run(program: &Program, shape: Shape, environment: &[(&str, &str)]) -> Option<Outcome> {
+    toolchain::dsm()?;
+    let target = Target::Dsm(Build { level: 2, line: 4096 });
+    let built = compile::compile(program, target).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut command = run_command(&built, target, shape, program);
+    command.envs(environment.iter().copied());
+    Some(execute::run(&mut command, &program.input, execute::time_limit()))
+}
+
+/// The sum of a counter over two processes of the program above.
+fn counted(protocol: &str, counter: &str) -> Option<u64> {
+    let environment = [("DSM_STATS", "1"), ("DSM_PROTOCOL", protocol)];
+    let outcome = run(&program(&[]), Shape::new(2, 1), &environment)?;
+    assert_eq!(
+        (outcome.status, outcome.text().as_str()),
+        (Some(0), "3800 655350\n"),
+        "{protocol}: {}",
+        outcome.errors()
+    );
+    Some(outcome.counter(counter).iter().sum())
+}
+
+#[test]
+fn what_is_left_out_is_not_done() {
+    for (part, counter) in [("no-migration", "homes_taken_early"), ("fixed-homes", "homes_taken")] {
+        let (Some(with), Some(without)) = (counted("", counter), counted(part, counter)) else { return };
+        assert!(with > 0 && without == 0, "{part}: {counter} {with} and {without}");
+    }
+    let (Some(with), Some(without)) =
+        (counted("", "homes_shared"), counted("no-exclusive-homes", "homes_shared"))
+    else {
+        return;
+    };
+    assert!(without > with, "{with} and {without}");
+}
+
+#[test]
+fn an_unknown_part_is_named() {
+    let Some(outcome) = run(&program(&[]), Shape::new(2, 1), &[("DSM_PROTOCOL", "no-homes")]) else { return };
+    assert!(
+        outcome.errors().contains("DSM_PROTOCOL") && outcome.errors().contains("fixed-homes"),
+        "{}",
+        outcome.errors()
+    );
+}
+
+/// Without any check, and with library and system calls on shared memory.
+#[test]
+fn programs_compute_the_same_under_page_protection() {
+    for name in ["locks", "library_memory", "shared_streams", "heap_handover"] {
+        let loaded = Program::load(name);
+        let flags = [loaded.flags.clone(), vec!["-fdsm-check=mprotect".to_owned()]].concat();
+        let checked = Program { flags, ..Program::load(name) };
+        for shape in [Shape::new(2, 1), Shape::new(2, 2)] {
+            let (Some(plain), Some(outcome)) =
+                (run(&loaded, Shape::new(1, 1), &[]), run(&checked, shape, &[]))
+            else {
+                return;
+            };
+            let same = (outcome.status, outcome.text()) == (plain.status, plain.text());
+            assert!(same, "{name} {shape}: {:?}\n{}{}", outcome.status, outcome.text(), outcome.errors());
+        }
+    }
+}
+
+#[test]
+fn ways_of_checking_do_not_mix() {
+    let sources = [
+        ("main.c", "int seven(void);\nint main(void) { return seven() - 7; }\n"),
+        ("part.c", "int seven(void) { return 7; }\n"),
+    ];
+    let Some(case) = Case::new("checking", &sources) else { return };
+    case.compiled("-O2 -fdsm-line=4096 -c ../main.c -o main.o");
+    case.compiled("-O2 -fdsm-check=mprotect -c ../part.c -o part.o");
+    case.refused(
+        "main.o part.o -o x",
+        "x",
+        &["part.o", "-fdsm-check=mprotect", "main.o", "-fdsm-check=inline"],
+    );
+    case.refused("../main.c -fdsm-check=mprotect -fdsm-line=64 -o x", "x", &["-fdsm-check=mprotect", "4096"]);
+}
+
+#[test]
+fn a_program_without_checks_is_not_run_as_if_it_had_some() {
+    let protected = program(&["-fdsm-check=mprotect"]);
+    let Some(outcome) = run(&protected, Shape::new(2, 1), &[("DSM_CHECK", "inline")]) else { return };
+    assert_eq!(outcome.status, Some(1), "{}", outcome.errors());
+    assert!(
+        outcome.errors().contains("DSM_CHECK") && outcome.errors().contains("-fdsm-check=mprotect"),
+        "{}",
+        outcome.errors()
+    );
+}
