@@ -1,16 +1,19 @@
 //! Explicit tasks.
 //!
-//! A task is deferred into the deques of its region's threads in the creating process ([`pool`]) and run there, or given to a process whose threads
-//! are idle at a barrier ([`share`]). In a region of one thread, in final tasks and with many tasks queued it runs at once.
+//! A task is deferred into the deques of its region's threads in the creating process ([`pool`]) and run there, or given to a process with a thread that
+//! waits ([`steal`], [`export`]). In a region of one thread, in final tasks and with many tasks queued it runs at once. All tasks are run as tied ones.
 //! [`node`] holds the bookkeeping, [`depend`] and [`reduction`] what their names say.
 
+pub mod counters;
 pub mod depend;
+pub mod export;
 pub mod node;
 pub mod pool;
 pub mod reduction;
 pub mod service;
-pub mod share;
+pub mod steal;
 pub mod taskloop;
+pub mod termination;
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -42,7 +45,7 @@ pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&Arc<Node>) -> T) -> Opt
 /// End of an implicit task: all tasks of its region in this process have ended, or it is the barrier's business.
 pub fn end_implicit(frame: &Frame) {
     if frame.team().size == 1 {
-        pool::help(frame, None, || frame.team().pool.is_empty());
+        pool::help(frame, || frame.team().pool.is_empty());
     } else if expected() {
         frame.team().barrier();
     }
@@ -64,7 +67,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_alloc(
 ) -> *mut Task {
     let frame = frame::current();
     // flang finds the shareds behind the descriptor, at the next multiple of a pointer as in libomp.
-    let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: share::is_wide(frame) };
+    let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: steal::is_wide(frame) };
     // SAFETY: sizes and routine are the compiler's.
     unsafe { make(frame, task_flags as u32, memory, routine.unwrap_or(nothing)) }
 }
@@ -112,6 +115,7 @@ fn begin(node: &Arc<Node>) {
         let wanted = unsafe { get(&raw const (*node.task).data2) };
         node.priority.store(pool::priority(wanted), Ordering::Relaxed);
     }
+    counters::MADE.add(1);
     node.team().pool.begin();
     if let Some(parent) = &node.parent {
         parent.children.fetch_add(1, Ordering::SeqCst);
@@ -121,17 +125,18 @@ fn begin(node: &Arc<Node>) {
     }
 }
 
-/// A task is ready, or the next part of an untied one.
+/// A task is ready, or the next part of an untied one that the thread runs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task) -> i32 {
     let frame = frame::current();
-    // SAFETY: the compiler hands over a descriptor it has filled.
-    let node = unsafe { node::of(task) };
-    if node.started.load(Ordering::SeqCst) {
-        node.parts.fetch_add(1, Ordering::SeqCst);
-        pool::resubmit(frame, node);
+    // Not by the descriptor: that of a task from another process names a node there.
+    let running = with_current(frame, |node| (node.task == task).then(|| node.clone())).flatten();
+    if let Some(node) = running {
+        pool::resubmit(frame, &node);
         return 0;
     }
+    // SAFETY: the compiler hands over a descriptor it has filled.
+    let node = unsafe { node::of(task) };
     begin(&node);
     pool::submit(frame, node);
     0
@@ -172,9 +177,9 @@ pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: 
     // SAFETY: a live descriptor.
     let node = unsafe { node::of(task) };
     begin(&node);
-    node.undeferred.store(true, Ordering::SeqCst);
-    node.parts.store(1, Ordering::SeqCst);
+    node.included.store(true, Ordering::Relaxed);
     node.started.store(true, Ordering::SeqCst);
+    node.begin_below(node.parent.as_ref().and_then(Node::limit).as_ref());
     let frame = frame::current();
     *node.interrupted.lock() = Some(frame.icv.get());
     frame.task.replace(Some(node));
@@ -190,7 +195,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
         contention::end(&frame.icv.replace(icv), &icv);
     }
     frame.task.replace(node.parent.clone());
-    pool::end_part(frame, &node);
+    pool::finish(frame, &node);
 }
 
 /// Waits for child tasks.
@@ -198,7 +203,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
 pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
     let frame = frame::current();
     if let Some(node) = with_current(frame, Arc::clone) {
-        pool::help(frame, Some(&node), || node.children.load(Ordering::SeqCst) == 0);
+        pool::help_within(frame, &node, || node.children.load(Ordering::SeqCst) == 0);
     }
     0
 }
@@ -219,7 +224,7 @@ pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
     let wait = Arc::new(Node::new(frame, Some(parent.clone()), None, std::ptr::null_mut(), 0));
     // SAFETY: the compiler passes lists of these lengths.
     unsafe { parent.dependences.lock().add(&wait, [(count, list), (count2, list2)]) };
-    pool::help(frame, Some(&parent), || wait.blockers.load(Ordering::SeqCst) == 1);
+    pool::help_within(frame, &parent, || wait.blockers.load(Ordering::SeqCst) == 1);
     let mut links = wait.links.lock();
     links.done = true;
     debug_assert!(links.successors.is_empty(), "the thread that makes siblings waits");
@@ -266,7 +271,7 @@ pub extern "C" fn __kmpc_end_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     let node = current(frame);
     let Some(group) = node.group.lock().clone() else { return };
-    pool::help(frame, Some(&node), || group.pending.load(Ordering::SeqCst) == 0);
+    pool::help_within(frame, &node, || group.pending.load(Ordering::SeqCst) == 0);
     reduction::finish(&group);
     *node.group.lock() = group.parent.clone();
 }
@@ -287,13 +292,13 @@ pub extern "C" fn __kmpc_omp_reg_task_with_affinity(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __kmpc_task_allow_completion_event(_loc: Loc, _gtid: i32, task: *mut Task) -> usize {
     // SAFETY: a live descriptor.
-    share::make_event(&unsafe { node::of(task) })
+    export::make_event(&unsafe { node::of(task) })
 }
 
 /// Ends a detached task.
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_fulfill_event(event: usize) {
-    share::fulfil(event);
+    export::fulfil(event);
 }
 
 /// The same for Fortran.

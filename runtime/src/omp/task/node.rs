@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::depend::Dependences;
 use super::reduction::Reduction;
-use super::share::{self, Origin};
+use super::export::{self, Origin};
 use crate::omp::frame::{Frame, Icv};
 use crate::omp::team::Team;
 use crate::omp::{get, put};
@@ -96,13 +96,13 @@ pub struct Node {
     pub dependences: Mutex<Dependences>,
     /// Held while it runs: one for each `mutexinoutset`.
     pub mutexes: Mutex<Vec<Arc<AtomicBool>>>,
-    /// Unfinished runs of an untied task's parts.
-    pub parts: AtomicU32,
     /// The task has begun.
     pub started: AtomicBool,
-    /// It runs in the code that created it: all parts of it at once.
-    pub undeferred: AtomicBool,
-    /// Its control variables: those of its creation, or of the end of its last part.
+    /// Compiled code calls its routine, not the runtime.
+    pub included: AtomicBool,
+    /// A part of it has ended, and another one follows.
+    pub has_next_part: AtomicBool,
+    /// Its control variables at its creation.
     pub icv: Mutex<Icv>,
     /// Control variables of the code that an `if(0)` task interrupts.
     pub interrupted: Mutex<Option<Icv>>,
@@ -112,13 +112,27 @@ pub struct Node {
     pub memory: Option<Memory>,
     /// Event slot of a detachable task, plus one.
     pub event: AtomicU32,
-    /// Where a task of another process came from.
-    pub origin: Option<Origin>,
+    /// Number of its ancestors.
+    pub depth: u32,
+    /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers.
+    pub tied_ancestor: Mutex<Option<Arc<Node>>>,
+    /// Of a task of another process: where it came from.
+    pub import: Option<Arc<Import>>,
+    /// The import of the ancestor that came from another process, which lives at least as long, or null.
+    pub lineage: *const Import,
     /// Of the priority clause.
     pub priority: AtomicU32,
 }
 
-// SAFETY: the raw pointers name a descriptor, which one thread at a time uses, and a team, whose fields are made for sharing.
+/// How a batch of tasks came from another process.
+pub struct Import {
+    /// The batches that it descends from: its own, the one that its sender's tasks came in, and so on.
+    pub origins: Vec<Origin>,
+    /// The task of this process that it is known to descend from.
+    pub ancestor: Option<Arc<Node>>,
+}
+
+// SAFETY: the raw pointers name a descriptor, which one thread at a time uses, an import that an ancestor holds, and a team, whose fields are made for sharing.
 unsafe impl Send for Node {}
 // SAFETY: as above; everything that changes is atomic or locked.
 unsafe impl Sync for Node {}
@@ -138,6 +152,10 @@ impl Node {
         task_flags: u32,
     ) -> Node {
         Node {
+            depth: parent.as_ref().map_or(0, |p| p.depth + 1),
+            tied_ancestor: Mutex::default(),
+            import: None,
+            lineage: parent.as_ref().map_or(std::ptr::null(), |p| p.lineage),
             is_final: task_flags & flags::FINAL != 0 || parent.as_ref().is_some_and(|p| p.is_final),
             parent,
             group: Mutex::new(group.clone()),
@@ -149,15 +167,14 @@ impl Node {
             links: Mutex::default(),
             dependences: Mutex::default(),
             mutexes: Mutex::default(),
-            parts: AtomicU32::new(0),
             started: AtomicBool::new(false),
-            undeferred: AtomicBool::new(false),
+            included: AtomicBool::new(false),
+            has_next_part: AtomicBool::new(false),
             icv: Mutex::new(frame.icv.get()),
             interrupted: Mutex::default(),
             team: frame.team,
             memory: None,
             event: AtomicU32::new(0),
-            origin: None,
             priority: AtomicU32::new(0),
         }
     }
@@ -173,16 +190,54 @@ impl Node {
         unsafe { &*self.team }
     }
 
+    /// A task of another process, which came in this way.
+    pub fn imported(frame: &Frame, group: Arc<Group>, task: *mut Task, task_flags: u32, import: Arc<Import>) -> Node {
+        let node = Node::new(frame, None, Some(group), task, task_flags);
+        let depth = import.ancestor.as_ref().map_or(0, |a| a.depth + 1);
+        Node { depth, blockers: AtomicU32::new(0), lineage: Arc::as_ptr(&import), import: Some(import), ..node }
+    }
+
+    /// The task above it in this process.
+    fn above(&self) -> Option<&Arc<Node>> {
+        self.parent.as_ref().or_else(|| self.import.as_ref()?.ancestor.as_ref())
+    }
+
     /// Whether `ancestor` created it, directly or not.
     pub fn descends_from(&self, ancestor: &Arc<Node>) -> bool {
-        let mut at = self.parent.as_ref();
-        while let Some(node) = at {
-            if Arc::ptr_eq(node, ancestor) {
-                return true;
-            }
-            at = node.parent.as_ref();
+        let mut at = self.above();
+        while let Some(node) = at.filter(|node| node.depth > ancestor.depth) {
+            at = node.above();
         }
-        false
+        at.is_some_and(|node| Arc::ptr_eq(node, ancestor))
+    }
+
+    /// Whether it stays with the thread that began it, as implicit tasks do. In fact all tasks stay, but only these restrict what their thread runs
+    /// while they wait.
+    pub fn is_tied(&self) -> bool {
+        !self.is_explicit() || self.flags & flags::TIED != 0
+    }
+
+    /// The task whose descendants its thread may run, and no others, while it waits.
+    pub fn limit(self: &Arc<Node>) -> Option<Arc<Node>> {
+        if self.is_tied() { Some(self.clone()) } else { self.tied_ancestor.lock().clone() }
+    }
+
+    /// It begins on a thread whose innermost tied task, if it is not at a barrier, is `limit`.
+    pub fn begin_below(&self, limit: Option<&Arc<Node>>) {
+        if !self.is_tied() {
+            *self.tied_ancestor.lock() = limit.cloned();
+        }
+    }
+
+    /// Whether tasks wait for its end because of dependences.
+    pub fn has_successors(&self) -> bool {
+        !self.links.lock().successors.is_empty()
+    }
+
+    /// The batches of other processes that it descends from.
+    pub fn origins(&self) -> &[Origin] {
+        // SAFETY: the node or an ancestor, which it holds, holds the import.
+        unsafe { self.lineage.as_ref() }.map_or(&[], |import| &import.origins)
     }
 
     /// Takes the mutexes of its `mutexinoutset` dependences, all or none.
@@ -252,7 +307,7 @@ impl Group {
         if self.pending.fetch_sub(1, Ordering::SeqCst) == 1
             && let Some(origin) = self.origin
         {
-            share::report(origin);
+            export::report(origin);
         }
     }
 }

@@ -11,11 +11,12 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::node::{self, Node, Task, flags};
-use super::{service, share};
+use super::{counters, export, service, steal};
 use crate::omp::contention;
 use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
 use crate::omp::team::Team;
+use crate::stats::time::{self, Activity};
 use crate::{config, sync};
 use sync::cell::Cell;
 
@@ -75,7 +76,8 @@ impl Pool {
         &deques[queue.index]
     }
 
-    fn push(&self, queue: Queue, node: Arc<Node>) {
+    /// Puts a task into a deque.
+    pub fn push(&self, queue: Queue, node: Arc<Node>) {
         // Counted first: who sees the task in a deque must not count below zero.
         self.queued.fetch_add(1, Ordering::SeqCst);
         let priority = node.priority.load(Ordering::Relaxed);
@@ -98,38 +100,76 @@ impl Pool {
         node
     }
 
-    /// A task for this thread; it holds its mutexes.
-    fn take(&self, frame: &Frame, within: Option<&Arc<Node>>) -> Option<Arc<Node>> {
+    /// A task for this thread, one below `first` if there is one; it holds its mutexes.
+    fn take(&self, frame: &Frame, first: Option<&Arc<Node>>, limit: Option<&Arc<Node>>) -> Option<Arc<Node>> {
         if self.queued() == 0 {
             return None;
         }
-        // A part of an untied task has its mutexes.
-        let may = |node: &Arc<Node>| {
-            within.is_none_or(|w| node.descends_from(w))
-                && (node.started.load(Ordering::SeqCst) || node.take_mutexes())
+        let search = |within: Option<&Arc<Node>>| {
+            let may = |node: &Arc<Node>| within.is_none_or(|w| node.descends_from(w)) && node.take_mutexes();
+            self.search(frame.into(), &may)
         };
-        self.search(frame.into(), true, &may)
+        let is_limit = match (first, limit) {
+            (Some(first), Some(limit)) => Arc::ptr_eq(first, limit),
+            (first, _) => first.is_none(),
+        };
+        if is_limit { search(limit) } else { search(first).or_else(|| search(limit)) }
     }
 
-    /// A task that may go to another process: one that was made early.
-    pub fn take_exportable(&self, queue: Queue) -> Option<Arc<Node>> {
-        self.search(queue, false, &|node: &Arc<Node>| share::may_leave(node))
+    /// Tasks that `may` go to another process, at most `most`: those with the highest priority one by one, of the others about half of the oldest ones.
+    pub fn take_batch(&self, queue: Queue, most: usize, may: &impl Fn(&Arc<Node>) -> bool) -> Vec<Arc<Node>> {
+        if let Some(node) = self.pick(&self.urgent, true, may) {
+            return vec![node];
+        }
+        let count = queue.team.local as usize;
+        let indices = (0..count).map(|i| (queue.index + i) % count);
+        let batches = indices.map(|index| {
+            let mut deque = self.deque(Queue { index, ..queue }).lock();
+            let batch = half_generation(&mut deque, most, may);
+            self.queued.fetch_sub(batch.len() as u32, Ordering::SeqCst);
+            batch
+        });
+        batches.into_iter().find(|batch| !batch.is_empty()).unwrap_or_default()
     }
 
-    fn search(&self, queue: Queue, own_newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
+    fn search(&self, queue: Queue, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
         if let Some(node) = self.pick(&self.urgent, true, may) {
             return Some(node);
         }
         let (own, count) = (queue.index, queue.team.local as usize);
         (0..count).find_map(|i| {
             let index = (own + i) % count;
-            self.pick(self.deque(Queue { index, ..queue }), own_newest && i == 0, may)
+            self.pick(self.deque(Queue { index, ..queue }), i == 0, may)
         })
     }
 
     fn has_plenty(&self, frame: &Frame) -> bool {
         self.deque(frame.into()).lock().len() >= PLENTY
     }
+}
+
+/// Takes half of the tasks that are of one generation with the oldest one and may be taken with it, but at most `most`. Since a batch ends as a whole, a task that
+/// others wait for goes alone.
+fn half_generation(deque: &mut VecDeque<Arc<Node>>, most: usize, may: impl Fn(&Arc<Node>) -> bool) -> Vec<Arc<Node>> {
+    let Some(first) = deque.iter().position(&may) else { return Vec::new() };
+    let oldest = deque[first].clone();
+    let similar = |node: &Arc<Node>| {
+        let same_kind = node.depth == oldest.depth && node.lineage == oldest.lineage;
+        same_kind && !node.has_successors() && *node.icv.lock() == *oldest.icv.lock() && may(node)
+    };
+    let mut chosen = vec![first];
+    if !oldest.has_successors() {
+        chosen.extend((first + 1..deque.len()).filter(|i| similar(&deque[*i])));
+        chosen.truncate(chosen.len().div_ceil(2).min(most));
+    }
+    let batch = chosen.iter().map(|i| deque[*i].clone()).collect();
+    let mut index = 0..;
+    let mut chosen = chosen.into_iter().peekable();
+    deque.retain(|_| {
+        let at = index.next();
+        chosen.next_if(|i| Some(*i) == at).is_none()
+    });
+    batch
 }
 
 /// Number of the thread among those of its team in this process.
@@ -158,55 +198,62 @@ fn ready(frame: &Frame, node: Arc<Node>) {
     let alone = frame.team().size == 1 || !super::expected();
     let at_once = alone || pool.has_plenty(frame) || node.parent.as_ref().is_some_and(|p| p.is_final);
     if at_once && node.take_mutexes() {
-        node.undeferred.store(true, Ordering::SeqCst);
-        execute(frame, &node);
-        return;
-    }
-    pool.push(frame.into(), node);
-    service::start(frame.team());
-    share::feed(frame.into(), 1);
-}
-
-/// Puts the next part of an untied task back, which the thread runs; it goes on with the control variables of now.
-pub fn resubmit(frame: &Frame, node: Arc<Node>) {
-    *node.icv.lock() = frame.icv.get();
-    if node.undeferred.load(Ordering::SeqCst) {
-        execute(frame, &node);
+        counters::RUN_AT_ONCE.add(1);
+        execute_below_parent(frame, &node);
     } else {
-        frame.team().pool.push(frame.into(), node);
+        counters::queued(&node);
+        pool.push(frame.into(), node);
+        service::start(frame.team());
+    }
+    steal::serve(frame.into(), 1);
+}
+
+/// A part of an untied task has ended, which the thread runs. clang splits such tasks behind their scheduling points: each part but the last one submits the task again.
+/// The parts are run one after the other by the same thread, as those of a tied task.
+pub fn resubmit(frame: &Frame, node: &Node) {
+    node.has_next_part.store(true, Ordering::Relaxed);
+    // The compiler's code calls the routine of a task that is not deferred once only.
+    if node.included.swap(false, Ordering::Relaxed) {
+        run_parts(frame, node);
     }
 }
 
-/// Runs a task, or the next part of an untied one.
-pub fn execute(frame: &Frame, node: &Arc<Node>) {
-    let begins = !node.started.swap(true, Ordering::SeqCst);
-    if begins {
-        node.parts.store(1, Ordering::SeqCst);
+fn run_parts(frame: &Frame, node: &Node) {
+    // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
+    let routine = unsafe { crate::omp::get(&raw const (*node.task).routine) };
+    loop {
+        node.has_next_part.store(false, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { routine(frame.tid as i32, node.task) };
+        if !node.has_next_part.load(Ordering::Relaxed) {
+            return;
+        }
     }
+}
+
+/// Runs a task in the code that makes it.
+pub fn execute_below_parent(frame: &Frame, node: &Arc<Node>) {
+    let limit = node.parent.as_ref().and_then(Node::limit);
+    execute(frame, node, limit.as_ref());
+}
+
+/// Runs a task. `limit`: the innermost tied task of the thread, unless it is at a barrier.
+pub fn execute(frame: &Frame, node: &Arc<Node>, limit: Option<&Arc<Node>>) {
+    node.started.store(true, Ordering::SeqCst);
+    node.begin_below(limit);
     let outer = frame.task.replace(Some(node.clone()));
     let icv = frame.icv.replace(*node.icv.lock());
-    let cancelled = begins && (node.is_cancelled() || frame.team().cancel_request() == 1);
+    let cancelled = node.is_cancelled() || frame.team().cancel_request() == 1;
     if !cancelled {
-        // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
-        unsafe {
-            let routine = crate::omp::get(&raw const (*node.task).routine);
-            routine(frame.tid as i32, node.task);
-        }
+        run_parts(frame, node);
     }
     contention::end(&frame.icv.replace(icv), &node.icv.lock());
     frame.task.replace(outer);
-    end_part(frame, node);
-}
-
-/// A part of a task has run; the last one ends it.
-pub fn end_part(frame: &Frame, node: &Arc<Node>) {
-    if node.parts.fetch_sub(1, Ordering::SeqCst) == 1 {
-        finish(frame, node);
-    }
+    finish(frame, node);
 }
 
 /// The code of a task has run.
-fn finish(frame: &Frame, node: &Arc<Node>) {
+pub fn finish(frame: &Frame, node: &Arc<Node>) {
     // SAFETY: `data1` is the destructors' thunk if the flag says so.
     unsafe {
         let destructors = crate::omp::get(&raw const (*node.task).data1);
@@ -215,7 +262,7 @@ fn finish(frame: &Frame, node: &Arc<Node>) {
             destructors(frame.tid as i32, node.task);
         }
     }
-    if share::waits_for_event(node) {
+    if export::waits_for_event(node) {
         return;
     }
     complete(frame.into(), node);
@@ -269,66 +316,87 @@ impl Pool {
     }
 }
 
-/// Runs tasks until `done`. `within`: only its descendants. `None` stands for a barrier, where any task may run, also of other processes.
-pub fn help(frame: &Frame, within: Option<&Arc<Node>>, done: impl Fn() -> bool) {
-    let at_barrier = within.is_none() && frame.team().distributed();
-    let mut asks = false;
-    while !done() {
-        if step(frame, within, &mut asks) {
-            continue;
-        }
-        WAITERS.fetch_add(1, Ordering::SeqCst);
-        asks = asks || (at_barrier && share::ask());
-        let cell = sync::tasks::cell(sync::rank());
-        let seen = cell.get();
-        if !done() && !step(frame, within, &mut asks) {
-            blocked(|| wait(frame, cell, seen, asks));
-        }
-        WAITERS.fetch_sub(1, Ordering::SeqCst);
-    }
-    if asks {
-        share::settle(frame);
+/// Which tasks a waiting thread runs.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// Descendants of this one first.
+    first: Option<&'a Arc<Node>>,
+    /// Only descendants of this one; of any at a barrier.
+    limit: Option<&'a Arc<Node>>,
+}
+
+/// Runs tasks until `done`, which a thread waits for that has come to a barrier, where any task may run.
+pub fn help(frame: &Frame, done: impl Fn() -> bool) {
+    help_by(frame, Choice { first: None, limit: None }, done);
+}
+
+/// Runs tasks until `done`, which the thread waits for in `node`: descendants of it, or else others that the task scheduling constraint allows.
+pub fn help_within(frame: &Frame, node: &Arc<Node>, done: impl Fn() -> bool) {
+    if !done() {
+        let limit = node.limit();
+        help_by(frame, Choice { first: Some(node), limit: limit.as_ref() }, done);
     }
 }
 
-/// Waits for another value of the process's task cell than `seen`. `asks`: as for [`step`].
-fn wait(frame: &Frame, cell: Cell, seen: u32, asks: bool) {
+fn help_by(frame: &Frame, choice: Choice, done: impl Fn() -> bool) {
+    let may_request = frame.team().distributed();
+    let mut requested = false;
+    while !done() {
+        if step(frame, choice, &mut requested) {
+            continue;
+        }
+        WAITERS.fetch_add(1, Ordering::SeqCst);
+        requested = requested || (may_request && steal::request(frame, choice.limit));
+        let cell = sync::tasks::cell(sync::rank());
+        let seen = cell.get();
+        if !done() && !step(frame, choice, &mut requested) {
+            let activity = if choice.first.is_some() { Activity::TaskWait } else { Activity::Wait };
+            blocked(|| time::spent(activity, || wait(frame, cell, seen, requested)));
+        }
+        WAITERS.fetch_sub(1, Ordering::SeqCst);
+    }
+    if requested {
+        steal::end_request(frame, choice.limit);
+    }
+}
+
+/// Waits for another value of the process's task cell than `seen`. `requested`: as for [`step`].
+fn wait(frame: &Frame, cell: Cell, seen: u32, requested: bool) {
     let changed = |now| now != seen;
     if cell.spin_until(changed).is_none() {
-        if asks {
+        if requested {
             service::call_all(frame.team());
         }
         cell.sleep_until(changed);
     }
 }
 
-/// Does something about tasks; false if there is nothing to do. `asks`: the thread has asked for a task of another process.
-fn step(frame: &Frame, within: Option<&Arc<Node>>, asks: &mut bool) -> bool {
-    if *asks && share::accept(frame) {
-        *asks = false;
+/// Does something about tasks; false if there is nothing to do. `requested`: the thread has requested tasks of other processes.
+fn step(frame: &Frame, choice: Choice, requested: &mut bool) -> bool {
+    if *requested && steal::receive(frame, choice.limit) {
+        *requested = false;
         return true;
     }
-    if share::collect(frame.into()) {
+    if export::complete_reported(frame.into()) {
         return true;
     }
     let pool = &frame.team().pool;
-    share::feed(frame.into(), 2);
-    if *asks && pool.queued() > 0 {
-        share::settle(frame);
-        *asks = false;
+    steal::serve(frame.into(), 2);
+    let Some(node) = pool.take(frame, choice.first, choice.limit) else { return false };
+    if std::mem::take(requested) {
+        steal::end_request(frame, choice.limit);
     }
-    let Some(node) = pool.take(frame, within) else { return false };
-    execute(frame, &node);
+    execute(frame, &node, choice.limit);
     true
 }
 
 /// Runs a descendant of `within` if one is ready.
 pub fn run_one(frame: &Frame, within: &Arc<Node>) -> bool {
-    if share::collect(frame.into()) {
+    if export::complete_reported(frame.into()) {
         return true;
     }
-    let Some(node) = frame.team().pool.take(frame, Some(within)) else { return false };
-    execute(frame, &node);
+    let Some(node) = frame.team().pool.take(frame, Some(within), Some(within)) else { return false };
+    execute(frame, &node, within.limit().as_ref());
     true
 }
 

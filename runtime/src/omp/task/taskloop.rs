@@ -125,8 +125,7 @@ unsafe fn run(
             let node = node::of(copy);
             begin(&node);
             if condition == 0 {
-                node.undeferred.store(true, std::sync::atomic::Ordering::SeqCst);
-                pool::execute(frame, &node);
+                pool::execute_below_parent(frame, &node);
             } else {
                 pool::submit(frame, Arc::clone(&node));
             }
