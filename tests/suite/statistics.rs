@@ -83,7 +83,10 @@ fn untied_tasks_run_in_both_processes() {
     let errors = outcome.errors();
     let total = |row: &str| outcome.counter(row).iter().sum::<u64>();
     assert_eq!(total("tasks_made"), 10 * 2 * (2 + 1 + 100 + 1), "{errors}");
-    assert!(total("tasks_received") >= 10 && total("tasks_received") == total("tasks_handed_over"), "{errors}");
+    assert!(
+        total("tasks_received") >= 10 && total("tasks_received") == total("tasks_handed_over"),
+        "{errors}"
+    );
     for kept in ["detachable", "exclusive", "reducing", "cancellable"] {
         assert_eq!(total(&format!("tasks_kept_{kept}")), 0, "{errors}");
     }

@@ -61,12 +61,12 @@ impl Entry {
             self.before = std::mem::take(&mut self.last);
             self.kind = Some(kind);
         }
-        self.before.retain(|n| !n.links.lock().done);
+        self.before.retain(|n| !n.extras().links.lock().done);
         self.before.iter().for_each(|earlier| follow(node, earlier));
         self.last.push(node.clone());
         if kind == Kind::MutexInOut {
             let mutex = self.mutex.get_or_insert_default().clone();
-            let mut held = node.mutexes.lock();
+            let mut held = node.extras().mutexes.lock();
             if !held.iter().any(|m| Arc::ptr_eq(m, &mutex)) {
                 held.push(mutex);
                 // One order for all, though `take_mutexes` never waits.
@@ -81,7 +81,7 @@ fn follow(node: &Arc<Node>, earlier: &Arc<Node>) {
     if Arc::ptr_eq(node, earlier) {
         return;
     }
-    let mut links = earlier.links.lock();
+    let mut links = earlier.extras().links.lock();
     if !links.done {
         node.blockers.fetch_add(1, Ordering::SeqCst);
         links.successors.push(node.clone());
@@ -102,6 +102,8 @@ impl Dependences {
     /// # Safety
     /// The lists have as many items as their counts say.
     pub unsafe fn add(&mut self, node: &Arc<Node>, lists: [(i32, *const Item); 2]) {
+        // Before the task can end: its end is noted there.
+        node.extras();
         // SAFETY: the caller's promise.
         let items: Vec<Item> = lists
             .into_iter()

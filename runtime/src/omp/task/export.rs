@@ -93,10 +93,26 @@ pub fn open_below(ancestor: &Arc<Node>) -> bool {
         let opens = export.nodes.iter().all(|node| node.descends_from(ancestor));
         let (from, to) = if opens { (0, OPEN) } else { (OPEN, 0) };
         // One that has been reported stays as it is.
-        let _ = words::slot(sync::rank(), export.slot).compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = words::slot(sync::rank(), export.slot).compare_exchange(
+            from,
+            to,
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+        );
         any |= opens;
     }
     any
+}
+
+/// A task that all tasks of the batch with this slot descend from, or are: the nearest one, if there is any.
+pub fn ancestor(slot: u32) -> Option<Arc<Node>> {
+    let exports = EXPORTS.lock();
+    // All are of one generation.
+    let mut line: Vec<&Arc<Node>> = exports.iter().find(|export| export.slot == slot)?.nodes.iter().collect();
+    while line.iter().any(|node| !Arc::ptr_eq(node, line[0])) {
+        line = line.into_iter().map(|node| node.above()).collect::<Option<_>>()?;
+    }
+    line.first().map(|node| Arc::clone(node))
 }
 
 /// What was made at `origin` has ended, all descendants included.
@@ -139,7 +155,7 @@ pub fn complete_reported(queue: Queue) -> bool {
 /// Makes the event of a detachable task.
 pub fn make_event(node: &Arc<Node>) -> usize {
     let Some(slot) = take_slot() else { crate::start::die("too many detached tasks at a time") };
-    node.event.store(slot + 1, Ordering::SeqCst);
+    node.extras().event.store(slot + 1, Ordering::SeqCst);
     (sync::rank() as usize) << 32 | (slot as usize + 1)
 }
 
@@ -150,7 +166,8 @@ pub fn fulfil(event: usize) {
 
 /// Whether a task whose code has run still waits for its event; then it is completed later.
 pub fn waits_for_event(node: &Arc<Node>) -> bool {
-    let Some(slot) = node.event.load(Ordering::SeqCst).checked_sub(1) else { return false };
+    let event = node.existing_extras().map_or(0, |extras| extras.event.load(Ordering::SeqCst));
+    let Some(slot) = event.checked_sub(1) else { return false };
     add(Export { slot, nodes: vec![node.clone()], away: false });
     pool::notify();
     true

@@ -4,8 +4,10 @@
 //! waits ([`steal`], [`export`]). In a region of one thread, in final tasks and with many tasks queued it runs at once. All tasks are run as tied ones.
 //! [`node`] holds the bookkeeping, [`depend`] and [`reduction`] what their names say.
 
+mod blocks;
 pub mod counters;
 pub mod depend;
+pub mod deque;
 pub mod export;
 pub mod node;
 pub mod pool;
@@ -50,8 +52,7 @@ pub fn end_implicit(frame: &Frame) {
         frame.team().barrier();
     }
     if let Some(node) = frame.task.take() {
-        // Its children point back to it.
-        node.dependences.lock().clear();
+        node.end();
     }
 }
 
@@ -86,9 +87,10 @@ unsafe fn make(frame: &Frame, task_flags: u32, memory: Memory, routine: Routine)
     unsafe {
         let task = node::allocate(memory, routine);
         let parent = current(frame);
-        let group = parent.group.lock().clone();
-        let node = Node::new(frame, Some(parent), group, task, task_flags);
-        node::name(task, &Arc::new(Node { memory: Some(memory), ..node }));
+        let group = parent.group();
+        let mut node = Node::new(frame, Some(parent), group, task, task_flags);
+        node.memory = Some(memory);
+        node::name(task, Arc::new(node));
         task
     }
 }
@@ -109,14 +111,14 @@ pub unsafe extern "C" fn __kmpc_omp_target_task_alloc(
 }
 
 /// Counts a task that is about to be submitted.
-fn begin(node: &Arc<Node>) {
+fn begin(frame: &Frame, node: &Arc<Node>) {
     if node.flags & flags::PRIORITY != 0 {
         // SAFETY: a live descriptor, filled by now.
         let wanted = unsafe { get(&raw const (*node.task).data2) };
         node.priority.store(pool::priority(wanted), Ordering::Relaxed);
     }
     counters::MADE.add(1);
-    node.team().pool.begin();
+    frame.team().pool.begin(frame.into());
     if let Some(parent) = &node.parent {
         parent.children.fetch_add(1, Ordering::SeqCst);
     }
@@ -136,9 +138,9 @@ pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task)
         return 0;
     }
     // SAFETY: the compiler hands over a descriptor it has filled.
-    let node = unsafe { node::of(task) };
-    begin(&node);
-    pool::submit(frame, node);
+    let node = unsafe { node::take(task) };
+    begin(frame, &node);
+    pool::enqueue(frame, node);
     0
 }
 
@@ -162,11 +164,11 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
 ) -> i32 {
     let frame = frame::current();
     // SAFETY: the compiler hands over a descriptor it has filled, and lists of these lengths.
-    let node = unsafe { node::of(task) };
-    begin(&node);
+    let node = unsafe { node::take(task) };
+    begin(frame, &node);
     let parent = current(frame);
     // SAFETY: as above.
-    unsafe { parent.dependences.lock().add(&node, [(count, list), (count2, list2)]) };
+    unsafe { parent.extras().dependences.lock().add(&node, [(count, list), (count2, list2)]) };
     pool::submit(frame, node);
     0
 }
@@ -174,24 +176,22 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
 /// Begin of a task whose `if` clause is false; the compiler calls the routine itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
-    // SAFETY: a live descriptor.
-    let node = unsafe { node::of(task) };
-    begin(&node);
-    node.included.store(true, Ordering::Relaxed);
-    node.started.store(true, Ordering::SeqCst);
-    node.begin_below(node.parent.as_ref().and_then(Node::limit).as_ref());
     let frame = frame::current();
-    *node.interrupted.lock() = Some(frame.icv.get());
+    // SAFETY: a live descriptor, not submitted.
+    let node = unsafe { node::take(task) };
+    begin(frame, &node);
+    node.included.store(true, Ordering::Relaxed);
+    pool::with_limit_above(&node, |limit| node.begin_below(limit));
+    *node.extras().interrupted.lock() = Some(frame.icv.get());
     frame.task.replace(Some(node));
 }
 
 /// End of such a task.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
+pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, _task: *mut Task) {
     let frame = frame::current();
-    // SAFETY: the descriptor of the matching begin.
-    let node = unsafe { node::of(task) };
-    if let Some(icv) = node.interrupted.lock().take() {
+    let Some(node) = frame.task.take() else { return };
+    if let Some(icv) = node.extras().interrupted.lock().take() {
         contention::end(&frame.icv.replace(icv), &icv);
     }
     frame.task.replace(node.parent.clone());
@@ -202,7 +202,8 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
 #[unsafe(no_mangle)]
 pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
     let frame = frame::current();
-    if let Some(node) = with_current(frame, Arc::clone) {
+    let waits = |node: &Arc<Node>| (node.children.load(Ordering::SeqCst) > 0).then(|| node.clone());
+    if let Some(node) = with_current(frame, waits).flatten() {
         pool::help_within(frame, &node, || node.children.load(Ordering::SeqCst) == 0);
     }
     0
@@ -223,9 +224,9 @@ pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
     let parent = current(frame);
     let wait = Arc::new(Node::new(frame, Some(parent.clone()), None, std::ptr::null_mut(), 0));
     // SAFETY: the compiler passes lists of these lengths.
-    unsafe { parent.dependences.lock().add(&wait, [(count, list), (count2, list2)]) };
+    unsafe { parent.extras().dependences.lock().add(&wait, [(count, list), (count2, list2)]) };
     pool::help_within(frame, &parent, || wait.blockers.load(Ordering::SeqCst) == 1);
-    let mut links = wait.links.lock();
+    let mut links = wait.extras().links.lock();
     links.done = true;
     debug_assert!(links.successors.is_empty(), "the thread that makes siblings waits");
 }
@@ -260,9 +261,7 @@ pub extern "C" fn __kmpc_omp_taskyield(_loc: Loc, _gtid: i32, _end_part: i32) ->
 #[unsafe(no_mangle)]
 pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
     let node = current(frame::current());
-    let mut group = node.group.lock();
-    let outer = group.take();
-    *group = Some(Group::new(outer, None));
+    node.set_group(Some(Group::new(node.group(), None)));
 }
 
 /// End of a task group.
@@ -270,10 +269,10 @@ pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
 pub extern "C" fn __kmpc_end_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     let node = current(frame);
-    let Some(group) = node.group.lock().clone() else { return };
+    let Some(group) = node.group() else { return };
     pool::help_within(frame, &node, || group.pending.load(Ordering::SeqCst) == 0);
     reduction::finish(&group);
-    *node.group.lock() = group.parent.clone();
+    node.set_group(group.parent.clone());
 }
 
 /// Affinity hints.

@@ -1,16 +1,13 @@
 //! Ready tasks of a region in this process, and the threads that run them.
 //!
-//! Each thread has a deque: it takes what it pushed last, others take what was pushed first. The deques are locked, not lock-free, because whoever
-//! takes a task looks first whether it may: a thread that waits inside a tied task may only run descendants of that task (the task scheduling
-//! constraint), and `mutexinoutset` tasks exclude each other. A thread with nothing to run sleeps on the process's task cell.
+//! Each thread has a deque: it takes what it pushed last, others take what was pushed first. A thread that waits inside a tied task may only run
+//! descendants of that task (the task scheduling constraint), and `mutexinoutset` tasks exclude each other. A thread with nothing to run sleeps on the process's task cell.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
-
-use super::node::{self, Node, Task, flags};
+use super::deque::{Deque, End};
+use super::node::{self, Node, flags};
 use super::{counters, export, service, steal};
 use crate::omp::contention;
 use crate::omp::event::blocked;
@@ -25,8 +22,6 @@ const PLENTY: usize = 256;
 
 /// Threads of this process that are about to sleep for want of tasks.
 static WAITERS: AtomicU32 = AtomicU32::new(0);
-
-type Deque = Mutex<VecDeque<Arc<Node>>>;
 
 /// A deque of a team in this process: where the tasks go that a thread makes or makes ready, and where it looks first for one.
 #[derive(Clone, Copy)]
@@ -43,14 +38,27 @@ impl<'a> From<&'a Frame> for Queue<'a> {
     }
 }
 
+impl<'a> Queue<'a> {
+    /// The queue of the same thread for tasks of `team`, or the first one there if the thread runs another region.
+    fn of(self, team: &'a Team) -> Queue<'a> {
+        if std::ptr::eq(self.team, team) { self } else { Queue { team, index: 0 } }
+    }
+}
+
+/// A thread's part of a [`Pool`]: in cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard {
+    deque: Deque,
+    /// Tasks that this thread began, and those that it saw end.
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
 /// A region's tasks in this process.
 #[derive(Default)]
 pub struct Pool {
-    /// Tasks that have not ended.
-    pending: AtomicU32,
-    /// Tasks in the deques.
-    queued: AtomicU32,
-    deques: OnceLock<Box<[Deque]>>,
+    shards: OnceLock<Box<[Shard]>>,
     /// Tasks with a priority, smallest first.
     urgent: Deque,
 }
@@ -58,53 +66,41 @@ pub struct Pool {
 impl Pool {
     /// Whether all tasks have ended.
     pub fn is_empty(&self) -> bool {
-        self.pending.load(Ordering::SeqCst) == 0
+        let Some(shards) = self.shards.get() else { return true };
+        // In this order: what has ended by the first look began before the second, so if both are the same, all had ended between the two.
+        let ended: u64 = shards.iter().map(|shard| shard.ended.load(Ordering::SeqCst)).sum();
+        ended == shards.iter().map(|shard| shard.begun.load(Ordering::SeqCst)).sum::<u64>()
     }
 
     /// Tasks waiting in the deques.
-    pub fn queued(&self) -> u32 {
-        self.queued.load(Ordering::SeqCst)
+    pub fn queued(&self) -> usize {
+        let shards = self.shards.get().map_or(&[][..], |shards| &shards[..]);
+        self.urgent.length() + shards.iter().map(|shard| shard.deque.length()).sum::<usize>()
+    }
+
+    fn shard(&self, queue: Queue) -> &Shard {
+        let shards = self.shards.get_or_init(|| (0..queue.team.local).map(|_| Shard::default()).collect());
+        &shards[queue.index]
     }
 
     /// Counts a task that has not ended.
-    pub fn begin(&self) {
-        self.pending.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn deque(&self, queue: Queue) -> &Deque {
-        let deques = self.deques.get_or_init(|| (0..queue.team.local).map(|_| Deque::default()).collect());
-        &deques[queue.index]
+    pub fn begin(&self, queue: Queue) {
+        self.shard(queue).begun.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Puts a task into a deque.
     pub fn push(&self, queue: Queue, node: Arc<Node>) {
-        // Counted first: who sees the task in a deque must not count below zero.
-        self.queued.fetch_add(1, Ordering::SeqCst);
         let priority = node.priority.load(Ordering::Relaxed);
         if priority > 0 {
-            let mut urgent = self.urgent.lock();
-            let at = urgent.partition_point(|n| n.priority.load(Ordering::Relaxed) < priority);
-            urgent.insert(at, node);
+            self.urgent.insert(node, priority);
         } else {
-            self.deque(queue).lock().push_back(node);
+            self.shard(queue).deque.push(node);
         }
         notify();
     }
 
-    /// The last task of a deque that may be taken; `newest`: else the first.
-    fn pick(&self, deque: &Deque, newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
-        let mut deque = deque.lock();
-        let at = if newest { deque.iter().rposition(may) } else { deque.iter().position(may) }?;
-        let node = deque.remove(at);
-        self.queued.fetch_sub(1, Ordering::SeqCst);
-        node
-    }
-
     /// A task for this thread, one below `first` if there is one; it holds its mutexes.
     fn take(&self, frame: &Frame, first: Option<&Arc<Node>>, limit: Option<&Arc<Node>>) -> Option<Arc<Node>> {
-        if self.queued() == 0 {
-            return None;
-        }
         let search = |within: Option<&Arc<Node>>| {
             let may = |node: &Arc<Node>| within.is_none_or(|w| node.descends_from(w)) && node.take_mutexes();
             self.search(frame.into(), &may)
@@ -118,58 +114,30 @@ impl Pool {
 
     /// Tasks that `may` go to another process, at most `most`: those with the highest priority one by one, of the others about half of the oldest ones.
     pub fn take_batch(&self, queue: Queue, most: usize, may: &impl Fn(&Arc<Node>) -> bool) -> Vec<Arc<Node>> {
-        if let Some(node) = self.pick(&self.urgent, true, may) {
+        if let Some(node) = self.urgent.pick(End::Newest, may) {
             return vec![node];
         }
-        let count = queue.team.local as usize;
-        let indices = (0..count).map(|i| (queue.index + i) % count);
-        let batches = indices.map(|index| {
-            let mut deque = self.deque(Queue { index, ..queue }).lock();
-            let batch = half_generation(&mut deque, most, may);
-            self.queued.fetch_sub(batch.len() as u32, Ordering::SeqCst);
-            batch
-        });
-        batches.into_iter().find(|batch| !batch.is_empty()).unwrap_or_default()
+        let mut batches = self.deques(queue).map(|deque| deque.take_half_generation(most, may));
+        batches.find(|batch| !batch.is_empty()).unwrap_or_default()
     }
 
     fn search(&self, queue: Queue, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
-        if let Some(node) = self.pick(&self.urgent, true, may) {
+        if let Some(node) = self.urgent.pick(End::Newest, may) {
             return Some(node);
         }
-        let (own, count) = (queue.index, queue.team.local as usize);
-        (0..count).find_map(|i| {
-            let index = (own + i) % count;
-            self.pick(self.deque(Queue { index, ..queue }), i == 0, may)
-        })
+        let ends = std::iter::once(End::Newest).chain(std::iter::repeat(End::Oldest));
+        self.deques(queue).zip(ends).find_map(|(deque, end)| deque.pick(end, may))
+    }
+
+    /// The deques, the queue's own first.
+    fn deques<'a>(&'a self, queue: Queue<'a>) -> impl Iterator<Item = &'a Deque> {
+        let count = queue.team.local as usize;
+        (0..count).map(move |i| &self.shard(Queue { index: (queue.index + i) % count, ..queue }).deque)
     }
 
     fn has_plenty(&self, frame: &Frame) -> bool {
-        self.deque(frame.into()).lock().len() >= PLENTY
+        self.shard(frame.into()).deque.length() >= PLENTY
     }
-}
-
-/// Takes half of the tasks that are of one generation with the oldest one and may be taken with it, but at most `most`. Since a batch ends as a whole, a task that
-/// others wait for goes alone.
-fn half_generation(deque: &mut VecDeque<Arc<Node>>, most: usize, may: impl Fn(&Arc<Node>) -> bool) -> Vec<Arc<Node>> {
-    let Some(first) = deque.iter().position(&may) else { return Vec::new() };
-    let oldest = deque[first].clone();
-    let similar = |node: &Arc<Node>| {
-        let same_kind = node.depth == oldest.depth && node.lineage == oldest.lineage;
-        same_kind && !node.has_successors() && *node.icv.lock() == *oldest.icv.lock() && may(node)
-    };
-    let mut chosen = vec![first];
-    if !oldest.has_successors() {
-        chosen.extend((first + 1..deque.len()).filter(|i| similar(&deque[*i])));
-        chosen.truncate(chosen.len().div_ceil(2).min(most));
-    }
-    let batch = chosen.iter().map(|i| deque[*i].clone()).collect();
-    let mut index = 0..;
-    let mut chosen = chosen.into_iter().peekable();
-    deque.retain(|_| {
-        let at = index.next();
-        chosen.next_if(|i| Some(*i) == at).is_none()
-    });
-    batch
 }
 
 /// Number of the thread among those of its team in this process.
@@ -187,11 +155,12 @@ pub fn notify() {
 /// A task with its dependences known: runs when they are fulfilled.
 pub fn submit(frame: &Frame, node: Arc<Node>) {
     if node.blockers.fetch_sub(1, Ordering::SeqCst) == 1 {
-        ready(frame, node);
+        enqueue(frame, node);
     }
 }
 
-fn ready(frame: &Frame, node: Arc<Node>) {
+/// A task without dependences, or with fulfilled ones: queues it, or runs it at once.
+pub fn enqueue(frame: &Frame, node: Arc<Node>) {
     let pool = &frame.team().pool;
     // A task of another team, or of a process that is not part of it any more, has no deque here.
     debug_assert!(std::ptr::eq(node.team, frame.team));
@@ -199,7 +168,7 @@ fn ready(frame: &Frame, node: Arc<Node>) {
     let at_once = alone || pool.has_plenty(frame) || node.parent.as_ref().is_some_and(|p| p.is_final);
     if at_once && node.take_mutexes() {
         counters::RUN_AT_ONCE.add(1);
-        execute_below_parent(frame, &node);
+        execute_below_parent(frame, node);
     } else {
         counters::queued(&node);
         pool.push(frame.into(), node);
@@ -232,34 +201,50 @@ fn run_parts(frame: &Frame, node: &Node) {
 }
 
 /// Runs a task in the code that makes it.
-pub fn execute_below_parent(frame: &Frame, node: &Arc<Node>) {
-    let limit = node.parent.as_ref().and_then(Node::limit);
-    execute(frame, node, limit.as_ref());
+pub fn execute_below_parent(frame: &Frame, node: Arc<Node>) {
+    with_limit_above(&node, |limit| node.begin_below(limit));
+    run(frame, node);
+}
+
+/// Calls `act` with the innermost tied task of the thread that makes the task `node`, unless it is at a barrier.
+pub fn with_limit_above<R>(node: &Node, act: impl FnOnce(Option<&Arc<Node>>) -> R) -> R {
+    match &node.parent {
+        Some(parent) => parent.with_limit(act),
+        None => act(None),
+    }
 }
 
 /// Runs a task. `limit`: the innermost tied task of the thread, unless it is at a barrier.
-pub fn execute(frame: &Frame, node: &Arc<Node>, limit: Option<&Arc<Node>>) {
-    node.started.store(true, Ordering::SeqCst);
+pub fn execute(frame: &Frame, node: Arc<Node>, limit: Option<&Arc<Node>>) {
     node.begin_below(limit);
-    let outer = frame.task.replace(Some(node.clone()));
-    let icv = frame.icv.replace(*node.icv.lock());
-    let cancelled = node.is_cancelled() || frame.team().cancel_request() == 1;
+    run(frame, node);
+}
+
+fn run(frame: &Frame, node: Arc<Node>) {
+    let icv = frame.icv.replace(node.icv);
+    let cancelled = config::get().cancellation && (node.is_cancelled() || frame.team().cancel_request() == 1);
+    let running = Arc::as_ptr(&node);
+    let outer = frame.task.replace(Some(node));
     if !cancelled {
-        run_parts(frame, node);
+        // SAFETY: tasks that the thread runs meanwhile put the node back, so the frame or one of their callers holds it.
+        run_parts(frame, unsafe { &*running });
     }
-    contention::end(&frame.icv.replace(icv), &node.icv.lock());
-    frame.task.replace(outer);
-    finish(frame, node);
+    if let Some(node) = frame.task.replace(outer) {
+        contention::end(&frame.icv.replace(icv), &node.icv);
+        finish(frame, &node);
+    }
 }
 
 /// The code of a task has run.
 pub fn finish(frame: &Frame, node: &Arc<Node>) {
-    // SAFETY: `data1` is the destructors' thunk if the flag says so.
-    unsafe {
-        let destructors = crate::omp::get(&raw const (*node.task).data1);
-        if node.flags & flags::DESTRUCTORS != 0 && destructors != 0 {
-            let destructors = std::mem::transmute::<usize, node::Routine>(destructors);
-            destructors(frame.tid as i32, node.task);
+    if node.flags & flags::DESTRUCTORS != 0 {
+        // SAFETY: `data1` is the destructors' thunk if the flag says so.
+        unsafe {
+            let destructors = crate::omp::get(&raw const (*node.task).data1);
+            if destructors != 0 {
+                let destructors = std::mem::transmute::<usize, node::Routine>(destructors);
+                destructors(frame.tid as i32, node.task);
+            }
         }
     }
     if export::waits_for_event(node) {
@@ -269,30 +254,17 @@ pub fn finish(frame: &Frame, node: &Arc<Node>) {
 }
 
 /// A task has ended: whoever waited for it may go on.
-pub fn complete(queue: Queue, node: &Arc<Node>) {
-    node.give_mutexes();
-    node.dependences.lock().clear();
-    let successors = {
-        let mut links = node.links.lock();
-        links.done = true;
-        std::mem::take(&mut links.successors)
-    };
+pub fn complete(queue: Queue, node: &Node) {
+    let successors = node.end();
     if let Some(memory) = node.memory {
-        let task: *mut Task = node.task;
-        // SAFETY: the task has ended and the caller holds the node.
-        unsafe {
-            node::forget(task);
-            node::release(task, memory);
-        }
+        // SAFETY: the task has ended.
+        unsafe { node::release(node.task, memory) };
     }
     for successor in successors {
         if successor.blockers.fetch_sub(1, Ordering::SeqCst) == 1 && successor.is_explicit() {
             // Never at once: this may be deep in another wait, whose constraint the successor may break.
-            if std::ptr::eq(successor.team, queue.team) {
-                queue.team.pool.push(queue, successor);
-            } else {
-                successor.clone().team().pool.push_foreign(successor);
-            }
+            let own = queue.of(successor.team());
+            own.team.pool.push(own, successor.clone());
         }
     }
     if let Some(parent) = &node.parent {
@@ -302,18 +274,9 @@ pub fn complete(queue: Queue, node: &Arc<Node>) {
         group.leave();
     }
     // Last: when nothing is pending, the region may end.
-    node.team().pool.pending.fetch_sub(1, Ordering::SeqCst);
+    let own = queue.of(node.team());
+    own.team.pool.shard(own).ended.fetch_add(1, Ordering::SeqCst);
     notify();
-}
-
-impl Pool {
-    /// As `push`, from a thread that runs another region.
-    fn push_foreign(&self, node: Arc<Node>) {
-        self.queued.fetch_add(1, Ordering::SeqCst);
-        let deques = self.deques.get_or_init(|| (0..node.team().local).map(|_| Deque::default()).collect());
-        deques[0].lock().push_back(node);
-        notify();
-    }
 }
 
 /// Which tasks a waiting thread runs.
@@ -333,8 +296,7 @@ pub fn help(frame: &Frame, done: impl Fn() -> bool) {
 /// Runs tasks until `done`, which the thread waits for in `node`: descendants of it, or else others that the task scheduling constraint allows.
 pub fn help_within(frame: &Frame, node: &Arc<Node>, done: impl Fn() -> bool) {
     if !done() {
-        let limit = node.limit();
-        help_by(frame, Choice { first: Some(node), limit: limit.as_ref() }, done);
+        node.with_limit(|limit| help_by(frame, Choice { first: Some(node), limit }, done));
     }
 }
 
@@ -386,7 +348,7 @@ fn step(frame: &Frame, choice: Choice, requested: &mut bool) -> bool {
     if std::mem::take(requested) {
         steal::end_request(frame, choice.limit);
     }
-    execute(frame, &node, choice.limit);
+    execute(frame, node, choice.limit);
     true
 }
 
@@ -396,7 +358,7 @@ pub fn run_one(frame: &Frame, within: &Arc<Node>) -> bool {
         return true;
     }
     let Some(node) = frame.team().pool.take(frame, Some(within), Some(within)) else { return false };
-    execute(frame, &node, within.limit().as_ref());
+    within.with_limit(|limit| execute(frame, node, limit));
     true
 }
 

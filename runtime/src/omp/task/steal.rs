@@ -24,13 +24,12 @@ use super::{counters, termination};
 use crate::omp::frame::{self, Frame};
 use crate::omp::{fork, icv_words};
 use crate::{config, memory, sync};
-use parking_lot::Mutex;
 use sync::tasks as words;
 
 /// Most tasks of a batch.
 const MOST: usize = 64;
 /// Batches that a task is told to come from, the last one first.
-const LINEAGE: usize = 6;
+const LINEAGE: usize = 16;
 /// Words of a message: sender's rank plus one; length of the lineage, and of the batch; control variables; lineage; descriptor and flags of each task.
 const HEADER: usize = 2 + icv_words::COUNT;
 const _: () = assert!(HEADER + LINEAGE + 2 * MOST <= words::MESSAGE_WORDS);
@@ -63,14 +62,14 @@ pub enum Obstacle {
 /// Whether a thread of this process has a request.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// What keeps a task in its process, begun or not; `None` if it may run in another one.
+/// What keeps a queued task in its process; `None` if it may run in another one.
 pub fn obstacle(node: &Node) -> Option<Obstacle> {
     let reduces = |group: &Arc<Group>| group.local.load(Ordering::Relaxed);
     if !node.memory.map_or(node.import.is_some(), |m| m.shared) {
         Some(Obstacle::Private)
     } else if node.flags & flags::DETACHABLE != 0 {
         Some(Obstacle::Detachable)
-    } else if !node.mutexes.lock().is_empty() {
+    } else if node.is_exclusive() {
         Some(Obstacle::Exclusive)
     } else if node.member_of.as_ref().is_some_and(reduces) {
         Some(Obstacle::Reducing)
@@ -81,10 +80,6 @@ pub fn obstacle(node: &Node) -> Option<Obstacle> {
     }
 }
 
-fn may_leave(node: &Node) -> bool {
-    !node.started.load(Ordering::SeqCst) && obstacle(node).is_none()
-}
-
 /// Whether new tasks should lie where other processes can reach them: as tasks of a region of several processes, or because a region that one
 /// of them starts may be one, whose threads read what the task has captured.
 pub fn is_wide(frame: &Frame) -> bool {
@@ -92,9 +87,8 @@ pub fn is_wide(frame: &Frame) -> bool {
 }
 
 /// Gives tasks to processes that request some, as long as at least `spare` are queued.
-pub fn serve(queue: Queue, spare: u32) {
-    let team = queue.team;
-    if team.distributed() && team.pool.queued() >= spare && words::thieves(sync::rank()).load(Ordering::SeqCst) != 0 {
+pub fn serve(queue: Queue, spare: usize) {
+    if queue.team.distributed() && words::thieves(sync::rank()).load(Ordering::SeqCst) != 0 {
         serve_all(queue, spare);
     }
 }
@@ -107,7 +101,7 @@ pub fn serve_while_polling() {
 }
 
 #[cold]
-fn serve_all(queue: Queue, spare: u32) {
+fn serve_all(queue: Queue, spare: usize) {
     let (me, participants) = (sync::rank(), queue.team.participants);
     for thief in (1..participants).map(|i| (me + i) % participants) {
         if queue.team.pool.queued() < spare {
@@ -125,7 +119,7 @@ fn serve_one(queue: Queue, thief: u32, wish: u64) -> bool {
     let Some(slot) = export::take_slot() else { return false };
     let last = Cell::new(None);
     let may = |node: &Arc<Node>| {
-        may_leave(node)
+        obstacle(node).is_none()
             && (wish == wish::ANY || {
                 // Neighbours in a queue mostly have the same lineage.
                 let known = last.get().filter(|(lineage, _)| *lineage == node.lineage);
@@ -159,10 +153,9 @@ fn hand_over(thief: u32, slot: u32, batch: Vec<Arc<Node>>) {
         .map(Origin::encode)
         .collect();
     let mut message = vec![lineage.len() as u64 | (batch.len() as u64) << 32];
-    message.extend(icv_words::encode(*batch[0].icv.lock()));
+    message.extend(icv_words::encode(batch[0].icv));
     message.extend(lineage);
     for node in &batch {
-        node.started.store(true, Ordering::SeqCst);
         message.extend([node.task as u64, u64::from(node.flags) | u64::from(node.is_final) << 32]);
     }
     export::begin(slot, batch);
@@ -184,9 +177,8 @@ fn announce(thief: u32, wish: u64, participants: u32) {
 
 /// Ends a request; false if there is none, or somebody else did.
 fn claim(thief: u32, wish: u64, participants: u32) -> bool {
-    let claimed = words::wish(thief)
-        .compare_exchange(wish, wish::NONE, Ordering::SeqCst, Ordering::SeqCst)
-        .is_ok();
+    let claimed =
+        words::wish(thief).compare_exchange(wish, wish::NONE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if claimed {
         for rank in (0..participants).filter(|rank| *rank != thief) {
             words::thieves(rank).fetch_sub(1, Ordering::SeqCst);
@@ -240,7 +232,7 @@ pub fn receive(frame: &Frame, limit: Option<&Arc<Node>>) -> bool {
     let tasks = read_message(frame, limit);
     words::message(me, 0).store(0, Ordering::SeqCst);
     REQUESTED.store(false, Ordering::SeqCst);
-    tasks.iter().for_each(|_| frame.team().pool.begin());
+    tasks.iter().for_each(|_| frame.team().pool.begin(frame.into()));
     termination::leave_count();
     drop(mailbox);
     counters::RECEIVED.add(tasks.len() as u64);
@@ -249,7 +241,7 @@ pub fn receive(frame: &Frame, limit: Option<&Arc<Node>>) -> bool {
     let first = tasks.next().expect("a batch has tasks");
     // Newest first, so that the oldest of the rest is run next by this thread.
     tasks.rev().for_each(|node| frame.team().pool.push(frame.into(), node));
-    pool::execute(frame, &first, limit);
+    pool::execute(frame, first, limit);
     true
 }
 
@@ -262,12 +254,15 @@ fn read_message(frame: &Frame, limit: Option<&Arc<Node>>) -> Vec<Arc<Node>> {
     let (origin, tasks_at) = (origins[0], HEADER + origins.len());
     let group = Group::new(None, Some(origin));
     group.pending.store(count as u32, Ordering::SeqCst);
-    let import = Arc::new(Import { origins, ancestor: limit.cloned() });
+    // What went away from here before and comes back.
+    let returned = origins.iter().find(|origin| origin.rank == sync::rank());
+    let ancestor = returned.and_then(|origin| export::ancestor(origin.slot)).or_else(|| limit.cloned());
+    let import = Arc::new(Import { origins, ancestor });
     let task = |i| {
         let (task, task_flags) = (word(tasks_at + 2 * i) as *mut Task, word(tasks_at + 2 * i + 1));
         let mut node = Node::imported(frame, group.clone(), task, task_flags as u32, import.clone());
         node.is_final |= task_flags >> 32 != 0;
-        node.icv = Mutex::new(icv_words::decode(&icv));
+        node.icv = icv_words::decode(&icv);
         Arc::new(node)
     };
     (0..count).map(task).collect()
