@@ -177,8 +177,8 @@ pub fn enqueue(frame: &Frame, node: Arc<Node>) {
     steal::serve(frame.into(), 1);
 }
 
-/// A part of an untied task has ended, which the thread runs. clang splits such tasks behind their scheduling points: each part but the last one submits the task again.
-/// The parts are run one after the other by the same thread, as those of a tied task.
+/// A part of an untied task has ended, which the thread runs. clang splits such tasks behind their scheduling points: each part but the last
+/// one submits the task again. The parts are run one after the other by the same thread, as those of a tied task.
 pub fn resubmit(frame: &Frame, node: &Node) {
     node.has_next_part.store(true, Ordering::Relaxed);
     // The compiler's code calls the routine of a task that is not deferred once only.
@@ -281,7 +281,7 @@ pub fn complete(queue: Queue, node: &Node) {
 
 /// Which tasks a waiting thread runs.
 #[derive(Clone, Copy)]
-pub struct Choice<'a> {
+struct Choice<'a> {
     /// Descendants of this one first.
     first: Option<&'a Arc<Node>>,
     /// Only descendants of this one; of any at a barrier.

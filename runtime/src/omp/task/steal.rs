@@ -8,7 +8,8 @@
 //!
 //! A thread at a barrier may run any task. One that waits inside a task may only run descendants of the tasks that are tied to it (the task scheduling
 //! constraint): its process opens the slots of the batches that consist of such, and a victim gives it descendants of these
-//! (leapfrogging: Wagner, Calder). A waiting thread so runs only what began later than what it waits for, and no circle of waiting threads can come up.
+//! (leapfrogging: Wagner, Calder). A message therefore tells through which batches its tasks have come; a process that finds one of its own among them
+//! knows which of its tasks they descend from. A waiting thread so runs only what began later than what it waits for, and no circle of waiting threads can come up.
 //!
 //! A batch is half of the victim's oldest tasks of one generation: where tasks make tasks, these are few and have most of the work below
 //! them; where one task makes all, they are many.
@@ -235,6 +236,8 @@ pub fn receive(frame: &Frame, limit: Option<&Arc<Node>>) -> bool {
     tasks.iter().for_each(|_| frame.team().pool.begin(frame.into()));
     termination::leave_count();
     drop(mailbox);
+    // Other threads of this process that wait may have requests now.
+    pool::notify();
     counters::RECEIVED.add(tasks.len() as u64);
     sync::acquire_from(sender as u32 - 1);
     let mut tasks = tasks.into_iter();
