@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state, profile, pthread, signals, stats, stdio, sync,
+    config, counted, crash, cxx, debugger, fault, fortran, guard, heap, memory, omp, process, process_state,
+    profile, pthread, signals, stats, stdio, sync,
 };
 
 unsafe extern "C" {

@@ -85,7 +85,7 @@ mod tests {
         with(|| {
             let one = alloc(Layout::from_size_align(3, 1).unwrap());
             let two = alloc(Layout::from_size_align(64, 64).unwrap());
-            assert!(is_active() && two as usize % 64 == 0 && two as usize >= one as usize + 3);
+            assert!(is_active() && (two as usize).is_multiple_of(64) && two as usize >= one as usize + 3);
             // SAFETY: memory of the arena with these layouts.
             unsafe {
                 two.write(7);

@@ -18,9 +18,11 @@ pub enum Activity {
     Acquire,
     /// Waiting for other threads, at whatever they synchronise by.
     Wait,
+    /// Waiting in `taskwait` or at the end of a `taskgroup`, without a task to run.
+    TaskWait,
 }
 
-const NAMES: [&str; 5] = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us"];
+const NAMES: [&str; 6] = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us", "taskwait_us"];
 
 static MEASURED: AtomicBool = AtomicBool::new(false);
 static NANOSECONDS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
@@ -28,6 +30,12 @@ static NANOSECONDS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAM
 thread_local! {
     /// Nanoseconds of this thread that were counted.
     static COUNTED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Whether time is measured, and whatever else is counted for the table alone.
+#[inline(always)]
+pub fn is_measured() -> bool {
+    MEASURED.load(Ordering::Relaxed)
 }
 
 /// From now on, time is measured.
@@ -38,7 +46,7 @@ pub fn measure() {
 /// Calls `work` and counts its time, without that of activities inside of it.
 #[inline(always)]
 pub fn spent<R>(activity: Activity, work: impl FnOnce() -> R) -> R {
-    match MEASURED.load(Ordering::Relaxed) {
+    match is_measured() {
         false => work(),
         true => measured(activity, work),
     }
