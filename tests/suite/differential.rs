@@ -203,6 +203,8 @@ programs! {
     task_loops
     task_polling
     task_regions
+    task_untied
+    task_waiters
     target_gathers
     tasks
     thread_locals

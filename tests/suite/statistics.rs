@@ -56,6 +56,42 @@ fn each_process_of_a_fortran_program_counts() {
     assert!(releases.len() == 3 && !releases.contains(&0), "{}", outcome.errors());
 }
 
+/// Runs a program of tasks with two processes and returns its counters.
+fn run_tasks(program: &str) -> Option<Outcome> {
+    toolchain::dsm()?;
+    let (program, target) = (Program::load(program), Target::Dsm(Build { level: 2, line: 1024 }));
+    let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut command = run_command(&built, target, Shape::new(2, 1), &program);
+    let outcome = execute::run(command.env("DSM_STATS", "1"), "", execute::time_limit());
+    assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
+    Some(outcome)
+}
+
+/// Each of forty tasks waits until the other process has begun the next one, and then for its end: half of them by `taskwait`, half at the end of a group.
+#[test]
+fn processes_that_wait_for_tasks_run_tasks_below_them() {
+    let Some(outcome) = run_tasks("task_waiters") else { return };
+    for row in ["tasks_made", "tasks_handed_over", "tasks_received"] {
+        assert_eq!(outcome.counter(row), [20, 20], "{row}\n{}", outcome.errors());
+    }
+}
+
+/// Ten pairs of untied tasks wait for each other. None of them has anything that keeps it.
+#[test]
+fn untied_tasks_run_in_both_processes() {
+    let Some(outcome) = run_tasks("task_untied") else { return };
+    let errors = outcome.errors();
+    let total = |row: &str| outcome.counter(row).iter().sum::<u64>();
+    assert_eq!(total("tasks_made"), 10 * 2 * (2 + 1 + 100 + 1), "{errors}");
+    assert!(
+        total("tasks_received") >= 10 && total("tasks_received") == total("tasks_handed_over"),
+        "{errors}"
+    );
+    for kept in ["detachable", "exclusive", "reducing", "cancellable"] {
+        assert_eq!(total(&format!("tasks_kept_{kept}")), 0, "{errors}");
+    }
+}
+
 #[test]
 fn time_is_told_by_what_it_was_spent_on() {
     let start = Instant::now();

@@ -35,8 +35,8 @@ pub const BARRIERS: usize = 4;
 pub const HEADERS: usize = 5;
 /// First of [`ACTIVITIES`] times in nanoseconds, over all threads, of what was measured.
 pub const ACTIVITY_TIMES: usize = 8;
-/// What is measured: misses without copying, copying, releases, acquires, waiting.
-pub const ACTIVITIES: usize = 5;
+/// What is measured: misses without copying, copying, releases, acquires, waiting, waiting for tasks.
+pub const ACTIVITIES: usize = 6;
 /// First of [`SAMPLES`] addresses that missed, or 0, while somebody looked.
 pub const SAMPLED: usize = 16;
 /// See there.

@@ -184,7 +184,7 @@ fn poll(address: usize, value: u64) {
         return;
     }
     LAST.set((address, value, times.saturating_add(1)));
-    omp::task::share::feed_while_polling();
+    omp::task::steal::serve_while_polling();
     if times >= PATIENCE {
         let _inside = sync::threads::Inside::begin();
         sync::cell::pass_core();

@@ -105,7 +105,7 @@ pub extern "C" fn __kmpc_cancel(_loc: Loc, _gtid: i32, kind: i32) -> i32 {
     }
     let frame = frame::current();
     if kind as u32 == CANCEL_TASKGROUP {
-        let group = task::with_current(frame, |node| node.group.lock().clone()).flatten();
+        let group = task::with_current(frame, |node| node.group()).flatten();
         if let Some(group) = &group {
             group.cancel();
             work::cancel(frame, CANCEL_TASKGROUP, true);
@@ -128,8 +128,7 @@ pub extern "C" fn __kmpc_cancellationpoint(_loc: Loc, _gtid: i32, kind: i32) -> 
     }
     let frame = frame::current();
     if kind as u32 == CANCEL_TASKGROUP {
-        let cancelled =
-            task::with_current(frame, |node| node.group.lock().as_ref().is_some_and(|g| g.is_cancelled()));
+        let cancelled = task::with_current(frame, |node| node.group().is_some_and(|g| g.is_cancelled()));
         return i32::from(detects(frame, CANCEL_TASKGROUP, cancelled == Some(true)));
     }
     let pending = frame.team().cancel_request();

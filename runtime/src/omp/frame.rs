@@ -17,7 +17,7 @@ use super::team::Team;
 use crate::config::{self, Schedule};
 
 /// Control variables that a task owns and its children inherit.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Icv {
     /// `nthreads-var`; 0 stands for the default.
     pub threads: u32,

@@ -19,7 +19,7 @@ use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
-use super::task::{self, service, share};
+use super::task::{self, service, termination};
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync, trace};
 
@@ -156,16 +156,16 @@ impl Team {
     fn barrier_with_tasks(&self) {
         let frame = frame::current();
         if self.size == 1 {
-            return pool::help(frame, None, || self.pool.is_empty());
+            return pool::help(frame, || self.pool.is_empty());
         }
         let generation = self.generation.load();
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < self.local {
-            return pool::help(frame, None, || self.generation.load() != generation);
+            return pool::help(frame, || self.generation.load() != generation);
         }
         if self.distributed() {
-            share::quiesce(frame);
+            termination::quiesce(frame);
         } else {
-            pool::help(frame, None, || self.pool.is_empty());
+            pool::help(frame, || self.pool.is_empty());
         }
         self.arrived.store(0, Ordering::SeqCst);
         if self.distributed() {

@@ -30,7 +30,7 @@ pub fn write() {
 }
 
 /// Most counters a process reports.
-const MAX: usize = 64;
+const MAX: usize = 96;
 
 /// This process's counters with names, memory included; empty in a single process.
 pub fn values() -> Vec<(&'static str, u64)> {
@@ -47,6 +47,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("twin_bytes", twins),
         ("twin_bytes_peak", most_twins),
     ]);
+    values.extend(crate::omp::task::counters::values());
     values.extend(time::values());
     assert!(values.len() <= MAX);
     values

@@ -22,9 +22,12 @@ pub enum Activity {
     Acquire,
     /// Waiting for other threads, at whatever they synchronise by.
     Wait,
+    /// Waiting in `taskwait` or at the end of a `taskgroup`, without a task to run.
+    TaskWait,
 }
 
-const NAMES: [&str; ACTIVITIES] = ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us"];
+const NAMES: [&str; ACTIVITIES] =
+    ["miss_us", "fetch_us", "release_us", "acquire_us", "wait_us", "taskwait_us"];
 
 /// Whether a trace is written.
 static TRACED: AtomicBool = AtomicBool::new(false);
@@ -32,6 +35,12 @@ static TRACED: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// Nanoseconds of this thread that were counted.
     static COUNTED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Whether time is measured, and whatever else is counted for the table alone.
+#[inline(always)]
+pub fn is_measured() -> bool {
+    progress::is_watched()
 }
 
 /// From now on, time is measured.
@@ -51,7 +60,7 @@ pub fn spent<R>(
     event: impl FnOnce() -> Option<trace::Event>,
     work: impl FnOnce() -> R,
 ) -> R {
-    let (is_measured, is_traced) = (progress::is_watched(), TRACED.load(Ordering::Relaxed));
+    let (is_measured, is_traced) = (is_measured(), TRACED.load(Ordering::Relaxed));
     match is_measured | is_traced {
         false => work(),
         true => watched((is_measured, is_traced), activity, event, work),

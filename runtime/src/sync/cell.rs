@@ -145,9 +145,9 @@ impl Cell {
         wait(self.value, self.sleepers, futex::ALL, |v| v.wrapping_sub(count) < u32::MAX / 2);
     }
 
-    /// As [`Cell::wait_until`], but gives up instead of sleeping.
+    /// As [`Cell::wait_until`], but gives up instead of sleeping. The caller says what the time was spent on.
     pub fn spin_until(self, until: impl Fn(u32) -> bool) -> Option<u32> {
-        time::spent(Activity::Wait, is_traced, || spin(self.value, until))
+        spin(self.value, until)
     }
 
     /// As [`Cell::wait_until`], but sleeps at once.

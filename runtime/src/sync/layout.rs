@@ -36,16 +36,16 @@ pub const VERIFY_FAILED: usize = RACE + 8 * (RACE_SLOTS + 2);
 pub const RACE_SLOTS: usize = 64;
 /// Threads without tasks: a [`super::cell::Cell`].
 pub const TASK_CELL: usize = 49 << 20;
-/// Whether the process asks for a task.
-pub const TASK_FLAG: usize = (49 << 20) + 64;
-/// Processes that ask, in process 0.
-pub const TASK_ASKING: usize = (49 << 20) + 128;
+/// Which tasks the process requests.
+pub const TASK_WISH: usize = (49 << 20) + 64;
+/// Processes that request tasks: a word of each process.
+pub const TASK_THIEVES: usize = (49 << 20) + 128;
 /// Processes without tasks, in process 0.
 pub const TASK_QUIET: usize = (49 << 20) + 192;
 /// Barriers at which tasks ended, in process 0.
 pub const TASK_EPOCH: usize = (49 << 20) + 256;
-/// A task given to the process.
-pub const TASK_GRANT: usize = (49 << 20) + 320;
+/// Tasks given to the process.
+pub const TASK_MESSAGE: usize = (49 << 20) + 1024;
 /// Calls of the thread that hands out the process's tasks: a [`super::cell::Cell`].
 pub const TASK_SERVICE: usize = (49 << 20) + 512;
 /// Ends of tasks that went elsewhere.
@@ -122,8 +122,8 @@ const _: () = assert!(CONTROL + 8 * super::control::CONTROL_WORDS <= CONDITIONS)
 const _: () =
     assert!(CONDITIONS + 64 * CONDITION_SLOTS <= FREED && FREED + 8 * (1 + FREED_BUFFERS) <= STREAMS);
 const _: () = assert!(
-    TASK_GRANT + 8 * super::tasks::GRANT_WORDS <= TASK_SERVICE
-        && TASK_SERVICE + 8 <= LOCKS
+    TASK_SERVICE + 8 <= TASK_MESSAGE
+        && TASK_MESSAGE + 8 * super::tasks::MESSAGE_WORDS <= LOCKS
         && MAILBOX + 64 <= MAILBOX_DATA
 );
 const _: () = assert!(LOCK_EVICTIONS + 64 <= crate::memory::geometry::CONTROL_BYTES);

@@ -1,4 +1,4 @@
-//! Words through which tasks go from one process to another; see `omp::task::share`.
+//! Words through which tasks go from one process to another; see `omp::task::steal`.
 
 use dsm_comm::Word;
 
@@ -8,7 +8,7 @@ use super::layout;
 /// Slots of a process.
 pub const SLOTS: u32 = 1 << 16;
 /// Words of a mailbox.
-pub const GRANT_WORDS: usize = 16;
+pub const MESSAGE_WORDS: usize = 192;
 
 /// What threads of the process wait on when they have no task.
 pub fn cell(rank: u32) -> Cell {
@@ -20,14 +20,14 @@ pub fn service(rank: u32) -> Cell {
     Cell::at(rank, layout::TASK_SERVICE)
 }
 
-/// 1 while the process asks for a task.
-pub fn flag(rank: u32) -> Word {
-    super::control::word(rank, layout::TASK_FLAG)
+/// Which tasks the process requests; 0 for none.
+pub fn wish(rank: u32) -> Word {
+    super::control::word(rank, layout::TASK_WISH)
 }
 
-/// Number of processes that ask.
-pub fn asking() -> Word {
-    super::control::word(0, layout::TASK_ASKING)
+/// Number of processes that request tasks, as the process `rank` is told.
+pub fn thieves(rank: u32) -> Word {
+    super::control::word(rank, layout::TASK_THIEVES)
 }
 
 /// Number of processes without tasks at the current barrier.
@@ -41,11 +41,16 @@ pub fn epoch() -> Word {
 }
 
 /// Word `i` of the process's mailbox.
-pub fn grant(rank: u32, i: usize) -> Word {
-    super::control::word(rank, layout::TASK_GRANT + 8 * i)
+pub fn message(rank: u32, i: usize) -> Word {
+    super::control::word(rank, layout::TASK_MESSAGE + 8 * i)
 }
 
-/// A slot of the process: 0, or the rank that wrote it plus one.
+/// Writes into the process's mailbox from word `i` on.
+pub fn write_message(rank: u32, i: usize, words: &[u64]) {
+    super::control::write_words(rank, layout::TASK_MESSAGE + 8 * i, words);
+}
+
+/// A slot of the process, see `omp::task::export`.
 pub fn slot(rank: u32, slot: u32) -> Word {
     super::control::word(rank, layout::TASK_SLOTS + 8 * slot as usize)
 }

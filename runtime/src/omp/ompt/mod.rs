@@ -84,6 +84,8 @@ pub struct TaskRecord {
     frames: Cell<abi::Frame>,
     /// The explicit task that was interrupted for it; null if that was an implicit one.
     interrupted: Cell<*const Node>,
+    /// The program says that the thread that makes it runs it at once.
+    undeferred: Cell<bool>,
 }
 
 impl Default for TaskRecord {
@@ -92,6 +94,7 @@ impl Default for TaskRecord {
             data: AtomicU64::new(0),
             frames: Cell::default(),
             interrupted: Cell::new(std::ptr::null()),
+            undeferred: Cell::new(false),
         }
     }
 }

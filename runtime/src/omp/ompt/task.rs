@@ -1,7 +1,7 @@
 //! Explicit tasks.
 //!
-//! A task that goes to another process is created there a second time for that process's tool, by the implicit task that takes it. Where it was
-//! made it ends as if an event had fulfilled it.
+//! A task that goes to another process is created there a second time for that process's tool, by the task that waits
+//! there. Where it was made it ends as if an event had fulfilled it. The parts of an untied task are told as one.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::omp::task::node::{Node, flags};
 
 /// Flags of a task.
 pub fn flags_of(node: &Node) -> u32 {
-    let undeferred = node.undeferred.load(Ordering::Relaxed)
+    let undeferred = node.record().undeferred.get()
         || node.team().size == 1
         || node.parent.as_ref().is_some_and(|parent| parent.is_final);
     let flag = |holds: bool, flag: u32| if holds { flag } else { 0 };
@@ -36,6 +36,15 @@ pub fn created<'a>(frame: &'a Frame, node: &Node) -> Option<Call<'a>> {
     is_active().then(|| tell_created(frame, node, &[]))
 }
 
+/// As [`created`], for a task that the thread runs at once because the program says so.
+#[inline]
+pub fn created_undeferred<'a>(frame: &'a Frame, node: &Node) -> Option<Call<'a>> {
+    is_active().then(|| {
+        node.record().undeferred.set(true);
+        tell_created(frame, node, &[])
+    })
+}
+
 #[cold]
 fn tell_created<'a>(frame: &'a Frame, node: &Node, list: &[Dependence]) -> Call<'a> {
     let call = Call::noted(frame);
@@ -47,7 +56,7 @@ fn tell_created<'a>(frame: &'a Frame, node: &Node, list: &[Dependence]) -> Call<
 /// The thread makes a task whose code the program calls itself, and is about to.
 #[inline]
 pub fn begins_inline(frame: &Frame, node: &Arc<Node>) {
-    if let Some(call) = created(frame, node) {
+    if let Some(call) = created_undeferred(frame, node) {
         tell_begin(frame, node);
         node.record().leave_runtime(call.stack);
         call.stay();
@@ -127,7 +136,6 @@ fn tell_begin(frame: &Frame, node: &Arc<Node>) {
     // SAFETY: the thread's own frame.
     let current = unsafe { &*frame.task.as_ptr() };
     let interrupted = match current {
-        Some(current) if Arc::ptr_eq(current, node) => return,
         Some(current) if current.is_explicit() => Arc::as_ptr(current),
         _ => std::ptr::null(),
     };
@@ -136,7 +144,7 @@ fn tell_begin(frame: &Frame, node: &Arc<Node>) {
     callbacks::task_schedule(task_data(frame), status, node.record().data());
 }
 
-/// The thread goes back to its current task: the code of `node`, or a part of it, has run, unless it was cancelled.
+/// The thread goes back to its current task: the code of `node` has run, unless it was cancelled.
 #[inline]
 pub fn ends(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
     if is_active() {
@@ -146,17 +154,11 @@ pub fn ends(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
 
 #[cold]
 fn tell_end(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
-    // SAFETY: the thread's own frame.
-    if unsafe { &*frame.task.as_ptr() }.as_ref().is_some_and(|current| Arc::ptr_eq(current, node)) {
-        return;
-    }
     let status = if cancelled {
         let flags = cancel_flag::TASKGROUP | cancel_flag::DISCARDED_TASK;
         callbacks::cancel(node.record().data(), flags, std::ptr::null());
         TaskStatus::Cancel
-    } else if node.parts.load(Ordering::SeqCst) > 1 {
-        TaskStatus::Switch
-    } else if node.event.load(Ordering::SeqCst) != 0 {
+    } else if node.existing_extras().is_some_and(|extras| extras.event.load(Ordering::SeqCst) != 0) {
         TaskStatus::Detach
     } else {
         TaskStatus::Complete

@@ -95,12 +95,12 @@ impl Entry {
             self.before = std::mem::take(&mut self.last);
             self.kind = Some(kind);
         }
-        self.before.retain(|n| !n.links.lock().done);
+        self.before.retain(|n| !n.extras().links.lock().done);
         self.before.iter().for_each(|earlier| follow(node, earlier));
         self.last.push(node.clone());
         if kind == Kind::MutexInOut {
             let mutex = self.mutex.get_or_insert_default().clone();
-            let mut held = node.mutexes.lock();
+            let mut held = node.extras().mutexes.lock();
             if !held.iter().any(|m| Arc::ptr_eq(m, &mutex)) {
                 held.push(mutex);
                 // One order for all, though `take_mutexes` never waits.
@@ -115,7 +115,7 @@ fn follow(node: &Arc<Node>, earlier: &Arc<Node>) {
     if Arc::ptr_eq(node, earlier) {
         return;
     }
-    let mut links = earlier.links.lock();
+    let mut links = earlier.extras().links.lock();
     if !links.done {
         depends(earlier, node);
         node.blockers.fetch_add(1, Ordering::SeqCst);
@@ -134,6 +134,8 @@ pub struct Dependences {
 impl Dependences {
     /// Makes `node`, which is not submitted yet, wait for its siblings as the items say.
     pub fn add(&mut self, node: &Arc<Node>, items: &[Item]) {
+        // Before the task can end: its end is noted there.
+        node.extras();
         if items.iter().any(Item::is_all_memory) {
             for entry in self.entries.values_mut() {
                 entry.add(node, Kind::Out);

@@ -1,16 +1,21 @@
 //! Explicit tasks.
 //!
-//! A task is deferred into the deques of its region's threads in the creating process ([`pool`]) and run there, or given to a process whose threads
-//! are idle at a barrier ([`share`]). In a region of one thread, in final tasks and with many tasks queued it runs at once.
+//! A task is deferred into the deques of its region's threads in the creating process ([`pool`]) and run there, or given to a process with a thread that
+//! waits ([`steal`], [`export`]). In a region of one thread, in final tasks and with many tasks queued it runs at once. All tasks are run as tied ones.
 //! [`node`] holds the bookkeeping, [`depend`] and [`reduction`] what their names say.
 
+mod blocks;
+pub mod counters;
 pub mod depend;
+pub mod deque;
+pub mod export;
 pub mod node;
 pub mod pool;
 pub mod reduction;
 pub mod service;
-pub mod share;
+pub mod steal;
 pub mod taskloop;
+pub mod termination;
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -44,13 +49,12 @@ pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&Arc<Node>) -> T) -> Opt
 /// End of an implicit task: all tasks of its region in this process have ended, or it is the barrier's business.
 pub fn end_implicit(frame: &Frame) {
     if frame.team().size == 1 {
-        pool::help(frame, None, || frame.team().pool.is_empty());
+        pool::help(frame, || frame.team().pool.is_empty());
     } else if expected() {
         frame.team().barrier();
     }
     if let Some(node) = frame.task.take() {
-        // Its children point back to it.
-        node.dependences.lock().clear();
+        node.end();
     }
 }
 
@@ -66,7 +70,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_alloc(
 ) -> *mut Task {
     let frame = frame::current();
     // flang finds the shareds behind the descriptor, at the next multiple of a pointer as in libomp.
-    let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: share::is_wide(frame) };
+    let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: steal::is_wide(frame) };
     // SAFETY: sizes and routine are the compiler's.
     unsafe { make(frame, task_flags as u32, memory, routine.unwrap_or(nothing)) }
 }
@@ -85,9 +89,10 @@ unsafe fn make(frame: &Frame, task_flags: u32, memory: Memory, routine: Routine)
     unsafe {
         let task = node::allocate(memory, routine);
         let parent = current(frame);
-        let group = parent.group.lock().clone();
-        let node = Node::new(frame, Some(parent), group, task, task_flags);
-        node::name(task, &Arc::new(Node { memory: Some(memory), ..node }));
+        let group = parent.group();
+        let mut node = Node::new(frame, Some(parent), group, task, task_flags);
+        node.memory = Some(memory);
+        node::name(task, Arc::new(node));
         task
     }
 }
@@ -108,13 +113,14 @@ pub unsafe extern "C" fn __kmpc_omp_target_task_alloc(
 }
 
 /// Counts a task that is about to be submitted.
-fn begin(node: &Arc<Node>) {
+fn begin(frame: &Frame, node: &Arc<Node>) {
     if node.flags & flags::PRIORITY != 0 {
         // SAFETY: a live descriptor, filled by now.
         let wanted = unsafe { get(&raw const (*node.task).data2) };
         node.priority.store(pool::priority(wanted), Ordering::Relaxed);
     }
-    node.team().pool.begin();
+    counters::MADE.add(1);
+    frame.team().pool.begin(frame.into());
     if let Some(parent) = &node.parent {
         parent.children.fetch_add(1, Ordering::SeqCst);
     }
@@ -123,20 +129,21 @@ fn begin(node: &Arc<Node>) {
     }
 }
 
-/// A task is ready, or the next part of an untied one.
+/// A task is ready, or the next part of an untied one that the thread runs.
 #[unsafe(export_name = "dsm_rt___kmpc_omp_task")]
 pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task) -> i32 {
     let frame = frame::current();
-    // SAFETY: the compiler hands over a descriptor it has filled.
-    let node = unsafe { node::of(task) };
-    if node.started.load(Ordering::SeqCst) {
-        node.parts.fetch_add(1, Ordering::SeqCst);
-        pool::resubmit(frame, node);
+    // Not by the descriptor: that of a task from another process names a node there.
+    let running = with_current(frame, |node| (node.task == task).then(|| node.clone())).flatten();
+    if let Some(node) = running {
+        pool::resubmit(frame, &node);
         return 0;
     }
-    begin(&node);
+    // SAFETY: the compiler hands over a descriptor it has filled.
+    let node = unsafe { node::take(task) };
+    begin(frame, &node);
     let _call = ompt::task::created(frame, &node);
-    pool::submit(frame, node);
+    pool::enqueue(frame, node);
     0
 }
 
@@ -160,13 +167,13 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
 ) -> i32 {
     let frame = frame::current();
     // SAFETY: the compiler hands over a descriptor it has filled, and lists of these lengths.
-    let node = unsafe { node::of(task) };
-    begin(&node);
+    let node = unsafe { node::take(task) };
+    begin(frame, &node);
     let parent = current(frame);
     // SAFETY: as above.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
     let _call = ompt::task::created_with(frame, &node, || depend::described(&items));
-    parent.dependences.lock().add(&node, &items);
+    parent.extras().dependences.lock().add(&node, &items);
     pool::submit(frame, node);
     0
 }
@@ -174,30 +181,28 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
 /// Begin of a task whose `if` clause is false; the compiler calls the routine itself.
 #[unsafe(export_name = "dsm_rt___kmpc_omp_task_begin_if0")]
 pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
-    // SAFETY: a live descriptor.
-    let node = unsafe { node::of(task) };
-    begin(&node);
-    node.undeferred.store(true, Ordering::SeqCst);
-    node.parts.store(1, Ordering::SeqCst);
-    node.started.store(true, Ordering::SeqCst);
     let frame = frame::current();
+    // SAFETY: a live descriptor, not submitted.
+    let node = unsafe { node::take(task) };
+    begin(frame, &node);
+    node.included.store(true, Ordering::Relaxed);
+    pool::with_limit_above(&node, |limit| node.begin_below(limit));
     ompt::task::begins_inline(frame, &node);
-    *node.interrupted.lock() = Some(frame.icv.get());
+    *node.extras().interrupted.lock() = Some(frame.icv.get());
     frame.task.replace(Some(node));
 }
 
 /// End of such a task.
 #[unsafe(export_name = "dsm_rt___kmpc_omp_task_complete_if0")]
-pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, task: *mut Task) {
+pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, _task: *mut Task) {
     let frame = frame::current();
-    // SAFETY: the descriptor of the matching begin.
-    let node = unsafe { node::of(task) };
-    if let Some(icv) = node.interrupted.lock().take() {
+    let Some(node) = frame.task.take() else { return };
+    if let Some(icv) = node.extras().interrupted.lock().take() {
         contention::end(&frame.icv.replace(icv), &icv);
     }
     frame.task.replace(node.parent.clone());
     ompt::task::ends_inline(frame, &node);
-    pool::end_part(frame, &node);
+    pool::finish(frame, &node);
 }
 
 /// Waits for child tasks.
@@ -205,8 +210,9 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, tas
 pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
     let frame = frame::current();
     let _waiting = Waiting::at(frame, SyncKind::Taskwait);
-    if let Some(node) = with_current(frame, Arc::clone) {
-        pool::help(frame, Some(&node), || node.children.load(Ordering::SeqCst) == 0);
+    let waits = |node: &Arc<Node>| (node.children.load(Ordering::SeqCst) > 0).then(|| node.clone());
+    if let Some(node) = with_current(frame, waits).flatten() {
+        pool::help_within(frame, &node, || node.children.load(Ordering::SeqCst) == 0);
     }
     0
 }
@@ -228,9 +234,9 @@ pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
     // SAFETY: the compiler passes lists of these lengths.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
     ompt::task::wait_begins(frame, &wait, || depend::described(&items));
-    parent.dependences.lock().add(&wait, &items);
-    pool::help(frame, Some(&parent), || wait.blockers.load(Ordering::SeqCst) == 1);
-    let mut links = wait.links.lock();
+    parent.extras().dependences.lock().add(&wait, &items);
+    pool::help_within(frame, &parent, || wait.blockers.load(Ordering::SeqCst) == 1);
+    let mut links = wait.extras().links.lock();
     links.done = true;
     debug_assert!(links.successors.is_empty(), "the thread that makes siblings waits");
     ompt::task::wait_ends(&wait);
@@ -268,9 +274,7 @@ pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     ompt::wait::group_begins(frame);
     let node = current(frame);
-    let mut group = node.group.lock();
-    let outer = group.take();
-    *group = Some(Group::new(outer, None));
+    node.set_group(Some(Group::new(node.group(), None)));
 }
 
 /// End of a task group.
@@ -278,11 +282,11 @@ pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
 pub extern "C" fn __kmpc_end_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     let node = current(frame);
-    let Some(group) = node.group.lock().clone() else { return };
+    let Some(group) = node.group() else { return };
     let _waiting = Waiting::at_end_of_group(frame);
-    pool::help(frame, Some(&node), || group.pending.load(Ordering::SeqCst) == 0);
+    pool::help_within(frame, &node, || group.pending.load(Ordering::SeqCst) == 0);
     reduction::finish(&group);
-    *node.group.lock() = group.parent.clone();
+    node.set_group(group.parent.clone());
 }
 
 /// Affinity hints.
@@ -301,13 +305,13 @@ pub extern "C" fn __kmpc_omp_reg_task_with_affinity(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __kmpc_task_allow_completion_event(_loc: Loc, _gtid: i32, task: *mut Task) -> usize {
     // SAFETY: a live descriptor.
-    share::make_event(&unsafe { node::of(task) })
+    export::make_event(&unsafe { node::of(task) })
 }
 
 /// Ends a detached task.
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_fulfill_event(event: usize) {
-    share::fulfil(event);
+    export::fulfil(event);
 }
 
 /// The same for Fortran.

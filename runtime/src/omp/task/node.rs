@@ -4,19 +4,19 @@
 //! [`Node`], is private to the process. In front of each descriptor stands the address of its node.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use super::blocks;
 use super::depend::Dependences;
+use super::export::{self, Origin};
 use super::reduction::Reduction;
-use super::share::{self, Origin};
 use crate::omp::frame::{Frame, Icv};
 use crate::omp::ompt::{self, TaskRecord};
 use crate::omp::team::Team;
 use crate::omp::{get, put};
-use crate::{check, heap};
 
 /// Flags of `__kmpc_omp_task_alloc`.
 pub mod flags {
@@ -73,12 +73,30 @@ pub struct Links {
     pub successors: Vec<Arc<Node>>,
 }
 
+/// What only few tasks have: such that have dependences, or children with dependences, or exclude others, or wait for events.
+#[derive(Default)]
+pub struct Extras {
+    /// See [`Links`].
+    pub links: Mutex<Links>,
+    /// What its children depend on.
+    pub dependences: Mutex<Dependences>,
+    /// Held while it runs: one for each `mutexinoutset`.
+    pub mutexes: Mutex<Vec<Arc<AtomicBool>>>,
+    /// Control variables of the code that an `if(0)` task interrupts.
+    pub interrupted: Mutex<Option<Icv>>,
+    /// Event slot of a detachable task, plus one.
+    pub event: AtomicU32,
+    /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers.
+    pub tied_ancestor: Mutex<Option<Arc<Node>>>,
+}
+
 /// A task.
 pub struct Node {
     /// The task that created it.
     pub parent: Option<Arc<Node>>,
-    /// Innermost group of the code it runs now; at its start, the group it belongs to.
-    pub group: Mutex<Option<Arc<Group>>>,
+    /// Whether [`Node::group`] gives one.
+    is_grouped: AtomicBool,
+    group: Mutex<Option<Arc<Group>>>,
     /// The group it belongs to.
     pub member_of: Option<Arc<Group>>,
     /// Descriptor; null for an implicit task.
@@ -91,37 +109,38 @@ pub struct Node {
     pub children: AtomicU32,
     /// Dependences that are not fulfilled, and one while the task is not submitted.
     pub blockers: AtomicU32,
-    /// See [`Links`].
-    pub links: Mutex<Links>,
-    /// What its children depend on.
-    pub dependences: Mutex<Dependences>,
-    /// Held while it runs: one for each `mutexinoutset`.
-    pub mutexes: Mutex<Vec<Arc<AtomicBool>>>,
-    /// Unfinished runs of an untied task's parts.
-    pub parts: AtomicU32,
-    /// The task has begun.
-    pub started: AtomicBool,
-    /// It runs in the code that created it: all parts of it at once.
-    pub undeferred: AtomicBool,
-    /// Its control variables: those of its creation, or of the end of its last part.
-    pub icv: Mutex<Icv>,
-    /// Control variables of the code that an `if(0)` task interrupts.
-    pub interrupted: Mutex<Option<Icv>>,
+    extras: OnceLock<Box<Extras>>,
+    /// Compiled code calls its routine, not the runtime.
+    pub included: AtomicBool,
+    /// A part of it has ended, and another one follows.
+    pub has_next_part: AtomicBool,
+    /// Its control variables at its creation.
+    pub icv: Icv,
     /// The region; outlives all its tasks.
     pub team: *const Team,
     /// Its memory, if it has a descriptor.
     pub memory: Option<Memory>,
-    /// Event slot of a detachable task, plus one.
-    pub event: AtomicU32,
-    /// Where a task of another process came from.
-    pub origin: Option<Origin>,
     /// Of the priority clause.
     pub priority: AtomicU32,
     /// What a tool keeps with it; none without a tool.
     pub tool: Option<Box<TaskRecord>>,
+    /// Number of its ancestors.
+    pub depth: u32,
+    /// Of a task of another process: where it came from.
+    pub import: Option<Arc<Import>>,
+    /// The import of the ancestor that came from another process, which lives at least as long, or null.
+    pub lineage: *const Import,
 }
 
-// SAFETY: the raw pointers name a descriptor, which one thread at a time uses, and a team, whose fields are made for sharing.
+/// How a batch of tasks came from another process.
+pub struct Import {
+    /// The batches that it descends from: its own, the one that its sender's tasks came in, and so on.
+    pub origins: Vec<Origin>,
+    /// The task of this process that it is known to descend from.
+    pub ancestor: Option<Arc<Node>>,
+}
+
+// SAFETY: the raw pointers name a descriptor, which one thread at a time uses, an import that an ancestor holds, and a team, whose fields are made for sharing.
 unsafe impl Send for Node {}
 // SAFETY: as above; everything that changes is atomic or locked, or, as `tool`, changed by the thread that runs the task.
 unsafe impl Sync for Node {}
@@ -141,26 +160,24 @@ impl Node {
         task_flags: u32,
     ) -> Node {
         Node {
+            depth: parent.as_ref().map_or(0, |p| p.depth + 1),
+            lineage: parent.as_ref().map_or(std::ptr::null(), |p| p.lineage),
+            import: None,
             is_final: task_flags & flags::FINAL != 0 || parent.as_ref().is_some_and(|p| p.is_final),
             parent,
+            is_grouped: AtomicBool::new(group.is_some()),
             group: Mutex::new(group.clone()),
             member_of: group,
             task,
             flags: task_flags,
             children: AtomicU32::new(0),
             blockers: AtomicU32::new(1),
-            links: Mutex::default(),
-            dependences: Mutex::default(),
-            mutexes: Mutex::default(),
-            parts: AtomicU32::new(0),
-            started: AtomicBool::new(false),
-            undeferred: AtomicBool::new(false),
-            icv: Mutex::new(frame.icv.get()),
-            interrupted: Mutex::default(),
+            extras: OnceLock::new(),
+            included: AtomicBool::new(false),
+            has_next_part: AtomicBool::new(false),
+            icv: frame.icv.get(),
             team: frame.team,
             memory: None,
-            event: AtomicU32::new(0),
-            origin: None,
             priority: AtomicU32::new(0),
             tool: ompt::is_active().then(Box::default),
         }
@@ -169,6 +186,27 @@ impl Node {
     /// What a tool keeps with it. A tool that is attached was so before any task.
     pub fn record(&self) -> &TaskRecord {
         self.tool.as_ref().expect("a tool is attached")
+    }
+
+    /// What few tasks have, made when it is first asked for.
+    pub fn extras(&self) -> &Extras {
+        self.extras.get_or_init(Box::default)
+    }
+
+    /// What few tasks have, if this one has.
+    pub fn existing_extras(&self) -> Option<&Extras> {
+        self.extras.get().map(Box::as_ref)
+    }
+
+    /// Innermost group of the code it runs now; at its start, the group it belongs to. Asked for by its own thread.
+    pub fn group(&self) -> Option<Arc<Group>> {
+        self.is_grouped.load(Ordering::Relaxed).then(|| self.group.lock().clone()).flatten()
+    }
+
+    /// The code it runs enters or leaves a group.
+    pub fn set_group(&self, group: Option<Arc<Group>>) {
+        self.is_grouped.store(group.is_some(), Ordering::Relaxed);
+        *self.group.lock() = group;
     }
 
     /// True of tasks that the program made.
@@ -182,21 +220,81 @@ impl Node {
         unsafe { &*self.team }
     }
 
+    /// A task of another process, which came in this way.
+    pub fn imported(
+        frame: &Frame,
+        group: Arc<Group>,
+        task: *mut Task,
+        task_flags: u32,
+        import: Arc<Import>,
+    ) -> Node {
+        let node = Node::new(frame, None, Some(group), task, task_flags);
+        let depth = import.ancestor.as_ref().map_or(0, |a| a.depth + 1);
+        Node {
+            depth,
+            blockers: AtomicU32::new(0),
+            lineage: Arc::as_ptr(&import),
+            import: Some(import),
+            ..node
+        }
+    }
+
+    /// The task above it in this process.
+    pub fn above(&self) -> Option<&Arc<Node>> {
+        self.parent.as_ref().or_else(|| self.import.as_ref()?.ancestor.as_ref())
+    }
+
     /// Whether `ancestor` created it, directly or not.
     pub fn descends_from(&self, ancestor: &Arc<Node>) -> bool {
-        let mut at = self.parent.as_ref();
-        while let Some(node) = at {
-            if Arc::ptr_eq(node, ancestor) {
-                return true;
-            }
-            at = node.parent.as_ref();
+        let mut at = self.above();
+        while let Some(node) = at.filter(|node| node.depth > ancestor.depth) {
+            at = node.above();
         }
-        false
+        at.is_some_and(|node| Arc::ptr_eq(node, ancestor))
+    }
+
+    /// Whether it stays with the thread that began it, as implicit tasks do. In fact all tasks stay, but only these restrict what their thread runs
+    /// while they wait.
+    pub fn is_tied(&self) -> bool {
+        !self.is_explicit() || self.flags & flags::TIED != 0
+    }
+
+    /// Calls `act` with the task whose descendants its thread may run, and no others, while it waits.
+    pub fn with_limit<R>(self: &Arc<Node>, act: impl FnOnce(Option<&Arc<Node>>) -> R) -> R {
+        if self.is_tied() {
+            return act(Some(self));
+        }
+        let ancestor = self.existing_extras().and_then(|extras| extras.tied_ancestor.lock().clone());
+        act(ancestor.as_ref())
+    }
+
+    /// It begins on a thread whose innermost tied task, if it is not at a barrier, is `limit`.
+    pub fn begin_below(&self, limit: Option<&Arc<Node>>) {
+        if !self.is_tied() && limit.is_some() {
+            *self.extras().tied_ancestor.lock() = limit.cloned();
+        }
+    }
+
+    /// Whether tasks wait for its end because of dependences.
+    pub fn has_successors(&self) -> bool {
+        self.existing_extras().is_some_and(|extras| !extras.links.lock().successors.is_empty())
+    }
+
+    /// Whether it excludes others: it has `mutexinoutset` dependences.
+    pub fn is_exclusive(&self) -> bool {
+        self.existing_extras().is_some_and(|extras| !extras.mutexes.lock().is_empty())
+    }
+
+    /// The batches of other processes that it descends from.
+    pub fn origins(&self) -> &[Origin] {
+        // SAFETY: the node or an ancestor, which it holds, holds the import.
+        unsafe { self.lineage.as_ref() }.map_or(&[], |import| &import.origins)
     }
 
     /// Takes the mutexes of its `mutexinoutset` dependences, all or none.
     pub fn take_mutexes(&self) -> bool {
-        let mutexes = self.mutexes.lock();
+        let Some(extras) = self.existing_extras() else { return true };
+        let mutexes = extras.mutexes.lock();
         for (i, mutex) in mutexes.iter().enumerate() {
             if mutex.swap(true, Ordering::SeqCst) {
                 mutexes[..i].iter().for_each(|m| m.store(false, Ordering::SeqCst));
@@ -206,9 +304,14 @@ impl Node {
         true
     }
 
-    /// Gives them back.
-    pub fn give_mutexes(&self) {
-        self.mutexes.lock().iter().for_each(|m| m.store(false, Ordering::SeqCst));
+    /// It has ended: gives its mutexes back, and drops what its children depended on, for these point back to it; the tasks that wait for it.
+    pub fn end(&self) -> Vec<Arc<Node>> {
+        let Some(extras) = self.existing_extras() else { return Vec::new() };
+        extras.mutexes.lock().iter().for_each(|m| m.store(false, Ordering::SeqCst));
+        extras.dependences.lock().clear();
+        let mut links = extras.links.lock();
+        links.done = true;
+        std::mem::take(&mut links.successors)
     }
 
     /// Whether its group, or one around it, was cancelled.
@@ -261,37 +364,25 @@ impl Group {
         if self.pending.fetch_sub(1, Ordering::SeqCst) == 1
             && let Some(origin) = self.origin
         {
-            share::report(origin);
+            export::report(origin);
         }
     }
 }
 
 /// Zeroed memory in units of 64 bytes, on the shared heap or on the C library's; `heap::free` takes both.
 pub fn zeroed(bytes: usize, shared: bool) -> *mut u8 {
-    let bytes = bytes.next_multiple_of(64).max(64);
-    let base = if shared {
-        heap::allocate(bytes, 64).map_or(std::ptr::null_mut(), |(address, _)| address as *mut u8)
-    } else {
-        // SAFETY: the size is a multiple of the alignment.
-        unsafe { libc::aligned_alloc(64, bytes).cast::<u8>() }
-    };
-    if base.is_null() {
-        crate::start::die("no memory for a task");
-    }
-    if shared {
-        check::writable(base as usize, bytes);
-    }
+    let base = blocks::allocate(bytes, shared);
     // SAFETY: a new object of that size, writable now.
     unsafe { base.write_bytes(0, bytes) };
     base
 }
 
-/// Makes a zeroed descriptor with shared pointers behind it.
+/// Makes a descriptor with shared pointers behind it.
 ///
 /// # Safety
 /// Sizes and routine are the compiler's.
 pub unsafe fn allocate(memory: Memory, routine: Routine) -> *mut Task {
-    let base = zeroed(PREFIX + memory.bytes + memory.shareds, memory.shared);
+    let base = blocks::take(PREFIX + memory.bytes + memory.shareds, memory.shared);
     // SAFETY: the object holds prefix, descriptor and shareds in this order, 64-byte aligned, writable.
     unsafe {
         let task = base.add(PREFIX).cast::<Task>();
@@ -307,41 +398,33 @@ pub unsafe fn allocate(memory: Memory, routine: Routine) -> *mut Task {
 /// It comes from [`allocate`] with the same `memory`, and nobody uses it any more.
 pub unsafe fn release(task: *mut Task, memory: Memory) {
     let base = task.cast::<u8>().wrapping_sub(PREFIX);
-    if memory.shared {
-        heap::free(base as usize);
-    } else {
-        // SAFETY: as the caller says.
-        unsafe { libc::free(base.cast()) };
-    }
-}
-
-/// Makes the descriptor name its node, and keeps the node alive until [`forget`].
-///
-/// # Safety
-/// `task` comes from [`allocate`].
-pub unsafe fn name(task: *mut Task, node: &Arc<Node>) {
-    // SAFETY: the prefix belongs to the descriptor.
-    unsafe { put(task.cast::<usize>().sub(1), Arc::into_raw(node.clone()) as usize) };
-}
-
-/// The node of a descriptor.
-///
-/// # Safety
-/// [`name`] was called for it in this process, and [`forget`] was not.
-pub unsafe fn of(task: *mut Task) -> Arc<Node> {
-    // SAFETY: as the caller says: the word holds a pointer from `Arc::into_raw` that still owns a count.
-    unsafe {
-        let raw = get(task.cast::<usize>().sub(1)) as *const Node;
-        Arc::increment_strong_count(raw);
-        Arc::from_raw(raw)
-    }
-}
-
-/// Ends what [`name`] began.
-///
-/// # Safety
-/// As for [`of`].
-pub unsafe fn forget(task: *mut Task) {
     // SAFETY: as the caller says.
-    unsafe { drop(Arc::from_raw(get(task.cast::<usize>().sub(1)) as *const Node)) };
+    unsafe { blocks::give(base, PREFIX + memory.bytes + memory.shareds, memory.shared) };
+}
+
+/// Makes the descriptor name its node, and keeps the node alive until [`take`].
+///
+/// # Safety
+/// `task` comes from [`allocate`], in this process.
+pub unsafe fn name(task: *mut Task, node: Arc<Node>) {
+    // SAFETY: the prefix belongs to the descriptor.
+    unsafe { put(task.cast::<usize>().sub(1), Arc::into_raw(node) as usize) };
+}
+
+/// The node of a descriptor, which names it no longer.
+///
+/// # Safety
+/// [`name`] was called for it in this process, and its node was not taken since.
+pub unsafe fn take(task: *mut Task) -> Arc<Node> {
+    // SAFETY: as the caller says: the word holds a pointer from `Arc::into_raw` that owns a count.
+    unsafe { Arc::from_raw(get(task.cast::<usize>().sub(1)) as *const Node) }
+}
+
+/// The node that a descriptor names.
+///
+/// # Safety
+/// As for [`take`].
+pub unsafe fn of(task: *mut Task) -> Arc<Node> {
+    // SAFETY: as for `take`, whose result is not dropped.
+    unsafe { Arc::clone(&*std::mem::ManuallyDrop::new(take(task))) }
 }

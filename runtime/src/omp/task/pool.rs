@@ -1,24 +1,23 @@
 //! Ready tasks of a region in this process, and the threads that run them.
 //!
-//! Each thread has a deque: it takes what it pushed last, others take what was pushed first. The deques are locked, not lock-free, because whoever
-//! takes a task looks first whether it may: a thread that waits inside a tied task may only run descendants of that task (the task scheduling
-//! constraint), and `mutexinoutset` tasks exclude each other. A thread with nothing to run sleeps on the process's task cell.
+//! Each thread has a deque: it takes what it pushed last, others take what was pushed first. A thread that waits inside a tied task may only run
+//! descendants of that task (the task scheduling constraint), and `mutexinoutset` tasks exclude each other. A thread with nothing to run sleeps on the process's task cell.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
-
-use super::node::{self, Node, Task, flags};
-use super::{service, share};
+use super::deque::{Deque, End};
+use super::node::{self, Node, flags};
+use super::{counters, export, service, steal};
 use crate::omp::contention;
 use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
 use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::progress::{Doing, Now};
-use crate::{config, sync, trace};
+use crate::stats::time::{self, Activity};
+use crate::trace::{self, Event};
+use crate::{config, sync};
 use sync::cell::Cell;
 
 /// Tasks in a deque from which on new ones are run at once.
@@ -26,8 +25,6 @@ const PLENTY: usize = 256;
 
 /// Threads of this process that are about to sleep for want of tasks.
 static WAITERS: AtomicU32 = AtomicU32::new(0);
-
-type Deque = Mutex<VecDeque<Arc<Node>>>;
 
 /// A deque of a team in this process: where the tasks go that a thread makes or makes ready, and where it looks first for one.
 #[derive(Clone, Copy)]
@@ -44,14 +41,27 @@ impl<'a> From<&'a Frame> for Queue<'a> {
     }
 }
 
+impl<'a> Queue<'a> {
+    /// The queue of the same thread for tasks of `team`, or the first one there if the thread runs another region.
+    fn of(self, team: &'a Team) -> Queue<'a> {
+        if std::ptr::eq(self.team, team) { self } else { Queue { team, index: 0 } }
+    }
+}
+
+/// A thread's part of a [`Pool`]: in cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard {
+    deque: Deque,
+    /// Tasks that this thread began, and those that it saw end.
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
 /// A region's tasks in this process.
 #[derive(Default)]
 pub struct Pool {
-    /// Tasks that have not ended.
-    pending: AtomicU32,
-    /// Tasks in the deques.
-    queued: AtomicU32,
-    deques: OnceLock<Box<[Deque]>>,
+    shards: OnceLock<Box<[Shard]>>,
     /// Tasks with a priority, smallest first.
     urgent: Deque,
 }
@@ -59,78 +69,77 @@ pub struct Pool {
 impl Pool {
     /// Whether all tasks have ended.
     pub fn is_empty(&self) -> bool {
-        self.pending.load(Ordering::SeqCst) == 0
+        let Some(shards) = self.shards.get() else { return true };
+        // In this order: what has ended by the first look began before the second, so if both are the same, all had ended between the two.
+        let ended: u64 = shards.iter().map(|shard| shard.ended.load(Ordering::SeqCst)).sum();
+        ended == shards.iter().map(|shard| shard.begun.load(Ordering::SeqCst)).sum::<u64>()
     }
 
     /// Tasks waiting in the deques.
-    pub fn queued(&self) -> u32 {
-        self.queued.load(Ordering::SeqCst)
+    pub fn queued(&self) -> usize {
+        let shards = self.shards.get().map_or(&[][..], |shards| &shards[..]);
+        self.urgent.length() + shards.iter().map(|shard| shard.deque.length()).sum::<usize>()
+    }
+
+    fn shard(&self, queue: Queue) -> &Shard {
+        let shards = self.shards.get_or_init(|| (0..queue.team.local).map(|_| Shard::default()).collect());
+        &shards[queue.index]
     }
 
     /// Counts a task that has not ended.
-    pub fn begin(&self) {
-        self.pending.fetch_add(1, Ordering::SeqCst);
+    pub fn begin(&self, queue: Queue) {
+        self.shard(queue).begun.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn deque(&self, queue: Queue) -> &Deque {
-        let deques = self.deques.get_or_init(|| (0..queue.team.local).map(|_| Deque::default()).collect());
-        &deques[queue.index]
-    }
-
-    fn push(&self, queue: Queue, node: Arc<Node>) {
-        // Counted first: who sees the task in a deque must not count below zero.
-        self.queued.fetch_add(1, Ordering::SeqCst);
+    /// Puts a task into a deque.
+    pub fn push(&self, queue: Queue, node: Arc<Node>) {
         let priority = node.priority.load(Ordering::Relaxed);
         if priority > 0 {
-            let mut urgent = self.urgent.lock();
-            let at = urgent.partition_point(|n| n.priority.load(Ordering::Relaxed) < priority);
-            urgent.insert(at, node);
+            self.urgent.insert(node, priority);
         } else {
-            self.deque(queue).lock().push_back(node);
+            self.shard(queue).deque.push(node);
         }
         notify();
     }
 
-    /// The last task of a deque that may be taken; `newest`: else the first.
-    fn pick(&self, deque: &Deque, newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
-        let mut deque = deque.lock();
-        let at = if newest { deque.iter().rposition(may) } else { deque.iter().position(may) }?;
-        let node = deque.remove(at);
-        self.queued.fetch_sub(1, Ordering::SeqCst);
-        node
-    }
-
-    /// A task for this thread; it holds its mutexes.
-    fn take(&self, frame: &Frame, within: Option<&Arc<Node>>) -> Option<Arc<Node>> {
-        if self.queued() == 0 {
-            return None;
-        }
-        // A part of an untied task has its mutexes.
-        let may = |node: &Arc<Node>| {
-            within.is_none_or(|w| node.descends_from(w))
-                && (node.started.load(Ordering::SeqCst) || node.take_mutexes())
+    /// A task for this thread, one below `first` if there is one; it holds its mutexes.
+    fn take(&self, frame: &Frame, first: Option<&Arc<Node>>, limit: Option<&Arc<Node>>) -> Option<Arc<Node>> {
+        let search = |within: Option<&Arc<Node>>| {
+            let may = |node: &Arc<Node>| within.is_none_or(|w| node.descends_from(w)) && node.take_mutexes();
+            self.search(frame.into(), &may)
         };
-        self.search(frame.into(), true, &may)
+        let is_limit = match (first, limit) {
+            (Some(first), Some(limit)) => Arc::ptr_eq(first, limit),
+            (first, _) => first.is_none(),
+        };
+        if is_limit { search(limit) } else { search(first).or_else(|| search(limit)) }
     }
 
-    /// A task that may go to another process: one that was made early.
-    pub fn take_exportable(&self, queue: Queue) -> Option<Arc<Node>> {
-        self.search(queue, false, &|node: &Arc<Node>| share::may_leave(node))
+    /// Tasks that `may` go to another process, at most `most`: those with the highest priority one by one, of the others about half of the oldest ones.
+    pub fn take_batch(&self, queue: Queue, most: usize, may: &impl Fn(&Arc<Node>) -> bool) -> Vec<Arc<Node>> {
+        if let Some(node) = self.urgent.pick(End::Newest, may) {
+            return vec![node];
+        }
+        let mut batches = self.deques(queue).map(|deque| deque.take_half_generation(most, may));
+        batches.find(|batch| !batch.is_empty()).unwrap_or_default()
     }
 
-    fn search(&self, queue: Queue, own_newest: bool, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
-        if let Some(node) = self.pick(&self.urgent, true, may) {
+    fn search(&self, queue: Queue, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
+        if let Some(node) = self.urgent.pick(End::Newest, may) {
             return Some(node);
         }
-        let (own, count) = (queue.index, queue.team.local as usize);
-        (0..count).find_map(|i| {
-            let index = (own + i) % count;
-            self.pick(self.deque(Queue { index, ..queue }), own_newest && i == 0, may)
-        })
+        let ends = std::iter::once(End::Newest).chain(std::iter::repeat(End::Oldest));
+        self.deques(queue).zip(ends).find_map(|(deque, end)| deque.pick(end, may))
+    }
+
+    /// The deques, the queue's own first.
+    fn deques<'a>(&'a self, queue: Queue<'a>) -> impl Iterator<Item = &'a Deque> {
+        let count = queue.team.local as usize;
+        (0..count).map(move |i| &self.shard(Queue { index: (queue.index + i) % count, ..queue }).deque)
     }
 
     fn has_plenty(&self, frame: &Frame) -> bool {
-        self.deque(frame.into()).lock().len() >= PLENTY
+        self.shard(frame.into()).deque.length() >= PLENTY
     }
 }
 
@@ -149,111 +158,123 @@ pub fn notify() {
 /// A task with its dependences known: runs when they are fulfilled.
 pub fn submit(frame: &Frame, node: Arc<Node>) {
     if node.blockers.fetch_sub(1, Ordering::SeqCst) == 1 {
-        ready(frame, node);
+        enqueue(frame, node);
     }
 }
 
-fn ready(frame: &Frame, node: Arc<Node>) {
+/// A task without dependences, or with fulfilled ones: queues it, or runs it at once.
+pub fn enqueue(frame: &Frame, node: Arc<Node>) {
     let pool = &frame.team().pool;
     // A task of another team, or of a process that is not part of it any more, has no deque here.
     debug_assert!(std::ptr::eq(node.team, frame.team));
     let alone = frame.team().size == 1 || !super::expected();
     let at_once = alone || pool.has_plenty(frame) || node.parent.as_ref().is_some_and(|p| p.is_final);
     if at_once && node.take_mutexes() {
-        node.undeferred.store(true, Ordering::SeqCst);
-        execute(frame, &node);
-        return;
-    }
-    pool.push(frame.into(), node);
-    service::start(frame.team());
-    share::feed(frame.into(), 1);
-}
-
-/// Puts the next part of an untied task back, which the thread runs; it goes on with the control variables of now.
-pub fn resubmit(frame: &Frame, node: Arc<Node>) {
-    *node.icv.lock() = frame.icv.get();
-    if node.undeferred.load(Ordering::SeqCst) {
-        execute(frame, &node);
+        counters::RUN_AT_ONCE.add(1);
+        execute_below_parent(frame, node);
     } else {
-        frame.team().pool.push(frame.into(), node);
+        counters::queued(&node);
+        pool.push(frame.into(), node);
+        service::start(frame.team());
+    }
+    steal::serve(frame.into(), 1);
+}
+
+/// A part of an untied task has ended, which the thread runs. clang splits such tasks behind their scheduling points: each part but the last
+/// one submits the task again. The parts are run one after the other by the same thread, as those of a tied task.
+pub fn resubmit(frame: &Frame, node: &Node) {
+    node.has_next_part.store(true, Ordering::Relaxed);
+    // The compiler's code calls the routine of a task that is not deferred once only.
+    if node.included.swap(false, Ordering::Relaxed) {
+        run_parts(frame, node);
     }
 }
 
-/// Runs a task, or the next part of an untied one.
-pub fn execute(frame: &Frame, node: &Arc<Node>) {
-    let begins = !node.started.swap(true, Ordering::SeqCst);
-    if begins {
-        node.parts.store(1, Ordering::SeqCst);
+fn run_parts(frame: &Frame, node: &Node) {
+    // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
+    let routine = unsafe { crate::omp::get(&raw const (*node.task).routine) };
+    let _traced = trace::task(routine as usize);
+    loop {
+        node.has_next_part.store(false, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { routine(frame.tid as i32, node.task) };
+        if !node.has_next_part.load(Ordering::Relaxed) {
+            return;
+        }
     }
-    ompt::task::begins(frame, node);
-    let outer = frame.task.replace(Some(node.clone()));
-    let icv = frame.icv.replace(*node.icv.lock());
-    let cancelled = begins && (node.is_cancelled() || frame.team().cancel_request() == 1);
+}
+
+/// Runs a task in the code that makes it.
+pub fn execute_below_parent(frame: &Frame, node: Arc<Node>) {
+    with_limit_above(&node, |limit| node.begin_below(limit));
+    run(frame, node);
+}
+
+/// Calls `act` with the innermost tied task of the thread that makes the task `node`, unless it is at a barrier.
+pub fn with_limit_above<R>(node: &Node, act: impl FnOnce(Option<&Arc<Node>>) -> R) -> R {
+    match &node.parent {
+        Some(parent) => parent.with_limit(act),
+        None => act(None),
+    }
+}
+
+/// Runs a task. `limit`: the innermost tied task of the thread, unless it is at a barrier.
+pub fn execute(frame: &Frame, node: Arc<Node>, limit: Option<&Arc<Node>>) {
+    node.begin_below(limit);
+    run(frame, node);
+}
+
+fn run(frame: &Frame, node: Arc<Node>) {
+    let icv = frame.icv.replace(node.icv);
+    let cancelled = config::get().cancellation && (node.is_cancelled() || frame.team().cancel_request() == 1);
+    ompt::task::begins(frame, &node);
+    let running = Arc::as_ptr(&node);
+    let outer = frame.task.replace(Some(node));
     if !cancelled {
         if ompt::is_active() {
-            node.record().leave_runtime(&raw const begins as usize);
+            // SAFETY: as below.
+            unsafe { &*running }.record().leave_runtime(&raw const cancelled as usize);
         }
-        // SAFETY: the descriptor was filled by the compiler's code and is run by one thread at a time.
-        unsafe {
-            let routine = crate::omp::get(&raw const (*node.task).routine);
-            let _traced = trace::task(routine as usize);
-            routine(frame.tid as i32, node.task);
-        }
+        // SAFETY: tasks that the thread runs meanwhile put the node back, so the frame or one of their callers holds it.
+        run_parts(frame, unsafe { &*running });
     }
-    contention::end(&frame.icv.replace(icv), &node.icv.lock());
-    frame.task.replace(outer);
-    ompt::task::ends(frame, node, cancelled);
-    end_part(frame, node);
-}
-
-/// A part of a task has run; the last one ends it.
-pub fn end_part(frame: &Frame, node: &Arc<Node>) {
-    if node.parts.fetch_sub(1, Ordering::SeqCst) == 1 {
-        finish(frame, node);
+    if let Some(node) = frame.task.replace(outer) {
+        contention::end(&frame.icv.replace(icv), &node.icv);
+        ompt::task::ends(frame, &node, cancelled);
+        finish(frame, &node);
     }
 }
 
 /// The code of a task has run.
-fn finish(frame: &Frame, node: &Arc<Node>) {
-    // SAFETY: `data1` is the destructors' thunk if the flag says so.
-    unsafe {
-        let destructors = crate::omp::get(&raw const (*node.task).data1);
-        if node.flags & flags::DESTRUCTORS != 0 && destructors != 0 {
-            let destructors = std::mem::transmute::<usize, node::Routine>(destructors);
-            destructors(frame.tid as i32, node.task);
+pub fn finish(frame: &Frame, node: &Arc<Node>) {
+    if node.flags & flags::DESTRUCTORS != 0 {
+        // SAFETY: `data1` is the destructors' thunk if the flag says so.
+        unsafe {
+            let destructors = crate::omp::get(&raw const (*node.task).data1);
+            if destructors != 0 {
+                let destructors = std::mem::transmute::<usize, node::Routine>(destructors);
+                destructors(frame.tid as i32, node.task);
+            }
         }
     }
-    if share::waits_for_event(node) {
+    if export::waits_for_event(node) {
         return;
     }
     complete(frame.into(), node);
 }
 
 /// A task has ended: whoever waited for it may go on.
-pub fn complete(queue: Queue, node: &Arc<Node>) {
-    node.give_mutexes();
-    node.dependences.lock().clear();
-    let successors = {
-        let mut links = node.links.lock();
-        links.done = true;
-        std::mem::take(&mut links.successors)
-    };
+pub fn complete(queue: Queue, node: &Node) {
+    let successors = node.end();
     if let Some(memory) = node.memory {
-        let task: *mut Task = node.task;
-        // SAFETY: the task has ended and the caller holds the node.
-        unsafe {
-            node::forget(task);
-            node::release(task, memory);
-        }
+        // SAFETY: the task has ended.
+        unsafe { node::release(node.task, memory) };
     }
     for successor in successors {
         if successor.blockers.fetch_sub(1, Ordering::SeqCst) == 1 && successor.is_explicit() {
             // Never at once: this may be deep in another wait, whose constraint the successor may break.
-            if std::ptr::eq(successor.team, queue.team) {
-                queue.team.pool.push(queue, successor);
-            } else {
-                successor.clone().team().pool.push_foreign(successor);
-            }
+            let own = queue.of(successor.team());
+            own.team.pool.push(own, successor.clone());
         }
     }
     if let Some(parent) = &node.parent {
@@ -263,82 +284,96 @@ pub fn complete(queue: Queue, node: &Arc<Node>) {
         group.leave();
     }
     // Last: when nothing is pending, the region may end.
-    node.team().pool.pending.fetch_sub(1, Ordering::SeqCst);
+    let own = queue.of(node.team());
+    own.team.pool.shard(own).ended.fetch_add(1, Ordering::SeqCst);
     notify();
 }
 
-impl Pool {
-    /// As `push`, from a thread that runs another region.
-    fn push_foreign(&self, node: Arc<Node>) {
-        self.queued.fetch_add(1, Ordering::SeqCst);
-        let deques = self.deques.get_or_init(|| (0..node.team().local).map(|_| Deque::default()).collect());
-        deques[0].lock().push_back(node);
-        notify();
+/// Which tasks a waiting thread runs.
+#[derive(Clone, Copy)]
+struct Choice<'a> {
+    /// Descendants of this one first.
+    first: Option<&'a Arc<Node>>,
+    /// Only descendants of this one; of any at a barrier.
+    limit: Option<&'a Arc<Node>>,
+}
+
+/// Runs tasks until `done`, which a thread waits for that has come to a barrier, where any task may run.
+pub fn help(frame: &Frame, done: impl Fn() -> bool) {
+    help_by(frame, Choice { first: None, limit: None }, done);
+}
+
+/// Runs tasks until `done`, which the thread waits for in `node`: descendants of it, or else others that the task scheduling constraint allows.
+pub fn help_within(frame: &Frame, node: &Arc<Node>, done: impl Fn() -> bool) {
+    if !done() {
+        node.with_limit(|limit| help_by(frame, Choice { first: Some(node), limit }, done));
     }
 }
 
-/// Runs tasks until `done`. `within`: only its descendants. `None` stands for a barrier, where any task may run, also of other processes.
-pub fn help(frame: &Frame, within: Option<&Arc<Node>>, done: impl Fn() -> bool) {
-    let at_barrier = within.is_none() && frame.team().distributed();
-    let mut asks = false;
+fn help_by(frame: &Frame, choice: Choice, done: impl Fn() -> bool) {
+    let may_request = frame.team().distributed();
+    let mut requested = false;
     while !done() {
-        if step(frame, within, &mut asks) {
+        if step(frame, choice, &mut requested) {
             continue;
         }
         WAITERS.fetch_add(1, Ordering::SeqCst);
-        asks = asks || (at_barrier && share::ask());
+        requested = requested || (may_request && steal::request(frame, choice.limit));
         let cell = sync::tasks::cell(sync::rank());
         let seen = cell.get();
-        if !done() && !step(frame, within, &mut asks) {
-            let doing = if within.is_none() { Doing::Barrier } else { Doing::Tasks };
+        if !done() && !step(frame, choice, &mut requested) {
+            let (activity, doing) = match choice.first {
+                Some(_) => (Activity::TaskWait, Doing::Tasks),
+                None => (Activity::Wait, Doing::Barrier),
+            };
             let _now = Now::begin(doing, 0, 0);
-            blocked(|| wait(frame, cell, seen, asks));
+            let event = || Some(Event::wait());
+            blocked(|| time::spent(activity, event, || wait(frame, cell, seen, requested)));
         }
         WAITERS.fetch_sub(1, Ordering::SeqCst);
     }
-    if asks {
-        share::settle(frame);
+    if requested {
+        steal::end_request(frame, choice.limit);
     }
 }
 
-/// Waits for another value of the process's task cell than `seen`. `asks`: as for [`step`].
-fn wait(frame: &Frame, cell: Cell, seen: u32, asks: bool) {
+/// Waits for another value of the process's task cell than `seen`. `requested`: as for [`step`].
+fn wait(frame: &Frame, cell: Cell, seen: u32, requested: bool) {
     let changed = |now| now != seen;
     if cell.spin_until(changed).is_none() {
-        if asks {
+        if requested {
             service::call_all(frame.team());
         }
         cell.sleep_until(changed);
     }
 }
 
-/// Does something about tasks; false if there is nothing to do. `asks`: the thread has asked for a task of another process.
-fn step(frame: &Frame, within: Option<&Arc<Node>>, asks: &mut bool) -> bool {
-    if *asks && share::accept(frame) {
-        *asks = false;
+/// Does something about tasks; false if there is nothing to do. `requested`: the thread has requested tasks of other processes.
+fn step(frame: &Frame, choice: Choice, requested: &mut bool) -> bool {
+    if *requested && steal::receive(frame, choice.limit) {
+        *requested = false;
         return true;
     }
-    if share::collect(frame.into()) {
+    if export::complete_reported(frame.into()) {
         return true;
     }
     let pool = &frame.team().pool;
-    share::feed(frame.into(), 2);
-    if *asks && pool.queued() > 0 {
-        share::settle(frame);
-        *asks = false;
+    steal::serve(frame.into(), 2);
+    let Some(node) = pool.take(frame, choice.first, choice.limit) else { return false };
+    if std::mem::take(requested) {
+        steal::end_request(frame, choice.limit);
     }
-    let Some(node) = pool.take(frame, within) else { return false };
-    execute(frame, &node);
+    execute(frame, node, choice.limit);
     true
 }
 
 /// Runs a descendant of `within` if one is ready.
 pub fn run_one(frame: &Frame, within: &Arc<Node>) -> bool {
-    if share::collect(frame.into()) {
+    if export::complete_reported(frame.into()) {
         return true;
     }
-    let Some(node) = frame.team().pool.take(frame, Some(within)) else { return false };
-    execute(frame, &node);
+    let Some(node) = frame.team().pool.take(frame, Some(within), Some(within)) else { return false };
+    within.with_limit(|limit| execute(frame, node, limit));
     true
 }
 

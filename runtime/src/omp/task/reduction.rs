@@ -103,7 +103,8 @@ pub fn finish(group: &Group) {
 fn register(items: impl Iterator<Item = Item>, init_with_original: bool) -> *mut c_void {
     let frame = frame::current();
     let node = current(frame);
-    let group = node.group.lock().get_or_insert_with(|| Group::new(None, None)).clone();
+    let group = node.group().unwrap_or_else(|| Group::new(None, None));
+    node.set_group(Some(group.clone()));
     group.local.store(true, Ordering::Relaxed);
     let threads = frame.team().local as usize;
     let wide = fork::may_spread(frame);
@@ -187,7 +188,7 @@ pub extern "C" fn __kmpc_task_reduction_get_th_data(
 ) -> *mut c_void {
     let frame: &Frame = frame::current();
     let thread = pool::index(frame);
-    let mut group = current(frame).group.lock().clone();
+    let mut group = current(frame).group();
     while let Some(at) = group {
         let mut items = at.reductions.lock();
         if let Some(item) = items.iter_mut().rev().find(|r| r.has(data as usize)) {

@@ -1,8 +1,8 @@
 //! The thread of a process that gives its tasks away while all threads of the team compute, or sleep, in the program's own code.
 //!
-//! A process that waits for tasks asks (see [`super::share`]) and, when nobody has answered by the time it would fall asleep, *calls* the other
+//! A process that waits requests tasks (see [`super::steal`]) and, when nobody has answered by the time it would fall asleep, *calls* the other
 //! processes' service threads. A service thread does what a thread of the team does at a task scheduling point, except running tasks: it completes
-//! tasks that have ended elsewhere and feeds the processes that ask. Its release publishes what all threads of the process wrote, so also what
+//! tasks that have ended elsewhere and serves the processes that request some. Its release publishes what all threads of the process wrote, so also what
 //! the creator of a task wrote before it. To the protocol it is one more thread of the process, which never runs user code.
 
 use std::sync::Once;
@@ -10,7 +10,7 @@ use std::sync::Once;
 use parking_lot::Mutex;
 
 use super::pool::Queue;
-use super::share;
+use super::{export, steal};
 use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::pthread::thread::spawn_service;
@@ -69,8 +69,8 @@ fn serve() {
         if let Some(Running(team)) = &*TEAM.lock() {
             // SAFETY: the team lives until its `Served` has taken the lock.
             let queue = Queue { team: unsafe { &**team }, index: 0 };
-            share::collect(queue);
-            share::feed(queue, 1);
+            export::complete_reported(queue);
+            steal::serve(queue, 1);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Loops of tasks: each task runs a part of the iterations.
 
-use std::sync::Arc;
-
 use super::node::{self, Routine, Task, flags};
 use super::{__kmpc_end_taskgroup, __kmpc_taskgroup, begin, make, pool};
 use crate::check;
@@ -88,12 +86,11 @@ unsafe fn copy_of(task: *mut Task, duplicate: Option<Duplicate>, last: bool) -> 
 unsafe fn discard(gtid: i32, task: *mut Task) {
     // SAFETY: as for `copy_of`; `data1` is the destructors' thunk if the flag says so.
     unsafe {
-        let node = node::of(task);
+        let node = node::take(task);
         let destructors = get(&raw const (*task).data1);
         if node.flags & flags::DESTRUCTORS != 0 && destructors != 0 {
             std::mem::transmute::<usize, Routine>(destructors)(gtid, task);
         }
-        node::forget(task);
         node::release(task, node.memory.expect("descriptors have memory"));
     }
 }
@@ -125,14 +122,14 @@ unsafe fn run(
             put(copy.cast::<u8>().add(lower_at).cast::<u64>(), value(done));
             put(copy.cast::<u8>().add(upper_at).cast::<u64>(), value(done + count - 1));
             (done, number) = (done + count, number + 1);
-            let node = node::of(copy);
-            begin(&node);
-            node.undeferred.store(condition == 0, std::sync::atomic::Ordering::SeqCst);
-            let _call = ompt::task::created(frame, &node);
+            let node = node::take(copy);
+            begin(frame, &node);
             if condition == 0 {
-                pool::execute(frame, &node);
+                let _call = ompt::task::created_undeferred(frame, &node);
+                pool::execute_below_parent(frame, node);
             } else {
-                pool::submit(frame, Arc::clone(&node));
+                let _call = ompt::task::created(frame, &node);
+                pool::enqueue(frame, node);
             }
         }
         discard(gtid, task);
