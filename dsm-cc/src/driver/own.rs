@@ -381,7 +381,10 @@ mod tests {
     #[test]
     fn page_protection_needs_lines_of_pages() {
         let own = parse(&["-fdsm-check=mprotect"]).unwrap();
-        assert_eq!((own.pass_options().as_str(), own.agree().is_ok()), ("line=12;check=mprotect", true));
+        assert_eq!(
+            (own.pass_options().as_str(), own.agree().is_ok()),
+            ("line=12;check=mprotect;places=0", true)
+        );
         assert!(parse(&["-fdsm-check=mprotect", "-fdsm-line=8192"]).unwrap().agree().is_ok());
         for bad in ["-fdsm-line=1024", "-fdsm-verify"] {
             assert!(parse(&["-fdsm-check=mprotect", bad]).unwrap().agree().is_err(), "{bad}");

@@ -59,6 +59,12 @@ impl RmwOp {
         RmwOp::ALL.get(code as usize).copied()
     }
 
+    /// Whether the operands are floating-point numbers.
+    pub fn is_float(self) -> bool {
+        use RmwOp::*;
+        matches!(self, FAdd | FSub | FMax | FMin | FMaximum | FMinimum)
+    }
+
     /// The new value of an object of `size` bytes, at most 16, that is `old`. `None`: there is no such operation on this size.
     pub fn apply(self, size: u32, old: u128, operand: u128) -> Option<u128> {
         let (a, b) = (old, operand);

@@ -106,6 +106,34 @@ unsafe fn swap_if(at: *mut u8, size: u32, old: u128, new: u128) -> bool {
     }
 }
 
+/// Applies an operation that the processor has as one instruction, or nearly so. Only where [`is_direct`].
+unsafe fn by_instruction(at: *mut u8, size: u32, op: RmwOp, operand: u128) -> Option<u128> {
+    const S: Ordering = Ordering::SeqCst;
+    macro_rules! on {
+        ($atomic:ty, $integer:ty) => {{
+            let operand = operand as $integer;
+            // SAFETY: as for `load`.
+            let object = unsafe { <$atomic>::from_ptr(at.cast()) };
+            let old = match op {
+                RmwOp::Xchg => object.swap(operand, S),
+                RmwOp::Add => object.fetch_add(operand, S),
+                RmwOp::Sub => object.fetch_sub(operand, S),
+                RmwOp::And => object.fetch_and(operand, S),
+                RmwOp::Or => object.fetch_or(operand, S),
+                RmwOp::Xor => object.fetch_xor(operand, S),
+                _ => return None,
+            };
+            Some(old.into())
+        }};
+    }
+    match size {
+        1 => on!(AtomicU8, u8),
+        2 => on!(AtomicU16, u16),
+        4 => on!(AtomicU32, u32),
+        _ => on!(AtomicU64, u64),
+    }
+}
+
 /// Applies an operation; returns the old value.
 fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     let (at, bytes) = (address as usize, size as usize);
@@ -128,6 +156,12 @@ fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         let old = run(pin!(shared.coherence.update(block, offset, bytes, update)));
         profile::waited(Wait::Atomic, at as u64, since);
         return old.into();
+    }
+    if let Update::Rmw { op, operand } = update
+        // SAFETY: the program's operand, aligned to its size.
+        && let Some(old) = unsafe { by_instruction(address, size, op, operand) }
+    {
+        return old;
     }
     loop {
         // SAFETY: the program's operand.
@@ -234,7 +268,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     };
     // SAFETY: the caller's promise.
     let operand = unsafe { get(value, size) };
-    if op.apply(size, 0, operand).is_none() {
+    if op.is_float() && !matches!(size, 4 | 8) {
         crate::start::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
     before(order);
