@@ -159,13 +159,14 @@ pub fn crossing_writers() -> Program {
     Program::parse(4, 2, 4, &[idle, idle, first, second])
 }
 
-/// A thread marks what it is about to store to while another one's release clears the summary that a former release left behind: it is set
+/// A thread marks what it is about to store to while another one's release, of a block of another chunk, clears the summary that a former release left behind: it is set
 /// again, but in between no mark seems to be there.
 pub fn two_releases() -> Program {
     let clearing: String =
         [6, 14, 22].map(|addr| format!("w{addr}=1 {}", "lock0 unlock0 ".repeat(3))).concat();
     let writer = [2, 10, 18].map(|addr| format!("lock1 w{addr}=1 unlock1 ")).concat();
-    Program::parse(2, 12, 2, &[&clearing, &writer, &"lock1 r2 r10 r18 unlock1 ".repeat(2), ""])
+    let program = Program::parse(2, 12, 2, &[&clearing, &writer, &"lock1 r2 r10 r18 unlock1 ".repeat(2), ""]);
+    Program { stride: 64, ..program }
 }
 
 /// A reader marks a block of one chunk while the home's release finds that nothing is marked in the neighbouring one any more.
@@ -279,8 +280,8 @@ pub fn home_returns_during_walk() -> Program {
 
 /// One thread of a process looks at an atomic variable, along links, while another one moves its home here.
 pub fn look_beside_move() -> Program {
-    let (add, look) = ("a0 a0", "look0 look0");
-    Program::parse(3, 1, 4, &[add, "", add, look, add, look])
+    let (store, look) = (|v| format!("lock0 w1={v} unlock0 lock0 w1={} unlock0", v + 1), "look0 look0");
+    Program::parse(3, 1, 4, &[&store(1), "", &store(3), look, &store(5), look])
 }
 
 /// Blocks change their size and change back, with stores before, between and behind.

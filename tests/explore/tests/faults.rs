@@ -7,7 +7,7 @@ use dsm_explore::hunt::hunt;
 fn missed<'a>(faults: impl Iterator<Item = &'a Fault>) -> Vec<Fault> {
     let mut missed = Vec::new();
     for fault in faults {
-        match hunt(Some(*fault), 200_000) {
+        match hunt(Some(*fault), 300_000) {
             Some((runs, failure)) => println!("{fault:?}: run {runs}: {}", failure.why),
             None => missed.push(*fault),
         }
