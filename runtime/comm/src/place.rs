@@ -3,8 +3,9 @@
 //! A handle holds the address at which the place is mapped, or would be if its segment were. The address stays inside this crate.
 
 use std::fmt::{self, Debug, Formatter};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use dsm_threads::atomic;
 use dsm_threads::futex::Futex;
 use dsm_threads::wait::{self, Waitable};
 
@@ -421,15 +422,8 @@ impl Bytes {
             let place = find(self.0 as usize);
             return place.call(|transport| transport.load(place.rank, place.offset, width));
         }
-        // SAFETY: the caller's promise; the access is atomic.
-        unsafe {
-            match width {
-                Width::Bits8 => AtomicU8::from_ptr(self.0).load(Ordering::SeqCst).into(),
-                Width::Bits16 => AtomicU16::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
-                Width::Bits32 => AtomicU32::from_ptr(self.0.cast()).load(Ordering::SeqCst).into(),
-                Width::Bits64 => AtomicU64::from_ptr(self.0.cast()).load(Ordering::SeqCst),
-            }
-        }
+        // SAFETY: the caller's promise; all access is atomic.
+        unsafe { atomic::at(self.0, width) }.load()
     }
 
     /// Changes 1, 2, 4 or 8 bytes here to what `change` makes of them, unless that is nothing; returns the old value.
@@ -439,43 +433,22 @@ impl Bytes {
     #[inline]
     pub unsafe fn update(self, bytes: usize, change: impl Fn(u64) -> Option<u64>) -> u64 {
         let width = Width::of(bytes);
-        // SAFETY: the caller's promise.
-        let mut old = unsafe { self.load(bytes) };
+        if !is_far(self.0 as usize) {
+            // SAFETY: the caller's promise; all access is atomic.
+            return atomic::update(unsafe { atomic::at(self.0, width) }, change);
+        }
+        let place = find(self.0 as usize);
+        let mut old = place.call(|transport| transport.load(place.rank, place.offset, width));
         while let Some(new) = change(old) {
-            // SAFETY: as above.
-            let found = unsafe { self.compare_exchange(width, old, new) };
+            let found = place.call(|transport| {
+                transport.compare_exchange(place.rank, place.offset, width, old, new, None)
+            });
             if found == old {
                 break;
             }
             old = found;
         }
         old
-    }
-
-    /// Stores if the value is `expected`; returns what it was.
-    unsafe fn compare_exchange(self, width: Width, expected: u64, new: u64) -> u64 {
-        if is_far(self.0 as usize) {
-            let place = find(self.0 as usize);
-            return place.call(|transport| {
-                transport.compare_exchange(place.rank, place.offset, width, expected, new, None)
-            });
-        }
-        macro_rules! exchange {
-            ($atomic:ty, $integer:ty) => {{
-                let (expected, new) = (expected as $integer, new as $integer);
-                // SAFETY: the caller's promise; the access is atomic.
-                let word = unsafe { <$atomic>::from_ptr(self.0.cast()) };
-                match word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
-                    Ok(old) | Err(old) => old.into(),
-                }
-            }};
-        }
-        match width {
-            Width::Bits8 => exchange!(AtomicU8, u8),
-            Width::Bits16 => exchange!(AtomicU16, u16),
-            Width::Bits32 => exchange!(AtomicU32, u32),
-            Width::Bits64 => exchange!(AtomicU64, u64),
-        }
     }
 
     /// Brings a cache line near, to be stored to if `STORE`.

@@ -7,41 +7,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Width of an atomic operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// 8 bits.
-    Bits8,
-    /// 16 bits.
-    Bits16,
-    /// 32 bits.
-    Bits32,
-    /// 64 bits.
-    Bits64,
-}
-
-impl Width {
-    pub(crate) const ALL: [Width; 4] = [Width::Bits8, Width::Bits16, Width::Bits32, Width::Bits64];
-
-    /// The width of so many bytes.
-    ///
-    /// # Panics
-    /// If no atomic operation has it.
-    pub fn of(bytes: usize) -> Width {
-        let width = Width::ALL.into_iter().find(|width| width.bytes() == bytes);
-        width.unwrap_or_else(|| panic!("no atomic operation has {bytes} bytes"))
-    }
-
-    /// Number of bytes.
-    pub fn bytes(self) -> usize {
-        1 << self as usize
-    }
-
-    /// All bits of a value.
-    pub(crate) fn mask(self) -> u64 {
-        u64::MAX >> (64 - 8 * self.bytes())
-    }
-}
+pub use dsm_threads::atomic::Width;
 
 /// An atomic operation. All return the old value; numbers are unsigned and wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,11 @@ pub mod library;
 
 use std::cell::Cell;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
+use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
 use crate::fabric::run;
@@ -79,58 +80,22 @@ unsafe fn put(at: *mut u8, size: u32, value: u128) {
     unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize) };
 }
 
-/// Loads from memory that other threads may access. Only where [`is_direct`].
-unsafe fn load(at: *mut u8, size: u32) -> u128 {
+/// The processor's atomic integer of `size` bytes. Only where [`is_direct`].
+unsafe fn integer(at: *mut u8, size: usize) -> &'static dyn Atomic {
     // SAFETY: aligned to its size by the rules for atomics, mapped by the caller's promise.
-    unsafe {
-        match size {
-            1 => AtomicU8::from_ptr(at).load(Ordering::SeqCst).into(),
-            2 => AtomicU16::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
-            4 => AtomicU32::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
-            _ => AtomicU64::from_ptr(at.cast()).load(Ordering::SeqCst).into(),
-        }
-    }
+    unsafe { atomic::at(at, Width::of(size)) }
 }
 
-/// Stores if the value is still `old`; returns whether it was. Only where [`is_direct`].
-unsafe fn swap_if(at: *mut u8, size: u32, old: u128, new: u128) -> bool {
-    const S: Ordering = Ordering::SeqCst;
-    // SAFETY: as for `load`.
-    unsafe {
-        match size {
-            1 => AtomicU8::from_ptr(at).compare_exchange(old as u8, new as u8, S, S).is_ok(),
-            2 => AtomicU16::from_ptr(at.cast()).compare_exchange(old as u16, new as u16, S, S).is_ok(),
-            4 => AtomicU32::from_ptr(at.cast()).compare_exchange(old as u32, new as u32, S, S).is_ok(),
-            _ => AtomicU64::from_ptr(at.cast()).compare_exchange(old as u64, new as u64, S, S).is_ok(),
-        }
-    }
-}
-
-/// Applies an operation that the processor has as one instruction, or nearly so. Only where [`is_direct`].
-unsafe fn by_instruction(at: *mut u8, size: u32, op: RmwOp, operand: u128) -> Option<u128> {
-    const S: Ordering = Ordering::SeqCst;
-    macro_rules! on {
-        ($atomic:ty, $integer:ty) => {{
-            let operand = operand as $integer;
-            // SAFETY: as for `load`.
-            let object = unsafe { <$atomic>::from_ptr(at.cast()) };
-            let old = match op {
-                RmwOp::Xchg => object.swap(operand, S),
-                RmwOp::Add => object.fetch_add(operand, S),
-                RmwOp::Sub => object.fetch_sub(operand, S),
-                RmwOp::And => object.fetch_and(operand, S),
-                RmwOp::Or => object.fetch_or(operand, S),
-                RmwOp::Xor => object.fetch_xor(operand, S),
-                _ => return None,
-            };
-            Some(old.into())
-        }};
-    }
-    match size {
-        1 => on!(AtomicU8, u8),
-        2 => on!(AtomicU16, u16),
-        4 => on!(AtomicU32, u32),
-        _ => on!(AtomicU64, u64),
+/// Applies an operation to memory of this process alone; returns the old value.
+fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
+    match update {
+        Update::Rmw { op: RmwOp::Xchg, operand } => integer.swap(operand as u64),
+        Update::Rmw { op: RmwOp::Add, operand } => integer.fetch_add(operand as u64),
+        Update::Rmw { op: RmwOp::Sub, operand } => integer.fetch_add((operand as u64).wrapping_neg()),
+        Update::Rmw { op: RmwOp::And, operand } => integer.fetch_and(operand as u64),
+        Update::Rmw { op: RmwOp::Or, operand } => integer.fetch_or(operand as u64),
+        Update::Rmw { op: RmwOp::Xor, operand } => integer.fetch_xor(operand as u64),
+        _ => atomic::update(integer, |old| update.apply(size, old.into()).map(|new| new as u64)),
     }
 }
 
@@ -157,21 +122,8 @@ fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         profile::waited(Wait::Atomic, at as u64, since);
         return old.into();
     }
-    if let Update::Rmw { op, operand } = update
-        // SAFETY: the program's operand, aligned to its size.
-        && let Some(old) = unsafe { by_instruction(address, size, op, operand) }
-    {
-        return old;
-    }
-    loop {
-        // SAFETY: the program's operand.
-        let old = unsafe { load(address, size) };
-        let Some(new) = update.apply(size, old) else { return old };
-        // SAFETY: as above.
-        if unsafe { swap_if(address, size, old, new) } {
-            return old;
-        }
-    }
+    // SAFETY: the program's operand.
+    update_integer(unsafe { integer(address, bytes) }, size, update).into()
 }
 
 /// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
@@ -185,7 +137,7 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             let stored = run(pin!(shared.coherence.has_own_stores(block)));
             let mut value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
             // SAFETY: the program's object, of which the bytes here are read, whatever they are.
-            if stored && unsafe { load(address, size) } != value.into() {
+            if stored && unsafe { integer(address, size as usize) }.load() != value {
                 // The program has stored to the object, or to others of the block, without an atomic operation.
                 value = update(address, size, Update::NONE) as u64;
             }

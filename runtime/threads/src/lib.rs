@@ -2,6 +2,7 @@
 //!
 //! The lock-free parts take their atomics from [`primitive`], so that loom can search their interleavings; the rest does without it then.
 
+pub mod atomic;
 pub mod backoff;
 pub mod bias;
 pub mod primitive;

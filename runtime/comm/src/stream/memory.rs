@@ -1,7 +1,8 @@
 //! Requests executed on the own segment.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use dsm_threads::atomic::{self, Atomic};
 use dsm_threads::futex::Futex;
 use dsm_threads::wait;
 
@@ -22,42 +23,15 @@ unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
 
-/// An atomic integer of a width.
-trait Atomic: 'static {
-    fn load(&self) -> u64;
-    fn update(&self, update: Update, value: u64) -> u64;
-    fn compare_exchange(&self, expected: u64, new: u64) -> Result<u64, u64>;
+fn apply(atomic: &dyn Atomic, update: Update, value: u64) -> u64 {
+    match update {
+        Update::Swap => atomic.swap(value),
+        Update::Add => atomic.fetch_add(value),
+        Update::Or => atomic.fetch_or(value),
+        Update::And => atomic.fetch_and(value),
+        Update::Max => atomic.fetch_max(value),
+    }
 }
-
-macro_rules! atomics {
-    ($($atomic:ty: $integer:ty),*) => {$(
-        impl Atomic for $atomic {
-            fn load(&self) -> u64 {
-                <$atomic>::load(self, Ordering::SeqCst).into()
-            }
-
-            fn update(&self, update: Update, value: u64) -> u64 {
-                let value = value as $integer;
-                let apply = match update {
-                    Update::Swap => <$atomic>::swap,
-                    Update::Add => <$atomic>::fetch_add,
-                    Update::Or => <$atomic>::fetch_or,
-                    Update::And => <$atomic>::fetch_and,
-                    Update::Max => <$atomic>::fetch_max,
-                };
-                apply(self, value, Ordering::SeqCst).into()
-            }
-
-            fn compare_exchange(&self, expected: u64, new: u64) -> Result<u64, u64> {
-                let (expected, new) = (expected as $integer, new as $integer);
-                let old = <$atomic>::compare_exchange(self, expected, new, Ordering::SeqCst, Ordering::SeqCst);
-                old.map(u64::from).map_err(u64::from)
-            }
-        }
-    )*};
-}
-
-atomics!(AtomicU8: u8, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64);
 
 impl Segment {
     /// # Safety
@@ -78,14 +52,7 @@ impl Segment {
         let address = self.address(offset, width.bytes());
         assert!(offset.is_multiple_of(width.bytes()), "{offset:#x} is not aligned");
         // SAFETY: inside the mapping, which lasts as long as the process, and aligned; all access is atomic.
-        unsafe {
-            match width {
-                Width::Bits8 => AtomicU8::from_ptr(address),
-                Width::Bits16 => AtomicU16::from_ptr(address.cast()),
-                Width::Bits32 => AtomicU32::from_ptr(address.cast()),
-                Width::Bits64 => AtomicU64::from_ptr(address.cast()),
-            }
-        }
+        unsafe { atomic::at(address, width) }
     }
 
     fn word32(&self, offset: usize) -> &'static AtomicU32 {
@@ -119,7 +86,7 @@ impl Segment {
         let value = match *request {
             Request::Load { offset, width } => self.atomic(offset, width).load(),
             Request::Update { offset, width, update, value, wake } => {
-                let old = self.atomic(offset, width).update(update, value);
+                let old = apply(self.atomic(offset, width), update, value);
                 if let Some(wake) = wake {
                     self.wake(offset, wake);
                 }
