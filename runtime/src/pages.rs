@@ -9,16 +9,23 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, mpsc};
 
 use dsm_abi::note::Checking;
+use dsm_abi::part::Part;
 use dsm_abi::state::{PAGE_SHIFT, READ_LIMIT, WRITABLE};
 use parking_lot::Mutex;
 
 use crate::check::{self, Access};
+use crate::config::RaceMode;
+use crate::fabric::run;
 use crate::memory::executable;
 use crate::memory::table::StateTable;
+use crate::pthread::thread::spawn_service;
+use crate::sync::cell::Cell;
+use crate::sync::layout;
 use crate::{config, guard, image, memory, start, sync};
 
 const PAGE: usize = 1 << PAGE_SHIFT;
@@ -75,6 +82,17 @@ pub fn enabled() -> bool {
 pub fn checking(line_shift: u32) -> Result<Checking, String> {
     let compiled = image::checking();
     let wanted = config::get().check.unwrap_or(compiled);
+    let protocol = config::get().protocol;
+    if protocol.has(Part::MultipleWriters) {
+        if wanted != Checking::Mprotect {
+            return Err("DSM_PROTOCOL=single-writer takes permissions away while threads store, which checks of the program do not see; compile it with \
+                        -fdsm-check=mprotect"
+                .into());
+        }
+        if protocol.keeps_homes() || config::get().race != RaceMode::Off {
+            return Err("DSM_PROTOCOL=single-writer takes homes for stores; leave out no-migration, fixed-homes and DSM_RACE".into());
+        }
+    }
     match (wanted, compiled) {
         (Checking::Inline, Checking::Mprotect) => {
             Err("the program was compiled with -fdsm-check=mprotect and has no checks; unset DSM_CHECK, or compile it without".into())
@@ -112,6 +130,9 @@ pub fn init() {
         previous
     };
     let pages = Pages { mode, table: memory::get().table(), line: 1 << geometry.line_shift(), previous };
+    if config::get().protocol.has(Part::MultipleWriters) {
+        start_revoking();
+    }
     let _change = CHANGE.lock();
     let _ = PAGES.set(pages);
     ENABLED.store(true, Ordering::Relaxed);
@@ -123,6 +144,24 @@ pub fn init() {
     if sync::rank() != 0 {
         geometry.globals().ranges().for_each(|globals| protect(globals, libc::PROT_NONE));
     }
+}
+
+/// Starts the thread that takes permissions to store back when other processes ask for them.
+fn start_revoking() {
+    let (begun, begins) = mpsc::channel();
+    spawn_service("dsm-revoke", "permissions to store", move || {
+        let requests = Cell::at(sync::rank(), layout::REVOCATIONS);
+        let revoke = || memory::shared().map_or((), |shared| run(pin!(shared.coherence.revoke())));
+        // From here on no thread has the protocol for itself while it waits for another process.
+        revoke();
+        let _ = begun.send(());
+        let mut served = 0;
+        loop {
+            served = requests.sleep_until(|now| now != served);
+            revoke();
+        }
+    });
+    let _ = begins.recv();
 }
 
 /// The action before, if `handler` is the one of this module: the program must not see that.

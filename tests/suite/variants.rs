@@ -69,6 +69,45 @@ fn what_is_left_out_is_not_done() {
     assert!(without > with, "{with} and {without}");
 }
 
+/// Nobody makes twins; permissions go from process to process.
+#[test]
+fn one_writer_at_a_time() {
+    let protected = program(&["-fdsm-check=mprotect"]);
+    for shape in [Shape::new(2, 1), Shape::new(2, 2), Shape::new(4, 1)] {
+        let environment = [("DSM_STATS", "1"), ("DSM_PROTOCOL", "single-writer")];
+        let (Some(plain), Some(outcome)) =
+            (run(&protected, shape, &[("DSM_STATS", "1")]), run(&protected, shape, &environment))
+        else {
+            return;
+        };
+        assert_eq!(
+            (outcome.status, outcome.text()),
+            (Some(0), plain.text()),
+            "{shape}: {}",
+            outcome.errors()
+        );
+        let sums = |outcome: &Outcome| {
+            ["twins_made", "permissions_revoked"].map(|name| outcome.counter(name).iter().sum::<u64>())
+        };
+        let ([twins, none], [no_twins, revoked]) = (sums(&plain), sums(&outcome));
+        assert!(twins > 0 && none == 0 && no_twins == 0 && revoked > 0, "{shape}: {}", outcome.errors());
+    }
+}
+
+#[test]
+fn one_writer_at_a_time_needs_page_protection_and_homes_that_move() {
+    for (flags, protocol, named) in [
+        (&[][..], "single-writer", "-fdsm-check=mprotect"),
+        (&["-fdsm-check=mprotect"], "single-writer,fixed-homes", "fixed-homes"),
+    ] {
+        let Some(outcome) = run(&program(flags), Shape::new(2, 1), &[("DSM_PROTOCOL", protocol)]) else {
+            return;
+        };
+        assert_eq!(outcome.status, Some(1), "{}", outcome.errors());
+        assert!(outcome.errors().contains(named), "{}", outcome.errors());
+    }
+}
+
 #[test]
 fn an_unknown_part_is_named() {
     let Some(outcome) = run(&program(&[]), Shape::new(2, 1), &[("DSM_PROTOCOL", "no-homes")]) else { return };
@@ -86,14 +125,14 @@ fn programs_compute_the_same_under_page_protection() {
         let loaded = Program::load(name);
         let flags = [loaded.flags.clone(), vec!["-fdsm-check=mprotect".to_owned()]].concat();
         let checked = Program { flags, ..Program::load(name) };
-        for shape in [Shape::new(2, 1), Shape::new(2, 2)] {
-            let (Some(plain), Some(outcome)) =
-                (run(&loaded, Shape::new(1, 1), &[]), run(&checked, shape, &[]))
-            else {
-                return;
-            };
+        let Some(plain) = run(&loaded, Shape::new(1, 1), &[]) else { return };
+        for (shape, protocol) in
+            [(Shape::new(2, 1), ""), (Shape::new(2, 2), ""), (Shape::new(2, 2), "single-writer")]
+        {
+            let Some(outcome) = run(&checked, shape, &[("DSM_PROTOCOL", protocol)]) else { return };
             let same = (outcome.status, outcome.text()) == (plain.status, plain.text());
-            assert!(same, "{name} {shape}: {:?}\n{}{}", outcome.status, outcome.text(), outcome.errors());
+            let errors = outcome.errors();
+            assert!(same, "{name} {shape} {protocol}: {:?}\n{}{errors}", outcome.status, outcome.text());
         }
     }
 }

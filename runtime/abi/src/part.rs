@@ -28,6 +28,9 @@ parts! {
     /// Homes that move: without, releases merge what they changed into the contents at the home, as in home-based lazy release consistency. Atomic operations in a
     /// row still take the home of their block.
     MovingHomes "fixed-homes",
+    /// Twins, by which several processes store to a block in the same interval: without, stores need the block's home, as in IVY (Li, Hudak 1989). Only where
+    /// pages are protected.
+    MultipleWriters "single-writer",
 }
 
 /// A set of parts.
@@ -41,6 +44,11 @@ impl Parts {
         self.0 & 1 << part as u8 != 0
     }
 
+    /// Whether homes stay where they are as far as misses go, so that none can be taken for a store.
+    pub fn keeps_homes(self) -> bool {
+        self.has(Part::MigrationOnMiss) || self.has(Part::MovingHomes)
+    }
+
     /// Reads names as [`Part::name_without`] has them, with commas between; `None` if one is no part's.
     pub fn parse(text: &str) -> Option<Parts> {
         let mut parts = Parts::default();
@@ -52,14 +60,20 @@ impl Parts {
     }
 }
 
+impl From<Part> for Parts {
+    fn from(part: Part) -> Parts {
+        Parts(1 << part as u8)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_make_a_set() {
-        let all =
-            Parts::parse("no-leases,no-migration,no-exclusive-homes,fixed-homes").expect("all are known");
+        let all = Parts::parse("no-leases,no-migration,no-exclusive-homes,fixed-homes,single-writer")
+            .expect("all are known");
         assert!(Part::ALL.iter().all(|part| all.has(*part) && !Parts::default().has(*part)));
         for part in Part::ALL {
             let one = Parts::parse(part.name_without()).expect("it is known");

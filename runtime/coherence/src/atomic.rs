@@ -14,6 +14,7 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::moving::has_twin;
 use crate::near::Near;
+use crate::overwrite::Purpose;
 use crate::records::Blocked;
 use crate::release::Progress;
 use crate::scratch::ScratchGuard;
@@ -249,7 +250,7 @@ impl<F: Fabric> Coherence<F> {
     pub async fn critical<R>(&self, block: Block, body: impl Future<Output = R>) -> R {
         let fabric = &self.fabric;
         let chunk = block.chunk();
-        let gate = fabric.lock_gate(Gate::Publish).await;
+        let mut gate = fabric.lock_gate(Gate::Publish).await;
         let moment = fabric.moment();
         let result = loop {
             fabric.forget(moment, || ());
@@ -263,6 +264,14 @@ impl<F: Fabric> Coherence<F> {
                 break result;
             }
             self.unlock_records(chunk, sequence);
+            if self.has_one_writer() {
+                drop(locked);
+                // While this process waits for a permission, others may wait for one of its own.
+                drop(gate);
+                self.miss(Extent::single(block), Purpose::STORE).await;
+                gate = fabric.lock_gate(Gate::Publish).await;
+                continue;
+            }
             let scratch = &mut *ScratchGuard::new();
             fabric.own_links(Extent::single(block), scratch.own.run_mut(Extent::single(block)));
             let word = scratch.own.of(block).link;

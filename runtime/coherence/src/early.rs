@@ -15,7 +15,7 @@ use crate::overwrite::Purpose;
 use crate::records::Blocked;
 use crate::scratch::Scratch;
 use crate::segment::{Busy, Seen};
-use crate::types::{Chunk, Extent, Notice, Timestamp, first_bits};
+use crate::types::{Block, Chunk, Extent, Notice, Timestamp, first_bits};
 use crate::{Coherence, Fault, Part, abi, marks};
 
 /// Blocks of a notice whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
@@ -45,6 +45,9 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         if !self.misses_take_homes() {
             return 0;
+        }
+        if self.insists_on_home(purpose) {
+            return run.mask();
         }
         if state == abi::READABLE {
             return purpose.whole(run);
@@ -85,13 +88,17 @@ impl<F: Fabric> Coherence<F> {
         let mut taken = 0;
         let mut at = run.first;
         while at < run.end() {
-            let link = scratch.own.of(at).link;
+            // The word of untouched blocks means their default homes.
+            let link_of = |block: Block| {
+                let word = scratch.own.of(block).link;
+                (word, self.decode(word, self.me(), block))
+            };
+            let link = link_of(at);
             let rest = Extent::new(at, run.end().0 - at.0);
-            let count = rest.blocks().take_while(|b| scratch.own.of(*b).link == link).count() as u64;
+            let leads_there = |block: &Block| link_of(*block) == link;
+            let count = rest.blocks().take_while(leads_there).count() as u64;
             let part = Extent::new(at, count);
-            if part.mask() & wanted != 0
-                && let Link::Link { pending: false, .. } = self.decode(link, self.me(), at)
-            {
+            if part.mask() & wanted != 0 && matches!(link.1, Link::Link { pending: false, .. }) {
                 taken |= self.take_part(at.chunk(), part.mask() & wanted, state, purpose, scratch).await?;
             }
             at = part.end();
@@ -149,6 +156,7 @@ impl<F: Fabric> Coherence<F> {
         let claim = Claim::Miss { whole: purpose.whole(span) };
         let at_least = self.above_own_leases(chunk, wanted, self.clock() + 1, &scratch.own);
         let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
+        let insists = self.insists_on_home(purpose);
         let mut walk = self.walk();
         self.step(&mut walk, span.first, Seen { link, sequence: 1 }, false)?;
         let moment = fabric.moment();
@@ -157,7 +165,7 @@ impl<F: Fabric> Coherence<F> {
             let Scratch { peer, snapshot, .. } = scratch;
             let place = |run, contents: &[u8]| fabric.overwrite(run, contents);
             match self.call_take(walk.at, &request, peer, true, snapshot, place).await {
-                Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED => {
+                Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED || insists => {
                     self.step(&mut walk, span.first, seen, false)?;
                 }
                 Ok(taken) => break taken,
@@ -170,6 +178,8 @@ impl<F: Fabric> Coherence<F> {
         if taken.blocks != 0 {
             self.end_walk(walk, span.first).await;
             self.install(chunk, claim, taken, purpose, scratch).await;
+        } else if insists {
+            return Err(self.ask_to_revoke(walk.at, span.first).await);
         }
         Ok(taken.blocks)
     }

@@ -99,6 +99,8 @@ pub enum Word {
     Cursor(Rank),
     /// `min_wr_ts` of the published signature, in word 0. Never falls.
     LogMin(u8),
+    /// The block that a peer wants to store to, plus one, as long as this process may; see [`crate::revoke`]. 0: none.
+    Revoked,
 }
 
 /// Locks among the threads of one process.
@@ -277,6 +279,10 @@ pub trait Fabric {
     #[inline]
     fn asks(&self, _at: Rank) -> bool {
         false
+    }
+    /// Has a thread of a process call [`crate::Coherence::revoke`].
+    fn notify(&self, _at: Rank) -> impl Future<Output = ()> {
+        async {}
     }
     /// Has the agent of a process execute a call ([`crate::calls::serve`]). Returns the length of the reply. `reply` has [`Fabric::reply_bytes`] bytes.
     fn ask(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {

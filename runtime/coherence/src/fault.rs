@@ -69,6 +69,10 @@ faults! {
     DirtyNotSticky,
     /// A release passes over read marks.
     IgnoreReadMarks,
+    /// A permission to store is taken back without a version for what was stored.
+    RevokeUnpublished,
+    /// With one writer at a time, a home is taken whose process may store to it.
+    TakeFromWriter,
     /// A release believes that no other thread is about to store.
     AlwaysExclusive,
     /// A release that waited for the other threads of the process believes that they are held, though one is about to store.

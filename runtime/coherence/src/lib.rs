@@ -51,6 +51,7 @@ mod overwrite;
 mod queue_lock;
 mod records;
 mod release;
+mod revoke;
 mod scratch;
 mod segment;
 mod signature;

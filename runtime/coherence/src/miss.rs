@@ -36,7 +36,9 @@ impl<F: Fabric> Coherence<F> {
             loop {
                 self.fabric.forget(moment, || take.is_some());
                 let chunk = self.fabric.lock_chunk(part.first.chunk()).await;
-                let mut outcome = self.make_readable(part, take.take(), &mut scratch).await;
+                // Who needs the home comes back for it.
+                let taken = if self.insists_on_home(purpose) { take } else { take.take() };
+                let mut outcome = self.make_readable(part, taken, &mut scratch).await;
                 if purpose.write && outcome.is_ok() {
                     outcome = self.make_writable(part, &mut scratch.own).await;
                 }
@@ -69,7 +71,7 @@ impl<F: Fabric> Coherence<F> {
                 abi::READABLE => {
                     // Else a twin would be made, and compared.
                     if let Some(purpose) = take
-                        && purpose.whole(run) != 0
+                        && (purpose.whole(run) != 0 || self.insists_on_home(purpose))
                     {
                         self.take_early(run, state, purpose, scratch).await?;
                     }
@@ -310,6 +312,10 @@ impl<F: Fabric> Coherence<F> {
             let word = own.of(block).link;
             if let Link::Link { pending: true, .. } = self.decode(word, self.me(), block) {
                 outcome = Err(Blocked { at: self.me(), word: Word::Link(block), seen: word });
+                break;
+            }
+            if self.has_one_writer() {
+                outcome = Err(self.look_again(block));
                 break;
             }
             twins |= block.bit();

@@ -48,6 +48,13 @@ pub(crate) struct Progress {
     pub(crate) meeting: bool,
 }
 
+impl Work {
+    /// A block that threads of this process may have stored to, by themselves.
+    pub(crate) fn of_writer(chunk: Chunk, block: u64) -> Work {
+        Work { chunk, dirty: block, read: 0, exclusive: false }
+    }
+}
+
 impl Progress {
     /// Nothing is published yet.
     pub(crate) fn new(version: Timestamp, meeting: bool) -> Progress {
@@ -139,6 +146,10 @@ impl<F: Fabric> Coherence<F> {
     /// Holds the other threads of the process in the runtime, if possible. What cannot be taken out of the dirty set because of them is compared
     /// with its twin at each release: when much was in vain, they are waited for.
     fn hold_threads(&self) -> bool {
+        if self.has_one_writer() {
+            // A thread may wait for the permission to store, and the process that has it for this one to revoke another.
+            return false;
+        }
         let vain = self.vain.load(Ordering::Relaxed);
         if vain == 0 {
             return self.fabric.begin_exclusive(false);
@@ -206,7 +217,13 @@ impl<F: Fabric> Coherence<F> {
 
     /// Publishes the blocks of `todo` whose home is here, in place: all of them get the same version, above every lease. Those that were to be looked at
     /// and are home leave `todo`. The chunk and its records are locked.
-    fn publish_here(&self, work: Work, todo: &mut u64, own: &mut Records, progress: &mut Progress) {
+    pub(crate) fn publish_here(
+        &self,
+        work: Work,
+        todo: &mut u64,
+        own: &mut Records,
+        progress: &mut Progress,
+    ) {
         let fabric = &self.fabric;
         let chunk = work.chunk;
         let homes = self.own_homes(chunk);

@@ -96,6 +96,8 @@ counters! {
     published_in_place,
     /// Homes that went from writable to shared because somebody had read them.
     homes_shared,
+    /// Permissions to store taken back because another process wanted to store, with one writer at a time.
+    permissions_revoked,
     /// Write notices published.
     notices_out,
     /// Write notices taken in.

@@ -29,7 +29,8 @@ use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
 use crate::race;
 use crate::stats::time::{self, Activity};
-use crate::sync::threads;
+use crate::sync::cell::Cell;
+use crate::sync::{layout, threads};
 use crate::trace::Event;
 
 pub use near::Place;
@@ -237,6 +238,10 @@ impl Fabric for SegmentFabric {
     fn asks(&self, at: Rank) -> bool {
         // What looks for races remembers what it sees of a peer while it reads there.
         !self.segments.is_mapped(at.0) && !race::is_on()
+    }
+
+    async fn notify(&self, at: Rank) {
+        Cell::at(at.0, layout::REVOCATIONS).increment();
     }
 
     fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {

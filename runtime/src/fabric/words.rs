@@ -44,6 +44,7 @@ impl SegmentFabric {
             Word::Grant => g.control_offset() + layout::GRANT,
             Word::LogState => g.control_offset() + layout::LOG_STATE,
             Word::Cursor(peer) => g.control_offset() + layout::CURSORS + 8 * peer.0 as usize,
+            Word::Revoked => g.control_offset() + layout::REVOKED,
             Word::LogMin(buffer) => g.control_offset() + layout::LOG_MIN + 8 * buffer as usize,
         }
     }

@@ -10,6 +10,10 @@ pub const LOG_STATE: usize = 64;
 pub const LOG_MIN: usize = 128;
 /// Number of processes that have left their counters, in process 0.
 pub const LEFT: usize = 192;
+/// The block that another process wants to store to, see [`dsm_coherence::Word::Revoked`].
+pub const REVOKED: usize = 256;
+/// Requests of this kind: a [`super::cell::Cell`].
+pub const REVOCATIONS: usize = 320;
 /// Arrivals of each barrier round: a [`super::cell::Cell`], then how far the signalling process's signature is published.
 pub const BARRIER: usize = 4096;
 /// Distance between barrier rounds.

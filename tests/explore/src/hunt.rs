@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dsm_coherence::Fault;
+use dsm_coherence::{Fault, Part, Parts};
 
 use crate::directed;
 use crate::program::{BarrierKind, Bounds, Program, generate};
@@ -31,10 +31,22 @@ pub fn hunt(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
     (0..most).find_map(|seed| {
         let program = match &directed {
             Some(program) => program.clone(),
-            None => Rc::new(Program { fault, ..generate(seed, SIZES[(seed % 4) as usize]) }),
+            None => {
+                let without = fault.map_or(Parts::default(), left_out);
+                let program = generate(seed, SIZES[(seed % 4) as usize]).without(without);
+                Rc::new(Program { fault, ..program })
+            }
         };
         random::run(&program, seed).err().map(|failure| (seed + 1, failure))
     })
+}
+
+/// Parts of the protocol that have to be left out for a fault to make a difference.
+fn left_out(fault: Fault) -> Parts {
+    match fault {
+        Fault::RevokeUnpublished | Fault::TakeFromWriter => Part::MultipleWriters.into(),
+        _ => Parts::default(),
+    }
 }
 
 /// A program for faults that need more luck than generated programs bring.

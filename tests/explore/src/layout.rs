@@ -245,7 +245,7 @@ impl Layout {
 
     /// Number of cells of a process.
     pub fn cells(&self) -> usize {
-        self.base_cursors() + self.processes + 1
+        self.base_cursors() + self.processes + 2
     }
 
     /// A store to it passes a lock of the program on.
@@ -282,6 +282,7 @@ impl Layout {
             Word::LogState => self.base_words() + 1,
             Word::Cursor(peer) => self.base_cursors() + peer.0 as usize,
             Word::LogMin(buffer) => self.base_words() + 2 + usize::from(buffer),
+            Word::Revoked => self.base_cursors() + self.processes + 1,
         };
         Some(at as Loc)
     }
@@ -355,6 +356,9 @@ impl Layout {
         if loc == self.hand_over() {
             return Class::Published;
         }
+        if Some(loc) == self.word(Word::Revoked) {
+            return Class::Remote;
+        }
         if at >= self.base_cursors() {
             return Class::Local;
         }
@@ -397,6 +401,7 @@ impl Layout {
             _ if at < self.base_twins() => format!("notice[{}]", at - self.base_notices()),
             _ if at < self.base_cursors() => format!("twin[{}]", at - self.base_twins()),
             _ if loc == self.hand_over() => "hand-over".to_string(),
+            _ if Some(loc) == self.word(Word::Revoked) => "revoked".to_string(),
             _ => format!("cursor[{}]", at - self.base_cursors()),
         }
     }

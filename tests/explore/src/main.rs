@@ -24,7 +24,7 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
                                                         is forgotten of a thread makes no difference; 'states', in all orders;
                                                         a number of delays; or 'runs=N', as 'all', giving up after N
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
---without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes
+--without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {

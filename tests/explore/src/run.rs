@@ -16,7 +16,7 @@ use crate::layout::Layout;
 use crate::model_sync::SyncState;
 use crate::oracle::Oracle;
 use crate::program::{Memory, Op, Program};
-use crate::threads::ThreadCode;
+use crate::threads::{ThreadCode, serve};
 use crate::world::{Choice, Memories, Shared, Wait, World};
 
 /// Steps after which a run counts as livelocked.
@@ -50,9 +50,7 @@ impl Run {
             }
         }
         let oracle = Oracle::new(threads, &program.roles);
-        let mut world = World::new(layout, program.processes, program.threads, sync, oracle);
-        world.watch = program.watch;
-        world.prompt = program.memory == Memory::Prompt;
+        let mut world = World::new(layout, program, sync, oracle);
         world.trace = trace.then(Vec::new);
         let world: Shared = Rc::new(RefCell::new(world));
         let protocols: Vec<_> = (0..program.processes)
@@ -66,17 +64,18 @@ impl Run {
             }
             world.borrow_mut().current = 0;
         }
-        let tasks = (0..threads)
-            .map(|thread| {
-                let code = ThreadCode {
-                    world: world.clone(),
-                    protocol: protocols[thread / program.threads].clone(),
-                    program: program.clone(),
-                    thread,
-                };
-                Some(Box::pin(code.run()) as Task)
-            })
-            .collect();
+        let tasks = (0..threads).map(|thread| {
+            let code = ThreadCode {
+                world: world.clone(),
+                protocol: protocols[thread / program.threads].clone(),
+                program: program.clone(),
+                thread,
+            };
+            Some(Box::pin(code.run()) as Task)
+        });
+        let servers = (threads..world.borrow().threads.len())
+            .map(|thread| Some(Box::pin(serve(world.clone(), protocols[thread - threads].clone())) as Task));
+        let tasks = tasks.chain(servers).collect();
         Run {
             world,
             protocols,

@@ -98,6 +98,7 @@ impl Memory {
             Word::LogState => self.log_state,
             Word::Cursor(peer) => self.cursors.get(&peer).copied().unwrap_or(0),
             Word::LogMin(buffer) => self.log_min[usize::from(buffer)],
+            Word::Revoked => 0,
         }
     }
 
@@ -126,6 +127,7 @@ impl Memory {
                 self.cursors.insert(peer, value);
             }
             Word::LogMin(buffer) => self.log_min[usize::from(buffer)] = value,
+            Word::Revoked => unreachable!("no part of the protocol is left out"),
         }
     }
 

@@ -9,13 +9,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::Landing;
-use crate::Fault;
 use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::records::{Homes, Records};
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{CHUNK_BLOCKS, Chunk, Rank, Record, Timestamp};
+use crate::{Fault, Part};
 
 /// By what right homes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +132,10 @@ impl<F: Fabric> Segment<'_, F> {
         let mut taken = Taken { blocks, writable: blocks & !homes.asking, ..Taken::default() };
         match request.claim {
             Claim::Miss { whole } => {
+                let one_writer = self.fabric.leaves_out(Part::MultipleWriters);
+                if one_writer && self.fault(Fault::TakeFromWriter) {
+                    taken.writable = 0;
+                }
                 if self.fault(Fault::EarlyFromTaken) {
                     let pending = |block: &_| {
                         let link = self.decode(records.of(*block).link, *block);
@@ -140,11 +144,13 @@ impl<F: Fabric> Segment<'_, F> {
                     taken.blocks |=
                         chunk.blocks(wanted).filter(pending).fold(0, |mask, block| mask | block.bit());
                 }
-                if taken.writable != 0 {
+                if one_writer {
+                    taken.blocks &= !taken.writable;
+                } else if taken.writable != 0 {
                     let stored_to = self.marked(MarkKind::Dirty, chunk).await & taken.writable;
                     taken.blocks &= !stored_to;
                 }
-                if taken.blocks & !whole != 0 {
+                if taken.blocks & !whole != 0 && !one_writer {
                     let contended = self.load(hint(MarkKind::Contended, chunk)).await;
                     taken.contended = contended & taken.blocks & !whole;
                     taken.blocks &= !taken.contended;

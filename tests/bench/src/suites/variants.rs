@@ -25,15 +25,22 @@ const fn without(names: &'static str) -> Variant {
     Variant { name: names, flags: FLAGS, environment: Some(("DSM_PROTOCOL", names)) }
 }
 
+const BY_PAGES: &str = "-O3 -march=native -fopenmp -fdsm-check=mprotect";
+
 /// The first is the reference.
-const VARIANTS: [Variant; 7] = [
+const VARIANTS: [Variant; 8] = [
     Variant { name: "default", flags: FLAGS, environment: None },
     without("no-leases"),
     without("no-migration"),
     without("no-exclusive-homes"),
     without("fixed-homes"),
     Variant { name: "inline-4096", flags: "-O3 -march=native -fopenmp -fdsm-line=4096", environment: None },
-    Variant { name: "mprotect", flags: "-O3 -march=native -fopenmp -fdsm-check=mprotect", environment: None },
+    Variant { name: "mprotect", flags: BY_PAGES, environment: None },
+    Variant {
+        name: "mprotect, single-writer",
+        flags: BY_PAGES,
+        environment: Some(("DSM_PROTOCOL", "single-writer")),
+    },
 ];
 
 /// Counters of `DSM_STATS` that are kept, what they are called in tables, and how many of them make one there.

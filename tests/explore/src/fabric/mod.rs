@@ -325,6 +325,10 @@ impl Fabric for ModelFabric {
             w.fail(format!("block {} gets a state, although blocks of another size are there", block.0));
         }
         w.set_state(extent, state);
+        if w.protects_pages {
+            // A change of protection is known to all processors when the system call returns.
+            w.drain_process();
+        }
     }
 
     fn state_run(&self, extent: Extent) -> u64 {

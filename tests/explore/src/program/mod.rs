@@ -6,7 +6,7 @@ mod parse;
 
 use std::fmt;
 
-use dsm_coherence::{Fault, Parts};
+use dsm_coherence::{Fault, Part, Parts};
 
 use crate::oracle::Use;
 pub use generate::{Bounds, generate};
@@ -138,7 +138,19 @@ impl Program {
     /// The same without some parts of the protocol.
     pub fn without(mut self, parts: Parts) -> Program {
         self.without = parts;
+        // Who looks at every store needs twins.
+        self.watch &= !self.protects_pages();
         self
+    }
+
+    /// Number of the threads that run operations.
+    pub fn total(&self) -> usize {
+        self.processes * self.threads
+    }
+
+    /// Whether checks are those of page protection, one step with their accesses, and a thread of each process takes permissions to store back when others ask for them.
+    pub fn protects_pages(&self) -> bool {
+        self.without.has(Part::MultipleWriters)
     }
 
     /// The same with blocks of other sizes from one [`Op::Adopt`] to the next.

@@ -99,8 +99,8 @@ pub fn run(program: &Rc<Program>, seed: u64) -> Result<usize, Failure> {
 /// As [`run`], with a look at what threads do.
 pub fn run_with(program: &Rc<Program>, seed: u64, memories: &Memories) -> Result<usize, Failure> {
     let mut random = Random::new(seed ^ 0x5eed);
-    let mut strategy = Strategy::new(&mut random, program.processes * program.threads);
     let mut run = Run::new(program, false);
+    let mut strategy = Strategy::new(&mut random, run.world.borrow().threads.len());
     run.world.borrow_mut().memories = memories.clone();
     let mut choices = Vec::new();
     let mut schedule = Vec::new();

@@ -7,12 +7,25 @@ use std::rc::Rc;
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
-use dsm_coherence::{Coherence, Extent, Fabric, Rank};
+use dsm_coherence::{Coherence, Extent, Fabric, Rank, Word};
 
 use crate::fabric::ModelFabric;
 use crate::hash::Digest;
 use crate::program::{Closing, Op, Program};
 use crate::world::{Shared, Thing, Wait, World, pause};
+
+/// The life of a thread that takes permissions to store back when other processes ask for them.
+pub async fn serve(world: Shared, protocol: Rc<Coherence<ModelFabric>>) {
+    loop {
+        let wait = {
+            let w = world.borrow();
+            let revoked = w.layout.word(Word::Revoked).expect("every process has the word");
+            Wait::Differs(w.me(), revoked, 0)
+        };
+        pause(&world, wait).await;
+        protocol.revoke().await;
+    }
+}
 
 /// One thread and what it acts on.
 pub struct ThreadCode {
@@ -32,7 +45,7 @@ impl ThreadCode {
     }
 
     fn several(&self) -> bool {
-        self.program.threads > 1
+        self.program.threads > 1 || self.program.protects_pages()
     }
 
     /// The whole life of the thread: its operations, then meetings that make everything quiet, with a look at every byte.
@@ -146,6 +159,23 @@ impl ThreadCode {
         }
     }
 
+    /// What comes between a check of a byte that has passed and its access; with page protection, the accesses that fault until one does not.
+    async fn before_access(&self, addr: usize, write: bool) {
+        loop {
+            self.window().await;
+            if !self.program.protects_pages() {
+                return;
+            }
+            let extent = self.extents(addr, 1)[0];
+            let state = self.worst_state(extent);
+            match write {
+                true if state != u64::from(abi::WRITABLE) => self.protocol.write_miss(extent).await,
+                false if state >= u64::from(abi::READ_LIMIT) => self.protocol.read_miss(extent).await,
+                _ => return,
+            }
+        }
+    }
+
     async fn make_readable(&self, addr: usize, len: usize) {
         for extent in self.extents(addr, len) {
             self.window().await;
@@ -160,7 +190,7 @@ impl ThreadCode {
         self.make_readable(addr, len).await;
         self.forget(1 << 16);
         for a in addr..addr + len {
-            self.window().await;
+            self.before_access(a, false).await;
             let mut w = self.world.borrow_mut();
             let value = load(&mut w, a);
             w.note(|| format!("read byte {a}: {value:#04x}"));
@@ -190,7 +220,7 @@ impl ThreadCode {
         self.make_writable(addr, len, all).await;
         self.forget(2 << 16);
         for a in addr..addr + len {
-            self.window().await;
+            self.before_access(a, true).await;
             let mut w = self.world.borrow_mut();
             w.note(|| format!("write byte {a}: {value:#04x}"));
             let loc = w.layout.data(a);
@@ -211,7 +241,7 @@ impl ThreadCode {
 
     /// What `dsm_set_block` does: process 0 has everything, tells all others, and becomes the home of the blocks that are there from now on.
     async fn adopt(&self, meeting: usize) {
-        assert!(!self.several(), "the other threads of a process would have to wait");
+        assert!(self.program.threads == 1, "the other threads of a process would have to wait");
         let bytes = self.program.bytes();
         self.barrier(meeting).await;
         if self.process() == 0 {

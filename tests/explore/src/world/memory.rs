@@ -73,6 +73,17 @@ impl World {
         }
     }
 
+    /// All stores of the running thread's process reach memory: those of other threads first.
+    pub fn drain_process(&mut self) {
+        let me = self.me();
+        let others = (0..self.threads.len()).filter(|t| *t != self.current).collect::<Vec<_>>();
+        for thread in others.into_iter().chain([self.current]) {
+            if self.threads[thread].process == me {
+                self.drain(thread, true);
+            }
+        }
+    }
+
     /// A cell of any process changes.
     pub fn write(&mut self, process: usize, loc: Loc, value: u64) {
         self.visible = true;

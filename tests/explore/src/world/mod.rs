@@ -22,6 +22,7 @@ use crate::hash::Digest;
 use crate::layout::{Layout, Loc};
 use crate::model_sync::SyncState;
 use crate::oracle::{Clocks, Oracle};
+use crate::program::{Memory, Program};
 pub use schedule::{Choice, Pause, Wait, pause};
 pub use seen::{Act, Memories, Script};
 
@@ -34,7 +35,7 @@ pub struct Process {
     pub twin_live: Vec<bool>,
     /// Threads that run program code (may be between a passed check and its access).
     pub in_user: u32,
-    /// Threads of the process.
+    /// Threads of the process, one that serves other processes included.
     pub threads: u32,
     /// How the bytes are divided into blocks here, see [`Layout::new`].
     pub division: usize,
@@ -141,8 +142,12 @@ pub struct World {
     pub layout: Layout,
     /// The processes.
     pub processes: Vec<Process>,
-    /// The threads of all processes.
+    /// The threads of all processes; behind those that run operations the ones that serve other processes, if there are any.
     pub threads: Vec<Thread>,
+    /// Number of those that run operations.
+    pub running: usize,
+    /// Whether states are the protection of pages: what they take away is taken away at once.
+    pub protects_pages: bool,
     /// Posted writes under way.
     pub posts: Vec<Post>,
     /// The runtime's synchronisation around the protocol.
@@ -188,21 +193,26 @@ pub type Shared = Rc<RefCell<World>>;
 
 impl World {
     /// A world at its start: every home at its default, all data zero there and garbage elsewhere.
-    pub fn new(layout: Layout, processes: usize, threads: usize, sync: SyncState, oracle: Oracle) -> Self {
+    pub fn new(layout: Layout, program: &Program, sync: SyncState, oracle: Oracle) -> Self {
         let cells = layout.cells();
+        let &Program { processes, threads, .. } = program;
+        let servers = if program.protects_pages() { processes } else { 0 };
+        let of_process = (0..program.total()).map(|t| t / threads).chain(0..servers);
         let mut world = World {
             processes: (0..processes)
                 .map(|_| Process {
                     cells: vec![0; cells],
                     twin_live: vec![false; layout.blocks],
                     in_user: threads as u32,
-                    threads: threads as u32,
+                    threads: (threads + servers / processes) as u32,
                     division: 0,
                 })
                 .collect(),
-            threads: (0..processes * threads)
-                .map(|t| Thread {
-                    process: t / threads,
+            running: program.total(),
+            protects_pages: program.protects_pages(),
+            threads: of_process
+                .map(|process| Thread {
+                    process,
                     buffer: VecDeque::new(),
                     wait: Wait::Ready,
                     operation: 0,
@@ -221,8 +231,8 @@ impl World {
             current: 0,
             visible: false,
             touched: false,
-            prompt: false,
-            watch: false,
+            prompt: program.memory == Memory::Prompt,
+            watch: program.watch,
             adopted: 0,
             newest: BTreeMap::new(),
             ended: 0,
@@ -290,7 +300,7 @@ impl World {
 
     /// Whether all threads have come to the end of their operations.
     pub fn closing(&self) -> bool {
-        self.ended == self.threads.len()
+        self.ended == self.running
     }
 
     /// Digest of memory as it is when everything posted is placed and every store visible.
