@@ -29,7 +29,7 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p
 # Build of the harness: its own code is none of what is measured.
 HARNESS = $(CARGO) run --quiet --profile tests --locked -p dsm-bench --
 
-.PHONY: help demo test loom figures sweep bench bench-compare build setup install uninstall clean
+.PHONY: help demo test checks loom figures sweep bench bench-compare build setup install uninstall clean
 
 help:
 	@echo "usage: make {demo | test | loom | figures [MOST=4096] | sweep [RUNS=$(RUNS)] | bench [CLASS=$(CLASS)] [RUNS=$(RUNS)] [ONLY=suite,suite/row,...] [OUT=$(OUT)] | bench-compare OLD=FILE NEW=FILE | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
@@ -47,14 +47,16 @@ demo: setup
 	DSM_STATS=1 $(BIN)/dsm-run -n 2 $(TARGET)/demo/cg.W
 
 # The end-to-end tests run the commands of the release directory, so the build comes before them. What else the tests are made of is compiled in a
-# profile that takes less time.
+# profile that takes less time. Link-time optimisation of the build leaves a core to the checks.
 test: setup
+	$(MAKE) --jobs=2 --output-sync=target build checks
+	$(MAKE) loom
+	$(CARGO) test --workspace --profile tests --locked
+
+checks:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile tests --locked -- -D warnings
 	scripts/licences.sh
-	$(MAKE) build
-	$(MAKE) loom
-	$(CARGO) test --workspace --profile tests --locked
 
 loom:
 	$(LOOM)
