@@ -129,6 +129,8 @@ faults! {
     LibraryKind = "library-kind",
     /// Library functions touch nothing.
     LibraryNothing = "library-nothing",
+    /// Private copies of reductions have one byte.
+    ReductionBytes = "reduction-bytes",
     /// Code with checks in front of loops uses values before they are computed.
     InvalidCode = "invalid-code",
     /// Code with merged checks asks the code generator for what it does not have.

@@ -77,6 +77,7 @@ fn run(module: Module, manager: Manager) -> bool {
         count: options.count,
         verify: options.verify,
     };
+    let combinations = analysis::reduction::functions_without_effects(module);
     for function in module.functions().into_iter().filter(|f| analysis::is_instrumented(*f)) {
         let analyses = manager.analyses(function);
         let mut found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
@@ -101,6 +102,9 @@ fn run(module: Module, manager: Manager) -> bool {
         }
     }
     rewrite::thread_locals::expand(module, &emitter, &thread_locals);
+    if options.enabled("reduction") {
+        totals.reductions = rewrite::reductions::tell_sizes(module, &builder, &entries, &combinations);
+    }
     rewrite::module::streams(module, &builder, &entries);
     rewrite::module::own_allocator(module);
     rewrite::module::library(module, &builder, &entries);

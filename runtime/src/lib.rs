@@ -50,6 +50,7 @@ mod entry_types {
     use crate::cxx::*;
     use crate::fortran::contents::*;
     use crate::heap::entries::*;
+    use crate::omp::reduce::__dsm_reduction_copies;
     use crate::process::*;
     use crate::pthread::*;
     use crate::stdio::descriptors::__dsm_descriptor;

@@ -10,18 +10,29 @@
 //! the process, if two things hold. The list is seen by nobody else: it is a local whose elements are stored, and that is handed to
 //! these entries, and nothing more. And the function leaves no copy of an element behind: it is here to be looked at, loads pointers from its lists,
 //! and these escape as little as a parameter does that does not (`escape`).
+//!
+//! What other processes have goes there as a message, where the function is known to look at nothing but its elements, and these are numbers in locals of known
+//! size ([`copied_bytes`]). The runtime is told how many bytes each has (`__dsm_reduction_copies`).
 
-use crate::llvm::{Opcode, Value};
+use std::collections::HashSet;
+
+use crate::llvm::{Block, Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
+use super::is_instrumented;
 
-/// Arguments of the entries: the list, and the function.
+/// The entries.
+const ENTRIES: [&str; 2] = ["__kmpc_reduce", "__kmpc_reduce_nowait"];
+/// Arguments of the entries: the number of elements, the list, and the function.
+const COUNT: u32 = 2;
 const LIST: u32 = 4;
 const FUNCTION: u32 = 5;
+/// Alignment of copies in messages.
+const COPY_ALIGN: u32 = 16;
 
 /// True of the argument that is the list of private copies.
 pub fn is_list(name: &str, index: u32) -> bool {
-    index == LIST && matches!(name, "__kmpc_reduce" | "__kmpc_reduce_nowait")
+    index == LIST && ENTRIES.contains(&name)
 }
 
 /// The calls that get the list which an address lies in; `None` if it lies in no such list.
@@ -81,4 +92,98 @@ pub fn elements(call: Value) -> Option<Vec<Value>> {
         }
     }
     Some(out)
+}
+
+/// The calls of reductions in a module.
+pub fn calls(module: Module) -> Vec<Value> {
+    let entries = ENTRIES.iter().filter_map(|name| module.function(name));
+    let calls = entries.flat_map(|entry| {
+        entry.users().into_iter().filter(move |user| user.is_call() && user.callee() == entry)
+    });
+    calls.filter(|call| is_instrumented(call.parent_function())).collect()
+}
+
+/// The function that combines, of a call.
+pub fn function(call: Value) -> Value {
+    call.operand(FUNCTION)
+}
+
+/// The functions of reductions that look at nothing but the elements. Before anything is instrumented.
+pub fn functions_without_effects(module: Module) -> HashSet<Value> {
+    calls(module).into_iter().filter(|call| has_no_effects(*call)).map(function).collect()
+}
+
+/// Whether a reduction's function loads from its lists and elements, stores to elements, and does nothing else to memory.
+fn has_no_effects(call: Value) -> bool {
+    let Some(elements) = elements(call) else { return false };
+    let function = function(call);
+    let lists = [function.param(0), function.param(1)];
+    let root = |mut pointer: Value| {
+        while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
+            pointer = pointer.operand(0);
+        }
+        pointer
+    };
+    function.blocks().into_iter().flat_map(Block::instructions).all(|instruction| {
+        match instruction.opcode() {
+            Opcode::LLVMLoad => {
+                let from = root(instruction.operand(0));
+                elements.contains(&from) || lists.contains(&from)
+            }
+            Opcode::LLVMStore => {
+                elements.contains(&root(instruction.operand(1)))
+                    && !instruction.operand(0).ty().holds_pointer()
+            }
+            Opcode::LLVMCall => match callee(instruction) {
+                Callee::Intrinsic(name) => {
+                    name.starts_with("llvm.dbg.")
+                        || instruction.args().iter().all(|a| !a.ty().holds_pointer())
+                }
+                _ => false,
+            },
+            Opcode::LLVMAtomicRMW
+            | Opcode::LLVMAtomicCmpXchg
+            | Opcode::LLVMFence
+            | Opcode::LLVMInvoke
+            | Opcode::LLVMCallBr
+            | Opcode::LLVMVAArg => false,
+            _ => true,
+        }
+    })
+}
+
+/// Bytes of each element of a reduction's list; `None` if they are not all numbers in locals of known size.
+pub fn copied_bytes(module: Module, call: Value) -> Option<Vec<u64>> {
+    let list = call.operand(LIST);
+    let count = usize::try_from(call.operand(COUNT).int()?).ok()?;
+    let pointer_size = i64::from(module.pointer_size());
+    let mut out = vec![None; count];
+    let mut work = vec![list];
+    while let Some(pointer) = work.pop() {
+        for user in pointer.users() {
+            match user.opcode() {
+                Opcode::LLVMGetElementPtr => work.push(user),
+                Opcode::LLVMStore if user.operand(1) == pointer => {
+                    let (base, offset) = pointer.constant_offset(module);
+                    let index = usize::try_from(offset / pointer_size).ok()?;
+                    if base != list || offset % pointer_size != 0 || out.get(index)?.is_some() {
+                        return None;
+                    }
+                    out[index] = Some(local_bytes(module, user.operand(0))?);
+                }
+                _ => {}
+            }
+        }
+    }
+    out.into_iter().collect()
+}
+
+/// Bytes of a local of numbers.
+fn local_bytes(module: Module, local: Value) -> Option<u64> {
+    if !local.is_instruction() || local.opcode() != Opcode::LLVMAlloca || local.operand(0).int() != Some(1) {
+        return None;
+    }
+    let ty = local.allocated_type();
+    let known = ty.is_fixed_size() && !ty.holds_pointer() && module.abi_align(ty) <= COPY_ALIGN;
+    known.then(|| module.alloc_size(ty))
 }

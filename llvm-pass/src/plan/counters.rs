@@ -53,6 +53,8 @@ pub struct Counters {
     pub given: u64,
     /// Copies of functions.
     pub clones: u64,
+    /// Reductions whose private copies may go to other processes as messages.
+    pub reductions: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
     /// Left to the protection of pages.
@@ -139,6 +141,7 @@ impl Counters {
             "overwrite" => self.overwrites + self.filled,
             "callers" => self.callers,
             "clone" => self.clones,
+            "reduction" => self.reductions,
             other => unreachable!("{other} has no counter"),
         }
     }

@@ -12,6 +12,7 @@ pub mod guards;
 pub mod loops;
 pub mod masked;
 pub mod module;
+pub mod reductions;
 pub mod resolvers;
 pub mod stack;
 pub mod target;

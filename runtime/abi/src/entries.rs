@@ -109,6 +109,9 @@ macro_rules! for_each_entry {
             fn __dsm_atomic_cas(addr: ptr, expected: ptr, desired: ptr, size: i32, success: i32, failure: i32) -> i32;
             /// `atomic_thread_fence` in instrumented code.
             fn __dsm_atomic_fence(order: i32) -> void;
+            /// In front of a reduction (`__kmpc_reduce` and the like): its `count` private copies have so many `bytes`, hold no pointers, and the function that combines
+            /// them looks at nothing else, so that copies of them will do.
+            fn __dsm_reduction_copies(bytes: ptr, count: i32) -> void;
             /// `malloc` on the shared heap.
             fn __dsm_malloc(size: i64) -> ptr;
             /// `calloc` on the shared heap.

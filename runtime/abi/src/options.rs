@@ -24,6 +24,7 @@ pub const SWITCHES: &[&str] = &[
     "overwrite",
     "callers",
     "clone",
+    "reduction",
 ];
 
 /// The switch without which a program that polls plain variables does something else: no optimisation.

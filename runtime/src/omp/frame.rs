@@ -12,6 +12,7 @@ use super::dispatch::Dispatch;
 use super::doacross::Doacross;
 use super::floats::FloatControl;
 use super::ompt::{self, TaskRecord};
+use super::reduce::Reduction;
 use super::task::node::Node;
 use super::team::Team;
 use crate::config::{self, Schedule};
@@ -91,8 +92,8 @@ pub struct Frame {
     pub doacross: RefCell<Option<Doacross>>,
     /// The task that the thread runs; none before it had anything to do with tasks.
     pub task: RefCell<Option<Arc<Node>>>,
-    /// Whether the reduction in progress holds the distributed lock.
-    pub reduction_locked: Cell<bool>,
+    /// The thread's reduction.
+    pub reduction: Cell<Reduction>,
     /// The thread's floating-point environment when the frame was made.
     pub floats: FloatControl,
     /// What a tool keeps with the implicit task.
@@ -123,7 +124,7 @@ impl Frame {
             dispatch: RefCell::default(),
             doacross: RefCell::new(None),
             task: RefCell::default(),
-            reduction_locked: Cell::new(false),
+            reduction: Cell::default(),
             floats: FloatControl::current(),
             tool: TaskRecord::default(),
         }

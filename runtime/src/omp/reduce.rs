@@ -1,6 +1,8 @@
-//! Reductions: the threads of a process combine first, then one of them per process combines into the variable.
+//! Reduction: the threads of a process combine first, then the processes, then one thread combines into the variable.
 //!
-//! The first local thread waits for the others and applies the compiler's function in the order of their numbers.
+//! The first local thread waits for the others and applies the compiler's function in the order of their numbers. Where the pass knows that private copies are numbers
+//! ([`__dsm_reduction_copies`]), processes send them up a binary tree. Else each process combines into the variable under a lock. Few threads of one process
+//! combine by atomic operations, where the compiler has made code for that.
 
 use std::ffi::c_void;
 
@@ -12,9 +14,19 @@ use super::frame::{self, Frame};
 use super::ompt::abi::Endpoint;
 use super::ompt::wait::{self, Waiting};
 use crate::sync;
+use crate::sync::reduction::{self, MESSAGE_WORDS, Message};
 
 /// Combines the second list of private copies into the first.
 pub type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void);
+
+/// A thread's reduction.
+#[derive(Clone, Copy, Default)]
+pub struct Reduction {
+    /// Bytes of the private copies of the next one, if copies of them will do.
+    bytes: Option<&'static [u64]>,
+    /// Whether the one in progress holds the lock of all processes.
+    locked: bool,
+}
 
 /// In-process rendezvous of a team's reduction.
 #[derive(Default)]
@@ -56,24 +68,126 @@ fn gather(frame: &Frame, list: *mut c_void, combine: Combine) -> bool {
     true
 }
 
+/// The private copies of a reduction as they lie in a message.
+struct Packing {
+    bytes: &'static [u64],
+    /// Word of the message that each begins at.
+    starts: [usize; MESSAGE_WORDS],
+    /// Words of the message.
+    words: usize,
+}
+
+impl Packing {
+    /// `None` if they do not fit.
+    fn of(bytes: &'static [u64]) -> Option<Packing> {
+        let mut packing = Packing { bytes, starts: [0; MESSAGE_WORDS], words: 0 };
+        for (index, bytes) in bytes.iter().enumerate() {
+            *packing.starts.get_mut(index)? = packing.words;
+            packing.words +=
+                usize::try_from(*bytes).ok()?.div_ceil(Message::ALIGN).checked_mul(Message::ALIGN / 8)?;
+            if packing.words > MESSAGE_WORDS {
+                return None;
+            }
+        }
+        Some(packing)
+    }
+
+    /// Copies the private copies of a list.
+    ///
+    /// # Safety
+    /// The list has an address for each of them.
+    unsafe fn pack(&self, list: *const c_void) -> Message {
+        let mut message = Message::default();
+        for (index, (bytes, start)) in self.bytes.iter().zip(self.starts).enumerate() {
+            // SAFETY: the caller's promise; they fit.
+            unsafe {
+                let from = *list.cast::<*const u8>().add(index);
+                std::ptr::copy_nonoverlapping(from, message.0[start..].as_mut_ptr().cast(), *bytes as usize);
+            }
+        }
+        message
+    }
+
+    /// A list of the copies in a message.
+    fn list(&self, message: &mut Message) -> [*mut u64; MESSAGE_WORDS] {
+        let first = message.0.as_mut_ptr();
+        self.starts.map(|start| first.wrapping_add(start))
+    }
+}
+
+/// Combines what the processes have; true for the one that goes on with the result.
+fn gather_processes(frame: &Frame, list: *mut c_void, combine: Combine, packing: &Packing) -> bool {
+    let take = |message: &mut Message| {
+        let mut other = packing.list(message);
+        sync::user_threads_enter();
+        // SAFETY: the compiler's function for such lists.
+        unsafe { combine(list, other.as_mut_ptr().cast()) };
+        sync::user_threads_leave();
+    };
+    blocked(|| {
+        reduction::receive(frame.team().participants, packing.words, take);
+        if sync::rank() == 0 {
+            return true;
+        }
+        // SAFETY: the pass has told of this list.
+        reduction::send(&unsafe { packing.pack(list) }, packing.words);
+        false
+    })
+}
+
 fn begin(frame: &Frame, list: *mut c_void, combine: Combine, lock: *const c_void) -> bool {
     wait::reduction(frame, Endpoint::Begin);
-    if !gather(frame, list, combine) {
+    let bytes = frame.reduction.take().bytes;
+    let mut goes_on = gather(frame, list, combine);
+    if goes_on && frame.team().distributed() {
+        match bytes.and_then(Packing::of) {
+            Some(packing) => goes_on = gather_processes(frame, list, combine, &packing),
+            None => {
+                sync::lock(lock as u64);
+                frame.reduction.set(Reduction { bytes: None, locked: true });
+            }
+        }
+    }
+    if !goes_on {
         wait::reduction(frame, Endpoint::End);
-        return false;
     }
-    if frame.team().distributed() {
-        sync::lock(lock as u64);
-        frame.reduction_locked.set(true);
-    }
-    true
+    goes_on
+}
+
+/// Flag of a place: the compiler has code that combines by atomic operations.
+const HAS_ATOMICS: u32 = 0x10;
+/// Threads up to which that takes less time than a rendezvous; libomp's bound.
+const FEW: u32 = 4;
+
+/// What the entries return to threads that combine alone.
+const ALONE: i32 = 1;
+/// And to those that combine by atomic operations.
+const BY_ATOMICS: i32 = 2;
+
+/// Whether the threads of the team combine by atomic operations: few, of one process.
+fn combines_by_atomics(frame: &Frame, loc: Loc) -> bool {
+    let team = frame.team();
+    // SAFETY: the compiler's description of a place, whose second word are flags.
+    let has_atomics = || !loc.is_null() && unsafe { *loc.cast::<u32>().add(1) } & HAS_ATOMICS != 0;
+    !team.distributed() && team.local > 1 && team.local <= FEW && has_atomics()
 }
 
 fn end(frame: &Frame, lock: *const c_void) {
-    if frame.reduction_locked.replace(false) {
+    if frame.reduction.take().locked {
         sync::unlock(lock as u64);
     }
     wait::reduction(frame, Endpoint::End);
+}
+
+/// See the list of entries.
+///
+/// # Safety
+/// There are `count` sizes, for the life of the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_reduction_copies(bytes: *mut u8, count: u32) {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u64>(), count as usize) };
+    frame::current().reduction.set(Reduction { bytes: Some(bytes), locked: false });
 }
 
 /// The barrier that a reduction implies.
@@ -82,7 +196,7 @@ fn barrier(frame: &Frame, loc: Loc) {
     frame.team().barrier();
 }
 
-/// Begin of a reduction with an implied barrier: 1 for threads that combine into the variables.
+/// Begin of a reduction with an implied barrier: how the thread combines into the variables, or 0.
 #[unsafe(export_name = "dsm_rt___kmpc_reduce")]
 pub extern "C" fn __kmpc_reduce(
     loc: Loc,
@@ -94,15 +208,20 @@ pub extern "C" fn __kmpc_reduce(
     lock: *const c_void,
 ) -> i32 {
     let frame = frame::current();
+    if combines_by_atomics(frame, loc) {
+        frame.reduction.take();
+        wait::reduction(frame, Endpoint::Begin);
+        return BY_ATOMICS;
+    }
     if begin(frame, list, combine, lock) {
-        return 1;
+        return ALONE;
     }
     // The others meet the combining threads, which come from `__kmpc_end_reduce`.
     barrier(frame, loc);
     0
 }
 
-/// End of such a reduction, for threads that got 1.
+/// End of such a reduction, for threads that combine.
 #[unsafe(export_name = "dsm_rt___kmpc_end_reduce")]
 pub extern "C" fn __kmpc_end_reduce(loc: Loc, _gtid: i32, lock: *const c_void) {
     let frame = frame::current();
@@ -110,10 +229,10 @@ pub extern "C" fn __kmpc_end_reduce(loc: Loc, _gtid: i32, lock: *const c_void) {
     barrier(frame, loc);
 }
 
-/// Begin of a reduction without barrier: 1 for threads that combine into the variables.
+/// Begin of a reduction without barrier: how the thread combines into the variables, or 0.
 #[unsafe(export_name = "dsm_rt___kmpc_reduce_nowait")]
 pub extern "C" fn __kmpc_reduce_nowait(
-    _loc: Loc,
+    loc: Loc,
     _gtid: i32,
     _count: i32,
     _bytes: u64,
@@ -121,10 +240,18 @@ pub extern "C" fn __kmpc_reduce_nowait(
     combine: Combine,
     lock: *const c_void,
 ) -> i32 {
-    i32::from(begin(frame::current(), list, combine, lock))
+    let frame = frame::current();
+    if combines_by_atomics(frame, loc) {
+        frame.reduction.take();
+        // Nobody tells of its end.
+        wait::reduction(frame, Endpoint::Begin);
+        wait::reduction(frame, Endpoint::End);
+        return BY_ATOMICS;
+    }
+    if begin(frame, list, combine, lock) { ALONE } else { 0 }
 }
 
-/// End of such a reduction, for threads that got 1.
+/// End of such a reduction, for threads that combine alone.
 #[unsafe(export_name = "dsm_rt___kmpc_end_reduce_nowait")]
 pub extern "C" fn __kmpc_end_reduce_nowait(_loc: Loc, _gtid: i32, lock: *const c_void) {
     end(frame::current(), lock);

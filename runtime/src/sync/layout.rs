@@ -54,6 +54,12 @@ pub const TASK_MESSAGE: usize = (49 << 20) + 1024;
 pub const TASK_SERVICE: usize = (49 << 20) + 512;
 /// Ends of tasks that went elsewhere.
 pub const TASK_SLOTS: usize = 48 << 20;
+/// What two processes have for a reduction of this one: for each a [`super::cell::Cell`] that counts the messages, then the last one.
+pub const REDUCTION: usize = 50 << 20;
+/// Distance between the two.
+pub const REDUCTION_STRIDE: usize = 64 + 8 * super::reduction::MESSAGE_WORDS;
+/// Messages of this process for reductions that were taken: a [`super::cell::Cell`].
+pub const REDUCTION_TAKEN: usize = REDUCTION + 4096;
 /// Control words.
 pub const CONTROL: usize = 1 << 20;
 /// Lock slots, in process 0.
@@ -130,6 +136,7 @@ const _: () = assert!(
         && TASK_MESSAGE + 8 * super::tasks::MESSAGE_WORDS <= LOCKS
         && MAILBOX + 64 <= MAILBOX_DATA
 );
+const _: () = assert!(REDUCTION + 2 * REDUCTION_STRIDE <= REDUCTION_TAKEN);
 const _: () = assert!(LOCK_EVICTIONS + 64 <= crate::memory::geometry::CONTROL_BYTES);
 const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= TASK_SLOTS);
 const _: () = assert!(TASK_SLOTS + 8 * super::tasks::SLOTS as usize <= TASK_CELL);

@@ -10,6 +10,7 @@ pub mod layout;
 mod lock_table;
 mod locks;
 mod meet;
+pub mod reduction;
 pub mod tasks;
 pub mod threads;
 

@@ -236,7 +236,7 @@ static void private_(int n) {
     for (int i = 0; i < n; i++) {
 #pragma omp parallel private(array)
         {
-            array[0] = i;
+            array[0] = 1;
             use(array);
             delay();
         }
@@ -248,7 +248,7 @@ static void firstprivate_(int n) {
     for (int i = 0; i < n; i++) {
 #pragma omp parallel firstprivate(array)
         {
-            array[0] = i;
+            array[0] = 1;
             use(array);
             delay();
         }

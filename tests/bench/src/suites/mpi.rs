@@ -28,11 +28,21 @@ fn launcher() -> Vec<String> {
 
 pub fn hindrance() -> Option<String> {
     let starts = |name: &String| Command::new(name).arg("--version").output().is_ok();
-    let names = [compiler(), launcher().into_iter().next().unwrap_or_default()];
-    let missing = names.into_iter().find(|name| !starts(name))?;
-    Some(format!(
-        "no {missing}; install an MPI library for C (Debian: openmpi-bin, libopenmpi-dev) or set MPICC and MPIRUN"
-    ))
+    let words = launcher();
+    let names = [compiler(), words.first().cloned().unwrap_or_default()];
+    if let Some(missing) = names.into_iter().find(|name| !starts(name)) {
+        return Some(format!(
+            "no {missing}; install an MPI library for C (Debian: openmpi-bin, libopenmpi-dev) or set MPICC and MPIRUN"
+        ));
+    }
+    let mut command = Command::new(&words[0]);
+    let started =
+        command.args(&words[1..]).args(["-n", "2", "true"]).output().is_ok_and(|o| o.status.success());
+    (!started).then(|| {
+        format!(
+            "{command:?} fails; give it options by MPIRUN, as root of Open MPI 'mpirun --allow-run-as-root'"
+        )
+    })
 }
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
