@@ -4,13 +4,25 @@ target triple = "x86_64-pc-linux-gnu"
 
 define i64 @f(ptr %p, i64 %x) {
 ; CHECK-LABEL: define i64 @f
+; Threads may wait by loads: these are always calls.
 ; CHECK: call void @__dsm_atomic_load(ptr %p, ptr %{{.*}}, i32 8, i32 2)
+; CHECK: load i32, ptr @__dsm_single_process
+; CHECK: br i1 %{{.*}}, label %{{.*}}, label %{{.*}}
 ; CHECK: call void @__dsm_atomic_store(ptr %p, ptr %{{.*}}, i32 8, i32 3)
 ; CHECK: call void @__dsm_atomic_rmw(ptr %p, ptr %{{.*}}, ptr %{{.*}}, i32 8, i32 1, i32 5)
-; CHECK: %[[OK:.*]] = call i32 @__dsm_atomic_cas(ptr %p, ptr %{{.*}}, ptr %{{.*}}, i32 8, i32 4, i32 0)
+; CHECK: phi i64 [ [[B:%.*]], %{{.*}} ], [ %{{.*}}, %{{.*}} ]
+; CHECK: call i32 @__dsm_atomic_cas(ptr %p, ptr %{{.*}}, ptr %{{.*}}, i32 8, i32 4, i32 0)
 ; CHECK: insertvalue
+; CHECK: phi { i64, i1 } [ [[C:%.*]], %{{.*}} ], [ %{{.*}}, %{{.*}} ]
 ; CHECK: call void @__dsm_atomic_fence(i32 5)
 ; CHECK: atomicrmw add ptr %local
+; CHECK: ret i64
+; CHECK: store atomic i64 %{{.*}}, ptr %p release, align 8
+; CHECK: [[B]] = atomicrmw add ptr %p, i64 %x seq_cst, align 8
+; CHECK: [[C]] = cmpxchg ptr %p, i64 %{{.*}}, i64 %{{.*}} acq_rel monotonic, align 8
+; A thread that polls by it waits in the runtime.
+; CHECK: extractvalue { i64, i1 } [[C]], 1
+; CHECK-NEXT: br i1 %{{.*}}, label %{{.*}}, label %{{.*}}
   %local = alloca i64, align 8
   store i64 0, ptr %local, align 8
   %a = load atomic i64, ptr %p acquire, align 8
@@ -21,4 +33,15 @@ define i64 @f(ptr %p, i64 %x) {
   fence seq_cst
   %e = atomicrmw add ptr %local, i64 %d monotonic, align 8
   ret i64 %e
+}
+
+; Spin locks exchange.
+define i32 @exchange(ptr %p) {
+; CHECK-LABEL: define i32 @exchange
+; CHECK-NOT: atomicrmw
+; CHECK: call void @__dsm_atomic_rmw
+; CHECK-NOT: atomicrmw
+; CHECK: ret i32
+  %old = atomicrmw xchg ptr %p, i32 1 acquire, align 4
+  ret i32 %old
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    config, counted, crash, cxx, debugger, fault, fortran, heap, memory, omp, pages, process, process_state,
-    profile, progress, pthread, signals, stats, stdio, sync, trace,
+    atomics, config, counted, crash, cxx, debugger, fault, fortran, heap, memory, omp, pages, process,
+    process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
 };
 
 unsafe extern "C" {
@@ -89,6 +89,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     fortran::init();
     omp::init(job);
     sync::init(omp::threads_in_job());
+    atomics::init();
     stdio::init();
     crash::init();
     fault::init();

@@ -318,6 +318,12 @@ impl Builder {
         Value(unsafe { core::LLVMBuildInsertValue(self.raw, aggregate.0, value.0, index, NONE) })
     }
 
+    /// A field of a struct.
+    pub fn extract_value(&self, aggregate: Value, index: u32) -> Value {
+        // SAFETY: callers pass a struct with such a field.
+        Value(unsafe { core::LLVMBuildExtractValue(self.raw, aggregate.0, index, NONE) })
+    }
+
     /// A poison value.
     pub fn poison(&self, ty: Type) -> Value {
         // SAFETY: types live as long as the context.

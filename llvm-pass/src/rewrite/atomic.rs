@@ -1,18 +1,27 @@
-//! Atomics on memory that may be shared become runtime calls; operands travel through private allocas.
+//! Atomics on memory that may be shared become runtime calls; operands travel through private allocas. In a job of one process, which the runtime says in a
+//! variable, those that nobody waits by are the instructions that they were:
+//!
+//! ```text
+//! head:    %alone = load i32, ptr @__dsm_single_process
+//!          br (%alone != 0), %direct, %call
+//! direct:  %a = atomicrmw add ptr %p, ...           br %tail; a compare-and-swap that fails goes on to %call, as does a thread that polls by it
+//! call:    %b = call @__dsm_atomic_rmw(%p, ...)     br %tail
+//! tail:    phi [%a, %direct], [%b, %call]
+//! ```
 
 use dsm_abi::atomic::{RmwOp, order};
+use dsm_abi::layout::SINGLE_PROCESS;
 
-use crate::llvm::{Builder, IntPredicate, Opcode, Ordering, RmwKind, Severity, Type, Value};
+use crate::llvm::{Builder, IntPredicate, Module, Opcode, Ordering, RmwKind, Severity, Type, Value};
 
 use super::check::Emitter;
 
 /// Replaces the instruction.
-pub fn emit(module: crate::llvm::Module, emitter: &Emitter<'_>, instruction: Value) {
+pub fn emit(module: Module, emitter: &Emitter<'_>, instruction: Value) {
     let builder = emitter.builder;
-    let i32_type = builder.context.i32();
-    let number = |n: u32| i32_type.constant(n.into());
     if instruction.opcode() == Opcode::LLVMFence {
-        emitter.call(instruction, "__dsm_atomic_fence", &[number(order_code(instruction.ordering()))]);
+        let order = builder.context.i32().constant(order_code(instruction.ordering()).into());
+        emitter.call(instruction, "__dsm_atomic_fence", &[order]);
         instruction.erase();
         return;
     }
@@ -27,59 +36,105 @@ pub fn emit(module: crate::llvm::Module, emitter: &Emitter<'_>, instruction: Val
         instruction.parent_function().diagnose(Some(instruction), Severity::Error, &text);
         return;
     }
+    if may_be_direct(instruction, size) {
+        return direct_or_call(module, emitter, instruction, ty, size);
+    }
+    if let Some(value) = call(emitter, instruction, instruction, ty, size) {
+        instruction.replace_uses(value);
+    }
+    instruction.erase();
+}
+
+/// Whether the processor does it by itself, and threads do not wait by repeating it: those that do let go of their core in the runtime.
+fn may_be_direct(instruction: Value, size: u64) -> bool {
+    let never_polls = match instruction.opcode() {
+        Opcode::LLVMStore | Opcode::LLVMAtomicCmpXchg => true,
+        Opcode::LLVMAtomicRMW => instruction.rmw_kind() != RmwKind::LLVMAtomicRMWBinOpXchg,
+        _ => false,
+    };
+    never_polls && size <= 8 && u64::from(instruction.align()) >= size
+}
+
+/// The instruction itself in a job of one process, else the call.
+fn direct_or_call(module: Module, emitter: &Emitter<'_>, instruction: Value, ty: Type, size: u64) {
+    let builder = emitter.builder;
+    let i32_type = builder.context.i32();
+    let single = module.global(SINGLE_PROCESS).unwrap_or_else(|| module.add_global(SINGLE_PROCESS, i32_type));
+    builder.before(instruction).locate_as(instruction);
+    let alone = builder.load(i32_type, single, 4);
+    let alone = builder.icmp(IntPredicate::LLVMIntNE, alone, i32_type.constant(0));
+    let (direct, remote) = emitter.branch(instruction, alone, "dsm.direct");
+    let tail = instruction.next().expect("an atomic ends no block").split_before();
+    builder.at_end(direct).locate_as(instruction);
+    let end = builder.br(tail);
+    instruction.move_before(end);
+    if instruction.opcode() == Opcode::LLVMAtomicCmpXchg {
+        builder.before(end).locate_as(instruction);
+        let swapped = builder.extract_value(instruction, 1);
+        builder.br_if(swapped, tail, remote);
+        end.erase();
+    }
+    let at = remote.terminator();
+    let Some(value) = call(emitter, at, instruction, ty, size) else { return };
+    builder.before(tail.first_insertion_point()).locate_as(instruction);
+    // Uses of the instruction become those of the result first, which is one itself.
+    let result = builder.phi(value.ty(), &[(builder.poison(value.ty()), direct), (value, remote)]);
+    instruction.replace_uses(result);
+    result.set_operand(0, instruction);
+    if instruction.opcode() == Opcode::LLVMAtomicCmpXchg {
+        let swapped = direct.instructions().into_iter().find(|i| i.opcode() == Opcode::LLVMExtractValue);
+        swapped.expect("it was put there").set_operand(0, instruction);
+    }
+}
+
+/// Puts the call that does what an instruction does before `at`. Returns the result, if it has one.
+fn call(emitter: &Emitter<'_>, at: Value, instruction: Value, ty: Type, size: u64) -> Option<Value> {
+    let builder = emitter.builder;
+    let number = |n: u32| builder.context.i32().constant(n.into());
     let size = number(size as u32);
     let slot = |name: &str| entry_alloca(builder, instruction, ty, name);
+    let begin = || builder.before(at).locate_as(instruction);
     match instruction.opcode() {
         Opcode::LLVMLoad => {
             let out = slot("dsm.out");
             let order = number(order_code(instruction.ordering()));
-            emitter.call(instruction, "__dsm_atomic_load", &[instruction.operand(0), out, size, order]);
-            let value = builder.load(ty, out, 16);
-            replace(instruction, value);
+            begin();
+            emitter.call_here("__dsm_atomic_load", &[instruction.operand(0), out, size, order]);
+            Some(builder.load(ty, out, 16))
         }
         Opcode::LLVMStore => {
             let value = slot("dsm.value");
-            builder.before(instruction).locate_as(instruction);
+            begin();
             builder.store(instruction.operand(0), value, 16);
             let order = number(order_code(instruction.ordering()));
-            emitter.call(instruction, "__dsm_atomic_store", &[instruction.operand(1), value, size, order]);
-            instruction.erase();
+            emitter.call_here("__dsm_atomic_store", &[instruction.operand(1), value, size, order]);
+            None
         }
         Opcode::LLVMAtomicRMW => {
             let (value, old) = (slot("dsm.value"), slot("dsm.old"));
-            builder.before(instruction).locate_as(instruction);
+            begin();
             builder.store(instruction.operand(1), value, 16);
             let op = number(rmw_code(instruction.rmw_kind()) as u32);
             let order = number(order_code(instruction.ordering()));
             let args = [instruction.operand(0), value, old, size, op, order];
-            emitter.call(instruction, "__dsm_atomic_rmw", &args);
-            let value = builder.load(ty, old, 16);
-            replace(instruction, value);
+            emitter.call_here("__dsm_atomic_rmw", &args);
+            Some(builder.load(ty, old, 16))
         }
-        _ => compare_and_swap(builder, emitter, instruction, ty, size),
+        _ => {
+            let (expected, desired) = (slot("dsm.expected"), slot("dsm.desired"));
+            begin();
+            builder.store(instruction.operand(1), expected, 16);
+            builder.store(instruction.operand(2), desired, 16);
+            let (success, failure) = instruction.cas_orderings();
+            let code = |o| number(order_code(o));
+            let args = [instruction.operand(0), expected, desired, size, code(success), code(failure)];
+            let swapped = emitter.call_here("__dsm_atomic_cas", &args);
+            let old = builder.load(ty, expected, 16);
+            let swapped = builder.icmp(IntPredicate::LLVMIntNE, swapped, number(0));
+            let pair = builder.insert_value(builder.poison(instruction.ty()), old, 0);
+            Some(builder.insert_value(pair, swapped, 1))
+        }
     }
-}
-
-fn compare_and_swap(builder: &Builder, emitter: &Emitter<'_>, instruction: Value, ty: Type, size: Value) {
-    let i32_type = builder.context.i32();
-    let expected = entry_alloca(builder, instruction, ty, "dsm.expected");
-    let desired = entry_alloca(builder, instruction, ty, "dsm.desired");
-    builder.before(instruction).locate_as(instruction);
-    builder.store(instruction.operand(1), expected, 16);
-    builder.store(instruction.operand(2), desired, 16);
-    let (success, failure) = instruction.cas_orderings();
-    let code = |o| i32_type.constant(order_code(o).into());
-    let args = [instruction.operand(0), expected, desired, size, code(success), code(failure)];
-    let swapped = builder.call_fn(emitter.entries.get("__dsm_atomic_cas"), &args);
-    let old = builder.load(ty, expected, 16);
-    let swapped = builder.icmp(IntPredicate::LLVMIntNE, swapped, i32_type.constant(0));
-    let pair = builder.insert_value(builder.poison(instruction.ty()), old, 0);
-    replace(instruction, builder.insert_value(pair, swapped, 1));
-}
-
-fn replace(instruction: Value, value: Value) {
-    instruction.replace_uses(value);
-    instruction.erase();
 }
 
 /// Private memory for an operand; 16-byte alignment suits all sizes.

@@ -218,7 +218,12 @@ impl Emitter<'_> {
     /// Calls an entry before an instruction.
     pub fn call(&self, before: Value, entry: &str, args: &[Value]) {
         self.builder.before(before).locate_as(before);
-        self.builder.call_fn(self.entries.get(entry), args);
+        self.call_here(entry, args);
+    }
+
+    /// Calls an entry where the builder is.
+    pub fn call_here(&self, entry: &str, args: &[Value]) -> Value {
+        self.builder.call_fn(self.entries.get(entry), args)
     }
 
     /// The range entry for the kind, or for stores to all of the range.

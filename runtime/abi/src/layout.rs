@@ -78,5 +78,8 @@ pub const OWN_ALLOCATOR_SYMBOL: &str = "__dsm_own_allocator";
 /// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.
 pub const SHARED_STACK_POINTER: &str = "__dsm_shared_sp";
 
+/// Variable, of 32 bits, that is not 0 in a job of one process.
+pub const SINGLE_PROCESS: &str = "__dsm_single_process";
+
 /// Alignment of the shared stack pointer between frames, bytes.
 pub const STACK_ALIGN: u64 = 16;

@@ -9,7 +9,7 @@ pub mod library;
 
 use std::cell::Cell;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
@@ -22,6 +22,15 @@ use crate::{check, memory, omp, sync};
 
 /// Atomics that no processor instruction does, in a single process.
 static WIDE: Mutex<()> = Mutex::new(());
+
+/// Not 0 in a job of one process: compiled code then executes atomic instructions by itself.
+#[unsafe(no_mangle)]
+pub static __dsm_single_process: AtomicU32 = AtomicU32::new(0);
+
+/// The number of processes is known; no code of the program has run.
+pub fn init() {
+    __dsm_single_process.store((sync::size() == 1).into(), Ordering::Relaxed);
+}
 
 /// Name of the lock around operations on objects that lie in two blocks: an address that is no lock's.
 const STRADDLING: u64 = 2;
