@@ -35,6 +35,8 @@ missing_packages() {
         have "$tool" || echo "$tool"
     done
     have libtoolize || echo libtool
+    # The tests have it start processes.
+    have mpirun || echo openmpi-bin
     # The tests have it look at programs.
     have gdb || echo gdb
     [ -e "/usr/lib/llvm-$llvm/lib/libomp.so" ] || echo "libomp-$llvm-dev"

@@ -12,3 +12,8 @@ const struct dsm_image *dsm_rt_program_image(void) {
     static const struct dsm_image image = DSM_IMAGE;
     return &image;
 }
+
+/* Where the launcher was when the program was linked: a string of the driver's linker script. */
+__attribute__((weak, visibility("hidden"))) extern const char __dsm_launcher[];
+
+const char *dsm_rt_launcher(void) { return __dsm_launcher; }

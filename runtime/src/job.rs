@@ -68,6 +68,8 @@ pub struct Job {
     pub size: u32,
     /// Threads per process the user asked the launcher for; 0 if he left it open.
     pub threads: u32,
+    /// The processes that may use the same processors, this one among them.
+    pub sharers: Range<u32>,
     /// The shared page's file; `None` in a job of one process without a launcher.
     pub job_fd: Option<RawFd>,
     /// How the segment of each rank is reached; empty without a launcher.
@@ -79,7 +81,15 @@ pub struct Job {
 impl Job {
     /// A job of one process.
     pub fn single() -> Job {
-        Job { rank: 0, size: 1, threads: 0, job_fd: None, segments: Vec::new(), files: Vec::new() }
+        Job {
+            rank: 0,
+            size: 1,
+            threads: 0,
+            sharers: 0..1,
+            job_fd: None,
+            segments: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     /// Reads the value of `DSM_JOB`.
@@ -95,14 +105,18 @@ impl Job {
         let rank = number("rank")?;
         let size = number("size")?;
         let threads = number("threads")?;
-        let job_fd = number("job file")? as RawFd;
+        let sharers = fields.next().and_then(sharers).ok_or(JobError::Field("sharers"))?;
+        let job_fd = fields.next().and_then(|f| f.parse().ok()).ok_or(JobError::Field("job file"))?;
         let segments = fields.next().ok_or(JobError::Field("segments"))?;
         let segments = segments.split(',').map(reach).collect::<Result<Vec<Reach>, _>>()?;
         let files = fields.map(file).collect::<Result<_, _>>()?;
         if rank >= size || size > MAX_PROCESSES || segments.len() != size as usize {
             return Err(JobError::Shape { rank, size, segments: segments.len() });
         }
-        let job = Job { rank, size, threads, job_fd: Some(job_fd), segments, files };
+        if !sharers.contains(&rank) || sharers.end > size {
+            return Err(JobError::Field("sharers"));
+        }
+        let job = Job { rank, size, threads, sharers, job_fd: Some(job_fd), segments, files };
         let has_file = |r: u32| matches!(job.segments[r as usize], Reach::File(_));
         let are_neighbours = (0..size).filter(|r| has_file(*r)).eq(job.mapped());
         if are_neighbours && job.mapped().contains(&rank) { Ok(job) } else { Err(JobError::Files { rank }) }
@@ -151,6 +165,13 @@ impl Job {
 fn file(text: &str) -> Result<(String, RawFd), JobError> {
     let parsed = text.split_once('=').and_then(|(name, fd)| Some((name.to_owned(), fd.parse().ok()?)));
     parsed.ok_or(JobError::Field("files"))
+}
+
+/// The first and the last one of several processes.
+fn sharers(text: &str) -> Option<Range<u32>> {
+    let (first, last) = text.split_once('-')?;
+    let last: u32 = last.parse().ok()?;
+    Some(first.parse().ok()?..last.checked_add(1)?)
 }
 
 /// How one rank's segment is reached.
@@ -268,8 +289,9 @@ mod tests {
             ("11,12,20+21+22+23", [file(11), file(12), sockets([20, 21, 22, 23])], 0..2),
             ("2+3+4+5,11,6+7+8+9", [sockets([2, 3, 4, 5]), file(11), sockets([6, 7, 8, 9])], 1..2),
         ] {
-            let job = Job::parse(&format!("4:1:3:4:10:{segments}:A=5:B=6")).unwrap();
+            let job = Job::parse(&format!("5:1:3:4:0-1:10:{segments}:A=5:B=6")).unwrap();
             assert_eq!((job.rank, job.size, job.threads, job.job_fd), (1, 3, 4, Some(10)));
+            assert_eq!(job.sharers, 0..2);
             assert_eq!(job.files, [("A".to_owned(), 5), ("B".to_owned(), 6)]);
             assert_eq!((&*job.segments, job.mapped()), (&expected[..], mapped));
         }
@@ -277,17 +299,21 @@ mod tests {
 
     #[test]
     fn refuses_what_does_not_fit() {
-        assert_eq!(Job::parse("3:0:1:1:3:4"), Err(JobError::Version(3)));
-        assert_eq!(Job::parse("4:0:1:1:3"), Err(JobError::Field("segments")));
-        assert_eq!(Job::parse("4:1:1:1:3:4"), Err(JobError::Shape { rank: 1, size: 1, segments: 1 }));
-        assert_eq!(Job::parse("4:0:2:1:3:4"), Err(JobError::Shape { rank: 0, size: 2, segments: 1 }));
-        assert_eq!(Job::parse("4:x:1:1:3:4"), Err(JobError::Field("rank")));
-        assert_eq!(Job::parse("4:0:1:1:3:4:5"), Err(JobError::Field("files")));
+        assert_eq!(Job::parse("4:0:1:1:3:4"), Err(JobError::Version(4)));
+        assert_eq!(Job::parse("5:0:1:1:0-0:3"), Err(JobError::Field("segments")));
+        assert_eq!(Job::parse("5:1:1:1:1-1:3:4"), Err(JobError::Shape { rank: 1, size: 1, segments: 1 }));
+        assert_eq!(Job::parse("5:0:2:1:0-0:3:4"), Err(JobError::Shape { rank: 0, size: 2, segments: 1 }));
+        assert_eq!(Job::parse("5:x:1:1:0-0:3:4"), Err(JobError::Field("rank")));
+        assert_eq!(Job::parse("5:0:1:1:0-0:3:4:5"), Err(JobError::Field("files")));
+        for sharers in ["", "0", "0-", "1-1", "0-1", "1-0", "0-4294967295"] {
+            let parsed = Job::parse(&format!("5:0:1:1:{sharers}:3:4"));
+            assert_eq!(parsed, Err(JobError::Field("sharers")), "{sharers}");
+        }
     }
 
     #[test]
     fn refuses_segments_that_cannot_be_reached() {
-        let parse = |segments: &str| Job::parse(&format!("4:1:3:1:3:{segments}"));
+        let parse = |segments: &str| Job::parse(&format!("5:1:3:1:0-2:3:{segments}"));
         for malformed in ["", "4,5,", "4,5,-", "4,5,6+7", "4,5,6+7+8+9+10", "4,5,6+7+8+x"] {
             assert_eq!(parse(malformed), Err(JobError::Field("segments")), "{malformed:?}");
         }

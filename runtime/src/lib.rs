@@ -21,6 +21,7 @@ pub mod guard;
 pub mod heap;
 pub mod image;
 pub mod job;
+mod managed;
 pub mod memory;
 pub mod omp;
 pub mod pages;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    atomics, config, counted, crash, cxx, debugger, fault, fortran, heap, memory, omp, pages, process,
-    process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
+    atomics, config, counted, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp, pages,
+    process, process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
 };
 
 unsafe extern "C" {
@@ -30,6 +30,10 @@ pub fn die(message: &str) -> ! {
 /// What the C `main` does.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int {
+    // SAFETY: the arguments are those of the C `main`, before which no thread was started here.
+    if let Err(error) = unsafe { managed::become_launcher(argc, argv) } {
+        die(&error);
+    }
     let job = Job::from_environment().unwrap_or_else(|error| die(&error.to_string()));
     if let Err(error) = JobPage::init(&job) {
         die(&error.to_string());
@@ -88,7 +92,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     debugger::keep();
     fortran::init();
     omp::init(job);
-    sync::init(omp::threads_in_job());
+    sync::init(omp::threads_in(omp::threads_in_job(), job.size).len() as u32);
     atomics::init();
     stdio::init();
     crash::init();
@@ -219,6 +223,8 @@ extern "C" fn end_worker() {
     unsafe { libc::fflush(std::ptr::null_mut()) };
     stats::deposit();
     profile::deposit();
+    // Process 0 has done so on its own host.
+    JobPage::get().finish();
     sync::leave();
     outlast_first();
     // SAFETY: ends the process without handlers.

@@ -12,6 +12,7 @@ use dsm_tests::matrix::Build;
 use dsm_tests::{differential, program, toolchain};
 use serde_json::Value;
 
+use super::case::Case;
 use super::stream::TOO_MANY_MESSAGES;
 
 /// Drops the host's name.
@@ -86,6 +87,43 @@ fn streams() {
     check("shared_streams", &LAYOUTS);
 }
 
+/// Prints each thread's place, after the number of places.
+const PLACES: &str = "#include <omp.h>
+#include <stdio.h>
+static int place[64], places[64];
+int main(void)
+{
+#pragma omp parallel
+    {
+        place[omp_get_thread_num()] = omp_get_place_num();
+        places[omp_get_thread_num()] = omp_get_num_places();
+    }
+    for (int i = 0; i < omp_get_max_threads(); i++) printf(\"%d %d\\n\", places[i], place[i]);
+}
+";
+
+/// The policy places the threads of each host, of which there may be as many as places, not those of all hosts.
+#[test]
+fn threads_are_placed_on_each_host_by_itself() {
+    let Some(case) = Case::new("places", &[("x.c", PLACES)]) else { return };
+    let mut command = Command::new(&case.dsm.cc);
+    command.current_dir(&case.root).args(["-O1", "-fopenmp", "x.c", "-o", "x"]);
+    assert_eq!(execute::run(&mut command, "", execute::time_limit()).status, Some(0));
+    let directory = Scratch::directory("hosts");
+    let mut command = Command::new(&case.dsm.run);
+    command.arg("--rsh").arg(shell(&directory, SHELL)).args(["-H", "127.0.0.1:1,127.0.0.2:1", "-t", "2"]);
+    command.args(["--bind", "none"]).arg(case.root.join("x")).current_dir(directory.path());
+    execute::hide_own_variables(&mut command);
+    command.env("OMP_PLACES", "threads").env("OMP_PROC_BIND", "close").env_remove("OMP_NUM_THREADS");
+    let outcome = execute::run(&mut command, "", execute::time_limit());
+    let lines: Vec<Vec<u32>> =
+        outcome.text().lines().map(|l| l.split(' ').map(|n| n.parse().unwrap()).collect()).collect();
+    assert_eq!(lines.len(), 4, "{}{}", outcome.text(), outcome.errors());
+    for (thread, line) in (0..).zip(lines) {
+        assert_eq!(line[1], thread % 2 % line[0], "thread {thread} of {} places", line[0]);
+    }
+}
+
 /// The profile is written where `dsm-run` is started, and is about the processes of all hosts.
 #[test]
 fn a_profile_comes_back_and_covers_all_hosts() {
@@ -117,11 +155,13 @@ fn a_profile_comes_back_and_covers_all_hosts() {
     }
 }
 
-/// Each program in one of the layouts of four processes, but those that are about locks in great number.
+/// Each program in one of the layouts of four processes, but those that are about locks in great number or the places of one host.
 #[test]
 #[ignore = "takes a quarter of an hour"]
 fn all_programs() {
-    let is_quick = |name: &String| !TOO_MANY_MESSAGES.contains(&name.as_str()) && name != "contended";
+    let is_quick = |name: &String| {
+        !TOO_MANY_MESSAGES.contains(&name.as_str()) && !["contended", "affinity"].contains(&name.as_str())
+    };
     let names = program::all_names().into_iter().filter(is_quick).enumerate();
     let failed = names.filter(|(number, name)| {
         let layout = &LAYOUTS[number % 2..][..1];

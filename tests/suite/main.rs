@@ -1,5 +1,6 @@
 //! The end-to-end tests; see README.md.
 
+mod bind;
 mod blocks;
 mod build_systems;
 mod case;
@@ -24,6 +25,7 @@ mod libraries;
 mod library_pointers;
 mod library_variables;
 mod litmus;
+mod managed;
 mod npb;
 mod objects;
 mod ompt;

@@ -17,8 +17,9 @@ const LAYOUTS: [Shape; 5] =
 /// Two runs of make in one directory would race for its intermediate files.
 static MAKE: Mutex<()> = Mutex::new(());
 
-fn build(kernel: &str, class: &str) -> Built {
-    let bin = toolchain::scratch().join("npb");
+/// Builds a kernel in a directory of the scratch directory.
+pub fn build(kernel: &str, class: &str, directory: &str) -> Built {
+    let bin = toolchain::scratch().join(directory);
     std::fs::create_dir_all(&bin).expect("scratch directory can be made");
     let target = Target::Dsm(Build { level: 3, line: 64 });
     let compiler = target.toolchain().map_or_else(toolchain::clang, |dsm| dsm.cc.display().to_string());
@@ -37,7 +38,7 @@ fn build(kernel: &str, class: &str) -> Built {
 }
 
 fn verify(kernel: &str, class: &str) {
-    let built = build(kernel, class);
+    let built = build(kernel, class, "npb");
     let target = Target::Dsm(Build { level: 3, line: 64 });
     let mut failures = Vec::new();
     for shape in LAYOUTS {

@@ -77,6 +77,9 @@ pub const HEADERS: &str = "dsm-include";
 /// File name of the runtime.
 pub const RUNTIME: &str = "libdsm_rt.a";
 
+/// File name of the launcher, which is always beside the driver.
+pub const LAUNCHER: &str = "dsm-run";
+
 /// A part of the toolchain: beside the driver (build tree), or in `../lib/dsm` (installed).
 pub fn find(file: &'static str) -> Result<PathBuf, Error> {
     let own = env::current_exe().and_then(|p| p.canonicalize()).unwrap_or_default();

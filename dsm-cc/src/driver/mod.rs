@@ -23,7 +23,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
 use attempts::Compilation;
-use components::{HEADERS, Language, PLUGIN, RUNTIME};
+use components::{HEADERS, LAUNCHER, Language, PLUGIN, RUNTIME};
 use edit::Parts;
 use error::Error;
 
@@ -97,6 +97,9 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             if program && !typed.own.runtime_debug {
                 script.extend_from_slice(include_bytes!("debug.ld"));
             }
+            if program {
+                script.extend_from_slice(launcher_record().as_bytes());
+            }
             // The linker takes no version beside one without a name, which a script of the user's may have.
             let versions = |a: &OsString| a.to_string_lossy().contains("version-script");
             if program && !arguments.iter().any(versions) {
@@ -131,6 +134,16 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         openmp::warning(&typed, language.driver()).iter().for_each(|line| eprintln!("{line}"));
     }
     Ok(status)
+}
+
+/// A linker script that tells a program where the launcher is, which it becomes where another one has started it.
+fn launcher_record() -> String {
+    let path = components::find(LAUNCHER).unwrap_or_default();
+    let bytes: String =
+        path.as_os_str().as_encoded_bytes().iter().map(|byte| format!("BYTE({byte}) ")).collect();
+    format!(
+        "SECTIONS {{ .dsm.launcher : {{ HIDDEN(__dsm_launcher = .); {bytes}BYTE(0) }} }} INSERT BEFORE .bss;\n"
+    )
 }
 
 /// A file for the linker that has no name: the linker inherits the descriptor, and nothing is left behind.

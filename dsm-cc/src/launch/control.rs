@@ -16,6 +16,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::bind::Target;
 use super::collect::Wanted;
 use super::hosts::Placement;
 use super::looks::{ProcessLook, Time};
@@ -61,6 +62,8 @@ pub struct Start {
     pub hosts: Vec<Placement>,
     /// Threads of each process.
     pub threads: u32,
+    /// What to bind them to, if the user says.
+    pub bind: Option<Target>,
     /// The program as typed.
     pub program: Vec<u8>,
     /// Its arguments.
@@ -131,8 +134,8 @@ pub enum Order {
 pub enum Report {
     /// Ready for connections at this port; 0 if the job needs none and there can be none.
     Listening(u16, Facts),
-    /// All connections of the host's processes are there.
-    Connected,
+    /// All connections of the host's processes are there, which are going to be bound as it says.
+    Connected(String),
     /// The job cannot start: an exit status and the reason.
     Failed(u8, String),
     /// A process of this host has written something.
@@ -344,6 +347,7 @@ mod tests {
             host: 1,
             hosts: vec![Placement { name: "a".into(), first: 0, count: 2 }],
             threads: 3,
+            bind: Some(Target::Core),
             program: b"./x".to_vec(),
             arguments: vec![b"\xff".to_vec(), vec![]],
             directory: b"/".to_vec(),
@@ -373,7 +377,7 @@ mod tests {
         let facts = Facts { architecture: "x".into(), page: 4096, bytes: 1 << 40, digest: [255; 32] };
         vec![
             Report::Listening(1, facts),
-            Report::Connected,
+            Report::Connected("nothing is bound".into()),
             Report::Failed(127, "no".into()),
             Report::Output { rank: 1023, stream: Stream::Err, bytes: vec![255; PIECE] },
             Report::Collected { rank: 0, file: u32::MAX, bytes: vec![1; PIECE] },

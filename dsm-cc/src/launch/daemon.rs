@@ -20,13 +20,13 @@ use dsm_abi::job::MAX_PROCESSES;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
-use nix::unistd::{SysconfVar, sysconf};
-use sha2::{Digest, Sha256};
 
+use super::bind::Binding;
 use super::collect::Source;
 use super::connect::{Connections, LIMITS, Network, Sockets};
 use super::control::{self, Channel, Facts, Order, PIECE, Report, Start, Stream, WINDOW};
 use super::environment;
+use super::facts;
 use super::hosts::LOCAL;
 use super::label::DRAIN_LIMIT;
 use super::lines::{End, Far, Lines};
@@ -108,12 +108,17 @@ impl Daemon {
         }
         let start = *start;
         let program = prepare(&start)?;
-        let facts = facts(&program)?;
+        let facts = facts::of(&program)?;
         let Connections { sockets, lines } = self.connect(&start, facts)?;
         self.lines = Lines::watch(lines)?;
-        self.control.send(&Report::Connected)?;
+        let place = &start.hosts[start.host as usize];
+        let binding = Binding::here(start.bind, place.ranks(), start.threads);
+        if binding.is_short {
+            super::warn(Some(&place.name), &binding);
+        }
+        self.control.send(&Report::Connected(binding.to_string()))?;
         let Order::Go = self.order()? else { return Err(Stop::Gone) };
-        let mut serving = self.start(&start, &program, sockets)?;
+        let mut serving = self.start(&start, &program, &binding, sockets)?;
         let result = serving.serve();
         serving.job.abort();
         watch::reap_everything(&serving.job.strangers);
@@ -123,7 +128,13 @@ impl Daemon {
     /// Makes the connections to other hosts and to the head, as far as the job has any.
     fn connect(&mut self, start: &Start, facts: Facts) -> Result<Connections, Stop> {
         let own = start.host as usize;
-        let mut network = Network { secret: start.secret, hosts: start.hosts.clone(), own, has_head: false };
+        let mut network = Network {
+            secret: start.secret,
+            hosts: start.hosts.clone(),
+            own,
+            has_head: false,
+            addresses: Vec::new(),
+        };
         spawn::allow_descriptors(network.sockets() + start.hosts.len() as u64 + SPARE_DESCRIPTORS)?;
         let listener = match network.listen() {
             _ if start.hosts[own].name == LOCAL && start.hosts.len() == 1 => None,
@@ -226,7 +237,13 @@ impl Daemon {
         thread.join().map_err(|_| Stop::Gone)
     }
 
-    fn start(&mut self, start: &Start, program: &Path, sockets: Sockets) -> Result<Serving<'_>, Stop> {
+    fn start(
+        &mut self,
+        start: &Start,
+        program: &Path,
+        binding: &Binding,
+        sockets: Sockets,
+    ) -> Result<Serving<'_>, Stop> {
         let host = &start.hosts[start.host as usize];
         let processes = start.hosts.iter().map(|h| h.count).sum();
         let files = Source::create(&start.files, &host.ranks())?;
@@ -247,7 +264,8 @@ impl Daemon {
             ranks: host.ranks(),
             files: &inherited,
             threads: start.threads,
-            environment: changes(start),
+            binding,
+            environment: environment::changes(&start.environment),
             has_outputs: true,
             has_input: true,
             mask: self.signals.before,
@@ -305,37 +323,6 @@ fn prepare(start: &Start) -> Result<std::path::PathBuf, Error> {
         program::check(&program)?;
     }
     Ok(program)
-}
-
-fn facts(program: &Path) -> Result<Facts, Error> {
-    let failed = |source| Error::System { what: "read the program", source };
-    let mut file = File::open(program).map_err(failed)?;
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => {
-                digest.update(&buffer[..count]);
-                bytes += count as u64;
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(failed(e)),
-        }
-    }
-    let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
-    let architecture = env::consts::ARCH.to_owned();
-    Ok(Facts { architecture, page: page.cast_unsigned(), bytes, digest: digest.finalize().into() })
-}
-
-/// What the processes' environment has that the daemon's does not. Settings of the host itself do not count.
-fn changes(start: &Start) -> Vec<(OsString, Option<OsString>)> {
-    let own = env::vars_os().map(|(name, _)| name).filter(|name| environment::is_setting(name));
-    let given = start.environment.iter().cloned();
-    let given = given.map(|(name, value)| (OsString::from_vec(name), Some(OsString::from_vec(value))));
-    // What is given comes last, and counts.
-    own.map(|name| (name, None)).chain(given).collect()
 }
 
 fn without_waiting(pipe: OwnedFd) -> io::Result<File> {

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 use dsm_abi::job::JOB_VARIABLE;
 
+pub use config::affinity::Part;
+pub use config::machine::part_of;
 pub use config::{MAX_THREADS, help, page};
 
 /// Variables by name.
@@ -22,6 +24,9 @@ pub type Variables = BTreeMap<OsString, OsString>;
 
 /// What decides how processes reach each other's memory.
 pub const TRANSPORT: &str = "DSM_TRANSPORT";
+
+/// What decides how many threads there are.
+pub const NUM_THREADS: &str = "OMP_NUM_THREADS";
 
 /// What the runtime makes of these variables.
 fn config(variables: &Variables) -> config::Config {
@@ -41,6 +46,11 @@ pub fn reports(variables: &Variables) -> impl Iterator<Item = (&'static str, Pat
     let all = [("DSM_PROFILE", config.profile), ("DSM_STATS", config.stats)];
     let files = all.into_iter().filter(|(_, path)| !path.is_empty() && path != config::STANDARD_ERROR);
     files.map(|(variable, path)| (variable, path.into()))
+}
+
+/// The threads by nesting level, as far as these variables say.
+pub fn num_threads(variables: &Variables) -> Vec<u32> {
+    config(variables).num_threads
 }
 
 /// Whether they do so over sockets within a host, too.
@@ -63,6 +73,27 @@ pub fn is_setting(name: &OsStr) -> bool {
 pub fn forwarded() -> Variables {
     let is_forwarded = |name: &OsStr| is_setting(name) || name == "PATH" || name == "LD_LIBRARY_PATH";
     env::vars_os().filter(|(name, _)| is_forwarded(name)).collect()
+}
+
+/// What the processes' environment has that the launcher's does not, where these variables are given for the job. Settings of the host itself do not count.
+pub fn changes(given: &[(Vec<u8>, Vec<u8>)]) -> Vec<(OsString, Option<OsString>)> {
+    let own = env::vars_os().map(|(name, _)| name).filter(|name| is_setting(name));
+    let given = given.iter().cloned();
+    let given = given.map(|(name, value)| (OsString::from_vec(name), Some(OsString::from_vec(value))));
+    // What is given comes last, and counts.
+    own.map(|name| (name, None)).chain(given).collect()
+}
+
+/// Variables from bytes.
+pub fn from_bytes(all: &[(Vec<u8>, Vec<u8>)]) -> Variables {
+    all.iter()
+        .map(|(name, value)| (OsString::from_vec(name.clone()), OsString::from_vec(value.clone())))
+        .collect()
+}
+
+/// Variables as bytes.
+pub fn as_bytes(variables: &Variables) -> Vec<(Vec<u8>, Vec<u8>)> {
+    variables.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
 /// Adds what the command line names: `NAME=VALUE`, or `NAME` for the launcher's own value.

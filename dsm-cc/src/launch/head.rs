@@ -26,6 +26,7 @@ use super::control::{
     self, Channel, Facts, LONGEST_GREETING, Order, PIECE, Report, SECRET_BYTES, Start, WINDOW,
 };
 use super::environment::{self, TRANSPORT};
+use super::facts;
 use super::hosts::{self, Placement};
 use super::lines::{self, End, Far, Lines};
 use super::looks::{HostLook, Looks, ProcessLook, Time};
@@ -98,10 +99,7 @@ pub fn run(options: &Options, placements: Vec<Placement>) -> Result<u8, Error> {
 
 /// What all daemons get, where the index of the host is filled in for each, and the files that come back.
 fn describe(options: &Options, placements: &[Placement]) -> Result<(Start, Vec<Request>), Error> {
-    let mut secret = [0; SECRET_BYTES];
-    let random = getrandom::fill(&mut secret);
-    random
-        .map_err(|e| Error::System { what: "get random bytes", source: io::Error::other(e.to_string()) })?;
+    let secret = connect::secret()?;
     let directory = env::current_dir();
     let directory = directory.map_err(|source| Error::System { what: "name this directory", source })?;
     let mut variables = environment::forwarded();
@@ -120,11 +118,12 @@ fn describe(options: &Options, placements: &[Placement]) -> Result<(Start, Vec<R
         secret,
         host: 0,
         hosts: placements.to_vec(),
-        threads: options.threads,
+        threads: options.threads.unwrap_or(1),
+        bind: options.bind,
         program: bytes(options.program()),
         arguments: options.arguments().iter().map(|a| bytes(a)).collect(),
         directory: bytes(directory.as_os_str()),
-        environment: variables.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
+        environment: environment::as_bytes(&variables),
         unchecked: options.unchecked,
         has_streams,
         files: collect::wanted(&requests),
@@ -157,7 +156,8 @@ struct Remote {
     channel: Option<Channel<Report, Order, ChildStdout, ChildStdin>>,
     is_greeted: bool,
     listening: Option<(u16, Facts)>,
-    is_connected: bool,
+    /// What its processes are going to be bound to, once they are connected.
+    binding: Option<String>,
     is_done: bool,
     /// Processes that have not ended.
     running: BTreeSet<u32>,
@@ -242,7 +242,7 @@ impl Head {
         }
         self.until(START_LIMIT, "its daemon does not answer", |r| r.listening.is_some())?;
         let facts = self.remotes.iter().filter_map(|r| Some((&*r.place.name, &r.listening.as_ref()?.1)));
-        compare(&facts.collect::<Vec<_>>())?;
+        facts::compare(&facts.collect::<Vec<_>>())?;
         self.tell_all(|remote| match remote.listening {
             Some((port, ref facts)) => {
                 format!("listens at port {port}; the program has {} bytes", facts.bytes)
@@ -287,13 +287,16 @@ impl Head {
         let reached = reached.into_iter().enumerate();
         let reached = reached.filter_map(|(i, s)| Some((i, self.remotes[i].place.first, s?))).collect();
         let lines = self.aside(move || connect::introduce(&secret, reached))?;
-        self.until(CONNECT_LIMIT, "its daemon does not connect", |r| r.is_connected)?;
+        self.until(CONNECT_LIMIT, "its daemon does not connect", |r| r.binding.is_some())?;
         let lines = lines.map_err(|(host, message)| {
             Stopped::By(Error::Host { host: self.remotes[host].place.name.clone(), message, status: 1 })
         })?;
         let failed = |source| Error::System { what: "watch connections", source };
         self.lines = Lines::watch(lines).map_err(failed)?;
-        self.tell_all(|_| "connected to the other hosts; starts its processes".into());
+        self.tell_all(|remote| {
+            let binding = remote.binding.as_deref().unwrap_or_default();
+            format!("connected to the other hosts; starts its processes; {binding}")
+        });
         Ok(())
     }
 
@@ -457,7 +460,7 @@ impl Head {
         let is_own = |rank: u32| remote.place.ranks().contains(&rank);
         match report {
             Report::Listening(port, facts) => remote.listening = Some((port, facts)),
-            Report::Connected => remote.is_connected = true,
+            Report::Connected(binding) => remote.binding = Some(binding),
             Report::Failed(status, message) => {
                 let host = remote.place.name.clone();
                 self.problem.get_or_insert(Error::Host { host, message, status: status.max(1) });
@@ -529,7 +532,7 @@ impl Head {
             format!(
                 "its daemon was not started: {reason}{ended}; the same command with `true` in its place has to work without a question, and dsm-run has to be installed at the same place"
             )
-        } else if self.input.window.is_none() && !remote.is_connected {
+        } else if self.input.window.is_none() && remote.binding.is_none() {
             format!("its daemon was lost: {reason}{ended}")
         } else {
             format!("its daemon was lost: {reason}{ended}; the job was ended")
@@ -689,33 +692,6 @@ impl Processes for Head {
     }
 }
 
-/// What has to be the same on all hosts, by their names.
-fn compare(facts: &[(&str, &Facts)]) -> Result<(), Error> {
-    let Some(((first, own), others)) = facts.split_first() else { return Ok(()) };
-    for (other, theirs) in others {
-        let differ = |what: &str, here: String, there: String, remedy: &str| {
-            Err(Error::Hosts(format!("{what} {here} on {first} and {there} on {other}; {remedy}")))
-        };
-        if own.architecture != theirs.architecture {
-            let (here, there) = (own.architecture.clone(), theirs.architecture.clone());
-            return differ("the processors are", here, there, "a job's hosts have to be of one kind");
-        }
-        if own.page != theirs.page {
-            let (here, there) = (own.page.to_string(), theirs.page.to_string());
-            return differ("bytes of a page:", here, there, "a job's hosts need pages of one size");
-        }
-        if (own.bytes, own.digest) != (theirs.bytes, theirs.digest) {
-            let describe = |f: &Facts| {
-                let digest: String = f.digest[..4].iter().map(|b| format!("{b:02x}")).collect();
-                format!("{} bytes with SHA-256 {digest}...", f.bytes)
-            };
-            let remedy = "copy the file, or put it where all hosts see it";
-            return differ("the program has", describe(own), describe(theirs), remedy);
-        }
-    }
-    Ok(())
-}
-
 /// Whether the daemon's first line is what it should be.
 fn greeted(line: &str) -> Result<(), String> {
     let own = control::greeting();
@@ -782,7 +758,7 @@ impl Remote {
             channel: Some(channel),
             is_greeted: false,
             listening: None,
-            is_connected: false,
+            binding: None,
             is_done: false,
             windows: [WINDOW; 2],
             looked: (Vec::new(), None),
@@ -813,24 +789,5 @@ mod tests {
         assert!(error.contains("another dsm-run") && error.contains("0.0.1"), "{error}");
         assert!(greeted("Welcome\n").unwrap_err().contains("\"Welcome\""));
         assert!(greeted("dsm-run without an end").unwrap_err().contains("something else"));
-    }
-
-    #[test]
-    fn hosts_that_differ_are_named_with_what_they_have() {
-        let facts = || Facts { architecture: "x86_64".into(), page: 4096, bytes: 100, digest: [0xab; 32] };
-        let differ = |other: Facts| compare(&[("a", &facts()), ("b", &facts()), ("c", &other)]);
-        differ(facts()).unwrap();
-        for (other, expected) in [
-            (Facts { architecture: "riscv64".into(), ..facts() }, "x86_64 on a and riscv64 on c"),
-            (Facts { page: 65536, ..facts() }, "4096 on a and 65536 on c"),
-            (Facts { bytes: 101, ..facts() }, "on a and 101 bytes"),
-            (
-                Facts { digest: [0xcd; 32], ..facts() },
-                "abababab... on a and 100 bytes with SHA-256 cdcdcdcd... on c",
-            ),
-        ] {
-            let error = differ(other).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
-        }
     }
 }

@@ -99,7 +99,8 @@ pub fn processes(job: &Job) -> Vec<ProcessLook> {
     ranks.filter_map(|(rank, pid)| process(job, rank, pid.as_raw())).collect()
 }
 
-fn process(job: &Job, rank: u32, pid: i32) -> Option<ProcessLook> {
+/// A process of this host, which measures from now on for a while.
+pub fn process(job: &Job, rank: u32, pid: i32) -> Option<ProcessLook> {
     let at = progress::record_offset(rank) as u64;
     let read = |count: usize| {
         let mut bytes = vec![0; 8 * count];

@@ -3,19 +3,23 @@
 //! Invariants: a job ends with at most one message; when the launcher returns, none of the processes that the job
 //! started is left, grandchildren included; shared memory lives in memory files that only the job's processes hold.
 //!
-//! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program,
+//! `options` is the command line, [`environment`] the table of variables for its `--help-env`, `program` finds and judges the program, `bind` chooses processors, `transports` lists how memory is reached,
 //! `spawn` starts processes, `streams` connects them, `verdict` decides what an ended process means, `watch` waits and cleans up, [`looks`] answers `dsm-top`, `label` prefixes output, `output`
 //! writes that of several hosts, which `merge` makes one stream of, [`trace`] writes traces.
 //!
 //! Where the command line names hosts ([`hosts`]), the launcher is the [`head`] of a job: on each host it starts itself once more as a [`daemon`], which does
 //! there what the launcher does for a job of its own. The two talk in the messages of [`control`]; [`connect`] joins processes of different hosts, and the [`lines`] by
 //! which a host that is cut off is noticed; [`collect`] brings files that processes write to the head.
+//!
+//! Where another launcher has started the processes, [`pmix`] makes a job of them.
 
+mod bind;
 mod collect;
 mod connect;
 pub(crate) mod control;
 mod daemon;
 pub mod environment;
+mod facts;
 mod head;
 mod hosts;
 mod label;
@@ -24,10 +28,12 @@ pub(crate) mod looks;
 mod merge;
 mod options;
 mod output;
+mod pmix;
 pub(crate) mod program;
 mod spawn;
 mod streams;
 mod trace;
+mod transports;
 mod verdict;
 mod watch;
 
@@ -36,6 +42,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bind::Binding;
 use connect::Sockets;
 use environment::Variables;
 use looks::Looks;
@@ -67,6 +74,8 @@ pub(crate) enum Error {
     Connect(String),
     #[error("{0}")]
     Hosts(String),
+    #[error("this process was started by a process manager (PMIx), but cannot join the others: {0}")]
+    Manager(String),
     #[error("{host}: {message}")]
     Host { host: String, message: String, status: u8 },
 }
@@ -80,7 +89,8 @@ impl Error {
             | Error::Directory { .. }
             | Error::Collected { .. }
             | Error::Connect(_)
-            | Error::Hosts(_) => 1,
+            | Error::Hosts(_)
+            | Error::Manager(_) => 1,
             Error::Usage(_) => 2,
             Error::Host { status, .. } => *status,
             Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
@@ -97,10 +107,15 @@ pub fn main() -> ExitCode {
         let _ = io::stdout().write_all(environment::help().as_bytes());
         return ExitCode::SUCCESS;
     }
+    if options.transports {
+        let _ = io::stdout().write_all(transports::list().as_bytes());
+        return ExitCode::SUCCESS;
+    }
     if options.daemon {
         return daemon::main();
     }
     let result = match head::placements(&options) {
+        _ if options.pmix => pmix::run(&options),
         Ok(None) => run(&options),
         Ok(Some(placements)) => head::run(&options, placements),
         Err(error) => Err(error),
@@ -121,6 +136,12 @@ fn settings(options: &Options) -> Result<impl Iterator<Item = (OsString, OsStrin
     Ok(all.into_iter().map(|(name, value)| (name.into(), value)))
 }
 
+/// Tells the user that processes are not bound as wanted.
+fn warn(host: Option<&str>, binding: &Binding) {
+    let place = host.map(|host| format!("{host}: ")).unwrap_or_default();
+    eprintln!("dsm-run: warning: {place}{binding}");
+}
+
 /// Runs a job on this host.
 fn run(options: &Options) -> Result<u8, Error> {
     let program = program::find(options.program(), &std::env::var_os("PATH").unwrap_or_default())?;
@@ -138,6 +159,8 @@ fn run(options: &Options) -> Result<u8, Error> {
     let signals = watch::Signals::take()?;
     let start = |wish| Tracer::start(&wish, options.program(), ranks.clone());
     let tracer = options.trace_wish().map(start).transpose()?;
+    let threads = options.threads.unwrap_or(1);
+    let binding = Binding::here(options.bind, ranks.clone(), threads);
     let plan = spawn::Plan {
         program: &program,
         name: options.program(),
@@ -145,12 +168,19 @@ fn run(options: &Options) -> Result<u8, Error> {
         processes,
         ranks: ranks.clone(),
         files: &|_| tracer.iter().map(Tracer::inherited).collect(),
-        threads: options.threads,
+        threads,
+        binding: &binding,
         environment: named.into_iter().map(|(name, value)| (name, Some(value))).collect(),
         has_outputs: options.label,
         has_input: false,
         mask: signals.before,
     };
+    if binding.is_short {
+        warn(None, &binding);
+    }
+    if options.verbose {
+        eprintln!("dsm-run: {binding}");
+    }
     let mut job = spawn::start(&plan, streams)?;
     let mut looks = Looks::new(options.program());
     looks.open();

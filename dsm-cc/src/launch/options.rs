@@ -8,6 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgAction, CommandFactory, Parser};
 use dsm_abi::job::MAX_PROCESSES;
 
+use super::bind::Target;
 use super::environment::MAX_THREADS;
 use super::trace::Wish;
 
@@ -26,10 +27,10 @@ pub struct Options {
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_PROCESSES)))]
     pub processes: Option<u32>,
 
-    /// Threads of each process
-    #[arg(short = 't', long, value_name = "T", default_value_t = 1,
+    /// Threads of each process [default: 1; with --pmix OMP_NUM_THREADS, or else the process's share of the processors]
+    #[arg(short = 't', long, value_name = "T",
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_THREADS)))]
-    pub threads: u32,
+    pub threads: Option<u32>,
 
     /// Prefix each line of output with the number of its process, and keep lines whole, as those from several hosts always are
     #[arg(short = 'l', long)]
@@ -40,7 +41,7 @@ pub struct Options {
     #[arg(short = 's', long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub stats: Option<Option<PathBuf>>,
 
-    /// Say what is done to start the processes on several hosts: commands, addresses
+    /// Say what the processes are bound to, and with several hosts what is done to start them: commands, addresses
     #[arg(short = 'v', long)]
     pub verbose: bool,
     /// Write a report at the end, to standard error or a file (as JSON if its name ends in .json): which variables, allocations and lines miss, are falsely
@@ -80,16 +81,28 @@ pub struct Options {
     #[arg(short = 'x', value_name = "NAME[=VALUE]", action = ArgAction::Append)]
     pub variables: Vec<OsString>,
 
+    /// What the processes of each host are bound to [default: numa, where that leaves each thread a core; else none]
+    #[arg(long, value_enum)]
+    pub bind: Option<Target>,
+
+    /// Join the processes that mpirun or srun has started to one job: `mpirun -n 4 dsm-run --pmix ./x`. A program that they start does that by itself
+    #[arg(long, conflicts_with_all = ["processes", "hosts", "hostfile", "trace", "label", "bind"])]
+    pub pmix: bool,
+
     /// Act as the part of the launcher on a host: orders come from standard input
     #[arg(long, hide = true, exclusive = true)]
     pub daemon: bool,
+
+    /// List the ways by which processes reach each other's memory, and whether they can be used on this host
+    #[arg(long, exclusive = true)]
+    pub transports: bool,
 
     /// Print the environment variables that programs built by dsm-cc obey
     #[arg(long, exclusive = true)]
     pub help_env: bool,
 
     /// The program, looked up in PATH if it has no slash, and its arguments
-    #[arg(required_unless_present_any = ["help_env", "daemon"], last = true, value_name = "PROGRAM")]
+    #[arg(required_unless_present_any = ["help_env", "transports", "daemon"], last = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -181,7 +194,11 @@ mod tests {
     fn the_program_ends_the_options() {
         for own in ["-n 4 -t2 -l", "-n4 -lt 2", "-lt2 --processes 4", "--threads=2 --label -n=4"] {
             let options = parse(&format!("dsm-run {own} ./x -n 7")).unwrap();
-            assert_eq!((options.processes, options.threads, options.label), (Some(4), 2, true), "{own}");
+            assert_eq!(
+                (options.processes, options.threads, options.label),
+                (Some(4), Some(2), true),
+                "{own}"
+            );
             assert_eq!(options.arguments(), ["-n", "7"], "{own}");
         }
         let options = parse("dsm-run -n 4 -t2 -l ./x -n 7 --label -- y").unwrap();
@@ -206,6 +223,8 @@ mod tests {
             ("dsm-run --profile ./x --profile=y", "./x --profile=y"),
             ("dsm-run --profile=y.json ./x", "./x"),
             ("dsm-run --trace t --trace-buffer=64 ./x --trace u", "./x --trace u"),
+            ("dsm-run --bind none ./x --bind core", "./x --bind core"),
+            ("dsm-run --pmix -- ./x -n 2", "./x -n 2"),
             ("dsm-run -s ./x -s", "./x -s"),
             ("dsm-run -s=out ./x", "./x"),
             ("dsm-run --stats=y.json ./x", "./x"),
@@ -214,7 +233,7 @@ mod tests {
             let command: Vec<_> =
                 [options.program()].into_iter().chain(options.arguments().iter().map(|a| &**a)).collect();
             assert_eq!(command.join(OsStr::new(" ")), expected, "{line}");
-            assert_eq!((options.threads, options.label), (1, false), "{line}");
+            assert_eq!((options.threads, options.label), (None, false), "{line}");
         }
     }
 
@@ -253,6 +272,9 @@ mod tests {
             "-n 1 -n 2 ./x",
             "--help-env ./x",
             "--daemon ./x",
+            "--transports ./x",
+            "--bind socket ./x",
+            "--pmix -n 2 ./x",
             "-H a --hostfile f ./x",
         ] {
             assert_eq!(parse(&format!("dsm-run {line}")).unwrap_err().exit_code(), 2, "{line}");

@@ -13,6 +13,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use dsm_abi::job::{BOUNDED_STACK, FINISHED_WORD, HANDLED_WORD, JOB_VARIABLE, JOB_VERSION};
 use dsm_abi::progress::JOB_FILE_BYTES;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sched::sched_setaffinity;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
@@ -21,6 +22,7 @@ use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::unistd::{Pid, getpid, getppid};
 
 use super::Error;
+use super::bind::{self, Binding};
 use super::streams::Streams;
 
 /// What is to be started on this host.
@@ -39,6 +41,8 @@ pub struct Plan<'a> {
     pub files: &'a dyn Fn(u32) -> Vec<(String, RawFd)>,
     /// Threads of each process.
     pub threads: u32,
+    /// What they are bound to.
+    pub binding: &'a Binding,
     /// Variables that differ from the launcher's; those without a value are taken out.
     pub environment: Vec<(OsString, Option<OsString>)>,
     /// Whether the launcher reads what the processes write.
@@ -72,28 +76,65 @@ pub fn adopt_orphans() -> Result<(), Error> {
     prctl::set_child_subreaper(true).map_err(failed)
 }
 
+/// What the processes of a host have in common.
+pub struct Memory {
+    /// The job's memory file.
+    pub page: File,
+    first: u32,
+    segments: Vec<File>,
+}
+
+impl Memory {
+    /// Makes the files for the host's processes.
+    pub fn create(ranks: &Range<u32>) -> Result<Memory, Error> {
+        let page = memory_file(c"dsm-job")?;
+        page.set_len(JOB_FILE_BYTES as u64)
+            .map_err(|source| Error::System { what: "size the job page", source })?;
+        let segments = ranks.clone().map(|_| memory_file(c"dsm-seg")).collect::<Result<_, _>>()?;
+        Ok(Memory { page, first: ranks.start, segments })
+    }
+
+    /// How a process of the host, which is about to start, reaches the segment of each process: by one descriptor or four.
+    pub fn reached(
+        &self,
+        rank: u32,
+        processes: u32,
+        streams: &mut Streams,
+    ) -> Result<Vec<Vec<RawFd>>, Error> {
+        let what = "connect the processes (ulimit -n limits the number of sockets)";
+        streams.connect(rank).map_err(|source| Error::System { what, source })?;
+        let to = |peer| match streams.between(rank, peer) {
+            Some(sockets) => sockets.to_vec(),
+            // A process of this host.
+            None => vec![self.segments[(peer - self.first) as usize].as_raw_fd()],
+        };
+        Ok((0..processes).map(to).collect())
+    }
+}
+
+/// Sets up what processes inherit.
+fn prepare() -> Result<(), Error> {
+    adopt_orphans()?;
+    turn_off_randomisation()?;
+    bound_stack().map_err(|e| Error::System { what: "limit the stack", source: e.into() })
+}
+
 /// Starts the host's processes.
 ///
 /// # Errors
 /// If one cannot be started; those that were started are killed and waited for.
 pub fn start(plan: &Plan, mut streams: Streams) -> Result<Job, Error> {
-    adopt_orphans()?;
-    turn_off_randomisation()?;
-    bound_stack().map_err(|e| Error::System { what: "limit the stack", source: e.into() })?;
+    prepare()?;
     let processes = plan.ranks.len() as u64;
     let outputs = if plan.has_outputs { 2 * processes } else { 0 };
     allow_descriptors(processes + outputs + streams.descriptors())?;
-
-    let page = memory_file(c"dsm-job")?;
-    page.set_len(JOB_FILE_BYTES as u64)
-        .map_err(|source| Error::System { what: "size the job page", source })?;
-    let segments = plan.ranks.clone().map(|_| memory_file(c"dsm-seg")).collect::<Result<Vec<_>, _>>()?;
-
-    let strangers = super::watch::children();
-    let outputs = plan.has_outputs.then(Vec::new);
-    let mut job = Job { pids: Vec::new(), first: plan.ranks.start, strangers, page, outputs, input: None };
+    let memory = Memory::create(&plan.ranks)?;
+    let mut job = Job::new(plan, memory.page.try_clone().map_err(copy_failed)?);
     for rank in plan.ranks.clone() {
-        match start_one(plan, rank, &job.page, &segments, &mut streams) {
+        let reached = memory.reached(rank, plan.processes, &mut streams);
+        let started = reached.and_then(|reached| start_one(plan, rank, &job.page, &reached));
+        streams.close(rank);
+        match started {
             Ok(child) => job.add(child),
             Err(error) => {
                 job.abort();
@@ -105,29 +146,24 @@ pub fn start(plan: &Plan, mut streams: Streams) -> Result<Job, Error> {
     Ok(job)
 }
 
-fn start_one(
-    plan: &Plan,
-    rank: u32,
-    page: &File,
-    segments: &[File],
-    streams: &mut Streams,
-) -> Result<Child, Error> {
-    let what = "connect the processes (ulimit -n limits the number of sockets)";
-    streams.connect(rank).map_err(|source| Error::System { what, source })?;
-    let reached: Vec<_> = (0..plan.processes)
-        .map(|peer| match streams.between(rank, peer) {
-            Some(sockets) => sockets.to_vec(),
-            // A process of this host.
-            None => vec![segments[(peer - plan.ranks.start) as usize].as_raw_fd()],
-        })
-        .collect();
+/// Starts the one process of the plan with what its host has been set up with.
+pub fn start_member(plan: &Plan, page: &File, reached: &[Vec<RawFd>]) -> Result<Job, Error> {
+    prepare()?;
+    let mut job = Job::new(plan, page.try_clone().map_err(copy_failed)?);
+    job.add(start_one(plan, plan.ranks.start, &job.page, reached)?);
+    Ok(job)
+}
+
+fn copy_failed(source: io::Error) -> Error {
+    Error::System { what: "copy a descriptor", source }
+}
+
+fn start_one(plan: &Plan, rank: u32, page: &File, reached: &[Vec<RawFd>]) -> Result<Child, Error> {
     let files = (plan.files)(rank);
-    let job = describe(plan, rank, page, &reached, &files);
+    let job = describe(plan, rank, page, reached, &files);
     let files = files.into_iter().map(|(_, fd)| fd);
-    let inherited = reached.into_iter().flatten().chain([page.as_raw_fd()]).chain(files).collect();
-    let started = command(plan, rank, &job, inherited).spawn();
-    streams.close(rank);
-    started.map_err(|source| {
+    let inherited = reached.iter().flatten().copied().chain([page.as_raw_fd()]).chain(files).collect();
+    command(plan, rank, &job, inherited).spawn().map_err(|source| {
         let hint = match source.raw_os_error() {
             Some(code) if code == nix::Error::ENOEXEC as i32 => " (a script needs a first line #!...)",
             _ => "",
@@ -189,8 +225,10 @@ fn describe(
     let join = |fds: &Vec<RawFd>| fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join("+");
     let segments: Vec<_> = reached.iter().map(join).collect();
     let (size, threads, page) = (plan.processes, plan.threads, page.as_raw_fd());
+    let sharers = plan.binding.sharers(rank);
     let files: String = files.iter().map(|(variable, fd)| format!(":{variable}={fd}")).collect();
-    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{page}:{}{files}", segments.join(","))
+    let (first, last) = (sharers.start, sharers.end - 1);
+    format!("{JOB_VERSION}:{rank}:{size}:{threads}:{first}-{last}:{page}:{}{files}", segments.join(","))
 }
 
 fn command(plan: &Plan, rank: u32, job: &str, inherited: Vec<RawFd>) -> Command {
@@ -213,8 +251,12 @@ fn command(plan: &Plan, rank: u32, job: &str, inherited: Vec<RawFd>) -> Command 
     }
     let launcher = getpid();
     let mask = plan.mask;
+    let processors = plan.binding.of(rank).map(bind::cpu_set);
     let prepare = move || {
         die_with(launcher)?;
+        if let Some(set) = &processors {
+            sched_setaffinity(Pid::from_raw(0), set)?;
+        }
         for fd in &inherited {
             // SAFETY: the launcher keeps its copies open until the process has started.
             let fd = unsafe { BorrowedFd::borrow_raw(*fd) };
@@ -241,6 +283,12 @@ fn die_with(launcher: Pid) -> io::Result<()> {
 }
 
 impl Job {
+    fn new(plan: &Plan, page: File) -> Job {
+        let strangers = super::watch::children();
+        let outputs = plan.has_outputs.then(Vec::new);
+        Job { pids: Vec::new(), first: plan.ranks.start, strangers, page, outputs, input: None }
+    }
+
     fn add(&mut self, mut child: Child) {
         self.pids.push(Pid::from_raw(child.id().cast_signed()));
         self.input = self.input.take().or(child.stdin.take());

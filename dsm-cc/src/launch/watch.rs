@@ -120,6 +120,10 @@ pub trait Processes {
     fn is_over(&mut self) -> bool;
     /// Ends what is left, descendants of the processes included.
     fn end(&mut self);
+    /// Whether to tell the user of a signal that has ended the job.
+    fn tells_of_signals(&self) -> bool {
+        true
+    }
     /// Where those ask who want to look at the job.
     fn looks(&mut self) -> &mut Looks;
     /// What the processes have left of themselves.
@@ -303,7 +307,7 @@ fn end_by_signal(job: &mut impl Processes, signal: Signal, from_terminal: bool) 
     }
     // A second signal means: now.
     let _ = wait_for_all(job, SIGNAL_GRACE);
-    say_ended(signal)
+    if job.tells_of_signals() { say_ended(signal) } else { verdict::status_of(signal as i32) }
 }
 
 /// Tells the user which signal ended the job, and gives the exit status for it.

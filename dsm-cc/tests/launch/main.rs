@@ -3,6 +3,7 @@
 mod cut;
 mod end;
 mod hosts;
+mod mpirun;
 mod output;
 mod signals;
 mod start;

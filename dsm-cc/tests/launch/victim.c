@@ -19,7 +19,7 @@ static int sockets[64][4], connected[64];
 static void read_job(void) {
     const char *job = getenv("DSM_JOB");
     int used = 0, segments = 0;
-    if (!job || sscanf(job, "4:%d:%d:%d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
+    if (!job || sscanf(job, "5:%d:%d:%d:%*d-%*d:%d:%n", &rank, &size, &threads, &page_file, &used) != 4) exit(99);
     for (char *at = (char *)job + used; *at; segments++) {
         int fds[4], count = 0;
         do fds[count++] = strtol(at, &at, 10);

@@ -1,8 +1,9 @@
 //! What the launcher tells the processes of a job, and the page they share with it.
 //!
-//! The environment variable [`JOB_VARIABLE`] is `4:<rank>:<size>:<threads>:<jobfd>:<segment0>,<segment1>,...[:<variable>=<fd>]...`. `jobfd` is a memory file of
+//! The environment variable [`JOB_VARIABLE`] is `5:<rank>:<size>:<threads>:<first>-<last>:<jobfd>:<segment0>,<segment1>,...[:<variable>=<fd>]...`. `jobfd` is a memory file of
 //! [`JOB_FILE_BYTES`](crate::progress::JOB_FILE_BYTES) zero bytes, which the processes of one host share: the page, and a record of each process
-//! ([`progress`](crate::progress)). `segment<r>` is how the segment of rank r is reached:
+//! ([`progress`](crate::progress)). Processes `first` to `last` may use the same processors as this one, which is among them; others of the host may use others.
+//! `segment<r>` is how the segment of rank r is reached:
 //!
 //! - a number: by the memory file that this descriptor leads to. Rank r gives it its size, and whoever has it maps it. The own segment is always reached so,
 //!   those of other processes of the host unless `DSM_TRANSPORT` says otherwise. Ranks of such segments follow each other.
@@ -17,7 +18,7 @@
 /// Name of the environment variable.
 pub const JOB_VARIABLE: &str = "DSM_JOB";
 /// First field of [`JOB_VARIABLE`].
-pub const JOB_VERSION: u32 = 4;
+pub const JOB_VERSION: u32 = 5;
 /// Most processes of a job over one launcher.
 pub const MAX_PROCESSES: u32 = 1024;
 /// Limit of the stack, bytes, under which the launcher starts processes whose stack is not limited: without one, the system would place
@@ -26,7 +27,7 @@ pub const BOUNDED_STACK: u64 = 1 << 40;
 /// Size of the job's page, bytes.
 pub const JOB_PAGE_BYTES: usize = 64 * 1024;
 
-/// Index of a `u32` in the job page: 1 once the program has ended in an orderly way. Set by process 0; a futex.
+/// Index of a `u32` in the job page: 1 once the program has ended in an orderly way. Set by process 0, and on other hosts by processes that leave because of it; a futex.
 pub const FINISHED_WORD: usize = 0;
 /// Index of a `u32`: number of the host's processes that sized their segments; a futex.
 pub const READY_WORD: usize = 1;

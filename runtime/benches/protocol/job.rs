@@ -38,7 +38,9 @@ pub fn start(row: &str, processes: u32, block: usize) {
     let files: Vec<String> = segments.iter().map(|f| inherit(f).to_string()).collect();
     let mut children: Vec<Child> = (0..processes)
         .map(|rank| {
-            let job = format!("{JOB_VERSION}:{rank}:{processes}:1:{}:{}", inherit(&page), files.join(","));
+            let last = processes - 1;
+            let job =
+                format!("{JOB_VERSION}:{rank}:{processes}:1:0-{last}:{}:{}", inherit(&page), files.join(","));
             Command::new(std::env::current_exe().expect("own path"))
                 .env(ROW, row)
                 .env(JOB_VARIABLE, job)

@@ -7,6 +7,7 @@
 pub mod affinity;
 pub mod allocator;
 mod help;
+pub mod machine;
 pub mod parse;
 pub mod show;
 mod table;
@@ -136,6 +137,8 @@ pub struct Config {
     pub protocol: Parts,
     /// `DSM_TRANSPORT`: how processes reach each other's memory.
     pub transport: Transport,
+    /// `DSM_PMIX`: join to one job with the processes that a process manager has started.
+    pub pmix: bool,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
     pub spin_given_us: Option<u32>,
     /// `OMP_NUM_THREADS`: team sizes by nesting level; empty if not given.
@@ -201,6 +204,7 @@ impl Default for Config {
             huge_pages: false,
             protocol: Parts::default(),
             transport: Transport::Auto,
+            pmix: true,
             spin_given_us: None,
             num_threads: Vec::new(),
             schedule: Schedule { kind: ScheduleKind::Static, chunk: 0, monotonic: None },

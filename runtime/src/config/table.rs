@@ -66,12 +66,14 @@ variables! {
     "DSM_TRANSPORT", "auto|shm|stream[:SEED]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \
         auto takes shm within a host and stream between hosts. With SEED, a number, stream delays requests and tears transfers.",
         |c, s| set(&mut c.transport, transport(s), "auto, shm, stream or stream:SEED with a number");
+    "DSM_PMIX", "0|1", "1", "Whether processes that a process manager with PMIx (mpirun, srun) has started join to one job; 0: each runs on its own, as those of programs that call MPI always do.",
+        |c, s| set(&mut c.pmix, boolean(s), "0 or 1");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; sooner, unless this is set above the default, where others keep the core. Overrides OMP_WAIT_POLICY.",
         |c, s| set(&mut c.spin_given_us, s.parse().ok().map(Some), "a number of microseconds");
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());
     "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
     "DSM_DISABLE", "0|1", "0", "dsm-cc acts as the plain compiler; has no effect at run time.", |_, _| Ok(());
-    "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level. Not given, nested regions have the threads per process.",
+    "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level. Not given, nested regions have the threads per process. Under mpirun and srun: the threads of each process.",
         |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas"), show::num_threads;
     "OMP_SCHEDULE", "[monotonic:|nonmonotonic:]static|dynamic|guided|auto[,CHUNK]", "static",
         "What schedule(runtime) means.",
@@ -94,7 +96,7 @@ variables! {
         |c, s| boolean(s).map(|on| c.max_active_levels_given = Some(if on { i32::MAX as u32 } else { 1 })).ok_or("true or false".into()),
         |c| format!(": deprecated; max-active-levels-var={}", c.max_active_levels());
     "OMP_PROC_BIND", "false|true or LIST of primary|close|spread", "false, or spread if OMP_PLACES is set",
-        "How threads of teams are bound to places, by nesting level. The places are those of the machine, for all processes.",
+        "How threads of teams are bound to places, by nesting level. Places are parts of the processors that a process may use; threads of processes with the same processors are placed together.",
         |c, s| set(&mut c.proc_bind, affinity::bindings(s), "false, true, or a list of primary, close and spread"), show::proc_bind;
     "OMP_PLACES", "threads|cores|ll_caches|sockets|numa_domains[(N)] or LIST", "cores",
         "Places that threads are bound to: a list is one of places such as {0:4},{4:4} or {0:2}:4:2.",

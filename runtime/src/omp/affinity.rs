@@ -1,14 +1,18 @@
 //! Places, and which of them each thread of a team is bound to (section "Controlling OpenMP thread affinity" of the specification).
 //!
-//! Places are parts of the machine; all processes of a job number them alike. A thread keeps the place and the partition that its innermost
-//! region gave it. Nothing is bound unless `OMP_PROC_BIND` or `OMP_PLACES` asks for it.
+//! Places are parts of the processors that a process may use, so processes that the launcher has bound to different processors, or that are on different hosts, have places of
+//! their own. Those with the same processors ([`crate::job::Job::sharers`]) number them alike, and a policy places the threads of a team that are in such processes
+//! together; where the team's primary thread is elsewhere, all places are their partition. A thread keeps the place and the partition that its innermost region
+//! gave it. Nothing is bound unless `OMP_PROC_BIND` or `OMP_PLACES` asks for it.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::frame::{self, Frame};
 use super::{affinity_format, put};
 use crate::config::affinity::{Binding, Part, Places};
+use crate::config::machine::part_of;
 use crate::config::{self, Config};
 
 /// Where a thread is in the list of places.
@@ -89,37 +93,6 @@ fn resolve(
     if found.is_empty() { vec![allowed.to_vec()] } else { found }
 }
 
-/// Processors of the part of the machine that processor `p` is in; only itself if the kernel does not say.
-fn part_of(part: Part, p: usize) -> Vec<usize> {
-    let cpu = format!("/sys/devices/system/cpu/cpu{p}");
-    let read = |path: String| std::fs::read_to_string(path).ok();
-    let list = match part {
-        Part::Threads => None,
-        Part::Cores => read(format!("{cpu}/topology/thread_siblings_list")),
-        Part::Sockets => read(format!("{cpu}/topology/core_siblings_list")),
-        Part::LlCaches => (0..16)
-            .filter_map(|i| {
-                let level: u32 = read(format!("{cpu}/cache/index{i}/level"))?.trim().parse().ok()?;
-                Some((level, read(format!("{cpu}/cache/index{i}/shared_cpu_list"))?))
-            })
-            .max()
-            .map(|(_, list)| list),
-        Part::NumaDomains => (0..1024)
-            .map_while(|node| read(format!("/sys/devices/system/node/node{node}/cpulist")))
-            .find(|list| cpu_list(list).contains(&p)),
-    };
-    list.map(|list| cpu_list(&list)).filter(|list| list.contains(&p)).unwrap_or_else(|| vec![p])
-}
-
-/// The kernel's lists: `0-3,8`.
-fn cpu_list(text: &str) -> Vec<usize> {
-    let ranges = text.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    });
-    ranges.flatten().collect()
-}
-
 /// `a` of the specification's formulas: where share `i` of `parts` begins among `count`.
 fn share(i: u32, count: u32, parts: u32) -> u32 {
     (u64::from(i) * u64::from(count) / u64::from(parts)) as u32
@@ -143,6 +116,11 @@ impl Region {
             Binding::Close => Placement { place: close(tid), ..self.primary },
             Binding::Primary | Binding::False => self.primary,
         }
+    }
+
+    /// For threads that do not share processors with the primary thread.
+    fn elsewhere(self) -> Region {
+        Region { primary: Placement { place: 0, first: 0, count: places().len() as u32 }, ..self }
     }
 
     /// As a word of a fork message.
@@ -196,12 +174,13 @@ fn bind(placement: Placement) -> Option<Placement> {
     PLACEMENT.replace(Some(placement))
 }
 
-/// Runs `body` as thread `tid` of a region.
-pub fn with<T>(region: Region, tid: u32, size: u32, body: impl FnOnce() -> T) -> T {
+/// Runs `body` as thread `tid` of a region, of whose team the threads of `sharers` may use the same processors.
+pub fn with<T>(region: Region, tid: u32, sharers: Range<u32>, body: impl FnOnce() -> T) -> T {
     if region.binding == Binding::False {
         return body();
     }
-    let outer = bind(region.placement(tid, size));
+    let region = if sharers.start == 0 { region } else { region.elsewhere() };
+    let outer = bind(region.placement(tid - sharers.start, sharers.end - sharers.start));
     let result = body();
     if let Some(outer) = outer.filter(|_| tid == 0) {
         // The primary thread goes on in the region around.
@@ -247,7 +226,7 @@ pub fn place_number() -> i32 {
 }
 
 /// `omp_get_partition_num_places`.
-pub fn partition() -> std::ops::Range<u32> {
+pub fn partition() -> Range<u32> {
     let here = here();
     here.first..here.first + here.count
 }
@@ -346,11 +325,5 @@ mod tests {
         let primary = Placement { place: 300, first: 256, count: 512 };
         let region = Region { binding: Binding::Close, primary };
         assert_eq!(Region::decode(region.encode()), region);
-    }
-
-    #[test]
-    fn the_kernel_s_lists() {
-        assert_eq!(cpu_list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
-        assert_eq!(cpu_list(""), Vec::<usize>::new());
     }
 }

@@ -30,6 +30,7 @@ pub mod team;
 pub mod threadprivate;
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::check;
@@ -41,6 +42,9 @@ use frame::Frame;
 pub type Loc = *const c_void;
 
 static THREADS_PER_PROCESS: AtomicU32 = AtomicU32::new(1);
+/// The processes that may use the same processors as this one.
+static FIRST_SHARER: AtomicU32 = AtomicU32::new(0);
+static LAST_SHARER: AtomicU32 = AtomicU32::new(0);
 
 /// Settles how many threads a team has by default. Before any thread runs.
 pub fn init(job: &Job) {
@@ -50,6 +54,14 @@ pub fn init(job: &Job) {
         n => n,
     };
     THREADS_PER_PROCESS.store(threads.min(config::MAX_THREADS), Ordering::Relaxed);
+    FIRST_SHARER.store(job.sharers.start, Ordering::Relaxed);
+    LAST_SHARER.store(job.sharers.end - 1, Ordering::Relaxed);
+}
+
+/// The threads of a team over so many processes that are in those with the same processors as this one.
+pub fn threads_in(team: u32, processes: u32) -> Range<u32> {
+    let first = |process: u32| schedule::first_thread(team, process.min(processes), processes);
+    first(FIRST_SHARER.load(Ordering::Relaxed))..first(LAST_SHARER.load(Ordering::Relaxed) + 1)
 }
 
 /// Processors this process may use.

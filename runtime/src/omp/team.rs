@@ -6,6 +6,7 @@
 //! `first` and waits until every helper has gone idle, so nobody touches a team after its region.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -236,6 +237,14 @@ impl Team {
         frame
     }
 
+    /// The threads in processes that may use the same processors as this one.
+    fn sharers(&self) -> Range<u32> {
+        match self.participants {
+            1 => 0..self.size,
+            processes => super::threads_in(self.size, processes),
+        }
+    }
+
     /// Runs a member's part.
     fn take_part(&self, frame: &Frame) {
         let work = self.work();
@@ -243,7 +252,7 @@ impl Team {
         frame::with(frame, || {
             let _traced = trace::region(work.task as usize, frame.tid, self.size);
             sync::user_threads_enter();
-            affinity::with(work.places, frame.tid, self.size, || {
+            affinity::with(work.places, frame.tid, self.sharers(), || {
                 affinity::display_changed(frame);
                 ompt::region::enter(frame);
                 progress::in_region(work.task as usize as u64, || {

@@ -44,8 +44,8 @@ static LOOKS: AtomicU32 = AtomicU32::new(1);
 /// Whether it looks as long as that even if others keep the core: the user said how long.
 static INSISTS: AtomicBool = AtomicBool::new(false);
 
-/// Decides how threads wait. Where the job has more threads than the machine has cores, whoever waits lets others have the core after the first
-/// look; else after about as long as it takes to fall asleep and be woken. `threads` is the number in the whole job.
+/// Decides how threads wait. Where the job has more threads for this process's cores than there are of those, whoever waits lets others have the core after the first
+/// look; else after about as long as it takes to fall asleep and be woken. `threads` is the number of those that may use the same cores.
 pub fn init(threads: u32) {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let config = config::get();

@@ -5,6 +5,7 @@
 //! prove that they know the job's secret ([`proof`]).
 
 mod acceptor;
+pub mod addresses;
 mod proof;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
 
+use super::Error;
 use super::control::SECRET_BYTES;
 use super::hosts::Placement;
 use super::lines::Far;
@@ -68,6 +70,8 @@ pub struct Network {
     pub own: usize,
     /// Whether the head makes a line.
     pub has_head: bool,
+    /// Addresses that may lead to each host; empty if the hosts' names do.
+    pub addresses: Vec<Vec<IpAddr>>,
 }
 
 /// What a host has been connected by.
@@ -76,6 +80,17 @@ pub struct Connections {
     pub sockets: Sockets,
     /// For its daemon.
     pub lines: Vec<(Far, TcpStream)>,
+}
+
+/// What connections of a job are authenticated with.
+pub fn secret() -> Result<[u8; SECRET_BYTES], Error> {
+    let mut secret = [0; SECRET_BYTES];
+    let failed = |e: getrandom::Error| Error::System {
+        what: "get random bytes",
+        source: io::Error::other(e.to_string()),
+    };
+    getrandom::fill(&mut secret).map_err(failed)?;
+    Ok(secret)
 }
 
 /// Sockets between a process of this host and one of another, by their ranks; in the order of `dsm_abi::job`.
@@ -155,7 +170,7 @@ impl Network {
                 peer.address()
             )
         };
-        let addresses = match resolve(peer.address(), port) {
+        let addresses = match self.addresses_of(host, port) {
             Ok(addresses) => addresses,
             Err(reason) => return drop(connected.send(Err(failed(reason)))),
         };
@@ -167,6 +182,15 @@ impl Network {
             if connected.send(made).is_err() || is_over {
                 return;
             }
+        }
+    }
+
+    fn addresses_of(&self, host: usize, port: u16) -> Result<Vec<SocketAddr>, String> {
+        match (self.addresses.get(host), self.addresses.get(self.own)) {
+            (Some(there), Some(here)) => {
+                Ok(addresses::apart(there, here).into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+            }
+            _ => resolve(self.hosts[host].address(), port),
         }
     }
 
@@ -313,11 +337,11 @@ fn connect_one(
     prove_to(secret, dial(addresses, until)?, pair, until)
 }
 
-/// Connects to the first of the addresses that answers.
+/// Connects to the first of the addresses that answers. None takes the time that others need.
 fn dial(addresses: &[SocketAddr], until: Instant) -> io::Result<TcpStream> {
     let mut result = Err(io::Error::from(io::ErrorKind::AddrNotAvailable));
-    for address in addresses {
-        result = TcpStream::connect_timeout(address, left(until)?);
+    for (address, untried) in addresses.iter().zip((1..=addresses.len() as u32).rev()) {
+        result = TcpStream::connect_timeout(address, left(until)? / untried);
         if result.is_ok() {
             break;
         }

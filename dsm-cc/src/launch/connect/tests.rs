@@ -20,7 +20,7 @@ fn hosts() -> Vec<Placement> {
 }
 
 fn network(own: usize, secret: [u8; SECRET_BYTES]) -> Network {
-    Network { secret, hosts: hosts(), own, has_head: false }
+    Network { secret, hosts: hosts(), own, has_head: false, addresses: Vec::new() }
 }
 
 fn limits(handshake: Duration) -> Limits {
@@ -123,7 +123,13 @@ fn every_process_is_connected_to_every_one_of_another_host() {
 fn the_head_has_a_line_to_each_host_that_it_reaches() {
     let place = Placement { name: "127.0.0.1".into(), first: 0, count: 2 };
     let hosts = vec![place.clone()];
-    let network = move || Network { secret: SECRET, hosts: hosts.clone(), own: 0, has_head: true };
+    let network = move || Network {
+        secret: SECRET,
+        hosts: hosts.clone(),
+        own: 0,
+        has_head: true,
+        addresses: Vec::new(),
+    };
     let listener = network().listen().unwrap();
     let port = listener.local_addr().unwrap().port();
     let nobody = Placement { name: "no.such.host.invalid".into(), first: 2, count: 1 };
