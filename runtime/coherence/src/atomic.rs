@@ -23,13 +23,13 @@ use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
 /// Entries of each table below.
-const REMEMBERED: u64 = 256;
-/// Operations elsewhere in a row without anybody else's in the chunk, after which homes come here.
-const PATIENCE: u32 = 8;
+const TABLE_ENTRIES: u64 = 256;
+/// Operations in a row at another process without anybody else's in the chunk, after which homes come here.
+const MIGRATION_THRESHOLD: u32 = 8;
 
-/// Operations of this process in a chunk at a process elsewhere.
+/// Consecutive operations of this process in a chunk at another one.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Row {
+struct Streak {
     chunk: Chunk,
     /// Of the records there, behind the last operation.
     sequence: u64,
@@ -37,16 +37,16 @@ struct Row {
     length: u32,
 }
 
-/// What this process remembers of its operations at homes elsewhere: tables without chains. What is forgotten is told of again, and counted anew.
+/// What this process remembers of its operations at homes elsewhere: tables without chains. What is forgotten is listed again, and counted anew.
 #[derive(Debug, Default, Hash)]
 pub(crate) struct Updates {
-    /// Versions that the signature tells of.
-    told: Vec<Option<(Block, Timestamp)>>,
-    rows: Vec<Option<Row>>,
+    /// Versions that the signature lists.
+    listed: Vec<Option<(Block, Timestamp)>>,
+    streaks: Vec<Option<Streak>>,
 }
 
 fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64) -> &mut Option<T> {
-    let index = (key % REMEMBERED) as usize;
+    let index = (key % TABLE_ENTRIES) as usize;
     if table.len() <= index {
         table.resize(index + 1, None);
     }
@@ -54,32 +54,31 @@ fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64) -> &mut Option<T> {
 }
 
 impl Updates {
-    /// Notes a version of a block; whether it has not been told of.
-    fn tell(&mut self, block: Block, version: Timestamp) -> bool {
-        entry(&mut self.told, block.0).replace((block, version)) != Some((block, version))
+    /// Notes an operation on a block whose home was in a version, in records of a sequence number. Whether the version is still to be listed.
+    fn record(&mut self, block: Block, version: Timestamp, sequence: u64) -> bool {
+        let chunk = block.chunk();
+        let streak = entry(&mut self.streaks, chunk.0);
+        let before = streak.filter(|streak| streak.chunk == chunk && streak.sequence == sequence);
+        let length = before.map_or(0, |streak| streak.length + 1);
+        *streak = Some(Streak { chunk, sequence: sequence + 2, length });
+        // Nobody has a copy from before the first version.
+        version != 0 && entry(&mut self.listed, block.0).replace((block, version)) != Some((block, version))
     }
 
-    /// Notes an operation in a chunk whose records had a sequence number.
-    fn count(&mut self, chunk: Chunk, sequence: u64) {
-        let row = entry(&mut self.rows, chunk.0);
-        let before = row.filter(|row| row.chunk == chunk && row.sequence == sequence);
-        let length = before.map_or(0, |row| row.length + 1);
-        *row = Some(Row { chunk, sequence: sequence + 2, length });
-    }
-
-    /// Whether nobody else seems to come to a chunk.
-    fn is_own(&mut self, chunk: Chunk) -> bool {
-        entry(&mut self.rows, chunk.0).is_some_and(|row| row.chunk == chunk && row.length >= PATIENCE)
+    /// Whether homes of a chunk should come here, as nobody else seems to come to it.
+    fn should_migrate(&mut self, chunk: Chunk) -> bool {
+        let streak = entry(&mut self.streaks, chunk.0);
+        streak.is_some_and(|streak| streak.chunk == chunk && streak.length >= MIGRATION_THRESHOLD)
     }
 }
 
 impl<F: Fabric> Coherence<F> {
     /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
     pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
-        if let Some(old) = self.update_here(block, offset, bytes, update).await {
+        if let Some(old) = self.update_local(block, offset, bytes, update).await {
             return old;
         }
-        if let Some(old) = self.update_elsewhere(block, offset, bytes, update).await {
+        if let Some(old) = self.update_remote(block, offset, bytes, update).await {
             return old;
         }
         // Where operations are done when they are called, this one must not be called before the home is here.
@@ -90,7 +89,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// The short way: the home is here, stores to it are allowed, and nobody else has locked the records. What is done then is a store like any other.
-    async fn update_here(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
+    async fn update_local(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
         let fabric = &self.fabric;
         let here = fabric.place(self.me(), block);
         if fabric.state_near(here) != abi::WRITABLE || fabric.watches_writes() {
@@ -113,7 +112,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// By a call, if that is what should be done.
-    async fn update_elsewhere(
+    async fn update_remote(
         &self,
         block: Block,
         offset: usize,
@@ -121,7 +120,7 @@ impl<F: Fabric> Coherence<F> {
         update: Update,
     ) -> Option<u64> {
         let fabric = &self.fabric;
-        if fabric.watches_writes() || self.updates().is_own(block.chunk()) {
+        if fabric.watches_writes() || self.updates().should_migrate(block.chunk()) {
             return None;
         }
         let moment = fabric.moment();
@@ -129,7 +128,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.forget(moment, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
             let request = Request { block, offset, bytes, update, at_least: self.clock() + 1 };
-            let outcome = self.try_update_elsewhere(&request).await;
+            let outcome = self.try_update_remote(&request).await;
             drop(locked);
             match outcome {
                 Ok(result) => break result,
@@ -143,7 +142,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// `None`: the home should come here. The chunk is locked, so that no other thread gets a copy out of which the result is missing.
-    async fn try_update_elsewhere(&self, request: &Request) -> Result<Option<u64>, Blocked> {
+    async fn try_update_remote(&self, request: &Request) -> Result<Option<u64>, Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
         let state = fabric.state(block);
@@ -171,16 +170,15 @@ impl<F: Fabric> Coherence<F> {
         };
         self.end_walk(walk, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
-        self.updates().count(block.chunk(), sequence);
-        if version != 0 && self.updates().tell(block, version) {
-            self.tell_of_update(block, walk.at, version);
+        if self.updates().record(block, version, sequence) {
+            self.list_update(block, walk.at, version);
         }
         Ok(Some(old))
     }
 
-    /// The next release tells of a version of which an operation of this process is part: who has copies of older ones may not have heard of it.
-    fn tell_of_update(&self, block: Block, home: Rank, version: Timestamp) {
-        if self.fabric.fault(Fault::UpdateNotTold) {
+    /// Lists a version of which an operation of this process is part: who has copies of older ones may not have heard of it.
+    fn list_update(&self, block: Block, home: Rank, version: Timestamp) {
+        if self.fabric.fault(Fault::UpdateNotListed) {
             return;
         }
         self.stats.notices_out.add(1);

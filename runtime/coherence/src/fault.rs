@@ -175,8 +175,8 @@ faults! {
     UpdateBesideStore,
     /// A release takes the marks of a chunk before it locks the records: an atomic operation of a peer at that time sees neither marks nor the version.
     MarksTakenEarly,
-    /// Who executes an atomic operation at a home does not tell of the version that the result is part of.
-    UpdateNotTold,
+    /// Who executes an atomic operation at a home does not list the version that the result is part of.
+    UpdateNotListed,
     /// An atomic operation at the own home does not lock the records.
     UpdateHereUnlocked,
     /// A home that queued processes wait for is unlocked without handing over.

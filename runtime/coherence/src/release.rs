@@ -170,16 +170,16 @@ impl<F: Fabric> Coherence<F> {
     async fn release_chunk(&self, chunk: Chunk, exclusive: bool, progress: &mut Progress) {
         let fabric = &self.fabric;
         let scratch = &mut *ScratchGuard::new();
-        let early = match fabric.fault(Fault::MarksTakenEarly) {
-            true => self.take_marks(chunk, exclusive).await,
-            false => (Work { chunk, dirty: 0, read: 0, exclusive }, 0),
-        };
         let mut locked = fabric.lock_chunk(chunk).await;
-        let mut sequence = self.lock_records(chunk).await;
-        let (mut work, mut todo) = self.take_marks(chunk, exclusive).await;
-        work.dirty |= early.0.dirty;
-        work.read |= early.0.read;
-        todo |= early.1;
+        let mut sequence;
+        let (work, mut todo);
+        if fabric.fault(Fault::MarksTakenEarly) {
+            (work, todo) = self.take_marks(chunk, exclusive).await;
+            sequence = self.lock_records(chunk).await;
+        } else {
+            sequence = self.lock_records(chunk).await;
+            (work, todo) = self.take_marks(chunk, exclusive).await;
+        }
         let moment = fabric.moment();
         loop {
             self.publish_here(work, &mut todo, &mut scratch.own, progress);
