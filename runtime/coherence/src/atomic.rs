@@ -9,6 +9,7 @@ use std::hash::Hash;
 use dsm_abi::atomic::Update;
 
 use crate::calls::lend::Refused;
+use crate::calls::read;
 use crate::calls::update::{Request, Updated};
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
@@ -112,13 +113,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// By a call, if that is what should be done.
-    async fn update_remote(
-        &self,
-        block: Block,
-        offset: usize,
-        bytes: usize,
-        update: Update,
-    ) -> Option<u64> {
+    async fn update_remote(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
         let fabric = &self.fabric;
         if fabric.watches_writes() || self.updates().should_migrate(block.chunk()) {
             return None;
@@ -186,29 +181,45 @@ impl<F: Fabric> Coherence<F> {
         self.signature().hold(notice, &self.fabric);
     }
 
-    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is: pollers leave home and copies alone.
-    ///
-    /// Sound because atomics are changed at the home only (see [`Coherence::has_own_stores`] for other stores): what is read at a process that was home at some time of
-    /// the call, or came there later, was current at some time of the call. The second look makes sure that the bytes were
-    /// not being merged one by one: had the home been away and come back, its version would have risen.
+    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is ([`crate::calls::read`]): pollers leave home and copies alone. For
+    /// other stores to the block see [`Coherence::has_own_stores`].
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
         let fabric = &self.fabric;
+        let request = read::Request { block, offset, bytes };
         let moment = fabric.moment();
         loop {
             fabric.forget(moment, || ());
-            let home = match self.follow_links(block).await {
-                Ok(home) => home,
-                Err(blocked) => {
-                    fabric.wait_change(blocked.at, blocked.word, blocked.seen).await;
-                    continue;
+            match self.try_read_atomic(&request).await {
+                Ok(value) => return value,
+                Err(Blocked { at, word, seen }) => {
+                    fabric.wait_change(at, word, seen).await;
                 }
+            }
+        }
+    }
+
+    /// Follows the links to the home and reads there. The chunk is not locked: the own link stays as it is, as another thread may be moving the home here.
+    async fn try_read_atomic(&self, request: &read::Request) -> Result<u64, Blocked> {
+        let fabric = &self.fabric;
+        let block = request.block;
+        let mut walk = self.walk();
+        let moment = fabric.moment();
+        loop {
+            fabric.forget(moment, || Self::kept(&walk));
+            let read = match walk.at == self.me() {
+                true => self.segment(walk.at).read(request).await,
+                false => self.call_read(walk.at, request).await,
             };
-            let before = fabric.load(home, Word::Wr(block)).await;
-            let value = fabric.load_bytes(home, block, offset, bytes).await;
-            let (_, link) = self.load_link(home, block).await;
-            let after = fabric.load(home, Word::Wr(block)).await;
-            if matches!(link, Link::Home) && before == after {
-                return value;
+            match read {
+                Ok(value) => {
+                    self.end_walk(walk, block).await;
+                    return Ok(value);
+                }
+                // It was away meanwhile, or was merged.
+                Err(seen) if self.decode(seen.link, walk.at, block) == Link::Home => {
+                    return Err(self.look_again(block));
+                }
+                Err(seen) => self.step(&mut walk, block, seen, fabric.fault(Fault::OwnLinkUnlocked))?,
             }
         }
     }

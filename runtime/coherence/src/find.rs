@@ -7,13 +7,13 @@
 
 use std::hash::Hash;
 
+use crate::Coherence;
 use crate::calls::redirect;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
 use crate::records::Blocked;
 use crate::segment::Seen;
 use crate::types::{Block, Extent, Rank};
-use crate::{Coherence, Fault};
 
 /// Processes where the home no longer was, from which on the first of them is told where it is: that costs as much as a step.
 const LONG: u64 = 2;
@@ -37,21 +37,6 @@ impl<F: Fabric> Coherence<F> {
     /// What decides how a walk goes on.
     pub(crate) fn kept(walk: &Walk) -> impl Hash + use<F> {
         (walk.at, walk.first, walk.steps.min(LONG))
-    }
-
-    /// Follows the links to the home, without the chunk's lock: the own link stays as it is, as another thread may be moving the home here.
-    pub(crate) async fn follow_links(&self, block: Block) -> Result<Rank, Blocked> {
-        let mut walk = self.walk();
-        let moment = self.fabric.moment();
-        loop {
-            self.fabric.forget(moment, || Self::kept(&walk));
-            let seen = self.segment(walk.at).look(block).await;
-            if self.decode(seen.link, walk.at, block) == Link::Home {
-                self.end_walk(walk, block).await;
-                return Ok(walk.at);
-            }
-            self.step(&mut walk, block, seen, self.fabric.fault(Fault::OwnLinkUnlocked))?;
-        }
     }
 
     /// Goes on from a process where the home is not, but this link. `locked`: the chunk is.

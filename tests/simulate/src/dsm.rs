@@ -30,6 +30,12 @@ impl Dsm {
         self.coherence.update(block, offset, 8, update).await
     }
 
+    /// Reads a word that is changed by atomic operations.
+    pub async fn look(&self, addr: u64) -> u64 {
+        let block = Block(addr / self.world.block_bytes);
+        self.coherence.read_atomic(block, (addr % self.world.block_bytes) as usize, 8).await
+    }
+
     /// Whether a state on the way through an extent is one of those that `asks` names.
     fn any(&self, extent: Extent, asks: impl Fn(u8) -> bool) -> bool {
         let fabric = self.coherence.fabric();

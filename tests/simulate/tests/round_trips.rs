@@ -120,6 +120,19 @@ fn an_atomic_operation_elsewhere_is_one_call_until_the_home_comes() {
     });
 }
 
+#[test]
+fn an_atomic_read_elsewhere_is_one_call_and_one_more_for_each_wrong_link() {
+    run(|p| async move {
+        p[0].add(0, 7).await;
+        assert_eq!(trips(&p[0], drop_result(p[0].look(0))).await, 0.0);
+        assert_eq!(trips(&p[1], drop_result(p[1].look(0))).await, 1.0);
+        // The home goes to process 2.
+        p[2].write(8, 8, 5).await;
+        assert_eq!(trips(&p[1], drop_result(p[1].look(0))).await, 2.0);
+        assert_eq!(p[1].look(0).await, 7);
+    });
+}
+
 async fn drop_result<T>(step: impl Future<Output = T>) {
     step.await;
 }

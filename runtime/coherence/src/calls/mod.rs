@@ -9,6 +9,7 @@
 //!
 //! - [`lend`]: a read miss at a home: mark, lease, contents.
 //! - [`copy`]: a read miss at the writer of a notice: mark, contents.
+//! - [`read`]: an atomic read of the program, at the home.
 //! - [`redirect`]: shortens a way along links.
 //! - [`signature`]: reads what a process has published.
 //! - [`take`]: homes go to the requester: link, stamps, contents, twins.
@@ -16,6 +17,7 @@
 
 pub(crate) mod copy;
 pub(crate) mod lend;
+pub(crate) mod read;
 pub(crate) mod redirect;
 pub(crate) mod signature;
 pub(crate) mod take;
@@ -26,7 +28,7 @@ use crate::Coherence;
 use crate::fabric::Fabric;
 use crate::records::Records;
 use crate::scratch::{Message, MessageGuard};
-use crate::segment::{Busy, Segment};
+use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use lend::{Lent, Refused};
 use take::Taken;
@@ -194,6 +196,18 @@ impl<F: Fabric> Coherence<F> {
             // It does not fit into a reply: piece by piece.
         }
         self.segment(at).signature(request, fresh).await
+    }
+
+    /// [`Segment::read`] at a process.
+    pub(crate) async fn call_read(&self, at: Rank, request: &read::Request) -> Result<u64, Seen> {
+        self.stats.calls.add(1);
+        if !self.fabric.asks(at) {
+            return self.segment(at).read(request).await;
+        }
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::read(request, &mut message.request);
+        let reply = self.ask(at, message, length).await;
+        decoded(at, wire::reply::read(reply))
     }
 
     /// [`Segment::update`] at a process.

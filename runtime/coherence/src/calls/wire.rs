@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::lend::{Lent, Refused};
 use super::take::{Claim, Taken};
 use super::update::Updated;
-use super::{Landing, copy, lend, redirect, signature, take, update};
+use super::{Landing, copy, lend, read, redirect, signature, take, update};
 use crate::fabric::{Fabric, Word};
 use crate::records::Records;
 use crate::scratch::ScratchGuard;
@@ -73,6 +73,11 @@ enum Ask {
         expected: u64,
         at_least: u64,
     },
+    Read {
+        block: u64,
+        offset: u64,
+        bytes: u8,
+    },
 }
 
 /// Stands for [`Update::CompareExchange`] among the codes of operations.
@@ -88,6 +93,7 @@ pub fn subject(request: &[u8]) -> Option<(&'static str, Option<Block>)> {
         Ask::Signature { .. } => ("signature", None),
         Ask::Take { chunk, wanted, .. } => ("take", Chunk(chunk).blocks(wanted).next()),
         Ask::Update { block, .. } => ("update", Some(Block(block))),
+        Ask::Read { block, .. } => ("read", Some(Block(block))),
     })
 }
 
@@ -124,6 +130,8 @@ enum Answer {
     /// Records of the span of the wanted blocks follow, and contents.
     Taken(Taken),
     Updated(Updated),
+    /// What the bytes are.
+    Read(u64),
 }
 
 /// Appends to a buffer, which is long enough.
@@ -253,6 +261,11 @@ pub(super) mod request {
         Writer::new(into, &Ask::Update { block, offset, bytes, operation, operand, expected, at_least })
             .length
     }
+
+    pub(in crate::calls) fn read(request: &read::Request, into: &mut [u8]) -> usize {
+        let read::Request { block, offset, bytes } = *request;
+        Writer::new(into, &Ask::Read { block: block.0, offset: offset as u64, bytes: bytes as u8 }).length
+    }
 }
 
 /// Decodes replies; contents are what is behind.
@@ -349,6 +362,14 @@ pub(super) mod reply {
             Answer::Busy { seen } => Ok(Err(Refused::Busy(busy(block.chunk(), seen)))),
             Answer::Away(seen) => Ok(Err(Refused::Away(seen))),
             Answer::Updated(updated) => Ok(Ok(updated)),
+            _ => Err(Malformed),
+        }
+    }
+
+    pub(in crate::calls) fn read(bytes: &[u8]) -> Result<Result<u64, Seen>, Malformed> {
+        match Reader::new(bytes)?.0 {
+            Answer::Away(seen) => Ok(Err(seen)),
+            Answer::Read(value) => Ok(Ok(value)),
             _ => Err(Malformed),
         }
     }
@@ -451,8 +472,8 @@ pub async fn serve<F: Fabric>(
         Ask::Update { block, offset, bytes, operation, operand, expected, at_least } => {
             let block = Block(block);
             let update = operation_of(operation, operand, expected)?;
-            let bytes = part_of_block(fabric, block, offset, bytes, update)?;
-            if at_least >= LATE {
+            let bytes = part_of_block(fabric, block, offset, bytes)?;
+            if at_least >= LATE || !applies_to(update, bytes) {
                 return Err(Malformed);
             }
             let request = update::Request { block, offset: offset as usize, bytes, update, at_least };
@@ -460,6 +481,15 @@ pub async fn serve<F: Fabric>(
                 Ok(updated) => Answer::Updated(updated),
                 Err(Refused::Busy(Busy { seen, .. })) => Answer::Busy { seen },
                 Err(Refused::Away(seen)) => Answer::Away(seen),
+            };
+            Writer::new(result, &answer).length
+        }
+        Ask::Read { block, offset, bytes } => {
+            let block = Block(block);
+            let bytes = part_of_block(fabric, block, offset, bytes)?;
+            let answer = match segment.read(&read::Request { block, offset: offset as usize, bytes }).await {
+                Ok(value) => Answer::Read(value),
+                Err(seen) => Answer::Away(seen),
             };
             Writer::new(result, &answer).length
         }
@@ -488,22 +518,19 @@ fn operation_of(operation: u32, operand: u64, expected: u64) -> Result<Update, M
     }
 }
 
-/// The number of bytes of a request that an operation can be applied to, which lie in a block that there is.
-fn part_of_block<F: Fabric>(
-    fabric: &F,
-    block: Block,
-    offset: u64,
-    bytes: u8,
-    update: Update,
-) -> Result<usize, Malformed> {
-    let has_operation = || match update {
-        Update::Rmw { op, .. } => op.apply(bytes.into(), 0, 0).is_some(),
-        Update::CompareExchange { .. } => true,
-    };
+/// The number of bytes of a request that an atomic operation is about, which lie in a block that there is.
+fn part_of_block<F: Fabric>(fabric: &F, block: Block, offset: u64, bytes: u8) -> Result<usize, Malformed> {
     let is_right = matches!(bytes, 1 | 2 | 4 | 8)
-        && has_operation()
         && fabric.has_chunk(block.chunk())
         && offset.is_multiple_of(bytes.into())
         && offset.checked_add(bytes.into()).is_some_and(|end| end <= fabric.block_bytes(block) as u64);
     if is_right { Ok(bytes.into()) } else { Err(Malformed) }
+}
+
+/// Whether there is such an operation on so many bytes.
+fn applies_to(update: Update, bytes: usize) -> bool {
+    match update {
+        Update::Rmw { op, .. } => op.apply(bytes as u32, 0, 0).is_some(),
+        Update::CompareExchange { .. } => true,
+    }
 }
