@@ -1,25 +1,25 @@
 //! Releases of contended blocks: the home stays where it is, and gets what was changed here.
 //!
 //! Two processes that store to a block in the same intervals would pull its home to and fro, with all that is in the block. Where a block is noted as
-//! *contended* and its home is free, a release instead writes the bytes that differ from the twin into the home's contents, with the
-//! records of the chunk locked there, and raises the version. That is locking the block, merging and unlocking it in one: nobody takes the home, runs a
-//! critical section there or gives a lease meanwhile, and the version is above all leases given before.
+//! *contended* and its home is free, a release instead has the home merge the bytes that differ from the twin into its contents, and raise the version
+//! ([`crate::calls::merge_diff`]).
 //!
 //! The notice names the home, whose contents are this version, and says that another process published it (`merged`). The home itself has not listed it:
 //! it passes such a notice on like anybody's. It need not look at its copy, which is the current one, or was taken away after that, with a
 //! lease that covers it.
 //!
-//! The home may store to the block all the time, and need not know: its stores are other bytes, and it publishes them in a version above.
 //! The copy here is as good as this version if its lease covered the one before. Else it lacks what others have published, and is invalid, as if the notice had come
 //! from somebody else: it comes back from those that acquire here, and may be all that they tell of the block.
 
+use crate::calls::merge_diff::{Merged, Request};
 use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::moving::has_twin;
 use crate::records::Records;
 use crate::release::{Progress, Work};
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Record, Timestamp};
+use crate::segment::Busy;
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
 use crate::{Coherence, Fault, Part, abi, marks};
 
 impl<F: Fabric> Coherence<F> {
@@ -42,12 +42,39 @@ impl<F: Fabric> Coherence<F> {
         let contended = if fixed { u64::MAX } else { self.fabric.own(hint(MarkKind::Contended, chunk)) };
         let mut left = changed & contended;
         let mut published = 0;
-        while left != 0 {
-            let home = self.linked(own, chunk.blocks(left).next().expect("some are left"));
-            let there = |block: &Block| self.linked(own, *block) == home;
-            let blocks = chunk.blocks(left).filter(there).fold(0, |mask, block| mask | block.bit());
-            left &= !blocks;
-            published |= self.publish_diffs_at(home, work, blocks, (own, peer), progress).await;
+        let mut homes = [self.me(); CHUNK_BLOCKS as usize];
+        let home_of = |block: Block| (block.0 % CHUNK_BLOCKS) as usize;
+        chunk.blocks(left).for_each(|block| homes[home_of(block)] = self.linked(own, block));
+        while let Some(first) = chunk.blocks(left).next() {
+            let at = homes[home_of(first)];
+            let there = chunk.blocks(left).filter(|block| homes[home_of(*block)] == at);
+            let wanted = there.fold(0, |mask, block| mask | block.bit());
+            let at_least = self.above_own_leases(chunk, wanted, progress.version, own);
+            self.list_before_merge(at, chunk, wanted, at_least, progress);
+            let request = Request { chunk, wanted, at_least, versions: own };
+            let (sent, merged) = match self.call_merge_diff(at, &request, peer).await {
+                Ok(merged) => merged,
+                Err(Busy { word, seen }) => {
+                    self.fabric.wait_change(at, word, seen).await;
+                    continue;
+                }
+            };
+            if merged.blocks != 0 {
+                self.list_merged(at, chunk, merged, progress);
+                self.keep_copies(work, merged, own, peer).await;
+            }
+            published |= merged.blocks;
+            left &= !sent;
+            for block in chunk.blocks(sent & !merged.blocks) {
+                // What is held, or is to move, is for a chase.
+                if let Link::Link { to, .. } = self.decode(peer.of(block).link, at, block) {
+                    assert!(to != self.me(), "links lead forward in time");
+                    self.stats.link_hops.add(1);
+                    self.point_to(to, block);
+                    homes[home_of(block)] = to;
+                    left |= block.bit();
+                }
+            }
         }
         published
     }
@@ -59,59 +86,23 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    async fn publish_diffs_at(
+    fn list_before_merge(
         &self,
         home: Rank,
-        work: Work,
-        wanted: u64,
-        (own, peer): (&Records, &mut Records),
+        chunk: Chunk,
+        blocks: u64,
+        version: Timestamp,
         progress: &mut Progress,
-    ) -> u64 {
-        let fabric = &self.fabric;
-        let chunk = work.chunk;
-        let span = chunk.span(wanted);
-        if fabric.asks(home) {
-            return 0;
+    ) {
+        if self.fabric.fault(Fault::MergeToldEarly) {
+            self.list_merged(home, chunk, Merged { blocks, version }, progress);
+            self.publish(progress);
         }
-        self.stats.calls.add(1);
-        let segment = self.segment(home);
-        let locked = !fabric.fault(Fault::DiffUnlocked);
-        let sequence = if locked { fabric.lock_word(home, Word::Records(chunk)).await } else { 0 };
-        let homes = segment.home_records(span, peer).await;
-        let fixed = fabric.leaves_out(Part::MovingHomes);
-        let stored_to = |block: &Block| {
-            fixed || homes.asking & block.bit() == 0 || own.of(*block).wr_ts != peer.of(*block).wr_ts
-        };
-        let blocks = chunk.blocks(wanted & homes.all).filter(stored_to);
-        let blocks = blocks.fold(0, |mask, block| mask | block.bit());
-        if blocks != 0 {
-            let behind = |block: &Block| own.of(*block).rd_ts < peer.of(*block).wr_ts;
-            let behind = chunk.blocks(blocks).filter(behind).fold(0, |mask, block| mask | block.bit());
-            let leases = chunk.blocks(blocks).map(|block| own.of(block).rd_ts.max(peer.of(block).rd_ts));
-            let longest = leases.max().expect("there are blocks");
-            let wr_ts = progress.version.max(longest + u64::from(!fabric.fault(Fault::EqualTimestamps)));
-            for run in chunk.runs(blocks) {
-                fabric.post_diff(home, run).await;
-                let stamps = peer.run_mut(run);
-                stamps.iter_mut().for_each(|record| *record = Record { rd_ts: wr_ts, wr_ts, ..*record });
-                fabric.post_stamps(home, run, stamps).await;
-            }
-            if !fabric.fault(Fault::LeaseNotRaised) {
-                fabric.post_store(home, Word::Lease(chunk), wr_ts).await;
-            }
-            self.list_merged(home, chunk, blocks, wr_ts, progress);
-            self.keep_copies(work, blocks, behind, wr_ts).await;
-        }
-        if locked {
-            segment.unlock_records(chunk, sequence).await;
-        } else {
-            fabric.flush(home).await;
-        }
-        blocks
     }
 
     /// Lists blocks of one version whose home is elsewhere. Nobody is told before they are placed: the signature is published at the end of the release.
-    fn list_merged(&self, home: Rank, chunk: Chunk, blocks: u64, wr_ts: Timestamp, progress: &mut Progress) {
+    fn list_merged(&self, home: Rank, chunk: Chunk, merged: Merged, progress: &mut Progress) {
+        let Merged { blocks, version: wr_ts } = merged;
         self.list_run(progress);
         progress.version = wr_ts;
         let count = u64::from(blocks.count_ones());
@@ -125,15 +116,16 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// What becomes of the copies here whose changes are at home now, in version `wr_ts`. Those that are `behind` lack what others have published. The chunk is
-    /// locked.
-    async fn keep_copies(&self, work: Work, blocks: u64, behind: u64, wr_ts: Timestamp) {
+    /// What becomes of the copies here whose changes are at home now. Those whose leases, in `own`, did not cover the version before, in `peer`, lack what others have
+    /// published. The chunk is locked.
+    async fn keep_copies(&self, work: Work, merged: Merged, own: &Records, peer: &Records) {
         let fabric = &self.fabric;
+        let Merged { blocks, version: wr_ts } = merged;
         for block in work.chunk.blocks(blocks) {
             let (extent, state) = (Extent::single(block), fabric.state(block));
             debug_assert!(has_twin(state));
             self.clean(work, block, state).await;
-            if behind & block.bit() == 0 || fabric.fault(Fault::DiffAhead) {
+            if own.of(block).rd_ts >= peer.of(block).wr_ts || fabric.fault(Fault::DiffAhead) {
                 fabric.set_own_stamps(extent, &[Record { link: 0, rd_ts: wr_ts, wr_ts }]);
             } else if work.exclusive && state == abi::WRITABLE {
                 // As the notice of this version would have it, which will come back to here.

@@ -8,6 +8,8 @@
 //!   notices word by word;
 //! - the synchronous operations act on the own process's memory at once.
 
+mod locks;
+
 use std::fmt::Debug;
 use std::future::Future;
 use std::hash::Hash;
@@ -19,6 +21,7 @@ use dsm_abi::atomic::Update;
 use crate::Part;
 use crate::near::Near;
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
+pub use locks::{lock_by_cas, try_lock_by_cas};
 
 /// The bit sets over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,48 +113,6 @@ pub enum Gate {
     Publish,
     /// One acquire at a time.
     Acquire,
-}
-
-/// [`Fabric::lock_word`] by the other operations.
-#[inline]
-pub async fn lock_by_cas<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
-    let seen = fabric.load(at, word).await;
-    if seen.is_multiple_of(2) && fabric.cas(at, word, seen, seen + 1).await == seen {
-        return seen;
-    }
-    spin(fabric, at, word).await
-}
-
-/// [`Fabric::try_lock_word`] by the other operations.
-///
-/// # Errors
-/// The word, which is odd.
-#[inline]
-pub async fn try_lock_by_cas<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> Result<u64, u64> {
-    let mut seen = fabric.load(at, word).await;
-    while seen.is_multiple_of(2) {
-        let found = fabric.cas(at, word, seen, seen + 1).await;
-        if found == seen {
-            return Ok(seen);
-        }
-        seen = found;
-    }
-    Err(seen)
-}
-
-async fn spin<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
-    let mut seen = fabric.load(at, word).await;
-    loop {
-        if seen % 2 == 1 {
-            seen = fabric.wait_change(at, word, seen).await;
-            continue;
-        }
-        let found = fabric.cas(at, word, seen, seen + 1).await;
-        if found == seen {
-            return seen;
-        }
-        seen = found;
-    }
 }
 
 /// A value that the threads of one process share, one at a time.
@@ -287,6 +248,10 @@ pub trait Fabric {
     /// Has the agent of a process execute a call ([`crate::calls::serve`]). Returns the length of the reply. `reply` has [`Fabric::reply_bytes`] bytes.
     fn ask(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
         async move { unreachable!("process {} has no agent", at.0) }
+    }
+    /// Most bytes of a request. At least one block's difference ([`crate::calls::most_difference_bytes`]) fits in besides [`crate::calls::REQUEST_BYTES`].
+    fn request_bytes(&self) -> usize {
+        0
     }
     /// Most bytes of a reply. At least one block fits in besides [`crate::calls::RESULT_BYTES`].
     fn reply_bytes(&self) -> usize {
@@ -438,6 +403,12 @@ pub trait Fabric {
     /// Writes the bytes in which the own blocks differ from their twins into those of a peer, with stores no wider than the change, some time before the
     /// next flush of it. What was written is in the twins then.
     fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()>;
+    /// Hands on the bytes in which an own block differs from its twin: offset in the block, and what they are.
+    fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8]));
+    /// Writes bytes of a peer's block from an offset on, and no others, some time before the next flush of it.
+    fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) -> impl Future<Output = ()>;
+    /// Writes bytes of an own block's twin.
+    fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]);
     /// Replaces the own blocks.
     fn overwrite(&self, extent: Extent, contents: &[u8]);
 

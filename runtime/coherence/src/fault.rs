@@ -163,6 +163,16 @@ faults! {
     DiffTwinStays,
     /// A copy whose changes were merged at home counts as that version, whatever others have merged there before.
     DiffAhead,
+    /// Changes are merged at a process without a look whether the home still is there.
+    MergeAtFormerHome,
+    /// A home whose contents others' changes were merged into keeps its version.
+    MergeVersionStays,
+    /// The lease of a chunk stays below the version of what was merged there.
+    MergeLeaseStays,
+    /// A release lets acquirers see a notice of what it is going to merge at a home before that has replied.
+    MergeToldEarly,
+    /// A request to merge is executed once more after its reply. For the fabric to obey.
+    MergeRepeated,
     /// A home does not pass notices of others on that merged their changes into its contents.
     MergedNotPassedOn,
     /// An atomic operation is executed at a home without the lock of the records there.
@@ -177,6 +187,8 @@ faults! {
     MarksTakenEarly,
     /// Who executes an atomic operation at a home does not list the version that the result is part of.
     UpdateNotListed,
+    /// An atomic read takes what it finds without another look whether the home was there all the time.
+    AtomicReadUnchecked,
     /// An atomic operation at the own home does not lock the records.
     UpdateHereUnlocked,
     /// A home that queued processes wait for is unlocked without handing over.

@@ -8,7 +8,7 @@
 //! Modules:
 //! - words: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write notices), `told` (the last of
 //!   them, which travel with a lock);
-//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, read, update, redirect, signature; and their messages);
+//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, redirect, signature; and their messages);
 //! - misses: `miss` (making blocks readable and writable), `find` (where their homes are), `early` (taking these at the miss), `overwrite` (without contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `moving` (homes that come here), `diffs` (contents merged at a home that stays), `twins` (giving their memory back);
 //! - atomic operations of the program: `atomic`;

@@ -25,13 +25,14 @@ pub(crate) struct Scratch {
 /// Buffers of a call that an agent executes.
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(crate) request: [u8; REQUEST_BYTES],
+    /// At least [`REQUEST_BYTES`] bytes.
+    pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,
 }
 
 impl Default for Message {
     fn default() -> Self {
-        Message { request: [0; REQUEST_BYTES], reply: Vec::with_capacity(RESULT_BYTES) }
+        Message { request: vec![0; REQUEST_BYTES], reply: Vec::with_capacity(RESULT_BYTES) }
     }
 }
 

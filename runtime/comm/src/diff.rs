@@ -83,6 +83,67 @@ pub unsafe fn send(own: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
     }
 }
 
+/// Hands on the bytes in which `own` differs from `twin`: the offset, and up to a word of what they are.
+///
+/// # Safety
+/// `own` and `twin` are readable for `len` bytes, a multiple of [`GROUP`], and aligned to 16 bytes. Other threads may write to `own`, nobody to `twin`.
+pub unsafe fn each(own: *const u8, twin: *const u8, len: usize, mut with: impl FnMut(usize, &[u8])) {
+    debug_assert!(len.is_multiple_of(GROUP));
+    for start in (0..len).step_by(GROUP) {
+        // SAFETY: the group is inside both, and its words are aligned. What other threads write may be anything, but is read once.
+        unsafe {
+            if group::equal(own.add(start), twin.add(start)) {
+                continue;
+            }
+            for at in (start..start + GROUP).step_by(WORD) {
+                let new = own.add(at).cast::<u64>().read_volatile();
+                each_of_word(
+                    at,
+                    new.to_ne_bytes(),
+                    twin.add(at).cast::<u64>().read().to_ne_bytes(),
+                    &mut with,
+                );
+            }
+        }
+    }
+}
+
+/// Hands on the runs of bytes in which words differ.
+#[inline]
+fn each_of_word(at: usize, new: [u8; WORD], old: [u8; WORD], with: &mut impl FnMut(usize, &[u8])) {
+    let mut first = 0;
+    while first < WORD {
+        let length = (first..WORD).take_while(|i| new[*i] != old[*i]).count();
+        if length > 0 {
+            with(at + first, &new[first..first + length]);
+        }
+        first += length + 1;
+    }
+}
+
+/// Writes bytes to memory that others may be writing next to: whole words at once, others one by one.
+///
+/// # Safety
+/// `there` is writable for as many bytes. Other threads may write there.
+pub unsafe fn patch(there: *mut u8, bytes: &[u8]) {
+    let before = bytes.len().min(there.align_offset(WORD));
+    let (first, rest) = bytes.split_at(before);
+    let (words, last) = rest.as_chunks::<WORD>();
+    let each = |from: usize, bytes: &[u8]| {
+        for (at, byte) in (from..).zip(bytes) {
+            // SAFETY: inside by the caller's promise.
+            unsafe { AtomicU8::from_ptr(there.add(at)) }.store(*byte, Ordering::Relaxed);
+        }
+    };
+    each(0, first);
+    for (i, word) in words.iter().enumerate() {
+        // SAFETY: as above, and aligned.
+        let place = unsafe { AtomicU64::from_ptr(there.add(before + WORD * i).cast()) };
+        place.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+    }
+    each(bytes.len() - last.len(), last);
+}
+
 /// Writes the bytes of `new` where `change` is not 0: the word at once if these are all of its bytes, else one by one, as the others may be being
 /// stored to right now.
 ///
@@ -202,6 +263,38 @@ mod tests {
             assert_eq!(*byte, if own.0[at] == 9 { 9 } else { 5 }, "byte {at}");
         }
         assert_eq!(twin.0, own.0);
+    }
+
+    #[test]
+    fn changed_bytes_are_handed_on_in_order() {
+        for changed in 0..=u8::MAX {
+            let (mut own, twin) = (Aligned([1; 192]), Aligned([1; 192]));
+            let part = |at: usize| (64..128).contains(&at) && changed >> (at % 8) & 1 == 1;
+            (0..192).filter(|at| part(*at)).for_each(|at| own.0[at] = at as u8);
+            let mut handed = Vec::new();
+            // SAFETY: both have 192 bytes.
+            unsafe {
+                each(own.0.as_ptr(), twin.0.as_ptr(), 192, |at, bytes| {
+                    handed.extend((at..).zip(bytes.to_vec()))
+                });
+            }
+            let all: Vec<_> = (0..192).filter(|at| part(*at)).map(|at| (at, at as u8)).collect();
+            assert_eq!(handed, all, "bytes {changed:#b}");
+        }
+    }
+
+    #[test]
+    fn a_patch_changes_nothing_beside_it() {
+        let bytes: Vec<u8> = (1..=40).collect();
+        for (start, len) in (0..8).flat_map(|start| (0..40).map(move |len| (start, len))) {
+            let mut there = Aligned([0; 192]);
+            // SAFETY: there are 192 bytes.
+            unsafe { patch(there.0.as_mut_ptr().add(start), &bytes[..len]) };
+            for (at, byte) in there.0.iter().enumerate() {
+                let patched = at.checked_sub(start).filter(|i| *i < len);
+                assert_eq!(*byte, patched.map_or(0, |i| bytes[i]), "byte {at}: {len} from {start}");
+            }
+        }
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub mod transport;
 pub use place::{Bytes, Half, Word};
 #[cfg(not(loom))]
 pub use segments::{Own, Segments};
+/// Most bytes of a call, see [`Segments::ask`].
+#[cfg(not(loom))]
+pub const CALL_BYTES: usize = stream::MAX_PAYLOAD;
 /// Most bytes of the reply to a call, see [`Segments::ask`].
 #[cfg(not(loom))]
 pub const CALL_REPLY_BYTES: usize = stream::MAX_CALL_REPLY;

@@ -61,6 +61,27 @@ impl SegmentFabric {
         unsafe { self.data(to.0, extent.first).send_diff(own, twin, bytes) }
     }
 
+    /// Hands on what was changed in own contents since the twin.
+    pub(super) fn each_change(&self, block: Block, with: impl FnMut(usize, &[u8])) {
+        let (own, twin) = (self.own_data(block), self.own_twin(block));
+        // SAFETY: block and twin are mapped and aligned; the twin is used by who holds the chunk.
+        unsafe { diff::each(own, twin, self.geometry.block_bytes(block), with) }
+    }
+
+    /// Writes some bytes of an own block.
+    pub(super) fn put_bytes(&self, block: Block, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.geometry.block_bytes(block));
+        // SAFETY: inside the block by the assertion.
+        unsafe { diff::patch(self.own_data(block).add(offset), bytes) }
+    }
+
+    /// Writes some bytes of an own twin.
+    pub(super) fn put_twin_bytes(&self, block: Block, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.geometry.block_bytes(block));
+        // SAFETY: inside the twin by the assertion, which is used by who holds the chunk; `bytes` are private.
+        unsafe { copy(bytes.as_ptr(), self.own_twin(block).add(offset), bytes.len()) }
+    }
+
     /// Puts other contents in place.
     pub(super) fn replace_by(&self, extent: Extent, contents: &[u8]) {
         assert_eq!(contents.len(), self.bytes(extent));

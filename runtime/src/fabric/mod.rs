@@ -15,15 +15,17 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use crossbeam_utils::CachePadded;
 use dsm_abi::atomic::Update;
 use dsm_abi::state;
+use dsm_coherence::calls as protocol;
 use dsm_coherence::{
     Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Part, Parts, Rank, Record, Timestamp,
     Word,
 };
-use dsm_comm::{CALL_REPLY_BYTES, Own, Segments};
+use dsm_comm::{CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
 
 use crate::alone;
 use crate::config;
+use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::geometry::{Geometry, MARK_LEVELS};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
@@ -247,6 +249,15 @@ impl Fabric for SegmentFabric {
     fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
         let event = || Some(Event::request(at.0, request));
         ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
+    }
+
+    fn request_bytes(&self) -> usize {
+        const {
+            assert!(
+                CALL_BYTES >= protocol::REQUEST_BYTES + protocol::most_difference_bytes(1 << MAX_BLOCK_SHIFT)
+            )
+        };
+        CALL_BYTES
     }
 
     fn reply_bytes(&self) -> usize {
@@ -527,6 +538,21 @@ impl Fabric for SegmentFabric {
     fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()> {
         self.send_changes(to, extent);
         ready(())
+    }
+
+    fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8])) {
+        self.each_change(block, with);
+    }
+
+    #[inline]
+    fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) -> impl Future<Output = ()> {
+        assert_eq!(to.0, self.rank, "differences in messages are for the process that executes them");
+        self.put_bytes(block, offset, bytes);
+        ready(())
+    }
+
+    fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]) {
+        self.put_twin_bytes(block, offset, bytes);
     }
 
     fn overwrite(&self, extent: Extent, contents: &[u8]) {

@@ -77,6 +77,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::FetchWhileTaken => Some(home_taken_during_a_fetch()),
         Fault::MergedNotPassedOn => Some(merged_at_a_third()),
         Fault::DiffTwinStays => Some(merged_twice()),
+        Fault::MergeRepeated => Some(merged_twice().by_agents()),
+        Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
         Fault::UpdateBesideStore => Some(addition_beside_a_store()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         _ => None,

@@ -29,7 +29,7 @@ impl Random {
 
 /// Bytes that begin like a request, with small numbers where its fields are, in which some are changed.
 fn request(random: &mut Random) -> Vec<u8> {
-    let mut bytes: Vec<u8> = vec![random.below(8) as u8];
+    let mut bytes: Vec<u8> = vec![random.below(9) as u8];
     bytes.extend((0..random.below(20)).map(|_| random.below(128) as u8));
     bytes.extend((0..8 * random.below(80)).map(|_| random.below(3) as u8));
     for _ in 0..random.below(4) {

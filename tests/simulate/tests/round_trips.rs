@@ -80,6 +80,56 @@ fn a_release_in_place_sends_nothing_and_one_elsewhere_a_call_for_each_chunk() {
     });
 }
 
+/// Stores of several processes to a word of their own in each of some blocks, and a meeting.
+async fn store_and_meet(p: &[Dsm], ranks: &[usize], blocks: &[u64], value: u64) {
+    for &rank in ranks {
+        for &block in blocks {
+            p[rank].read(block, 8).await;
+            p[rank].write(block + 8 * rank as u64, 8, value).await;
+        }
+    }
+    for &rank in ranks {
+        p[rank].release().await;
+    }
+    for &rank in ranks {
+        for &from in ranks {
+            p[rank].acquire_from(from as u32).await;
+        }
+    }
+}
+
+fn merged(p: &Dsm) -> u64 {
+    let counters = p.counters();
+    counters.iter().find(|(name, _)| *name == "blocks_merged_at_home").expect("there is such a counter").1
+}
+
+#[test]
+fn a_release_that_merges_at_a_home_elsewhere_is_a_call_for_each_chunk() {
+    run(|p| async move {
+        let blocks = [0, BLOCK, CHUNK];
+        for value in 1..6 {
+            store_and_meet(&p, &[0, 1], &blocks, value).await;
+        }
+        for i in [0, 1] {
+            // Whoever it is that takes no homes back.
+            p[i].read(0, 2 * CHUNK).await;
+            for &block in &blocks {
+                p[i].write(block + 8 * i as u64, 8, 9).await;
+            }
+        }
+        let before = [merged(&p[0]), merged(&p[1])];
+        let trips = [trips(&p[0], p[0].release()).await, trips(&p[1], p[1].release()).await];
+        let merged = [merged(&p[0]) - before[0], merged(&p[1]) - before[1]];
+        assert_eq!((trips, merged), ([0.0, 2.0], [0, 3]));
+        p[0].acquire_from(1).await;
+        p[2].acquire_from(0).await;
+        p[2].acquire_from(1).await;
+        for block in blocks {
+            assert_eq!((p[2].load(block).await, p[2].load(block + 8).await), (9, 9));
+        }
+    });
+}
+
 #[test]
 fn an_acquire_is_one_call() {
     run(|p| async move {

@@ -9,6 +9,7 @@
 //!
 //! - [`lend`]: a read miss at a home: mark, lease, contents.
 //! - [`copy`]: a read miss at the writer of a notice: mark, contents.
+//! - [`merge_diff`]: differences go into contents at a home that stays.
 //! - [`read`]: an atomic read of the program, at the home.
 //! - [`redirect`]: shortens a way along links.
 //! - [`signature`]: reads what a process has published.
@@ -16,24 +17,31 @@
 //! - [`update`]: an atomic operation of the program, at the home.
 
 pub(crate) mod copy;
+mod difference;
 pub(crate) mod lend;
+pub(crate) mod merge_diff;
 pub(crate) mod read;
 pub(crate) mod redirect;
+mod serve;
 pub(crate) mod signature;
 pub(crate) mod take;
 pub(crate) mod update;
 mod wire;
 
-use crate::Coherence;
 use crate::fabric::Fabric;
 use crate::records::Records;
 use crate::scratch::{Message, MessageGuard};
 use crate::segment::{Busy, Seen, Segment};
-use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::{Coherence, Fault};
+use difference::Differences;
+pub use difference::most_bytes as most_difference_bytes;
 use lend::{Lent, Refused};
+use merge_diff::{Merged, Source};
+pub use serve::serve;
 use take::Taken;
 use update::Updated;
-pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, serve, subject};
+pub use wire::{Malformed, REQUEST_BYTES, RESULT_BYTES, subject};
 
 /// Where a procedure puts the contents of blocks.
 pub(crate) enum Landing<'a> {
@@ -164,6 +172,57 @@ impl<F: Fabric> Coherence<F> {
             self.spread(at, runs, contents, place);
         }
         taken
+    }
+
+    /// [`Segment::merge_diff`] at a process, of as many of the wanted blocks as a message has room for: returns which these are, too.
+    pub(crate) async fn call_merge_diff(
+        &self,
+        at: Rank,
+        request: &merge_diff::Request<'_>,
+        records: &mut Records,
+    ) -> Result<(u64, Merged), Busy> {
+        self.stats.calls.add(1);
+        if !self.fabric.asks(at) {
+            let merged = self.segment(at).merge_diff(request, Source::Blocks, records).await?;
+            return Ok((request.wanted, merged));
+        }
+        let message = &mut *MessageGuard::new();
+        let Message { request: bytes, .. } = message;
+        if bytes.len() < self.fabric.request_bytes() {
+            bytes.resize(self.fabric.request_bytes(), 0);
+        }
+        let (head, differences) = bytes.split_at_mut(REQUEST_BYTES);
+        let (wanted, filled) = self.encode_differences(request, differences);
+        let sent = merge_diff::Request { wanted, ..*request };
+        let length = wire::request::merge_diff(&sent, head);
+        bytes.copy_within(REQUEST_BYTES..REQUEST_BYTES + filled, length);
+        let reply = self.ask(at, message, length + filled).await;
+        let merged = decoded(at, wire::reply::merge_diff(reply, &sent, records))?;
+        if !self.fabric.fault(Fault::DiffTwinStays) {
+            let differences = &message.request[length..length + filled];
+            self.note_merged(request.chunk, sent.wanted, merged.blocks, Differences::of(differences));
+        }
+        Ok((wanted, merged))
+    }
+
+    /// Encodes the differences of wanted blocks, as many as there is room for, one at least. Returns these, and the length.
+    fn encode_differences(&self, request: &merge_diff::Request<'_>, into: &mut [u8]) -> (u64, usize) {
+        let (mut encoded, mut filled) = (0, 0);
+        for block in request.chunk.blocks(request.wanted) {
+            let Some(length) = difference::encode(&self.fabric, block, &mut into[filled..]) else { break };
+            encoded |= block.bit();
+            filled += length;
+        }
+        assert!(encoded != 0, "a message has room for a block");
+        (encoded, filled)
+    }
+
+    /// What was merged is in the twins: other threads may have stored to the blocks since it was encoded.
+    fn note_merged(&self, chunk: Chunk, sent: u64, merged: u64, mut differences: Differences<'_>) {
+        for block in chunk.blocks(sent) {
+            let runs = differences.next_block().filter(|_| merged & block.bit() != 0);
+            runs.for_each(|(offset, bytes)| self.fabric.patch_twin(block, offset, bytes));
+        }
     }
 
     /// [`Segment::redirect`] at a process.

@@ -183,6 +183,8 @@ impl Fabric for Bits {
         fn drop_twin(Extent);
         fn changed(Extent) -> u64;
         fn merge(Extent, &[u8], Rank);
+        fn visit_changes(Block, impl FnMut(usize, &[u8]));
+        fn patch_twin(Block, usize, &[u8]);
         fn overwrite(Extent, &[u8]);
         fn fence();
         fn gate_free(Gate) -> bool;
@@ -198,6 +200,7 @@ impl Fabric for Bits {
         async snapshot(Rank, Extent, &mut [u8]);
         async post_twin(Rank, Extent, &[u8]);
         async post_diff(Rank, Extent);
+        async post_bytes(Rank, Block, usize, &[u8]);
         async read_records(Rank, Extent, &mut [Record]);
         async read_header(Rank, Chunk) -> Header;
         async post_stamps(Rank, Extent, &[Record]);

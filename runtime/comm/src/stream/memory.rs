@@ -1,6 +1,6 @@
 //! Requests executed on the own segment.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dsm_threads::atomic::{self, Atomic};
 use dsm_threads::futex::Futex;
@@ -9,6 +9,7 @@ use dsm_threads::wait;
 use super::wire::{self, Malformed, Request};
 use super::{Service, Update, Wake, Width};
 use crate::copy::copy;
+use crate::diff;
 
 /// The own segment.
 #[derive(Clone, Copy)]
@@ -148,25 +149,9 @@ impl Segment {
         Ok((value, read))
     }
 
-    /// Stores changed bytes: aligned words at once, others one by one.
+    /// Stores changed bytes.
     fn patch(&self, offset: usize, contents: &[u8]) {
-        let before = contents.len().min(offset.next_multiple_of(8) - offset);
-        let (first, rest) = contents.split_at(before);
-        let (whole, last) = rest.as_chunks::<8>();
-        let bytes = |offset: usize, contents: &[u8]| {
-            let own = self.address(offset, contents.len());
-            for (i, byte) in contents.iter().enumerate() {
-                // SAFETY: inside the segment by `address`.
-                unsafe { AtomicU8::from_ptr(own.add(i)) }.store(*byte, Ordering::Relaxed);
-            }
-        };
-        bytes(offset, first);
-        let middle = offset + before;
-        if !whole.is_empty() {
-            for (word, value) in self.words(middle, whole.len()).iter().zip(whole) {
-                word.store(u64::from_ne_bytes(*value), Ordering::Relaxed);
-            }
-        }
-        bytes(middle + 8 * whole.len(), last);
+        // SAFETY: inside the segment by `address`.
+        unsafe { diff::patch(self.address(offset, contents.len()), contents) }
     }
 }

@@ -1,5 +1,6 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Mutex;
@@ -30,6 +31,8 @@ pub struct ModelFabric {
     prompt: bool,
     by_agents: bool,
     size: u32,
+    /// What is to be executed once more, for [`Fault::MergeRepeated`].
+    repeated: RefCell<Option<(Rank, Vec<u8>)>>,
 }
 
 impl ModelFabric {
@@ -45,6 +48,7 @@ impl ModelFabric {
             prompt: program.memory == Memory::Prompt,
             by_agents: program.by_agents,
             size: w.processes.len() as u32,
+            repeated: RefCell::default(),
         }
     }
 
@@ -178,8 +182,21 @@ impl Fabric for ModelFabric {
     }
 
     async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
+        let repeated = self.repeated.take();
+        if let Some((at, request)) = repeated {
+            calls::serve(self, at, &request, reply).await.expect("as it was executed before");
+        }
+        if self.fault(Fault::MergeRepeated) && calls::subject(request).is_some_and(|s| s.0 == "merge_diff") {
+            self.repeated.replace(Some((at, request.to_vec())));
+        }
         // The agent has nothing of its own: it acts on the segment as the requester would.
         calls::serve(self, at, request, reply).await.expect("a request of the protocol")
+    }
+
+    fn request_bytes(&self) -> usize {
+        // A block or two, so that some calls are cut.
+        let w = self.world.borrow();
+        calls::REQUEST_BYTES + calls::most_difference_bytes(w.layout.longest_block())
     }
 
     fn reply_bytes(&self) -> usize {
@@ -210,6 +227,18 @@ impl Fabric for ModelFabric {
 
     async fn post_diff(&self, to: Rank, extent: Extent) {
         transfer::post_diff(self, to, extent).await
+    }
+
+    fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8])) {
+        self.world.borrow_mut().visit_changes(block, with);
+    }
+
+    async fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) {
+        transfer::post_bytes(self, to, block, offset, bytes).await
+    }
+
+    fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]) {
+        self.world.borrow_mut().patch_twin(block, offset, bytes);
     }
 
     fn snapshot_blocks(&self, _chunk: Chunk) -> u64 {

@@ -126,6 +126,18 @@ pub(super) async fn post_diff(fabric: &ModelFabric, to: Rank, extent: Extent) {
     }
 }
 
+/// See [`dsm_coherence::Fabric::post_bytes`].
+pub(super) async fn post_bytes(fabric: &ModelFabric, to: Rank, block: Block, offset: usize, bytes: &[u8]) {
+    let first = fabric.world.borrow().layout.addr(block) + offset;
+    for (addr, value) in (first..).zip(bytes) {
+        fabric.point().await;
+        let mut w = fabric.world.borrow_mut();
+        w.note(|| format!("post byte {addr} to p{}: {value:#04x}", to.0));
+        let loc = w.layout.data(addr);
+        w.post(to.0 as usize, loc, u64::from(*value));
+    }
+}
+
 /// See [`dsm_coherence::Fabric::read_records`].
 pub(super) async fn read_records(fabric: &ModelFabric, from: Rank, extent: Extent, into: &mut [Record]) {
     for (block, record) in extent.blocks().zip(into) {

@@ -97,6 +97,27 @@ impl World {
         }
     }
 
+    /// See [`dsm_coherence::Fabric::visit_changes`].
+    pub fn visit_changes(&mut self, block: Block, mut with: impl FnMut(usize, &[u8])) {
+        for (offset, addr) in self.addrs(block).enumerate() {
+            let (data, twin) = (self.layout.data(addr), self.layout.twin(addr));
+            let value = self.own_read(data);
+            if value != self.own_read(twin) {
+                with(offset, &[value as u8]);
+            }
+        }
+    }
+
+    /// See [`dsm_coherence::Fabric::patch_twin`].
+    pub fn patch_twin(&mut self, block: Block, offset: usize, bytes: &[u8]) {
+        let first = self.layout.addr(block) + offset;
+        self.note(|| format!("twin from byte {first} on = {bytes:x?}"));
+        for (addr, byte) in (first..).zip(bytes) {
+            let twin = self.layout.twin(addr);
+            self.own_write(twin, u64::from(*byte));
+        }
+    }
+
     /// See [`dsm_coherence::Fabric::overwrite`].
     pub fn overwrite(&mut self, extent: Extent, contents: &[u8]) {
         self.note(|| format!("overwrite {extent:?} with {contents:x?}"));

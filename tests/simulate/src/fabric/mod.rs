@@ -3,6 +3,7 @@
 //! What a process does in its own memory is charged to its processor and paid before its next message; it takes effect at once. Data
 //! transfers take effect at one moment (that they may tear is the explorer's business).
 
+mod differences;
 mod locks;
 mod messages;
 
@@ -176,6 +177,10 @@ impl Fabric for SimFabric {
         chunk.0 < self.world.blocks().div_ceil(CHUNK_BLOCKS)
     }
 
+    fn request_bytes(&self) -> usize {
+        calls::REQUEST_BYTES + calls::most_difference_bytes(self.world.block_bytes as usize).max(REPLY_BYTES)
+    }
+
     fn reply_bytes(&self) -> usize {
         REPLY_BYTES.max(calls::RESULT_BYTES + self.world.block_bytes as usize)
     }
@@ -270,6 +275,18 @@ impl Fabric for SimFabric {
             }
         };
         self.post(to, count, set).await;
+    }
+
+    fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8])) {
+        self.each_change(block, with);
+    }
+
+    async fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) {
+        self.send_bytes(to, block, offset, bytes).await;
+    }
+
+    fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]) {
+        self.put_twin_bytes(block, offset, bytes);
     }
 
     async fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) {
