@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use dsm_coherence::{Fault, Part, Parts};
 
+use crate::beginnings::beginning;
 use crate::directed;
 use crate::program::{BarrierKind, Bounds, Program, generate};
-use crate::search::{Failure, random};
+use crate::search::{Failure, random, steered};
 
 /// Names of bounds for generated programs.
 pub const PROGRAMS: [(&str, Bounds); 5] = [
@@ -27,6 +28,12 @@ const SIZES: [Bounds; 4] = [
 
 /// Looks for a broken rule in at most so many random runs; with no rule broken, for a fault of the protocol. Returns how many runs it took.
 pub fn hunt(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
+    if let Some((program, legs)) = fault.and_then(beginning) {
+        let program = Rc::new(Program { fault, ..program });
+        let run =
+            |seed| steered::run_randomly(&program, &legs, seed).err().map(|failure| (seed + 1, failure));
+        return (0..most).find_map(run);
+    }
     let directed = fault.and_then(shape).map(|p| Program { fault, ..p }).map(Rc::new);
     (0..most).find_map(|seed| {
         let program = match &directed {

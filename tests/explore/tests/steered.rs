@@ -1,5 +1,8 @@
 //! Schedules that are given leg by leg, for interleavings of a few accesses. A failure shows the whole account.
 
+use std::rc::Rc;
+
+use dsm_explore::beginnings::beginnings;
 use dsm_explore::program::Program;
 use dsm_explore::search::steered::Leg::{Drain, HoldStores, Settle, To, ToWait};
 use dsm_explore::search::steered::{self, Leg};
@@ -215,5 +218,18 @@ fn lone_move_leaves_a_copy() {
             To(2, "---- final barrier"),
         ]);
         steer(&program, &legs);
+    }
+}
+
+/// Schedules that begin as those in which some seeded faults are found, and go on at random.
+#[test]
+fn beginnings_go_on_at_random() {
+    for (program, legs) in beginnings() {
+        let program = Rc::new(program);
+        for seed in 0..if cfg!(debug_assertions) { 20 } else { 300 } {
+            if let Err(failure) = steered::run_randomly(&program, &legs, seed) {
+                panic!("seed {seed}: {}\n{}", failure.why, failure.account());
+            }
+        }
     }
 }

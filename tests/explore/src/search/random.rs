@@ -98,24 +98,29 @@ pub fn run(program: &Rc<Program>, seed: u64) -> Result<usize, Failure> {
 
 /// As [`run`], with a look at what threads do.
 pub fn run_with(program: &Rc<Program>, seed: u64, memories: &Memories) -> Result<usize, Failure> {
-    let mut random = Random::new(seed ^ 0x5eed);
     let mut run = Run::new(program, false);
-    let mut strategy = Strategy::new(&mut random, run.world.borrow().threads.len());
     run.world.borrow_mut().memories = memories.clone();
-    let mut choices = Vec::new();
     let mut schedule = Vec::new();
+    finish(&mut run, seed, &mut schedule);
+    match run.failure() {
+        None => Ok(run.steps),
+        Some(why) => Err(Failure { why, program: program.clone(), schedule }),
+    }
+}
+
+/// Goes on with a run under the schedule of a seed, to its end.
+pub(super) fn finish(run: &mut Run, seed: u64, schedule: &mut Vec<Choice>) {
+    let mut random = Random::new(seed ^ 0x5eed);
+    let mut strategy = Strategy::new(&mut random, run.world.borrow().threads.len());
+    let mut choices = Vec::new();
     loop {
         run.choices(&mut choices);
         if run.finished(&choices) {
-            break;
+            return;
         }
         let current = run.world.borrow().current;
         let choice = strategy.pick(&mut random, &choices, current);
         schedule.push(choice);
         run.step(choice);
-    }
-    match run.failure() {
-        None => Ok(run.steps),
-        Some(why) => Err(Failure { why, program: program.clone(), schedule }),
     }
 }

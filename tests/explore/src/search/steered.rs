@@ -1,8 +1,8 @@
-//! One schedule, given by what threads come to: for interleavings of a few accesses that random ones hardly ever hit.
+//! Schedules that are given by what threads come to, or begin so: for interleavings of a few accesses that random ones hardly ever hit.
 
 use std::rc::Rc;
 
-use super::Failure;
+use super::{Failure, random};
 use crate::program::Program;
 use crate::run::Run;
 use crate::world::Choice;
@@ -26,14 +26,29 @@ pub enum Leg {
 
 /// Runs a program along the legs, and then to its end. `Err` if something went wrong, or a leg came to no end.
 pub fn run(program: &Program, legs: &[Leg]) -> Result<(), Failure> {
-    let program = Rc::new(program.clone());
-    let mut steered = Steered { run: Run::new(&program, true), schedule: Vec::new(), held: Vec::new() };
+    run_with(&Rc::new(program.clone()), legs, Steered::finish)
+}
+
+/// As [`run`], but to its end under the schedule of a seed.
+pub fn run_randomly(program: &Rc<Program>, legs: &[Leg], seed: u64) -> Result<(), Failure> {
+    run_with(program, legs, |steered| {
+        random::finish(&mut steered.run, seed, &mut steered.schedule);
+        steered.run.failure().map_or(Ok(()), Err)
+    })
+}
+
+fn run_with(
+    program: &Rc<Program>,
+    legs: &[Leg],
+    end: impl FnOnce(&mut Steered) -> Result<(), String>,
+) -> Result<(), Failure> {
+    let mut steered = Steered { run: Run::new(program, true), schedule: Vec::new(), held: Vec::new() };
     let outcome = legs
         .iter()
         .enumerate()
         .try_for_each(|(at, leg)| steered.go(*leg).map_err(|why| format!("leg {at}, {leg:?}: {why}")));
-    let outcome = outcome.and_then(|()| steered.finish());
-    outcome.map_err(|why| Failure { why, program, schedule: steered.schedule })
+    let outcome = outcome.and_then(|()| end(&mut steered));
+    outcome.map_err(|why| Failure { why, program: program.clone(), schedule: steered.schedule })
 }
 
 struct Steered {

@@ -1,0 +1,89 @@
+//! Programs with the beginning of a schedule, up to where a rule of the protocol comes to matter; random schedules go on from there.
+
+use dsm_coherence::Fault;
+
+use crate::program::Program;
+use crate::search::steered::Leg::{self, To, ToWait};
+
+/// A program and how each of its runs begins.
+pub type Beginning = (Program, Vec<Leg>);
+
+/// For a fault that needs more luck than random schedules of any program bring.
+pub fn beginning(fault: Fault) -> Option<Beginning> {
+    match fault {
+        Fault::FetchWhileTaken => Some(home_leaves_during_a_fetch()),
+        Fault::ReadFormerHome => Some(former_home_stores_back()),
+        Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
+        Fault::MergeToldEarly => Some(read_before_a_merge()),
+        _ => None,
+    }
+}
+
+/// All of them.
+pub fn beginnings() -> Vec<Beginning> {
+    Fault::ALL.iter().filter_map(|fault| beginning(*fault)).collect()
+}
+
+/// The home of a block leaves while a process copies it. What is stored at the old home then, and is read there, is stored back before the next release.
+fn home_leaves_during_a_fetch() -> Beginning {
+    let home = "lock1 w1=1 unlock1 lock0 w14=7 r16 r32 w14=0 unlock0";
+    let threads = [home, "r3 lock1 unlock1 w0=5", "r2 lock0 r14 unlock0"];
+    let legs = vec![
+        To(1, "---- lock1"),
+        // Read, so stores ask there: who takes it leaves no twin.
+        To(0, "---- lock0"),
+        To(2, "fetch byte 0 from p0"),
+        To(1, "write byte 0"),
+        To(0, "write byte 14: 0x07"),
+    ];
+    (Program::parse(3, 3, 16, &threads), legs)
+}
+
+/// Who was told of a version reads it from its writer, where the home is no longer, and what is stored there is stored back before the next release.
+fn former_home_stores_back() -> Beginning {
+    let home = "lock1 w1=1 unlock1 lock0 w2=7 r4 r8 w2=0 unlock0";
+    let threads = [home, "w0=5", "r3 lock1 unlock1 r3 lock0 r2 unlock0"];
+    let legs =
+        vec![To(2, "---- lock1"), To(0, "---- lock0"), To(1, "write byte 0"), To(0, "write byte 2: 0x07")];
+    (Program::parse(3, 3, 4, &threads), legs)
+}
+
+/// A process queues for a block behind another one, which stores to it again after it has handed it over, and releases.
+fn handed_over_while_stored_to() -> Beginning {
+    let (first, second) = ("r3 w1=1 a0 w1=0 lock1 unlock1", "r3 a0 lock2 unlock2");
+    let legs = vec![
+        To(2, "---- a0"),
+        To(1, "atomic add to byte 0"),
+        ToWait(2),
+        To(1, "post grant at p2"),
+        To(2, "snapshot byte 1 from p1: 0x01"),
+        To(1, "write byte 1: 0x00"),
+    ];
+    (Program::parse(3, 1, 4, &["", first, second]), legs)
+}
+
+/// A process that has a copy of a contended block acquires from another one that is about to merge its changes at the home, reads the block again, and hears of the merge.
+fn read_before_a_merge() -> Beginning {
+    let home = "w2=1 barrier w2=2 barrier set8=1";
+    let writer = "r1 w1=1 barrier w1=2 barrier w1=3 set12=1";
+    let reader = "barrier r11 barrier r3 wait8=1 r3 wait12=1 r1";
+    let legs = vec![
+        ToWait(0),
+        ToWait(1),
+        To(2, "---- r11"),
+        To(0, "---- w2+1=0x2"),
+        To(1, "---- w1+1=0x2"),
+        ToWait(0),
+        ToWait(1),
+        To(2, "---- r3"),
+        To(0, "---- set8"),
+        // Contended by now, with the home at process 0.
+        To(1, "---- set12"),
+        To(2, "---- wait8"),
+        To(0, "---- final barrier"),
+        To(1, "own log = "),
+        To(2, "---- wait12"),
+    ];
+    // A chunk for each block: the flags raise no lease of the contended one.
+    (Program { stride: 64, ..Program::parse(3, 4, 4, &[home, writer, reader]) }, legs)
+}
