@@ -73,7 +73,6 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::NoLinkRecheck => Some(lease_while_taken()),
         Fault::LinkBackwards => Some(old_notice_of_a_clean_copy()),
         Fault::SupersededEarly => Some(owed_notice_during_acquire()),
-        Fault::ReadFormerHome => Some(stored_back()),
         Fault::DiscardKeepsMarks | Fault::AdoptKeepsHomes | Fault::OldNumbers => Some(other_sizes()),
         Fault::AlwaysExclusive => Some(store_during_release()),
         Fault::HeldAfterWait => Some(release_that_waited()),
@@ -81,7 +80,6 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::OwnLinkUnlocked => Some(look_beside_move()),
         Fault::ShortenUnlocked | Fault::ShortenBlindly => Some(home_returns_during_walk()),
         Fault::ExtendUnlocked => Some(two_leases()),
-        Fault::FetchWhileTaken => Some(home_taken_during_a_fetch()),
         Fault::MergedNotPassedOn => Some(merged_at_a_third()),
         Fault::DiffTwinStays => Some(merged_twice()),
         Fault::MergeRepeated => Some(merged_twice().by_agents()),
@@ -250,24 +248,12 @@ pub fn owed_notice_during_acquire() -> Program {
     Program { watch: true, ..program }
 }
 
-/// A writer whose home was taken stores to the block and stores back what was there; between the two another byte is read from it.
-pub fn stored_back() -> Program {
-    let writer = "lock0 w5=1 unlock0 r0 r8 lock2 w6=7 r12 r20 w6=0 unlock2";
-    Program::parse(3, 6, 4, &["w4=5", writer, "r7 lock0 unlock0 r7 lock2 r6 unlock2"])
-}
-
 /// Two readers with different bounds get leases at a home at the same time, and the home publishes next.
 pub fn two_leases() -> Program {
     let round = "lock0 w5=1 unlock0 lock0 w9=1 unlock0 lock0 w17=1 unlock0";
     let home = "r4 r8 r16 r4 lock1 w1=9 unlock1";
     let reader = "r0 lock0 unlock0 r0 lock1 r1 unlock1";
     Program::parse(4, 5, 4, &[home, reader, "r0 lock0 unlock0 r0", &format!("{round} {round}")]).notices(2)
-}
-
-/// The home of a block goes away while a reader copies it, and what is there then is stored back before the next release.
-pub fn home_taken_during_a_fetch() -> Program {
-    let home = "lock0 w1=1 unlock0 lock0 r16 w14=7 r32 w14=0 unlock0";
-    Program::parse(3, 4, 16, &[home, "r2 lock0 r14 unlock0", "w3=1"]).by_agents()
 }
 
 /// A home was read elsewhere; one of its threads releases while the other one has passed its check and stores byte by byte.
