@@ -311,6 +311,18 @@ fn long_shapes() {
     delayed("by dissemination", program(&shapes[0]).dissemination().short(), delays);
 }
 
+/// Two processes store to one block between meetings, until one merges its changes at the other.
+#[test]
+fn merges_at_a_home() {
+    let threads = ["w0=1 barrier w0=2 barrier w0=3", "r1 w1=1 barrier w1=2 barrier w1=3"];
+    let program = Program::parse(2, 1, 2, &threads).short().closing_in_order();
+    for program in [program.clone(), program.by_agents()] {
+        delayed("merges at a home", program.clone(), 2);
+        let broken = Rc::new(program.fault(Fault::MergeVersionStays));
+        assert!(search(&broken, Limits::delays(2, STATES)).is_err(), "nothing was merged");
+    }
+}
+
 #[test]
 fn generated_programs() {
     let (pairs, triples) = if cfg!(debug_assertions) { (3, 1) } else { (25, 10) };
