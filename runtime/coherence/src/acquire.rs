@@ -58,6 +58,9 @@ impl<F: Fabric> Coherence<F> {
             self.set_cursor(from, cursor);
         }
         // What this process has written it has listed, or will.
+        for notice in fresh.iter().filter(|notice| self.is_own(notice)) {
+            self.wait_arrival(*notice).await;
+        }
         fresh.retain(|notice| !self.is_own(notice));
         let mut superseded = self.signature().keep_newest(fresh, &self.fabric);
         if self.fabric.fault(Fault::SupersededEarly) {
@@ -108,6 +111,9 @@ impl<F: Fabric> Coherence<F> {
             !self.is_own(notice) && !older
         };
         let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(counts);
+        for notice in (1..=count).filter_map(|back| told.tail(back)).filter(|notice| self.is_own(notice)) {
+            self.wait_arrival(notice).await;
+        }
         // So few are applied twice sooner than looked up.
         for notice in notices() {
             let lone = notice.extent.count == 1 && notice.writer != self.me();
@@ -168,6 +174,22 @@ impl<F: Fabric> Coherence<F> {
     /// Whether this process has listed a notice, or will, and has what it tells of.
     fn is_own(&self, notice: &Notice) -> bool {
         notice.writer == self.me() && (!notice.merged || self.fabric.fault(Fault::MergedNotPassedOn))
+    }
+
+    /// Waits until the contents that a notice of this process tells of are here: another thread may be moving the home here. The old home can tell of the new version
+    /// as soon as it has executed the call, before the reply has come.
+    async fn wait_arrival(&self, notice: Notice) {
+        let fabric = &self.fabric;
+        if fabric.is_alone() || fabric.fault(Fault::ArrivalNotAwaited) {
+            return;
+        }
+        for part in notice.extent.chunks() {
+            let chunk = part.first.chunk();
+            // A home that says so is there with its contents; these come with the chunk locked.
+            if part.mask() & !self.own_homes(chunk).all != 0 {
+                drop(fabric.lock_chunk(chunk).await);
+            }
+        }
     }
 
     async fn learn(&self, notice: Notice, own: &mut Records) {

@@ -93,6 +93,8 @@ faults! {
     BoundNotPassedOn,
     /// The bound taken in from a peer is not applied to the own copies.
     BoundNotApplied,
+    /// An acquirer takes a version of its own process for known while another thread waits for the contents.
+    ArrivalNotAwaited,
     /// Notices taken in are not passed on.
     NoticesNotPassedOn,
     /// A settlement forgets what came since the last one but one.

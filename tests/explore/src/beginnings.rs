@@ -3,7 +3,7 @@
 use dsm_coherence::Fault;
 
 use crate::program::Program;
-use crate::search::steered::Leg::{self, To, ToWait};
+use crate::search::steered::Leg::{self, HoldStores, To, ToWait};
 
 /// A program and how each of its runs begins.
 pub type Beginning = (Program, Vec<Leg>);
@@ -15,6 +15,7 @@ pub fn beginning(fault: Fault) -> Option<Beginning> {
         Fault::ReadFormerHome => Some(former_home_stores_back()),
         Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
         Fault::MergeToldEarly => Some(read_before_a_merge()),
+        Fault::ArrivalNotAwaited => Some(told_of_an_own_version_that_is_on_its_way()),
         _ => None,
     }
 }
@@ -86,4 +87,19 @@ fn read_before_a_merge() -> Beginning {
     ];
     // A chunk for each block: the flags raise no lease of the contended one.
     (Program { stride: 64, ..Program::parse(3, 4, 4, &[home, writer, reader]) }, legs)
+}
+
+/// One thread of a process is taking a home by a message when another one hears of the new version from the old home, and reads.
+fn told_of_an_own_version_that_is_on_its_way() -> Beginning {
+    let threads = ["lock0 w3=5 unlock0", "", "r2 a1", "lock0 r3 unlock0"];
+    let legs = vec![
+        To(2, "---- a1"),
+        To(0, "write byte 3: 0x05"),
+        To(2, "or taken.0 at p0"),
+        // What comes with the reply does not become visible yet.
+        HoldStores(2),
+        To(2, "post records lock 0 at p0"),
+        To(0, "---- final barrier"),
+    ];
+    (Program::parse(2, 1, 4, &threads).by_agents(), legs)
 }
