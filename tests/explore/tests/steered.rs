@@ -226,7 +226,7 @@ fn lone_move_leaves_a_copy() {
 fn beginnings_go_on_at_random() {
     for (program, legs) in beginnings() {
         let program = Rc::new(program);
-        for seed in 0..if cfg!(debug_assertions) { 20 } else { 300 } {
+        for seed in 0..if cfg!(debug_assertions) { 20 } else { 100 } {
             if let Err(failure) = steered::run_randomly(&program, &legs, seed) {
                 panic!("seed {seed}: {}\n{}", failure.why, failure.account());
             }
