@@ -20,6 +20,10 @@ pub mod diff;
 #[cfg(not(loom))]
 mod place;
 #[cfg(not(loom))]
+mod poll;
+#[cfg(not(loom))]
+pub mod requests;
+#[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
 mod segments;
@@ -34,7 +38,7 @@ pub use place::{Bytes, Half, Word};
 pub use segments::{Own, Segments};
 /// Most bytes of the reply to a call, see [`Segments::ask`].
 #[cfg(not(loom))]
-pub const CALL_REPLY_BYTES: usize = stream::MAX_CALL_REPLY;
+pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
 
 #[cfg(not(loom))]
 pub use transport::{Section, Transport, Update, Wake, Width};

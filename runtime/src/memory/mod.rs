@@ -27,8 +27,9 @@ use dsm_abi::layout::{
 };
 use dsm_abi::note::Checking;
 use dsm_coherence::Coherence;
+use dsm_comm::requests::{Requests, Service, Spawn};
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
-use dsm_comm::stream::{self, Peer, Service, Stream};
+use dsm_comm::stream::{self, Peer};
 use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
@@ -236,17 +237,18 @@ fn reach(
         Transport::Stream(seed) => seed,
         Transport::Auto | Transport::Shm => None,
     };
-    let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
+    let carrier = stream::carrier(job.rank, peers, seed);
+    let spawn: Spawn = &|name, serve| services::spawn(name, serve);
     let own = segments.own().address(0);
     let service = Service { identity: digest(geometry), calls: &calls::serve };
     // SAFETY: the segment has so many bytes there, mapped for good.
-    let stream = unsafe { Stream::start(job.rank, peers, own, bytes, service, seed, spawn) };
+    let requests = unsafe { Requests::start(job.rank, carrier, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {
         let _deferred = Deferred::begin();
         body();
     };
-    // SAFETY: the stream reaches all that have no file; nothing is mapped at their addresses.
-    unsafe { segments.connect(job.mapped(), Box::new(stream), section) };
+    // SAFETY: the requests reach all that have no file; nothing is mapped at their addresses.
+    unsafe { segments.connect(job.mapped(), Box::new(requests), section) };
     Ok(segments)
 }
 

@@ -7,7 +7,7 @@ use dsm_threads::futex::Futex;
 
 use super::{Job, MEGABYTE, Process, Subject, call};
 use crate::CALL_REPLY_BYTES;
-use crate::stream::{MAX_PAYLOAD, Random};
+use crate::requests::{MAX_PAYLOAD, Random};
 use crate::transport::{Update, Wake, Width};
 
 pub(super) fn loads_of_all_widths<S: Subject>() {

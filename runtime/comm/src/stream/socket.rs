@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::random::Random;
+use crate::requests::Random;
 
 /// Sends all bytes, however long it takes.
 pub(super) fn send(socket: &OwnedFd, mut bytes: &[u8], mut random: Option<&mut Random>) -> io::Result<()> {
