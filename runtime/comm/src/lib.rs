@@ -18,6 +18,8 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod diff;
 #[cfg(not(loom))]
+pub mod ofi;
+#[cfg(not(loom))]
 mod place;
 #[cfg(not(loom))]
 mod poll;

@@ -27,6 +27,7 @@ use dsm_abi::layout::{
 };
 use dsm_abi::note::Checking;
 use dsm_coherence::Coherence;
+use dsm_comm::ofi::{self, OfiError};
 use dsm_comm::requests::{Requests, Service, Spawn};
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 use dsm_comm::stream::{self, Peer};
@@ -87,6 +88,9 @@ pub enum MemoryError {
     /// The system refused memory.
     #[error("{0}; address space may be limited (ulimit -v, vm.overcommit_memory)")]
     Segment(#[from] SegmentError),
+    /// There is no fabric.
+    #[error(transparent)]
+    Ofi(#[from] OfiError),
 }
 
 /// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
@@ -226,18 +230,18 @@ fn reach(
     files: &[Option<MemoryFile>],
     peers: Vec<Option<Peer>>,
     geometry: &Geometry,
-) -> Result<Segments, SegmentError> {
+) -> Result<Segments, MemoryError> {
     let (base, bytes) = (geometry.view_base(), geometry.segment_bytes());
     // SAFETY: the segments' address range is reserved by the layout, and all files have their size now.
     let segments = unsafe { Segments::map(files, job.rank, base, bytes)? };
     if peers.iter().all(Option::is_none) {
         return Ok(segments);
     }
-    let seed = match config::get().transport {
-        Transport::Stream(seed) => seed,
-        Transport::Auto | Transport::Shm => None,
+    let (carrier, seed) = match &config::get().transport {
+        Transport::Ofi { provider, .. } => (ofi::carrier(job.rank, peers, provider)?, None),
+        Transport::Stream(seed) => (stream::carrier(job.rank, peers, *seed), *seed),
+        Transport::Auto | Transport::Shm => (stream::carrier(job.rank, peers, None), None),
     };
-    let carrier = stream::carrier(job.rank, peers, seed);
     let spawn: Spawn = &|name, serve| services::spawn(name, serve);
     let own = segments.own().address(0);
     let service = Service { identity: digest(geometry), calls: &calls::serve };

@@ -35,7 +35,7 @@ pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: 
 }
 
 /// Starts a simulated process. Its agent runs as long as the test's process, and so its memory stays.
-fn start_over(rank: u32, carrier: Carrier, bytes: usize, perturb: Option<u64>) -> Process {
+pub(crate) fn start_over(rank: u32, carrier: Carrier, bytes: usize, perturb: Option<u64>) -> Process {
     let own = segment::reserve(bytes).unwrap();
     // SAFETY: the memory stays, and is used by atomics and the transport only.
     let requests = unsafe { serve(rank, carrier, own, bytes, perturb) };

@@ -39,6 +39,7 @@ use agent::{Agent, Lane, Purpose};
 pub use carrier::Carrier;
 use carrier::{Ends, LaneKind};
 use client::{Client, Waiters};
+pub(crate) use lost::lost;
 use memory::Segment;
 use pool::Pool;
 pub(crate) use random::Random;

@@ -10,10 +10,12 @@ mod port;
 mod socket;
 
 use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use port::SocketPort;
+pub(crate) use socket::shut_down;
 
 use crate::requests::Random;
 use crate::requests::carrier::{Carrier, Ends, MAX_REPLY, MAX_REQUEST, REPLY_BYTES, Requester, Sender};
@@ -100,4 +102,19 @@ impl Sender for SocketSender {
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         socket::send(&self.socket, message, self.random.as_mut())
     }
+}
+
+/// Sends all bytes.
+pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    socket::send(socket, bytes, None)
+}
+
+/// Receives as many bytes as fit.
+pub(crate) fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> io::Result<()> {
+    socket::receive(socket, bytes, None)
+}
+
+/// The own address of a connection between hosts.
+pub(crate) fn local_address(socket: &OwnedFd) -> Option<SocketAddr> {
+    TcpStream::from(socket.try_clone().ok()?).local_addr().ok()
 }
