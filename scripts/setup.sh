@@ -40,6 +40,8 @@ missing_packages() {
     # The tests have it look at programs.
     have gdb || echo gdb
     [ -e "/usr/lib/llvm-$llvm/lib/libomp.so" ] || echo "libomp-$llvm-dev"
+    # A transport of the runtime, which programs run without, too.
+    ldconfig -p 2>/dev/null | grep -q 'libfabric\.so\.1 ' || [ -e "/usr/lib/$(uname -m)-linux-gnu/libfabric.so.1" ] || echo libfabric1
     # Debian's own `cargo` is too old; these are its current versions, meant for building browsers.
     have cargo || echo cargo-web rustc-web
     if ! have cargo || have_package rustc-web; then

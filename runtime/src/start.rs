@@ -6,7 +6,10 @@
 //! running handlers or destructors of the program.
 
 use std::ffi::{c_char, c_int};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+use dsm_abi::job::COMPLAINED_WORD;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
@@ -47,10 +50,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     trace::init(&job);
     omp::threadprivate::remember_initial_values();
     if let Err(error) = memory::init(&job) {
-        if job.rank != 0 && matches!(error, memory::MemoryError::Layout(_)) {
-            // All processes find the same; process 0 says so and ends the job.
-            std::thread::sleep(Duration::from_secs(10));
-        }
+        leave_to_others(&job, &error);
         die(&error.to_string());
     }
     if let Err(error) = memory::private_range::init(&job) {
@@ -71,6 +71,29 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         pthread::thread::serve_elsewhere(move || run(&job, arguments));
     }
     run(&job, arguments)
+}
+
+/// How long another process may take to say what this one would, and to end the job.
+const LONG: Duration = Duration::from_secs(10);
+/// The same for process 0 alone, where it may have nothing to say.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Waits for a process that finds the same to say so and end the job.
+fn leave_to_others(job: &Job, error: &memory::MemoryError) {
+    match error {
+        // All processes find the same, and process 0 says so.
+        memory::MemoryError::Layout(_) if job.rank != 0 => std::thread::sleep(LONG),
+        // All processes of a host do, and process 0 says so if it is one of them.
+        memory::MemoryError::Ofi(_) => {
+            if job.rank != 0 {
+                std::thread::sleep(SHORT);
+            }
+            if JobPage::get().word(COMPLAINED_WORD).swap(1, Ordering::SeqCst) != 0 {
+                std::thread::sleep(LONG);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The arguments of the C `main`.

@@ -28,6 +28,7 @@ mod litmus;
 mod managed;
 mod npb;
 mod objects;
+mod ofi;
 mod ompt;
 mod openmp;
 mod pass;

@@ -24,7 +24,7 @@ fn check(part: usize) {
 }
 
 /// One of the program's configurations in [`super::differential`], so that it is compiled already.
-fn configuration(number: usize) -> Config {
+pub fn configuration(number: usize) -> Config {
     let several: Vec<_> = matrix::sample(number).into_iter().filter(|c| c.shape.processes > 1).collect();
     several[number / PARTS % several.len()]
 }

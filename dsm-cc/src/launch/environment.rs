@@ -53,9 +53,9 @@ pub fn num_threads(variables: &Variables) -> Vec<u32> {
     config(variables).num_threads
 }
 
-/// Whether they do so over sockets within a host, too.
+/// Whether they do so by requests within a host, too, and so need sockets there.
 pub fn has_streams(variables: &Variables) -> bool {
-    matches!(transport(variables), config::Transport::Stream(_))
+    matches!(transport(variables), config::Transport::Stream(_) | config::Transport::Ofi { maps: false, .. })
 }
 
 /// Whether they are to do so by shared memory only.
@@ -161,6 +161,8 @@ mod tests {
             ("stream", true, false),
             ("Stream:7", true, false),
             ("shm", false, true),
+            ("ofi", true, false),
+            ("shm,ofi:efa", false, false),
             // What there is no such transport for does not count.
             ("tcp", false, false),
         ] {

@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
+use libloading::Library;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::connect::addresses;
@@ -31,6 +32,11 @@ const TRANSPORTS: &[Transport] = &[
         name: "tcp",
         purpose: "requests over TCP between processes of different hosts; there by default",
         check: check_tcp,
+    },
+    Transport {
+        name: "ofi",
+        purpose: "requests by libfabric; between processes of different hosts with DSM_TRANSPORT=shm,ofi, between all with DSM_TRANSPORT=ofi",
+        check: check_ofi,
     },
 ];
 
@@ -65,6 +71,20 @@ fn check_tcp() -> Result<String, String> {
     }
 }
 
+fn check_ofi() -> Result<String, String> {
+    type Version = unsafe extern "C" fn() -> u32;
+    // SAFETY: any program may load the library; the function has this type.
+    let version = unsafe {
+        Library::new("libfabric.so.1").and_then(|library| Ok(library.get::<Version>(c"fi_version")?()))
+    };
+    let version = version.map_err(|e| format!("{e}; install libfabric (Debian: libfabric1)"))?;
+    Ok(format!(
+        "libfabric {}.{}; `fi_info -t FI_EP_RDM -c FI_TAGGED` lists its providers",
+        version >> 16,
+        version & 0xffff
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +97,6 @@ mod tests {
         assert_eq!(describe(&plain), "a\n    b\n    can be used here\n");
         let unusable = Transport { check: || Err("d".into()), ..plain };
         assert_eq!(describe(&unusable), "a\n    b\n    cannot be used here: d\n");
-        assert!(["shm", "stream", "tcp"].iter().all(|name| list().contains(&format!("{name}\n"))));
+        assert!(["shm", "stream", "tcp", "ofi"].iter().all(|name| list().contains(&format!("{name}\n"))));
     }
 }

@@ -37,3 +37,5 @@ pub const ADDRESSES_WORD: usize = 2;
 pub const HANDLED_WORD: usize = 3;
 /// Index of a `u32`: 1 once process 0 wants nothing of other processes any more. Set by process 0, for those of its host; a futex.
 pub const SATISFIED_WORD: usize = 4;
+/// Index of a `u32`: 1 once a process of the host has said why the job cannot start. Set by that process.
+pub const COMPLAINED_WORD: usize = 5;

@@ -18,7 +18,13 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod diff;
 #[cfg(not(loom))]
+pub mod ofi;
+#[cfg(not(loom))]
 mod place;
+#[cfg(not(loom))]
+mod poll;
+#[cfg(not(loom))]
+pub mod requests;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
@@ -37,7 +43,7 @@ pub use segments::{Own, Segments};
 pub const CALL_BYTES: usize = stream::MAX_PAYLOAD;
 /// Most bytes of the reply to a call, see [`Segments::ask`].
 #[cfg(not(loom))]
-pub const CALL_REPLY_BYTES: usize = stream::MAX_CALL_REPLY;
+pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
 
 #[cfg(not(loom))]
 pub use transport::{Section, Transport, Update, Wake, Width};

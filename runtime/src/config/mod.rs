@@ -85,7 +85,7 @@ pub enum RaceMode {
 }
 
 /// How processes reach each other's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// They map it within a host, and send requests between hosts.
     Auto,
@@ -93,6 +93,13 @@ pub enum Transport {
     Shm,
     /// They send requests over sockets to a thread of its owner; with a seed, irregularly.
     Stream(Option<u64>),
+    /// They send requests by libfabric to a thread of its owner.
+    Ofi {
+        /// Of libfabric; any if empty.
+        provider: String,
+        /// Whether they map it within a host.
+        maps: bool,
+    },
 }
 
 /// `OMP_DISPLAY_ENV`.
@@ -358,6 +365,8 @@ mod tests {
             ("DSM_TRANSPORT", "stream:x"),
             ("DSM_TRANSPORT", "stream:-1"),
             ("DSM_TRANSPORT", "shm:1"),
+            ("DSM_TRANSPORT", "ofi:"),
+            ("DSM_TRANSPORT", "shm,stream"),
         ] {
             let (config, complaints) = read(&[(name, value)]);
             assert_eq!(config, Config::default(), "{name}={value}");
@@ -381,6 +390,11 @@ mod tests {
         assert_eq!(transport(" Stream "), Transport::Stream(None));
         assert_eq!(transport("stream:0"), Transport::Stream(Some(0)));
         assert_eq!(transport("stream:18446744073709551615"), Transport::Stream(Some(u64::MAX)));
+        let ofi = |provider: &str, maps| Transport::Ofi { provider: provider.into(), maps };
+        assert_eq!(transport("ofi"), ofi("", false));
+        assert_eq!(transport("ofi:tcp;ofi_rxm"), ofi("tcp;ofi_rxm", false));
+        assert_eq!(transport("shm,OFI"), ofi("", true));
+        assert_eq!(transport("shm,ofi:efa"), ofi("efa", true));
     }
 
     #[test]

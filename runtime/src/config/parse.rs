@@ -91,8 +91,24 @@ pub(super) fn transport(text: &str) -> Option<Transport> {
         "auto" => Some(Transport::Auto),
         "shm" => Some(Transport::Shm),
         "stream" => Some(Transport::Stream(None)),
-        other => other.strip_prefix("stream:")?.parse().ok().map(|seed| Transport::Stream(Some(seed))),
+        other => match other.strip_prefix("stream:") {
+            Some(seed) => seed.parse().ok().map(|seed| Transport::Stream(Some(seed))),
+            None => ofi(other),
+        },
     }
+}
+
+/// `[shm,]ofi[:PROVIDER]`.
+fn ofi(text: &str) -> Option<Transport> {
+    let (maps, rest) = match text.strip_prefix("shm,") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let provider = match rest.strip_prefix("ofi")? {
+        "" => "",
+        provider => provider.strip_prefix(':').filter(|name| !name.is_empty())?,
+    };
+    Some(Transport::Ofi { provider: provider.to_owned(), maps })
 }
 
 pub(super) fn wait_policy(text: &str) -> Option<WaitPolicy> {

@@ -7,7 +7,7 @@ use dsm_coherence::calls;
 
 use crate::memory;
 
-/// Executes a request; see [`dsm_comm::stream::Calls`].
+/// Executes a request; see [`dsm_comm::requests::Calls`].
 pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
     let shared = memory::wait_shared();
     let fabric = shared.coherence.fabric();

@@ -27,8 +27,10 @@ use dsm_abi::layout::{
 };
 use dsm_abi::note::Checking;
 use dsm_coherence::Coherence;
+use dsm_comm::ofi::{self, OfiError};
+use dsm_comm::requests::{Requests, Service, Spawn};
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
-use dsm_comm::stream::{self, Peer, Service, Stream};
+use dsm_comm::stream::{self, Peer};
 use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
@@ -86,6 +88,9 @@ pub enum MemoryError {
     /// The system refused memory.
     #[error("{0}; address space may be limited (ulimit -v, vm.overcommit_memory)")]
     Segment(#[from] SegmentError),
+    /// There is no fabric.
+    #[error(transparent)]
+    Ofi(#[from] OfiError),
 }
 
 /// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
@@ -225,28 +230,29 @@ fn reach(
     files: &[Option<MemoryFile>],
     peers: Vec<Option<Peer>>,
     geometry: &Geometry,
-) -> Result<Segments, SegmentError> {
+) -> Result<Segments, MemoryError> {
     let (base, bytes) = (geometry.view_base(), geometry.segment_bytes());
     // SAFETY: the segments' address range is reserved by the layout, and all files have their size now.
     let segments = unsafe { Segments::map(files, job.rank, base, bytes)? };
     if peers.iter().all(Option::is_none) {
         return Ok(segments);
     }
-    let seed = match config::get().transport {
-        Transport::Stream(seed) => seed,
-        Transport::Auto | Transport::Shm => None,
+    let (carrier, seed) = match &config::get().transport {
+        Transport::Ofi { provider, .. } => (ofi::carrier(job.rank, peers, provider)?, None),
+        Transport::Stream(seed) => (stream::carrier(job.rank, peers, *seed), *seed),
+        Transport::Auto | Transport::Shm => (stream::carrier(job.rank, peers, None), None),
     };
-    let spawn: stream::Spawn = &|name, serve| services::spawn(name, serve);
+    let spawn: Spawn = &|name, serve| services::spawn(name, serve);
     let own = segments.own().address(0);
     let service = Service { identity: digest(geometry), calls: &calls::serve };
     // SAFETY: the segment has so many bytes there, mapped for good.
-    let stream = unsafe { Stream::start(job.rank, peers, own, bytes, service, seed, spawn) };
+    let requests = unsafe { Requests::start(job.rank, carrier, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {
         let _deferred = Deferred::begin();
         body();
     };
-    // SAFETY: the stream reaches all that have no file; nothing is mapped at their addresses.
-    unsafe { segments.connect(job.mapped(), Box::new(stream), section) };
+    // SAFETY: the requests reach all that have no file; nothing is mapped at their addresses.
+    unsafe { segments.connect(job.mapped(), Box::new(requests), section) };
     Ok(segments)
 }
 

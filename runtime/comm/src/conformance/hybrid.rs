@@ -13,8 +13,9 @@ use super::shm::{Adapter, files, map};
 use super::stream::{serve, sockets};
 use super::{Access, Process, Subject};
 use crate::Segments;
+use crate::requests::{MAX_PAYLOAD, Requests};
 use crate::segment::{self, HUGE_PAGE};
-use crate::stream::{MAX_PAYLOAD, Peer, Stream};
+use crate::stream::{Peer, carrier};
 use crate::transport::{Transport, Update, Wake, Width};
 
 struct Hybrid;
@@ -33,7 +34,9 @@ impl Subject for Hybrid {
                 let host = host(rank);
                 let own = segments.own();
                 // SAFETY: the mapping stays, and is used by atomics and copies only.
-                let stream = unsafe { serve(rank, far(peers, &host), own.address(0), bytes, perturb) };
+                let stream = unsafe {
+                    serve(rank, carrier(rank, far(peers, &host), perturb), own.address(0), bytes, perturb)
+                };
                 let peers = Box::new(Peers { host, mapped: Adapter(segments), stream });
                 Process { peers, memory: own.words(0, bytes / 8) }
             })
@@ -55,7 +58,7 @@ fn far(peers: Vec<Option<Peer>>, host: &Range<u32>) -> Vec<Option<Peer>> {
 struct Peers {
     host: Range<u32>,
     mapped: Adapter,
-    stream: Stream,
+    stream: Requests,
 }
 
 impl Peers {
@@ -171,7 +174,8 @@ fn each_place_is_reached_as_its_segment_is() {
     let own = segments.own();
     // SAFETY: the own segment stays mapped, as are those of `MAPPED`; the others' addresses are used for nothing else.
     unsafe {
-        let stream = serve(RANK, far(sockets.remove(1), &MAPPED), own.address(0), BYTES, None);
+        let stream =
+            serve(RANK, carrier(RANK, far(sockets.remove(1), &MAPPED), None), own.address(0), BYTES, None);
         segments.connect(MAPPED, Box::new(stream), |body| body());
     }
     assert!(!segments.are_mapped());

@@ -1,9 +1,10 @@
 //! The conformance suite: what holds for operations on peers' segments, whatever they go over.
 //!
-//! `suite` has the tests. `shm`, `stream` and `hybrid` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
+//! `suite` has the tests. `shm`, `stream`, `ofi` and `hybrid` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
 //! what concerns the one only. The processes of a [`Job`] are simulated in the process of the test.
 
 mod hybrid;
+pub(crate) mod ofi;
 mod shm;
 pub(crate) mod stream;
 mod suite;
@@ -38,6 +39,13 @@ pub(crate) trait Subject {
     const SEEDS: &'static [Option<u64>];
     /// How often threads repeat what they contend for.
     const ROUNDS: u32;
+    /// How often threads wake each other.
+    const WAKES: u32 = 2500;
+
+    /// Whether this machine has what it needs; says so if not.
+    fn is_there() -> bool {
+        true
+    }
 
     /// Starts processes with segments of `bytes` bytes, zeros.
     fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process>;
@@ -122,7 +130,9 @@ macro_rules! conformance {
         $(
             #[test]
             fn $test() {
-                $crate::conformance::suite::$test::<$subject>();
+                if <$subject as $crate::conformance::Subject>::is_there() {
+                    $crate::conformance::suite::$test::<$subject>();
+                }
             }
         )*
     };

@@ -8,8 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicU64;
 
 use super::{Access, Job, Process, Subject, calls};
+use crate::requests::{Carrier, MAX_PAYLOAD, Requests, Service};
 use crate::segment;
-use crate::stream::{MAX_PAYLOAD, Peer, Service, Stream};
+use crate::stream::{Peer, carrier};
 use crate::transport::Width;
 
 struct Sockets;
@@ -26,32 +27,37 @@ impl Subject for Sockets {
     }
 }
 
-impl Access for Stream {}
+impl Access for Requests {}
+
+/// Starts a simulated process over sockets.
+pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: Option<u64>) -> Process {
+    start_over(rank, carrier(rank, peers, perturb), bytes, perturb)
+}
 
 /// Starts a simulated process. Its agent runs as long as the test's process, and so its memory stays.
-pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: Option<u64>) -> Process {
+pub(crate) fn start_over(rank: u32, carrier: Carrier, bytes: usize, perturb: Option<u64>) -> Process {
     let own = segment::reserve(bytes).unwrap();
     // SAFETY: the memory stays, and is used by atomics and the transport only.
-    let stream = unsafe { serve(rank, peers, own, bytes, perturb) };
+    let requests = unsafe { serve(rank, carrier, own, bytes, perturb) };
     // SAFETY: as above; it begins at a page.
     let memory = unsafe { std::slice::from_raw_parts(own.cast::<AtomicU64>(), bytes / 8) };
-    Process { peers: Box::new(stream), memory }
+    Process { peers: Box::new(requests), memory }
 }
 
 /// Serves a segment to the peers.
 ///
 /// # Safety
-/// As for [`Stream::start`].
+/// As for [`Requests::start`].
 pub(super) unsafe fn serve(
     rank: u32,
-    peers: Vec<Option<Peer>>,
+    carrier: Carrier,
     own: *mut u8,
     bytes: usize,
     perturb: Option<u64>,
-) -> Stream {
+) -> Requests {
     let service = Service { identity: 100 + u64::from(rank), calls: &calls };
     // SAFETY: the caller's promise.
-    unsafe { Stream::start(rank, peers, own, bytes, service, perturb, &spawn) }
+    unsafe { Requests::start(rank, carrier, own, bytes, service, perturb, &spawn) }
 }
 
 fn spawn(name: &str, serve: Box<dyn FnOnce() + Send>) {

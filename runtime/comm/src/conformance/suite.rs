@@ -7,7 +7,7 @@ use dsm_threads::futex::Futex;
 
 use super::{Job, MEGABYTE, Process, Subject, call};
 use crate::CALL_REPLY_BYTES;
-use crate::stream::{MAX_PAYLOAD, Random};
+use crate::requests::{MAX_PAYLOAD, Random};
 use crate::transport::{Update, Wake, Width};
 
 pub(super) fn loads_of_all_widths<S: Subject>() {
@@ -236,7 +236,7 @@ pub(super) fn no_wake_is_lost<S: Subject>() {
     const SLEEPERS: usize = 20;
     for &seed in S::SEEDS {
         let job = Job::start::<S>(3, 4096, seed);
-        let rounds = if seed.is_some() { 400 } else { 2500 };
+        let rounds = if seed.is_some() { 400 } else { S::WAKES };
         let play = |process: &Process, turn: u32| {
             let peers = &*process.peers;
             let wake = |turn: u32| Wake { sleepers: SLEEPERS, mask: 1 << turn };

@@ -1,54 +1,24 @@
-//! The stream transport: nothing of a peer is mapped; each operation on a peer's segment is a request that an *agent*, a thread of the peer, executes
-//! there and replies to.
-//!
-//! # Connections
-//! Each ordered pair of processes has two, of a stream socket each. The one for requests carries one exchange at a time: the thread that calls holds
-//! the connection's mutex, sends its request and receives the reply itself. As the reply is sent behind the operation, which the target's processor
-//! has executed, the call returns when its effect is placed. The one for waits carries numbered requests, of any number of threads, and answers in
-//! any order, as late as they come: at the target a thread of a pool sleeps on the word for each wait, and here the agent hands the answer to the
-//! thread that waits for it.
+//! Stream sockets as a carrier of [`requests`](crate::requests): each lane between two processes is a connection.
 //!
 //! # No deadlock
-//! An agent blocks in `poll` only. It reads a request whenever it has no reply to that connection left to send; it never waits for a reply, for
-//! another process or for a lock that is held by a thread that does: the pool's queue, the table of waiters and the allocator are locked for moments.
-//! A thread that calls waits for the agent of its target only: while it sends, for that to read, and the agent does, as it owes no reply on this
-//! connection; while it receives, for that to execute and reply, and the agent does, as this thread takes what it sends. So each exchange ends,
-//! whatever the others do, and a thread that holds a connection's mutex lets go of it. That two processes write to each other at once, more than
-//! sockets hold, changes nothing: threads of the program wait for agents, and agents for nobody. Transfers go in pieces of at most 256 KiB, which
-//! bounds the buffers and lets other threads of the process come in between. A thread of the pool that sends an answer waits for the agent of the
-//! process that asked, which always reads.
-//!
-//! # Trust
-//! A request is executed only if it lies in the segment, is aligned and has its operation's form. One that does not gets one message and ends its
-//! connection, and nothing else. A thread whose peer is gone ends the process (`lost`).
-//!
-//! `wire` encodes and decodes, `memory` executes, `client` is the requester's end, `agent` and `pool` the target's.
+//! Sockets take what they have room for, so a sender may block while the receiver does not read. Threads that call send to agents only, and an agent
+//! reads from a connection whenever it has no reply left to send on it; while it has, the thread that calls takes what it sends. A thread of the pool
+//! that sends an answer waits for the agent of the process that asked, which always reads. That two processes write to each other at once, more than
+//! sockets hold, changes nothing: threads of the program wait for agents, and agents for nobody.
 
-mod agent;
-mod client;
-mod lost;
-mod memory;
-mod pool;
-mod random;
+mod port;
 mod socket;
-#[cfg(test)]
-mod tests;
-mod wire;
 
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use agent::{Agent, Purpose};
-use client::{Client, Waiters};
-use memory::Segment;
-use pool::{Asker, Pool};
-pub(crate) use random::Random;
-pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD};
-use wire::{Patch, Request};
+use port::SocketPort;
+pub(crate) use socket::shut_down;
 
-use crate::copy::copy;
-use crate::diff;
-use crate::transport::{Transport, Update, Wake, Width};
+use crate::requests::Random;
+use crate::requests::carrier::{Carrier, Ends, MAX_REPLY, MAX_REQUEST, REPLY_BYTES, Requester, Sender};
 
 /// Sockets to one peer.
 #[derive(Debug)]
@@ -63,226 +33,88 @@ pub struct Peer {
     pub serves_waits: OwnedFd,
 }
 
-/// Starts a thread of a name that runs a function.
-pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
-
-/// Executes the call of a peer ([`Transport::ask`]), and puts the reply, whose length it returns, into a buffer; `None` if there is no such call. It must not wait for
-/// another process.
-pub type Calls = &'static (dyn Fn(&[u8], &mut [u8]) -> Option<usize> + Sync);
-
-/// What a process does for its peers besides operations on its segment.
-#[derive(Clone, Copy)]
-pub struct Service {
-    /// What they get that ask who this is.
-    pub identity: u64,
-    /// Executes their calls.
-    pub calls: Calls,
+/// The carrier over these sockets, by rank; none for the own one. With a seed in `perturb`, messages go in pieces.
+pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, perturb: Option<u64>) -> Carrier {
+    let random = |user| perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | user));
+    let mut served = Vec::new();
+    let ends = peers.into_iter().zip(0..).map(|(sockets, peer)| {
+        let Peer { requests, serves, waits, serves_waits } = sockets?;
+        let (waits, serves_waits) = (Arc::new(waits), Arc::new(serves_waits));
+        served.extend([Arc::new(serves), serves_waits.clone(), waits.clone()]);
+        let sender = |socket, random| Box::new(SocketSender { socket, random });
+        Some(Ends {
+            requests: Box::new(SocketRequester::new(requests, random(2 * peer))),
+            waits: sender(waits, random(2 * peer + 1)),
+            answers: sender(serves_waits, None),
+        })
+    });
+    let peers = ends.collect();
+    Carrier { peers, port: Box::new(SocketPort::new(served, random(u64::from(u32::MAX) - 1))) }
 }
 
-/// The connections of a process to its peers.
-pub struct Stream {
-    peers: Vec<Option<Client>>,
-    /// Bytes of each segment.
-    bytes: usize,
+struct SocketRequester {
+    socket: OwnedFd,
+    /// A request, then the contents of its reply.
+    buffer: Box<[u8]>,
+    random: Option<Random>,
 }
 
-impl Stream {
-    /// Starts to serve the peers, by rank, and returns what reaches them. There is none for the own rank. All segments have `bytes` bytes. The
-    /// peers get `service` besides. `spawn` is
-    /// called here for the agent, and later by the agent for threads that wait on behalf of peers; it must not wait for another process. With a seed
-    /// in `perturb`, some requests are delayed, those that are ready are executed in any order, and messages go in pieces.
-    ///
-    /// # Safety
-    /// The `bytes` bytes from `own` on, aligned to a page, are mapped for the life of the process, and accessed by atomics and [`copy`] only.
-    pub unsafe fn start(
-        rank: u32,
-        peers: Vec<Option<Peer>>,
-        own: *mut u8,
-        bytes: usize,
-        service: Service,
-        perturb: Option<u64>,
-        spawn: Spawn,
-    ) -> Stream {
-        // SAFETY: the caller's promise.
-        let segment = unsafe { Segment::new(own, bytes, service) };
-        let pool = Pool::new(segment, spawn);
-        let random = |user| perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | user));
-        let mut served = Vec::new();
-        let clients = peers.into_iter().enumerate().map(|(peer, sockets)| {
-            let Peer { requests, serves, waits, serves_waits } = sockets?;
-            let peer = peer as u32;
-            let (waits, serves_waits) = (Arc::new(waits), Arc::new(serves_waits));
-            let waiters = Arc::<Waiters>::default();
-            served.push((peer, Arc::new(serves), Purpose::Requests));
-            served.push((peer, serves_waits.clone(), Purpose::Waits(Asker::new(serves_waits))));
-            served.push((peer, waits.clone(), Purpose::Answers(waiters.clone())));
-            Some(Client::new(peer, requests, waits, waiters, random))
-        });
-        let stream = Stream { peers: clients.collect(), bytes };
-        let agent = Agent::new(rank, segment, pool, random(u64::from(u32::MAX)), served);
-        spawn("dsm-agent", Box::new(move || agent.serve()));
-        stream
-    }
-
-    fn peer(&self, rank: u32) -> &Client {
-        let client = self.peers.get(rank as usize).and_then(Option::as_ref);
-        client.unwrap_or_else(|| panic!("no connection to process {rank}"))
-    }
-
-    /// The request, which the target would refuse if it were not in order.
-    fn checked<'a>(&self, request: Request<'a>) -> Request<'a> {
-        if let Err(malformed) = request.check(self.bytes) {
-            panic!("{malformed}: {request:?}");
-        }
-        request
-    }
-
-    fn call(&self, rank: u32, request: Request) -> u64 {
-        self.peer(rank).call(&self.checked(request))
+impl SocketRequester {
+    fn new(socket: OwnedFd, random: Option<Random>) -> SocketRequester {
+        SocketRequester { socket, buffer: vec![0; MAX_REQUEST.max(MAX_REPLY)].into(), random }
     }
 }
 
-impl Transport for Stream {
-    fn wait_end(&self, rank: u32) {
-        self.peer(rank).wait_end();
+impl Requester for SocketRequester {
+    fn request(&mut self) -> &mut [u8] {
+        &mut self.buffer[..MAX_REQUEST]
     }
 
-    fn identity(&self, rank: u32) -> u64 {
-        self.call(rank, Request::Identity)
+    fn exchange(&mut self, bytes: usize) -> io::Result<[u8; REPLY_BYTES]> {
+        let mut head = [0; REPLY_BYTES];
+        socket::send(&self.socket, &self.buffer[..bytes], self.random.as_mut())?;
+        socket::receive(&self.socket, &mut head, self.random.as_mut())?;
+        Ok(head)
     }
 
-    fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
-        self.call(rank, Request::Load { offset, width })
+    fn payload(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        let SocketRequester { socket, buffer, random } = self;
+        socket::receive(socket, &mut buffer[..bytes], random.as_mut())?;
+        Ok(&self.buffer[..bytes])
     }
 
-    fn update(
-        &self,
-        rank: u32,
-        offset: usize,
-        width: Width,
-        update: Update,
-        value: u64,
-        wake: Option<Wake>,
-    ) -> u64 {
-        let value = value & width.mask();
-        self.call(rank, Request::Update { offset, width, update, value, wake })
+    fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()> {
+        socket::receive(&self.socket, into, self.random.as_mut())
     }
 
-    fn compare_exchange(
-        &self,
-        rank: u32,
-        offset: usize,
-        width: Width,
-        expected: u64,
-        new: u64,
-        wake: Option<Wake>,
-    ) -> u64 {
-        let (expected, new) = (expected & width.mask(), new & width.mask());
-        self.call(rank, Request::CompareExchange { offset, width, expected, new, wake })
+    fn wait_end(&mut self) {
+        // Between exchanges nothing else comes.
+        _ = socket::receive(&self.socket, &mut [0], None);
     }
+}
 
-    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
-        let peer = self.peer(rank);
-        for (i, piece) in into.chunks_mut(MAX_PAYLOAD / 8).enumerate() {
-            let bytes = size_of_val(piece);
-            let request = self.checked(Request::ReadWords { offset: offset + i * MAX_PAYLOAD, bytes });
-            peer.fetch(&request, bytes, |payload| {
-                for (word, bytes) in piece.iter_mut().zip(payload.as_chunks::<8>().0) {
-                    *word = u64::from_le_bytes(*bytes);
-                }
-            });
-        }
-    }
+struct SocketSender {
+    socket: Arc<OwnedFd>,
+    random: Option<Random>,
+}
 
-    fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
-        let peer = self.peer(rank);
-        for (i, piece) in words.chunks(MAX_PAYLOAD / 8).enumerate() {
-            let fill = |buffer: &mut [u8]| {
-                for (bytes, word) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
-                    *bytes = word.to_le_bytes();
-                }
-                size_of_val(piece)
-            };
-            let offset = offset + i * MAX_PAYLOAD;
-            peer.send(fill, |words| self.checked(Request::WriteWords { offset, words }));
-        }
+impl Sender for SocketSender {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        socket::send(&self.socket, message, self.random.as_mut())
     }
+}
 
-    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) {
-        let peer = self.peer(rank);
-        for at in (0..bytes).step_by(MAX_PAYLOAD) {
-            let piece = MAX_PAYLOAD.min(bytes - at);
-            let request = self.checked(Request::Read { offset: offset + at, bytes: piece });
-            // SAFETY: the piece is part of the caller's memory, and the payload is as long.
-            peer.fetch(&request, piece, |payload| unsafe { copy(payload.as_ptr(), into.add(at), piece) });
-        }
-    }
+/// Sends all bytes.
+pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    socket::send(socket, bytes, None)
+}
 
-    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) {
-        let peer = self.peer(rank);
-        for at in (0..bytes).step_by(MAX_PAYLOAD) {
-            let piece = MAX_PAYLOAD.min(bytes - at);
-            let fill = |buffer: &mut [u8]| {
-                let buffer = &mut buffer[..piece];
-                // SAFETY: the piece is part of the caller's memory, and the buffer is as long.
-                unsafe { copy(from.add(at), buffer.as_mut_ptr(), piece) };
-                piece
-            };
-            let offset = offset + at;
-            peer.send(fill, |contents| self.checked(Request::Write { offset, contents }));
-        }
-    }
+/// Receives as many bytes as fit.
+pub(crate) fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> io::Result<()> {
+    socket::receive(socket, bytes, None)
+}
 
-    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize) {
-        assert!(bytes.is_multiple_of(diff::GROUP), "a difference of {bytes} bytes");
-        let peer = self.peer(rank);
-        let mut at = 0;
-        // A piece with many changes takes more than one patch: each ends where the next may not fit.
-        while at < bytes {
-            let start = at;
-            let end = bytes.min(start + MAX_PAYLOAD);
-            let fill = |buffer: &mut [u8]| {
-                let mut patch = Patch::new(&mut buffer[..MAX_PAYLOAD]);
-                while at < end {
-                    // SAFETY: the group that begins here, or the rest of one, is inside the caller's memory, and aligned. What other threads write
-                    // may be anything, but is read once.
-                    unsafe {
-                        if at.is_multiple_of(diff::GROUP)
-                            && diff::equal(own.add(at), twin.add(at), diff::GROUP)
-                        {
-                            at += diff::GROUP;
-                            continue;
-                        }
-                        if patch.is_full() {
-                            break;
-                        }
-                        let twin = twin.add(at).cast::<u64>();
-                        let (new, old) = (own.add(at).cast::<u64>().read_volatile(), twin.read());
-                        if new != old {
-                            patch.add(at - start, new, old);
-                            twin.write(new);
-                        }
-                    }
-                    at += 8;
-                }
-                patch.len()
-            };
-            let offset = offset + start;
-            peer.send(fill, |runs| self.checked(Request::Patch { offset, runs }));
-        }
-    }
-
-    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
-        assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without room");
-        self.peer(rank).ask(request, reply)
-    }
-
-    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {
-        self.checked(Request::Wait { offset, seen, wake, id: 0 });
-        self.peer(rank).wait_change(offset, seen, wake)
-    }
-
-    fn wake(&self, rank: u32, offset: usize, wake: Wake) {
-        self.call(rank, Request::Wake { offset, wake });
-    }
+/// The own address of a connection between hosts.
+pub(crate) fn local_address(socket: &OwnedFd) -> Option<SocketAddr> {
+    TcpStream::from(socket.try_clone().ok()?).local_addr().ok()
 }

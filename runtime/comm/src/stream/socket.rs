@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::random::Random;
+use crate::requests::Random;
 
 /// Sends all bytes, however long it takes.
 pub(super) fn send(socket: &OwnedFd, mut bytes: &[u8], mut random: Option<&mut Random>) -> io::Result<()> {
@@ -56,7 +56,7 @@ pub(super) fn receive_now(
 }
 
 /// Ends the connection in both directions, whoever else holds the socket.
-pub(super) fn shut_down(socket: &OwnedFd) {
+pub(crate) fn shut_down(socket: &OwnedFd) {
     // SAFETY: plain system call on an own descriptor; a connection that has ended makes it fail, which is as good.
     unsafe { libc::syscall(libc::SYS_shutdown, socket.as_raw_fd(), libc::SHUT_RDWR) };
 }

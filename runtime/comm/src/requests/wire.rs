@@ -31,8 +31,10 @@ pub(super) enum Malformed {
     Fields,
     #[error("a call that does not exist, or of something that does not")]
     Call,
-    #[error("the operation belongs on another connection")]
-    Connection,
+    #[error("a message that is not whole")]
+    Torn,
+    #[error("the operation belongs on another lane")]
+    Lane,
 }
 
 /// An operation on the segment of the process that gets the request.

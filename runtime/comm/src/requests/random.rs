@@ -28,7 +28,7 @@ impl Random {
     }
 
     /// How many of `bytes` bytes, at least one, go or come next.
-    pub(super) fn piece(&mut self, bytes: usize) -> usize {
+    pub(crate) fn piece(&mut self, bytes: usize) -> usize {
         let most = [13, 1 << 12, 1 << 16, usize::MAX][self.below(4)];
         1 + self.below(bytes.clamp(1, most))
     }

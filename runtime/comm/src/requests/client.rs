@@ -1,76 +1,53 @@
-//! The requester's end of the connections to one peer.
+//! The requester's end of the lanes to one peer.
 
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dsm_threads::futex;
 
+use super::Wake;
+use super::carrier::{Requester, Sender};
 use super::lost::{lost, or_lost};
-use super::random::Random;
-use super::wire::{self, HEADER, MAX_PAYLOAD, REPLY, Request};
-use super::{Wake, socket};
+use super::wire::{self, HEADER, Malformed, Request};
 use crate::transport::section;
 
-/// Connections to one peer.
+/// Lanes to one peer.
 pub(super) struct Client {
     rank: u32,
-    exchange: Mutex<Exchange>,
-    wait_requests: Mutex<WaitRequests>,
+    /// Locked from a request to its reply.
+    requests: Mutex<Box<dyn Requester>>,
+    /// Locked while a request to wait is being sent.
+    waits: Mutex<Box<dyn Sender>>,
     waiters: Arc<Waiters>,
 }
 
-/// The connection for requests. Locked from a request to its reply.
-struct Exchange {
-    socket: OwnedFd,
-    /// A request, then its reply.
-    buffer: Box<[u8]>,
-    random: Option<Random>,
-}
-
-/// The connection for waits. Locked while one is being asked for.
-struct WaitRequests {
-    socket: Arc<OwnedFd>,
-    random: Option<Random>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Client {
     pub(super) fn new(
         rank: u32,
-        requests: OwnedFd,
-        waits: Arc<OwnedFd>,
+        requests: Box<dyn Requester>,
+        waits: Box<dyn Sender>,
         waiters: Arc<Waiters>,
-        random: impl Fn(u64) -> Option<Random>,
     ) -> Client {
-        let buffer = vec![0; HEADER + MAX_PAYLOAD].into();
-        Client {
-            rank,
-            exchange: Mutex::new(Exchange { socket: requests, buffer, random: random(2 * u64::from(rank)) }),
-            wait_requests: Mutex::new(WaitRequests {
-                socket: waits,
-                random: random(2 * u64::from(rank) + 1),
-            }),
-            waiters,
-        }
+        Client { rank, requests: Mutex::new(requests), waits: Mutex::new(waits), waiters }
     }
 
     /// Has a request without payload executed; returns the reply's value.
     pub(super) fn call(&self, request: &Request) -> u64 {
-        let mut exchange = lock(&self.exchange);
-        exchange.buffer[..HEADER].copy_from_slice(&request.header());
-        exchange.run(self.rank, 0, 0)
+        let mut requests = lock(&self.requests);
+        requests.request()[..HEADER].copy_from_slice(&request.header());
+        self.exchange(&mut **requests, 0, 0)
     }
 
     /// Has a request without payload executed whose reply has one of `bytes` bytes, and hands that to `take`.
     pub(super) fn fetch(&self, request: &Request, bytes: usize, take: impl FnOnce(&[u8])) {
-        let mut exchange = lock(&self.exchange);
-        exchange.buffer[..HEADER].copy_from_slice(&request.header());
-        exchange.run(self.rank, 0, bytes);
-        take(&exchange.buffer[REPLY..][..bytes]);
+        let mut requests = lock(&self.requests);
+        requests.request()[..HEADER].copy_from_slice(&request.header());
+        self.exchange(&mut **requests, 0, bytes);
+        take(or_lost(self.rank, requests.payload(bytes)));
     }
 
     /// Has a request executed whose payload `fill` puts into the buffer it gets; it says how many bytes that are. `make` makes the request of the payload;
@@ -80,29 +57,30 @@ impl Client {
         fill: impl FnOnce(&mut [u8]) -> usize,
         make: impl for<'a> FnOnce(&'a [u8]) -> Request<'a>,
     ) {
-        let mut exchange = lock(&self.exchange);
-        let (header, payload) = exchange.buffer.split_at_mut(HEADER);
+        let mut requests = lock(&self.requests);
+        let (header, payload) = requests.request().split_at_mut(HEADER);
         let bytes = fill(payload);
         if bytes != 0 {
             header.copy_from_slice(&make(&payload[..bytes]).header());
-            exchange.run(self.rank, bytes, 0);
+            self.exchange(&mut **requests, bytes, 0);
         }
     }
 
     /// Has the peer execute a call; returns the length of the reply.
     pub(super) fn ask(&self, request: &[u8], reply: &mut [u8]) -> usize {
-        let mut exchange = lock(&self.exchange);
-        let (header, payload) = exchange.buffer.split_at_mut(HEADER);
+        let mut requests = lock(&self.requests);
+        let (header, payload) = requests.request().split_at_mut(HEADER);
         header.copy_from_slice(&Request::Call { request }.header());
         payload[..request.len()].copy_from_slice(request);
-        exchange.run_call(self.rank, request.len(), reply)
+        let head = or_lost(self.rank, requests.exchange(HEADER + request.len()));
+        let length = self.well_formed(wire::decode_call_reply(&head));
+        or_lost(self.rank, requests.payload_into(&mut reply[..length]));
+        length
     }
 
-    /// Waits until the peer has closed the connection.
+    /// Waits until the peer has ended.
     pub(super) fn wait_end(&self) {
-        let exchange = lock(&self.exchange);
-        // Between exchanges nothing else comes.
-        _ = socket::receive(&exchange.socket, &mut [0], None);
+        lock(&self.requests).wait_end();
     }
 
     /// Has the peer wait until a word of its segment differs from `seen`; returns its value.
@@ -110,9 +88,7 @@ impl Client {
         let (id, waiter) = section(|| {
             let Some((id, waiter)) = self.waiters.enter() else { lost(self.rank, &CLOSED) };
             let request = Request::Wait { offset, seen, wake, id };
-            let mut requests = lock(&self.wait_requests);
-            let WaitRequests { socket, random } = &mut *requests;
-            or_lost(self.rank, socket::send(socket, &request.header(), random.as_mut()));
+            or_lost(self.rank, lock(&self.waits).send(&request.header()));
             (id, waiter)
         });
         match waiter.sleep() {
@@ -123,38 +99,20 @@ impl Client {
             None => lost(self.rank, &CLOSED),
         }
     }
+
+    /// Sends the request that has been put together, with `payload` bytes behind its header; returns the value of the reply, which `expected` bytes follow.
+    fn exchange(&self, requests: &mut dyn Requester, payload: usize, expected: usize) -> u64 {
+        let head = or_lost(self.rank, requests.exchange(HEADER + payload));
+        // The payload follows only if its length is right.
+        self.well_formed(wire::decode_reply(&head, expected))
+    }
+
+    fn well_formed<T>(&self, decoded: Result<T, Malformed>) -> T {
+        decoded.unwrap_or_else(|malformed| lost(self.rank, &format_args!("malformed reply: {malformed}")))
+    }
 }
 
 const CLOSED: &str = "it has closed the connection";
-
-impl Exchange {
-    /// Sends the call in the buffer and receives its reply; returns the length of that.
-    fn run_call(&mut self, rank: u32, payload: usize, reply: &mut [u8]) -> usize {
-        let Exchange { socket, buffer, random } = self;
-        or_lost(rank, socket::send(socket, &buffer[..HEADER + payload], random.as_mut()));
-        let mut receive = |place: &mut [u8]| or_lost(rank, socket::receive(socket, place, random.as_mut()));
-        let mut head = [0; REPLY];
-        receive(&mut head);
-        let length = wire::decode_call_reply(&head)
-            .unwrap_or_else(|malformed| lost(rank, &format_args!("malformed reply: {malformed}")));
-        receive(&mut reply[..length]);
-        length
-    }
-
-    /// Sends the request in the buffer and receives its reply there.
-    fn run(&mut self, rank: u32, payload: usize, expected: usize) -> u64 {
-        let Exchange { socket, buffer, random } = self;
-        or_lost(rank, socket::send(socket, &buffer[..HEADER + payload], random.as_mut()));
-        let mut receive = |place: &mut [u8]| or_lost(rank, socket::receive(socket, place, random.as_mut()));
-        let mut head = [0; REPLY];
-        receive(&mut head);
-        // The payload follows only if its length is right.
-        let value = wire::decode_reply(&head, expected)
-            .unwrap_or_else(|malformed| lost(rank, &format_args!("malformed reply: {malformed}")));
-        receive(&mut buffer[REPLY..][..expected]);
-        value
-    }
-}
 
 /// The threads that wait for words of one peer.
 #[derive(Default)]

@@ -1,32 +1,20 @@
 //! Threads that wait for words of the own segment on behalf of other processes.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::carrier::Answerer;
 use super::memory::Segment;
-use super::{Spawn, Wake, socket, wire};
+use super::{Spawn, Wake, wire};
 
 /// A wait that a peer has asked for.
 pub(super) struct Wait {
-    pub(super) asker: Arc<Asker>,
+    /// Where the answer goes.
+    pub(super) answers: Answerer,
     pub(super) offset: usize,
     pub(super) seen: u32,
     pub(super) wake: Wake,
     pub(super) id: u32,
-}
-
-/// Where answers go.
-pub(super) struct Asker {
-    pub(super) socket: Arc<OwnedFd>,
-    /// Held while one answer is being sent, so that answers do not mix.
-    sending: Mutex<()>,
-}
-
-impl Asker {
-    pub(super) fn new(socket: Arc<OwnedFd>) -> Arc<Asker> {
-        Arc::new(Asker { socket, sending: Mutex::new(()) })
-    }
 }
 
 /// The threads: as many as there were waits at the same time.
@@ -78,10 +66,10 @@ impl Pool {
             };
             drop(state);
             let value = self.segment.wait_change(wait.offset, wait.seen, wait.wake);
-            let sending = wait.asker.sending.lock().unwrap_or_else(PoisonError::into_inner);
             // Whoever has gone needs no answer.
-            let _ = socket::send(&wait.asker.socket, &wire::answer(wait.id, value), None);
-            drop(sending);
+            let mut answers = wait.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = answers.send(&wire::answer(wait.id, value));
+            drop(answers);
             drop(wait);
             state = self.lock();
         }

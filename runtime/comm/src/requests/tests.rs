@@ -1,4 +1,4 @@
-//! What concerns this transport only. What all have in common is tested by [`crate::conformance`].
+//! What concerns requests only, over sockets. What all have in common is tested by [`crate::conformance`].
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -184,7 +184,7 @@ fn who_loses_a_peer_ends_with_one_message() {
         ("wrong answer", "dsm: error: process 0: malformed answer from process 1: "),
     ] {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "--nocapture", "stream::tests::lose_a_peer"])
+            .args(["--exact", "--ignored", "--nocapture", "requests::tests::lose_a_peer"])
             .env(LOSES, how)
             .output()
             .unwrap();

@@ -144,7 +144,7 @@ impl Segment {
                 read = (self.service.calls)(request, payload).ok_or(Malformed::Call)?;
                 0
             }
-            Request::Wait { .. } => return Err(Malformed::Connection),
+            Request::Wait { .. } => return Err(Malformed::Lane),
         };
         Ok((value, read))
     }

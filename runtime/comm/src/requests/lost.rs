@@ -8,7 +8,7 @@ const GRACE: Duration = if cfg!(test) { Duration::from_millis(100) } else { Dura
 
 /// Ends the process because a peer cannot be reached, with one message, unless the launcher does so before. Any number of threads may get here.
 #[cold]
-pub(super) fn lost(rank: u32, why: &dyn std::fmt::Display) -> ! {
+pub(crate) fn lost(rank: u32, why: &dyn std::fmt::Display) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
     std::thread::sleep(GRACE);
     if !IS_ENDING.swap(true, Ordering::SeqCst) {

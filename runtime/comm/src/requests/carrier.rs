@@ -1,0 +1,104 @@
+//! What a carrier of messages does.
+//!
+//! Between each ordered pair of processes there are two *lanes*: one for requests and their replies, with one exchange at a time, and one for requests to
+//! wait, which come at any time, and their answers, which come at any time and in any order. The requester's end of a lane belongs to whichever thread
+//! of the process holds the lane's mutex; the serving ends of all lanes, and the one for answers to own waits, belong to the agent.
+//!
+//! A message arrives whole or not at all, those of one lane in their order. What carries them knows nothing of their contents but the lengths that this
+//! module names. It bounds what is under way: a sender waits until there is room for its message at the receiver, and room for a reply, or for the next
+//! message, is made by who takes the one before.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::wire::{ANSWER, HEADER, MAX_CALL_REPLY, MAX_PAYLOAD, REPLY};
+
+/// Bytes of the longest request.
+pub(crate) const MAX_REQUEST: usize = HEADER + MAX_PAYLOAD;
+/// Bytes of the longest reply.
+pub(crate) const MAX_REPLY: usize = REPLY + MAX_CALL_REPLY;
+/// Bytes of a request to wait.
+pub(crate) const WAIT_BYTES: usize = HEADER;
+/// Bytes of an answer.
+pub(crate) const ANSWER_BYTES: usize = ANSWER;
+/// Bytes that each reply begins with.
+pub(crate) const REPLY_BYTES: usize = REPLY;
+
+/// The ends of the lanes between this process and a peer, but for the agent's.
+pub(crate) struct Ends {
+    /// For requests to the peer.
+    pub(crate) requests: Box<dyn Requester>,
+    /// For requests to wait at the peer.
+    pub(crate) waits: Box<dyn Sender>,
+    /// For answers to the peer's waits.
+    pub(crate) answers: Box<dyn Sender>,
+}
+
+/// What a process has of what carries messages: ends of lanes to its peers.
+pub struct Carrier {
+    /// By rank; none for the own one.
+    pub(crate) peers: Vec<Option<Ends>>,
+    /// The agent's.
+    pub(crate) port: Box<dyn Port>,
+}
+
+/// The requester's end of the lane for requests. An error says that the peer is lost.
+pub(crate) trait Requester: Send {
+    /// Where the next request is put together: [`MAX_REQUEST`] bytes.
+    fn request(&mut self) -> &mut [u8];
+    /// Sends the first `bytes` bytes of it, and waits for the reply, of which it returns the beginning.
+    fn exchange(&mut self, bytes: usize) -> io::Result<[u8; REPLY_BYTES]>;
+    /// What follows in the reply, `bytes` bytes. Once.
+    fn payload(&mut self, bytes: usize) -> io::Result<&[u8]>;
+    /// The same, put elsewhere.
+    fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()>;
+    /// Waits until the peer has ended. Between exchanges.
+    fn wait_end(&mut self);
+}
+
+/// The sending end of a lane for short messages. An error says that the peer is lost.
+pub(crate) trait Sender: Send {
+    /// Sends one, once there is room for it.
+    fn send(&mut self, message: &[u8]) -> io::Result<()>;
+}
+
+/// What the agent does with a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneKind {
+    /// Executes requests of the peer and replies.
+    Requests,
+    /// Takes requests to wait.
+    Waits,
+    /// Takes answers to own waits.
+    Answers,
+}
+
+impl LaneKind {
+    /// All, in the order of a peer's lanes at a [`Port`].
+    pub(crate) const ALL: [LaneKind; 3] = [LaneKind::Requests, LaneKind::Waits, LaneKind::Answers];
+}
+
+/// The agent's ends of all lanes. They are numbered: peer by peer in the order of their ranks, and of each as [`LaneKind::ALL`] has them.
+pub(crate) trait Port: Send {
+    /// Waits until something has come on a lane, or what did not go at once goes, or a lane has ended; at most for `timeout`, if there is one. Puts
+    /// the numbers of these lanes into `ready`. Lanes that are `paused` count only when they have ended or not at all.
+    fn wait(&mut self, paused: &[bool], timeout: Option<Duration>, ready: &mut Vec<usize>);
+    /// Takes what has come, unless a reply has still to be sent; whether there may be something to decode. An error says that the lane has ended.
+    fn receive(&mut self, lane: usize) -> io::Result<bool>;
+    /// What has been taken, and the place for a reply of [`MAX_REPLY`] bytes (only with [`LaneKind::Requests`]).
+    fn split(&mut self, lane: usize) -> (&[u8], &mut [u8]);
+    /// Forgets so many bytes of what was taken: room for what comes next.
+    fn consume(&mut self, lane: usize, bytes: usize);
+    /// Whether what was taken, and is no whole message, will never be: messages are not torn on their way.
+    fn is_torn(&self, lane: usize) -> bool;
+    /// So many bytes of the reply are to be sent.
+    fn reply(&mut self, lane: usize, bytes: usize);
+    /// Sends what is to be sent as far as it goes at once; whether that is all.
+    fn flush(&mut self, lane: usize) -> io::Result<bool>;
+    /// Ends a lane in both directions.
+    fn close(&mut self, lane: usize);
+}
+
+/// Who answers to a peer's waits: the threads of a pool, one at a time.
+pub(crate) type Answerer = Arc<Mutex<Box<dyn Sender>>>;

@@ -1,0 +1,278 @@
+//! Requests to the owner of a segment: nothing of a peer is mapped; each operation on a peer's segment is a request that an *agent*, a thread of the
+//! peer, executes there and replies to. What carries them, sockets or a fabric, stands behind [`carrier`].
+//!
+//! # Lanes
+//! Each ordered pair of processes has two. The one for requests carries one exchange at a time: the thread that calls holds the lane's mutex, sends its
+//! request and receives the reply itself. As the reply is sent behind the operation, which the target's processor has executed, the call returns when
+//! its effect is placed. The one for waits carries numbered requests, of any number of threads, and answers in any order, as late as they come: at the
+//! target a thread of a pool sleeps on the word for each wait, and here the agent hands the answer to the thread that waits for it.
+//!
+//! # No deadlock
+//! An agent blocks in its port's `wait` only. It takes a request whenever it has no reply on that lane left to send; it never waits for a reply, for
+//! another process or for a lock that is held by a thread that does: the pool's queue, the table of waiters and the allocator are locked for moments.
+//! A thread that calls waits for the agent of its target only: while it sends, for that to take the message, and the agent does, as it owes no reply on
+//! this lane; while it receives, for that to execute and reply, and the agent does, as this thread takes what it sends. So each exchange ends, whatever
+//! the others do, and a thread that holds a lane's mutex lets go of it. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
+//! other threads of the process come in between. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
+//! takes it.
+//!
+//! # Trust
+//! A request is executed only if it lies in the segment, is aligned and has its operation's form. One that does not gets one message and ends its
+//! lane, and nothing else. A thread whose peer is gone ends the process (`lost`).
+//!
+//! `wire` encodes and decodes, `memory` executes, `client` is the requester's end, `agent` and `pool` the target's.
+
+mod agent;
+pub(crate) mod carrier;
+mod client;
+mod lost;
+mod memory;
+mod pool;
+mod random;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::{Arc, Mutex};
+
+use agent::{Agent, Lane, Purpose};
+pub use carrier::Carrier;
+use carrier::{Ends, LaneKind};
+use client::{Client, Waiters};
+pub(crate) use lost::lost;
+use memory::Segment;
+use pool::Pool;
+pub(crate) use random::Random;
+pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD};
+use wire::{Patch, Request};
+
+use crate::copy::copy;
+use crate::diff;
+use crate::transport::{Transport, Update, Wake, Width};
+
+/// Starts a thread of a name that runs a function.
+pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
+
+/// Executes the call of a peer ([`Transport::ask`]), and puts the reply, whose length it returns, into a buffer; `None` if there is no such call. It must not wait for
+/// another process.
+pub type Calls = &'static (dyn Fn(&[u8], &mut [u8]) -> Option<usize> + Sync);
+
+/// What a process does for its peers besides operations on its segment.
+#[derive(Clone, Copy)]
+pub struct Service {
+    /// What they get that ask who this is.
+    pub identity: u64,
+    /// Executes their calls.
+    pub calls: Calls,
+}
+
+/// What reaches the peers.
+pub struct Requests {
+    peers: Vec<Option<Client>>,
+    /// Bytes of each segment.
+    bytes: usize,
+}
+
+impl Requests {
+    /// Starts to serve the peers, and returns what reaches them. All segments have `bytes` bytes. The peers get `service` besides. `spawn` is
+    /// called here for the agent, and later by the agent for threads that wait on behalf of peers; it must not wait for another process. With a seed
+    /// in `perturb`, some requests are delayed, and those that are ready are executed in any order.
+    ///
+    /// # Safety
+    /// The `bytes` bytes from `own` on, aligned to a page, are mapped for the life of the process, and accessed by atomics and [`copy`] only.
+    pub unsafe fn start(
+        rank: u32,
+        carrier: Carrier,
+        own: *mut u8,
+        bytes: usize,
+        service: Service,
+        perturb: Option<u64>,
+        spawn: Spawn,
+    ) -> Requests {
+        // SAFETY: the caller's promise.
+        let segment = unsafe { Segment::new(own, bytes, service) };
+        let pool = Pool::new(segment, spawn);
+        let mut lanes = Vec::new();
+        let clients = carrier.peers.into_iter().zip(0..).map(|(ends, peer)| {
+            let Ends { requests, waits, answers } = ends?;
+            let waiters = Arc::<Waiters>::default();
+            let answers = Arc::new(Mutex::new(answers));
+            lanes.extend(LaneKind::ALL.map(|kind| {
+                let purpose = match kind {
+                    LaneKind::Requests => Purpose::Requests,
+                    LaneKind::Waits => Purpose::Waits(answers.clone()),
+                    LaneKind::Answers => Purpose::Answers(waiters.clone()),
+                };
+                Lane::new(peer, purpose)
+            }));
+            Some(Client::new(peer, requests, waits, waiters))
+        });
+        let requests = Requests { peers: clients.collect(), bytes };
+        let random = perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | u64::from(u32::MAX)));
+        let agent = Agent::new(rank, segment, pool, random, carrier.port, lanes);
+        spawn("dsm-agent", Box::new(move || agent.serve()));
+        requests
+    }
+
+    fn peer(&self, rank: u32) -> &Client {
+        let client = self.peers.get(rank as usize).and_then(Option::as_ref);
+        client.unwrap_or_else(|| panic!("no connection to process {rank}"))
+    }
+
+    /// The request, which the target would refuse if it were not in order.
+    fn checked<'a>(&self, request: Request<'a>) -> Request<'a> {
+        if let Err(malformed) = request.check(self.bytes) {
+            panic!("{malformed}: {request:?}");
+        }
+        request
+    }
+
+    fn call(&self, rank: u32, request: Request) -> u64 {
+        self.peer(rank).call(&self.checked(request))
+    }
+}
+
+impl Transport for Requests {
+    fn wait_end(&self, rank: u32) {
+        self.peer(rank).wait_end();
+    }
+
+    fn identity(&self, rank: u32) -> u64 {
+        self.call(rank, Request::Identity)
+    }
+
+    fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
+        self.call(rank, Request::Load { offset, width })
+    }
+
+    fn update(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        update: Update,
+        value: u64,
+        wake: Option<Wake>,
+    ) -> u64 {
+        let value = value & width.mask();
+        self.call(rank, Request::Update { offset, width, update, value, wake })
+    }
+
+    fn compare_exchange(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        expected: u64,
+        new: u64,
+        wake: Option<Wake>,
+    ) -> u64 {
+        let (expected, new) = (expected & width.mask(), new & width.mask());
+        self.call(rank, Request::CompareExchange { offset, width, expected, new, wake })
+    }
+
+    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
+        let peer = self.peer(rank);
+        for (i, piece) in into.chunks_mut(MAX_PAYLOAD / 8).enumerate() {
+            let bytes = size_of_val(piece);
+            let request = self.checked(Request::ReadWords { offset: offset + i * MAX_PAYLOAD, bytes });
+            peer.fetch(&request, bytes, |payload| {
+                for (word, bytes) in piece.iter_mut().zip(payload.as_chunks::<8>().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+            });
+        }
+    }
+
+    fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
+        let peer = self.peer(rank);
+        for (i, piece) in words.chunks(MAX_PAYLOAD / 8).enumerate() {
+            let fill = |buffer: &mut [u8]| {
+                for (bytes, word) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
+                    *bytes = word.to_le_bytes();
+                }
+                size_of_val(piece)
+            };
+            let offset = offset + i * MAX_PAYLOAD;
+            peer.send(fill, |words| self.checked(Request::WriteWords { offset, words }));
+        }
+    }
+
+    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) {
+        let peer = self.peer(rank);
+        for at in (0..bytes).step_by(MAX_PAYLOAD) {
+            let piece = MAX_PAYLOAD.min(bytes - at);
+            let request = self.checked(Request::Read { offset: offset + at, bytes: piece });
+            // SAFETY: the piece is part of the caller's memory, and the payload is as long.
+            peer.fetch(&request, piece, |payload| unsafe { copy(payload.as_ptr(), into.add(at), piece) });
+        }
+    }
+
+    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) {
+        let peer = self.peer(rank);
+        for at in (0..bytes).step_by(MAX_PAYLOAD) {
+            let piece = MAX_PAYLOAD.min(bytes - at);
+            let fill = |buffer: &mut [u8]| {
+                let buffer = &mut buffer[..piece];
+                // SAFETY: the piece is part of the caller's memory, and the buffer is as long.
+                unsafe { copy(from.add(at), buffer.as_mut_ptr(), piece) };
+                piece
+            };
+            let offset = offset + at;
+            peer.send(fill, |contents| self.checked(Request::Write { offset, contents }));
+        }
+    }
+
+    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize) {
+        assert!(bytes.is_multiple_of(diff::GROUP), "a difference of {bytes} bytes");
+        let peer = self.peer(rank);
+        let mut at = 0;
+        // A piece with many changes takes more than one patch: each ends where the next may not fit.
+        while at < bytes {
+            let start = at;
+            let end = bytes.min(start + MAX_PAYLOAD);
+            let fill = |buffer: &mut [u8]| {
+                let mut patch = Patch::new(&mut buffer[..MAX_PAYLOAD]);
+                while at < end {
+                    // SAFETY: the group that begins here, or the rest of one, is inside the caller's memory, and aligned. What other threads write
+                    // may be anything, but is read once.
+                    unsafe {
+                        if at.is_multiple_of(diff::GROUP)
+                            && diff::equal(own.add(at), twin.add(at), diff::GROUP)
+                        {
+                            at += diff::GROUP;
+                            continue;
+                        }
+                        if patch.is_full() {
+                            break;
+                        }
+                        let twin = twin.add(at).cast::<u64>();
+                        let (new, old) = (own.add(at).cast::<u64>().read_volatile(), twin.read());
+                        if new != old {
+                            patch.add(at - start, new, old);
+                            twin.write(new);
+                        }
+                    }
+                    at += 8;
+                }
+                patch.len()
+            };
+            let offset = offset + start;
+            peer.send(fill, |runs| self.checked(Request::Patch { offset, runs }));
+        }
+    }
+
+    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
+        assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without room");
+        self.peer(rank).ask(request, reply)
+    }
+
+    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {
+        self.checked(Request::Wait { offset, seen, wake, id: 0 });
+        self.peer(rank).wait_change(offset, seen, wake)
+    }
+
+    fn wake(&self, rank: u32, offset: usize, wake: Wake) {
+        self.call(rank, Request::Wake { offset, wake });
+    }
+}
