@@ -40,7 +40,7 @@ pub use place::{Bytes, Half, Word};
 pub use segments::{Own, Segments};
 /// Most bytes of a call, see [`Segments::ask`].
 #[cfg(not(loom))]
-pub const CALL_BYTES: usize = stream::MAX_PAYLOAD;
+pub const CALL_BYTES: usize = requests::MAX_PAYLOAD;
 /// Most bytes of the reply to a call, see [`Segments::ask`].
 #[cfg(not(loom))]
 pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
