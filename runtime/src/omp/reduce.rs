@@ -1,4 +1,4 @@
-//! Reduction: the threads of a process combine first, then the processes, then one thread combines into the variable.
+//! Reductions: the threads of a process combine first, then the processes, then one thread combines into the variable.
 //!
 //! The first local thread waits for the others and applies the compiler's function in the order of their numbers. Where the pass knows that private copies are numbers
 //! ([`__dsm_reduction_copies`]), processes send them up a binary tree. Else each process combines into the variable under a lock. Few threads of one process
@@ -19,7 +19,7 @@ use crate::sync::reduction::{self, MESSAGE_WORDS, Message};
 /// Combines the second list of private copies into the first.
 pub type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
-/// A thread's reduction.
+/// What a thread knows of its reduction.
 #[derive(Clone, Copy, Default)]
 pub struct Reduction {
     /// Bytes of the private copies of the next one, if copies of them will do.
