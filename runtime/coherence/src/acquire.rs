@@ -58,8 +58,10 @@ impl<F: Fabric> Coherence<F> {
             self.set_cursor(from, cursor);
         }
         // What this process has written it has listed, or will.
-        for notice in fresh.iter().filter(|notice| self.is_own(notice)) {
-            self.wait_arrival(*notice).await;
+        if self.may_await_arrivals() {
+            for notice in fresh.iter().filter(|notice| self.is_own(notice)) {
+                self.wait_arrival(*notice).await;
+            }
         }
         fresh.retain(|notice| !self.is_own(notice));
         let mut superseded = self.signature().keep_newest(fresh, &self.fabric);
@@ -111,8 +113,11 @@ impl<F: Fabric> Coherence<F> {
             !self.is_own(notice) && !older
         };
         let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(counts);
-        for notice in (1..=count).filter_map(|back| told.tail(back)).filter(|notice| self.is_own(notice)) {
-            self.wait_arrival(notice).await;
+        if self.may_await_arrivals() {
+            for notice in (1..=count).filter_map(|back| told.tail(back)).filter(|notice| self.is_own(notice))
+            {
+                self.wait_arrival(notice).await;
+            }
         }
         // So few are applied twice sooner than looked up.
         for notice in notices() {
@@ -176,13 +181,16 @@ impl<F: Fabric> Coherence<F> {
         notice.writer == self.me() && (!notice.merged || self.fabric.fault(Fault::MergedNotPassedOn))
     }
 
+    /// Whether another thread of the process may be moving homes here.
+    #[inline]
+    fn may_await_arrivals(&self) -> bool {
+        !self.fabric.is_alone() && !self.fabric.fault(Fault::ArrivalNotAwaited)
+    }
+
     /// Waits until the contents that a notice of this process tells of are here: another thread may be moving the home here. The old home can tell of the new version
     /// as soon as it has executed the call, before the reply has come.
     async fn wait_arrival(&self, notice: Notice) {
         let fabric = &self.fabric;
-        if fabric.is_alone() || fabric.fault(Fault::ArrivalNotAwaited) {
-            return;
-        }
         for part in notice.extent.chunks() {
             let chunk = part.first.chunk();
             // A home that says so is there with its contents; these come with the chunk locked.
