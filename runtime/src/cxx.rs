@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::atomics::{__dsm_atomic_load, __dsm_atomic_store};
 use crate::omp::ring::control;
-use crate::{check, config, heap, memory, process, sync};
+use crate::{check, heap, memory, process, sync};
 
 unsafe extern "C" {
     /// Opens (1) or closes (0) the process's `std::cout` and its relatives, if the program has any.
@@ -171,19 +171,13 @@ pub fn adopt_exits() {
 
 // ---- exceptions, see `c/exception.c` ----
 
-/// Alignment of exceptions at most: a page.
-const MAX_ALIGN: usize = 4096;
-
 /// Writable memory for an exception's object that has blocks of coherence of its own; null if no other process can ask for it.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_exception(bytes: usize) -> *mut u8 {
     if !memory::is_set_up() || sync::size() == 1 || process::is_child() {
         return std::ptr::null_mut();
     }
-    let align = config::get().block_bytes.clamp(16, MAX_ALIGN);
-    let Some((address, _)) = heap::allocate(bytes.next_multiple_of(align), align) else {
-        return std::ptr::null_mut();
-    };
+    let Some((address, _)) = heap::allocate_blocks(bytes, 16) else { return std::ptr::null_mut() };
     check::overwritten(address, bytes);
     address as *mut u8
 }

@@ -10,10 +10,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use crate::pthread::key::{DESTRUCTOR_ROUNDS, make};
-use crate::{check, config, heap, memory, sync};
-
-/// Alignment of blocks at most: a page.
-const MAX_ALIGN: usize = 4096;
+use crate::{check, heap, memory, sync};
 
 /// A thread's blocks, by the variables' own places.
 #[derive(Default)]
@@ -93,8 +90,7 @@ pub unsafe extern "C" fn __dsm_thread_local(
 /// # Safety
 /// The thread's own place has so many bytes.
 unsafe fn make_block(own_place: *mut u8, bytes: usize, align: usize) -> usize {
-    let align = align.max(config::get().block_bytes.min(MAX_ALIGN));
-    let Some((address, _)) = heap::allocate(bytes.next_multiple_of(align), align) else {
+    let Some((address, _)) = heap::allocate_blocks(bytes, align) else {
         crate::start::die("no shared memory for thread-local variables; set DSM_HEAP to a larger size")
     };
     check::overwritten(address, bytes);

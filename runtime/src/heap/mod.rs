@@ -18,7 +18,7 @@ use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::signals::Deferred;
 use crate::sync::layout;
-use crate::{memory, process_state, profile, race, sync};
+use crate::{config, memory, process_state, profile, race, sync};
 use arena::Arena;
 
 /// A piece of this process's arena, with one block size.
@@ -73,6 +73,12 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
 /// As [`allocate_at`], for the runtime itself.
 pub fn allocate(size: usize, align: usize) -> Option<(usize, bool)> {
     allocate_at(size, align, 0)
+}
+
+/// As [`allocate`], in blocks of coherence that hold nothing else as long as they are no larger than a page: `align` may be that of larger ones.
+pub fn allocate_blocks(bytes: usize, align: usize) -> Option<(usize, bool)> {
+    let align = align.max(config::get().block_bytes.clamp(16, arena::PAGE));
+    allocate(bytes.next_multiple_of(align), align)
 }
 
 /// Where the calls are that asked for allocations, by return address.

@@ -1,15 +1,17 @@
 //! The environment: one array for each process, of strings that all can read.
 //!
 //! In a job of several processes `environ` leads to an array on the shared heap whose strings lie there as well and are never changed or freed, so a
-//! string that one thread got by `getenv` can be read by all. Process 0's array goes to the others with the next fork after a change. Strings of `putenv`
-//! stay the program's, which may change them.
+//! string that one thread got by `getenv` can be read by all. Process 0's environment goes to the others with the next fork after a change. Strings of `putenv`
+//! stay the program's, which may change them. All else each process writes for itself, into blocks of its own: functions of the C library that look at
+//! variables (`fnmatch`, `mktime`, `newlocale`) do so without checks, and at its home a block that nobody else stores to stays valid.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Kind, changed, shared_bytes, shared_object};
+use super::{Constants, Kind, changed, shared_blocks, shared_object};
 use crate::{check, memory, sync};
 
 unsafe extern "C" {
@@ -21,6 +23,8 @@ unsafe extern "C" {
 
 /// Elements that the array has room for, the null pointer at the end included; while it is locked the environment is changed.
 static ROOM: Mutex<usize> = Mutex::new(0);
+/// The strings that this process made.
+static CONSTANTS: LazyLock<Mutex<Constants>> = LazyLock::new(Mutex::default);
 /// Address of the array that this module made.
 static ARRAY: AtomicUsize = AtomicUsize::new(0);
 
@@ -57,11 +61,16 @@ fn adopt(room: &mut usize) {
     replace(room, &entries());
 }
 
+/// An array with room for so many strings, and for what [`is_constant`] says of each.
+fn bytes_of_array(room: usize) -> usize {
+    room * (size_of::<usize>() + 1)
+}
+
 /// A new array of these strings, each of which is copied unless it is in shared memory.
 fn replace(room: &mut usize, strings: &[*mut c_char]) {
     *room = (2 * strings.len()).max(64);
-    let fresh = shared_object(*room * size_of::<usize>()) as *mut *mut c_char;
-    check::writable(fresh as usize, *room * size_of::<usize>());
+    let fresh = shared_blocks(bytes_of_array(*room)) as *mut *mut c_char;
+    check::writable(fresh as usize, bytes_of_array(*room));
     for (i, string) in strings.iter().enumerate() {
         // SAFETY: the environment has strings; the array has room for them and was made writable.
         unsafe { fresh.add(i).write(shared_string(*string)) };
@@ -79,23 +88,51 @@ unsafe fn shared_string(string: *mut c_char) -> *mut c_char {
         return string;
     }
     // SAFETY: a string of the environment in private memory.
-    shared_bytes(unsafe { CStr::from_ptr(string) }.to_bytes_with_nul()) as *mut c_char
+    constant(unsafe { CStr::from_ptr(string) }.to_bytes_with_nul())
 }
 
-/// What other processes get: the array, the number of its strings.
-pub fn snapshot() -> [u64; 2] {
-    adopt(&mut ROOM.lock());
-    [array() as u64, entries().len() as u64]
+/// A string that the environment keeps.
+fn constant(string: &[u8]) -> *mut c_char {
+    CONSTANTS.lock().copy(string) as *mut c_char
 }
 
-/// Goes on with the environment of process 0.
-pub fn follow([theirs, count]: [u64; 2]) {
-    check::readable(theirs as usize, count as usize * size_of::<usize>());
-    // SAFETY: process 0's array; it does not change while the region begins, and was made readable.
-    let strings =
-        unsafe { std::slice::from_raw_parts(theirs as *const *mut c_char, count as usize) }.to_vec();
+/// What other processes get: the array, how many strings it has and how many it has room for.
+pub fn snapshot() -> [u64; 3] {
+    let mut room = ROOM.lock();
+    adopt(&mut room);
+    let (strings, constants) = (entries(), CONSTANTS.lock());
+    for (i, string) in strings.iter().enumerate() {
+        let place = is_constant(array(), *room, i);
+        check::writable(place as usize, 1);
+        // SAFETY: inside the object of the array.
+        unsafe { place.write(constants.has(*string as usize)) };
+    }
+    [array() as u64, strings.len() as u64, *room as u64]
+}
+
+/// Whether string `i` of an array of this module with room for so many is one of [`CONSTANTS`]; valid in a snapshot.
+fn is_constant(array: *mut *mut c_char, room: usize, i: usize) -> *mut bool {
+    array.wrapping_add(room).cast::<bool>().wrapping_add(i)
+}
+
+/// Goes on with the environment of process 0, with copies of its constants: whoever wrote a block has it valid whatever others do.
+pub fn follow([theirs, count, their_room]: [u64; 3]) {
+    let (theirs, their_room) = (theirs as *mut *mut c_char, their_room as usize);
+    check::readable(theirs as usize, bytes_of_array(their_room));
+    let own = |i| {
+        // SAFETY: process 0's array and its strings; they do not change while the region begins, and are made readable.
+        unsafe {
+            let string = *theirs.add(i);
+            check::readable_string(string as usize);
+            if *is_constant(theirs, their_room, i) {
+                constant(CStr::from_ptr(string).to_bytes_with_nul())
+            } else {
+                string
+            }
+        }
+    };
+    let strings: Vec<_> = (0..count as usize).map(own).collect();
     replace(&mut ROOM.lock(), &strings);
-    validate();
 }
 
 /// Position of a variable.
@@ -176,7 +213,7 @@ unsafe extern "C" fn __dsm_setenv(variable: *const c_char, value: *const c_char,
             return 0;
         }
         let entry = [text, b"=", CStr::from_ptr(value).to_bytes_with_nul()].concat();
-        put(&mut room, text, shared_bytes(&entry) as *mut c_char);
+        put(&mut room, text, constant(&entry));
     }
     changed(Kind::Environment);
     0
@@ -285,7 +322,7 @@ pub unsafe fn shared_arguments(count: c_int, arguments: *mut *mut c_char) -> *mu
     let fresh = shared_object(bytes) as *mut *mut c_char;
     check::writable(fresh as usize, bytes);
     for i in 0..count {
-        // SAFETY: as the caller promises. Not among the strings of `shared_bytes`: the program may write to its arguments.
+        // SAFETY: as the caller promises. Not among the strings of `constant`: the program may write to its arguments.
         unsafe {
             let text = CStr::from_ptr(*arguments.add(i)).to_bytes_with_nul();
             let copy = shared_object(text.len());

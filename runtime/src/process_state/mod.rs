@@ -14,6 +14,8 @@ mod settings;
 mod snapshot;
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dsm_comm::Word;
@@ -22,7 +24,7 @@ use parking_lot::Mutex;
 use crate::omp::frame;
 use crate::start::die;
 use crate::sync::layout::{PROCESS_STATE, PROCESS_STATE_BYTES};
-use crate::{check, heap, sync};
+use crate::{check, config, heap, memory, sync};
 
 pub use environment::{array as environment, shared_arguments};
 pub use snapshot::{follow, publish};
@@ -108,28 +110,72 @@ pub fn changed(kind: Kind) {
     }
 }
 
-/// A new object of the shared heap.
-fn shared_object(bytes: usize) -> usize {
-    match heap::allocate(bytes, 16) {
+fn allocated(object: Option<(usize, bool)>) -> usize {
+    match object {
         Some((address, _)) => address,
         None => die("no shared memory for a result of the C library"),
     }
 }
 
+/// A new object of the shared heap.
+fn shared_object(bytes: usize) -> usize {
+    allocated(heap::allocate(bytes, 16))
+}
+
+/// A new object of blocks of coherence that hold nothing else. The C library looks at the environment wherever it wants, without checks: stores of other
+/// processes to neighbours would make it invalid.
+fn shared_blocks(bytes: usize) -> usize {
+    let block = config::get().block_bytes.max(1 << memory::get().geometry().line_shift());
+    allocated(heap::allocate_blocks(bytes, block))
+}
+
+/// Copies in shared memory that never change, in blocks of coherence of their own.
+#[derive(Default)]
+struct Constants {
+    /// Address of each copy.
+    copies: HashMap<Box<[u8]>, usize>,
+    /// The part of the last blocks that has no copies yet.
+    unused: Range<usize>,
+}
+
+impl Constants {
+    /// Bytes that are allocated at once.
+    const BYTES: usize = 4096;
+
+    /// A copy of the bytes, which is made once.
+    fn copy(&mut self, bytes: &[u8]) -> usize {
+        if let Some(copy) = self.copies.get(bytes) {
+            return *copy;
+        }
+        let copy = self.place(bytes.len());
+        check::writable(copy, bytes.len());
+        // SAFETY: memory of that size that nothing else has, writable now.
+        unsafe { (copy as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.copies.insert(bytes.into(), copy);
+        copy
+    }
+
+    /// Whether there is a copy at this address.
+    fn has(&self, address: usize) -> bool {
+        self.copies.values().any(|copy| *copy == address)
+    }
+
+    fn place(&mut self, bytes: usize) -> usize {
+        if self.unused.len() < bytes {
+            let size = bytes.max(Self::BYTES);
+            let start = shared_blocks(size);
+            self.unused = start..start + size;
+        }
+        let place = self.unused.start;
+        self.unused.start = (place + bytes).next_multiple_of(16).min(self.unused.end);
+        place
+    }
+}
+
 /// A copy of the bytes in shared memory, which never changes and is made once for each process.
 fn shared_bytes(bytes: &[u8]) -> usize {
-    static COPIES: Mutex<Option<HashMap<Box<[u8]>, usize>>> = Mutex::new(None);
-    let mut copies = COPIES.lock();
-    let copies = copies.get_or_insert_default();
-    if let Some(copy) = copies.get(bytes) {
-        return *copy;
-    }
-    let copy = shared_object(bytes.len());
-    check::writable(copy, bytes.len());
-    // SAFETY: a new object of that size, writable now.
-    unsafe { (copy as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-    copies.insert(bytes.into(), copy);
-    copy
+    static CONSTANTS: LazyLock<Mutex<Constants>> = LazyLock::new(Mutex::default);
+    CONSTANTS.lock().copy(bytes)
 }
 
 /// `getpid`: the process of `main`, whoever asks; a child of `fork` is a process of its own.

@@ -21,7 +21,7 @@ const OPTIONS: usize = 4;
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    environment: [u64; 2],
+    environment: [u64; 3],
     /// Changes of the environment: its array may be the same as before.
     environment_changes: u64,
     /// Text, device, number.
