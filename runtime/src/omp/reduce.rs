@@ -68,11 +68,14 @@ fn gather(frame: &Frame, list: *mut c_void, combine: Combine) -> bool {
     true
 }
 
+/// Most private copies of one reduction that travel in a message.
+const MAX_COPIES: usize = 16;
+
 /// The private copies of a reduction as they lie in a message.
 struct Packing {
     bytes: &'static [u64],
     /// Word of the message that each begins at.
-    starts: [usize; MESSAGE_WORDS],
+    starts: [usize; MAX_COPIES],
     /// Words of the message.
     words: usize,
 }
@@ -80,7 +83,7 @@ struct Packing {
 impl Packing {
     /// `None` if they do not fit.
     fn of(bytes: &'static [u64]) -> Option<Packing> {
-        let mut packing = Packing { bytes, starts: [0; MESSAGE_WORDS], words: 0 };
+        let mut packing = Packing { bytes, starts: [0; MAX_COPIES], words: 0 };
         for (index, bytes) in bytes.iter().enumerate() {
             *packing.starts.get_mut(index)? = packing.words;
             packing.words +=
@@ -109,7 +112,7 @@ impl Packing {
     }
 
     /// A list of the copies in a message.
-    fn list(&self, message: &mut Message) -> [*mut u64; MESSAGE_WORDS] {
+    fn list(&self, message: &mut Message) -> [*mut u64; MAX_COPIES] {
         let first = message.0.as_mut_ptr();
         self.starts.map(|start| first.wrapping_add(start))
     }
