@@ -2,7 +2,7 @@
 # make test       installs what is missing, then everything that continuous integration runs
 # make loom       the part of it that searches all interleavings of the lock-free parts
 # make figures    draws the charts of the book's chapter on scale
-# make sweep      makes the charts and tables of the chapter on block sizes: an hour
+# make sweep      makes the charts and tables of the chapter on block sizes: some minutes
 # make bench      measures steps of the protocol, OpenMP constructs and kernels against references of the same run; CLASS, RUNS, ONLY, OUT
 # make bench-compare OLD=a.json NEW=b.json   says what became worse by more than noise
 # make install    to PREFIX, after make build
@@ -49,7 +49,7 @@ demo: setup
 # The end-to-end tests run the commands of the release directory, so the build comes before them. What else the tests are made of is compiled in a
 # profile that takes less time. Link-time optimisation of the build leaves a core to the checks.
 test: setup
-	$(MAKE) --jobs=2 --output-sync=target build checks
+	$(MAKE) --jobs=2 build checks
 	$(MAKE) loom
 	$(CARGO) test --workspace --profile tests --locked
 
