@@ -13,6 +13,7 @@
 #define REPETITIONS 15
 #define LEAST_SECONDS 1e-3
 #define DELAY_SECONDS 1e-7
+#define SPREAD_SECONDS 0.2
 #define ITERATIONS 128
 #define ARRAY 1024
 
@@ -462,12 +463,22 @@ static int selected(const char *name, int argc, char **argv) {
     return argc == 1;
 }
 
+// The system may start both threads on one processor, and takes tens of milliseconds to move one.
+static void spread_threads(void) {
+    double end = omp_get_wtime() + SPREAD_SECONDS;
+    while (omp_get_wtime() < end) {
+        parallel(1);
+        for_(1);
+    }
+}
+
 int main(int argc, char **argv) {
     team = omp_get_max_threads();
     omp_set_max_active_levels(2);
     omp_init_lock(&lock);
     omp_init_nest_lock(&nest_lock);
     find_delay();
+    spread_threads();
     for (int i = 0; i < COUNT; i++)
         if (selected(constructs[i].name, argc, argv)) {
             printf("%s %.1f\n", constructs[i].name, overhead(&constructs[i]));
