@@ -19,19 +19,19 @@ pub(super) struct Tags {
     pub(super) wait: u64,
     pub(super) answer: u64,
     pub(super) reply: u64,
-    /// That there is room for a request to wait.
-    pub(super) wait_room: u64,
-    /// That there is room for an answer.
-    pub(super) answer_room: u64,
+    /// Credit for a request to wait.
+    pub(super) wait_credit: u64,
+    /// Credit for an answer.
+    pub(super) answer_credit: u64,
 }
 
 impl Tags {
     fn to_array(self) -> [u64; 6] {
-        [self.request, self.wait, self.answer, self.reply, self.wait_room, self.answer_room]
+        [self.request, self.wait, self.answer, self.reply, self.wait_credit, self.answer_credit]
     }
 
-    fn from_array([request, wait, answer, reply, wait_room, answer_room]: [u64; 6]) -> Tags {
-        Tags { request, wait, answer, reply, wait_room, answer_room }
+    fn from_array([request, wait, answer, reply, wait_credit, answer_credit]: [u64; 6]) -> Tags {
+        Tags { request, wait, answer, reply, wait_credit, answer_credit }
     }
 }
 
@@ -114,18 +114,21 @@ pub(super) fn exchange(
         // A socket takes more than this at once.
         stream::send(&sockets.requests, &hello.encode()).unwrap_or_else(|error| lost(*peer, &error));
     }
-    peers.drain(..).map(|(peer, sockets, own)| meet(rank, (peer, sockets, own), client, agent)).collect()
+    peers
+        .drain(..)
+        .map(|(peer, sockets, own)| receive_hello(rank, (peer, sockets, own), client, agent))
+        .collect()
 }
 
-/// Hears what a peer says.
-fn meet(
+/// Receives a peer's hello, and adds its addresses to the endpoints.
+fn receive_hello(
     rank: u32,
     (peer, sockets, own): (u32, Peer, Tags),
     client: &mut Endpoint,
     agent: &mut Endpoint,
 ) -> Result<Known, OfiError> {
     let hello = Hello::decode(|bytes| stream::receive(&sockets.serves, bytes))
-        .unwrap_or_else(|error| lost(peer, &format_args!("it has not told its address: {error}")));
+        .unwrap_or_else(|error| lost(peer, &format_args!("it has not sent its address: {error}")));
     if hello.provider != client.provider.as_bytes() {
         let other = String::from_utf8_lossy(&hello.provider).into_owned();
         let different = OfiError::Different { own: client.provider.clone(), peer, other };

@@ -73,7 +73,7 @@ pub(super) struct Library {
     str_error: StrError,
 }
 
-/// What the library's cache of registered memory is told by: it would patch functions of the C library, and all memory that is used here is registered once.
+/// How the library's cache of registered memory learns of unmapped memory: it would patch functions of the C library, and all memory that is used here is registered once.
 const CACHE_MONITOR: (&str, &str) = ("FI_MR_CACHE_MONITOR", "disabled");
 /// What limits the library to some providers: others take up to half a second to look for their adapters.
 const PROVIDERS: &str = "FI_PROVIDER";

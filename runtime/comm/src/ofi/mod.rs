@@ -7,7 +7,7 @@
 //!
 //! # Tags
 //! Each kind of message from each peer has a receive of its own, posted before the message can be sent: for a request as soon as the one before has been
-//! taken, for a reply before its request goes, for the next request to wait, or answer, before a message without contents says that there is room. So
+//! taken, for a reply before its request goes, for the next request to wait, or answer, before an empty message gives the sender its credit. So
 //! nothing arrives that no receive waits for, and the number of receives is three times that of the peers at each endpoint. A receive takes the messages
 //! with its tag. Tags are random numbers that a process makes and tells the one peer that may use it, on the connection that the launcher has made
 //! between the two, which both ends have proved to belong to the job: libfabric's providers authenticate nobody, but what a stranger sends matches no
@@ -141,8 +141,8 @@ fn connect(
         let sender = |part, tags| Box::new(FabricSender::new(&shared, known, part, tags));
         let ends = Ends {
             requests: Box::new(FabricRequester::new(&shared, known, &parts)),
-            waits: sender(parts.wait, (known.peer.wait, known.own.wait_room)),
-            answers: sender(parts.answer, (known.peer.answer, known.own.answer_room)),
+            waits: sender(parts.wait, (known.peer.wait, known.own.wait_credit)),
+            answers: sender(parts.answer, (known.peer.answer, known.own.answer_credit)),
         };
         (known.rank, ends)
     };

@@ -55,7 +55,7 @@ struct FabricLane {
     to: u64,
     /// The tag of what comes on it.
     tag: u64,
-    /// The tag of what goes: replies, or that there is room.
+    /// The tag of what goes back: replies, or credits.
     back: u64,
     input: Range<usize>,
     output: Range<usize>,
@@ -75,15 +75,15 @@ const SEND: usize = 1;
 #[derive(Default)]
 struct Todo {
     receive: bool,
-    /// Says that there is room.
-    room: bool,
+    /// Grants the sender a credit: the next message may come.
+    credit: bool,
     /// Sends so many bytes.
     reply: Option<usize>,
 }
 
 impl Todo {
     fn is_empty(&self) -> bool {
-        !self.receive && !self.room && self.reply.is_none()
+        !self.receive && !self.credit && self.reply.is_none()
     }
 }
 
@@ -103,8 +103,8 @@ impl FabricPort {
             for kind in LaneKind::ALL {
                 let (tag, back, input, output) = match kind {
                     LaneKind::Requests => (own.request, peer.reply, request.clone(), reply.clone()),
-                    LaneKind::Waits => (own.wait, peer.wait_room, asked.clone(), 0..0),
-                    LaneKind::Answers => (own.answer, peer.answer_room, answer.clone(), 0..0),
+                    LaneKind::Waits => (own.wait, peer.wait_credit, asked.clone(), 0..0),
+                    LaneKind::Answers => (own.answer, peer.answer_credit, answer.clone(), 0..0),
                 };
                 let id = 2 * lanes.len();
                 lanes.push(FabricLane {
@@ -129,7 +129,7 @@ impl FabricPort {
         let held_up = (0..lanes.len()).collect();
         let events = VecDeque::new();
         let mut port = FabricPort { endpoint, shared, lives, peers, lanes, events, held_up, polled };
-        port.settle_all();
+        port.post_held_up();
         port
     }
 
@@ -148,10 +148,10 @@ impl FabricPort {
         })
     }
 
-    /// Starts what is to be started; whether that is all.
-    fn settle(&mut self, at: usize) -> io::Result<bool> {
+    /// Posts a lane's pending operations; false if the provider could not take all.
+    fn post_pending(&mut self, at: usize) -> io::Result<bool> {
         let FabricPort { endpoint, lanes, .. } = self;
-        match lanes[at].settle(endpoint) {
+        match lanes[at].post_pending(endpoint) {
             Ok(()) => Ok(true),
             Err(PostError::Failed(why)) => Err(io::Error::other(why)),
             Err(PostError::Full) => {
@@ -163,10 +163,10 @@ impl FabricPort {
         }
     }
 
-    /// Tries what the provider could not take.
-    fn settle_all(&mut self) {
+    /// Posts the operations of the lanes that the provider held up.
+    fn post_held_up(&mut self) {
         for at in std::mem::take(&mut self.held_up) {
-            if let Err(error) = self.settle(at) {
+            if let Err(error) = self.post_pending(at) {
                 self.lanes[at].failure = Some(error);
                 self.events.push_back(at);
             }
@@ -204,15 +204,15 @@ impl FabricPort {
 }
 
 impl FabricLane {
-    fn settle(&mut self, endpoint: &mut Endpoint) -> Result<(), PostError> {
+    fn post_pending(&mut self, endpoint: &mut Endpoint) -> Result<(), PostError> {
         let [receive, send] = self.contexts;
         if self.todo.receive {
             endpoint.receive(&self.input, self.tag, receive)?;
             self.todo.receive = false;
         }
-        if self.todo.room {
+        if self.todo.credit {
             endpoint.inject(&(0..0), self.to, self.back)?;
-            self.todo.room = false;
+            self.todo.credit = false;
         }
         if let Some(bytes) = self.todo.reply {
             let message = self.output.start..self.output.start + bytes;
@@ -233,7 +233,7 @@ impl Port for FabricPort {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut pause = Pause::new(self.endpoint.wait_descriptor.is_some());
         loop {
-            self.settle_all();
+            self.post_held_up();
             let has_found = self.look();
             if !self.events.is_empty() {
                 return ready.extend(self.events.drain(..));
@@ -282,7 +282,7 @@ impl Port for FabricPort {
             if message.start >= message.end {
                 at.message = None;
                 at.todo.receive = true;
-                at.todo.room = at.output.is_empty();
+                at.todo.credit = at.output.is_empty();
             }
         }
     }
@@ -299,7 +299,7 @@ impl Port for FabricPort {
         if self.lanes[lane].is_sending {
             return Ok(false);
         }
-        if self.lanes[lane].todo.is_empty() { Ok(true) } else { self.settle(lane) }
+        if self.lanes[lane].todo.is_empty() { Ok(true) } else { self.post_pending(lane) }
     }
 
     fn close(&mut self, lane: usize) {

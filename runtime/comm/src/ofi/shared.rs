@@ -405,17 +405,17 @@ impl Requester for FabricRequester {
     }
 }
 
-/// The sending end of a lane for short messages: one at a time is under way, and the next goes when the receiver says that there is room.
+/// The sending end of a lane for short messages, with one credit: one message at a time is under way, and the next goes when the receiver has given the credit back.
 pub(super) struct FabricSender {
     shared: Arc<Shared>,
     rank: u32,
     /// The peer's agent, and the tag that it takes these messages by.
     to: (u64, u64),
-    /// The tag of what says that there is room.
+    /// The tag of credits.
     tag: u64,
     message: Range<usize>,
     sent: &'static Ticket,
-    room: &'static Ticket,
+    credit: &'static Ticket,
 }
 
 impl FabricSender {
@@ -425,7 +425,7 @@ impl FabricSender {
         message: Range<usize>,
         (to, tag): (u64, u64),
     ) -> FabricSender {
-        let (sent, room) = (shared.ticket(known.rank), shared.ticket(known.rank));
+        let (sent, credit) = (shared.ticket(known.rank), shared.ticket(known.rank));
         FabricSender {
             shared: Arc::clone(shared),
             rank: known.rank,
@@ -433,25 +433,25 @@ impl FabricSender {
             tag,
             message,
             sent,
-            room,
+            credit,
         }
     }
 }
 
 impl Sender for FabricSender {
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        let FabricSender { shared, rank, to: (agent, tag), sent, room, .. } = self;
+        let FabricSender { shared, rank, to: (agent, tag), sent, credit, .. } = self;
         let _whole = Uncancelled::begin();
-        if room.state.load(Ordering::Relaxed) != IDLE {
-            shared.wait(room)?;
+        if credit.state.load(Ordering::Relaxed) != IDLE {
+            shared.wait(credit)?;
         }
         let part = self.message.start..self.message.start + message.len();
         let place = shared.memory.place(&part);
         // SAFETY: the memory stays mapped; it is this lane's, and nothing of it is being sent.
         unsafe { place.copy_from_nonoverlapping(message.as_ptr(), message.len()) };
-        room.begin(1)?;
+        credit.begin(1)?;
         shared.post(*rank, |endpoint| {
-            endpoint.receive(&(part.start..part.start), self.tag, room.contexts[RECEIVE])
+            endpoint.receive(&(part.start..part.start), self.tag, credit.contexts[RECEIVE])
         })?;
         sent.begin(1)?;
         shared.post(*rank, |endpoint| endpoint.send(&part, *agent, *tag, sent.contexts[SEND]))?;
