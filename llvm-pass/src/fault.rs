@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::analysis::facts::{FunctionFacts, Kind, Length, What};
 use crate::llvm::{Block, Opcode, Value};
-use crate::plan::{FunctionPlan, Guarded, Start, Test};
+use crate::plan::{CheckCondition, FunctionPlan, Start, Test};
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
@@ -203,10 +203,10 @@ pub fn plan(plan: &mut FunctionPlan) {
         }
     }
     loop_checks(plan);
-    for ready in &mut plan.readies {
-        match ready.start {
-            _ if is(Fault::ReadyKind) => ready.kind = Kind::Load,
-            Start::Value(_) if is(Fault::ReadyLength) => ready.length = ready.length.min(8),
+    for test in &mut plan.validity_tests {
+        match test.start {
+            _ if is(Fault::ReadyKind) => test.kind = Kind::Load,
+            Start::Value(_) if is(Fault::ReadyLength) => test.length = test.length.min(8),
             _ => {}
         }
     }
@@ -248,7 +248,7 @@ pub fn code(function: Value, plan: &FunctionPlan) {
 fn loop_checks(plan: &mut FunctionPlan) {
     let element = 8;
     if is(Fault::NestFlag) {
-        plan.loop_checks.retain(|c| !matches!(c.guarded, Guarded::Unless(_)));
+        plan.loop_checks.retain(|c| !matches!(c.condition, CheckCondition::Unless(_)));
     }
     for check in &mut plan.loop_checks {
         if is(Fault::LoopCheckKind) {

@@ -1,7 +1,7 @@
 //! Snapshots of printed plans, made from hand-written facts without LLVM.
 
 use dsm_pass::analysis::facts::{
-    Access, BlockFacts, Condition, Event, Exit, FunctionFacts, Guard, Hull, Kind, LoopFacts, StackFacts,
+    Access, BlockFacts, Condition, Event, Exit, FunctionFacts, Guard, Kind, LoopFacts, LoopRange, StackFacts,
     StackSlot, What,
 };
 use dsm_pass::analysis::format::{print_arguments, scan_arguments};
@@ -99,7 +99,7 @@ fn a_loop_does_not_reuse_the_previous_iterations_check_of_a_varying_address() {
 }
 
 fn nest(inner_syncs: bool) -> FunctionFacts {
-    let hull = |over, offset, conditions: &[Condition]| Hull {
+    let loop_range = |over, offset, conditions: &[Condition]| LoopRange {
         over,
         start_key: 10 + over as u32,
         start_offset: offset,
@@ -107,19 +107,26 @@ fn nest(inner_syncs: bool) -> FunctionFacts {
         extent: 5 + over as u32,
         bytes: None,
         strides: vec![],
-        walk: None,
+        runtime_steps: None,
         conditions: conditions.to_vec(),
         fills: None,
     };
     let dense = [Condition::Dense { step: 3, extent: 6, slack: 71 }];
-    let walk = |kind, offset| {
-        let hulls = vec![hull(1, offset, &[]), hull(0, offset, &dense)];
-        What::Access(Access { hulls, ..access(kind, 1, offset, 8) })
+    let runtime_steps = |kind, offset| {
+        let loop_ranges = vec![loop_range(1, offset, &[]), loop_range(0, offset, &dense)];
+        What::Access(Access { loop_ranges, ..access(kind, 1, offset, 8) })
     };
     let mut blocks = vec![
         block(&[], vec![]),
         block(&[0, 2], vec![]),
-        block(&[1, 2], vec![(0, walk(Kind::Load, 0)), (1, walk(Kind::Load, 16)), (2, walk(Kind::Store, 8))]),
+        block(
+            &[1, 2],
+            vec![
+                (0, runtime_steps(Kind::Load, 0)),
+                (1, runtime_steps(Kind::Load, 16)),
+                (2, runtime_steps(Kind::Store, 8)),
+            ],
+        ),
     ];
     blocks[1].inner = Some(0);
     blocks[2].inner = Some(1);
@@ -219,7 +226,7 @@ fn guards_and_exits_are_restated_where_something_is_put_in_front() {
         l.guards = (10..16).map(guard).collect();
         l.exits = vec![Exit { compare: 20, holds: true }];
     }
-    let restated = |text: &str| -> Vec<String> {
+    let assumptions = |text: &str| -> Vec<String> {
         text.lines()
             .filter(|l| l.contains(" is entered ") || l.contains(" ends where "))
             .map(str::to_owned)
@@ -229,10 +236,10 @@ fn guards_and_exits_are_restated_where_something_is_put_in_front() {
         let guards = (10..14).map(move |c| format!("  loop {over} is entered where #{c} is {}", c % 2 == 0));
         std::iter::once(format!("  loop {over} ends where the sides of #20 are equal")).chain(guards)
     };
-    assert_eq!(restated(&printed(&facts, "")), before(0).chain(before(1)).collect::<Vec<_>>());
-    assert!(restated(&printed(&facts, "disable=guards")).is_empty());
+    assert_eq!(assumptions(&printed(&facts, "")), before(0).chain(before(1)).collect::<Vec<_>>());
+    assert!(assumptions(&printed(&facts, "disable=guards")).is_empty());
     assert!(
-        restated(&printed(&facts, "disable=hoist,version")).is_empty(),
+        assumptions(&printed(&facts, "disable=hoist,version")).is_empty(),
         "nothing is put in front of the loops"
     );
 }

@@ -1,17 +1,17 @@
 //! Loops, and the extents that accesses cover while a loop runs.
 //!
-//! A hull is recorded only where it is exact if its conditions hold: the loop leaves only from its latch after a count that is known before it
+//! A loop range is recorded only where it is exact if its conditions hold: the loop leaves only from its latch after a count that is known before it
 //! starts, and the access is executed in every iteration (given the guards), so each address of the recurrence is really accessed (count + 1
-//! times in all). Overflow cannot make the hull wrong: every point of `start + i * step` is the address of an executed access, hence a user
+//! times in all). Overflow cannot make the loop range wrong: every point of `start + i * step` is the address of an executed access, hence a user
 //! address, and with |step| below 2^31 two such points cannot lie on both sides of the address space's unusable upper half; so the exact sum
 //! equals the one modulo 2^64.
 //!
 //! A loop whose step is longer than the bytes of one iteration and a line leaves lines out. It becomes a *stride* of the
-//! hull: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each
+//! loop range: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each
 //! other, as long as counts and steps do not change in the outer ones.
 //!
-//! A loop whose step is known at run time only becomes the *walk* of its hull: if the step turns out to be forwards and short enough, the
-//! hull is one range; if not, the runtime looks at the bytes of each step. Further out, that it is short is a condition.
+//! A loop whose step is known at run time only becomes the *runtime steps* of its range: if the step turns out to be forwards and short enough, the
+//! loop range is one range; if not, the runtime looks at the bytes of each step. Further out, that it is short is a condition.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ use crate::fault::{self, Fault};
 use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode, Value};
 
 use super::facts::{
-    Access, BlockId, Condition, ExprId, Fills, Hull, Kind, LoopFacts, LoopId, MAX_STRIDES, Site, Stay,
-    Stride, Walk, What,
+    Access, BlockId, Condition, ExprId, Fills, HoistObstacle, Kind, LoopFacts, LoopId, LoopRange,
+    MAX_STRIDES, RuntimeSteps, Site, Stride, What,
 };
 use super::overwrite::readers;
 use super::spans::Spanner;
@@ -41,11 +41,11 @@ struct Walker<'a> {
     expander: Expander,
     loops: Vec<Loop>,
     line_bytes: u64,
-    /// By loop: the number of times its back edge is taken, if hulls over it are exact.
+    /// By loop: the number of times its back edge is taken, if loop ranges over it are exact.
     counts: Vec<Option<Expr>>,
 }
 
-/// Adds loops and hulls to the facts.
+/// Adds loops and loop ranges to the facts.
 pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collector: &mut Collector<'_>) {
     let ids: HashMap<Block, BlockId> = out.blocks.iter().copied().zip(0..).collect();
     let mut loops: Vec<Loop> = Vec::new();
@@ -80,7 +80,8 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
             {
                 let instruction = out.sites[event.site as usize];
                 let pointer = instruction.operand(access.operand);
-                (access.hulls, access.stay) = walker.hulls(out, collector, id, inner, instruction, access);
+                (access.loop_ranges, access.hoist_obstacle) =
+                    walker.loop_ranges(out, collector, id, inner, instruction, access);
                 walker.spanner(collector.module()).look(out, inner, pointer, access);
             }
         }
@@ -110,11 +111,11 @@ struct Bounds {
     extent: Expr,
     strides: Vec<(Expr, Expr)>,
     /// Of the last loop only: to the loops around it, its steps are a condition.
-    walk: Option<Walk>,
+    runtime_steps: Option<RuntimeSteps>,
     conditions: Vec<Condition>,
     /// Block that is executed once in each iteration of the next loop for which the guards hold.
     executed: Block,
-    /// See [`Hull::fills`].
+    /// See [`LoopRange::fills`].
     fills: Option<Fills>,
 }
 
@@ -142,7 +143,7 @@ impl Walker<'_> {
         Spanner { module, analyses, context: *context, expander, loops }
     }
 
-    fn hulls(
+    fn loop_ranges(
         &self,
         out: &mut Function,
         collector: &mut Collector<'_>,
@@ -150,23 +151,30 @@ impl Walker<'_> {
         inner: LoopId,
         instruction: Value,
         access: &Access,
-    ) -> (Vec<Hull>, Option<Stay>) {
-        let mut hulls = Vec::new();
+    ) -> (Vec<LoopRange>, Option<HoistObstacle>) {
+        let mut loop_ranges = Vec::new();
         let Some(start) = self.analyses.expr(instruction.operand(access.operand)) else {
-            return (hulls, Some(Stay::Irregular));
+            return (loop_ranges, Some(HoistObstacle::Irregular));
         };
         let extent = self.analyses.int(self.context, 0);
         let executed = out.blocks[block];
         let fills = (access.kind == Kind::Store && !access.of_callee).then(Fills::default);
-        let mut bounds =
-            Bounds { start, extent, strides: vec![], walk: None, conditions: vec![], executed, fills };
+        let mut bounds = Bounds {
+            start,
+            extent,
+            strides: vec![],
+            runtime_steps: None,
+            conditions: vec![],
+            executed,
+            fills,
+        };
         let mut at = Some(inner);
         while let Some(level) = at
-            && hulls.len() < MAX_LEVELS
+            && loop_ranges.len() < MAX_LEVELS
         {
             bounds = match self.widen(out, level, bounds, access.size) {
                 Ok(next) => next,
-                Err(why) => return (hulls, Some(why)),
+                Err(why) => return (loop_ranges, Some(why)),
             };
             let found = bounds
                 .fills
@@ -177,7 +185,7 @@ impl Walker<'_> {
                 Fills { readers: readers.into_iter().map(site).collect(), ..fills }
             });
             if !self.expandable(out, &bounds) {
-                return (hulls, Some(Stay::Bounds));
+                return (loop_ranges, Some(HoistObstacle::Bounds));
             }
             let strides = bounds.strides.iter();
             let strides = strides
@@ -187,7 +195,7 @@ impl Walker<'_> {
                 })
                 .collect();
             let (start_key, start_offset) = self.start_key(collector, bounds.start);
-            hulls.push(Hull {
+            loop_ranges.push(LoopRange {
                 over: level,
                 start_key,
                 start_offset,
@@ -195,17 +203,18 @@ impl Walker<'_> {
                 extent: number(&mut out.exprs, bounds.extent),
                 bytes: self.constant_length(&bounds),
                 strides,
-                walk: bounds.walk,
-                conditions: if bounds.walk.is_some() { vec![] } else { bounds.conditions.clone() },
+                runtime_steps: bounds.runtime_steps,
+                conditions: if bounds.runtime_steps.is_some() { vec![] } else { bounds.conditions.clone() },
                 fills: bounds.fills.clone(),
             });
             at = out.facts.loops[level].parent;
         }
-        (hulls, None)
+        (loop_ranges, None)
     }
 
     fn constant_length(&self, bounds: &Bounds) -> Option<i64> {
-        let dense = bounds.strides.is_empty() && bounds.walk.is_none() && bounds.conditions.is_empty();
+        let dense =
+            bounds.strides.is_empty() && bounds.runtime_steps.is_none() && bounds.conditions.is_empty();
         dense.then(|| self.analyses.constant(bounds.extent)).flatten()
     }
 
@@ -221,7 +230,7 @@ impl Walker<'_> {
         self.expander.is_safe(bounds.start, end)
             && self.expander.is_safe(bounds.extent, end)
             && bounds.strides.iter().all(|&(_, count)| self.expander.is_safe(count, end))
-            && bounds.walk.is_none_or(|w| safe(w.count))
+            && bounds.runtime_steps.is_none_or(|w| safe(w.count))
             && bounds.conditions.iter().all(|c| match *c {
                 Condition::Guard { .. } | Condition::Valid { .. } => true,
                 Condition::Dense { step, extent, .. } => safe(step) && safe(extent),
@@ -229,41 +238,55 @@ impl Walker<'_> {
     }
 
     /// The bounds over one more loop; afterwards `executed` is its preheader.
-    fn widen(&self, out: &mut Function, level: LoopId, bounds: Bounds, size: u64) -> Result<Bounds, Stay> {
+    fn widen(
+        &self,
+        out: &mut Function,
+        level: LoopId,
+        bounds: Bounds,
+        size: u64,
+    ) -> Result<Bounds, HoistObstacle> {
         let l = self.loops[level];
-        let count = self.counts[level].ok_or(Stay::NoCount)?;
+        let count = self.counts[level].ok_or(HoistObstacle::NoCount)?;
         let Bounds { start, extent, mut strides, mut conditions, executed, fills, .. } = bounds;
         if !self.analyses.invariant(extent, l)
             || !self.invariant_conditions(out, &conditions, l)
             || !strides.iter().all(|&(_, repeats)| self.analyses.invariant(repeats, l))
         {
-            return Err(Stay::Bounds);
+            return Err(HoistObstacle::Bounds);
         }
-        self.guards(out, &mut conditions, executed, l).ok_or(Stay::Conditional)?;
-        let executed = l.preheader().ok_or(Stay::NoCount)?;
+        self.guards(out, &mut conditions, executed, l).ok_or(HoistObstacle::Conditional)?;
+        let executed = l.preheader().ok_or(HoistObstacle::NoCount)?;
         if self.analyses.invariant(start, l) {
-            return Ok(Bounds { start, extent, strides, walk: None, conditions, executed, fills });
+            return Ok(Bounds { start, extent, strides, runtime_steps: None, conditions, executed, fills });
         }
-        let (first, step) = self.analyses.recurrence(start, l).ok_or(Stay::Irregular)?;
+        let (first, step) = self.analyses.recurrence(start, l).ok_or(HoistObstacle::Irregular)?;
         let slack = size + self.line_bytes - 1;
         let Some(constant) = self.analyses.constant(step) else {
             // Upwards only: a negative step fails the unsigned comparison.
             if !self.analyses.invariant(step, l) {
-                return Err(Stay::Irregular);
+                return Err(HoistObstacle::Irregular);
             }
             let (step_id, extent_id) = (number(&mut out.exprs, step), number(&mut out.exprs, extent));
-            let walk = (conditions.is_empty() && strides.is_empty()).then(|| Walk {
+            let runtime_steps = (conditions.is_empty() && strides.is_empty()).then(|| RuntimeSteps {
                 step: step_id,
                 count: number(&mut out.exprs, count),
                 extent: extent_id,
             });
             conditions.push(Condition::Dense { step: step_id, extent: extent_id, slack });
             let extent = self.analyses.add(extent, self.analyses.mul(count, step));
-            return Ok(Bounds { start: first, extent, strides, walk, conditions, executed, fills: None });
+            return Ok(Bounds {
+                start: first,
+                extent,
+                strides,
+                runtime_steps,
+                conditions,
+                executed,
+                fills: None,
+            });
         };
         let width = constant.unsigned_abs();
         if width >= MAX_STEP {
-            return Err(Stay::Bounds);
+            return Err(HoistObstacle::Bounds);
         }
         let start = if constant >= 0 || fault::is(Fault::StrideSign) {
             first
@@ -282,9 +305,17 @@ impl Walker<'_> {
             // Where the length is known at run time only, the runtime finds out whether the rows touch each other.
             _ if strides.len() < MAX_STRIDES => {
                 strides.push((magnitude, count));
-                return Ok(Bounds { start, extent, strides, walk: None, conditions, executed, fills });
+                return Ok(Bounds {
+                    start,
+                    extent,
+                    strides,
+                    runtime_steps: None,
+                    conditions,
+                    executed,
+                    fills,
+                });
             }
-            Some(_) => return Err(Stay::Bounds),
+            Some(_) => return Err(HoistObstacle::Bounds),
             None => {
                 let (step, extent) = (number(&mut out.exprs, magnitude), number(&mut out.exprs, extent));
                 conditions.push(Condition::Dense { step, extent, slack });
@@ -292,7 +323,7 @@ impl Walker<'_> {
             }
         };
         let extent = self.analyses.add(extent, self.analyses.mul(count, magnitude));
-        Ok(Bounds { start, extent, strides, walk: None, conditions, executed, fills })
+        Ok(Bounds { start, extent, strides, runtime_steps: None, conditions, executed, fills })
     }
 
     fn invariant_conditions(&self, out: &Function, conditions: &[Condition], l: Loop) -> bool {

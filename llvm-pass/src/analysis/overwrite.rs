@@ -1,10 +1,10 @@
-//! Stores that overwrite: a loop that is entered stores to every byte of their hull, and reads none of them before. Then what was there need
+//! Stores that overwrite: a loop that is entered stores to every byte of their loop range, and reads none of them before. Then what was there need
 //! not be fetched. Switch: `overwrite`.
 //!
 //! Soundness. The runtime wants two things (see its `coherence::overwrite`). The thread stores to every byte between the check and its next
 //! release, and reads none of them before it has stored to it.
 //!
-//! *Every byte.* A hull is exact: the store is executed in every iteration, for each address of the recurrence. The check is made in a
+//! *Every byte.* A loop range is exact: the store is executed in every iteration, for each address of the recurrence. The check is made in a
 //! preheader, which leads into the loop only; the loop is left only when its count has run out, as every instruction in it passes control on:
 //! none throws, exits or is volatile. It has no sync point, so the last iteration comes before the next release. A loop in it that does not end
 //! makes the promise no less true: there is no release then. No gap is left where the step of each level is at most as long as what the inner

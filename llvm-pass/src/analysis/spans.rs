@@ -44,7 +44,7 @@ impl Spanner<'_> {
     pub fn look(&self, out: &mut Function, inner: LoopId, pointer: Value, access: &mut Access) {
         access.object = self.object(out, inner, pointer);
         access.array = self.array(out, inner, pointer);
-        if access.hulls.is_empty() {
+        if access.loop_ranges.is_empty() {
             access.span = self.span(out, inner, pointer);
         }
     }

@@ -1,7 +1,7 @@
 //! Checks and tests as the rewriter makes them: before instructions, in preheaders, under run-time conditions.
 
 use crate::analysis::facts::{
-    Array, BlockId, Condition, ExprId, Kind, LoopId, Object, Site, Stride, ValueId, Walk,
+    Array, BlockId, Condition, ExprId, Kind, LoopId, Object, RuntimeSteps, Site, Stride, ValueId,
 };
 
 /// Lines whose states one load of the table tests.
@@ -43,7 +43,7 @@ pub struct Check {
 
 /// A test whether memory is valid, in a preheader. It fetches nothing that is not used.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ready {
+pub struct ValidityTest {
     /// The preheader.
     pub at: BlockId,
     /// Read or write.
@@ -78,7 +78,7 @@ pub enum Start {
 pub struct Version {
     /// The loop.
     pub over: LoopId,
-    /// Indices into [`FunctionPlan::readies`][super::FunctionPlan::readies]; all must hold for the version without checks.
+    /// Indices into [`FunctionPlan::validity_tests`][super::FunctionPlan::validity_tests]; all must hold for the version without checks.
     pub tests: Vec<usize>,
 }
 
@@ -100,11 +100,11 @@ pub struct LoopCheck {
     /// Where the range is repeated.
     pub strides: Vec<Stride>,
     /// Steps known at run time only: the range is what they cover if they leave no line out.
-    pub walk: Option<Walk>,
+    pub runtime_steps: Option<RuntimeSteps>,
     /// Further bytes.
     pub length: u64,
     /// When it is made.
-    pub guarded: Guarded,
+    pub condition: CheckCondition,
     /// The variable that all of it lies in, if it is known.
     pub object: Option<Object>,
     /// Preheader in which the window is emptied that the check remembers what is valid in, if it has one.
@@ -112,12 +112,12 @@ pub struct LoopCheck {
     /// Number of accesses that rely on it.
     pub covers: u32,
     /// Set if all of it is stored to, and not read before unless it meets one of these.
-    pub overwrites: Option<Vec<Apart>>,
+    pub overwrites: Option<Vec<ReadRange>>,
 }
 
 /// `[start + delta, start + delta + extent + length)`, repeated at the strides: what a load reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Apart {
+pub struct ReadRange {
     /// Address expression.
     pub start: ExprId,
     /// Distance from it, bytes.
@@ -132,7 +132,7 @@ pub struct Apart {
 
 /// Condition of a loop's check; the numbers index [`FunctionPlan::flags`][super::FunctionPlan::flags].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Guarded {
+pub enum CheckCondition {
     /// Always made.
     Always,
     /// Made if the flag is set.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{FunctionFacts, Private, Stay, What};
+use crate::analysis::facts::{FunctionFacts, HoistObstacle, Private, What};
 use crate::options::SWITCHES;
 
-use super::{Decision, FunctionPlan, Guarded, is_always_private};
+use super::{CheckCondition, Decision, FunctionPlan, is_always_private};
 
 /// Totals over the module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Counters {
     /// With a check of their own.
     pub checked: u64,
     /// Of these, in a loop, by reason.
-    pub in_loops: BTreeMap<Stay, u64>,
+    pub in_loops: BTreeMap<HoistObstacle, u64>,
     /// Merged into the check of a neighbour.
     pub merged: u64,
     /// Covered by an earlier check.
@@ -74,8 +74,8 @@ pub struct Counters {
 impl FunctionPlan {
     /// Adds this function to the totals.
     pub fn count(&self, facts: &FunctionFacts, totals: &mut Counters) {
-        for (_, stay) in self.left_in_loops(facts) {
-            *totals.in_loops.entry(stay).or_default() += 1;
+        for (_, hoist_obstacle) in self.left_in_loops(facts) {
+            *totals.in_loops.entry(hoist_obstacle).or_default() += 1;
         }
         let accesses = facts.blocks.iter().flat_map(|b| &b.events).filter_map(|event| match &event.what {
             What::Access(access) => Some((access, self.decisions.get(&(event.site, access.part))?.2)),
@@ -101,13 +101,14 @@ impl FunctionPlan {
         totals.loop_checks += self.loop_checks.len() as u64;
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
         totals.nests +=
-            self.loop_checks.iter().filter(|c| matches!(c.guarded, Guarded::If(_))).count() as u64;
+            self.loop_checks.iter().filter(|c| matches!(c.condition, CheckCondition::If(_))).count() as u64;
         totals.strides +=
-            self.loop_checks.iter().filter(|c| !c.strides.is_empty() || c.walk.is_some()).count() as u64;
+            self.loop_checks.iter().filter(|c| !c.strides.is_empty() || c.runtime_steps.is_some()).count()
+                as u64;
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
-        totals.guards += self.restated.iter().map(|r| r.guards.len() as u64).sum::<u64>();
-        totals.exits += self.restated.iter().map(|r| r.exits.len() as u64).sum::<u64>();
+        totals.guards += self.assumptions.iter().map(|r| r.guards.len() as u64).sum::<u64>();
+        totals.exits += self.assumptions.iter().map(|r| r.exits.len() as u64).sum::<u64>();
         totals.atomics += self.atomics.len() as u64;
         totals.filled += self.ranges.iter().filter(|(_, r)| r.fills).count() as u64;
         totals.ranges += (self.ranges.len() + self.formats.len()) as u64;

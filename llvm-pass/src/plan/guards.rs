@@ -22,7 +22,7 @@ const MAX_STATED: usize = 4;
 
 /// A loop, and what is done to keep its guards known.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Restated {
+pub struct LoopAssumptions {
     /// The loop.
     pub over: LoopId,
     /// Comparisons that become tests for equality.
@@ -40,7 +40,7 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Op
         let loop_facts = &facts.loops[over];
         let guards: Vec<Guard> = loop_facts.guards.iter().take(MAX_STATED).copied().collect();
         if !(guards.is_empty() && loop_facts.exits.is_empty()) {
-            plan.restated.push(Restated { over, exits: loop_facts.exits.clone(), guards });
+            plan.assumptions.push(LoopAssumptions { over, exits: loop_facts.exits.clone(), guards });
         }
     }
 }

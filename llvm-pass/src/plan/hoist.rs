@@ -1,51 +1,51 @@
 //! One range check in front of a loop for an access that walks through memory. Switches: `hoist`; `nest` for
 //! going beyond what is known at compile time; `stride` for walks in steps longer than a line.
 //!
-//! Soundness. The analysis records a hull only where it is exact under its conditions (see `analysis::loops`): each
+//! Soundness. The analysis records a loop range only where it is exact under its conditions (see `analysis::loops`): each
 //! of its lines is really accessed if the loop is entered, and the preheader leads into the loop only. A loop with
 //! a sync point gets no check, nor does any loop around it; so nothing can become invalid between the preheader and the
-//! last iteration. A hull without conditions is checked in its preheader, and the access needs nothing else.
+//! last iteration. A loop range without conditions is checked in its preheader, and the access needs nothing else.
 //!
-//! A hull with conditions (the inner loop is not skipped, rows lie next to each other) is checked in the preheader of
+//! A loop range with conditions (the inner loop is not skipped, rows lie next to each other) is checked in the preheader of
 //! the outer loop if they hold there, which a flag remembers; where they do not hold, the flag sends control to
-//! the check in the preheader of the inner loop, whose hull needs no conditions. The flag is computed in a block that
+//! the check in the preheader of the inner loop, whose loop range needs no conditions. The flag is computed in a block that
 //! dominates the inner one and its conditions do not change in the outer loop.
 //!
-//! A hull with a walk is tested as if its steps left no line out. That is more than enough where they go forwards: every line between the
+//! A loop range with runtime steps is tested as if its steps left no line out. That is more than enough where they go forwards: every line between the
 //! first and the last is found valid. Where they go backwards the test fails by the sign of the step. What a failed test calls looks at
 //! the step first, and then at the lines that are really accessed.
 //!
-//! Hulls of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no line that is
+//! Loop ranges of one loop with equal extents and strides whose starts are closer than a line are checked together: between them lies no line that is
 //! not touched. A check for stores covers loads inside its bytes. It says that they overwrite all of it if each of the stores overwrites, and no
 //! byte lies between theirs (see `analysis::overwrite`), unless it turns out to meet what the loop's loads read. Switch: `overwrite`.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::analysis::facts::{
-    Access, Condition, ExprId, Fills, FunctionFacts, Hull, Key, Kind, LoopId, Object, Site, Stride, Walk,
-    What,
+    Access, Condition, ExprId, Fills, FunctionFacts, Key, Kind, LoopId, LoopRange, Object, RuntimeSteps,
+    Site, Stride, What,
 };
 use crate::options::Options;
 
-use super::{Apart, Decision, Flag, FunctionPlan, Guarded, Item, LoopCheck, number_flag};
+use super::{CheckCondition, Decision, Flag, FunctionPlan, Item, LoopCheck, ReadRange, number_flag};
 
-/// Hulls that can be compared: same loop, same start up to a constant, same extent and strides.
-type Family = (LoopId, Key, ExprId, Vec<Stride>, Option<Walk>, Vec<Condition>);
+/// Loop ranges that can be compared: same loop, same start up to a constant, same extent and strides.
+type Family = (LoopId, Key, ExprId, Vec<Stride>, Option<RuntimeSteps>, Vec<Condition>);
 
 struct Member<'a> {
     lo: i64,
     hi: i64,
     kind: Kind,
     covers: u32,
-    /// Offset of the hulls' own starts.
+    /// Offset of the loop ranges' own starts.
     origin: i64,
     object: Option<Object>,
-    sure: &'a Hull,
-    wide: Option<&'a Hull>,
+    sure: &'a LoopRange,
+    wide: Option<&'a LoopRange>,
     fills: Both,
 }
 
-/// [`Hull::fills`] of the two hulls.
+/// [`LoopRange::fills`] of the two loop ranges.
 #[derive(Default)]
 struct Both {
     sure: Option<Fills>,
@@ -70,26 +70,32 @@ const MAX_APART: usize = 4;
 
 /// What a range of `length` bytes in each iteration has to be apart from to be overwritten; `None` if it is not, or if that is not known before
 /// the loop.
-fn apart(loads: &Loads<'_>, hull: &Hull, fills: &Fills, length: u64) -> Option<Vec<Apart>> {
+fn conflicting_reads(
+    loads: &Loads<'_>,
+    loop_range: &LoopRange,
+    fills: &Fills,
+    length: u64,
+) -> Option<Vec<ReadRange>> {
     if fills.least > length {
         return None;
     }
-    let mut places: BTreeMap<(Key, ExprId, &[Stride]), (i64, Apart)> = BTreeMap::new();
+    let mut places: BTreeMap<(Key, ExprId, &[Stride]), (i64, ReadRange)> = BTreeMap::new();
     for site in &fills.readers {
         let access = loads.get(site)?;
         if access.private.is_some() {
             // Where that is so, the range is private, too.
             continue;
         }
-        let read = access.hulls.iter().find(|h| h.over == hull.over)?;
-        let known = read.walk.is_none() && read.conditions.iter().all(|c| hull.conditions.contains(c));
+        let read = access.loop_ranges.iter().find(|h| h.over == loop_range.over)?;
+        let known =
+            read.runtime_steps.is_none() && read.conditions.iter().all(|c| loop_range.conditions.contains(c));
         // Most likely the same array.
-        if !known || read.start_key == hull.start_key {
+        if !known || read.start_key == loop_range.start_key {
             return None;
         }
         let new = || {
             let (start, extent, strides) = (read.start, read.extent, read.strides.clone());
-            (read.start_offset, Apart { start, delta: 0, extent, length: access.size, strides })
+            (read.start_offset, ReadRange { start, delta: 0, extent, length: access.size, strides })
         };
         let place = (read.start_key, read.extent, &read.strides[..]);
         let (origin, part) = places.entry(place).or_insert_with(new);
@@ -122,7 +128,7 @@ pub(crate) fn apply(
 ) {
     let mut families: BTreeMap<(Family, Option<Family>), Vec<Member<'_>>> = BTreeMap::new();
     items.retain(|item| {
-        let Some((sure, wide)) = choose(facts, &item.access.hulls, options) else { return true };
+        let Some((sure, wide)) = choose(facts, &item.access.loop_ranges, options) else { return true };
         let outermost = wide.unwrap_or(sure);
         let lo = sure.start_offset.saturating_add(item.access.lead);
         plan.decide(item.site, item.access, Decision::Hoisted(outermost.over));
@@ -152,21 +158,28 @@ pub(crate) fn apply(
     }
 }
 
-fn family(hull: &Hull) -> Family {
-    (hull.over, hull.start_key, hull.extent, hull.strides.clone(), hull.walk, hull.conditions.clone())
+fn family(loop_range: &LoopRange) -> Family {
+    (
+        loop_range.over,
+        loop_range.start_key,
+        loop_range.extent,
+        loop_range.strides.clone(),
+        loop_range.runtime_steps,
+        loop_range.conditions.clone(),
+    )
 }
 
-/// The outermost hull that needs no conditions, and the outermost one that does.
+/// The outermost loop range that needs no conditions, and the outermost one that does.
 fn choose<'h>(
     facts: &FunctionFacts,
-    hulls: &'h [Hull],
+    loop_ranges: &'h [LoopRange],
     options: &Options,
-) -> Option<(&'h Hull, Option<&'h Hull>)> {
+) -> Option<(&'h LoopRange, Option<&'h LoopRange>)> {
     let strides = options.enabled("stride");
     let quiet = || {
-        let simple = |h: &Hull| h.strides.is_empty() && h.walk.is_none();
-        let fits = move |h: &&Hull| !facts.loops[h.over].syncs && (strides || simple(h));
-        hulls.iter().take_while(fits)
+        let simple = |h: &LoopRange| h.strides.is_empty() && h.runtime_steps.is_none();
+        let fits = move |h: &&LoopRange| !facts.loops[h.over].syncs && (strides || simple(h));
+        loop_ranges.iter().take_while(fits)
     };
     let sure = quiet().take_while(|h| h.conditions.is_empty()).last()?;
     let wide = quiet().last().filter(|h| h.over != sure.over && options.enabled("nest"));
@@ -179,31 +192,31 @@ fn emit(facts: &FunctionFacts, loads: &Loads<'_>, plan: &mut FunctionPlan, membe
         (wide, number_flag(&mut plan.flags, flag))
     });
     let length = (member.hi - member.lo) as u64;
-    let check = |hull: &Hull, fills: &Option<Fills>, guarded| LoopCheck {
-        over: hull.over,
-        preheader: preheader(facts, hull),
+    let check = |loop_range: &LoopRange, fills: &Option<Fills>, condition| LoopCheck {
+        over: loop_range.over,
+        preheader: preheader(facts, loop_range),
         kind: member.kind,
-        start: hull.start,
+        start: loop_range.start,
         delta: member.lo - member.origin,
-        extent: hull.extent,
-        strides: hull.strides.clone(),
-        walk: hull.walk,
+        extent: loop_range.extent,
+        strides: loop_range.strides.clone(),
+        runtime_steps: loop_range.runtime_steps,
         length,
-        guarded,
+        condition,
         object: member.object,
         window: None,
         covers: member.covers,
-        overwrites: fills.as_ref().and_then(|fills| apart(loads, hull, fills, length)),
+        overwrites: fills.as_ref().and_then(|fills| conflicting_reads(loads, loop_range, fills, length)),
     };
     if let Some((wide, at)) = flag {
-        plan.loop_checks.push(check(wide, &member.fills.wide, Guarded::If(at)));
+        plan.loop_checks.push(check(wide, &member.fills.wide, CheckCondition::If(at)));
     }
-    let guarded = flag.map_or(Guarded::Always, |(_, at)| Guarded::Unless(at));
-    plan.loop_checks.push(check(member.sure, &member.fills.sure, guarded));
+    let condition = flag.map_or(CheckCondition::Always, |(_, at)| CheckCondition::Unless(at));
+    plan.loop_checks.push(check(member.sure, &member.fills.sure, condition));
 }
 
-fn preheader(facts: &FunctionFacts, hull: &Hull) -> usize {
-    facts.loops[hull.over].preheader.expect("hulls are over loops with a preheader")
+fn preheader(facts: &FunctionFacts, loop_range: &LoopRange) -> usize {
+    facts.loops[loop_range.over].preheader.expect("loop ranges are over loops with a preheader")
 }
 
 /// Unites members by kind, then lets stores absorb the loads inside them.

@@ -223,7 +223,7 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &mut Vec<Item<'_>>, plan: &mut
     items.retain(|item| {
         let access = item.access;
         // What it touches each time, or while a loop runs.
-        let walks = access.hulls.iter().filter_map(|h| {
+        let walks = access.loop_ranges.iter().filter_map(|h| {
             let lo = h.start_offset.saturating_add(access.lead);
             Some((h.start_key, lo, lo.saturating_add(h.bytes?)))
         });

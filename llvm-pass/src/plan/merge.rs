@@ -1,17 +1,17 @@
-//! One check for accesses of a block that lie within a line's length, or close to each other within `NEAR` bytes. Switch: `merge`.
+//! One check for accesses of a block that lie within a line's length, or close to each other within `MAX_GROUP_BYTES` bytes. Switch: `merge`.
 //!
 //! Soundness. The members of a group are in one block, have the same address key (so fixed distances) and no sync
-//! point between the first and the last; their hull `[lo, hi)` is at most one line long, so it lies in at most two
+//! point between the first and the last; their enclosing range `[lo, hi)` is at most one line long, so it lies in at most two
 //! lines, and these are the lines of its first and its last byte: both are tested, in front of the first
 //! member. The group's check is a store check if any member stores; a store check covers loads. A check holds until
 //! the thread's next acquire, so it holds at the last member. If control leaves the block between members, a check was
 //! made too much, which harms nothing: the address is within a line of one that is accessed.
 //!
-//! Short lines: a group may be longer than a line, up to `NEAR` bytes, if no two neighbours in it are a line or more apart. Then each line
-//! of its hull is touched, and the states of all of them, at most eight, are tested with one load.
+//! Short lines: a group may be longer than a line, up to `MAX_GROUP_BYTES` bytes, if no two neighbours in it are a line or more apart. Then each line
+//! of its range is touched, and the states of all of them, at most eight, are tested with one load.
 //!
-//! If alignment proves the hull to lie in one line, one state byte is enough: a member at offset `o` with alignment `a`
-//! means that the key plus `o` is a multiple of `a`; a hull inside one `a`-aligned piece (a <= line) is in one line.
+//! If alignment proves the range to lie in one line, one state byte is enough: a member at offset `o` with alignment `a`
+//! means that the key plus `o` is a multiple of `a`; a range inside one `a`-aligned piece (a <= line) is in one line.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::options::Options;
 use super::{Check, Decision, FunctionPlan, Item, Test, WORD_LINES};
 
 /// Longest group of several lines, bytes: what is loaded with it and what is stored are asked for alike, so it must not be long.
-const NEAR: i64 = 512;
+const MAX_GROUP_BYTES: i64 = 512;
 
 struct Group<'a> {
     lo: i64,
@@ -55,11 +55,11 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
                 && let Some(&at) = open.get(&item.access.key)
             {
                 let group = &mut groups[at];
-                let hull = (group.lo.min(lo), group.hi.max(hi));
-                let length = hull.1.saturating_sub(hull.0);
+                let range = (group.lo.min(lo), group.hi.max(hi));
+                let length = range.1.saturating_sub(range.0);
                 let gap = lo.saturating_sub(group.hi).max(group.lo.saturating_sub(hi));
-                if length <= line || gap < line && length <= near(line) {
-                    (group.lo, group.hi) = hull;
+                if length <= line || gap < line && length <= longest_group(line) {
+                    (group.lo, group.hi) = range;
                     group.kind = group.kind.max(item.access.kind);
                     group.members.push(item);
                     continue;
@@ -78,7 +78,7 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
 
 /// Longest extent that one check in straight-line code is made for.
 pub(super) fn longest(line: i64) -> i64 {
-    line.max(near(line))
+    line.max(longest_group(line))
 }
 
 /// True of calls that copy or set more than a check in straight-line code is made for.
@@ -98,8 +98,8 @@ fn whole(access: &Access, options: &Options) -> Range {
 }
 
 /// Longest group for this line size: unaligned, it has at most [`WORD_LINES`] lines.
-fn near(line: i64) -> i64 {
-    NEAR.min((WORD_LINES as i64 - 1) * line)
+fn longest_group(line: i64) -> i64 {
+    MAX_GROUP_BYTES.min((WORD_LINES as i64 - 1) * line)
 }
 
 fn sync_sites(facts: &FunctionFacts, block: BlockId) -> Vec<Site> {
@@ -139,7 +139,7 @@ fn test(group: &Group<'_>, length: u64, line: u64) -> Test {
     match (one_line, length <= line) {
         (true, _) => Test::Line,
         (false, true) => Test::Ends,
-        (false, false) if length as i64 <= near(line as i64) => Test::Word,
+        (false, false) if length as i64 <= longest_group(line as i64) => Test::Word,
         (false, false) => Test::Range,
     }
 }

@@ -14,7 +14,9 @@ pub mod version;
 pub mod window;
 
 pub(crate) use checks::number_flag;
-pub use checks::{Apart, Check, Flag, Guarded, LoopCheck, Ready, Start, Test, Version, WORD_LINES};
+pub use checks::{
+    Check, CheckCondition, Flag, LoopCheck, ReadRange, Start, Test, ValidityTest, Version, WORD_LINES,
+};
 pub use counters::Counters;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,11 +71,11 @@ pub struct FunctionPlan {
     /// Conditions of checks in preheaders.
     pub flags: Vec<Flag>,
     /// Tests for versions.
-    pub readies: Vec<Ready>,
+    pub validity_tests: Vec<ValidityTest>,
     /// Loops with two versions.
     pub versions: Vec<Version>,
     /// What is done to keep the guards of loops known.
-    pub restated: Vec<guards::Restated>,
+    pub assumptions: Vec<guards::LoopAssumptions>,
     /// Accesses under masks.
     pub masked: Vec<(Site, Masked)>,
     /// Memory touched by calls.

@@ -2,12 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Array, Condition, FunctionFacts, Kind, Length, Masked, Stride, Walk};
+use crate::analysis::facts::{Array, Condition, FunctionFacts, Kind, Length, Masked, RuntimeSteps, Stride};
 
-use super::guards::Restated;
+use super::guards::LoopAssumptions;
 use super::reasons::{Names, joined};
 use super::stack::{Source, StackPlan};
-use super::{Apart, Check, Decision, FunctionPlan, Guarded, LoopCheck, Note, Ready, Start, Test};
+use super::{
+    Check, CheckCondition, Decision, FunctionPlan, LoopCheck, Note, ReadRange, Start, Test, ValidityTest,
+};
 
 pub(crate) fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -56,26 +58,26 @@ impl Display for LoopCheck {
         for Stride { step, count } in &self.strides {
             write!(f, " and e{count} times e{step} on")?;
         }
-        if let Some(Walk { step, count, extent }) = self.walk {
+        if let Some(RuntimeSteps { step, count, extent }) = self.runtime_steps {
             write!(f, " in e{count} steps of e{step} after e{extent} + {length}")?;
         }
         write!(f, " for {covers}")?;
-        if let Some(apart) = &self.overwrites {
+        if let Some(reads) = &self.overwrites {
             write!(f, ", overwritten")?;
-            for Apart { start, delta, extent, length, .. } in apart {
+            for ReadRange { start, delta, extent, length, .. } in reads {
                 write!(f, " apart from [e{start}{delta:+}, e{extent} + {length})")?;
             }
         }
-        match self.guarded {
-            Guarded::Always => Ok(()),
-            Guarded::If(flag) => write!(f, " if flag {flag}"),
-            Guarded::Unless(flag) => write!(f, " unless flag {flag}"),
+        match self.condition {
+            CheckCondition::Always => Ok(()),
+            CheckCondition::If(flag) => write!(f, " if flag {flag}"),
+            CheckCondition::Unless(flag) => write!(f, " unless flag {flag}"),
         }?;
         self.window.map_or(Ok(()), |at| write!(f, ", window from block {at}"))
     }
 }
 
-impl Display for Ready {
+impl Display for ValidityTest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let start = match self.start {
             Start::Expr(id) => format!("e{id}"),
@@ -84,7 +86,7 @@ impl Display for Ready {
                 format!("array at v{base} of descriptor v{descriptor} ")
             }
         };
-        let Ready { at, delta, length, .. } = self;
+        let ValidityTest { at, delta, length, .. } = self;
         write!(f, "before block {at}: {} [{start}{delta:+}, {length})", kind(self.kind))?;
         for Stride { step, count } in &self.strides {
             write!(f, " and e{count} times e{step} on")?;
@@ -146,9 +148,9 @@ impl Display for Condition {
     }
 }
 
-impl Display for Restated {
+impl Display for LoopAssumptions {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Restated { over, exits, guards } = self;
+        let LoopAssumptions { over, exits, guards } = self;
         for exit in exits {
             writeln!(f, "  loop {over} ends where the sides of #{} are equal", exit.compare)?;
         }
@@ -209,14 +211,14 @@ impl Display for Printed<'_> {
             flag.conditions.iter().try_for_each(|condition| write!(f, " {condition}"))?;
             writeln!(f)?;
         }
-        for (number, ready) in plan.readies.iter().enumerate() {
-            writeln!(f, "  test {number} {ready}")?;
+        for (number, test) in plan.validity_tests.iter().enumerate() {
+            writeln!(f, "  test {number} {test}")?;
         }
         for version in &plan.versions {
             writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
         }
-        for restated in &plan.restated {
-            write!(f, "{restated}")?;
+        for assumptions in &plan.assumptions {
+            write!(f, "{assumptions}")?;
         }
         for check in &plan.loop_checks {
             writeln!(f, "  {check}")?;

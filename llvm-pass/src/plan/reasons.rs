@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::facts::{Access, FunctionFacts, LoopId, Site, Stay, What};
+use crate::analysis::facts::{Access, FunctionFacts, HoistObstacle, LoopId, Site, What};
 
 use super::{Decision, FunctionPlan};
 
@@ -99,7 +99,7 @@ pub struct LoopSummary {
     /// Number of accesses by frequency.
     pub frequencies: BTreeMap<Frequency, u32>,
     /// What keeps checks from leaving the loop, or the loops around it.
-    pub stays: BTreeSet<Stay>,
+    pub obstacles: BTreeSet<HoistObstacle>,
 }
 
 /// A text in parts: under a name, or without one.
@@ -112,33 +112,33 @@ pub fn joined(pieces: &Pieces) -> String {
 
 impl FunctionPlan {
     /// Why an access is checked in each iteration of its innermost loop, or why its check is not further out than in front of it.
-    fn stay(
+    fn hoist_obstacle(
         &self,
         facts: &FunctionFacts,
         inner: LoopId,
         access: &Access,
         decision: Decision,
-    ) -> Option<Stay> {
+    ) -> Option<HoistObstacle> {
         let next_out = match decision {
             Decision::Checked | Decision::Merged(_) | Decision::Versioned(_) => Some(inner),
             Decision::Hoisted(over) => facts.loops[over].parent,
             Decision::Private(_) | Decision::Available | Decision::Callers | Decision::Protected => None,
         }?;
         if facts.loops[next_out].syncs {
-            return Some(Stay::Sync);
+            return Some(HoistObstacle::Sync);
         }
         let in_loop = matches!(decision, Decision::Checked | Decision::Merged(_));
-        access.stay.or(in_loop.then_some(Stay::Bounds))
+        access.hoist_obstacle.or(in_loop.then_some(HoistObstacle::Bounds))
     }
 
     /// Accesses that are checked in every iteration of a loop, and why.
-    pub fn left_in_loops(&self, facts: &FunctionFacts) -> Vec<(Site, Stay)> {
-        let stay = |(site, inner, access): (Site, Option<LoopId>, &Access)| {
+    pub fn left_in_loops(&self, facts: &FunctionFacts) -> Vec<(Site, HoistObstacle)> {
+        let hoist_obstacle = |(site, inner, access): (Site, Option<LoopId>, &Access)| {
             let (_, _, decision) = self.decisions.get(&(site, access.part))?;
-            let stay = self.stay(facts, inner?, access, *decision)?;
-            (*decision == Decision::Checked).then_some((site, stay))
+            let hoist_obstacle = self.hoist_obstacle(facts, inner?, access, *decision)?;
+            (*decision == Decision::Checked).then_some((site, hoist_obstacle))
         };
-        accesses(facts).filter_map(stay).collect()
+        accesses(facts).filter_map(hoist_obstacle).collect()
     }
 
     fn frequency(&self, facts: &FunctionFacts, access: &Access, decision: Decision) -> Option<Frequency> {
@@ -149,7 +149,7 @@ impl FunctionPlan {
             Decision::Available | Decision::Callers => return Some(Frequency::Before),
             Decision::Hoisted(over) => over,
         };
-        let conditional = access.hulls.iter().any(|h| h.over == over && !h.conditions.is_empty());
+        let conditional = access.loop_ranges.iter().any(|h| h.over == over && !h.conditions.is_empty());
         let window = self.loop_checks.iter().any(|c| c.over == over && c.window.is_some());
         Some(match (conditional, facts.loops[over].parent) {
             (true, _) => Frequency::OnceIfRegular,
@@ -169,7 +169,7 @@ impl FunctionPlan {
             let summary = out.entry(inner).or_default();
             summary.accesses += 1;
             *summary.frequencies.entry(frequency).or_default() += 1;
-            summary.stays.extend(self.stay(facts, inner, access, decision));
+            summary.obstacles.extend(self.hoist_obstacle(facts, inner, access, decision));
         }
         out
     }
@@ -194,12 +194,12 @@ impl FunctionPlan {
             out.push(("", format!(" {}", frequency.text())));
         }
         let list = |texts: Vec<String>| texts.join("; ");
-        if !summary.stays.is_empty() {
+        if !summary.obstacles.is_empty() {
             out.push(("", "; because ".to_owned()));
-            let reason = |stay: &Stay| reason(facts, names, Some((id, *stay)));
-            out.push(("Reason", list(summary.stays.iter().map(reason).collect())));
+            let reason = |hoist_obstacle: &HoistObstacle| reason(facts, names, Some((id, *hoist_obstacle)));
+            out.push(("Reason", list(summary.obstacles.iter().map(reason).collect())));
             out.push(("", "; what would help: ".to_owned()));
-            out.push(("Help", list(summary.stays.iter().map(|s| s.help().to_owned()).collect())));
+            out.push(("Help", list(summary.obstacles.iter().map(|s| s.help().to_owned()).collect())));
         }
         out
     }
@@ -210,8 +210,9 @@ impl FunctionPlan {
         for (site, inner, access) in accesses(facts) {
             let key = (site, access.part);
             if let Some(&(_, _, decision @ Decision::Checked)) = self.decisions.get(&key) {
-                let stay = inner.and_then(|l| Some((l, self.stay(facts, l, access, decision)?)));
-                out.insert(key, reason(facts, names, stay));
+                let hoist_obstacle =
+                    inner.and_then(|l| Some((l, self.hoist_obstacle(facts, l, access, decision)?)));
+                out.insert(key, reason(facts, names, hoist_obstacle));
             }
         }
         out
@@ -229,17 +230,17 @@ fn accesses(facts: &FunctionFacts) -> impl Iterator<Item = (Site, Option<LoopId>
 }
 
 /// Why there is a check in a loop, or in straight-line code.
-fn reason(facts: &FunctionFacts, names: &Names, stay: Option<(LoopId, Stay)>) -> String {
-    match stay {
+fn reason(facts: &FunctionFacts, names: &Names, hoist_obstacle: Option<(LoopId, HoistObstacle)>) -> String {
+    match hoist_obstacle {
         None => "no check before it covers it".to_owned(),
-        Some((inner, stay @ Stay::Sync)) => match sync_point(facts, inner) {
+        Some((inner, hoist_obstacle @ HoistObstacle::Sync)) => match sync_point(facts, inner) {
             Some(site) => {
                 let what = names.syncs.get(&site).map(|name| format!(": {name}{}", names.at(site)));
-                format!("{}{}", stay.text(), what.unwrap_or_default())
+                format!("{}{}", hoist_obstacle.text(), what.unwrap_or_default())
             }
-            None => stay.text().to_owned(),
+            None => hoist_obstacle.text().to_owned(),
         },
-        Some((_, stay)) => stay.text().to_owned(),
+        Some((_, hoist_obstacle)) => hoist_obstacle.text().to_owned(),
     }
 }
 

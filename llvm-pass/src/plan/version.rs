@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use crate::analysis::facts::{Array, FunctionFacts, Key, Kind, LoopId, Object, Stride, ValueId, What};
 use crate::options::Options;
 
-use super::{FunctionPlan, Item, Ready, Start, Version, merge};
+use super::{FunctionPlan, Item, Start, ValidityTest, Version, merge};
 
 /// Most instructions of a loop that is copied.
 const MAX_COST: u32 = 400;
@@ -63,9 +63,9 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
             continue;
         }
         let Some(tests) = tests(facts, over, &items) else { continue };
-        let first = plan.readies.len();
-        plan.readies.extend(tests);
-        plan.versions.push(Version { over, tests: (first..plan.readies.len()).collect() });
+        let first = plan.validity_tests.len();
+        plan.validity_tests.extend(tests);
+        plan.versions.push(Version { over, tests: (first..plan.validity_tests.len()).collect() });
     }
 }
 
@@ -80,7 +80,7 @@ fn has_other_checks(facts: &FunctionFacts, over: LoopId) -> bool {
     blocks.flat_map(|b| &b.events).any(|e| !matches!(e.what, What::Access(_)))
 }
 
-fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec<Ready>> {
+fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec<ValidityTest>> {
     let outermost = outermost_quiet(facts, over);
     let mut parts: BTreeMap<(Place, Kind), Part> = BTreeMap::new();
     for item in items {
@@ -117,7 +117,7 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
     if parts.len() > MAX_OUTER_TESTS || parts.keys().filter(|(place, _)| often(place)).count() > MAX_TESTS {
         return None;
     }
-    parts.into_iter().map(|((place, _), part)| ready(facts, over, &place, &part)).collect()
+    parts.into_iter().map(|((place, _), part)| validity_test(facts, over, &place, &part)).collect()
 }
 
 fn widen(part: &mut Part, item: &Item<'_>) {
@@ -141,13 +141,13 @@ fn absorb_loads(parts: &mut BTreeMap<(Place, Kind), Part>) {
     });
 }
 
-fn ready(facts: &FunctionFacts, over: LoopId, place: &Place, part: &Part) -> Option<Ready> {
+fn validity_test(facts: &FunctionFacts, over: LoopId, place: &Place, part: &Part) -> Option<ValidityTest> {
     let (at, strides, whole) = match place {
         Place::Span(at, _, strides) => (*at, strides.clone(), false),
         Place::Object(at, _) | Place::Array(at, _) => (*at, vec![], true),
     };
     let count = facts.loops[at].count;
-    Some(Ready {
+    Some(ValidityTest {
         at: facts.loops[at].preheader?,
         kind: part.kind,
         start: part.start,

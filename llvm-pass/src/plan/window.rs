@@ -18,7 +18,7 @@
 use crate::analysis::facts::{BlockId, Condition, FunctionFacts, Kind, Object};
 
 use super::version::outermost_quiet;
-use super::{Flag, FunctionPlan, Guarded, number_flag};
+use super::{CheckCondition, Flag, FunctionPlan, number_flag};
 
 /// Gives windows to the dense checks inside of loops.
 pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan) {
@@ -26,15 +26,16 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan) {
     for check in loop_checks {
         let outer = outermost_quiet(facts, check.over);
         // What is checked under a flag is checked further out than the loop needs, hence rarely.
-        let often = check.strides.is_empty() && !matches!(check.guarded, Guarded::If(_));
+        let often = check.strides.is_empty() && !matches!(check.condition, CheckCondition::If(_));
         let Some(preheader) = facts.loops[outer].preheader.filter(|_| often && outer != check.over) else {
             continue;
         };
         check.window = Some(preheader);
         // What is compared would have to be compared each time.
-        check.overwrites.take_if(|apart| !apart.is_empty());
-        if let (Guarded::Always, Some(object)) = (check.guarded, check.object) {
-            check.guarded = Guarded::Unless(number_flag(flags, valid(preheader, object, check.kind)));
+        check.overwrites.take_if(|reads| !reads.is_empty());
+        if let (CheckCondition::Always, Some(object)) = (check.condition, check.object) {
+            check.condition =
+                CheckCondition::Unless(number_flag(flags, valid(preheader, object, check.kind)));
         }
     }
 }

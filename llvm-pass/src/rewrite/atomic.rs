@@ -2,8 +2,8 @@
 //! variable, those that nobody waits by are the instructions that they were:
 //!
 //! ```text
-//! head:    %alone = load i32, ptr @__dsm_single_process
-//!          br (%alone != 0), %direct, %call
+//! head:    %single = load i32, ptr @__dsm_single_process
+//!          br (%single != 0), %direct, %call
 //! direct:  %a = atomicrmw add ptr %p, ...           br %tail; a compare-and-swap that fails goes on to %call, as does a thread that polls by it
 //! call:    %b = call @__dsm_atomic_rmw(%p, ...)     br %tail
 //! tail:    phi [%a, %direct], [%b, %call]
@@ -62,9 +62,9 @@ fn direct_or_call(module: Module, emitter: &Emitter<'_>, instruction: Value, ty:
     let i32_type = builder.context.i32();
     let single = module.global(SINGLE_PROCESS).unwrap_or_else(|| module.add_global(SINGLE_PROCESS, i32_type));
     builder.before(instruction).locate_as(instruction);
-    let alone = builder.load(i32_type, single, 4);
-    let alone = builder.icmp(IntPredicate::LLVMIntNE, alone, i32_type.constant(0));
-    let (direct, remote) = emitter.branch(instruction, alone, "dsm.direct");
+    let is_single = builder.load(i32_type, single, 4);
+    let is_single = builder.icmp(IntPredicate::LLVMIntNE, is_single, i32_type.constant(0));
+    let (direct, remote) = emitter.branch(instruction, is_single, "dsm.direct");
     let tail = instruction.next().expect("an atomic ends no block").split_before();
     builder.at_end(direct).locate_as(instruction);
     let end = builder.br(tail);

@@ -21,7 +21,7 @@ use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::fault::{self, Fault};
 use crate::llvm::{Analyses, Expander, IntPredicate, Loop, Ordering, Value};
-use crate::plan::{Apart, Flag, FunctionPlan, Guarded, LoopCheck, WORD_LINES};
+use crate::plan::{CheckCondition, Flag, FunctionPlan, LoopCheck, ReadRange, WORD_LINES};
 
 use super::check::Emitter;
 
@@ -31,7 +31,7 @@ struct Range {
     length: Value,
     /// Step and count of each.
     strides: Vec<(Value, Value)>,
-    walk: Option<Walk>,
+    runtime_steps: Option<RuntimeSteps>,
     kind: Kind,
     overwrites: Overwrites,
     flag: Option<Value>,
@@ -40,7 +40,7 @@ struct Range {
 }
 
 /// Steps that may leave lines out.
-struct Walk {
+struct RuntimeSteps {
     step: Value,
     count: Value,
     /// Bytes of one.
@@ -87,8 +87,9 @@ impl Range {
     /// it, but not what is only held here.
     fn keep(&mut self, kept: impl Fn(Value) -> Value) {
         let strides = self.strides.iter_mut().flat_map(|(step, count)| [step, count]);
-        let walk = self.walk.iter_mut().flat_map(|w| [&mut w.step, &mut w.count, &mut w.length]);
-        for value in [&mut self.start, &mut self.length].into_iter().chain(strides).chain(walk) {
+        let runtime_steps =
+            self.runtime_steps.iter_mut().flat_map(|w| [&mut w.step, &mut w.count, &mut w.length]);
+        for value in [&mut self.start, &mut self.length].into_iter().chain(strides).chain(runtime_steps) {
             *value = kept(*value);
         }
     }
@@ -117,10 +118,10 @@ pub fn expand(
             let changes = |l: &Loop| value.is_instruction() && l.contains(value.block());
             if copied.iter().any(changes) { builder.freeze(value) } else { value }
         });
-        let together = match check.guarded {
-            Guarded::Always => Together::Always,
-            Guarded::If(at) => Together::If(at),
-            Guarded::Unless(_) => Together::Unless,
+        let together = match check.condition {
+            CheckCondition::Always => Together::Always,
+            CheckCondition::If(at) => Together::If(at),
+            CheckCondition::Unless(_) => Together::Unless,
         };
         let new = || Group { before, together, ranges: vec![] };
         groups.entry((check.preheader, together)).or_insert_with(new).ranges.push(range);
@@ -143,38 +144,38 @@ fn range(
     let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
     let strides: Vec<(Value, Value)> =
         check.strides.iter().map(|s| (expand(s.step), expand(s.count))).collect();
-    let walk = check.walk.map(|w| (expand(w.step), expand(w.count), expand(w.extent)));
+    let runtime_steps = check.runtime_steps.map(|w| (expand(w.step), expand(w.count), expand(w.extent)));
     builder.before(before).locate_as(before);
     let start = builder.offset(start, i64_type.constant(check.delta as u64));
-    let walk = walk.map(|(step, count, extent)| Walk {
+    let runtime_steps = runtime_steps.map(|(step, count, extent)| RuntimeSteps {
         step,
         count,
         length: builder.add(extent, i64_type.constant(check.length)),
     });
     let length = builder.add(extent, i64_type.constant(check.length));
-    let flag = match check.guarded {
-        Guarded::Unless(at) | Guarded::If(at) => Some(flags[at]),
-        Guarded::Always => None,
+    let flag = match check.condition {
+        CheckCondition::Unless(at) | CheckCondition::If(at) => Some(flags[at]),
+        CheckCondition::Always => None,
     };
     let window = check.window.map(|at| window(emitter, facts, at));
     let overwrites = match &check.overwrites {
         None => Overwrites::No,
-        Some(apart) if apart.is_empty() => Overwrites::Yes,
-        Some(apart) => {
+        Some(reads) if reads.is_empty() => Overwrites::Yes,
+        Some(reads) => {
             let written = (start, length, strides.clone());
-            let meets = meets(emitter, expander, facts, apart, written, before);
-            Overwrites::Unless(meets)
+            let overlaps = overlaps(emitter, expander, facts, reads, written, before);
+            Overwrites::Unless(overlaps)
         }
     };
-    Range { start, length, strides, walk, kind: check.kind, overwrites, flag, window }
+    Range { start, length, strides, runtime_steps, kind: check.kind, overwrites, flag, window }
 }
 
 /// Whether a range has bytes in common with others, or lies between their strides.
-fn meets(
+fn overlaps(
     emitter: &Emitter<'_>,
     expander: &Expander,
     facts: &Function,
-    others: &[Apart],
+    others: &[ReadRange],
     written: (Value, Value, Vec<(Value, Value)>),
     before: Value,
 ) -> Value {
@@ -187,7 +188,7 @@ fn meets(
     let (start, length, strides) = written;
     let first = builder.address(start);
     let past = end(first, length, &strides);
-    let meets = others.iter().map(|other| {
+    let overlaps = others.iter().map(|other| {
         let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
         let (start, extent) = (expand(other.start), expand(other.extent));
         let strides: Vec<_> = other.strides.iter().map(|s| (expand(s.step), expand(s.count))).collect();
@@ -197,7 +198,7 @@ fn meets(
         let behind = builder.icmp(IntPredicate::LLVMIntULT, first, other_past);
         builder.and(behind, builder.icmp(IntPredicate::LLVMIntULT, other_first, past))
     });
-    meets.reduce(|x, y| builder.or(x, y)).expect("there are others")
+    overlaps.reduce(|x, y| builder.or(x, y)).expect("there are others")
 }
 
 /// A window that is emptied at the end of a preheader.
@@ -301,7 +302,7 @@ fn call_ranges(emitter: &Emitter<'_>, ranges: &[&Range]) {
     let builder = emitter.builder;
     for range in ranges {
         match range.window {
-            _ if range.walk.is_some() => walked(emitter, range),
+            _ if range.runtime_steps.is_some() => call_runtime_steps(emitter, range),
             Some(window) => {
                 let entry = match range.kind {
                     Kind::Load => "__dsm_load_window",
@@ -321,8 +322,8 @@ fn call_ranges(emitter: &Emitter<'_>, ranges: &[&Range]) {
 }
 
 /// The runtime looks at the steps.
-fn walked(emitter: &Emitter<'_>, range: &Range) {
-    let Some(Walk { step, count, length }) = range.walk else { return };
+fn call_runtime_steps(emitter: &Emitter<'_>, range: &Range) {
+    let Some(RuntimeSteps { step, count, length }) = range.runtime_steps else { return };
     let Some(window) = range.window else { return call_grid(emitter, range, length, &[(step, count)]) };
     let entry = match range.kind {
         Kind::Load => "__dsm_load_walk",
@@ -348,8 +349,8 @@ fn parts(emitter: &Emitter<'_>, range: &Range, length: Value) -> Vec<(bool, Valu
     match range.overwrites {
         Overwrites::No => vec![(false, length)],
         Overwrites::Yes => vec![(true, length)],
-        Overwrites::Unless(meets) => {
-            let select = |x, y| emitter.builder.select(meets, x, y);
+        Overwrites::Unless(overlaps) => {
+            let select = |x, y| emitter.builder.select(overlaps, x, y);
             vec![(true, select(none, length)), (false, select(length, none))]
         }
     }
@@ -378,7 +379,7 @@ fn test(emitter: &Emitter<'_>, before: Value, ranges: &[&Range]) -> Value {
     let builder = emitter.builder;
     builder.before(before).locate_as(before);
     let (in_windows, in_table): (Vec<&Range>, Vec<&Range>) = ranges.iter().partition(|r| r.window.is_some());
-    let backwards = ranges.iter().filter_map(|r| r.walk.as_ref()).map(|w| w.step);
+    let backwards = ranges.iter().filter_map(|r| r.runtime_steps.as_ref()).map(|w| w.step);
     let bad = in_windows
         .into_iter()
         .map(|r| outside(emitter, r, r.window.expect("these have one")))

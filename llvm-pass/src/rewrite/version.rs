@@ -10,7 +10,7 @@
 use crate::analysis::Function;
 use crate::analysis::facts::{Kind, LoopId, MAX_STRIDES};
 use crate::llvm::{Analyses, IntPredicate, LoopCopy, Value};
-use crate::plan::{FunctionPlan, Ready, Start};
+use crate::plan::{FunctionPlan, Start, ValidityTest};
 
 use super::check::Emitter;
 
@@ -45,37 +45,37 @@ impl Copies {
 
 /// Computes the tests' arguments in the preheaders.
 pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan: &FunctionPlan) -> Tests {
-    if plan.readies.is_empty() {
+    if plan.validity_tests.is_empty() {
         return Tests(vec![]);
     }
     let expander = analyses.expander();
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
-    let one = |ready: &Ready| {
-        let before = facts.blocks[ready.at].terminator();
+    let one = |validity: &ValidityTest| {
+        let before = facts.blocks[validity.at].terminator();
         let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
-        let start = match ready.start {
+        let start = match validity.start {
             Start::Expr(id) => expand(id),
             Start::Value(id) => facts.values[id as usize],
             Start::Array(array) => facts.values[array.base as usize],
         };
         let none = i64_type.constant(0);
         let strides: Vec<Value> =
-            ready.strides.iter().flat_map(|s| [expand(s.step), expand(s.count)]).collect();
-        let uses = ready.uses.map_or(i64_type.constant(NO_USES), expand);
-        let worth = ready.worth.map(expand);
+            validity.strides.iter().flat_map(|s| [expand(s.step), expand(s.count)]).collect();
+        let uses = validity.uses.map_or(i64_type.constant(NO_USES), expand);
+        let worth = validity.worth.map(expand);
         builder.before(before).locate_as(before);
-        if let Start::Array(array) = ready.start {
+        if let Start::Array(array) = validity.start {
             let arguments = vec![facts.values[array.descriptor as usize], start, uses];
-            return Test { before, entry: array_entry(ready.kind), arguments, worth };
+            return Test { before, entry: array_entry(validity.kind), arguments, worth };
         }
-        let start = builder.offset(start, i64_type.constant(ready.delta as u64));
-        let mut arguments = vec![start, i64_type.constant(ready.length)];
+        let start = builder.offset(start, i64_type.constant(validity.delta as u64));
+        let mut arguments = vec![start, i64_type.constant(validity.length)];
         arguments.extend(strides.into_iter().chain(std::iter::repeat(none)).take(2 * MAX_STRIDES));
         arguments.push(uses);
-        Test { before, entry: entry(ready.kind), arguments, worth }
+        Test { before, entry: entry(validity.kind), arguments, worth }
     };
-    Tests(plan.readies.iter().map(one).collect())
+    Tests(plan.validity_tests.iter().map(one).collect())
 }
 
 /// Emits the tests and copies the loops. `moved` is told of terminators that others have taken the place of.
@@ -109,8 +109,8 @@ pub fn whole_is_ready(emitter: &Emitter<'_>, start: Value, bytes: u64, kind: Kin
     let mut arguments = vec![start, builder.context.i64().constant(bytes)];
     arguments.extend(std::iter::repeat_n(none, 2 * MAX_STRIDES));
     arguments.push(builder.context.i64().constant(NO_USES));
-    let ready = builder.call_fn(emitter.entries.get(entry(kind)), &arguments);
-    builder.icmp(IntPredicate::LLVMIntNE, ready, builder.context.i32().constant(0))
+    let validity = builder.call_fn(emitter.entries.get(entry(kind)), &arguments);
+    builder.icmp(IntPredicate::LLVMIntNE, validity, builder.context.i32().constant(0))
 }
 
 fn entry(kind: Kind) -> &'static str {
@@ -134,8 +134,8 @@ fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
     let made = |before: Value| {
         emitter.counted(before, 0, 0, 1);
         builder.before(before).locate_as(test.before);
-        let ready = builder.call_fn(entry, &test.arguments);
-        builder.icmp(IntPredicate::LLVMIntNE, ready, zero)
+        let validity = builder.call_fn(entry, &test.arguments);
+        builder.icmp(IntPredicate::LLVMIntNE, validity, zero)
     };
     let Some(count) = test.worth else { return made(test.before) };
     builder.before(test.before).locate_as(test.before);
@@ -143,8 +143,8 @@ fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
     let long = builder.icmp(IntPredicate::LLVMIntUGE, count, least);
     let head = test.before.block();
     let then = analyses.if_then(long, test.before);
-    let ready = made(then);
+    let validity = made(then);
     builder.before(test.before.block().instructions()[0]).locate_as(test.before);
     let no = builder.context.int(1).constant(0);
-    builder.phi(no.ty(), &[(no, head), (ready, then.block())])
+    builder.phi(no.ty(), &[(no, head), (validity, then.block())])
 }

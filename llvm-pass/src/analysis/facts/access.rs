@@ -1,6 +1,6 @@
 //! Loads and stores of a known number of bytes, and what is known of where they go.
 
-use super::hull::{Hull, Stride};
+use super::loop_range::{LoopRange, Stride};
 use super::{ExprId, Key, Kind, LoopId, Private, ValueId};
 
 /// A load or store of a fixed number of bytes.
@@ -27,10 +27,10 @@ pub struct Access {
     /// Set if it needs no check.
     pub private: Option<Private>,
     /// Extents over enclosing loops, innermost first.
-    pub hulls: Vec<Hull>,
-    /// Why there is no hull over the innermost loop, or none over the next one.
-    pub stay: Option<Stay>,
-    /// What it can touch at most, if it has no hull.
+    pub loop_ranges: Vec<LoopRange>,
+    /// Why there is no loop range over the innermost loop, or none over the next one.
+    pub hoist_obstacle: Option<HoistObstacle>,
+    /// What it can touch at most, if it has no loop range.
     pub span: Option<Span>,
     /// The variable that it lies in.
     pub object: Option<Object>,
@@ -52,8 +52,8 @@ impl Access {
             size,
             align,
             private: None,
-            hulls: vec![],
-            stay: None,
+            loop_ranges: vec![],
+            hoist_obstacle: None,
             span: None,
             object: None,
             array: None,
@@ -94,9 +94,9 @@ pub struct Array {
     pub base: ValueId,
 }
 
-/// Why an access has no hull over a loop.
+/// Why an access has no loop range over a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Stay {
+pub enum HoistObstacle {
     /// How often the loop runs is not known before it starts.
     NoCount,
     /// Not every iteration executes the access.
@@ -109,32 +109,34 @@ pub enum Stay {
     Sync,
 }
 
-impl Stay {
+impl HoistObstacle {
     /// For messages to the user.
     pub fn text(self) -> &'static str {
         match self {
-            Stay::NoCount => "how often the loop runs is not known before it starts",
-            Stay::Conditional => "not every iteration executes it",
-            Stay::Irregular => "its address is no linear function of the iteration",
-            Stay::Bounds => "its bounds cannot be computed before the loop",
-            Stay::Sync => "the loop may synchronise",
+            HoistObstacle::NoCount => "how often the loop runs is not known before it starts",
+            HoistObstacle::Conditional => "not every iteration executes it",
+            HoistObstacle::Irregular => "its address is no linear function of the iteration",
+            HoistObstacle::Bounds => "its bounds cannot be computed before the loop",
+            HoistObstacle::Sync => "the loop may synchronise",
         }
     }
 
     /// What could be changed in the source.
     pub fn help(self) -> &'static str {
         match self {
-            Stay::NoCount => {
+            HoistObstacle::NoCount => {
                 "a loop that is left by its count alone, as 'for (i = 0; i < n; i++)' with a local n"
             }
-            Stay::Conditional => {
+            HoistObstacle::Conditional => {
                 "an access in every iteration, as of a local variable that is stored behind the loop"
             }
-            Stay::Irregular => {
+            HoistObstacle::Irregular => {
                 "a subscript that is linear in the loop's variable, or a variable whose size is known here"
             }
-            Stay::Bounds => "local copies of pointers, bounds and steps that are made in front of the loop",
-            Stay::Sync => {
+            HoistObstacle::Bounds => {
+                "local copies of pointers, bounds and steps that are made in front of the loop"
+            }
+            HoistObstacle::Sync => {
                 "calls and atomic operations moved out of the loop, or '-fdsm-effects' for a function that does not synchronise"
             }
         }

@@ -4,7 +4,7 @@ use super::{ExprId, Key, Kind, LoopId, Object, Site, ValueId};
 
 /// All bytes that an access touches while a loop runs: `[start, start + length)`, repeated at the strides.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hull {
+pub struct LoopRange {
     /// The loop; start and length can be computed in its preheader.
     pub over: LoopId,
     /// Key of the first byte's address.
@@ -18,16 +18,16 @@ pub struct Hull {
     /// The length in bytes minus the size of the access where it is a constant, and nothing is left out or depends on conditions.
     pub bytes: Option<i64>,
     /// Set if the loop's step is known only at run time: what start and extent say is true of steps forwards that leave no line out.
-    pub walk: Option<Walk>,
+    pub runtime_steps: Option<RuntimeSteps>,
     /// Dimensions that leave lines out between their steps, at most [`MAX_STRIDES`].
     pub strides: Vec<Stride>,
-    /// What must hold when the loop is entered for the hull to be exact; grows from loop to enclosing loop.
+    /// What must hold when the loop is entered for the loop range to be exact; grows from loop to enclosing loop.
     pub conditions: Vec<Condition>,
     /// Set for stores that overwrite, see `analysis::overwrite`.
     pub fills: Option<Fills>,
 }
 
-/// When a hull is overwritten.
+/// When a loop range is overwritten.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fills {
     /// So many bytes side by side have to be stored to in each iteration for no byte of the dense part to be left out.
@@ -38,7 +38,7 @@ pub struct Fills {
 
 /// The steps of a loop that may leave lines out, or go backwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Walk {
+pub struct RuntimeSteps {
     /// Expression of the distance in bytes, signed.
     pub step: ExprId,
     /// Expression of the number of steps.

@@ -7,14 +7,14 @@
 mod access;
 mod calls;
 mod graph;
-mod hull;
+mod loop_range;
 mod loops;
 mod stack;
 
-pub use access::{Access, Array, Object, Span, Stay};
+pub use access::{Access, Array, HoistObstacle, Object, Span};
 pub use calls::{Arguments, FormatCall, Lanes, Length, Limit, Masked, Purpose, Range};
 pub use graph::{Argument, CallEdge, CallId, Checked, Extent, FunctionId, FunctionNode, Graph};
-pub use hull::{Condition, Fills, Hull, MAX_STRIDES, Stride, Walk};
+pub use loop_range::{Condition, Fills, LoopRange, MAX_STRIDES, RuntimeSteps, Stride};
 pub use loops::{Exit, Guard, LoopFacts};
 pub use stack::{StackFacts, StackSlot};
 
