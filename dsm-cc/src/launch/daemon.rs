@@ -200,7 +200,7 @@ impl Daemon {
     /// Answers what [`Daemon::polled`] was ready for.
     fn attend(&mut self, is_ordered: bool) -> Result<(), Stop> {
         let is_late = self.until.is_some_and(|until| until <= Instant::now());
-        if is_late || self.is_told_to_end() || is_ordered && !self.control.receive()? {
+        if is_late || self.is_signalled_to_end() || is_ordered && !self.control.receive()? {
             return Err(Stop::Gone);
         }
         for ended in self.lines.ended() {
@@ -218,7 +218,7 @@ impl Daemon {
     }
 
     /// Whether a signal has come that ends the daemon.
-    fn is_told_to_end(&self) -> bool {
+    fn is_signalled_to_end(&self) -> bool {
         let signals = std::iter::from_fn(|| self.signals.take_one());
         signals.fold(false, |end, (signal, _)| end || watch::ENDING.contains(&signal))
     }

@@ -96,7 +96,7 @@ pub fn choose(setting: Setting, summaries: &[Summary], by: By, costs: &Costs) ->
     let mut variables = variables(&sizes, uniform, costs);
     let uniform_cost_ms = sizes[&uniform].cost_ms?;
     let before = expected_ms(&variables, setting.line, uniform);
-    settle(&mut variables, setting.line, uniform, LEAST_GAIN * uniform_cost_ms);
+    choose_sizes(&mut variables, setting.line, uniform, LEAST_GAIN * uniform_cost_ms);
     let expected_cost_ms = uniform_cost_ms - before + expected_ms(&variables, setting.line, uniform);
     Some(Choice { setting, uniform, by_time, by_counts, variables, uniform_cost_ms, expected_cost_ms })
 }
@@ -191,7 +191,7 @@ fn in_order(variables: &[Variable]) -> Vec<&Variable> {
 }
 
 /// Gives the variables sizes, one after the other the one that is best with those of the others, until none saves more than `least_ms`.
-fn settle(variables: &mut [Variable], line: u32, uniform: u32, least_ms: f64) {
+fn choose_sizes(variables: &mut [Variable], line: u32, uniform: u32, least_ms: f64) {
     let mut known = expected_ms(variables, line, uniform);
     for _ in 0..ROUNDS {
         let before = known;

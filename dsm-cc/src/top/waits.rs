@@ -78,7 +78,7 @@ fn locks(processes: &[&ProcessLook], names: &Names) -> Vec<Wait> {
 }
 
 /// The process's thread that waits like this with other processes, as one of so many.
-fn meets(process: &ProcessLook, kind: Doing) -> Option<u64> {
+fn participants_of(process: &ProcessLook, kind: Doing) -> Option<u64> {
     let mut waiting = threads(process).filter(|words| doing(words) == kind);
     waiting.find_map(|words| Some(words[thread::PARTICIPANTS]).filter(|participants| *participants > 1))
 }
@@ -91,7 +91,7 @@ fn position(process: &ProcessLook) -> (u64, u64) {
 fn barriers(processes: &[&ProcessLook]) -> Vec<Wait> {
     let mut waiting = BTreeMap::<(u64, u64), (u64, Vec<u32>)>::new();
     for process in processes {
-        if let Some(participants) = meets(process, Doing::Barrier) {
+        if let Some(participants) = participants_of(process, Doing::Barrier) {
             let barrier = waiting.entry(position(process)).or_insert((participants, Vec::new()));
             barrier.1.push(process.rank);
         }
@@ -108,7 +108,7 @@ fn barriers(processes: &[&ProcessLook]) -> Vec<Wait> {
 
 fn join(processes: &[&ProcessLook]) -> Option<Wait> {
     let (first, others) = processes.split_first()?;
-    let participants = meets(first, Doing::Join)?;
+    let participants = participants_of(first, Doing::Join)?;
     let has_left = |process: &ProcessLook| threads(process).next().is_some_and(|w| doing(w) == Doing::Idle);
     let of_team = others.iter().filter(|process| u64::from(process.rank) < participants);
     Some(Wait::Join { lacks: of_team.filter(|p| !has_left(p)).map(|p| p.rank).collect() })

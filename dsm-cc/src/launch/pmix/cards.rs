@@ -26,14 +26,14 @@ pub struct Card {
     /// Processors that its process may use.
     pub processors: Vec<usize>,
     /// Where a leader can be reached.
-    pub door: Option<Door>,
+    pub contact: Option<Contact>,
     /// What rank 0 decides.
     pub origin: Option<Origin>,
 }
 
 /// Where a host can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Door {
+pub struct Contact {
     /// Port for other hosts; 0 if there are none.
     pub port: u16,
     /// Addresses that may lead to it.
@@ -59,7 +59,7 @@ impl Card {
         postcard::to_stdvec(self).expect("plain data can be written to a vector")
     }
 
-    /// From what the launcher of `rank` has told.
+    /// From the card of the launcher of `rank`.
     pub fn decode(rank: u32, bytes: &[u8]) -> Result<Card, String> {
         // The first field is the same in all versions.
         let version = postcard::take_from_bytes::<String>(bytes);
@@ -85,7 +85,7 @@ pub struct Arrangement {
     /// The hosts with their processes, by number.
     pub hosts: Vec<Placement>,
     /// How each of them is reached.
-    pub doors: Vec<Door>,
+    pub contacts: Vec<Contact>,
     /// Each rank's number in the job.
     pub numbers: Vec<u32>,
     /// Each rank's host.
@@ -99,15 +99,15 @@ pub fn arrange(cards: &[Card]) -> Result<Arrangement, String> {
     leaders.dedup();
     let mut arrangement = Arrangement {
         hosts: Vec::new(),
-        doors: Vec::new(),
+        contacts: Vec::new(),
         numbers: vec![0; cards.len()],
         host_of: vec![0; cards.len()],
     };
     let mut next = 0;
     for leader in leaders {
         let card = cards.get(leader as usize);
-        let door = card.filter(|card| card.leader == leader).and_then(|card| card.door.clone());
-        let (Some(card), Some(door)) = (card, door) else {
+        let contact = card.filter(|card| card.leader == leader).and_then(|card| card.contact.clone());
+        let (Some(card), Some(contact)) = (card, contact) else {
             return Err(format!("the process manager contradicts itself about the host of process {leader}"));
         };
         let first = next;
@@ -117,7 +117,7 @@ pub fn arrange(cards: &[Card]) -> Result<Arrangement, String> {
             next += 1;
         }
         arrangement.hosts.push(Placement { name: card.host.clone(), first, count: next - first });
-        arrangement.doors.push(door);
+        arrangement.contacts.push(contact);
     }
     Ok(arrangement)
 }
@@ -157,14 +157,14 @@ mod tests {
     use super::*;
 
     fn card(rank: u32, leader: u32, processors: &[usize]) -> Card {
-        let door = Door { port: 7, addresses: Vec::new(), socket: vec![leader as u8] };
+        let contact = Contact { port: 7, addresses: Vec::new(), socket: vec![leader as u8] };
         Card {
             greeting: greeting(),
             leader,
             host: format!("node{leader}"),
             facts: Facts { architecture: "x".into(), page: 4096, bytes: 1, digest: [0; 32] },
             processors: processors.to_vec(),
-            door: (rank == leader).then_some(door),
+            contact: (rank == leader).then_some(contact),
             origin: None,
         }
     }
@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(places, hosts, "{leaders:?}");
             let at = |rank: usize| &found.hosts[found.host_of[rank]];
             assert!((0..leaders.len()).all(|r| at(r).ranks().contains(&found.numbers[r])), "{leaders:?}");
-            assert_eq!(found.doors.len(), hosts.len());
+            assert_eq!(found.contacts.len(), hosts.len());
         }
     }
 

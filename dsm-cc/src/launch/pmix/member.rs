@@ -24,7 +24,7 @@ pub struct Member<'a> {
     /// Whether the process has ended.
     has_ended: bool,
     /// Whether the process manager has sent a signal that ends jobs.
-    is_told: bool,
+    is_signalled: bool,
 }
 
 impl<'a> Member<'a> {
@@ -34,7 +34,7 @@ impl<'a> Member<'a> {
         if ties.leads() {
             looks.open();
         }
-        Member { job, signals, ties, looks, has_ended: false, is_told: false }
+        Member { job, signals, ties, looks, has_ended: false, is_signalled: false }
     }
 
     fn is_first(&self) -> bool {
@@ -51,24 +51,24 @@ impl<'a> Member<'a> {
     }
 
     /// Whether the process manager has ended the process. It may send its signal to the process first.
-    fn was_told(&mut self, ended: &[Ended]) -> bool {
+    fn was_ended_by_manager(&mut self, ended: &[Ended]) -> bool {
         let of_job =
             |e: &Ended| matches!(e.ending, Ending::Killed(s) if ENDING.iter().any(|e| *e as i32 == s));
         if self.is_first() || !ended.iter().any(of_job) {
             return false;
         }
         let until = Instant::now() + SIGNAL_LAG;
-        while !self.is_told && Instant::now() < until {
+        while !self.is_signalled && Instant::now() < until {
             self.wait(Some(until.saturating_duration_since(Instant::now())));
             self.take_signal();
         }
-        self.is_told
+        self.is_signalled
     }
 
     /// The next signal that this launcher answers to.
     fn take_signal(&mut self) -> Option<(Signal, bool)> {
         let (signal, from_terminal) = self.signals.take_one()?;
-        self.is_told |= ENDING.contains(&signal);
+        self.is_signalled |= ENDING.contains(&signal);
         self.heeds(signal).then_some((signal, from_terminal))
     }
 
@@ -94,7 +94,7 @@ impl Processes for Member<'_> {
         let ended = watch::reap(self.job);
         self.has_ended |= !ended.is_empty();
         // Whoever has it end the job says why.
-        if self.was_told(&ended) { Vec::new() } else { ended }
+        if self.was_ended_by_manager(&ended) { Vec::new() } else { ended }
     }
 
     fn failure(&mut self) -> Option<Verdict> {

@@ -29,7 +29,7 @@ use super::options::Options;
 use super::spawn::{self, Plan};
 use super::watch::{self, Signals};
 use super::{Error, control, facts, program};
-use cards::{Card, Door, Origin};
+use cards::{Card, Contact, Origin};
 use handover::Reception;
 use library::Client;
 use member::Member;
@@ -50,12 +50,12 @@ const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Why a process was not started.
 enum Stop {
-    /// This launcher tells the user.
+    /// This launcher reports it to the user.
     Own(Error),
-    /// All of them found the same; that of rank 0 tells the user.
+    /// All of them found the same; that of rank 0 reports it to the user.
     Common(Error),
-    /// Another one has told.
-    Told,
+    /// Another launcher has reported why.
+    Reported,
 }
 
 impl From<Error> for Stop {
@@ -97,7 +97,7 @@ pub fn run(options: &Options) -> Result<u8, Error> {
             Ok(status)
         }
         Err(Stop::Common(_)) if client.rank() != 0 => give_way(),
-        Err(Stop::Told) => give_way(),
+        Err(Stop::Reported) => give_way(),
         Err(Stop::Own(error) | Stop::Common(error)) => {
             // The process manager ends this launcher, too.
             eprintln!("dsm-run: {error}");
@@ -120,8 +120,8 @@ fn serve(options: &Options, client: &Client, signals: &Signals) -> Result<Outcom
     }
     let leads = client.neighbours.first() == Some(&client.rank());
     let opened = leads.then(|| open(client)).transpose()?;
-    let door = opened.as_ref().map(|(_, _, door)| door.clone());
-    let cards = exchange(client, &card(options, client, &program, door)?)?;
+    let contact = opened.as_ref().map(|(_, _, contact)| contact.clone());
+    let cards = exchange(client, &card(options, client, &program, contact)?)?;
     let (setup, threads) = arrange(client, &cards).map_err(Stop::Common)?;
     tell(options, client, &setup, threads);
     let (inherited, mut ties) = match opened {
@@ -152,18 +152,18 @@ fn serve(options: &Options, client: &Client, signals: &Signals) -> Result<Outcom
 }
 
 /// What other launchers come to.
-fn open(client: &Client) -> Result<(Option<TcpListener>, Reception, Door), Error> {
+fn open(client: &Client) -> Result<(Option<TcpListener>, Reception, Contact), Error> {
     let failed = |source| Error::System { what: "wait for the launchers of this host's processes", source };
     let reception = Reception::open().map_err(failed)?;
-    let mut door = Door { port: 0, addresses: Vec::new(), socket: reception.name.clone() };
+    let mut contact = Contact { port: 0, addresses: Vec::new(), socket: reception.name.clone() };
     if client.neighbours.len() as u32 == client.size {
-        return Ok((None, reception, door));
+        return Ok((None, reception, contact));
     }
     let (listener, addresses) = addresses::listen(&host_name()).map_err(Error::Connect)?;
     let address = listener.local_addr().map_err(|e| Error::Connect(e.to_string()))?;
-    door.port = address.port();
-    door.addresses = addresses;
-    Ok((Some(listener), reception, door))
+    contact.port = address.port();
+    contact.addresses = addresses;
+    Ok((Some(listener), reception, contact))
 }
 
 fn host_name() -> String {
@@ -174,14 +174,14 @@ fn host_name() -> String {
 }
 
 /// What this launcher tells the others.
-fn card(options: &Options, client: &Client, program: &Path, door: Option<Door>) -> Result<Card, Error> {
+fn card(options: &Options, client: &Client, program: &Path, contact: Option<Contact>) -> Result<Card, Error> {
     Ok(Card {
         greeting: control::greeting(),
         leader: client.neighbours.first().copied().unwrap_or(client.rank()),
         host: host_name(),
         facts: facts::of(program)?,
         processors: bind::allowed(),
-        door,
+        contact,
         origin: (client.rank() == 0).then(|| origin(options)).transpose()?,
     })
 }
@@ -231,10 +231,10 @@ fn tell(options: &Options, client: &Client, setup: &Setup, threads: u32) {
     if !options.verbose || client.rank() != 0 {
         return;
     }
-    for (host, door) in setup.arrangement.hosts.iter().zip(&setup.arrangement.doors) {
+    for (host, contact) in setup.arrangement.hosts.iter().zip(&setup.arrangement.contacts) {
         let ranks = host.ranks();
         let reached: Vec<_> =
-            door.addresses.iter().map(|address| format!("{address} port {}", door.port)).collect();
+            contact.addresses.iter().map(|address| format!("{address} port {}", contact.port)).collect();
         let reached = if reached.is_empty() { "memory only".into() } else { reached.join(", ") };
         eprintln!(
             "dsm-run: {}: processes {} to {} of {threads} threads; {reached}",

@@ -125,16 +125,16 @@ impl Setup {
         let Some(listener) = listener.filter(|_| hosts.len() > 1) else {
             return Ok(Connections { sockets: Sockets::new(), lines: Vec::new() });
         };
-        let doors = &self.arrangement.doors;
+        let contacts = &self.arrangement.contacts;
         let network = Network {
             secret: *self.secret(),
             hosts: hosts.clone(),
             own: self.host,
             has_head: false,
-            addresses: doors.iter().map(|door| door.addresses.clone()).collect(),
+            addresses: contacts.iter().map(|contact| contact.addresses.clone()).collect(),
         };
         spawn::allow_descriptors(network.sockets() + hosts.len() as u64 + SPARE_DESCRIPTORS)?;
-        let ports: Vec<u16> = doors.iter().map(|door| door.port).collect();
+        let ports: Vec<u16> = contacts.iter().map(|contact| contact.port).collect();
         let failed = |message| Error::Host { host: self.place().name.clone(), message, status: 1 };
         network.connect(listener, &ports, LIMITS).map_err(failed)
     }
@@ -143,16 +143,16 @@ impl Setup {
     pub fn follow(&self) -> Result<(Inheritance, Ties), Stop> {
         let descriptors = 4 * u64::from(self.processes()) + SPARE_DESCRIPTORS;
         spawn::allow_descriptors(descriptors)?;
-        let name = &self.arrangement.doors[self.host].socket;
+        let name = &self.arrangement.contacts[self.host].socket;
         let failed = |source: io::Error| Error::System {
             what: "connect to the launcher that sets up this host",
             source,
         };
         let leader = handover::enter(name, self.secret(), self.number).map_err(failed)?;
         // Longer than the leader's, whose message says more.
-        let groups = handover::take(&leader, 3 * LIMITS.total).map_err(|_| Stop::Told)?;
+        let groups = handover::take(&leader, 3 * LIMITS.total).map_err(|_| Stop::Reported)?;
         let mut groups = groups.into_iter();
-        let page = groups.next().and_then(|page| page.into_iter().next()).ok_or(Stop::Told)?;
+        let page = groups.next().and_then(|page| page.into_iter().next()).ok_or(Stop::Reported)?;
         Ok((Inheritance { page: page.into(), reached: groups.collect() }, Ties::to_leader(leader)))
     }
 }

@@ -19,13 +19,13 @@ use crate::launch::lines::{self, End, Far, Lines};
 
 /// Time for processes to end by themselves once the job is over.
 const END_GRACE: Duration = Duration::from_secs(1);
-/// Time for the process manager to end a job in which a launcher has failed, and has told why.
+/// Time for the process manager to end a job in which a launcher has failed, and has reported why.
 const FAILURE_GRACE: Duration = Duration::from_secs(5);
 
 /// What has come of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The job is over or being ended, and whoever has ended it has told the process manager.
+    /// The job is over or being ended, and whoever has ended it has reported that to the process manager.
     Over,
     /// Something has failed, as the message says.
     Failed(String),

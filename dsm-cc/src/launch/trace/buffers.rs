@@ -13,7 +13,7 @@ use dsm_abi::trace::{
 };
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-/// Who is told what was read.
+/// Who gets what was read.
 pub trait Sink {
     /// A process has begun to write. `wall`: what its wall clock was ahead of its monotonic one, nanoseconds.
     fn process(&mut self, rank: u32, pid: u32, wall: u64);
@@ -209,11 +209,11 @@ pub mod tests {
     use super::*;
     use dsm_abi::trace::{Kind, Phase};
 
-    /// What a sink was told, as text.
+    /// What a sink got, as text.
     #[derive(Debug, Default)]
-    pub struct Told(pub Vec<String>);
+    pub struct Transcript(pub Vec<String>);
 
-    impl Sink for Told {
+    impl Sink for Transcript {
         fn process(&mut self, rank: u32, pid: u32, wall: u64) {
             self.0.push(format!("process {rank} is {pid}, wall {wall}"));
         }
@@ -272,9 +272,9 @@ pub mod tests {
         let file = reader.buffers.file.try_clone().unwrap();
         let buffers = Buffers { file, layout: reader.buffers.layout, ranks: 3..5 };
         let writer = Writer { buffers: &buffers, index: 1 };
-        let mut told = Told::default();
-        assert_eq!(reader.drain(&mut told).unwrap(), 0);
-        assert!(told.0.is_empty());
+        let mut transcript = Transcript::default();
+        assert_eq!(reader.drain(&mut transcript).unwrap(), 0);
+        assert!(transcript.0.is_empty());
 
         writer.header(process_word::PID, 77);
         writer.header(process_word::WALL, 5);
@@ -286,25 +286,25 @@ pub mod tests {
         piece.extend(b"abc\0\0\0\0\0");
         writer.put(buffers.layout.text(1), &piece);
         writer.header(process_word::TEXT, piece.len() as u64);
-        assert_eq!(reader.drain(&mut told).unwrap(), 256 * 2 / size);
+        assert_eq!(reader.drain(&mut transcript).unwrap(), 256 * 2 / size);
         assert_eq!(
-            std::mem::take(&mut told.0),
+            std::mem::take(&mut transcript.0),
             ["process 4 is 77, wall 5", "text of 4: 2 9 abc", "records of 4.1: [0, 1]"]
         );
 
         // Around the end.
         writer.records(1, 2..size);
-        reader.drain(&mut told).unwrap();
+        reader.drain(&mut transcript).unwrap();
         writer.records(1, size..size + 3);
-        told.0.clear();
-        reader.drain(&mut told).unwrap();
-        assert_eq!(told.0, [format!("records of 4.1: {:?}", (size..size + 3).collect::<Vec<_>>())]);
+        transcript.0.clear();
+        reader.drain(&mut transcript).unwrap();
+        assert_eq!(transcript.0, [format!("records of 4.1: {:?}", (size..size + 3).collect::<Vec<_>>())]);
 
-        told.0.clear();
+        transcript.0.clear();
         writer.put(buffers.layout.ring(1, 1) + 8 * ring_word::DROPPED, &5_u64.to_ne_bytes());
         writer.header(process_word::LOST, 6);
-        reader.finish(&mut told).unwrap();
-        assert_eq!(told.0, ["dropped by 4.1: 5", "dropped by 4.-1: 6"]);
+        reader.finish(&mut transcript).unwrap();
+        assert_eq!(transcript.0, ["dropped by 4.1: 5", "dropped by 4.-1: 6"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ const PROCESS: u32 = 100;
 const RECORDS: u32 = 101;
 const DROPPED: u32 = 102;
 
-/// Writes what it is told about one process.
+/// Writes what it gets about one process.
 pub struct Writer<W> {
     to: W,
     error: Option<io::Error>,
@@ -109,7 +109,7 @@ fn records(bytes: &[u8]) -> Vec<Record> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::buffers::tests::Told;
+    use super::super::buffers::tests::Transcript;
     use super::*;
     use dsm_abi::trace::{Kind, Phase};
 
@@ -132,17 +132,17 @@ mod tests {
         let bytes = std::mem::take(&mut writer.to);
         let expected =
             ["process 3 is 77, wall 5", "text of 3: 2 9 abc", "records of 3.5: [1, 2]", "dropped by 3.5: 6"];
-        let told = |bytes: &[u8]| {
-            let mut told = Told::default();
-            read(&mut &*bytes, 3, &mut told).map(|()| told.0)
+        let transcript = |bytes: &[u8]| {
+            let mut transcript = Transcript::default();
+            read(&mut &*bytes, 3, &mut transcript).map(|()| transcript.0)
         };
-        assert_eq!(told(&bytes).unwrap(), expected);
+        assert_eq!(transcript(&bytes).unwrap(), expected);
         for end in 0..bytes.len() {
-            let told = told(&bytes[..end]).unwrap();
-            assert_eq!(told, expected[..told.len()]);
+            let transcript = transcript(&bytes[..end]).unwrap();
+            assert_eq!(transcript, expected[..transcript.len()]);
         }
         let mut damaged = bytes;
         damaged[15] = 1;
-        assert!(told(&damaged).is_err());
+        assert!(transcript(&damaged).is_err());
     }
 }
