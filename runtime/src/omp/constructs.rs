@@ -277,7 +277,7 @@ pub extern "C" fn __kmpc_end_scope(_loc: Loc, _gtid: i32, _reserved: *mut c_void
     work::tell_here(WorkKind::Scope, Endpoint::End, 1);
 }
 
-/// Flush: publishes own writes and takes in those of others.
+/// Flush: publishes own writes and acquires those of others.
 #[unsafe(export_name = "dsm_rt___kmpc_flush")]
 pub extern "C" fn __kmpc_flush(_loc: Loc) {
     std::sync::atomic::fence(Ordering::SeqCst);

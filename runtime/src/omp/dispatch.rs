@@ -90,16 +90,16 @@ impl Dispatch {
             code::RUNTIME | code::RUNTIME_SIMD => Some(icv.kind),
             _ => mode.schedule(),
         };
-        let alone = frame.team().size == 1;
+        let is_single = frame.team().size == 1;
         *self = Dispatch {
             active: true,
-            shared: !alone && (ordered || matches!(mode, Mode::Dynamic | Mode::Guided { .. })),
+            shared: !is_single && (ordered || matches!(mode, Mode::Dynamic | Mode::Guided { .. })),
             number: 0,
-            mode: if alone { Mode::Whole } else { mode },
+            mode: if is_single { Mode::Whole } else { mode },
             range,
             chunk: chunk.max(1),
             round: 0,
-            ordered: ordered && !alone,
+            ordered: ordered && !is_single,
             iteration: 0,
             bumped: false,
             schedule,

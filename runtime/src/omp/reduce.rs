@@ -132,7 +132,7 @@ fn gather_processes(frame: &Frame, list: *mut c_void, combine: Combine, packing:
         if sync::rank() == 0 {
             return true;
         }
-        // SAFETY: the pass has told of this list.
+        // SAFETY: the pass has declared the sizes of this list.
         reduction::send(&unsafe { packing.pack(list) }, packing.words);
         false
     })
@@ -162,10 +162,10 @@ const HAS_ATOMICS: u32 = 0x10;
 /// Threads up to which that takes less time than a rendezvous; libomp's bound.
 const FEW: u32 = 4;
 
-/// What the entries return to threads that combine alone.
-const ALONE: i32 = 1;
+/// What the entries return to the thread that combines its list into the variables under mutual exclusion.
+const COMBINE: i32 = 1;
 /// And to those that combine by atomic operations.
-const BY_ATOMICS: i32 = 2;
+const COMBINE_ATOMICALLY: i32 = 2;
 
 /// Whether the threads of the team combine by atomic operations: few, of one process.
 fn combines_by_atomics(frame: &Frame, loc: Loc) -> bool {
@@ -214,12 +214,12 @@ pub extern "C" fn __kmpc_reduce(
     if combines_by_atomics(frame, loc) {
         frame.reduction.take();
         wait::reduction(frame, Endpoint::Begin);
-        return BY_ATOMICS;
+        return COMBINE_ATOMICALLY;
     }
     if begin(frame, list, combine, lock) {
-        return ALONE;
+        return COMBINE;
     }
-    // The others meet the combining threads, which come from `__kmpc_end_reduce`.
+    // The barrier of the combining threads is in `__kmpc_end_reduce`.
     barrier(frame, loc);
     0
 }
@@ -246,15 +246,15 @@ pub extern "C" fn __kmpc_reduce_nowait(
     let frame = frame::current();
     if combines_by_atomics(frame, loc) {
         frame.reduction.take();
-        // Nobody tells of its end.
+        // No call marks its end.
         wait::reduction(frame, Endpoint::Begin);
         wait::reduction(frame, Endpoint::End);
-        return BY_ATOMICS;
+        return COMBINE_ATOMICALLY;
     }
-    if begin(frame, list, combine, lock) { ALONE } else { 0 }
+    if begin(frame, list, combine, lock) { COMBINE } else { 0 }
 }
 
-/// End of such a reduction, for threads that combine alone.
+/// End of such a reduction, for the thread that combines.
 #[unsafe(export_name = "dsm_rt___kmpc_end_reduce_nowait")]
 pub extern "C" fn __kmpc_end_reduce_nowait(_loc: Loc, _gtid: i32, lock: *const c_void) {
     end(frame::current(), lock);

@@ -25,7 +25,7 @@ pub extern "C" fn set_callback(event: u32, callback: *mut c_void) -> SetResult {
     let result = match event {
         CONTROL_TOOL => Some(SetResult::Always),
         _ if DEVICE_EVENTS.contains(&event) => Some(SetResult::Never),
-        _ => told(event),
+        _ => support(event),
     };
     let Some(result) = result else { return SetResult::Error };
     CALLBACKS[event as usize].store(callback, Ordering::SeqCst);
@@ -54,8 +54,8 @@ pub fn clear() {
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $result:ident: ($($arg:ident: $t:ty),*);)*) => {
-        /// How completely an event is told; `None` if there is no such event.
-        fn told(event: u32) -> Option<SetResult> {
+        /// How completely an event is reported; `None` if there is no such event.
+        fn support(event: u32) -> Option<SetResult> {
             match event {
                 $($number => Some(SetResult::$result),)*
                 _ => None,

@@ -117,12 +117,12 @@ impl TaskRecord {
     }
 }
 
-/// Calls `told` on the record of the task that the thread of `frame` runs.
-fn with_current<T>(frame: &Frame, told: impl FnOnce(&TaskRecord) -> T) -> T {
+/// Calls `with` on the record of the task that the thread of `frame` runs.
+fn with_current<T>(frame: &Frame, with: impl FnOnce(&TaskRecord) -> T) -> T {
     // SAFETY: nobody changes the task of a frame while its thread, or one below it, is in here.
     match unsafe { &*frame.task.as_ptr() }.as_deref() {
-        Some(Node { tool: Some(record), task, .. }) if !task.is_null() => told(record),
-        _ => told(&frame.tool),
+        Some(Node { tool: Some(record), task, .. }) if !task.is_null() => with(record),
+        _ => with(&frame.tool),
     }
 }
 
