@@ -1,8 +1,8 @@
-//! The protocol without locks, in a process of which only one thread uses it.
+//! Biased locks: the locks that the threads of a process take around the protocol cost nothing as long as one thread takes them.
 //!
-//! Most processes of a job run one thread. What its threads would have to exclude each other from costs such a process more than the protocol itself when
-//! a lock goes from process to process. So the first thread that comes here owns the process until a second one comes (see [`Bias`]).
-//! Coming means to run a protocol function, or user code that stores may pass their checks in.
+//! Most processes of a job run one thread. For these, mutual exclusion among threads would cost more than the protocol itself when
+//! a lock of the program goes from process to process. So the first thread that registers owns the process's bias until a second one registers and revokes it (see [`Bias`]).
+//! A thread registers before it runs a protocol function, or user code in which stores may pass their checks.
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt::{self, Debug, Formatter};
@@ -16,74 +16,74 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::sync::threads::Inside;
 
 static BIAS: Bias = Bias::new();
-/// Whether a thread has come.
+/// Whether a thread has registered.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// Whether the owner is ready to be fenced.
 static FENCED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Has not come yet.
-    New,
+    /// Has not registered yet.
+    Unregistered,
     Owner,
-    /// Takes locks.
-    Other,
+    /// Takes locks, since another thread owned the bias first, or the bias is revoked.
+    Contender,
 }
 
 thread_local! {
-    static ROLE: Cell<Role> = const { Cell::new(Role::New) };
-    /// Whether this thread is inside and owns the process.
-    static ALONE: Cell<bool> = const { Cell::new(false) };
+    static ROLE: Cell<Role> = const { Cell::new(Role::Unregistered) };
+    /// Whether this thread is inside and owns the bias.
+    static HOLDS_BIAS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether no other thread of this process runs the protocol now, or can begin to before this one has ended what it runs.
 #[inline(always)]
-pub fn is_alone() -> bool {
-    ALONE.get()
+pub fn holds_bias() -> bool {
+    HOLDS_BIAS.get()
 }
 
-/// Runs protocol code; [`is_alone`] is the same from its begin to its end.
+/// Runs protocol code without locks, if the thread owns the bias; [`holds_bias`] is the same from its begin to its end.
 #[inline(always)]
-pub fn inside<R>(body: impl FnOnce() -> R) -> R {
-    if ALONE.get() || ROLE.get() == Role::Other || !enter() {
+pub fn run_biased<R>(body: impl FnOnce() -> R) -> R {
+    if HOLDS_BIAS.get() || ROLE.get() == Role::Contender || !enter() {
         return body();
     }
-    ALONE.set(true);
+    HOLDS_BIAS.set(true);
     let result = body();
-    ALONE.set(false);
+    HOLDS_BIAS.set(false);
     BIAS.leave();
     result
 }
 
 #[inline(always)]
 fn enter() -> bool {
-    come();
-    let alone = ROLE.get() == Role::Owner && BIAS.enter();
-    if !alone {
-        ROLE.set(Role::Other);
+    register_thread();
+    let holds_bias = ROLE.get() == Role::Owner && BIAS.enter();
+    if !holds_bias {
+        ROLE.set(Role::Contender);
     }
-    alone
+    holds_bias
 }
 
-/// This thread is about to do what others have to be excluded from.
+/// This thread is about to do something that other threads have to be excluded from.
 #[inline(always)]
-pub fn come() {
-    if ROLE.get() == Role::New {
-        first_time();
+pub fn register_thread() {
+    if ROLE.get() == Role::Unregistered {
+        claim_or_revoke();
     }
 }
 
 #[cold]
-fn first_time() {
+fn claim_or_revoke() {
     if !CLAIMED.swap(true, Ordering::SeqCst) && can_fence_all_threads() {
         FENCED.store(true, Ordering::SeqCst);
         std::sync::atomic::fence(Ordering::SeqCst);
         ROLE.set(Role::Owner);
         return;
     }
-    ROLE.set(Role::Other);
-    BIAS.share(|| {
-        // If it is not, there is none, or it sees only now that others have come.
+    ROLE.set(Role::Contender);
+    BIAS.revoke(|| {
+        // If it is not, there is no owner, or it sees the revocation anyway.
         if FENCED.load(Ordering::SeqCst) {
             fence_all_threads();
         }
@@ -105,7 +105,7 @@ pub fn fence() {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// A lock that is not taken by a thread that is alone.
+/// A lock that the thread with the bias does not take.
 #[derive(Debug, Default)]
 pub struct Lock(Mutex<()>);
 
@@ -113,16 +113,16 @@ pub struct Lock(Mutex<()>);
 pub type Locked<'a> = Option<MutexGuard<'a, ()>>;
 
 impl Lock {
-    /// Locks it; an atomic operation unless the thread is alone.
+    /// Locks it; an atomic operation unless the thread holds the bias.
     #[inline(always)]
     pub fn lock(&self) -> Locked<'_> {
-        if is_alone() { None } else { Some(self.0.lock()) }
+        if holds_bias() { None } else { Some(self.0.lock()) }
     }
 
     /// As [`Lock::lock`], at a point where the thread is between no check and its store: one that waits counts as inside the runtime.
     #[inline(always)]
     pub fn lock_inside(&self) -> Locked<'_> {
-        if is_alone() { None } else { Some(self.0.try_lock().unwrap_or_else(|| self.wait_inside())) }
+        if holds_bias() { None } else { Some(self.0.try_lock().unwrap_or_else(|| self.wait_inside())) }
     }
 
     #[cold]
@@ -134,7 +134,7 @@ impl Lock {
     /// Whether nobody has it.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
-        is_alone() || !self.0.is_locked()
+        holds_bias() || !self.0.is_locked()
     }
 }
 
@@ -143,7 +143,7 @@ impl Lock {
 pub struct Shared<T> {
     lock: Lock,
     /// Whether somebody has it: a thread that asks twice gets no second reference.
-    lent: UnsafeCell<bool>,
+    is_borrowed: UnsafeCell<bool>,
     value: UnsafeCell<T>,
 }
 
@@ -157,32 +157,32 @@ impl<T> Debug for Shared<T> {
 }
 
 /// Lends a [`Shared`] value.
-pub struct Lent<'a, T> {
+pub struct SharedGuard<'a, T> {
     of: &'a Shared<T>,
     _lock: Locked<'a>,
 }
 
 impl<T: Send + Debug> Exclusive<T> for Shared<T> {
     type Guard<'a>
-        = Lent<'a, T>
+        = SharedGuard<'a, T>
     where
         T: 'a;
 
     fn new(value: T) -> Self {
-        Shared { lock: Lock::default(), lent: UnsafeCell::new(false), value: UnsafeCell::new(value) }
+        Shared { lock: Lock::default(), is_borrowed: UnsafeCell::new(false), value: UnsafeCell::new(value) }
     }
 
     #[inline(always)]
-    fn lock(&self) -> Lent<'_, T> {
+    fn lock(&self) -> SharedGuard<'_, T> {
         let lock = self.lock.lock();
-        // SAFETY: only who has the lock, or is alone, comes here.
-        let lent = unsafe { std::mem::replace(&mut *self.lent.get(), true) };
-        assert!(!lent, "the thread has the value already");
-        Lent { of: self, _lock: lock }
+        // SAFETY: only the thread that has the lock, or holds the bias, comes here.
+        let is_borrowed = unsafe { std::mem::replace(&mut *self.is_borrowed.get(), true) };
+        assert!(!is_borrowed, "the thread has the value already");
+        SharedGuard { of: self, _lock: lock }
     }
 }
 
-impl<T> Deref for Lent<'_, T> {
+impl<T> Deref for SharedGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -192,7 +192,7 @@ impl<T> Deref for Lent<'_, T> {
     }
 }
 
-impl<T> DerefMut for Lent<'_, T> {
+impl<T> DerefMut for SharedGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as for `deref`.
@@ -200,11 +200,11 @@ impl<T> DerefMut for Lent<'_, T> {
     }
 }
 
-impl<T> Drop for Lent<'_, T> {
+impl<T> Drop for SharedGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: before the lock goes.
-        unsafe { *self.of.lent.get() = false };
+        unsafe { *self.of.is_borrowed.get() = false };
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
         let value = Shared::new(0u32);
         let add = || {
             for _ in 0..ADD {
-                inside(|| *value.lock() += 1);
+                run_biased(|| *value.lock() += 1);
             }
         };
         std::thread::scope(|scope| {
@@ -230,6 +230,6 @@ mod tests {
             });
         });
         assert_eq!(*value.lock(), 2 * ADD);
-        assert!(!inside(is_alone), "this thread is the third");
+        assert!(!run_biased(holds_bias), "this thread is the third");
     }
 }

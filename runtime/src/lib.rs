@@ -4,8 +4,8 @@
 //! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
-pub mod alone;
 pub mod atomics;
+pub mod biased_lock;
 pub mod check;
 pub mod config;
 pub mod context;

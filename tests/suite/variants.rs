@@ -57,7 +57,7 @@ fn counted(protocol: &str, counter: &str) -> Option<u64> {
 
 #[test]
 fn what_is_left_out_is_not_done() {
-    for (part, counter) in [("no-migration", "homes_taken_early"), ("fixed-homes", "homes_taken")] {
+    for (part, counter) in [("no-migration", "homes_taken_on_miss"), ("fixed-homes", "homes_taken")] {
         let (Some(with), Some(without)) = (counted("", counter), counted(part, counter)) else { return };
         assert!(with > 0 && without == 0, "{part}: {counter} {with} and {without}");
     }

@@ -1,21 +1,21 @@
-//! Acquire: takes in a peer's signature and invalidates what it says is old.
+//! Acquire: applies a peer's notices, that is, invalidates the copies that they say are old.
 
 use crate::calls::signature;
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::records::Records;
+use crate::release_token::{ReleaseToken, TAIL, is_read, split_state};
 use crate::scratch::{Scratch, ScratchGuard};
-use crate::told::{TAIL, Told, is_read, split_state};
 use crate::types::{Block, Chunk, Extent, Notice, Rank};
 use crate::{Coherence, Fault, abi};
 
 impl<F: Fabric> Coherence<F> {
-    /// Takes in everything `from` has published and taken in so far.
+    /// Applies everything that `from` has published so far, notices of others that it has applied included.
     pub async fn acquire_from(&self, from: Rank) {
         if from == self.me() {
             return;
         }
-        if self.fabric.asks(from) {
+        if self.fabric.has_agent(from) {
             self.stats.acquires.add(1);
             let _gate = self.fabric.lock_gate(Gate::Acquire).await;
             return self.acquire_list(from, None).await;
@@ -26,29 +26,29 @@ impl<F: Fabric> Coherence<F> {
 
     /// Takes in everything that `from` had published when [`Coherence::published`] was `state` there: spares looking it up.
     pub async fn acquire_published(&self, from: Rank, state: u64) {
-        self.acquire_told(from, state.into()).await;
+        self.acquire_with_token(from, state.into()).await;
     }
 
-    /// As [`Coherence::acquire_published`], with what [`Coherence::told`] was: spares reading what it tells.
-    pub async fn acquire_told(&self, from: Rank, told: Told) {
+    /// As [`Coherence::acquire_published`], with what [`Coherence::token`] was there: spares reading the notices in it.
+    pub async fn acquire_with_token(&self, from: Rank, token: ReleaseToken) {
         self.stats.acquires.add(1);
-        if from == self.me() || self.has_read(from, told.state()) {
+        if from == self.me() || self.has_read(from, token.state()) {
             return;
         }
-        if !F::AT_ONCE && self.acquire_lone(from, told).await {
+        if !F::SYNCHRONOUS && self.acquire_single(from, token).await {
             return;
         }
-        // What is told of the same blocks before is older.
-        told.tail(1).into_iter().for_each(|notice| self.expect_move(notice));
+        // Notices of the same blocks before that are older.
+        token.tail(1).into_iter().for_each(|notice| self.prefetch_move(notice));
         let _gate = self.fabric.lock_gate(Gate::Acquire).await;
-        if let Some(count) = self.all_told(from, told) {
-            self.take_in_told(from, told, count).await;
+        if let Some(count) = self.missing_notices(from, token) {
+            self.apply_token(from, token, count).await;
             return;
         }
-        self.acquire_list(from, Some(told.state())).await;
+        self.acquire_list(from, Some(token.state())).await;
     }
 
-    /// Reads and takes in what of a peer's signature has not been read yet, up to a state word or what is published by now. The acquire gate is locked.
+    /// Reads and applies what of a peer's signature has not been read yet, up to a state word or what is published by now. The acquire gate is locked.
     async fn acquire_list(&self, from: Rank, state: Option<u64>) {
         let mut scratch = ScratchGuard::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
@@ -70,7 +70,7 @@ impl<F: Fabric> Coherence<F> {
         }
         for notice in fresh.iter() {
             if self.signature().is_new(notice) {
-                self.learn(*notice, own).await;
+                self.apply_notice(*notice, own).await;
                 self.stats.notices_in.add(1);
             }
         }
@@ -89,85 +89,85 @@ impl<F: Fabric> Coherence<F> {
         self.set_cursor(from, cursor);
     }
 
-    /// As [`Coherence::acquire_told`], where there is nothing new or a lock brings along what it mostly does. False: something else, and nothing was done. Only where
-    /// operations are done at once.
+    /// As [`Coherence::acquire_with_token`], if there is nothing new or the fast path will do. False: neither; nothing was done. Only where
+    /// operations are synchronous.
     #[inline(always)]
-    pub fn acquire_at_once(&self, from: Rank, told: Told) -> bool {
-        assert!(F::AT_ONCE);
+    pub fn acquire_sync(&self, from: Rank, token: ReleaseToken) -> bool {
+        assert!(F::SYNCHRONOUS);
         let done =
-            from == self.me() || self.has_read(from, told.state()) || self.acquire_lone_now(from, told);
+            from == self.me() || self.has_read(from, token.state()) || self.acquire_single_sync(from, token);
         self.stats.acquires.add(u64::from(done));
         done
     }
 
-    /// Takes in the last `count` notices of a peer, which were told along. The acquire gate is locked.
-    async fn take_in_told(&self, from: Rank, told: Told, count: usize) {
+    /// Applies the last `count` notices of a peer, which are in the token. The acquire gate is locked.
+    async fn apply_token(&self, from: Rank, token: ReleaseToken, count: usize) {
         if self.fabric.fault(Fault::CursorEarly) {
-            self.set_cursor(from, told.state());
+            self.set_cursor(from, token.state());
         }
-        // What this process has written it has listed, or will; and of the same block only the last notice counts, as in `keep_newest`.
-        let newest = told.tail(1);
+        // This process has listed what it has written, or will; and of the same block only the last notice counts, as in `keep_newest`.
+        let newest = token.tail(1);
         let counts = |notice: &Notice| {
             let older = newest
                 .is_some_and(|n| n.extent == notice.extent && n.wr_ts > notice.wr_ts && !self.is_own(&n));
             !self.is_own(notice) && !older
         };
-        let notices = || (1..=count).rev().filter_map(|back| told.tail(back)).filter(counts);
+        let notices = || (1..=count).rev().filter_map(|back| token.tail(back)).filter(counts);
         if self.may_await_arrivals() {
-            for notice in (1..=count).filter_map(|back| told.tail(back)).filter(|notice| self.is_own(notice))
+            for notice in (1..=count).filter_map(|back| token.tail(back)).filter(|notice| self.is_own(notice))
             {
                 self.wait_arrival(notice).await;
             }
         }
-        // So few are applied twice sooner than looked up.
+        // Applying so few twice costs less than looking up whether they are new.
         for notice in notices() {
-            let lone = notice.extent.count == 1 && notice.writer != self.me();
-            if !lone || !self.try_take_lone(notice).await {
-                self.learn(notice, &mut ScratchGuard::new().own).await;
+            let single = notice.extent.count == 1 && notice.writer != self.me();
+            if !single || !self.try_take_single(notice).await {
+                self.apply_notice(notice, &mut ScratchGuard::new().own).await;
                 self.stats.notices_in.add(1);
             }
         }
         let mut signature = self.signature();
         for notice in notices().filter(|_| !self.fabric.fault(Fault::NoticesNotPassedOn)) {
             // A greater bound would have begun a new list.
-            signature.hold(notice, &self.fabric);
+            signature.defer(notice, &self.fabric);
         }
         drop(signature);
-        self.set_cursor(from, told.state());
+        self.set_cursor(from, token.state());
     }
 
-    async fn try_take_lone(&self, notice: Notice) -> bool {
-        if F::AT_ONCE { self.take_lone_now(notice) } else { self.take_lone(notice).await }
+    async fn try_take_single(&self, notice: Notice) -> bool {
+        if F::SYNCHRONOUS { self.take_single_sync(notice) } else { self.take_single(notice).await }
     }
 
-    /// How far the own signature is published: what a release has published is taken in by [`Coherence::acquire_published`] with this.
+    /// How far the own signature is published: what a release has published is acquired by [`Coherence::acquire_published`] with this.
     pub fn published(&self) -> u64 {
         self.fabric.own(Word::LogState)
     }
 
     /// As [`Coherence::published`], with the last notices.
-    pub fn told(&self) -> Told {
+    pub fn token(&self) -> ReleaseToken {
         let mut signature = self.signature();
         if !self.fabric.fault(Fault::HeldBackForGood) {
             signature.publish(&self.fabric);
         }
-        // Listed and published with the signature locked: the list can be read as far as this tells of it.
-        signature.told()
+        // Listed and published with the signature locked: the list can be read as far as the token says.
+        signature.token()
     }
 
-    /// Number of notices that are not taken in of what a peer had published, if all of them are told along. The acquire gate is locked.
-    fn all_told(&self, from: Rank, told: Told) -> Option<usize> {
-        let (sequence, length) = split_state(told.state());
+    /// How many of the notices that a peer had published this process has not read, if all of them are in the token. The acquire gate is locked.
+    fn missing_notices(&self, from: Rank, token: ReleaseToken) -> Option<usize> {
+        let (sequence, length) = split_state(token.state());
         let (read, until) = split_state(self.fabric.own(Word::Cursor(from)));
         if sequence != read || length <= until {
             return None;
         }
         let missing = (length - until) as usize;
-        let told_of = if self.fabric.fault(Fault::TailOnly) { missing.min(TAIL) } else { missing };
-        (1..=told_of).all(|back| told.tail(back).is_some()).then_some(told_of)
+        let carried = if self.fabric.fault(Fault::TailOnly) { missing.min(TAIL) } else { missing };
+        (1..=carried).all(|back| token.tail(back).is_some()).then_some(carried)
     }
 
-    /// Whether all that a peer had published when its state word was `state` is taken in.
+    /// Whether all that a peer had published when its state word was `state` has been applied.
     fn has_read(&self, from: Rank, state: u64) -> bool {
         is_read(self.fabric.own(Word::Cursor(from)), state)
     }
@@ -184,7 +184,7 @@ impl<F: Fabric> Coherence<F> {
     /// Whether another thread of the process may be moving homes here.
     #[inline]
     fn may_await_arrivals(&self) -> bool {
-        !self.fabric.is_alone() && !self.fabric.fault(Fault::ArrivalNotAwaited)
+        !self.fabric.is_sole_thread() && !self.fabric.fault(Fault::ArrivalNotAwaited)
     }
 
     /// Waits until the contents that a notice of this process tells of are here: another thread may be moving the home here. The old home can tell of the new version
@@ -200,14 +200,14 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    async fn learn(&self, notice: Notice, own: &mut Records) {
+    async fn apply_notice(&self, notice: Notice, own: &mut Records) {
         match notice.writer == self.me() {
             true => self.merged_here(notice).await,
-            false => self.apply(notice, own).await,
+            false => self.invalidate_copies(notice, own).await,
         }
     }
 
-    async fn apply(&self, notice: Notice, own: &mut Records) {
+    async fn invalidate_copies(&self, notice: Notice, own: &mut Records) {
         for part in notice.extent.chunks() {
             let mut at = part.first;
             // Nothing to do for what is not here: do not even lock. A miss under way in another thread has set its mark, or will see this version.

@@ -8,13 +8,13 @@ use std::hash::Hash;
 
 use dsm_abi::atomic::Update;
 
+use crate::block_word::BlockWord;
 use crate::calls::lend::Refused;
 use crate::calls::read;
 use crate::calls::update::{Request, Updated};
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
+use crate::home_migration::has_twin;
 use crate::link::Link;
-use crate::moving::has_twin;
-use crate::near::Near;
 use crate::overwrite::Purpose;
 use crate::records::Blocked;
 use crate::release::Progress;
@@ -89,26 +89,26 @@ impl<F: Fabric> Coherence<F> {
         .await
     }
 
-    /// The short way: the home is here, stores to it are allowed, and nobody else has locked the records. What is done then is a store like any other.
+    /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
     async fn update_local(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
         let fabric = &self.fabric;
-        let here = fabric.place(self.me(), block);
-        if fabric.state_near(here) != abi::WRITABLE || fabric.watches_writes() {
+        let here = fabric.handle(self.me(), block);
+        if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
             return None;
         }
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let locked = !fabric.fault(Fault::UpdateHereUnlocked);
-        let sequence = if locked { fabric.try_lock_near(here).await? } else { 0 };
-        let changed = fabric.own_near(here, Near::Homes) & block.bit() != 0;
-        let is_home = changed != fabric.default_near(here);
+        let sequence = if locked { fabric.try_lock_by_handle(here).await? } else { 0 };
+        let changed = fabric.own_by_handle(here, BlockWord::Homes) & block.bit() != 0;
+        let is_home = changed != fabric.is_default_home(here);
         let mut old = None;
-        if is_home && fabric.state_near(here) == abi::WRITABLE {
+        if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
             old = Some(fabric.update_bytes(self.me(), block, offset, bytes, update).await);
         }
         if locked {
-            fabric.set_own_near(here, Near::Records, sequence + 2);
+            fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
         }
-        fabric.forget(moment, || old);
+        fabric.live_since(checkpoint, || old);
         old
     }
 
@@ -118,9 +118,9 @@ impl<F: Fabric> Coherence<F> {
         if fabric.watches_writes() || self.updates().should_migrate(block.chunk()) {
             return None;
         }
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let result = loop {
-            fabric.forget(moment, || ());
+            fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
             let request = Request { block, offset, bytes, update, at_least: self.clock() + 1 };
             let outcome = self.try_update_remote(&request).await;
@@ -132,7 +132,7 @@ impl<F: Fabric> Coherence<F> {
                 }
             }
         };
-        fabric.forget(moment, || result);
+        fabric.live_since(checkpoint, || result);
         result
     }
 
@@ -147,26 +147,26 @@ impl<F: Fabric> Coherence<F> {
         {
             return Ok(None);
         }
-        let mut walk = self.walk();
-        self.step(&mut walk, block, Seen { link: word, sequence: 1 }, true)?;
+        let mut lookup = self.begin_lookup();
+        self.follow_link(&mut lookup, block, Seen { link: word, sequence: 1 }, true)?;
         let scratch = &mut *ScratchGuard::new();
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let updated = loop {
-            fabric.forget(moment, || Self::kept(&walk));
-            match self.call_update(walk.at, request, &mut scratch.peer).await {
+            fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
+            match self.call_update(lookup.at, request, &mut scratch.peer).await {
                 Ok(updated) => break updated,
-                Err(Refused::Busy(Busy { word, seen })) => return Err(Blocked { at: walk.at, word, seen }),
+                Err(Refused::Busy(Busy { word, seen })) => return Err(Blocked { at: lookup.at, word, seen }),
                 // It has come back there meanwhile.
-                Err(Refused::Away(seen)) if self.decode(seen.link, walk.at, block) == Link::Home => {
+                Err(Refused::Away(seen)) if self.decode(seen.link, lookup.at, block) == Link::Home => {
                     return Err(self.look_again(block));
                 }
-                Err(Refused::Away(seen)) => self.step(&mut walk, block, seen, true)?,
+                Err(Refused::Away(seen)) => self.follow_link(&mut lookup, block, seen, true)?,
             }
         };
-        self.end_walk(walk, block).await;
+        self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
         if self.updates().record(block, version, sequence) {
-            self.list_update(block, walk.at, version);
+            self.list_update(block, lookup.at, version);
         }
         Ok(Some(old))
     }
@@ -178,7 +178,7 @@ impl<F: Fabric> Coherence<F> {
         }
         self.stats.notices_out.add(1);
         let notice = Notice { writer: home, extent: Extent::single(block), wr_ts: version, merged: true };
-        self.signature().hold(notice, &self.fabric);
+        self.signature().defer(notice, &self.fabric);
     }
 
     /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is ([`crate::calls::read`]): pollers leave home and copies alone. For
@@ -186,9 +186,9 @@ impl<F: Fabric> Coherence<F> {
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
         let fabric = &self.fabric;
         let request = read::Request { block, offset, bytes };
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         loop {
-            fabric.forget(moment, || ());
+            fabric.live_since(checkpoint, || ());
             match self.try_read_atomic(&request).await {
                 Ok(value) => return value,
                 Err(Blocked { at, word, seen }) => {
@@ -202,24 +202,26 @@ impl<F: Fabric> Coherence<F> {
     async fn try_read_atomic(&self, request: &read::Request) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
-        let mut walk = self.walk();
-        let moment = fabric.moment();
+        let mut lookup = self.begin_lookup();
+        let checkpoint = fabric.checkpoint();
         loop {
-            fabric.forget(moment, || Self::kept(&walk));
-            let read = match walk.at == self.me() {
-                true => self.segment(walk.at).read(request).await,
-                false => self.call_read(walk.at, request).await,
+            fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
+            let read = match lookup.at == self.me() {
+                true => self.segment(lookup.at).read(request).await,
+                false => self.call_read(lookup.at, request).await,
             };
             match read {
                 Ok(value) => {
-                    self.end_walk(walk, block).await;
+                    self.end_lookup(lookup, block).await;
                     return Ok(value);
                 }
                 // It was away meanwhile, or was merged.
-                Err(seen) if self.decode(seen.link, walk.at, block) == Link::Home => {
+                Err(seen) if self.decode(seen.link, lookup.at, block) == Link::Home => {
                     return Err(self.look_again(block));
                 }
-                Err(seen) => self.step(&mut walk, block, seen, fabric.fault(Fault::OwnLinkUnlocked))?,
+                Err(seen) => {
+                    self.follow_link(&mut lookup, block, seen, fabric.fault(Fault::OwnLinkUnlocked))?
+                }
             }
         }
     }
@@ -260,13 +262,13 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let chunk = block.chunk();
         let mut gate = fabric.lock_gate(Gate::Publish).await;
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let result = loop {
-            fabric.forget(moment, || ());
+            fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(chunk).await;
             let sequence = self.lock_records(chunk).await;
             if self.own_homes(chunk).all & block.bit() != 0 {
-                self.set_asking(chunk, block.bit(), false);
+                self.set_write_protected(chunk, block.bit(), false);
                 self.permit(block);
                 let result = body.await;
                 self.unlock_records(chunk, sequence);
@@ -290,11 +292,13 @@ impl<F: Fabric> Coherence<F> {
                 fabric.wait_change(self.me(), Word::Link(block), word).await;
                 continue;
             }
-            let mut chase = self.start_chase(chunk, block.bit(), &scratch.own);
+            let mut requests = self.begin_locking(chunk, block.bit(), &scratch.own);
             drop(locked);
             let mut progress = Progress::new(self.clock() + 1, false);
-            let batch =
-                self.next_batch(&mut chase, progress.version, scratch).await.expect("one block is chased");
+            let batch = self
+                .next_batch(&mut requests, progress.version, scratch)
+                .await
+                .expect("one block is requested");
             let wr_ts = batch.version;
             self.list(chunk, block.bit(), wr_ts, &mut progress);
             self.publish(&mut progress);

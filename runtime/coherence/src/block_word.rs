@@ -1,23 +1,23 @@
-//! A block at a process, with the words of its chunk there: where they are is looked up once, for steps that come to many of them.
+//! Names of a block's words for handles ([`Fabric::Handle`](crate::Fabric::Handle)): a handle looks up once where the words of a block and of its chunk are at a process.
 
 use crate::fabric::Word;
 use crate::types::Block;
 
-/// Names a word of a block or of its chunk, see [`Fabric::place`](crate::Fabric::place).
+/// Names a word of a block or of its chunk, see [`Fabric::handle`](crate::Fabric::handle).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Near {
+pub enum BlockWord {
     /// [`Word::Records`].
     Records,
     /// [`Word::Lease`].
     Lease,
-    /// [`Word::Floor`].
-    Floor,
+    /// [`Word::ChunkVersion`].
+    ChunkVersion,
     /// [`Word::Replaced`].
     Replaced,
     /// [`Word::Homes`].
     Homes,
-    /// [`Word::Asking`].
-    Asking,
+    /// [`Word::WriteProtected`].
+    WriteProtected,
     /// [`Word::Link`].
     Link,
     /// [`Word::Rd`].
@@ -26,20 +26,20 @@ pub enum Near {
     Wr,
 }
 
-impl Near {
+impl BlockWord {
     /// The word's full name.
     pub fn of(self, block: Block) -> Word {
         let chunk = block.chunk();
         match self {
-            Near::Records => Word::Records(chunk),
-            Near::Lease => Word::Lease(chunk),
-            Near::Floor => Word::Floor(chunk),
-            Near::Replaced => Word::Replaced(chunk),
-            Near::Homes => Word::Homes(chunk),
-            Near::Asking => Word::Asking(chunk),
-            Near::Link => Word::Link(block),
-            Near::Rd => Word::Rd(block),
-            Near::Wr => Word::Wr(block),
+            BlockWord::Records => Word::Records(chunk),
+            BlockWord::Lease => Word::Lease(chunk),
+            BlockWord::ChunkVersion => Word::ChunkVersion(chunk),
+            BlockWord::Replaced => Word::Replaced(chunk),
+            BlockWord::Homes => Word::Homes(chunk),
+            BlockWord::WriteProtected => Word::WriteProtected(chunk),
+            BlockWord::Link => Word::Link(block),
+            BlockWord::Rd => Word::Rd(block),
+            BlockWord::Wr => Word::Wr(block),
         }
     }
 }

@@ -12,10 +12,10 @@
 //! from somebody else: it comes back from those that acquire here, and may be all that they tell of the block.
 
 use crate::calls::merge_diff::{Merged, Request};
-use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind, Word};
+use crate::home_migration::has_twin;
 use crate::link::Link;
-use crate::moving::has_twin;
+use crate::migration_on_miss::hint;
 use crate::records::Records;
 use crate::release::{Progress, Work};
 use crate::segment::Busy;
@@ -36,7 +36,7 @@ impl<F: Fabric> Coherence<F> {
         let chunk = work.chunk;
         // A merge at the home finds no races.
         let fixed = self.fabric.leaves_out(Part::MovingHomes);
-        if !(progress.meeting || fixed) || self.fabric.watches_writes() {
+        if !(progress.global_sync || fixed) || self.fabric.watches_writes() {
             return 0;
         }
         let contended = if fixed { u64::MAX } else { self.fabric.own(hint(MarkKind::Contended, chunk)) };
@@ -66,7 +66,7 @@ impl<F: Fabric> Coherence<F> {
             published |= merged.blocks;
             left &= !sent;
             for block in chunk.blocks(sent & !merged.blocks) {
-                // What is held, or is to move, is for a chase.
+                // Blocks that are held, or are to migrate, have to be locked.
                 if let Link::Link { to, .. } = self.decode(peer.of(block).link, at, block) {
                     assert!(to != self.me(), "links lead forward in time");
                     self.stats.link_hops.add(1);
@@ -94,13 +94,13 @@ impl<F: Fabric> Coherence<F> {
         version: Timestamp,
         progress: &mut Progress,
     ) {
-        if self.fabric.fault(Fault::MergeToldEarly) {
+        if self.fabric.fault(Fault::MergeNoticeEarly) {
             self.list_merged(home, chunk, Merged { blocks, version }, progress);
             self.publish(progress);
         }
     }
 
-    /// Lists blocks of one version whose home is elsewhere. Nobody is told before they are placed: the signature is published at the end of the release.
+    /// Lists blocks of one version whose home is elsewhere. No acquirer sees the notices before the contents are placed: the signature is published at the end of the release.
     fn list_merged(&self, home: Rank, chunk: Chunk, merged: Merged, progress: &mut Progress) {
         let Merged { blocks, version: wr_ts } = merged;
         self.list_run(progress);
@@ -145,7 +145,7 @@ impl<F: Fabric> Coherence<F> {
             let blocks = part.mask() & self.own_homes(chunk).all;
             self.note_contended(chunk, blocks, blocks);
             if blocks != 0 {
-                fabric.or_own(hint(MarkKind::Early, chunk), blocks);
+                fabric.or_own(hint(MarkKind::MigratedOnMiss, chunk), blocks);
             }
         }
     }
@@ -157,7 +157,7 @@ impl<F: Fabric> Coherence<F> {
         if work.exclusive {
             let clean = if state == abi::WRITABLE { abi::READABLE } else { abi::COLD };
             marks::set_own(fabric, MarkKind::Cached, block.chunk(), block.bit());
-            // The contents may be older than the version told of: never renew them without data.
+            // The contents may be older than the version of the notice: never renew them without data.
             if !fabric.fault(Fault::CleanKeepsVersion) {
                 fabric.set_own(Word::Wr(block), 0);
             }

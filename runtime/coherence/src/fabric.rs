@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 use dsm_abi::atomic::Update;
 
 use crate::Part;
-use crate::near::Near;
+use crate::block_word::BlockWord;
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 pub use locks::{lock_by_cas, try_lock_by_cas};
 
@@ -37,8 +37,8 @@ pub enum MarkKind {
     // Those from here on have no summaries.
     /// Set by the process itself for blocks that it wrote after it had read them elsewhere: its next read miss takes the home. Level 0 only.
     Migratory,
-    /// Set by the process itself for blocks whose home it took at a miss and has not published since. Level 0 only.
-    Early,
+    /// Set by the process itself for blocks whose home it took on a miss and has not published since. Level 0 only.
+    MigratedOnMiss,
     /// Set by the process itself for blocks that several processes store to in the same intervals: misses leave their homes alone. Level 0 only.
     Contended,
 }
@@ -51,7 +51,7 @@ impl MarkKind {
         MarkKind::Dirty,
         MarkKind::Cached,
         MarkKind::Migratory,
-        MarkKind::Early,
+        MarkKind::MigratedOnMiss,
         MarkKind::Contended,
     ];
 
@@ -76,15 +76,15 @@ pub enum Word {
     /// Greatest lease given on any block of a chunk that is at home here, at least their versions. Never falls.
     Lease(Chunk),
     /// Versions of the blocks of a chunk that are at home here are at least this. At most the lease. Never falls.
-    Floor(Chunk),
+    ChunkVersion(Chunk),
     /// Blocks of a chunk whose homes were taken from here without a twin, to be overwritten as a whole. Set by the taker with the records locked, before the
     /// link; cleared by the process itself.
     Replaced(Chunk),
     /// The blocks of a chunk that are at home here: bits that differ from [`Fabric::default_homes`]. Says the same as their links.
     Homes(Chunk),
-    /// Of these, the ones whose stores ask: no state here allows them, so whoever takes the home has no twin to leave. Bits of other blocks say
-    /// nothing.
-    Asking(Chunk),
+    /// The write-protected blocks of a chunk among those at home here: no thread of this process may store to them without a miss, so a process that takes
+    /// such a home leaves no twin here. Bits of blocks whose home is elsewhere have no meaning.
+    WriteProtected(Chunk),
     /// Word `index` of level `level` of a bit set; level 0 has one bit a block.
     Mark {
         /// Which set.
@@ -98,7 +98,7 @@ pub enum Word {
     Grant,
     /// Sequence number and length of the published signature.
     LogState,
-    /// Own word: the state word of a peer's signature that has been taken in. Changed with [`Gate::Acquire`] locked.
+    /// Own word: the state word of a peer's signature up to which this process has applied it. Changed with [`Gate::Acquire`] locked.
     Cursor(Rank),
     /// `min_wr_ts` of the published signature, in word 0. Never falls.
     LogMin(u8),
@@ -145,8 +145,8 @@ impl<T: Debug> Exclusive<T> for Mutex<T> {
 
 /// See the module documentation.
 pub trait Fabric {
-    /// Whether every operation but waiting for others is done when it is called.
-    const AT_ONCE: bool = false;
+    /// Whether every operation but waiting for others completes when it is called.
+    const SYNCHRONOUS: bool = false;
     /// How threads of one process share what is not in the fabric.
     type Exclusive<T: Send + Debug>: Exclusive<T>;
     /// Keeps a chunk or a gate locked.
@@ -185,10 +185,10 @@ pub trait Fabric {
     fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
         async move {
             let mut bits = 0;
-            let moment = self.moment();
+            let checkpoint = self.checkpoint();
             for kind in MarkKind::RELEASED {
                 bits |= self.load(self.rank(), Word::Mark { kind, level, index }).await;
-                self.forget(moment, || (kind, bits));
+                self.live_since(checkpoint, || (kind, bits));
             }
             bits
         }
@@ -236,9 +236,9 @@ pub trait Fabric {
         try_lock_by_cas(self, at, word)
     }
 
-    /// Whether calls on the segment of a process are executed by its agent, see [`Fabric::ask`]; else by who makes them.
+    /// Whether calls on the segment of a process are executed by its agent, see [`Fabric::call_agent`]; else by who makes them.
     #[inline]
-    fn asks(&self, _at: Rank) -> bool {
+    fn has_agent(&self, _at: Rank) -> bool {
         false
     }
     /// Has a thread of a process call [`crate::Coherence::revoke`].
@@ -246,7 +246,7 @@ pub trait Fabric {
         async {}
     }
     /// Has the agent of a process execute a call ([`crate::calls::serve`]). Returns the length of the reply. `reply` has [`Fabric::reply_bytes`] bytes.
-    fn ask(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
+    fn call_agent(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
         async move { unreachable!("process {} has no agent", at.0) }
     }
     /// Most bytes of a request. At least one block's difference ([`crate::calls::most_difference_bytes`]) fits in besides [`crate::calls::REQUEST_BYTES`].
@@ -284,63 +284,63 @@ pub trait Fabric {
         (32 * 1024 / self.block_bytes(chunk.block(0)) as u64).max(1)
     }
 
-    /// The homes of these blocks are likely to be moved here from a peer soon. Changes nothing.
-    fn expect_move(&self, _from: Rank, _extent: Extent) {}
+    /// A hint that the homes of these blocks are likely to migrate here from a peer soon.
+    fn prefetch_move(&self, _from: Rank, _extent: Extent) {}
 
-    /// A block at a process, with the words of its chunk there.
-    type Place: Copy;
+    /// Handle of a block at a process: the addresses of its words, and of those of its chunk, looked up once.
+    type Handle: Copy;
     /// See the type.
-    fn place(&self, at: Rank, block: Block) -> Self::Place;
-    /// What [`Fabric::place`] was asked for.
-    fn named(&self, place: Self::Place) -> (Rank, Block);
+    fn handle(&self, at: Rank, block: Block) -> Self::Handle;
+    /// Process and block of a handle.
+    fn target_of(&self, place: Self::Handle) -> (Rank, Block);
     /// [`Fabric::load`] of a word there.
-    fn load_near(&self, place: Self::Place, word: Near) -> impl Future<Output = u64> {
-        let (at, block) = self.named(place);
+    fn load_by_handle(&self, place: Self::Handle, word: BlockWord) -> impl Future<Output = u64> {
+        let (at, block) = self.target_of(place);
         self.load(at, word.of(block))
     }
     /// [`Fabric::lock_word`] of the records there, if they are not locked now.
-    fn try_lock_near(&self, place: Self::Place) -> impl Future<Output = Option<u64>> {
+    fn try_lock_by_handle(&self, place: Self::Handle) -> impl Future<Output = Option<u64>> {
         async move {
-            let (at, block) = self.named(place);
-            let word = Near::Records.of(block);
+            let (at, block) = self.target_of(place);
+            let word = BlockWord::Records.of(block);
             let seen = self.load(at, word).await;
             let locked = seen.is_multiple_of(2) && self.cas(at, word, seen, seen + 1).await == seen;
             locked.then_some(seen)
         }
     }
     /// [`Fabric::post_store`] of a word there.
-    fn post_near(&self, place: Self::Place, word: Near, value: u64) -> impl Future<Output = ()> {
-        let (at, block) = self.named(place);
+    fn post_by_handle(&self, place: Self::Handle, word: BlockWord, value: u64) -> impl Future<Output = ()> {
+        let (at, block) = self.target_of(place);
         self.post_store(at, word.of(block), value)
     }
     /// [`Fabric::fetch`] of the block there to that of this process, `to`.
-    fn fetch_near(&self, from: Self::Place, _to: Self::Place) -> impl Future<Output = ()> {
-        let (at, block) = self.named(from);
+    fn fetch_by_handle(&self, from: Self::Handle, _to: Self::Handle) -> impl Future<Output = ()> {
+        let (at, block) = self.target_of(from);
         self.fetch(at, Extent::single(block))
     }
     /// [`Fabric::own`] of a word in this process.
-    fn own_near(&self, place: Self::Place, word: Near) -> u64 {
-        self.own(word.of(self.named(place).1))
+    fn own_by_handle(&self, place: Self::Handle, word: BlockWord) -> u64 {
+        self.own(word.of(self.target_of(place).1))
     }
     /// [`Fabric::set_own`] of a word in this process.
-    fn set_own_near(&self, place: Self::Place, word: Near, value: u64) {
-        self.set_own(word.of(self.named(place).1), value);
+    fn set_own_by_handle(&self, place: Self::Handle, word: BlockWord, value: u64) {
+        self.set_own(word.of(self.target_of(place).1), value);
     }
     /// [`Fabric::state`] of a block in this process.
-    fn state_near(&self, place: Self::Place) -> u8 {
-        self.state(self.named(place).1)
+    fn state_by_handle(&self, place: Self::Handle) -> u8 {
+        self.state(self.target_of(place).1)
     }
     /// [`Fabric::set_state`] of a block in this process.
-    fn set_state_near(&self, place: Self::Place, state: u8) {
-        self.set_state(Extent::single(self.named(place).1), state);
+    fn set_state_by_handle(&self, place: Self::Handle, state: u8) {
+        self.set_state(Extent::single(self.target_of(place).1), state);
     }
     /// Whether the block's default home is there.
-    fn default_near(&self, place: Self::Place) -> bool {
-        let (at, block) = self.named(place);
+    fn is_default_home(&self, place: Self::Handle) -> bool {
+        let (at, block) = self.target_of(place);
         self.default_home(block) == at
     }
-    /// What is there will be needed soon. Changes nothing.
-    fn expect_near(&self, _place: Self::Place) {}
+    /// A hint that the block will be needed soon.
+    fn prefetch_block(&self, _place: Self::Handle) {}
 
     /// Reads a peer's records of an extent that lies in a chunk.
     fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()>;
@@ -425,11 +425,11 @@ pub trait Fabric {
 
     /// Whether no other thread of the process is doing anything with the protocol.
     #[inline]
-    fn is_alone(&self) -> bool {
+    fn is_sole_thread(&self) -> bool {
         false
     }
 
-    /// Whether every interval's first store to a block should ask, so that it is seen: releases then take back all permissions that they can,
+    /// Whether every interval's first store to a block should be a miss, so that it is seen: releases then downgrade all blocks that they can,
     /// and homes make twins too.
     #[inline]
     fn watches_writes(&self) -> bool {
@@ -454,17 +454,17 @@ pub trait Fabric {
         false
     }
 
-    /// A moment of the calling thread, see [`Fabric::forget`].
+    /// Names the point that the calling thread has reached, see [`Fabric::live_since`].
     #[inline(always)]
-    fn moment(&self) -> u64 {
+    fn checkpoint(&self) -> u64 {
         0
     }
 
-    /// Tells an explorer that recognises states: the calling thread's variables follow from what they were at `moment`, from where in the code it is and
-    /// from `kept`; what else it has seen since makes no difference any more.
+    /// A hint on live state for model checkers that recognise states: the calling thread's live variables follow from what they were at the checkpoint, from its place in the code and
+    /// from `live`; whatever else it has read since then is dead.
     #[inline(always)]
     #[track_caller]
-    fn forget<T: Hash>(&self, _moment: u64, _kept: impl FnOnce() -> T) {}
+    fn live_since<T: Hash>(&self, _checkpoint: u64, _live: impl FnOnce() -> T) {}
 
     /// Tells an observer that what is in own blocks is worth nothing until they are overwritten.
     fn not_fetched(&self, _extent: Extent) {}

@@ -42,7 +42,7 @@ faults! {
     /// Twins' memory is given back without a look at who is leaving one there.
     FreeExpectedTwin,
     /// A home's link leads on, and its records are unlocked, before the contents are read and the twin is left.
-    SettleLinkEarly,
+    LinkBeforeContents,
     /// A reader extends a lease without the lock of the home's records.
     ExtendUnlocked,
     /// A reader does not look whether the records that it read belong together.
@@ -51,8 +51,8 @@ faults! {
     UnlockBeforeFlush,
     /// The lease of a chunk at home stays below the version of a block that arrives.
     LeaseNotRaised,
-    /// A reader passes over the version of a chunk that was published as a whole.
-    IgnoreFloor,
+    /// A reader ignores the version of a chunk that was published as a whole.
+    IgnoreChunkVersion,
     /// Blocks obtained are published after the last one is, not before waiting for the next.
     HoldWhileWaiting,
     /// The records of blocks that are being taken tell of the new version before the contents are merged.
@@ -77,8 +77,8 @@ faults! {
     AlwaysExclusive,
     /// A release that waited for the other threads of the process believes that they are held, though one is about to store.
     HeldAfterWait,
-    /// A release tells of a list that another thread of the process has not written yet for all to see. For the fabric to obey.
-    ToldUnlocked,
+    /// A release token names a list that another thread of the process has not published yet. For the fabric to obey.
+    TokenUnlocked,
     /// Blocks that are given up, as others are to be where they were, leave their marks behind.
     DiscardKeepsMarks,
     /// A process from which blocks are taken that all begin to use anew stays noted as their home.
@@ -89,16 +89,16 @@ faults! {
     CleanKeepsVersion,
     /// Overflow drops notices without raising the bound.
     SilentOverflow,
-    /// The bound taken in from a peer is not passed on.
+    /// A peer's bound is not passed on.
     BoundNotPassedOn,
-    /// The bound taken in from a peer is not applied to the own copies.
+    /// A peer's bound is not applied to the own copies.
     BoundNotApplied,
     /// An acquirer takes a version of its own process for known while another thread waits for the contents.
     ArrivalNotAwaited,
-    /// Notices taken in are not passed on.
+    /// Applied notices are not passed on.
     NoticesNotPassedOn,
-    /// A settlement forgets what came since the last one but one.
-    SettleEarly,
+    /// The garbage collection of notices after a barrier drops those that came since the last barrier but one.
+    KnownNoticesDropped,
     /// A notice that is older than the copy's lease turns the link back.
     LinkBackwards,
     /// A copy is renewed though its version is not the home's.
@@ -114,9 +114,9 @@ faults! {
     /// A miss marks its copies after it read the bound.
     CachedLate,
     /// A home taken at a miss for stores has no dirty mark.
-    EarlyNotDirty,
+    MigratedNotDirty,
     /// A miss takes the home of a block that another process is just taking from there.
-    EarlyFromTaken,
+    MigratedFromTaken,
     /// A block that is overwritten in part is not fetched.
     OverwritePart,
     /// A block that is overwritten is not fetched, although its home was not free.
@@ -125,22 +125,22 @@ faults! {
     NoReplacedBit,
     /// What was said of a missing twin stays when a twin is made, and when the home returns.
     ReplacedForGood,
-    /// An acquirer takes the notices that it was told along for all that it has missed.
+    /// An acquirer takes the notices in a release token for all that it has missed.
     TailOnly,
     /// Who takes a home leaves it among those that are noted for the old place.
     HomeStays,
-    /// A home that is stored to again goes on telling takers that its stores ask.
+    /// A home that is stored to again still counts as write-protected for processes that take it.
     UpgradeUnseen,
     /// A home is made writable without the lock of its records.
     UpgradeUnlocked,
     /// A release takes a single block that is marked for one whose home is here.
-    LoneNotAtHome,
+    FastPathNotAtHome,
     /// An acquirer takes a single block from the writer of a notice without a look whether its home is free there.
-    LoneNotFree,
+    FastPathNotFree,
     /// An acquirer takes a single block without locking the records at the new home.
-    LoneUnlocked,
+    FastPathUnlocked,
     /// A release that finds one block stored to passes over what was read in its chunk.
-    LoneRead,
+    FastPathIgnoresReads,
     /// A reader takes what the writer of a notice has, though the home was taken from there: it may be stored back in no version.
     ReadFormerHome,
     /// Links of others are shortened without the lock of their records.
@@ -151,13 +151,13 @@ faults! {
     OwnLinkUnlocked,
     /// What was read or merged at a home gets its label without a look whether the home was still there behind the contents.
     FetchWhileTaken,
-    /// Of several notices of the same blocks an acquirer takes in the oldest.
+    /// Of several notices of the same blocks an acquirer applies the oldest.
     KeepOldest,
     /// An acquirer takes the others for known before it has listed the newest.
     SupersededEarly,
-    /// A release that publishes any block drops all notices of others that are held back.
+    /// A release that publishes any block drops all deferred notices of others.
     SupersedeOthers,
-    /// A release without anything of its own leaves notices of others held back.
+    /// A release without anything of its own leaves notices of others deferred.
     HeldBackForGood,
     /// A release writes its changes into a home's contents without the lock of the records there.
     DiffUnlocked,
@@ -172,14 +172,14 @@ faults! {
     /// The lease of a chunk stays below the version of what was merged there.
     MergeLeaseStays,
     /// A release lets acquirers see a notice of what it is going to merge at a home before that has replied.
-    MergeToldEarly,
+    MergeNoticeEarly,
     /// A request to merge is executed once more after its reply. For the fabric to obey.
     MergeRepeated,
     /// A home does not pass notices of others on that merged their changes into its contents.
     MergedNotPassedOn,
     /// An atomic operation is executed at a home without the lock of the records there.
     UpdateUnlocked,
-    /// An atomic operation is executed at a home whose stores ask.
+    /// An atomic operation is executed at a write-protected home.
     UpdateShared,
     /// An atomic operation at a home makes no version though the block was read there.
     UpdateBesideReader,

@@ -1,8 +1,8 @@
-//! Moving the homes of locked blocks here, and merging what their old home has with own unpublished bytes.
+//! Home migration: moving the homes of locked blocks here, and merging the contents at the old home with own unpublished bytes.
 
 use crate::calls::take::{self, Claim, Taken};
-use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind};
+use crate::migration_on_miss::hint;
 use crate::queue_lock::Batch;
 use crate::records::Records;
 use crate::release::Progress;
@@ -14,7 +14,7 @@ use crate::{Coherence, Fault, abi};
 impl<F: Fabric> Coherence<F> {
     /// Takes the homes of blocks at a process, as far as the claim goes, in a version of `at_least` or above. What is got is writable here without a twin, and still locked. In the
     /// peer's records are those of the span of the wanted blocks there as they were before. The chunk is not locked.
-    pub(crate) async fn move_homes(
+    pub(crate) async fn migrate_homes(
         &self,
         at: Rank,
         chunk: Chunk,
@@ -29,14 +29,14 @@ impl<F: Fabric> Coherence<F> {
             fabric.own_records(span, own.run_mut(span));
             self.label(chunk, wanted, self.above_own_leases(chunk, wanted, at_least, own), own);
         }
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let taken = loop {
-            fabric.forget(moment, || ());
+            fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(chunk).await;
             fabric.own_records(span, own.run_mut(span));
             let at_least = self.above_own_leases(chunk, wanted, at_least, own);
             let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
-            let place = |run, contents: &[u8]| self.take_in(run, contents, at, abi::WRITABLE);
+            let place = |run, contents: &[u8]| self.store_contents(run, contents, at, abi::WRITABLE);
             match self.call_take(at, &request, peer, false, snapshot, place).await {
                 Ok(taken) => {
                     let batch = self.batch(chunk, taken, own, peer);
@@ -87,9 +87,9 @@ impl<F: Fabric> Coherence<F> {
         self.set_stamps(chunk, blocks, own);
     }
 
-    /// Unlocks and lists a batch of a chase. `exclusive`: no thread of this process is about to store to
-    /// them. Then the next stores ask, so that whoever takes the homes next has no twins to leave; unless the block was published by
-    /// somebody else since it was read here: two processes that store to it all the time should not ask all the time.
+    /// Unlocks and lists a batch of locked blocks. `exclusive`: no thread of this process is about to store to
+    /// them. Then they are downgraded, so that the process that takes the homes next has no twins to leave; except blocks that somebody else has
+    /// published since they were read here: two processes that store to a block all the time should not have a miss each time.
     pub(crate) async fn publish_batch(
         &self,
         chunk: Chunk,
@@ -101,7 +101,7 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let Batch { blocks, writable, current, version } = batch;
         let share = match exclusive {
-            true if self.shares_all() => blocks,
+            true if self.downgrades_all() => blocks,
             true => current,
             false => 0,
         };
@@ -113,7 +113,7 @@ impl<F: Fabric> Coherence<F> {
             self.note_contended(chunk, blocks, contended);
         }
         if share != 0 {
-            self.make_ask(chunk, share);
+            self.downgrade(chunk, share);
             self.unlock(chunk, share, false, version, &mut scratch.own).await;
         }
         if blocks != share {
@@ -129,8 +129,8 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// The chunk is locked.
-    fn take_in(&self, piece: Extent, contents: &[u8], from: Rank, becomes: u8) {
+    /// Makes fetched contents those of own blocks: merges them where there is a twin, else overwrites. The chunk is locked.
+    fn store_contents(&self, piece: Extent, contents: &[u8], from: Rank, becomes: u8) {
         let fabric = &self.fabric;
         let mut rest = contents;
         let mut at = piece.first;

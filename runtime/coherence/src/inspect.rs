@@ -32,7 +32,7 @@ impl<F: Fabric> Coherence<F> {
         };
         if link == Link::Home {
             // Blocks at home have what their chunk has, if that is more.
-            out.version = out.version.max(fabric.load(at, Word::Floor(chunk)).await);
+            out.version = out.version.max(fabric.load(at, Word::ChunkVersion(chunk)).await);
             out.lease = out.lease.max(fabric.load(at, Word::Lease(chunk)).await);
         }
         out

@@ -6,19 +6,19 @@
 //! nothing). It is written as async functions over [`Fabric`]; the runtime runs it over shared memory, the schedule explorer over a model.
 //!
 //! Modules:
-//! - words: [`link`] (probable owner and queue lock), `records` (what peers read and change), `marks` (who may have read what), `signature` (write notices), `told` (the last of
-//!   them, which travel with a lock);
+//! - words: [`link`] (probable owner and queue lock), `records` (leases and versions, and their lock), `marks` (sharer, dirty and cached bits), `signature` (write notices), `release_token`
+//!   (notices piggybacked on locks), [`block_word`] (a block's words, by handle);
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, redirect, signature; and their messages);
-//! - misses: `miss` (making blocks readable and writable), `find` (where their homes are), `early` (taking these at the miss), `overwrite` (without contents);
-//! - releases: `release`, `queue_lock` (locks of blocks), `moving` (homes that come here), `diffs` (contents merged at a home that stays), `twins` (giving their memory back);
+//! - misses: `miss` (making blocks readable and writable), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
+//! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `twins` (giving their memory back);
 //! - atomic operations of the program: `atomic`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
 //! - `inspect`: what debuggers ask;
-//! - the short way of single blocks that follow a lock: `lone`, `near` (their words), `steps` (what it is made of).
+//! - `fast_path` (releases and acquires of a single block), `maybe_async` (its source expands to async and to ordinary functions).
 //!
 //! Invariants, in the words of the design:
 //! - One process is home of a block when nobody moves it. Links lead forward in time: each points to a process that became home later than
-//!   the pointing process last was. Hence chases end.
+//!   the pointing process last was. Hence following links ends.
 //! - A version (`wr_ts`) is greater than every lease given on an older version, and a copy is invalidated by a notice whose version is above its
 //!   lease. A lease at a home is extended only under the lock of its records, as is the home taken or given a new version.
 //! - Must-publish is sticky: a block's dirty mark is set before stores are allowed and leaves the set only in the hands of a release, which
@@ -30,33 +30,33 @@
 #![forbid(unsafe_code)]
 
 #[macro_use]
-mod steps;
+mod maybe_async;
 mod acquire;
 mod atomic;
+pub mod block_word;
 pub mod calls;
 mod diffs;
-mod early;
 mod expire;
 pub mod fabric;
+mod fast_path;
 pub mod fault;
-mod find;
+mod home_migration;
 mod inspect;
 pub mod link;
-mod lone;
 mod marks;
+mod migration_on_miss;
 mod miss;
-mod moving;
-pub mod near;
 mod overwrite;
+mod probable_owner;
 mod queue_lock;
 mod records;
 mod release;
+mod release_token;
 mod revoke;
 mod scratch;
 mod segment;
 mod signature;
 pub mod stats;
-mod told;
 mod twins;
 pub mod types;
 
@@ -64,12 +64,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use block_word::BlockWord;
 pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use inspect::Inspection;
 pub use link::Link;
-pub use near::Near;
-pub use told::Told;
+pub use release_token::ReleaseToken;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use atomic::Updates;
@@ -88,10 +88,10 @@ pub struct Coherence<F: Fabric> {
     leases: F::Exclusive<Leases>,
     updates: F::Exclusive<Updates>,
     front: Arc<Front>,
-    /// Comparisons of blocks with their twins that came to nothing, since the other threads were last held; changed with the publish gate locked.
-    vain: AtomicU32,
-    /// How many of them make it worth while to wait for the threads.
-    vain_limit: AtomicU32,
+    /// Comparisons of blocks with their twins that found nothing, since the other threads were last held; changed with the publish gate locked.
+    wasted_diffs: AtomicU32,
+    /// How many of them make it worth while to wait for the other threads.
+    wasted_limit: AtomicU32,
 }
 
 impl<F: Fabric> Coherence<F> {
@@ -106,8 +106,8 @@ impl<F: Fabric> Coherence<F> {
             leases: F::Exclusive::new(Leases::default()),
             updates: F::Exclusive::new(Updates::default()),
             front,
-            vain: AtomicU32::new(0),
-            vain_limit: AtomicU32::new(release::VAIN_MIN),
+            wasted_diffs: AtomicU32::new(0),
+            wasted_limit: AtomicU32::new(release::WASTED_MIN),
         }
     }
 
@@ -121,10 +121,10 @@ impl<F: Fabric> Coherence<F> {
         &self.stats
     }
 
-    /// All processes of the job have met: every one has acquired from every other, at least what was published before. Lets the
-    /// signature forget what everybody knows. Must be called by every process at the same meetings.
-    pub fn settle(&self) {
-        self.signature().settle(&self.fabric);
+    /// Garbage collection of notices, after a global synchronisation: every process of the job has acquired from every other, at least what was published before.
+    /// Drops from the signature what everybody knows. Every process must call it after the same synchronisations.
+    pub fn drop_known_notices(&self) {
+        self.signature().drop_known_notices(&self.fabric);
     }
 
     /// Greatest version this process has heard of.
@@ -165,10 +165,10 @@ impl<F: Fabric> Coherence<F> {
             let others = self.own_homes(chunk).all & !left;
             let homes = others | if here { part.mask() } else { 0 };
             self.fabric.set_own(Word::Homes(chunk), homes ^ self.fabric.default_homes(self.me(), chunk));
-            self.set_asking(chunk, part.mask(), false);
+            self.set_write_protected(chunk, part.mask(), false);
             self.fabric.set_own_stamps(part, &stamps[..part.count as usize]);
             if here {
-                // Lease and floor are also those of the chunk's other blocks, which are in use: neither falls, and this version is not below the floor.
+                // Lease and version of the chunk are also those of its other blocks, which are in use: neither falls, and this version is not below the chunk's.
                 self.raise_lease(chunk, version);
             }
             self.fabric.set_state(part, state);
@@ -178,7 +178,7 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Treats blocks as written in this interval, so that the next release publishes them and, if [`Fabric::watches_writes`], makes stores ask.
+    /// Treats blocks as written in this interval, so that the next release publishes them and, if [`Fabric::watches_writes`], downgrades them.
     pub fn watch(&self, extents: impl Iterator<Item = Extent>) {
         for part in extents.flat_map(Extent::chunks) {
             marks::set_own(&self.fabric, MarkKind::Dirty, part.first.chunk(), part.mask());
@@ -192,8 +192,8 @@ impl<F: Fabric> Coherence<F> {
         self.signature().digest(&mut h);
         h.write_u64(self.listed().digest());
         self.updates().hash(&mut h);
-        h.write_u32(self.vain.load(Ordering::Relaxed));
-        h.write_u32(self.vain_limit.load(Ordering::Relaxed));
+        h.write_u32(self.wasted_diffs.load(Ordering::Relaxed));
+        h.write_u32(self.wasted_limit.load(Ordering::Relaxed));
         h.finish()
     }
 

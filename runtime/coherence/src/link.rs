@@ -10,7 +10,7 @@
 //! `pending` on a link means that `p` queues, or has been handed the block and has not fetched the contents and left a twin behind.
 //!
 //! Who may change a word: `Home` and `Wait` are changed under the lock of the chunk's records only, by the process or a peer; `Taking` by the process; a pending link by
-//! the process that queues alone; any other link by the process, with the chunk locked, and by peers that exchange it for a shorter one, with the records locked (`find`).
+//! the process that queues alone; any other link by the process, with the chunk locked, and by peers that exchange it for a shorter one, with the records locked (`probable_owner`).
 
 use crate::types::Rank;
 

@@ -2,8 +2,8 @@
 //!
 //! Setting goes upwards: bit, then summaries, which are often set already. Scanning goes downwards. It clears the words of bits, but leaves
 //! the summaries that lead to them: what was marked in one interval will be in the next, and spares its setter the atomic operations then.
-//! Only a summary that leads to nothing is cleared, and then what it leads to is looked at once more: a setter that found the
-//! summary still set has set its bit before that. A bit set during a scan is therefore seen by this scan or stays, with its summaries, for
+//! A summary bit is cleared only if the word below it is empty, and the scan reads that word once more afterwards: a setter that found the
+//! summary bit still set has set its own bit before. A bit set during a scan is therefore seen by this scan or stays, with its summaries, for
 //! the next one. Whoever sets a bit may act on it only when the summaries are set too.
 
 use crate::Fault;
@@ -22,20 +22,20 @@ const MOST_LEVELS: usize = 12;
 
 /// Sets the bits of `mask` in the set of process `at`.
 pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
-    let moment = fabric.moment();
+    let checkpoint = fabric.checkpoint();
     fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask).await;
     let mut index = chunk.0;
     for level in 1..fabric.mark_levels() {
-        fabric.forget(moment, || level);
+        fabric.live_since(checkpoint, || level);
         let bit = 1 << (index % 64);
         index /= 64;
         let word = Word::Mark { kind, level, index };
         if fabric.load(at, word).await & bit == 0 {
-            fabric.forget(moment, || level);
+            fabric.live_since(checkpoint, || level);
             fabric.fetch_or(at, word, bit).await;
         }
     }
-    fabric.forget(moment, || ());
+    fabric.live_since(checkpoint, || ());
 }
 
 /// Sets bits in one of the process's own sets that no peer changes.
@@ -48,7 +48,7 @@ pub(crate) fn set_own<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk, mask:
     }
     // What the loop below mostly comes to.
     let summary = Word::Mark { kind, level: 1, index: chunk.0 / 64 };
-    if !fabric.is_alone() || fabric.own(summary) & 1 << (chunk.0 % 64) == 0 {
+    if !fabric.is_sole_thread() || fabric.own(summary) & 1 << (chunk.0 % 64) == 0 {
         set_own_summaries(fabric, kind, chunk);
     }
 }
@@ -61,7 +61,7 @@ fn set_own_summaries<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) {
         let word = Word::Mark { kind, level, index };
         if fabric.own(word) & bit == 0 {
             fabric.or_own(word, bit);
-        } else if fabric.is_alone() {
+        } else if fabric.is_sole_thread() {
             // Nobody is between setting or clearing a summary and the one above it.
             return;
         }
@@ -76,13 +76,13 @@ pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
         .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))
 }
 
-/// See the module `steps`.
-macro_rules! lone_chunk {
-    ($wait:ident ($($later:tt)?) $lone_chunk:ident) => {
+/// See the module `maybe_async`.
+macro_rules! single_chunk {
+    ($wait:ident ($($asyncness:tt)?) $single_chunk:ident) => {
         /// The chunk that may have bits in the own sets that a release looks at, if it is the only one. `guess`: which it was last time, where the words that
         /// have to be looked at do not depend on each other.
         #[inline(always)]
-        pub(crate) $($later)? fn $lone_chunk<F: Fabric>(fabric: &F, guess: Chunk) -> Option<Chunk> {
+        pub(crate) $($asyncness)? fn $single_chunk<F: Fabric>(fabric: &F, guess: Chunk) -> Option<Chunk> {
             if $wait!(fabric.load_marked_apart(guess)) == 0 {
                 return Some(guess);
             }
@@ -112,8 +112,8 @@ macro_rules! lone_chunk {
     };
 }
 
-lone_chunk!(wait(async) lone_chunk);
-lone_chunk!(done() lone_chunk_now);
+single_chunk!(wait(async) single_chunk);
+single_chunk!(poll_once() single_chunk_sync);
 
 /// Appends the chunks that may have bits in any of the own sets that a release looks at to `out`, in order.
 pub(crate) async fn scan<F: Fabric>(fabric: &F, out: &mut Vec<Chunk>) {

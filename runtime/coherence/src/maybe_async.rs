@@ -1,39 +1,39 @@
-//! Short protocol functions as they run where nothing can come in between.
+//! One source for an async function and a synchronous one (as the crate `maybe-async` has it).
 //!
-//! An async function keeps its variables in memory from one operation to the next, which takes longer than the operations of the shortest ones where
-//! these are done when they are called ([`Fabric::AT_ONCE`](crate::Fabric::AT_ONCE)). Such a function is written once, in a macro that takes the words below for
-//! its operations: with `wait` it is an async function, which the explorer interrupts at each operation, and with `done` an ordinary one.
+//! The state of an async function lives in memory across its operations. Where these complete when they are called ([`Fabric::SYNCHRONOUS`](crate::Fabric::SYNCHRONOUS)), that
+//! costs the shortest functions of the protocol more than the operations do. Such a function is written once, in a macro that is expanded twice. The macros below are its
+//! parameters: with `wait` it becomes an async function, which the explorer interrupts at each operation, and with `poll_once` and `call` an ordinary function.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Waits for an operation.
+/// Awaits an operation.
 macro_rules! wait {
     ($operation:expr) => {
         $operation.await
     };
 }
 
-/// The result of an operation that is done when it is called.
-macro_rules! done {
+/// The result of an operation that completes when it is polled first.
+macro_rules! poll_once {
     ($operation:expr) => {
-        $crate::steps::result($operation)
+        $crate::maybe_async::result($operation)
     };
 }
 
-/// The result of a function that is made of such operations.
-macro_rules! plain {
+/// The result of a synchronous function.
+macro_rules! call {
     ($function:expr) => {
         $function
     };
 }
 
-/// See [`done!`].
+/// See [`poll_once!`].
 #[inline(always)]
 pub(crate) fn result<T>(operation: impl Future<Output = T>) -> T {
     match pin!(operation).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
-        Poll::Pending => unreachable!("the fabric says that its operations are done at once"),
+        Poll::Pending => unreachable!("the fabric says that its operations are synchronous"),
     }
 }

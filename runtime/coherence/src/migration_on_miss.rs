@@ -1,11 +1,11 @@
-//! Taking homes at misses, before anything is stored: then no twin is made, nothing is compared, and the release publishes in place.
+//! Migration on miss: a miss takes the home, before anything is stored. Then no twin is made, no diff is computed, and the release publishes in place.
 //!
-//! A miss for stores takes every home that it can. A miss for loads does so where this process wrote last time after it had read (a *migratory*
-//! block, as what a lock protects), mostly with the permission to store, and stops if it turns out not to store. Homes that others store to at
-//! present are left alone, and so are those of blocks that several processes store to all the time (*contended*): they would come back at the
-//! next release.
+//! A miss for stores migrates every home that it can. A miss for loads does so for *migratory* blocks (A. L. Cox, R. J. Fowler, "Adaptive Cache Coherency for Detecting Migratory Shared
+//! Data", ISCA 1993; P. Stenström et al., ISCA 1993): this process wrote the block last time after it had read it, as is usual for data that a lock protects. Mostly it gets the permission to
+//! store, too; a block that is not stored to then is not migratory any more. Homes that others store to at present are not migrated, nor are those of blocks that several processes
+//! store to all the time (*contended*): they would come back at the next release.
 //!
-//! A miss never queues: it looks once, takes what is free, with the chunk locked, and what it does not get it reads. It is therefore no link in
+//! A miss never queues: it looks at the home once, takes the blocks that are free, with the chunk locked, and reads the others. It is therefore no part of
 //! any circle of waiting processes, and needs no publish gate.
 
 use crate::calls::take::{self, Claim, Taken};
@@ -18,10 +18,10 @@ use crate::segment::{Busy, Seen};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp, first_bits};
 use crate::{Coherence, Fault, Part, abi, marks};
 
-/// Blocks of a notice whose moves are prepared at the acquire: more need all the room in caches, and hide the latency by their number.
+/// Longest notice, in blocks, whose migrations are prefetched at the acquire: longer ones would fill the cache, and hide the latency by their number.
 const EXPECTED: u64 = 4;
 
-/// Whether a miss for loads in this version does not allow stores to what it takes, to see whether they are asked for: one in 16.
+/// Whether a miss for loads that migrates a home in this version leaves it write-protected, to find out whether the block is still stored to: one version in 16.
 pub(crate) fn is_trial(version: Timestamp) -> bool {
     version.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 == 0
 }
@@ -40,8 +40,8 @@ impl<F: Fabric> Coherence<F> {
             && !fabric.leaves_out(Part::MovingHomes)
     }
 
-    /// Blocks of a run in a state that is not writable whose homes a miss should take. The chunk is locked.
-    fn wanted_early(&self, run: Extent, state: u8, purpose: Purpose) -> u64 {
+    /// Blocks of a run in a state that is not writable whose homes a miss should migrate. The chunk is locked.
+    fn worth_migrating(&self, run: Extent, state: u8, purpose: Purpose) -> u64 {
         let fabric = &self.fabric;
         if !self.misses_take_homes() {
             return 0;
@@ -61,10 +61,10 @@ impl<F: Fabric> Coherence<F> {
         if migratory == 0 {
             return 0;
         }
-        // Taken last time and not stored to.
-        let wrong = migratory & fabric.own(hint(MarkKind::Early, chunk));
+        // Those that migrated last time and were not stored to.
+        let wrong = migratory & fabric.own(hint(MarkKind::MigratedOnMiss, chunk));
         if wrong != 0 {
-            for kind in [MarkKind::Migratory, MarkKind::Early] {
+            for kind in [MarkKind::Migratory, MarkKind::MigratedOnMiss] {
                 fabric.set_own(hint(kind, chunk), fabric.own(hint(kind, chunk)) & !wrong);
             }
         }
@@ -73,14 +73,14 @@ impl<F: Fabric> Coherence<F> {
 
     /// Takes the homes of blocks of a run in a state that is not writable, as far as that is worth while and they are free. They become
     /// readable, and writable if the purpose is to write or they are likely to be written. Returns them. The chunk is locked.
-    pub(crate) async fn take_early(
+    pub(crate) async fn migrate_on_miss(
         &self,
         run: Extent,
         state: u8,
         purpose: Purpose,
         scratch: &mut Scratch,
     ) -> Result<u64, Blocked> {
-        let wanted = self.wanted_early(run, state, purpose);
+        let wanted = self.worth_migrating(run, state, purpose);
         if wanted == 0 {
             return Ok(0);
         }
@@ -157,29 +157,29 @@ impl<F: Fabric> Coherence<F> {
         let at_least = self.above_own_leases(chunk, wanted, self.clock() + 1, &scratch.own);
         let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
         let insists = self.insists_on_home(purpose);
-        let mut walk = self.walk();
-        self.step(&mut walk, span.first, Seen { link, sequence: 1 }, false)?;
-        let moment = fabric.moment();
+        let mut lookup = self.begin_lookup();
+        self.follow_link(&mut lookup, span.first, Seen { link, sequence: 1 }, false)?;
+        let checkpoint = fabric.checkpoint();
         let taken = loop {
-            fabric.forget(moment, || Self::kept(&walk));
+            fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
             let Scratch { peer, snapshot, .. } = scratch;
             let place = |run, contents: &[u8]| fabric.overwrite(run, contents);
-            match self.call_take(walk.at, &request, peer, true, snapshot, place).await {
+            match self.call_take(lookup.at, &request, peer, true, snapshot, place).await {
                 Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED || insists => {
-                    self.step(&mut walk, span.first, seen, false)?;
+                    self.follow_link(&mut lookup, span.first, seen, false)?;
                 }
                 Ok(taken) => break taken,
                 Err(Busy { word, seen }) => {
-                    fabric.wait_change(walk.at, word, seen).await;
+                    fabric.wait_change(lookup.at, word, seen).await;
                 }
             }
         };
         self.note_contended(chunk, taken.contended, taken.contended);
         if taken.blocks != 0 {
-            self.end_walk(walk, span.first).await;
+            self.end_lookup(lookup, span.first).await;
             self.install(chunk, claim, taken, purpose, scratch).await;
         } else if insists {
-            return Err(self.ask_to_revoke(walk.at, span.first).await);
+            return Err(self.ask_to_revoke(lookup.at, span.first).await);
         }
         Ok(taken.blocks)
     }
@@ -195,11 +195,11 @@ impl<F: Fabric> Coherence<F> {
     ) {
         let fabric = &self.fabric;
         let Taken { blocks, writable, version, .. } = taken;
-        // What was stored at a writable home is told of by a notice of the version that it gets here, and this process passes no notice of its
+        // Stores at a writable home are published by a notice of the version that the block gets here, and this process passes no notice of its
         // own on: then it has to publish.
         let write = purpose.write || writable != 0 || !is_trial(version);
-        fabric.or_own(hint(MarkKind::Early, chunk), blocks);
-        if write && !fabric.fault(Fault::EarlyNotDirty) {
+        fabric.or_own(hint(MarkKind::MigratedOnMiss, chunk), blocks);
+        if write && !fabric.fault(Fault::MigratedNotDirty) {
             marks::set_own(fabric, MarkKind::Dirty, chunk, blocks);
         }
         let [readable, _] = taken.contents(claim);
@@ -218,21 +218,21 @@ impl<F: Fabric> Coherence<F> {
         self.not_replaced(chunk, blocks).await;
         self.unlock(chunk, blocks, write, version, &mut scratch.own).await;
         self.stats.homes_taken.add(u64::from(blocks.count_ones()));
-        self.stats.homes_taken_early.add(u64::from(blocks.count_ones()));
+        self.stats.homes_taken_on_miss.add(u64::from(blocks.count_ones()));
     }
 
-    /// Which of the blocks that a release publishes came here at a miss: most likely they go on to somebody else. The chunk is locked.
-    pub(crate) fn came_early(&self, chunk: Chunk, published: u64) -> u64 {
-        let word = hint(MarkKind::Early, chunk);
-        let early = self.fabric.own(word);
-        if early & published != 0 {
-            self.fabric.set_own(word, early & !published);
+    /// Which of the blocks that a release publishes migrated here on a miss: most likely another process wants them next. Clears their marks. The chunk is locked.
+    pub(crate) fn take_migrated(&self, chunk: Chunk, published: u64) -> u64 {
+        let word = hint(MarkKind::MigratedOnMiss, chunk);
+        let migrated = self.fabric.own(word);
+        if migrated & published != 0 {
+            self.fabric.set_own(word, migrated & !published);
         }
-        early & published
+        migrated & published
     }
 
-    /// Lets what a move of migratory blocks needs come nearer as soon as a notice of them is seen.
-    pub(crate) fn expect_move(&self, notice: Notice) {
+    /// Prefetches what migrating the migratory blocks of a notice will need.
+    pub(crate) fn prefetch_move(&self, notice: Notice) {
         let (writer, extent) = (notice.writer, notice.extent);
         if extent.count > EXPECTED || writer == self.me() {
             return;
@@ -240,7 +240,7 @@ impl<F: Fabric> Coherence<F> {
         for part in extent.chunks() {
             let chunk = part.first.chunk();
             let migratory = self.fabric.own(hint(MarkKind::Migratory, chunk)) & part.mask();
-            chunk.runs(migratory).for_each(|run| self.fabric.expect_move(writer, run));
+            chunk.runs(migratory).for_each(|run| self.fabric.prefetch_move(writer, run));
         }
     }
 

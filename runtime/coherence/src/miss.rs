@@ -32,9 +32,9 @@ impl<F: Fabric> Coherence<F> {
         let mut scratch = ScratchGuard::new();
         for part in extent.chunks() {
             let mut take = Some(purpose);
-            let moment = self.fabric.moment();
+            let checkpoint = self.fabric.checkpoint();
             loop {
-                self.fabric.forget(moment, || take.is_some());
+                self.fabric.live_since(checkpoint, || take.is_some());
                 let chunk = self.fabric.lock_chunk(part.first.chunk()).await;
                 // Who needs the home comes back for it.
                 let taken = if self.insists_on_home(purpose) { take } else { take.take() };
@@ -56,9 +56,9 @@ impl<F: Fabric> Coherence<F> {
     /// `take`: whether homes may be taken, and what for.
     async fn make_readable(&self, part: Extent, take: Option<Purpose>, scratch: &mut Scratch) -> Outcome {
         let mut at = part.first;
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         while at < part.end() {
-            self.fabric.forget(moment, || at);
+            self.fabric.live_since(checkpoint, || at);
             let (state, count) = self.run(at, part);
             let run = Extent::new(at, count);
             if state >= abi::READ_LIMIT && !self.fabric.fault(Fault::CachedLate) {
@@ -73,13 +73,13 @@ impl<F: Fabric> Coherence<F> {
                     if let Some(purpose) = take
                         && (purpose.whole(run) != 0 || self.insists_on_home(purpose))
                     {
-                        self.take_early(run, state, purpose, scratch).await?;
+                        self.migrate_on_miss(run, state, purpose, scratch).await?;
                     }
                 }
                 abi::NOTICED | abi::COLD | abi::EXPIRED => {
                     let mut left = run.mask();
                     if let Some(purpose) = take {
-                        left &= !self.take_early(run, state, purpose, scratch).await?;
+                        left &= !self.migrate_on_miss(run, state, purpose, scratch).await?;
                         if self.fabric.fault(Fault::OverwriteUntaken) {
                             let unread = left & purpose.whole(run);
                             at.chunk().runs(unread).for_each(|run| self.fabric.set_state(run, abi::READABLE));
@@ -206,28 +206,28 @@ impl<F: Fabric> Coherence<F> {
         mut private: Option<&mut [u8]>,
     ) -> Result<(Rank, Lent), Blocked> {
         let block = part.first;
-        let mut walk = self.walk();
+        let mut lookup = self.begin_lookup();
         let (word, link) = self.own_link(block);
         if link != Link::Home {
-            self.step(&mut walk, block, Seen { link: word, sequence: 1 }, true)?;
+            self.follow_link(&mut lookup, block, Seen { link: word, sequence: 1 }, true)?;
         }
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         loop {
-            self.fabric.forget(moment, || Self::kept(&walk));
-            let count = part.count.min(self.most_blocks(walk.at, block));
+            self.fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
+            let count = part.count.min(self.most_blocks(lookup.at, block));
             let min = self.signature().min_applied();
             let request = lend::Request { part: Extent::new(block, count), min, held };
-            match self.call_lend(walk.at, &request, records, private.as_deref_mut()).await {
+            match self.call_lend(lookup.at, &request, records, private.as_deref_mut()).await {
                 Ok(lent) => {
-                    self.end_walk(walk, block).await;
-                    return Ok((walk.at, lent));
+                    self.end_lookup(lookup, block).await;
+                    return Ok((lookup.at, lent));
                 }
-                Err(Refused::Busy(Busy { word, seen })) => return Err(Blocked { at: walk.at, word, seen }),
+                Err(Refused::Busy(Busy { word, seen })) => return Err(Blocked { at: lookup.at, word, seen }),
                 // It has come back there meanwhile.
-                Err(Refused::Away(seen)) if self.decode(seen.link, walk.at, block) == Link::Home => {
+                Err(Refused::Away(seen)) if self.decode(seen.link, lookup.at, block) == Link::Home => {
                     return Err(self.look_again(block));
                 }
-                Err(Refused::Away(seen)) => self.step(&mut walk, block, seen, true)?,
+                Err(Refused::Away(seen)) => self.follow_link(&mut lookup, block, seen, true)?,
             }
         }
     }
@@ -293,11 +293,11 @@ impl<F: Fabric> Coherence<F> {
             // At a home too, where nobody else leaves a twin before stores are allowed: what differs is what was stored here.
             fabric.make_twin(run);
         }
-        if self.own_homes(chunk).asking & run.mask() != 0 {
+        if self.own_homes(chunk).write_protected & run.mask() != 0 {
             let locked = !fabric.fault(Fault::UpgradeUnlocked);
             let sequence = if locked { self.lock_records(chunk).await } else { 0 };
             if !fabric.fault(Fault::UpgradeUnseen) {
-                self.set_asking(chunk, run.mask(), false);
+                self.set_write_protected(chunk, run.mask(), false);
             }
             if locked {
                 self.unlock_records(chunk, sequence);

@@ -1,9 +1,9 @@
-//! Finding homes: following links, and shortening the way for those that come after.
+//! Finding homes along probable owners (K. Li, P. Hudak, "Memory Coherence in Shared Virtual Memory Systems", ACM TOCS 1989), with path compression.
 //!
 //! A process that has not touched a block for long, or never, knows only who took its home from the process where it looks first. Each link leads to a
-//! process that became home later, so the way ends after at most as many steps as there are other processes, unless the home goes on
-//! meanwhile. It is long only once: whoever goes it makes its own link lead on at each step, so processes that go it together halve what is left of it
-//! for each other, and has the first process on it point to the home.
+//! process that became home later, so a lookup ends after at most as many hops as there are other processes, unless the home moves on
+//! meanwhile. Long paths are followed once: a lookup makes its process's own link point further at each hop, so that lookups along the same path shorten it
+//! for each other, and in the end it redirects the link of the first process on the path to the home.
 
 use std::hash::Hash;
 
@@ -15,39 +15,39 @@ use crate::records::Blocked;
 use crate::segment::Seen;
 use crate::types::{Block, Extent, Rank};
 
-/// Processes where the home no longer was, from which on the first of them is told where it is: that costs as much as a step.
-const LONG: u64 = 2;
+/// Hops from which on the first process on the path is redirected to the home, which costs as much as a hop.
+const MANY_HOPS: u64 = 2;
 
-/// A way along links, from this process on.
+/// A lookup along links, from this process on.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct Walk {
+pub(crate) struct HomeLookup {
     /// Where to look next.
     pub(crate) at: Rank,
     /// The first process where the home no longer was, and its link.
     first: Option<(Rank, Seen)>,
-    steps: u64,
+    hops: u64,
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// A walk that has not gone beyond this process.
-    pub(crate) fn walk(&self) -> Walk {
-        Walk { at: self.me(), first: None, steps: 0 }
+    /// A lookup that has not left this process.
+    pub(crate) fn begin_lookup(&self) -> HomeLookup {
+        HomeLookup { at: self.me(), first: None, hops: 0 }
     }
 
-    /// What decides how a walk goes on.
-    pub(crate) fn kept(walk: &Walk) -> impl Hash + use<F> {
-        (walk.at, walk.first, walk.steps.min(LONG))
+    /// The part of a lookup that decides how it goes on.
+    pub(crate) fn lookup_state(lookup: &HomeLookup) -> impl Hash + use<F> {
+        (lookup.at, lookup.first, lookup.hops.min(MANY_HOPS))
     }
 
-    /// Goes on from a process where the home is not, but this link. `locked`: the chunk is.
-    pub(crate) fn step(
+    /// Goes on from a process where the home is not, but the link `seen`. `locked`: the chunk is locked.
+    pub(crate) fn follow_link(
         &self,
-        walk: &mut Walk,
+        lookup: &mut HomeLookup,
         block: Block,
         seen: Seen,
         locked: bool,
     ) -> Result<(), Blocked> {
-        let at = walk.at;
+        let at = lookup.at;
         let Link::Link { to, pending } = self.decode(seen.link, at, block) else {
             return Err(Blocked { at, word: Word::Link(block), seen: seen.link });
         };
@@ -56,28 +56,28 @@ impl<F: Fabric> Coherence<F> {
             if locked {
                 self.point_to(to, block);
             }
-            walk.steps += 1;
-            if walk.steps == 1 && !pending {
-                walk.first = Some((at, seen));
+            lookup.hops += 1;
+            if lookup.hops == 1 && !pending {
+                lookup.first = Some((at, seen));
             }
         }
-        walk.at = to;
+        lookup.at = to;
         Ok(())
     }
 
-    /// The home was where the walk has come to.
-    pub(crate) async fn end_walk(&self, walk: Walk, block: Block) {
-        if walk.steps >= LONG
-            && let Some((first, seen)) = walk.first
-            && first != walk.at
+    /// The lookup has found the home.
+    pub(crate) async fn end_lookup(&self, lookup: HomeLookup, block: Block) {
+        if lookup.hops >= MANY_HOPS
+            && let Some((first, seen)) = lookup.first
+            && first != lookup.at
         {
-            let changed = self.call_redirect(first, &redirect::Request { block, seen, to: walk.at }).await;
+            let changed = self.call_redirect(first, &redirect::Request { block, seen, to: lookup.at }).await;
             self.stats.links_shortened.add(u64::from(changed));
         }
     }
 
-    /// Makes the own link lead to a process that the way along it led to. The chunk is locked: nobody but a taker of the home, whose link is pending,
-    /// and those that shorten it change it meanwhile.
+    /// Makes the own link point to a process further along its path. The chunk is locked: nobody changes the link meanwhile but a process that takes the home, whose link is pending,
+    /// and lookups that redirect it.
     pub(crate) fn point_to(&self, to: Rank, block: Block) {
         if let (_, Link::Link { to: old, pending: false }) = self.own_link(block)
             && old != to

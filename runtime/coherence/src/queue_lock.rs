@@ -4,9 +4,9 @@
 //! the home's word; one that finds the word of a process that waits or works does the same and thereby queues behind it. Only one process
 //! can queue behind another, since the word then is a link that later ones follow to the end of the queue.
 //!
-//! Blocks whose homes are at the same process are taken in one visit. No visit queues as long as another could still find something free; then
-//! the process queues for the block with the smallest number, and for one at a time. What it holds by then is published and unlocked, so a process that
-//! waits for a block only ever keeps others waiting for blocks with greater numbers: waiting goes in no circle.
+//! Blocks whose homes are at the same process are locked by one request. No request queues as long as another could still find a free block; then
+//! the process queues for the block with the smallest number, one at a time. It has published and unlocked all that it held by then, so a process that
+//! waits for a block only ever makes others wait for blocks with greater numbers: waiting is not circular.
 
 use crate::calls::take::Claim;
 use crate::fabric::{Fabric, Word};
@@ -18,11 +18,11 @@ use crate::{Coherence, Fault};
 
 /// Blocks of one chunk that this process is locking. Their own links are `Wait`.
 #[derive(Debug, Hash)]
-pub(crate) struct Chase {
+pub(crate) struct LockRequests {
     pub(crate) chunk: Chunk,
     /// Not locked yet.
     left: u64,
-    /// Of these, the ones that somebody else held when they were last looked at.
+    /// Of these, the ones that another process held at the last request.
     busy: u64,
     /// Where to look for each next.
     next: [Rank; CHUNK_BLOCKS as usize],
@@ -42,7 +42,7 @@ pub(crate) struct Batch {
 
 impl<F: Fabric> Coherence<F> {
     /// Begins to lock blocks whose own links, in `own`, are links without obligations. The caller holds the publish gate and the chunk.
-    pub(crate) fn start_chase(&self, chunk: Chunk, blocks: u64, own: &Records) -> Chase {
+    pub(crate) fn begin_locking(&self, chunk: Chunk, blocks: u64, own: &Records) -> LockRequests {
         let mut next = [self.me(); CHUNK_BLOCKS as usize];
         for block in chunk.blocks(blocks) {
             let Link::Link { to, pending: false } = self.decode(own.of(block).link, self.me(), block) else {
@@ -53,69 +53,69 @@ impl<F: Fabric> Coherence<F> {
         for run in chunk.runs(blocks) {
             self.fabric.set_own_links(run, Link::Wait.encode());
         }
-        Chase { chunk, left: blocks, busy: 0, next }
+        LockRequests { chunk, left: blocks, busy: 0, next }
     }
 
-    /// The next blocks of a chase that are locked, and moved here in a version of `at_least` or above; `None` when it is over. The caller has unlocked those of the
-    /// batch before, and holds no chunk.
+    /// Locks some of the requested blocks and migrates their homes here in a version of `at_least` or above; `None` when all were locked. The caller has unlocked the
+    /// batch before, and holds no chunk's lock.
     pub(crate) async fn next_batch(
         &self,
-        chase: &mut Chase,
+        requests: &mut LockRequests,
         at_least: Timestamp,
         scratch: &mut Scratch,
     ) -> Option<Batch> {
-        while chase.left != 0 {
-            let free = chase.left & !chase.busy;
-            let alone = chase.left.is_power_of_two();
-            let (wanted, queue) = if free == 0 || alone {
-                chase.busy = 0;
-                (chase.left & chase.left.wrapping_neg(), true)
+        while requests.left != 0 {
+            let free = requests.left & !requests.busy;
+            let is_last = requests.left.is_power_of_two();
+            let (wanted, queue) = if free == 0 || is_last {
+                requests.busy = 0;
+                (requests.left & requests.left.wrapping_neg(), true)
             } else {
                 (free, false)
             };
-            if let Some(batch) = self.visit(chase, wanted, queue, at_least, scratch).await {
-                chase.left &= !batch.blocks;
+            if let Some(batch) = self.take_at(requests, wanted, queue, at_least, scratch).await {
+                requests.left &= !batch.blocks;
                 return Some(batch);
             }
         }
         None
     }
 
-    /// Goes where the first of the `wanted` blocks is believed to be, and takes all that are free there of those that are believed to be. `queue`: waits its turn
-    /// if the block, the only one then, is held.
-    async fn visit(
+    /// Requests the locks of those of the `wanted` blocks that have the same probable owner as the first, from that process, and takes the homes that are free there.
+    /// `queue`: waits its turn if the block, the only one then, is held.
+    async fn take_at(
         &self,
-        chase: &mut Chase,
+        requests: &mut LockRequests,
         wanted: u64,
         queue: bool,
         at_least: Timestamp,
         scratch: &mut Scratch,
     ) -> Option<Batch> {
         let fabric = &self.fabric;
-        let chunk = chase.chunk;
-        let at = chase.next[wanted.trailing_zeros() as usize];
+        let chunk = requests.chunk;
+        let at = requests.next[wanted.trailing_zeros() as usize];
         assert!(at != self.me(), "links lead forward in time, never back to a process that queues");
-        let together = |block: &Block| chase.next[(block.0 % CHUNK_BLOCKS) as usize] == at;
+        let together = |block: &Block| requests.next[(block.0 % CHUNK_BLOCKS) as usize] == at;
         let wanted = chunk.blocks(wanted).filter(together).fold(0, |mask, block| mask | block.bit());
         let wanted = first_bits(wanted, self.most_blocks(at, chunk.span(wanted).first));
 
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let (taken, batch) =
-            self.move_homes(at, chunk, wanted, Claim::Lock { queue }, at_least, scratch).await;
+            self.migrate_homes(at, chunk, wanted, Claim::Lock { queue }, at_least, scratch).await;
         let mut taking = None;
         for block in chunk.blocks(wanted & !taken.blocks & !taken.queued) {
             let word = scratch.peer.of(block).link;
             match self.decode(word, at, block) {
                 Link::Home => unreachable!("the header tells of it"),
                 Link::Taking if queue => taking = Some((Word::Link(block), word)),
-                Link::Wait | Link::Taking => chase.busy |= block.bit(),
+                Link::Wait | Link::Taking => requests.busy |= block.bit(),
                 Link::Link { to, .. } => {
                     self.stats.link_hops.add(1);
-                    chase.next[(block.0 % CHUNK_BLOCKS) as usize] = to;
+                    requests.next[(block.0 % CHUNK_BLOCKS) as usize] = to;
                 }
             }
         }
-        fabric.forget(moment, || (taken, batch, taking, &*chase));
+        fabric.live_since(checkpoint, || (taken, batch, taking, &*requests));
         if let Some((word, seen)) = taking {
             fabric.wait_change(at, word, seen).await;
         }
@@ -126,7 +126,7 @@ impl<F: Fabric> Coherence<F> {
         let grant = fabric.wait_change(self.me(), Word::Grant, 0).await;
         fabric.set_own(Word::Grant, 0);
         let claim = Claim::Granted { writable: grant & 2 != 0 };
-        self.move_homes(at, chunk, taken.queued, claim, at_least, scratch).await.1
+        self.migrate_homes(at, chunk, taken.queued, claim, at_least, scratch).await.1
     }
 
     /// Unlocks blocks whose homes are here now in version `wr_ts`, or hands them to whoever queued.
@@ -141,7 +141,7 @@ impl<F: Fabric> Coherence<F> {
     ) {
         let fabric = &self.fabric;
         let span = chunk.span(blocks);
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let sequence = self.lock_records(chunk).await;
         fabric.own_links(span, own.run_mut(span));
         let nobody_queues = |block: &Block| {
@@ -161,7 +161,7 @@ impl<F: Fabric> Coherence<F> {
         for block in chunk.blocks(blocks & !free) {
             self.hand_over(block, own.of(block).link, writable).await;
         }
-        fabric.forget(moment, || ());
+        fabric.live_since(checkpoint, || ());
     }
 
     /// Tells whoever queued for a block, in whose own link word it is, that the lock is its own.

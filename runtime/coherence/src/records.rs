@@ -3,8 +3,8 @@
 //! Blocks at home share one lease in each chunk: a new version has to be above all leases given on the old ones, and a chunk at home as a whole
 //! gets its new version by two stores, whatever its records say.
 //!
-//! Which blocks are at home, and which of these ask before a store, is also in two words of the chunk: what happens to many blocks at home looks at
-//! these and leaves the links alone.
+//! Which blocks are at home, and which of these are write-protected, is also in two words of the chunk: operations on many blocks at home read
+//! these instead of the links.
 //!
 //! The lock is a word at the process whose records it guards, odd while held. Whoever holds it, the process itself or a call ([`crate::calls`]), does a few accesses and copies
 //! contents, and waits for nothing.
@@ -53,17 +53,17 @@ impl Records {
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Homes {
     pub(crate) all: u64,
-    /// Those whose stores ask.
-    pub(crate) asking: u64,
+    /// Those that are write-protected.
+    pub(crate) write_protected: u64,
     /// The word, see [`Word::Homes`].
     word: u64,
 }
 
 impl Homes {
     /// What the words of a chunk say at a process that is the default home of the blocks of `default_homes`.
-    pub(crate) fn new(word: u64, asking: u64, default_homes: u64) -> Homes {
+    pub(crate) fn new(word: u64, write_protected: u64, default_homes: u64) -> Homes {
         let all = word ^ default_homes;
-        Homes { all, asking: asking & all, word }
+        Homes { all, write_protected: write_protected & all, word }
     }
 
     /// The word when blocks have left.
@@ -97,14 +97,14 @@ impl<F: Fabric> Coherence<F> {
     pub(crate) fn own_homes(&self, chunk: Chunk) -> Homes {
         let fabric = &self.fabric;
         let default_homes = fabric.default_homes(self.me(), chunk);
-        Homes::new(fabric.own(Word::Homes(chunk)), fabric.own(Word::Asking(chunk)), default_homes)
+        Homes::new(fabric.own(Word::Homes(chunk)), fabric.own(Word::WriteProtected(chunk)), default_homes)
     }
 
     /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.
     pub(crate) async fn away(&self, chunk: Chunk, blocks: u64, own: &mut Records) -> u64 {
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         loop {
-            self.fabric.forget(moment, || ());
+            self.fabric.live_since(checkpoint, || ());
             let away = blocks & !self.own_homes(chunk).all;
             if away == 0 {
                 return 0;
@@ -122,17 +122,17 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Notes that blocks, which were not, are at home here now. The chunk's records are locked.
-    pub(crate) fn come_home(&self, chunk: Chunk, blocks: u64, asking: bool) {
+    pub(crate) fn come_home(&self, chunk: Chunk, blocks: u64, write_protected: bool) {
         let word = Word::Homes(chunk);
         self.fabric.set_own(word, self.fabric.own(word) ^ blocks);
-        self.set_asking(chunk, blocks, asking);
+        self.set_write_protected(chunk, blocks, write_protected);
     }
 
-    /// Notes whether stores to blocks that are at home here ask. The chunk's records are locked.
-    pub(crate) fn set_asking(&self, chunk: Chunk, blocks: u64, asking: bool) {
-        let word = Word::Asking(chunk);
+    /// Notes whether blocks that are at home here are write-protected. The chunk's records are locked.
+    pub(crate) fn set_write_protected(&self, chunk: Chunk, blocks: u64, write_protected: bool) {
+        let word = Word::WriteProtected(chunk);
         let old = self.fabric.own(word);
-        let new = if asking { old | blocks } else { old & !blocks };
+        let new = if write_protected { old | blocks } else { old & !blocks };
         if new != old {
             self.fabric.set_own(word, new);
         }

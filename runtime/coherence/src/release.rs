@@ -9,23 +9,24 @@
 //!   differs from the twin; what was stored before is in the taker's contents, and no copy older than that exists
 //!   elsewhere that a notice does not cover already (or the read mark would be set).
 //!
-//! A home stays writable after its notice: exclusive. It becomes shared (a store must ask) when it was read in the interval and no other thread
+//! A home stays writable after its notice: exclusive. It becomes shared (write-protected) when it was read in the interval and no other thread
 //! of the process can be between a passed check and its store.
 
 use std::sync::atomic::Ordering;
 
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
+use crate::home_migration::has_twin;
 use crate::link::Link;
-use crate::moving::has_twin;
-use crate::queue_lock::Chase;
+use crate::queue_lock::LockRequests;
 use crate::records::Records;
 use crate::scratch::{Scratch, ScratchGuard};
 use crate::types::{Block, Chunk, Extent, Notice, Timestamp};
-use crate::{Coherence, Fault, Part, Told, abi, marks};
+use crate::{Coherence, Fault, Part, ReleaseToken, abi, marks};
 
-/// Comparisons in vain after which a release waits for the other threads of the process: about what that costs. And after it waited in vain.
-pub(crate) const VAIN_MIN: u32 = 16;
-const VAIN_MAX: u32 = 1 << 14;
+/// Number of wasted diffs (comparisons with a twin that find nothing) after which a release waits for the other threads of the process: together they cost about as much. The number
+/// is doubled, up to `WASTED_MAX`, whenever the threads were not held after such a wait.
+pub(crate) const WASTED_MIN: u32 = 16;
+const WASTED_MAX: u32 = 1 << 14;
 
 /// What a release found in the sets of a chunk.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -45,7 +46,7 @@ pub(crate) struct Progress {
     /// Blocks of one version that are published and not listed yet: what follows them may go into the same notice.
     run: Option<(Extent, Timestamp)>,
     /// See [`Coherence::release_then`].
-    pub(crate) meeting: bool,
+    pub(crate) global_sync: bool,
 }
 
 impl Work {
@@ -57,8 +58,8 @@ impl Work {
 
 impl Progress {
     /// Nothing is published yet.
-    pub(crate) fn new(version: Timestamp, meeting: bool) -> Progress {
-        Progress { version, run: None, meeting }
+    pub(crate) fn new(version: Timestamp, global_sync: bool) -> Progress {
+        Progress { version, run: None, global_sync }
     }
 }
 
@@ -66,26 +67,26 @@ impl<F: Fabric> Coherence<F> {
     /// Publishes everything this process wrote so far.
     pub async fn release(&self) {
         if !self.nothing_to_publish() {
-            if let Err(then) = self.try_release_lone(drop).await {
+            if let Err(then) = self.try_release_single(drop).await {
                 self.publish_all(true, then).await;
             }
-        } else if self.front.holds() && !self.fabric.fault(Fault::HeldBackForGood) {
+        } else if self.front.has_deferred() && !self.fabric.fault(Fault::HeldBackForGood) {
             self.signature().publish(&self.fabric);
         }
     }
 
-    /// As [`Coherence::release`]; calls `then` with what [`Coherence::told`] is then, as soon as everything is published: whoever waits for it need not wait
+    /// As [`Coherence::release`]; calls `then` with what [`Coherence::token`] is then, as soon as everything is published: whoever waits for it need not wait
     /// for what comes behind.
-    /// `meeting`: others release at the same time, so blocks that several processes store to keep their homes. Who only gives a lock away is likely to
+    /// `global_sync`: others release at the same time, so blocks that several processes store to keep their homes. A process that only hands a lock over is likely to
     /// store to them again before others do.
-    pub async fn release_then<R>(&self, meeting: bool, then: impl FnOnce(Told) -> R) -> R {
+    pub async fn release_then<R>(&self, global_sync: bool, then: impl FnOnce(ReleaseToken) -> R) -> R {
         match self.nothing_to_publish() {
-            true => then(self.told()),
-            // Who can has tried that.
-            false if F::AT_ONCE => self.publish_all(meeting, then).await,
-            false => match self.release_lone(then).await {
+            true => then(self.token()),
+            // A synchronous fabric's caller has tried the fast path by `release_sync`.
+            false if F::SYNCHRONOUS => self.publish_all(global_sync, then).await,
+            false => match self.release_single(then).await {
                 Ok(result) => result,
-                Err(then) => self.publish_all(meeting, then).await,
+                Err(then) => self.publish_all(global_sync, then).await,
             },
         }
     }
@@ -93,13 +94,13 @@ impl<F: Fabric> Coherence<F> {
     /// As [`Coherence::release_then`], for what mostly is to be published. Returns `then` if it is something else, and nothing was done. Only where operations are done
     /// at once.
     #[inline(always)]
-    pub fn release_at_once<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
-        assert!(F::AT_ONCE);
-        if self.nothing_to_publish() { Ok(then(self.told())) } else { self.release_lone_now(then) }
+    pub fn release_sync<R, T: FnOnce(ReleaseToken) -> R>(&self, then: T) -> Result<R, T> {
+        assert!(F::SYNCHRONOUS);
+        if self.nothing_to_publish() { Ok(then(self.token())) } else { self.release_single_sync(then) }
     }
 
-    async fn try_release_lone<R, T: FnOnce(Told) -> R>(&self, then: T) -> Result<R, T> {
-        if F::AT_ONCE { self.release_lone_now(then) } else { self.release_lone(then).await }
+    async fn try_release_single<R, T: FnOnce(ReleaseToken) -> R>(&self, then: T) -> Result<R, T> {
+        if F::SYNCHRONOUS { self.release_single_sync(then) } else { self.release_single(then).await }
     }
 
     /// Whether a release has nothing to do.
@@ -118,21 +119,21 @@ impl<F: Fabric> Coherence<F> {
         nothing
     }
 
-    async fn publish_all<R>(&self, meeting: bool, then: impl FnOnce(Told) -> R) -> R {
+    async fn publish_all<R>(&self, global_sync: bool, then: impl FnOnce(ReleaseToken) -> R) -> R {
         let fabric = &self.fabric;
         let gate = fabric.lock_gate(Gate::Publish).await;
         self.stats.releases.add(1);
         let held = self.hold_threads();
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
-        let mut progress = Progress::new(self.clock() + 1, meeting);
+        let mut progress = Progress::new(self.clock() + 1, global_sync);
         let mut chunks = std::mem::take(&mut ScratchGuard::new().chunks);
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         marks::scan(fabric, &mut chunks).await;
-        fabric.forget(moment, || &chunks);
-        let moment = fabric.moment();
+        fabric.live_since(checkpoint, || &chunks);
+        let checkpoint = fabric.checkpoint();
         for chunk in chunks.drain(..) {
             self.release_chunk(chunk, exclusive, &mut progress).await;
-            fabric.forget(moment, || (chunk, progress));
+            fabric.live_since(checkpoint, || (chunk, progress));
         }
         ScratchGuard::new().chunks = chunks;
         let result = then(self.publish(&mut progress));
@@ -144,24 +145,24 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Holds the other threads of the process in the runtime, if possible. What cannot be taken out of the dirty set because of them is compared
-    /// with its twin at each release: when much was in vain, they are waited for.
+    /// with its twin at each release: after many wasted diffs, the release waits for the threads.
     fn hold_threads(&self) -> bool {
         if self.has_one_writer() {
             // A thread may wait for the permission to store, and the process that has it for this one to revoke another.
             return false;
         }
-        let vain = self.vain.load(Ordering::Relaxed);
-        if vain == 0 {
+        let wasted_diffs = self.wasted_diffs.load(Ordering::Relaxed);
+        if wasted_diffs == 0 {
             return self.fabric.begin_exclusive(false);
         }
-        let limit = self.vain_limit.load(Ordering::Relaxed);
-        let wait = vain >= limit;
+        let limit = self.wasted_limit.load(Ordering::Relaxed);
+        let wait = wasted_diffs >= limit;
         let held = self.fabric.begin_exclusive(wait) || wait && self.fabric.fault(Fault::HeldAfterWait);
         if held || wait {
-            self.vain.store(0, Ordering::Relaxed);
+            self.wasted_diffs.store(0, Ordering::Relaxed);
             // Threads that stay in user code for long are not worth trying often.
-            let limit = if held { VAIN_MIN } else { (2 * limit).min(VAIN_MAX) };
-            self.vain_limit.store(limit, Ordering::Relaxed);
+            let limit = if held { WASTED_MIN } else { (2 * limit).min(WASTED_MAX) };
+            self.wasted_limit.store(limit, Ordering::Relaxed);
             self.stats.threads_held.add(u64::from(held && wait));
         }
         held
@@ -180,14 +181,14 @@ impl<F: Fabric> Coherence<F> {
             sequence = self.lock_records(chunk).await;
             (work, todo) = self.take_marks(chunk, exclusive).await;
         }
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         loop {
             self.publish_here(work, &mut todo, &mut scratch.own, progress);
             self.unlock_records(chunk, sequence);
-            let chase = self.begin_elsewhere(work, &mut todo, scratch, progress).await;
+            let requests = self.begin_elsewhere(work, &mut todo, scratch, progress).await;
             drop(locked);
-            if let Some(chase) = chase {
-                self.publish_elsewhere(chase, exclusive, progress, scratch).await;
+            if let Some(requests) = requests {
+                self.publish_elsewhere(requests, exclusive, progress, scratch).await;
             }
             // What is left was taken from here, and the taker has not finished. Nothing is held now.
             let Some(block) = chunk.blocks(todo).next() else { break };
@@ -195,7 +196,7 @@ impl<F: Fabric> Coherence<F> {
             if matches!(link, Link::Link { pending: true, .. }) {
                 fabric.wait_change(self.me(), Word::Link(block), word).await;
             }
-            fabric.forget(moment, || (work, todo, *progress));
+            fabric.live_since(checkpoint, || (work, todo, *progress));
             locked = fabric.lock_chunk(chunk).await;
             sequence = self.lock_records(chunk).await;
         }
@@ -228,14 +229,14 @@ impl<F: Fabric> Coherence<F> {
         let chunk = work.chunk;
         let homes = self.own_homes(chunk);
         let done = homes.all & *todo;
-        let publish = done & (work.dirty | work.read & !homes.asking);
+        let publish = done & (work.dirty | work.read & !homes.write_protected);
         *todo &= !done;
         if publish == 0 {
             return;
         }
         let wr_ts = self.next_version(chunk, progress.version);
         if publish == fabric.existing(chunk) {
-            fabric.set_own(Word::Floor(chunk), wr_ts);
+            fabric.set_own(Word::ChunkVersion(chunk), wr_ts);
         } else {
             for block in chunk.blocks(publish) {
                 let record = own.of_mut(block);
@@ -244,9 +245,12 @@ impl<F: Fabric> Coherence<F> {
             self.set_stamps(chunk, publish, own);
         }
         self.raise_lease(chunk, wr_ts);
-        let early = self.came_early(chunk, publish);
+        let migrated = self.take_migrated(chunk, publish);
         if work.exclusive {
-            self.share(chunk, if self.shares_all() { publish } else { publish & (work.read | early) });
+            self.downgrade_homes(
+                chunk,
+                if self.downgrades_all() { publish } else { publish & (work.read | migrated) },
+            );
         }
         self.stats.published_in_place.add(u64::from(publish.count_ones()));
         self.list(chunk, publish, wr_ts, progress);
@@ -260,21 +264,21 @@ impl<F: Fabric> Coherence<F> {
 
     /// Whether all homes that are published become shared, whether or not somebody has read them.
     #[inline]
-    pub(crate) fn shares_all(&self) -> bool {
+    pub(crate) fn downgrades_all(&self) -> bool {
         self.fabric.watches_writes() || self.fabric.leaves_out(Part::ExclusiveHomes)
     }
 
-    /// Makes homes ask before the next store. The chunk and its records are locked.
-    pub(crate) fn share(&self, chunk: Chunk, blocks: u64) {
+    /// Downgrades homes, and notes that they are write-protected. The chunk and its records are locked.
+    pub(crate) fn downgrade_homes(&self, chunk: Chunk, blocks: u64) {
         if blocks == 0 {
             return;
         }
-        self.make_ask(chunk, blocks);
-        self.set_asking(chunk, blocks, true);
+        self.downgrade(chunk, blocks);
+        self.set_write_protected(chunk, blocks, true);
     }
 
-    /// Takes back the permission to store to blocks whose homes are here. The chunk is locked, and so are its records or the blocks.
-    pub(crate) fn make_ask(&self, chunk: Chunk, blocks: u64) {
+    /// Takes away the permission to store to blocks whose homes are here. The chunk is locked, and so are its records or the blocks.
+    pub(crate) fn downgrade(&self, chunk: Chunk, blocks: u64) {
         // If the home is taken, the copy stays and has to expire.
         marks::set_own(&self.fabric, MarkKind::Cached, chunk, blocks);
         for run in chunk.runs(blocks) {
@@ -291,14 +295,15 @@ impl<F: Fabric> Coherence<F> {
         todo: &mut u64,
         Scratch { own, peer, .. }: &mut Scratch,
         progress: &mut Progress,
-    ) -> Option<Chase> {
+    ) -> Option<LockRequests> {
         let fabric = &self.fabric;
         let chunk = work.chunk;
-        let settled = |own: &Records, block| {
+        let leads_elsewhere = |own: &Records, block| {
             matches!(self.decode(own.of(block).link, self.me(), block), Link::Link { pending: false, .. })
         };
         let mut away = self.away(chunk, *todo, own).await;
-        away = chunk.blocks(away).filter(|b| settled(own, *b)).fold(0, |mask, block| mask | block.bit());
+        away =
+            chunk.blocks(away).filter(|b| leads_elsewhere(own, *b)).fold(0, |mask, block| mask | block.bit());
         *todo &= !away;
         let mut changed = 0;
         for run in chunk.runs(away) {
@@ -324,7 +329,7 @@ impl<F: Fabric> Coherence<F> {
             }
         }
         changed &= !self.publish_diffs(work, changed, own, peer, progress).await;
-        (changed != 0).then(|| self.start_chase(chunk, changed, own))
+        (changed != 0).then(|| self.begin_locking(chunk, changed, own))
     }
 
     /// A block whose home is elsewhere and that was not changed here. The notice that is owed nevertheless is of the version that the home had when the
@@ -342,21 +347,22 @@ impl<F: Fabric> Coherence<F> {
             self.signature().add_owed(Notice { writer: home, extent, wr_ts, merged: false });
         }
         if !work.exclusive {
-            self.vain.store(self.vain.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+            self.wasted_diffs
+                .store(self.wasted_diffs.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
         }
         self.clean(work, block, state).await;
     }
 
     async fn publish_elsewhere(
         &self,
-        mut chase: Chase,
+        mut requests: LockRequests,
         share: bool,
         progress: &mut Progress,
         scratch: &mut Scratch,
     ) {
-        let chunk = chase.chunk;
+        let chunk = requests.chunk;
         let mut held = Vec::new();
-        while let Some(batch) = self.next_batch(&mut chase, progress.version, scratch).await {
+        while let Some(batch) = self.next_batch(&mut requests, progress.version, scratch).await {
             if self.fabric.fault(Fault::HoldWhileWaiting) {
                 held.push(batch);
                 continue;
@@ -399,12 +405,12 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Lists what is left, and lets acquirers see all that is listed.
-    pub(crate) fn publish(&self, progress: &mut Progress) -> Told {
+    pub(crate) fn publish(&self, progress: &mut Progress) -> ReleaseToken {
         let mut signature = self.signature();
         if let Some(run) = progress.run.take() {
             signature.add_own(self.notice(run), &self.fabric);
         }
         signature.publish(&self.fabric);
-        signature.told()
+        signature.token()
     }
 }

@@ -1,28 +1,29 @@
-//! What is told of a signature along with what orders an acquire behind a release.
+//! Release tokens: how far a signature is published, and its last notices, piggybacked on the word or message that orders an acquire after a release.
+//! TreadMarks piggybacks notices on lock grants in the same way.
 
 use crate::types::{Block, Extent, Notice, Rank};
 
-/// What whoever orders an acquire behind a release tells along with it: how far the signature was published, and its last notices, which often are all
-/// that the acquirer does not know. Five words that mean nothing to anybody else.
+/// What a release hands to the acquires that follow it: the state word of the published signature, and its last notices, which often are all
+/// that the acquirer does not know yet. Locks and barriers carry it as five opaque words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Told(pub [u64; Told::WORDS]);
+pub struct ReleaseToken(pub [u64; ReleaseToken::WORDS]);
 
-/// Notices that are told along.
+/// Notices in a token.
 pub(crate) const TAIL: usize = 2;
 const COUNT_SHIFT: u32 = 40;
 const WRITER_SHIFT: u32 = 48;
 const MERGED_SHIFT: u32 = 63;
 
 /// A state word alone.
-impl From<u64> for Told {
-    fn from(state: u64) -> Told {
-        let mut told = Told::default();
-        told.0[0] = state;
-        told
+impl From<u64> for ReleaseToken {
+    fn from(state: u64) -> ReleaseToken {
+        let mut token = ReleaseToken::default();
+        token.0[0] = state;
+        token
     }
 }
 
-impl Told {
+impl ReleaseToken {
     /// Words.
     pub const WORDS: usize = 1 + 2 * TAIL;
 
@@ -31,7 +32,7 @@ impl Told {
         self.0[0]
     }
 
-    /// Notice number `back` from the end, from 1 on, if it is among those told.
+    /// Notice number `back` from the end of the list, from 1 on, if the token has it.
     #[inline(always)]
     pub(crate) fn tail(self, back: usize) -> Option<Notice> {
         let [place, wr_ts] = *self.0[1..].chunks_exact(2).nth(back - 1)? else { return None };
@@ -53,7 +54,7 @@ impl Told {
             && writer >> (MERGED_SHIFT - WRITER_SHIFT) == 0;
         let merged = u64::from(notice.merged) << MERGED_SHIFT;
         let place = first | count << COUNT_SHIFT | writer << WRITER_SHIFT | merged;
-        // What does not fit is not told.
+        // A notice that does not fit is left out.
         let words = if fits { [place, notice.wr_ts] } else { [0; 2] };
         self.0[2 * back - 1..=2 * back].copy_from_slice(&words);
     }
@@ -61,7 +62,7 @@ impl Told {
     /// A notice follows the last one.
     #[inline(always)]
     pub(crate) fn push(&mut self, notice: Notice) {
-        for word in (3..Told::WORDS).rev() {
+        for word in (3..ReleaseToken::WORDS).rev() {
             self.0[word] = self.0[word - 2];
         }
         self.set_tail(1, notice);
@@ -69,7 +70,7 @@ impl Told {
 
     /// The same notices at another state of the signature.
     #[inline(always)]
-    pub(crate) fn at(mut self, state: u64) -> Told {
+    pub(crate) fn at(mut self, state: u64) -> ReleaseToken {
         self.0[0] = state;
         self
     }
@@ -87,7 +88,7 @@ pub(crate) fn state_word(sequence: u64, length: usize) -> u64 {
     sequence << LENGTH_BITS | length as u64
 }
 
-/// Whether all that was published when the state word was `state` has been read by who has read up to `cursor`. A newer list repeats what is not known to all.
+/// Whether a process that has read up to `cursor` has read all that was published when the state word was `state`. A newer list repeats what is not known to all.
 pub(crate) fn is_read(cursor: u64, state: u64) -> bool {
     let (sequence, length) = split_state(state);
     let (read, until) = split_state(cursor);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_the_notice_or_nothing() {
+    fn a_token_has_the_notice_or_nothing() {
         for (first, count, writer, fits) in [
             (5, 3, 1, true),
             ((1 << 40) - 1, 255, (1 << 15) - 1, true),
@@ -127,16 +128,16 @@ mod tests {
             for merged in [false, true] {
                 let extent = Extent::new(Block(first), count);
                 let notice = Notice { writer: Rank(writer), extent, wr_ts: 9, merged };
-                let mut told = Told::default();
-                told.push(notice);
-                assert_eq!(told.tail(1), fits.then_some(notice));
+                let mut token = ReleaseToken::default();
+                token.push(notice);
+                assert_eq!(token.tail(1), fits.then_some(notice));
             }
         }
     }
 
     #[test]
-    fn the_tail_is_told_as_far_as_it_fits() {
-        assert_eq!(Told::default().tail(1), None);
+    fn a_token_has_the_tail_as_far_as_it_fits() {
+        assert_eq!(ReleaseToken::default().tail(1), None);
         let near = Notice { writer: Rank(1), extent: Extent::single(Block(4)), wr_ts: 3, merged: false };
         let wide = Notice { writer: Rank(3), extent: Extent::new(Block(7), 256), wr_ts: 9, merged: true };
         let far = Notice {
@@ -145,13 +146,13 @@ mod tests {
             wr_ts: u64::MAX,
             merged: false,
         };
-        let mut told = Told::default();
-        told.push(near);
-        assert_eq!((told.tail(1), told.tail(2)), (Some(near), None));
-        told.push(wide);
-        assert_eq!((told.tail(1), told.tail(2)), (None, Some(near)));
-        told.push(far);
-        let told = told.at(7);
-        assert_eq!((told.state(), told.tail(1), told.tail(2), told.tail(3)), (7, Some(far), None, None));
+        let mut token = ReleaseToken::default();
+        token.push(near);
+        assert_eq!((token.tail(1), token.tail(2)), (Some(near), None));
+        token.push(wide);
+        assert_eq!((token.tail(1), token.tail(2)), (None, Some(near)));
+        token.push(far);
+        let token = token.at(7);
+        assert_eq!((token.state(), token.tail(1), token.tail(2), token.tail(3)), (7, Some(far), None, None));
     }
 }

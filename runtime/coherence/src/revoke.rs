@@ -61,7 +61,7 @@ impl<F: Fabric> Coherence<F> {
         let mut progress = Progress::new(self.clock() + 1, false);
         let locked = fabric.lock_chunk(chunk).await;
         let (_, link) = self.own_link(block);
-        if link == Link::Home && self.own_homes(chunk).asking & bit == 0 {
+        if link == Link::Home && self.own_homes(chunk).write_protected & bit == 0 {
             let sequence = self.lock_records(chunk).await;
             for kind in MarkKind::RELEASED {
                 let others = marks::take_chunk(fabric, kind, chunk).await & !bit;
@@ -74,7 +74,7 @@ impl<F: Fabric> Coherence<F> {
                 self.publish_here(work, &mut { bit }, &mut ScratchGuard::new().own, &mut progress);
             }
             // Nobody gets the contents before the records are unlocked: the version covers what was stored until here.
-            self.share(chunk, bit);
+            self.downgrade_homes(chunk, bit);
             self.unlock_records(chunk, sequence);
             self.stats.permissions_revoked.add(1);
         }

@@ -50,16 +50,16 @@ impl<F: Fabric> Segment<'_, F> {
     /// The link word of a block, and a sequence number if the home is not here.
     pub(crate) async fn look(&self, block: Block) -> Seen {
         let mut link = self.load(Word::Link(block)).await;
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         loop {
-            self.fabric.forget(moment, || link);
+            self.fabric.live_since(checkpoint, || link);
             if self.decode(link, block) == Link::Home {
                 return Seen { link, sequence: 1 };
             }
             let sequence = self.load(Word::Records(block.chunk())).await;
             let again = self.load(Word::Link(block)).await;
             if again == link {
-                self.fabric.forget(moment, || (link, sequence));
+                self.fabric.live_since(checkpoint, || (link, sequence));
                 return Seen { link, sequence };
             }
             link = again;
@@ -106,17 +106,17 @@ impl<F: Fabric> Segment<'_, F> {
         records: &mut Records,
     ) -> Result<(u64, Homes), Busy> {
         let word = Word::Records(extent.first.chunk());
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         let mut seen = self.load(word).await;
         loop {
-            self.fabric.forget(moment, || seen);
+            self.fabric.live_since(checkpoint, || seen);
             if seen % 2 == 1 && !self.fault(Fault::TornRecords) {
                 return Err(Busy { word, seen });
             }
             let homes = self.home_records(extent, records).await;
             let after = self.load(word).await;
             if after == seen || self.fault(Fault::TornRecords) {
-                self.fabric.forget(moment, || (seen, homes, records.run(extent)));
+                self.fabric.live_since(checkpoint, || (seen, homes, records.run(extent)));
                 return Ok((seen, homes));
             }
             seen = after;
@@ -126,14 +126,14 @@ impl<F: Fabric> Segment<'_, F> {
     /// Reads records, with leases and versions as they are for blocks that are at home there. The caller makes sure that they belong
     /// together. Returns which of the chunk's blocks are.
     pub(crate) async fn home_records(&self, extent: Extent, records: &mut Records) -> Homes {
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         self.fabric.read_records(self.at, extent, records.run_mut(extent)).await;
         let (header, homes) = self.read_homes(extent.first.chunk()).await;
         for record in records.run_mut(extent) {
             record.rd_ts = header.lease;
-            record.wr_ts = record.wr_ts.max(header.floor);
+            record.wr_ts = record.wr_ts.max(header.chunk_version);
         }
-        self.fabric.forget(moment, || (records.run(extent), homes));
+        self.fabric.live_since(checkpoint, || (records.run(extent), homes));
         homes
     }
 
@@ -141,10 +141,10 @@ impl<F: Fabric> Segment<'_, F> {
     #[inline]
     pub(crate) async fn read_homes(&self, chunk: Chunk) -> (Header, Homes) {
         let mut header = self.fabric.read_header(self.at, chunk).await;
-        if self.fault(Fault::IgnoreFloor) {
-            header.floor = 0;
+        if self.fault(Fault::IgnoreChunkVersion) {
+            header.chunk_version = 0;
         }
-        (header, Homes::new(header.homes, header.asking, self.fabric.default_homes(self.at, chunk)))
+        (header, Homes::new(header.homes, header.write_protected, self.fabric.default_homes(self.at, chunk)))
     }
 
     /// Notes that blocks leave their home here. The records of the chunk are locked.

@@ -1,11 +1,11 @@
 //! The signature: the bounded list of write notices that travels with every release -> acquire edge.
 //!
 //! It is published, not sent: each process keeps its own as an append-only list in one of two buffers that peers read one-sidedly;
-//! an acquirer reads what it has not read yet. `LogState` holds a sequence number and the length (see [`crate::told`]); a new sequence number means that the
+//! an acquirer reads what it has not read yet. `LogState` holds a sequence number and the length (see [`crate::release_token`]); a new sequence number means that the
 //! other buffer is in use (after an overflow, or after a global synchronisation dropped what everybody knows). A reader checks
 //! after reading that the sequence number still stands.
 //!
-//! Modules: `front` (what is read without a lock), `seen` (what was taken in), `overflow` (beginning a new list).
+//! Modules: `front` (what is read without a lock), `seen` (what was applied), `overflow` (beginning a new list).
 
 mod front;
 mod overflow;
@@ -21,19 +21,19 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
-use crate::told::{LENGTH_MAX, TAIL, Told, state_word};
+use crate::release_token::{LENGTH_MAX, ReleaseToken, TAIL, state_word};
 use crate::types::{Extent, Notice, Timestamp};
 pub(crate) use front::Front;
 use seen::Seen;
 
-/// Settlements after which no process's list can hold a notice any more (each list drops it after three).
+/// Global synchronisations after which no process's list can hold a notice any more (each list drops it after three).
 const FORGET_AFTER: u64 = 6;
 
 /// Length of a list up to which an acquirer looks for several notices of the same blocks.
 const MOST_COMPARED: usize = 256;
 
-/// Greatest number of notices held back.
-const MOST_HELD: usize = 4;
+/// Greatest number of deferred notices.
+const MOST_DEFERRED: usize = 4;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -41,11 +41,12 @@ pub(crate) struct Signature {
     notices: Vec<Notice>,
     /// For each notice, the generation it was listed in; they never fall.
     generations: Vec<u64>,
-    /// Whether the next one, which is of the same blocks and newer, makes up for it. Readers may still have to count it: it goes when the list begins anew.
+    /// For each notice, whether the next one supersedes it: names the same blocks in a newer version. It is dropped when the list begins anew, not before, since readers
+    /// go by positions in the list.
     stale: Vec<bool>,
     /// Everything ever listed in the last [`FORGET_AFTER`] generations.
     seen: Seen,
-    /// Meetings of all processes so far: 64 bits, for an empty meeting takes less than a microsecond.
+    /// Global synchronisations so far: 64 bits, for an empty barrier takes less than a microsecond.
     generation: u64,
     /// Lists begun so far.
     sequence: u64,
@@ -56,12 +57,12 @@ pub(crate) struct Signature {
     min_applied: Timestamp,
     /// Changed with the signature locked.
     front: Arc<Front>,
-    /// Notices of peers that were taken in and are not listed yet: a release that supersedes them spares listing them.
-    held: Vec<Notice>,
-    /// Notices appended to the list and not yet told of.
+    /// Notices of peers that were applied and whose listing is deferred: a release that supersedes them spares listing them.
+    deferred: Vec<Notice>,
+    /// Notices appended to the list and not yet published.
     unpublished: usize,
     /// The last notices of the list.
-    told: Told,
+    token: ReleaseToken,
 }
 
 impl Signature {
@@ -80,9 +81,9 @@ impl Signature {
             min_out: 0,
             min_applied: 0,
             front: Arc::default(),
-            held: Vec::with_capacity(MOST_HELD),
+            deferred: Vec::with_capacity(MOST_DEFERRED),
             unpublished: 0,
-            told: Told::default(),
+            token: ReleaseToken::default(),
         }
     }
 
@@ -97,36 +98,36 @@ impl Signature {
         }
     }
 
-    /// A peer's notice that is taken in and has to be passed on by the next release.
+    /// Defers listing a peer's notice, which was applied, to the next release.
     #[inline(always)]
-    pub(crate) fn hold<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
-        if self.held.len() == MOST_HELD {
+    pub(crate) fn defer<F: Fabric>(&mut self, notice: Notice, fabric: &F) {
+        if self.deferred.len() == MOST_DEFERRED {
             self.publish(fabric);
         }
         self.raise_clock(notice.wr_ts);
-        self.held.push(notice);
-        self.front.holds.store(true, Ordering::Relaxed);
+        self.deferred.push(notice);
+        self.front.has_deferred.store(true, Ordering::Relaxed);
     }
 
-    fn list_held(&mut self) {
-        for i in 0..self.held.len() {
-            self.add(self.held[i]);
+    fn list_deferred(&mut self) {
+        for i in 0..self.deferred.len() {
+            self.add(self.deferred[i]);
         }
-        self.held.clear();
+        self.deferred.clear();
     }
 
-    /// Own notices that supersede those held: whoever would be told of an older version of these blocks is told of this one, which contains it.
+    /// Drops deferred notices that an own one supersedes: an acquirer gets the own notice, whose version contains the older ones.
     #[inline(always)]
     fn supersede(&mut self, own: Notice, all: bool) {
-        let covered = |held: &Notice| {
-            own.extent.first <= held.extent.first
-                && held.extent.end() <= own.extent.end()
-                && held.wr_ts < own.wr_ts
+        let covered = |deferred: &Notice| {
+            own.extent.first <= deferred.extent.first
+                && deferred.extent.end() <= own.extent.end()
+                && deferred.wr_ts < own.wr_ts
         };
-        match &self.held[..] {
+        match &self.deferred[..] {
             [] => {}
-            [held] if covered(held) => self.held.clear(),
-            _ => self.held.retain(|held| !covered(held) && !all),
+            [deferred] if covered(deferred) => self.deferred.clear(),
+            _ => self.deferred.retain(|deferred| !covered(deferred) && !all),
         }
     }
 
@@ -159,7 +160,7 @@ impl Signature {
     /// when the newest is listed.
     pub(crate) fn keep_newest<F: Fabric>(&mut self, fresh: &mut Vec<Notice>, fabric: &F) -> Vec<Notice> {
         let mut others = Vec::new();
-        // Long lists come from meetings, where hardly any block is told of twice.
+        // Long lists come from barriers, where hardly any block has two notices.
         if !(2..=MOST_COMPARED).contains(&fresh.len()) {
             return others;
         }
@@ -201,7 +202,7 @@ impl Signature {
                 == (notice.writer, notice.wr_ts, notice.merged, notice.extent.first)
         {
             last.extent.count += notice.extent.count;
-            self.told.set_tail(1, *last);
+            self.token.set_tail(1, *last);
         } else if notice.wr_ts > self.min_out {
             self.list(notice);
         }
@@ -209,13 +210,13 @@ impl Signature {
 
     /// Lists and publishes a notice of this process; returns how far this is published then.
     #[inline(always)]
-    pub(crate) fn publish_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) -> Told {
+    pub(crate) fn publish_own<F: Fabric>(&mut self, notice: Notice, fabric: &F) -> ReleaseToken {
         self.add_own(notice, fabric);
         // Copied where it was made: read back later, words that were stored one by one and are loaded two at a time would have to reach the cache first.
-        let told = self.told;
-        let stays = self.held.is_empty() && self.notices.len() <= self.capacity;
+        let token = self.token;
+        let stays = self.deferred.is_empty() && self.notices.len() <= self.capacity;
         self.publish(fabric);
-        if stays { told.at(state_word(self.sequence, self.notices.len())) } else { self.told() }
+        if stays { token.at(state_word(self.sequence, self.notices.len())) } else { self.token() }
     }
 
     /// Lists a peer's notice; joins it to the last one where that is the same version of the neighbouring blocks.
@@ -233,7 +234,7 @@ impl Signature {
             };
             self.seen.remove(last);
             *last = joined;
-            self.told.set_tail(1, joined);
+            self.token.set_tail(1, joined);
             self.remember(joined);
             return;
         }
@@ -258,7 +259,7 @@ impl Signature {
         self.notices.push(notice);
         self.generations.push(self.generation);
         self.stale.push(false);
-        self.told.push(notice);
+        self.token.push(notice);
         self.unpublished += 1;
     }
 
@@ -279,15 +280,15 @@ impl Signature {
     /// Makes what was added visible to acquirers.
     #[inline(always)]
     pub(crate) fn publish<F: Fabric>(&mut self, fabric: &F) {
-        if !self.held.is_empty() {
-            self.list_held();
+        if !self.deferred.is_empty() {
+            self.list_deferred();
         }
         if self.unpublished != 0 {
             self.publish_listed(fabric);
         }
         // A release of another thread that sees this tells of the list as it is now.
-        if self.front.holds() {
-            self.front.holds.store(false, Ordering::Release);
+        if self.front.has_deferred() {
+            self.front.has_deferred.store(false, Ordering::Release);
         }
     }
 
@@ -302,11 +303,11 @@ impl Signature {
         self.tell(fabric);
     }
 
-    /// All processes have taken in what every process had published before they met. Keeps what came since the last meeting but one: a notice
-    /// of this interval may have been taken in while this process, slower than its writer, was still in the last meeting, and a process
+    /// Garbage collection: all processes have acquired what every process had published before the barrier that ends now. Keeps what came since the last barrier but
+    /// one: a notice of this interval may have been acquired while this process, slower than its writer, was still in the last barrier, and a process
     /// slower still has to find it here in this one.
-    pub(crate) fn settle<F: Fabric>(&mut self, fabric: &F) {
-        let kept = u64::from(!fabric.fault(Fault::SettleEarly));
+    pub(crate) fn drop_known_notices<F: Fabric>(&mut self, fabric: &F) {
+        let kept = u64::from(!fabric.fault(Fault::KnownNoticesDropped));
         if self.begin_generation(kept) {
             self.republish(fabric);
         }
@@ -321,7 +322,7 @@ impl Signature {
             self.notices.drain(..old);
             self.generations.drain(..old);
             self.stale.drain(..old);
-            self.told = self.last_told(self.notices.len());
+            self.token = self.token_of_last(self.notices.len());
         }
         old > 0
     }
@@ -334,30 +335,30 @@ impl Signature {
         self.capacity + 64
     }
 
-    /// Adds all that is here. `told` follows from the list.
+    /// Adds all that is here. `token` follows from the list.
     pub(crate) fn digest<H: Hasher + Default>(&self, h: &mut H) {
         self.notices.hash(h);
         self.generations.hash(h);
         self.stale.hash(h);
         (self.seen.digest::<H>(), self.generation, self.sequence, self.unpublished).hash(h);
         (self.min_out, self.min_applied).hash(h);
-        (self.front.clock(), self.front.guess(), self.front.holds()).hash(h);
-        self.held.hash(h);
+        (self.front.clock(), self.front.guess(), self.front.has_deferred()).hash(h);
+        self.deferred.hash(h);
     }
 
     /// How far this is published.
     #[inline(always)]
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn token(&self) -> ReleaseToken {
         let length = self.notices.len() - self.unpublished;
-        let told = if self.unpublished == 0 { self.told } else { self.last_told(length) };
-        told.at(state_word(self.sequence, length))
+        let token = if self.unpublished == 0 { self.token } else { self.token_of_last(length) };
+        token.at(state_word(self.sequence, length))
     }
 
     /// The last of the first `length` notices.
-    fn last_told(&self, length: usize) -> Told {
-        let mut told = Told::default();
-        self.notices[length.saturating_sub(TAIL)..length].iter().for_each(|notice| told.push(*notice));
-        told
+    fn token_of_last(&self, length: usize) -> ReleaseToken {
+        let mut token = ReleaseToken::default();
+        self.notices[length.saturating_sub(TAIL)..length].iter().for_each(|notice| token.push(*notice));
+        token
     }
 
     fn buffer(&self) -> u8 {

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Threads that count for themselves; those that come later share.
-const ALONE: usize = 15;
+/// Threads that have counters of their own; those that come later share.
+const OWN_SHARDS: usize = 15;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -33,7 +33,7 @@ macro_rules! counters {
 /// Counters of one process. Stands for those of the calling thread: adding to them costs no atomic operation.
 #[derive(Debug)]
 pub struct Stats {
-    shards: [Shard; ALONE + 1],
+    shards: [Shard; OWN_SHARDS + 1],
 }
 
 impl Default for Stats {
@@ -42,7 +42,7 @@ impl Default for Stats {
     }
 }
 
-/// Number of the calling thread among those of the process that ever counted, at most [`ALONE`].
+/// Number of the calling thread among those of the process that ever counted, at most [`OWN_SHARDS`].
 fn slot() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -50,7 +50,7 @@ fn slot() -> usize {
     }
     SLOT.with(|slot| {
         if slot.get() == usize::MAX {
-            slot.set(THREADS.fetch_add(1, Ordering::Relaxed).min(ALONE));
+            slot.set(THREADS.fetch_add(1, Ordering::Relaxed).min(OWN_SHARDS));
         }
         slot.get()
     })
@@ -86,8 +86,8 @@ counters! {
     blocks_merged_at_home,
     /// Homes taken from another process.
     homes_taken,
-    /// Of these, the ones taken at a miss, before anything was stored.
-    homes_taken_early,
+    /// Of these, the ones taken on a miss, before anything was stored.
+    homes_taken_on_miss,
     /// Blocks that were not fetched, since all of their bytes are overwritten.
     blocks_overwritten,
     /// Bytes of these.
@@ -100,7 +100,7 @@ counters! {
     permissions_revoked,
     /// Write notices published.
     notices_out,
-    /// Write notices taken in.
+    /// Write notices applied.
     notices_in,
     /// Blocks invalidated by notices.
     blocks_invalidated,
@@ -135,7 +135,7 @@ impl Stats {
     #[inline(always)]
     pub(crate) fn mine(&self) -> Mine<'_> {
         let slot = slot();
-        Mine { shard: &self.shards[slot], shared: slot >= ALONE }
+        Mine { shard: &self.shards[slot], shared: slot >= OWN_SHARDS }
     }
 }
 
@@ -155,7 +155,7 @@ impl Counter {
     /// Adds.
     #[inline]
     pub fn add(&self, n: u64) {
-        self.add_as(slot() >= ALONE, n);
+        self.add_as(slot() >= OWN_SHARDS, n);
     }
 
     #[inline(always)]
@@ -181,11 +181,11 @@ mod tests {
     fn threads_that_share_lose_nothing() {
         let stats = Stats::default();
         std::thread::scope(|scope| {
-            for _ in 0..2 * ALONE {
+            for _ in 0..2 * OWN_SHARDS {
                 scope.spawn(|| (0..1000).for_each(|_| stats.releases.add(2)));
             }
         });
         let releases = stats.values().iter().find(|(name, _)| *name == "releases").map(|v| v.1);
-        assert_eq!(releases, Some(2 * 2 * ALONE as u64 * 1000));
+        assert_eq!(releases, Some(2 * 2 * OWN_SHARDS as u64 * 1000));
     }
 }

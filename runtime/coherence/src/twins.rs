@@ -1,8 +1,8 @@
 //! Giving the memory of twins back.
 
 use crate::fabric::Fabric;
+use crate::home_migration::has_twin;
 use crate::link::Link;
-use crate::moving::has_twin;
 use crate::types::{Block, Extent};
 use crate::{Coherence, Fault};
 

@@ -146,7 +146,7 @@ pub struct Record {
     pub link: u64,
     /// At a copy: its lease. At a home, the chunk's lease counts, see [`Header::lease`].
     pub rd_ts: Timestamp,
-    /// At a home: version, unless [`Header::floor`] is greater. At a copy: version held, or known from a notice when the state is noticed.
+    /// At a home: version, unless [`Header::chunk_version`] is greater. At a copy: version held, or known from a notice when the state is noticed.
     pub wr_ts: Timestamp,
 }
 
@@ -155,12 +155,12 @@ pub struct Record {
 pub struct Header {
     /// See [`crate::Word::Lease`].
     pub lease: Timestamp,
-    /// See [`crate::Word::Floor`].
-    pub floor: Timestamp,
+    /// See [`crate::Word::ChunkVersion`].
+    pub chunk_version: Timestamp,
     /// See [`crate::Word::Homes`].
     pub homes: u64,
-    /// See [`crate::Word::Asking`].
-    pub asking: u64,
+    /// See [`crate::Word::WriteProtected`].
+    pub write_protected: u64,
 }
 
 /// The blocks of `extent` were published as version `wr_ts`, which is at `writer`.

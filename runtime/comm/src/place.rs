@@ -194,7 +194,7 @@ macro_rules! handle {
                 Err(seen)
             }
 
-            /// Brings its cache line near, to be stored to if `STORE`.
+            /// Prefetches its cache line, to be stored to if `STORE`.
             #[inline(always)]
             pub fn prefetch<const STORE: bool>(self) {
                 prefetch::<STORE>(self.0.cast());
@@ -278,7 +278,7 @@ impl Waitable for Half {
     }
 
     #[inline(always)]
-    fn is_near(self) -> bool {
+    fn is_mapped(self) -> bool {
         !self.is_far()
     }
 
@@ -451,14 +451,14 @@ impl Bytes {
         old
     }
 
-    /// Brings a cache line near, to be stored to if `STORE`.
+    /// Prefetches a cache line, to be stored to if `STORE`.
     #[inline(always)]
     pub fn prefetch<const STORE: bool>(self) {
         prefetch::<STORE>(self.0);
     }
 }
 
-/// Brings a cache line near, to be stored to if `STORE`.
+/// Prefetches a cache line, to be stored to if `STORE`.
 #[inline(always)]
 fn prefetch<const STORE: bool>(address: *const u8) {
     // SAFETY: prefetches access nothing: any address is good.

@@ -1,7 +1,7 @@
-//! Single blocks whose words are found once, and cache lines that are brought near before they are asked for.
+//! Handles of blocks, which hold the addresses of their words, and prefetching of the cache lines that a migration needs.
 
 use dsm_abi::state;
-use dsm_coherence::{Block, Extent, Near, Rank};
+use dsm_coherence::{Block, BlockWord, Extent, Rank};
 use dsm_comm::{Bytes, Word};
 
 use super::SegmentFabric;
@@ -9,7 +9,7 @@ use crate::pages;
 
 /// A block in a process's segment, with the words of its chunk.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct BlockHandle {
     pub(super) at: Rank,
     pub(super) block: Block,
     pub(super) header: Bytes,
@@ -22,38 +22,38 @@ pub struct Place {
     pub(super) data: Bytes,
 }
 
-impl Place {
+impl BlockHandle {
     #[inline(always)]
-    pub(super) fn word(self, word: Near) -> Word {
+    pub(super) fn word(self, word: BlockWord) -> Word {
         let (base, index) = match word {
-            Near::Records => (self.header, 0),
-            Near::Lease => (self.header, 1),
-            Near::Floor => (self.header, 2),
-            Near::Replaced => (self.header, 3),
-            Near::Homes => (self.header, 4),
-            Near::Asking => (self.header, 5),
-            Near::Link => return self.link,
-            Near::Rd => (self.stamps, 0),
-            Near::Wr => (self.stamps, 1),
+            BlockWord::Records => (self.header, 0),
+            BlockWord::Lease => (self.header, 1),
+            BlockWord::ChunkVersion => (self.header, 2),
+            BlockWord::Replaced => (self.header, 3),
+            BlockWord::Homes => (self.header, 4),
+            BlockWord::WriteProtected => (self.header, 5),
+            BlockWord::Link => return self.link,
+            BlockWord::Rd => (self.stamps, 0),
+            BlockWord::Wr => (self.stamps, 1),
         };
         // SAFETY: every segment has the words of all chunks and of their blocks, aligned; they are only accessed atomically.
         unsafe { base.word(8 * index) }
     }
 }
 
-/// Bytes of a block that are brought nearer before it is asked for.
+/// Bytes of a block that are prefetched.
 const PREFETCHED: usize = 256;
 
 impl SegmentFabric {
     /// The words of a block in a process.
     #[inline(always)]
-    pub(super) fn place_of(&self, at: Rank, block: Block) -> Place {
+    pub(super) fn handle_of(&self, at: Rank, block: Block) -> BlockHandle {
         let g = self.geometry;
         let chunk = block.chunk();
         assert!(chunk.0 < g.mark_words(0), "there is no such block");
         let offset = g.data_offset(block);
         let bytes = |offset| self.segments.bytes(at.0, offset);
-        Place {
+        BlockHandle {
             at,
             block,
             header: bytes(g.header_offset(chunk)),
@@ -67,43 +67,43 @@ impl SegmentFabric {
 
     /// State of the block.
     #[inline(always)]
-    pub(super) fn state_of(&self, place: Place) -> u8 {
-        if !self.geometry.blocks().is_current(place.block) {
+    pub(super) fn state_of(&self, handle: BlockHandle) -> u8 {
+        if !self.geometry.blocks().is_current(handle.block) {
             return state::COLD;
         }
-        self.table.get(self.geometry.address_at(place.offset))
+        self.table.get(self.geometry.address_at(handle.offset))
     }
 
     /// Sets the state of the block.
     #[inline(always)]
-    pub(super) fn set_state_of(&self, place: Place, state: u8) {
+    pub(super) fn set_state_of(&self, handle: BlockHandle, state: u8) {
         match pages::enabled() {
-            true => self.set_states(Extent::single(place.block), state),
-            false => self.table.set(self.geometry.address_at(place.offset), place.bytes, state),
+            true => self.set_states(Extent::single(handle.block), state),
+            false => self.table.set(self.geometry.address_at(handle.offset), handle.bytes, state),
         }
     }
 
-    /// Asks for the cache lines that the block needs when it moves.
+    /// Prefetches the cache lines that the block's migration needs.
     #[inline(always)]
-    pub(super) fn bring_near(&self, place: Place) {
-        place.word(Near::Records).prefetch::<true>();
-        place.word(Near::Link).prefetch::<true>();
-        match place.at.0 == self.rank {
+    pub(super) fn prefetch_lines(&self, handle: BlockHandle) {
+        handle.word(BlockWord::Records).prefetch::<true>();
+        handle.word(BlockWord::Link).prefetch::<true>();
+        match handle.at.0 == self.rank {
             true => {
-                place.word(Near::Rd).prefetch::<true>();
-                place.data.prefetch::<true>();
+                handle.word(BlockWord::Rd).prefetch::<true>();
+                handle.data.prefetch::<true>();
             }
             // Mostly they are only read.
             false => {
-                place.word(Near::Rd).prefetch::<false>();
-                place.data.prefetch::<false>();
+                handle.word(BlockWord::Rd).prefetch::<false>();
+                handle.data.prefetch::<false>();
             }
         }
     }
 
     /// The same for a run of blocks, as far as it is worth it.
     #[inline]
-    pub(super) fn bring_run(&self, from: Rank, extent: Extent) {
+    pub(super) fn prefetch_run(&self, from: Rank, extent: Extent) {
         let g = self.geometry;
         let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
         for at in (0..self.bytes(extent).min(PREFETCHED)).step_by(64) {

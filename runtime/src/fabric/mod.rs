@@ -1,8 +1,8 @@
 //! The protocol's world in production: [`Fabric`] on the segments of the job's processes, by whatever transport. Every operation is done when it is called.
 
+mod block_handle;
 pub mod calls;
 mod contents;
-mod near;
 mod notices;
 mod run;
 mod states;
@@ -17,13 +17,13 @@ use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::calls as protocol;
 use dsm_coherence::{
-    Block, Chunk, Extent, Fabric, Gate, Header, MarkKind, Near, Notice, Part, Parts, Rank, Record, Timestamp,
-    Word,
+    Block, BlockWord, Chunk, Extent, Fabric, Gate, Header, MarkKind, Notice, Part, Parts, Rank, Record,
+    Timestamp, Word,
 };
 use dsm_comm::{CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
 
-use crate::alone;
+use crate::biased_lock;
 use crate::config;
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::geometry::{Geometry, MARK_LEVELS};
@@ -35,8 +35,8 @@ use crate::sync::cell::Cell;
 use crate::sync::{layout, threads};
 use crate::trace::Event;
 
-pub use near::Place;
-pub use run::{run, run_at_once};
+pub use block_handle::BlockHandle;
+pub use run::{run, run_sync};
 
 /// Locks that the chunks are spread over.
 const STRIPES: usize = 1024;
@@ -56,8 +56,8 @@ pub struct SegmentFabric {
     /// Levels from 1 on that there are.
     summary_levels: usize,
     twins: TwinPages,
-    stripes: Box<[CachePadded<alone::Lock>]>,
-    gates: [CachePadded<alone::Lock>; 2],
+    stripes: Box<[CachePadded<biased_lock::Lock>]>,
+    gates: [CachePadded<biased_lock::Lock>; 2],
     /// Parts of the protocol that are left out.
     without: Parts,
 }
@@ -136,10 +136,10 @@ impl SegmentFabric {
 }
 
 impl Fabric for SegmentFabric {
-    const AT_ONCE: bool = true;
-    type Exclusive<T: Send + Debug> = alone::Shared<T>;
-    type Guard<'a> = alone::Locked<'a>;
-    type Place = Place;
+    const SYNCHRONOUS: bool = true;
+    type Exclusive<T: Send + Debug> = biased_lock::Shared<T>;
+    type Guard<'a> = biased_lock::Locked<'a>;
+    type Handle = BlockHandle;
 
     #[inline(always)]
     fn rank(&self) -> Rank {
@@ -237,7 +237,7 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn asks(&self, at: Rank) -> bool {
+    fn has_agent(&self, at: Rank) -> bool {
         // What looks for races remembers what it sees of a peer while it reads there.
         !self.segments.is_mapped(at.0) && !race::is_on()
     }
@@ -246,7 +246,7 @@ impl Fabric for SegmentFabric {
         Cell::at(at.0, layout::REVOCATIONS).increment();
     }
 
-    fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
+    fn call_agent(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
         let event = || Some(Event::request(at.0, request));
         ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
     }
@@ -277,7 +277,7 @@ impl Fabric for SegmentFabric {
             || self.fetched(from, extent),
             || unsafe { there.read(here, self.bytes(extent)) },
         );
-        // What is looked at behind the contents was not looked at before.
+        // Loads that the protocol issues after the copy must not be satisfied before it.
         fence(Ordering::Acquire);
         ready(())
     }
@@ -325,28 +325,28 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline]
-    fn expect_move(&self, from: Rank, extent: Extent) {
-        self.bring_run(from, extent)
+    fn prefetch_move(&self, from: Rank, extent: Extent) {
+        self.prefetch_run(from, extent)
     }
 
     #[inline(always)]
-    fn place(&self, at: Rank, block: Block) -> Place {
-        self.place_of(at, block)
+    fn handle(&self, at: Rank, block: Block) -> BlockHandle {
+        self.handle_of(at, block)
     }
 
     #[inline(always)]
-    fn named(&self, place: Place) -> (Rank, Block) {
-        (place.at, place.block)
+    fn target_of(&self, handle: BlockHandle) -> (Rank, Block) {
+        (handle.at, handle.block)
     }
 
     #[inline(always)]
-    fn load_near(&self, place: Place, word: Near) -> impl Future<Output = u64> {
-        ready(place.word(word).load(Ordering::SeqCst))
+    fn load_by_handle(&self, handle: BlockHandle, word: BlockWord) -> impl Future<Output = u64> {
+        ready(handle.word(word).load(Ordering::SeqCst))
     }
 
     #[inline(always)]
-    fn try_lock_near(&self, place: Place) -> impl Future<Output = Option<u64>> {
-        let word = place.word(Near::Records);
+    fn try_lock_by_handle(&self, handle: BlockHandle) -> impl Future<Output = Option<u64>> {
+        let word = handle.word(BlockWord::Records);
         let seen = word.load(Ordering::SeqCst);
         let locked = seen.is_multiple_of(2)
             && word.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -354,13 +354,13 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn post_near(&self, place: Place, word: Near, value: u64) -> impl Future<Output = ()> {
-        place.word(word).store(value, Ordering::Release);
+    fn post_by_handle(&self, handle: BlockHandle, word: BlockWord, value: u64) -> impl Future<Output = ()> {
+        handle.word(word).store(value, Ordering::Release);
         ready(())
     }
 
     #[inline(always)]
-    fn fetch_near(&self, from: Place, to: Place) -> impl Future<Output = ()> {
+    fn fetch_by_handle(&self, from: BlockHandle, to: BlockHandle) -> impl Future<Output = ()> {
         assert!(from.block == to.block && from.at != to.at);
         // SAFETY: both are places of one block, of its whole length, in different segments; the second is this process's.
         time::spent(
@@ -373,33 +373,33 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn own_near(&self, place: Place, word: Near) -> u64 {
-        place.word(word).load(Ordering::SeqCst)
+    fn own_by_handle(&self, handle: BlockHandle, word: BlockWord) -> u64 {
+        handle.word(word).load(Ordering::SeqCst)
     }
 
     #[inline(always)]
-    fn set_own_near(&self, place: Place, word: Near, value: u64) {
-        place.word(word).store(value, Ordering::Release);
+    fn set_own_by_handle(&self, handle: BlockHandle, word: BlockWord, value: u64) {
+        handle.word(word).store(value, Ordering::Release);
     }
 
     #[inline(always)]
-    fn default_near(&self, place: Place) -> bool {
-        self.geometry.default_home_at(place.offset) == place.at
+    fn is_default_home(&self, handle: BlockHandle) -> bool {
+        self.geometry.default_home_at(handle.offset) == handle.at
     }
 
     #[inline(always)]
-    fn state_near(&self, place: Place) -> u8 {
-        self.state_of(place)
+    fn state_by_handle(&self, handle: BlockHandle) -> u8 {
+        self.state_of(handle)
     }
 
     #[inline(always)]
-    fn set_state_near(&self, place: Place, state: u8) {
-        self.set_state_of(place, state)
+    fn set_state_by_handle(&self, handle: BlockHandle, state: u8) {
+        self.set_state_of(handle, state)
     }
 
     #[inline(always)]
-    fn expect_near(&self, place: Place) {
-        self.bring_near(place)
+    fn prefetch_block(&self, handle: BlockHandle) {
+        self.prefetch_lines(handle)
     }
 
     #[inline(always)]
@@ -412,8 +412,8 @@ impl Fabric for SegmentFabric {
     fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header> {
         let mut words = [0; 5];
         self.segments.read_words(from.0, self.offset(Word::Lease(chunk)), &mut words);
-        let [lease, floor, _replaced, homes, asking] = words;
-        ready(Header { lease, floor, homes, asking })
+        let [lease, chunk_version, _replaced, homes, write_protected] = words;
+        ready(Header { lease, chunk_version, homes, write_protected })
     }
 
     #[inline(always)]
@@ -473,7 +473,7 @@ impl Fabric for SegmentFabric {
         if now & bits == bits {
             return now;
         }
-        if !alone::is_alone() {
+        if !biased_lock::holds_bias() {
             return word.fetch_or(bits, Ordering::SeqCst);
         }
         word.store(now | bits, Ordering::Release);
@@ -483,7 +483,7 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn take_own(&self, word: Word) -> u64 {
         let word = self.own_word(word);
-        if !alone::is_alone() {
+        if !biased_lock::holds_bias() {
             return word.swap(0, Ordering::SeqCst);
         }
         let old = word.load(Ordering::Acquire);
@@ -565,12 +565,12 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = alone::Locked<'_>> {
+    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = biased_lock::Locked<'_>> {
         ready(self.stripes[chunk.0 as usize % STRIPES].lock())
     }
 
     #[inline(always)]
-    fn lock_gate(&self, gate: Gate) -> impl Future<Output = alone::Locked<'_>> {
+    fn lock_gate(&self, gate: Gate) -> impl Future<Output = biased_lock::Locked<'_>> {
         ready(match gate {
             Gate::Publish => {
                 let guard = self.gates[0].lock_inside();
@@ -578,7 +578,7 @@ impl Fabric for SegmentFabric {
                 if guard.is_some() {
                     fence_behind_atomic()
                 } else {
-                    alone::fence()
+                    biased_lock::fence()
                 }
                 guard
             }
@@ -612,8 +612,8 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn is_alone(&self) -> bool {
-        alone::is_alone()
+    fn is_sole_thread(&self) -> bool {
+        biased_lock::holds_bias()
     }
 
     fn begin_exclusive(&self, wait: bool) -> bool {

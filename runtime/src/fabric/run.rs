@@ -4,16 +4,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::alone;
+use crate::biased_lock;
 use crate::process;
 use crate::signals::Deferred;
 
 /// Runs a protocol function that is no future.
 #[inline(always)]
-pub fn run_at_once<R>(function: impl FnOnce() -> R) -> R {
+pub fn run_sync<R>(function: impl FnOnce() -> R) -> R {
     process::assert_of_job();
     let _deferred = Deferred::begin();
-    alone::inside(function)
+    biased_lock::run_biased(function)
 }
 
 /// Runs a protocol function to its end on this thread.
@@ -22,7 +22,7 @@ pub fn run<F: Future>(future: Pin<&mut F>) -> F::Output {
     process::assert_of_job();
     let _deferred = Deferred::begin();
     let mut context = Context::from_waker(Waker::noop());
-    alone::inside(|| match future.poll(&mut context) {
+    biased_lock::run_biased(|| match future.poll(&mut context) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("operations on segments never wait in the executor"),
     })

@@ -29,7 +29,7 @@ impl SegmentFabric {
         }
         let lines = self.table.run(self.geometry.address(extent.first), self.bytes(extent));
         let block_lines = self.geometry.block_bytes(extent.first) >> self.geometry.line_shift();
-        // A notice may name blocks of a size that this process is about to be told of; over them lie smaller ones, in different states.
+        // A notice may name blocks of a size that this process does not know yet; over them lie smaller ones, in different states.
         (lines / block_lines).max(1) as u64
     }
 }

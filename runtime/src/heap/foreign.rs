@@ -2,7 +2,7 @@
 //!
 //! Freed addresses collect per owner. A release of this process writes what has collected into a buffer in its arena, and, once it is
 //! published, puts the buffer's address into a free word of the owner's control area. The owner looks for such buffers whenever it acquires:
-//! it takes in what the freeing process has published, and so everything that was done to the objects before, and frees them. The buffer
+//! it acquires what the freeing process has published, and so everything that was done to the objects before, and frees them. The buffer
 //! then travels back the same way. So memory that one process allocates and another frees is used again as soon as both synchronise with
 //! anybody, as in a pipeline inside of one parallel region.
 
@@ -158,7 +158,7 @@ fn post(owner: u32, buffer: usize) -> bool {
     posted
 }
 
-/// After every acquire: takes in the buffers that have come.
+/// After every acquire: drains the buffers that have come.
 #[inline]
 pub fn after_acquire() {
     /// The own control area's word, looked up once.

@@ -1,8 +1,8 @@
 //! The shared data in huge pages.
 //!
 //! Shared memory comes in small pages unless the administrator allows more, and walking their tables is what most of the difference between private memory and
-//! shared memory costs where a program goes over more of it than the processor's translation buffers reach. With `DSM_HUGE=1`, where the processes meet
-//! anyway, each has the system move those parts of its own copy that are at least half in use into huge pages, each part once. Peers see the same pages.
+//! shared memory costs where a program goes over more of it than the processor's translation buffers reach. With `DSM_HUGE=1`, at barriers,
+//! each process has the system move those parts of its own copy that are at least half in use into huge pages, each part once. Peers see the same pages.
 //! Moving takes up to as long as touching the memory did, which short runs do not earn back: hence the switch.
 
 use std::collections::HashSet;
@@ -15,14 +15,14 @@ use dsm_comm::segment::{self, HUGE_PAGE, MemoryFile};
 use super::geometry::Geometry;
 use crate::{config, memory};
 
-/// Most bytes that one meeting moves: some tens of milliseconds.
+/// Most bytes that are moved at one barrier: some tens of milliseconds.
 const MOST: usize = 128 << 20;
-/// Looks at the first meetings, which often follow the setting up of data.
+/// Looks at the first barriers, which often follow the setting up of data.
 const EAGER: u32 = 16;
-/// Most meetings between two looks. The number doubles when there was nothing to do.
+/// Most barriers between two looks. The number doubles when there was nothing to do.
 const LONGEST: u32 = 1 << 14;
 
-/// Meetings until the next look.
+/// Barriers until the next look.
 static LEFT: AtomicU32 = AtomicU32::new(1);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static PROGRESS: Mutex<Option<Progress>> = Mutex::new(None);
@@ -41,7 +41,7 @@ pub fn bytes() -> u64 {
     BYTES.load(Ordering::Relaxed)
 }
 
-/// All processes of the job have met. Called by one thread of the process at a time.
+/// After a global synchronisation. Called by one thread of the process at a time.
 pub fn after_sync() {
     let left = LEFT.load(Ordering::Relaxed);
     if left != 1 {

@@ -183,7 +183,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     let own = job.rank as usize;
     let sized = files[own].as_ref().expect("the own segment is a file");
     sized.set_size(geometry.segment_bytes() as u64)?;
-    meet(job);
+    wait_for_segments(job);
     let segments = reach(job, &files, peers, geometry)?;
     let own_file = files[own].take().expect("as above");
     let region = geometry.region();
@@ -316,7 +316,7 @@ pub fn compare_with_peers(job: &Job) -> Result<(), MemoryError> {
 }
 
 /// Waits until every process whose segment this one maps has sized it.
-fn meet(job: &Job) {
+fn wait_for_segments(job: &Job) {
     let ready = JobPage::get().ready();
     ready.fetch_add(1, Ordering::SeqCst);
     futex::wake(ready, futex::ALL);

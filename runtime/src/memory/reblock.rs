@@ -36,13 +36,13 @@ macro_rules! results {
 }
 
 results! {
-    /// See the sentence.
+    /// The block size is no power of two, or out of range.
     BadSize = 1, c"the block size is not a power of two from the program's line size (dsm-cc -fdsm-line) to 65536";
-    /// See the sentence.
+    /// The range is not within one object's shared memory.
     NotShared = 2, c"the range is empty or not within the global variables of the program or of one library, or the heap of one process";
-    /// See the sentence.
+    /// The call is in a parallel region.
     NotSerial = 3, c"block sizes can be set outside parallel regions only";
-    /// See the sentence.
+    /// Another thread than the initial one calls.
     NotInitial = 4, c"block sizes can be set by the thread that runs main only";
 }
 

@@ -1,7 +1,7 @@
 //! The memory of twins: which pages of them exist, and giving back those that nobody has used for a while.
 //!
 //! Each process's segment has two bits for every page of its twins: *present*, and *recent*, used since the last look. Peers that leave a twin behind set
-//! them too. Above the bound (`DSM_TWINS`) a process looks at some of its meetings: what is recent stays, since what one interval needs the next one most
+//! them too. Above the bound (`DSM_TWINS`) a process looks at some of its barriers: what is recent stays, since what one interval needs the next one most
 //! likely needs too, and what is not goes back to the system if the protocol needs none of the twins in it.
 
 use std::pin::pin;
@@ -14,7 +14,7 @@ use dsm_comm::{Segments, Word};
 use super::geometry::{Geometry, PAGE};
 use crate::{config, fabric, memory, race};
 
-/// Meetings between two looks: a page goes back after so many at which it was not used, and at most twice as many.
+/// Barriers between two looks: a page goes back after so many intervals in which it was not used, and at most twice as many.
 const INTERVAL: u32 = 4;
 
 /// The bits of all processes. `Copy`: it is addresses.
@@ -136,15 +136,15 @@ impl TwinPages {
     }
 }
 
-/// All processes of the job have met. Called by one thread of the process at a time.
+/// After a global synchronisation. Called by one thread of the process at a time.
 pub fn after_sync() {
-    static MEETINGS: AtomicU32 = AtomicU32::new(0);
+    static SYNCS: AtomicU32 = AtomicU32::new(0);
     let Some(shared) = memory::shared() else { return };
     let (pages, me) = (shared.twins, memory::get().rank());
     if pages.bytes(me).0 <= config::get().twin_bytes as u64 || race::is_on() {
         return;
     }
-    if MEETINGS.fetch_add(1, Ordering::Relaxed) % INTERVAL != INTERVAL - 1 {
+    if SYNCS.fetch_add(1, Ordering::Relaxed) % INTERVAL != INTERVAL - 1 {
         return;
     }
     for extent in pages.idle(me) {

@@ -1,8 +1,8 @@
 //! Vector clocks: which releases of which process a process has acquired, directly or through others.
 //!
 //! Component `r` of a process's clock counts the releases of process `r` that it knows, its own among them. It is raised before a release publishes
-//! anything and read after an acquire has taken in what was published, so a process never seems to know less than it does. At meetings (regions and
-//! barriers) what counts is what the others had released when they arrived, however late this process wakes up: every process notes that for
+//! anything and read after an acquire has applied what was published, so a process never seems to know less than it does. At the begin of
+//! regions and at barriers what counts is what the others had released when they arrived, however late this process wakes up: every process records that for
 //! the fork and, in turn, for two barriers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use super::is_on;
 use crate::memory;
 
 /// Numbers behind the components: releases at the last two barriers, and at the last fork.
-pub const NOTES: usize = 3;
+pub const ARRIVALS: usize = 3;
 const FORK: u32 = 2;
 
 /// Barriers of the region so far.
@@ -25,8 +25,8 @@ fn word(at: u32, i: u32) -> Option<Word> {
     Some(shared.segments.word(at, memory::get().geometry().clock_offset(i)))
 }
 
-fn note(meeting: u32) -> u32 {
-    memory::get().geometry().processes() + meeting
+fn arrival_word(slot: u32) -> u32 {
+    memory::get().geometry().processes() + slot
 }
 
 fn value(at: u32, i: u32) -> u64 {
@@ -61,9 +61,9 @@ pub fn after_acquire(from: u32) {
     }
 }
 
-fn note_releases(meeting: u32) {
+fn record_releases(slot: u32) {
     let me = memory::get().rank();
-    if let Some(place) = word(me, note(meeting)) {
+    if let Some(place) = word(me, arrival_word(slot)) {
         place.store(value(me, me), Ordering::SeqCst);
     }
 }
@@ -73,7 +73,7 @@ fn note_releases(meeting: u32) {
 pub fn fork() {
     if is_on() {
         BARRIERS.store(0, Ordering::SeqCst);
-        note_releases(FORK);
+        record_releases(FORK);
     }
 }
 
@@ -82,26 +82,26 @@ pub fn fork() {
 pub fn forked() {
     if is_on() {
         BARRIERS.store(0, Ordering::SeqCst);
-        raise(0, value(0, note(FORK)));
+        raise(0, value(0, arrival_word(FORK)));
         (1..memory::get().geometry().processes()).for_each(|of| raise(of, value(0, of)));
     }
 }
 
-/// This process has released and is about to tell others that it has come to a barrier; returns the barrier for [`met`].
+/// This process has released and is about to tell others that it has come to a barrier; returns the barrier for [`depart`].
 #[inline]
 pub fn arrive() -> u32 {
     if !is_on() {
         return 0;
     }
-    let meeting = BARRIERS.fetch_add(1, Ordering::SeqCst) % 2;
-    note_releases(meeting);
-    meeting
+    let slot = BARRIERS.fetch_add(1, Ordering::SeqCst) % 2;
+    record_releases(slot);
+    slot
 }
 
 /// All of processes 0..participants have come to the barrier.
 #[inline]
-pub fn met(meeting: u32, participants: u32) {
+pub fn depart(slot: u32, participants: u32) {
     if is_on() {
-        (0..participants).for_each(|of| raise(of, value(of, note(meeting))));
+        (0..participants).for_each(|of| raise(of, value(of, arrival_word(slot))));
     }
 }

@@ -1,7 +1,7 @@
-//! Where processes meet: the fork and the join of a region, and the barrier.
+//! Global synchronisation: the fork and the join of a region (libomp's fork and join barriers), and the barrier.
 //!
-//! Each is one message a process, a word in the receiver's (or process 0's) control area that the receiver spins on. How far the sender's signature
-//! was published travels in the same cache line, so a receiver that has nothing new to take in touches nothing else of the sender.
+//! Each is one message a process: a word in the receiver's (or process 0's) control area, on which the receiver spins. The state word of the sender's signature
+//! travels in the same cache line, so a receiver for which there is nothing new touches nothing else of the sender.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use dsm_comm::bulletin::{self, Bulletin};
 use super::cell::Cell;
 use super::control::{read_words, word, write_words};
 use super::threads::Inside;
-use super::{layout, published, rank, release, size, take_in};
+use super::{acquire_token, layout, published, rank, release, size};
 use crate::memory;
 use crate::progress::{self, Doing, Now};
 use crate::race;
@@ -20,12 +20,12 @@ use crate::stdio;
 use crate::trace;
 use crate::verify::Synchronising;
 
-/// All processes of the job have exchanged what they knew.
-fn settle(participants: u32) {
+/// After a synchronisation of `participants` processes: if these are all of the job, every process has acquired from every other.
+fn after_global_sync(participants: u32) {
     let _deferred = Deferred::begin();
     if participants == size() {
         if let Some(shared) = memory::shared() {
-            shared.coherence.settle();
+            shared.coherence.drop_known_notices();
         }
         memory::twins::after_sync();
         memory::huge::after_sync();
@@ -140,9 +140,9 @@ pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
             return None;
         }
         if rank() < participants {
-            take_in(0, state, || flow::fork(rank(), seen));
+            acquire_token(0, state, || flow::fork(rank(), seen));
             race::clocks::forked();
-            settle(participants);
+            after_global_sync(participants);
             stdio::after_fork();
             return Some(());
         }
@@ -173,17 +173,17 @@ pub fn join(participants: u32) {
     drop(waits);
     for rank in 1..participants {
         let follows = || flow::join(rank, LAST_FORK.load(Ordering::Relaxed));
-        take_in(rank, state(rank).load(Ordering::Acquire), follows);
+        acquire_token(rank, state(rank).load(Ordering::Acquire), follows);
         race::clocks::after_acquire(rank);
     }
-    settle(participants);
+    after_global_sync(participants);
 }
 
-/// All of processes 0..participants: release, meet, acquire. One thread of each process calls it while the others wait in the runtime.
+/// Processes 0..participants release, wait for each other, and acquire. One thread of each process calls it while the others wait in the runtime.
 ///
-/// A dissemination barrier: in round k a process signals its neighbour at distance 2^k and takes in the signature of the one behind it, so
-/// everybody's notices reach everybody in log2(participants) rounds. Who is ahead may signal the next barrier before its neighbour has looked: then
-/// the neighbour takes in more than it has to.
+/// A dissemination barrier (Hensgen, Finkel, Manber 1988): in round k a process signals its neighbour at distance 2^k and acquires from the one behind it, so
+/// every process's notices reach every other in log2(participants) rounds. A process that is ahead may signal the next barrier before its neighbour has looked: then
+/// the neighbour acquires more than it has to.
 pub fn barrier(participants: u32) {
     drop(Synchronising::begin());
     if size() == 1 || participants == 1 {
@@ -192,7 +192,7 @@ pub fn barrier(participants: u32) {
     static ARRIVALS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
     let _inside = Inside::begin();
     release();
-    let meeting = race::clocks::arrive();
+    let slot = race::clocks::arrive();
     progress::arrive();
     let me = rank();
     let mut distance = 1;
@@ -210,12 +210,12 @@ pub fn barrier(participants: u32) {
         drop(waits);
         let state = word(me, offset + 8).load(Ordering::Acquire);
         let from = (me + participants - distance) % participants;
-        take_in(from, state, || flow::barrier(me, round, expected));
+        acquire_token(from, state, || flow::barrier(me, round, expected));
         distance *= 2;
         round += 1;
     }
-    race::clocks::met(meeting, participants);
-    settle(participants);
+    race::clocks::depart(slot, participants);
+    after_global_sync(participants);
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use dsm_threads::wait::Waitable;
 use dsm_threads::yielding::Yielding;
 
 use super::control::half;
-use crate::alone;
+use crate::biased_lock;
 use crate::progress::Now;
 use crate::stats::time::{self, Activity};
 use crate::trace::Event;
@@ -24,7 +24,7 @@ const LOOKS_BETWEEN: u32 = 20;
 /// First without the kernel, for what another core is about to do; then letting whoever is waited for have this core in between, unless others keep it.
 /// At a word that is far away, each look is a message: there is none.
 pub fn spin(word: impl Waitable, until: impl Fn(u32) -> bool) -> Option<u32> {
-    if !word.is_near() {
+    if !word.is_mapped() {
         return None;
     }
     let look = |times: u32| {
@@ -48,14 +48,14 @@ pub fn spin(word: impl Waitable, until: impl Fn(u32) -> bool) -> Option<u32> {
     }
     let deadline = Instant::now() + Duration::from_nanos(spin_ns);
     loop {
-        let alone = YIELDING.give();
+        let kept_turn = YIELDING.yield_core();
         if let Some(value) = look(looks.min(LOOKS_BETWEEN)) {
-            if alone {
-                YIELDING.came();
+            if kept_turn {
+                YIELDING.note_success();
             }
             return Some(value);
         }
-        if !(alone || insists) || Instant::now() >= deadline {
+        if !(kept_turn || insists) || Instant::now() >= deadline {
             return None;
         }
     }
@@ -63,18 +63,18 @@ pub fn spin(word: impl Waitable, until: impl Fn(u32) -> bool) -> Option<u32> {
 
 /// Lets others have the core for a moment. For threads that poll what nobody would wake them for.
 pub fn pass_core() {
-    YIELDING.pass();
+    YIELDING.yield_or_sleep();
 }
 
 /// What a thread polled for came while it let others have the core.
 pub fn polled() {
-    YIELDING.came();
+    YIELDING.note_success();
 }
 
 /// Looks at the word for about a microsecond, less where threads share cores; whether `until(value)` came.
 pub fn look(word: impl Waitable, until: impl Fn(u32) -> bool) -> bool {
     const LOOKS: u32 = 100;
-    let looks = if word.is_near() { super::looks().min(LOOKS) } else { 0 };
+    let looks = if word.is_mapped() { super::looks().min(LOOKS) } else { 0 };
     for _ in 0..looks {
         if until(word.load()) {
             return true;
@@ -104,7 +104,7 @@ pub fn wake<W: Waitable>(word: W, sleepers: W, mask: u32) {
 /// Changes the word with a release, as [`wake`] wants it, and wakes.
 #[inline(always)]
 pub fn store_and_wake(word: Half, value: u32, sleepers: Half, mask: u32) {
-    word.store_and_wake(value, sleepers, mask, alone::fence);
+    word.store_and_wake(value, sleepers, mask, biased_lock::fence);
 }
 
 /// A word with its own count of sleepers: two adjacent 32-bit words.

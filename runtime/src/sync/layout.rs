@@ -28,7 +28,7 @@ pub const FORK_WORDS: usize = 4096;
 pub const STATS: usize = 8192;
 /// Sleepers on control words.
 pub const CONTROL_SLEEPERS: usize = 12288;
-/// State words of the peers' signatures that have been taken in.
+/// State words of the peers' signatures, up to which they have been applied.
 pub const CURSORS: usize = 64 << 10;
 /// Arrivals at the end of parallel regions: a [`super::cell::Cell`], then for each process from 1 on how far its signature is published.
 pub const JOIN: usize = 128 << 10;

@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering;
 
-use dsm_coherence::Told;
+use dsm_coherence::ReleaseToken;
 use dsm_comm::{Half, Word};
 
 use crate::pthread;
@@ -23,9 +23,9 @@ use super::layout::{
     LOCK_BYTES, LOCK_EVICTIONS, LOCK_SLOTS, LOCK_SPILLED, LOCK_STRIPES, LOCK_STRIPES_COUNT, LOCKS,
 };
 
-/// Words that tell of a signature.
-const TOLD_WORDS: usize = Told::WORDS;
-const _: () = assert!(24 + 8 * TOLD_WORDS <= LOCK_BYTES);
+/// Words of a release token.
+const TOKEN_WORDS: usize = ReleaseToken::WORDS;
+const _: () = assert!(24 + 8 * TOKEN_WORDS <= LOCK_BYTES);
 const _: () = assert!(LOCK_SLOTS.is_power_of_two());
 
 // The two numbers of a slot are the halves of a word, the next ticket in the lower one.
@@ -103,16 +103,16 @@ impl Slot {
         self.0.half(20)
     }
 
-    /// What the last holder told of its signature.
+    /// A word of the last holder's release token.
     #[inline(always)]
-    fn told(self, i: usize) -> Word {
+    fn token_word(self, i: usize) -> Word {
         self.0.word(24 + 8 * i)
     }
 
-    /// The same, whole.
+    /// The release token of the last holder.
     #[inline(always)]
-    pub fn all_told(self) -> Told {
-        Told(std::array::from_fn(|i| self.told(i).load(Ordering::Acquire)))
+    pub fn token(self) -> ReleaseToken {
+        ReleaseToken(std::array::from_fn(|i| self.token_word(i).load(Ordering::Acquire)))
     }
 
     /// Who held the lock last.
@@ -127,10 +127,10 @@ impl Slot {
 
     /// Notes the holder, which is about to pass the lock on.
     #[inline(always)]
-    pub fn set_last_holder(self, rank: u32, told: Told) {
+    pub fn set_last_holder(self, rank: u32, token: ReleaseToken) {
         self.last().store(rank + 1, Ordering::Release);
-        for (i, value) in told.0.into_iter().enumerate() {
-            self.told(i).store(value, Ordering::Release);
+        for (i, value) in token.0.into_iter().enumerate() {
+            self.token_word(i).store(value, Ordering::Release);
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn lock(name: u64) {
 #[inline(never)]
 fn wait(name: u64, slot: Slot, ticket: u32) {
     let _traced = trace::lock(name);
-    super::expect(slot.all_told());
+    super::prefetch(slot.token());
     if !cell::look(slot.serving(), |serving| serving == ticket) {
         let _inside = Inside::begin();
         let _now = Now::begin(Doing::Lock, name, 0);
@@ -55,7 +55,7 @@ fn entered(name: u64, slot: Slot, ticket: u32) {
     match slot.last_holder() {
         lock_table::LastHolder::Nobody => {}
         lock_table::LastHolder::Rank(rank) => {
-            super::take_in(rank, slot.all_told(), || flow::lock(slot.index(), ticket));
+            super::acquire_token(rank, slot.token(), || flow::lock(slot.index(), ticket));
             crate::race::clocks::after_acquire(rank);
         }
         lock_table::LastHolder::Any => (0..super::size()).for_each(super::acquire_from),
@@ -68,8 +68,8 @@ pub(super) fn unlock(name: u64) {
     let slot = lock_table::get(name);
     // Only the holder changes it.
     let next = slot.serving().load(Ordering::Relaxed).wrapping_add(1);
-    let pass = |told| {
-        slot.set_last_holder(super::rank(), told);
+    let pass = |token| {
+        slot.set_last_holder(super::rank(), token);
         // All of the line at once: an atomic operation would wait for the words before it, and who looks at the line would take it away in between.
         slot.serve(next);
     };

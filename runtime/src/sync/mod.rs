@@ -1,15 +1,15 @@
 //! Synchronisation among the threads of all processes: barriers, locks, conditions and flags, which OpenMP, POSIX threads, heap and streams build on.
 //!
-//! Every operation that orders memory is a release (publish own writes), a meeting over words that never migrate, and an acquire (take in
-//! the signature of whom it met). In a single process the meetings are trivial and there is no coherence to do.
+//! Every operation that orders memory is a release (publish own writes), a synchronisation by words that never migrate, and an acquire from the processes
+//! that released before. In a single process the synchronisation is one of threads, and there is no coherence to do.
 
+mod barrier;
 pub mod cell;
 mod conditions;
 pub mod control;
 pub mod layout;
 mod lock_table;
 mod locks;
-mod meet;
 pub mod reduction;
 pub mod tasks;
 pub mod threads;
@@ -17,11 +17,11 @@ pub mod threads;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use dsm_coherence::{Rank, Told};
+use dsm_coherence::{Rank, ReleaseToken};
 use dsm_threads::futex;
 
 use crate::config;
-use crate::fabric::{run, run_at_once};
+use crate::fabric::{run, run_sync};
 use crate::heap::foreign;
 use crate::memory;
 use crate::profile;
@@ -32,9 +32,9 @@ use crate::stdio;
 use crate::trace::Event;
 use crate::verify::Synchronising;
 
+pub use barrier::{barrier, end_job, fork, join, leave, left, wait_fork};
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
 pub use control::{CONTROL_WORDS, control_cas, control_fetch_add, control_load, control_store, control_wait};
-pub use meet::{barrier, end_job, fork, join, leave, left, wait_fork};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
 
 /// How long a waiting thread looks before it sleeps.
@@ -99,9 +99,9 @@ pub fn release() {
 
 /// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it. `precedes`: the flow in a
 /// trace to whoever does.
-fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(Told)) {
+fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(ReleaseToken)) {
     let _verified = Synchronising::begin();
-    let Some(shared) = memory::shared() else { return then(Told::default()) };
+    let Some(shared) = memory::shared() else { return then(ReleaseToken::default()) };
     let since = profile::now();
     time::spent(
         Activity::Release,
@@ -109,7 +109,7 @@ fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(Told)) {
         || {
             before_release();
             let freed = foreign::written();
-            if let Err(then) = run_at_once(|| shared.coherence.release_at_once(then)) {
+            if let Err(then) = run_sync(|| shared.coherence.release_sync(then)) {
                 run(pin!(shared.coherence.release_then(false, then)));
             }
             foreign::after_release(freed);
@@ -128,7 +128,7 @@ fn before_release() {
     race::clocks::before_release();
 }
 
-/// Takes in everything that `rank` has published and taken in so far.
+/// Acquires everything that `rank` has published so far, what it has acquired itself included.
 pub fn acquire_from(rank: u32) {
     acquire_unordered(rank);
     race::clocks::after_acquire(rank);
@@ -144,23 +144,23 @@ pub fn acquire_unordered(rank: u32) {
     }
 }
 
-/// How far the own signature is published. Whoever is told takes it in with [`acquire_published`].
+/// How far the own signature is published; acquirers pass it to [`acquire_token`].
 fn published() -> u64 {
     memory::shared().map_or(0, |shared| shared.coherence.published())
 }
 
-/// As [`acquire_from`], but only what `rank` had published when [`published`] was, or [`release_then`] gave `told` there, and without its effect on race reports:
-/// meetings know better what is ordered by them. `follows`: the flow in a trace from there.
-fn take_in(rank: u32, told: impl Into<Told>, follows: impl FnOnce() -> u64) {
+/// As [`acquire_from`], but only what `rank` had published when [`published`] was `token`, or [`release_then`] gave it, there, and without its effect on race reports:
+/// barriers and locks know better what they order. `follows`: the flow in a trace from there.
+fn acquire_token(rank: u32, token: impl Into<ReleaseToken>, follows: impl FnOnce() -> u64) {
     let _verified = Synchronising::begin();
     if let Some(shared) = memory::shared() {
-        let (from, told) = (Rank(rank), told.into());
+        let (from, token) = (Rank(rank), token.into());
         time::spent(
             Activity::Acquire,
             || Some(Event::acquire(rank, follows())),
             || {
-                if !run_at_once(|| shared.coherence.acquire_at_once(from, told)) {
-                    run(pin!(shared.coherence.acquire_told(from, told)));
+                if !run_sync(|| shared.coherence.acquire_sync(from, token)) {
+                    run(pin!(shared.coherence.acquire_with_token(from, token)));
                 }
             },
         );
@@ -168,14 +168,14 @@ fn take_in(rank: u32, told: impl Into<Told>, follows: impl FnOnce() -> u64) {
     }
 }
 
-/// Prepares for [`take_in`] of what comes after `told`.
-fn expect(told: Told) {
+/// Prefetches for [`acquire_token`] of what comes after `token`.
+fn prefetch(token: ReleaseToken) {
     if let Some(shared) = memory::shared() {
-        shared.coherence.expect_told(told);
+        shared.coherence.prefetch_by_token(token);
     }
 }
 
-/// `omp flush`: publishes own writes and takes in what all others published.
+/// `omp flush`: publishes own writes and acquires what all others published.
 pub fn flush() {
     release();
     (0..size()).for_each(acquire_from);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use dsm_threads::user_code::{self, Thread, UserCode};
 
-use crate::alone;
+use crate::biased_lock;
 use crate::signals::{self, Deferred};
 use crate::verify::Synchronising;
 
@@ -34,14 +34,14 @@ impl Thread for Caller {
     }
 
     #[inline(always)]
-    fn is_alone(&self) -> bool {
-        alone::is_alone()
+    fn holds_bias(&self) -> bool {
+        biased_lock::holds_bias()
     }
 
     #[inline(always)]
-    fn come(&self) -> impl Sized {
+    fn register(&self) -> impl Sized {
         let verified = Synchronising::begin();
-        alone::come();
+        biased_lock::register_thread();
         verified
     }
 

@@ -61,7 +61,7 @@ impl Event {
         Event { precedes, ..Event::of(Kind::Release, None, [0; 2]) }
     }
 
-    /// The process takes in what a peer has published. `follows`: the flow from there, or 0.
+    /// The process acquires what a peer has published. `follows`: the flow from there, or 0.
     pub fn acquire(from: u32, follows: u64) -> Event {
         Event::of(Kind::Acquire, Some(from), [follows, 0])
     }

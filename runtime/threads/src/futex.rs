@@ -25,7 +25,7 @@ impl Waitable for &AtomicU32 {
         AtomicU32::load(self, Ordering::SeqCst)
     }
 
-    fn is_near(self) -> bool {
+    fn is_mapped(self) -> bool {
         true
     }
 

@@ -18,9 +18,9 @@ pub trait Thread {
     /// Whether it runs a handler that interrupted user code.
     fn is_over_user_code(&self) -> bool;
     /// Whether no other thread runs protocol code or user code, or can begin to before this one has ended what it runs.
-    fn is_alone(&self) -> bool;
-    /// It is about to be counted: from now on no other thread is alone. The value lives until it is counted.
-    fn come(&self) -> impl Sized;
+    fn holds_bias(&self) -> bool;
+    /// It is about to be counted: from now on no other thread holds the bias. The value lives until it is counted.
+    fn register(&self) -> impl Sized;
     /// Handlers wait for the end of the value's life.
     fn defer(&self) -> impl Sized;
 }
@@ -50,7 +50,7 @@ impl UserCode {
     pub fn enter(&self, thread: &impl Thread) {
         let _deferred = thread.defer();
         if !thread.count(true) {
-            let _coming = thread.come();
+            let _coming = thread.register();
             self.running.enter();
         }
     }
@@ -89,7 +89,7 @@ impl UserCode {
             return false;
         }
         let own = u32::from(thread.is_counted());
-        if thread.is_alone() {
+        if thread.holds_bias() {
             // Who comes meanwhile waits before it enters.
             return self.running.has_only(own);
         }
@@ -110,13 +110,13 @@ impl UserCode {
 
     /// Lets them go.
     pub fn end_exclusive(&self, thread: &impl Thread) {
-        if !thread.is_alone() {
+        if !thread.holds_bias() {
             self.running.let_go();
         }
     }
 
-    /// The thread is between user code and a release or an acquire: it lets another one hold it, if that waits for it. Not in a handler that
-    /// interrupted user code.
+    /// A point between user code and a release or an acquire at which the thread can be held: it stops here while another thread is in, or waits for,
+    /// [`UserCode::begin_exclusive`]. Not in a handler that interrupted user code.
     #[inline]
     pub fn pass(&self, thread: &impl Thread) {
         if self.wanted.load(Ordering::Relaxed) {

@@ -22,7 +22,7 @@ pub trait Waitable: Copy {
     /// Its value.
     fn load(self) -> u32;
     /// Whether looking at it takes no longer than at memory.
-    fn is_near(self) -> bool;
+    fn is_mapped(self) -> bool;
     /// As [`wait`].
     fn sleep(self, sleepers: Self, mask: u32, until: impl Fn(u32) -> bool) -> u32;
     /// As [`wake`].

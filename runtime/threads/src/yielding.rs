@@ -1,8 +1,8 @@
 //! Giving the core to others while waiting, and noticing that they keep it.
 //!
-//! A waiter that yields comes back at once where nobody else wants its core, and soon where those who do wait themselves. Where somebody computes on
-//! it, the waiter has given away its turn: it comes back when that one's time slice ends, however early it could go on. A sleeper
-//! is given a core when it is woken. So once others kept the core, waiters sleep without yielding for some time, longer each time it happens again.
+//! A waiter that yields runs again at once where no other thread wants its core, and soon where the others only wait, too. Where another thread computes on
+//! the core, the yield has cost the waiter its turn: it runs again when the other's time slice ends, even if what it waits for has happened long before. A sleeping
+//! thread gets a core when it is woken. So once others kept the core, waiters sleep without yielding for some time, longer each time it happens again.
 
 use crate::primitive::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -54,31 +54,31 @@ impl Yielding {
     }
 
     /// Yields; false if somebody kept the core.
-    pub fn give(&self) -> bool {
+    pub fn yield_core(&self) -> bool {
         let kept = yield_turn();
         if kept {
-            self.kept();
+            self.note_lost_turn();
         }
         !kept
     }
 
-    fn kept(&self) {
+    fn note_lost_turn(&self) {
         let next = self.next.load(Ordering::Relaxed);
         self.without.store(next, Ordering::Relaxed);
         self.next.store((2 * next).min(MOST), Ordering::Relaxed);
     }
 
     /// Lets others have the core for a moment, for waiters that poll: yields, or sleeps where others kept the core.
-    pub fn pass(&self) {
+    pub fn yield_or_sleep(&self) {
         if self.begin() {
-            self.give();
+            self.yield_core();
         } else {
             crate::primitive::sleep(NAP);
         }
     }
 
     /// What was waited for came while the waiter yielded.
-    pub fn came(&self) {
+    pub fn note_success(&self) {
         if self.without.load(Ordering::Relaxed) == 0 && self.next.load(Ordering::Relaxed) != FIRST {
             self.next.store(FIRST, Ordering::Relaxed);
         }
@@ -101,16 +101,16 @@ mod tests {
         let yielding = Yielding::new();
         let without = |yielding: &Yielding| (0..).take_while(|_| !yielding.begin()).count() as u32;
         assert_eq!(without(&yielding), 0);
-        yielding.kept();
+        yielding.note_lost_turn();
         assert_eq!(without(&yielding), FIRST);
-        yielding.kept();
+        yielding.note_lost_turn();
         assert_eq!(without(&yielding), 2 * FIRST);
         for _ in 0..40 {
-            yielding.kept();
+            yielding.note_lost_turn();
         }
         assert_eq!(without(&yielding), MOST);
-        yielding.came();
-        yielding.kept();
+        yielding.note_success();
+        yielding.note_lost_turn();
         assert_eq!(without(&yielding), FIRST);
     }
 }

@@ -14,7 +14,7 @@ pub fn beginning(fault: Fault) -> Option<Beginning> {
         Fault::FetchWhileTaken => Some(home_leaves_during_a_fetch()),
         Fault::ReadFormerHome => Some(former_home_stores_back()),
         Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
-        Fault::MergeToldEarly => Some(read_before_a_merge()),
+        Fault::MergeNoticeEarly => Some(read_before_a_merge()),
         Fault::ArrivalNotAwaited => Some(told_of_an_own_version_that_is_on_its_way()),
         _ => None,
     }

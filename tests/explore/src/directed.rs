@@ -1,4 +1,4 @@
-//! Programs for rules that generated ones need much luck to come near, beside those of [`crate::hunt`]. Each comes with the number of random schedules that finds
+//! Programs for rules that generated ones need much luck to come near, beside those of [`crate::fault_search`]. Each comes with the number of random schedules that finds
 //! what it is for.
 
 use crate::program::Program;
@@ -27,14 +27,14 @@ pub fn programs() -> Vec<(Program, u64)> {
         (stored_back_before_a_release(), 30_000),
         (overwritten_with_one_not_taken(), 1000),
         (overwritten_copy_expires(), 1000),
-        (lone_release_beside_a_store(), 18_000),
-        (lone_release_beside_a_taken_block(), 1000),
-        (lone_move_without_a_store(), 5000),
-        (lone_release_with_a_notice_held(), 2000),
-        (lone_move_below_a_bound(), 5000),
-        (lone_move_of_an_expired_copy(), 12_000),
-        (lone_move_of_an_overwritten_block(), 5000),
-        (lone_moves_of_two_blocks(), 1000),
+        (single_block_release_beside_a_store(), 18_000),
+        (single_block_release_beside_a_taken_block(), 1000),
+        (single_block_move_without_a_store(), 5000),
+        (single_block_release_with_a_notice_held(), 2000),
+        (single_block_move_below_a_bound(), 5000),
+        (single_block_move_of_an_expired_copy(), 12_000),
+        (single_block_move_of_an_overwritten_block(), 5000),
+        (single_block_moves_of_two_blocks(), 1000),
         (diffs_beside_a_store(), 5000),
         (adopted_when_overwritten(), 1000),
         (adopted_in_a_new_version(), 1000),
@@ -87,7 +87,7 @@ pub fn overwritten_copy_expires() -> Program {
 }
 
 /// A block follows a lock while another thread of a holder stores to other bytes of it.
-pub fn lone_release_beside_a_store() -> Program {
+pub fn single_block_release_beside_a_store() -> Program {
     let holder = |p: usize| turns(3, |i| add(2 * i - 1 + p));
     let writer = turns(3, |i| format!("lock1 w1+6={i} unlock1"));
     let reader = "r7 lock1 r1+6 unlock1 lock1 r1+6 unlock1";
@@ -95,13 +95,13 @@ pub fn lone_release_beside_a_store() -> Program {
 }
 
 /// A release finds one block stored to, and one that was taken from here.
-pub fn lone_release_beside_a_taken_block() -> Program {
+pub fn single_block_release_beside_a_taken_block() -> Program {
     let writer = "lock2 w4=1 w0=1 unlock2 lock2 w4=2 w0=2 unlock2";
     Program::parse(3, 2, 4, &[writer, "w1=5", "r5 lock2 r0 unlock2 r5 lock2 r0 unlock2"]).home_run(2)
 }
 
 /// A block follows a lock whose holders do not all store to it.
-pub fn lone_move_without_a_store() -> Program {
+pub fn single_block_move_without_a_store() -> Program {
     let holder = |p: usize, stores: &str| {
         let turn = |(i, c)| if c == 'w' { add(1 + p + 3 * i) + " " } else { "lock0 r0 unlock0 ".into() };
         stores.chars().enumerate().map(turn).collect::<String>()
@@ -110,7 +110,7 @@ pub fn lone_move_without_a_store() -> Program {
 }
 
 /// A release publishes one block while a notice of another one is held.
-pub fn lone_release_with_a_notice_held() -> Program {
+pub fn single_block_release_with_a_notice_held() -> Program {
     let first = turns(4, |i| format!("lock0 w0={i} unlock0"));
     let second = turns(4, |i| format!("lock1 r4 lock0 w4={i} unlock0 unlock1"));
     let third = turns(4, |i| format!("lock1 r4 w4={} unlock1", 10 + i));
@@ -118,20 +118,20 @@ pub fn lone_release_with_a_notice_held() -> Program {
 }
 
 /// The home of a block that follows a lock has a greater bound than who takes it.
-pub fn lone_move_below_a_bound() -> Program {
+pub fn single_block_move_below_a_bound() -> Program {
     let holder = |p: usize, count| turns(count, |i| format!("{} lock1 unlock1", add(10 * p + i)));
     let taker = format!("r5 {}", turns(3, |i| add(10 + i)));
     Program::parse(4, 5, 4, &[&holder(0, 3), &taker, &overflow(4), &holder(2, 2)]).notices(2)
 }
 
 /// A block follows a lock to processes whose copies have expired, and leaves copies there.
-pub fn lone_move_of_an_expired_copy() -> Program {
+pub fn single_block_move_of_an_expired_copy() -> Program {
     let holder = |p: usize| turns(4, |i| format!("{} lock1 unlock1", add(10 * p + i)));
     Program::parse(4, 5, 4, &[&holder(0), &overflow(3), &holder(1), &holder(2)]).notices(2)
 }
 
 /// A block that two others have overwritten follows a lock to where it was stored to in place. Behind a barrier it is taken from there with a twin.
-pub fn lone_move_of_an_overwritten_block() -> Program {
+pub fn single_block_move_of_an_overwritten_block() -> Program {
     let overwrite = |value| format!("lock0 o0+4={value} unlock0");
     let none = "lock0 unlock0 lock0 unlock0 lock0 unlock0";
     let stores = "w0=7 w5=1 lock3 unlock3 w0=8 w5=2 lock3 unlock3";
@@ -143,7 +143,7 @@ pub fn lone_move_of_an_overwritten_block() -> Program {
 }
 
 /// Two blocks under two locks; at times only one of them is looked at.
-pub fn lone_moves_of_two_blocks() -> Program {
+pub fn single_block_moves_of_two_blocks() -> Program {
     let turn = |v| format!("{} lock1 r5 w5={v} unlock1 lock0 unlock0", add(v));
     Program::parse(2, 2, 4, &[&turns(3, turn), &turns(3, |i| turn(10 + i))]).home_run(2)
 }

@@ -27,7 +27,7 @@ const SIZES: [Bounds; 4] = [
 ];
 
 /// Looks for a broken rule in at most so many random runs; with no rule broken, for a fault of the protocol. Returns how many runs it took.
-pub fn hunt(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
+pub fn find_fault(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
     if let Some((program, legs)) = fault.and_then(beginning) {
         let program = Rc::new(Program { fault, ..program });
         let run =
@@ -62,8 +62,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::NoReleaseFence => Some(store_behind_scan()),
         Fault::TornRecords => Some(renewal_race()),
         Fault::IgnoreOldBound => Some(bound_before_taking()),
-        Fault::BoundBesideMove => Some(directed::lone_move_of_an_expired_copy()),
-        Fault::SettleEarly => Some(slow_meeting()),
+        Fault::BoundBesideMove => Some(directed::single_block_move_of_an_expired_copy()),
+        Fault::KnownNoticesDropped => Some(slow_barrier()),
         Fault::CachedLate => Some(notice_during_miss()),
         Fault::ReleaseUnderway => Some(two_releases()),
         Fault::SummaryNotRestored => Some(mark_beside_empty_chunk()),
@@ -76,7 +76,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::DiscardKeepsMarks | Fault::AdoptKeepsHomes | Fault::OldNumbers => Some(other_sizes()),
         Fault::AlwaysExclusive => Some(store_during_release()),
         Fault::HeldAfterWait => Some(release_that_waited()),
-        Fault::ToldUnlocked => Some(list_under_way()),
+        Fault::TokenUnlocked => Some(list_under_way()),
         Fault::OwnLinkUnlocked => Some(look_beside_move()),
         Fault::ShortenUnlocked | Fault::ShortenBlindly => Some(home_returns_during_walk()),
         Fault::ExtendUnlocked => Some(two_leases()),
@@ -201,9 +201,9 @@ pub fn notice_during_move() -> Program {
     Program::parse(2, 2, 4, &[mover, reader, "lock1 w5=2 unlock1", "r6"])
 }
 
-/// A process still in one meeting takes in what a faster one wrote after it, since the faster one's list was cut in between; a third
-/// depends on it in the next meeting.
-pub fn slow_meeting() -> Program {
+/// A process still in one barrier acquires what a faster one wrote after it, since the faster one's list was cut in between; a third
+/// depends on it in the next barrier.
+pub fn slow_barrier() -> Program {
     let idle = "barrier barrier barrier";
     let threads = ["r0 barrier barrier barrier r0", "r4 w4=1 barrier barrier r0 w0=1 barrier", idle, idle];
     Program { barrier: BarrierKind::Dissemination, ..Program::parse(4, 3, 2, &threads) }
@@ -264,14 +264,14 @@ pub fn store_during_release() -> Program {
     Program::parse(2, 1, 8, &[&releases, writer, reader, ""])
 }
 
-/// A thread stored what was there already to a block of another home, so its releases compare in vain while the other thread of the process is about to store there.
+/// A thread stored what was there already to a block of another home, so its releases waste diffs while the other thread of the process is about to store there.
 pub fn release_that_waited() -> Program {
     // What was read before gets a twin: its home does not come here.
     let releases = format!("r0 w0=0 {}", "lock0 unlock0 ".repeat(20));
     Program::parse(2, 1, 8, &["", "lock1 r1+6 unlock1", &releases, "r7 lock1 w1+6=1 unlock1"])
 }
 
-/// A thread takes in more notices than are told along and lists them; another thread of the process hands a lock over meanwhile.
+/// A thread applies more notices than are in a release token and lists them; another thread of the process hands a lock over meanwhile.
 pub fn list_under_way() -> Program {
     let acquirer = "lock1 unlock1";
     let hand_overs = "lock0 unlock0 ".repeat(4);
@@ -299,7 +299,7 @@ pub fn other_sizes() -> Program {
     Program::parse(3, 4, 2, &[first, second, third]).resized(&[4, 4]).notices(2)
 }
 
-/// Two processes store to a block between meetings until one merges its changes at the other, the home. A third, with a copy that is newer than the home's own
+/// Two processes store to a block between barriers until one merges its changes at the other, the home. A third, with a copy that is newer than the home's own
 /// last version, hears of the merged one from the home only.
 pub fn merged_at_a_third() -> Program {
     let home = "w2=1 barrier w2=2 barrier w2=3 lock2 unlock2 lock1 unlock1";

@@ -265,10 +265,10 @@ impl Layout {
             Word::Wr(b) => 2 * self.blocks + self.used(b)?,
             Word::Records(chunk) => self.header(0, chunk)?,
             Word::Lease(chunk) => self.header(1, chunk)?,
-            Word::Floor(chunk) => self.header(2, chunk)?,
+            Word::ChunkVersion(chunk) => self.header(2, chunk)?,
             Word::Replaced(chunk) => self.header(3, chunk)?,
             Word::Homes(chunk) => self.header(4, chunk)?,
-            Word::Asking(chunk) => self.header(5, chunk)?,
+            Word::WriteProtected(chunk) => self.header(5, chunk)?,
             Word::Mark { kind, level, index } => {
                 let (skip, list) = match level {
                     0 => (0, &self.chunks),
@@ -379,7 +379,7 @@ impl Layout {
                 let at = at - self.base_marks();
                 format!(
                     "{}.{}",
-                    ["read", "taken", "dirty", "cached", "migratory", "early", "contended"]
+                    ["read", "taken", "dirty", "cached", "migratory", "migrated on miss", "contended"]
                         [at / self.marks()],
                     at % self.marks()
                 )
@@ -388,7 +388,8 @@ impl Layout {
                 let at = at - self.base_records();
                 format!(
                     "{} {}",
-                    ["records lock", "lease", "floor", "replaced", "homes", "asking"][at / self.chunks.len()],
+                    ["records lock", "lease", "chunk version", "replaced", "homes", "write-protected"]
+                        [at / self.chunks.len()],
                     at % self.chunks.len()
                 )
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use dsm_coherence::{Fault, Part, Parts};
-use dsm_explore::hunt::{PROGRAMS, hunt};
+use dsm_explore::fault_search::{PROGRAMS, find_fault};
 use dsm_explore::program::{Bounds, Program, generate};
 use dsm_explore::search::exhaustive::{self, Limits};
 use dsm_explore::search::{orders, random};
@@ -19,7 +19,7 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
                                                         given up after 100000 runs)
        dsm-explore --shape HOW BLOCKS BYTES OPS OPS ... all schedules of one program: blocks, bytes of each (4 or 2,4,2; after a slash what 'adopt'
                                                         divides them into, as 2,2/4), operations of each process, as in 'lock0 w0=1 unlock0' 'r2 lock0 r0 unlock0'; the final
-                                                        meeting runs in one order. HOW: 'all', but one of those that differ in
+                                                        number runs in one order. HOW: 'all', but one of those that differ in
                                                         independent steps only; 'check', the same, with a look whether all that
                                                         is forgotten of a thread makes no difference; 'states', in all orders;
                                                         a number of delays; or 'runs=N', as 'all', giving up after N
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         }
         (Some("--shape"), _, Some(blocks)) if args.len() > 5 => shape(&args, blocks as usize),
         (Some("--faults"), count, _) => {
-            hunt_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
+            search_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
         }
         _ => {
             let typed = if args.is_empty() {
@@ -200,7 +200,7 @@ fn shape(args: &[String], blocks: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn hunt_faults(count: u64, names: &[String]) -> ExitCode {
+fn search_faults(count: u64, names: &[String]) -> ExitCode {
     let mut missed = 0;
     for fault in std::iter::once(None).chain(Fault::ALL.iter().copied().map(Some)) {
         let start = Instant::now();
@@ -208,7 +208,7 @@ fn hunt_faults(count: u64, names: &[String]) -> ExitCode {
         if !names.is_empty() && !names.contains(&name) {
             continue;
         }
-        match hunt(fault, count) {
+        match find_fault(fault, count) {
             Some((runs, failure)) => {
                 println!("{name}: run {runs}, {:.1} s: {}", start.elapsed().as_secs_f64(), failure.why);
             }

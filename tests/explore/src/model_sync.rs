@@ -1,7 +1,7 @@
-//! The runtime's synchronisation as far as programs see it: who holds which lock, who met whom. Models what the runtime crate builds from the
+//! The runtime's synchronisation as far as programs see it: who holds which lock, which barriers were passed. Models what the runtime crate builds from the
 //! protocol's release and acquire; the protocol calls themselves are in `threads`.
 
-use dsm_coherence::Told;
+use dsm_coherence::ReleaseToken;
 
 use crate::hash::Digest;
 use crate::oracle::Clocks;
@@ -11,15 +11,15 @@ use crate::oracle::Clocks;
 struct Lock {
     held: bool,
     /// Process and what it told of its signature.
-    last: Option<(usize, Told)>,
+    last: Option<(usize, ReleaseToken)>,
     /// What its holder leaves behind when it is given back.
-    next: Option<(usize, Told)>,
+    next: Option<(usize, ReleaseToken)>,
     clocks: Clocks,
 }
 
-/// One meeting of all processes.
+/// A barrier of all processes.
 #[derive(Clone, Debug, Default)]
-struct Meeting {
+struct Barrier {
     arrived: u32,
     /// Round, process, how far its signature was published.
     signals: Vec<(u32, usize, u64)>,
@@ -37,7 +37,7 @@ struct Local {
 #[derive(Clone, Debug, Default)]
 pub struct SyncState {
     locks: Vec<Lock>,
-    meetings: Vec<Meeting>,
+    barriers: Vec<Barrier>,
     locals: Vec<Local>,
     /// What each process has published: happens before whoever acquires from it.
     pub published: Vec<Clocks>,
@@ -46,11 +46,11 @@ pub struct SyncState {
 }
 
 impl SyncState {
-    /// Nothing held, nobody met.
+    /// Nothing held, no barrier passed.
     pub fn new(processes: usize, threads: usize, locks: usize) -> Self {
         SyncState {
             locks: vec![Lock { clocks: Clocks::new(threads), ..Lock::default() }; locks],
-            meetings: Vec::new(),
+            barriers: Vec::new(),
             locals: vec![Local::default(); processes],
             published: vec![Clocks::new(threads); processes],
             flags: 0,
@@ -68,7 +68,7 @@ impl SyncState {
     }
 
     /// Takes a free lock; returns the process that had it last, how far its signature was published, and what happened before its release.
-    pub fn take_lock(&mut self, lock: usize) -> (Option<(usize, Told)>, Clocks) {
+    pub fn take_lock(&mut self, lock: usize) -> (Option<(usize, ReleaseToken)>, Clocks) {
         let lock = &mut self.locks[lock];
         assert!(!lock.held, "the model's lock admits one holder");
         lock.held = true;
@@ -76,7 +76,7 @@ impl SyncState {
     }
 
     /// The holder of a lock is about to give it back.
-    pub fn hand_over(&mut self, lock: usize, last: (usize, Told), clocks: &Clocks) {
+    pub fn hand_over(&mut self, lock: usize, last: (usize, ReleaseToken), clocks: &Clocks) {
         let lock = &mut self.locks[lock];
         lock.next = Some(last);
         lock.clocks = clocks.clone();
@@ -91,42 +91,42 @@ impl SyncState {
         self.published[process].join(&lock.clocks);
     }
 
-    fn meeting(&mut self, number: usize) -> &mut Meeting {
-        while self.meetings.len() <= number {
+    fn barrier(&mut self, number: usize) -> &mut Barrier {
+        while self.barriers.len() <= number {
             let clocks = Clocks::new(self.published[0].len());
-            self.meetings.push(Meeting { clocks, ..Meeting::default() });
+            self.barriers.push(Barrier { clocks, ..Barrier::default() });
         }
-        &mut self.meetings[number]
+        &mut self.barriers[number]
     }
 
-    /// A thread's knowledge goes into a meeting.
+    /// A thread's knowledge goes into a barrier.
     pub fn bring(&mut self, number: usize, clocks: &Clocks) {
-        self.meeting(number).clocks.join(clocks);
+        self.barrier(number).clocks.join(clocks);
     }
 
-    /// What all threads brought to a meeting.
+    /// What all threads brought to a barrier.
     pub fn brought(&mut self, number: usize) -> Clocks {
-        self.meeting(number).clocks.clone()
+        self.barrier(number).clocks.clone()
     }
 
     /// A process has released and arrived.
     pub fn arrive(&mut self, number: usize) {
-        self.meeting(number).arrived += 1;
+        self.barrier(number).arrived += 1;
     }
 
     /// Number of processes that arrived.
     pub fn arrived(&self, number: usize) -> u32 {
-        self.meetings.get(number).map_or(0, |m| m.arrived)
+        self.barriers.get(number).map_or(0, |m| m.arrived)
     }
 
     /// A process has finished the rounds before `round` of a dissemination, and has published its signature up to `state`.
     pub fn signal(&mut self, number: u32, round: u32, process: usize, state: u64) {
-        self.meeting(number as usize).signals.push((round, process, state));
+        self.barrier(number as usize).signals.push((round, process, state));
     }
 
     /// How far it had published when it did; `None`: it has not.
     pub fn signalled(&self, number: u32, round: u32, process: usize) -> Option<u64> {
-        let signals = &self.meetings.get(number as usize)?.signals;
+        let signals = &self.barriers.get(number as usize)?.signals;
         signals.iter().find(|(r, p, _)| (*r, *p) == (round, process)).map(|s| s.2)
     }
 
@@ -153,14 +153,15 @@ impl SyncState {
     pub fn digest(&self, d: &mut Digest) {
         for lock in &self.locks {
             d.add(u64::from(lock.held));
-            for told in [lock.last, lock.next] {
-                let (process, told) = told.map_or((0, Told::default()), |(p, told)| (p as u64 + 1, told));
+            for token in [lock.last, lock.next] {
+                let (process, token) =
+                    token.map_or((0, ReleaseToken::default()), |(p, token)| (p as u64 + 1, token));
                 d.add(process);
-                told.0.into_iter().for_each(|word| d.add(word));
+                token.0.into_iter().for_each(|word| d.add(word));
             }
             lock.clocks.digest(d);
         }
-        for m in &self.meetings {
+        for m in &self.barriers {
             d.add(u64::from(m.arrived));
             let signals = m.signals.iter().fold(0u64, |a, (r, p, s)| {
                 a.wrapping_add(crate::hash::mix(u64::from(*r) << 32 | *p as u64, *s))

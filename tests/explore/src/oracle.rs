@@ -231,7 +231,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Value that a byte must have once everybody has met.
+    /// Value that a byte must have after a barrier of all.
     pub fn last(&self, addr: usize) -> u8 {
         self.bytes[addr].value
     }

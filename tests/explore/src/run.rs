@@ -32,7 +32,7 @@ pub struct Run {
     pub protocols: Vec<Rc<Coherence<ModelFabric>>>,
     tasks: Vec<Option<Task>>,
     prompt: bool,
-    settle: bool,
+    quiesce: bool,
     /// Steps taken.
     pub steps: usize,
 }
@@ -81,7 +81,7 @@ impl Run {
             protocols,
             tasks,
             prompt: program.memory == Memory::Prompt,
-            settle: program.settle,
+            quiesce: program.quiesce,
             steps: 0,
         }
     }
@@ -169,7 +169,7 @@ impl Run {
         if !choices.is_empty() {
             return false;
         }
-        let failures = check::all(&self.world.borrow(), &self.protocols, self.settle);
+        let failures = check::all(&self.world.borrow(), &self.protocols, self.quiesce);
         if let Some(why) = failures.into_iter().next() {
             self.world.borrow_mut().fail(why);
         }

@@ -30,7 +30,7 @@ fn delayed(name: &str, program: Program, delays: u8) {
     whole(name, program, |program| search(program, Limits::delays(delays, STATES)));
 }
 
-/// All schedules of the operations, and one of the meeting at the end.
+/// All schedules of the operations, and one of the barrier at the end.
 fn all(name: &str, program: Program) {
     whole(name, program.short().closing_in_order(), |program| orders::search(program, RUNS));
 }
@@ -311,7 +311,7 @@ fn long_shapes() {
     delayed("by dissemination", program(&shapes[0]).dissemination().short(), delays);
 }
 
-/// Two processes store to one block between meetings, until one merges its changes at the other.
+/// Two processes store to one block between barriers, until one merges its changes at the other.
 #[test]
 fn merges_at_a_home() {
     let threads = ["w0=1 barrier w0=2 barrier w0=3", "r1 w1=1 barrier w1=2 barrier w1=3"];

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use dsm_coherence::{Part, Parts};
 use dsm_explore::directed;
-use dsm_explore::hunt::{PROGRAMS, handed_over, overwritten_between, shapes};
+use dsm_explore::fault_search::{PROGRAMS, handed_over, overwritten_between, shapes};
 use dsm_explore::program::{Program, generate};
 use dsm_explore::search::random;
 

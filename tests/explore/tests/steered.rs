@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use dsm_explore::beginnings::beginnings;
 use dsm_explore::program::Program;
-use dsm_explore::search::steered::Leg::{Drain, HoldStores, Settle, To, ToWait};
+use dsm_explore::search::steered::Leg::{Drain, HoldStores, Release, To, ToWait};
 use dsm_explore::search::steered::{self, Leg};
 
 fn steer(program: &Program, legs: &[Leg]) {
@@ -119,7 +119,7 @@ fn another_thread_reads_beside_a_read_from_a_former_home() {
         To(4, "load link"),
         Drain(4, "state"),
         ToWait(5),
-        Settle,
+        Release,
     ];
     steer(&program, &legs);
 }
@@ -190,7 +190,7 @@ fn load_takes_a_writable_home() {
 /// A home follows a lock to where a bound has ended the copy, in versions one of which is a trial, and is taken before the next release: a copy
 /// stays, which the next bound has to end.
 #[test]
-fn lone_move_leaves_a_copy() {
+fn single_block_move_leaves_a_copy() {
     for count in 1..25 {
         let adds = turns(count, "a20");
         let holder = format!("lock0 r0 w0=1 unlock0 lock1 unlock1 {adds} lock0 unlock0 lock1 r1 unlock1");

@@ -249,7 +249,7 @@ impl Machine for Directory {
 
     async fn acquire_from(&self, _rank: u32) {}
 
-    fn settle(&self) {}
+    fn after_barrier(&self) {}
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![("misses", self.misses.get()), ("invalidations", self.invalidations.get())]

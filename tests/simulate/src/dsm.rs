@@ -117,8 +117,8 @@ impl Machine for Dsm {
         self.coherence.acquire_from(Rank(rank)).await;
     }
 
-    fn settle(&self) {
-        self.coherence.settle();
+    fn after_barrier(&self) {
+        self.coherence.drop_known_notices();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

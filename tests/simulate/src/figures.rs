@@ -18,7 +18,7 @@ enum Event {
     Iteration,
     /// One process's publishing of its writes.
     Release,
-    /// One process's part in a meeting of all, its release included.
+    /// One process's part in a barrier of all, its release included.
     Barrier,
     /// From one holder of a lock to the next.
     HandOver,
@@ -56,11 +56,11 @@ impl Event {
 
     /// What one event costs one process.
     fn cost(self, o: &Outcome, quantity: Quantity) -> f64 {
-        use Phase::{Acquire, Meet, Release};
+        use Phase::{Acquire, Release, Synchronise};
         let (time, phases, events): (f64, &[Phase], f64) = match self {
             Event::Iteration => (o.iteration_us, &PHASE_ALL, 1.0),
             Event::Release => (o.release_us, &[Release], o.releases),
-            Event::Barrier => (o.barrier_us, &[Release, Acquire, Meet], o.barriers),
+            Event::Barrier => (o.barrier_us, &[Release, Acquire, Synchronise], o.barriers),
             // In an iteration every process has the lock once.
             Event::HandOver => (o.iteration_us / f64::from(o.setting.processes), &PHASE_ALL, 1.0),
             Event::HandedOn => (o.reads_us[0], &[], 1.0),
@@ -75,7 +75,7 @@ impl Event {
     }
 }
 
-const PHASE_ALL: [Phase; PHASES] = [Phase::Access, Phase::Release, Phase::Acquire, Phase::Meet];
+const PHASE_ALL: [Phase; PHASES] = [Phase::Access, Phase::Release, Phase::Acquire, Phase::Synchronise];
 
 impl Quantity {
     fn unit(self) -> &'static str {
@@ -110,8 +110,8 @@ fn usual(o: &Outcome, workload: Workload) -> Option<String> {
     usual.then(|| kind(o))
 }
 
-/// The stencil of blocks that nobody shares by accident, with lists of several lengths and meetings of both kinds.
-fn meeting(o: &Outcome) -> Option<String> {
+/// The stencil of blocks that nobody shares by accident, with lists of several lengths and barriers of both kinds.
+fn barrier(o: &Outcome) -> Option<String> {
     let shown = o.setting.workload == Workload::Stencil && o.setting.block == 64;
     let fork_join = if o.setting.barrier == Barrier::ForkJoin { ", fork and join" } else { "" };
     let label = match o.setting.protocol {
@@ -126,19 +126,19 @@ fn lock(o: &Outcome) -> Option<String> {
     shown.then(|| format!("{}, {} lock", name(&o.setting.protocol), name(&o.setting.lock)))
 }
 
-const MET: &[Event] = &[Event::Iteration, Event::Release, Event::Barrier];
+const BARRIERS: &[Event] = &[Event::Iteration, Event::Release, Event::Barrier];
 
 const FIGURES: &[Figure] = &[
-    Figure { file: "stencil", events: MET, quantities: ALL, label: |o| usual(o, Workload::Stencil) },
-    Figure { file: "transpose", events: MET, quantities: ALL, label: |o| usual(o, Workload::Transpose) },
+    Figure { file: "stencil", events: BARRIERS, quantities: ALL, label: |o| usual(o, Workload::Stencil) },
+    Figure { file: "transpose", events: BARRIERS, quantities: ALL, label: |o| usual(o, Workload::Transpose) },
     Figure {
         file: "migratory",
         events: &[Event::HandOver, Event::Release],
         quantities: ALL,
         label: |o| usual(o, Workload::Migratory),
     },
-    Figure { file: "table", events: MET, quantities: ALL, label: |o| usual(o, Workload::Table) },
-    Figure { file: "barrier", events: &[Event::Barrier], quantities: ALL, label: meeting },
+    Figure { file: "table", events: BARRIERS, quantities: ALL, label: |o| usual(o, Workload::Table) },
+    Figure { file: "barrier", events: &[Event::Barrier], quantities: ALL, label: barrier },
     Figure { file: "lock", events: &[Event::HandOver], quantities: ALL, label: lock },
     Figure {
         file: "relay",

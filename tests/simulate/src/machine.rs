@@ -26,8 +26,8 @@ pub trait Machine {
     /// Takes in what a process published and took in.
     async fn acquire_from(&self, rank: u32);
 
-    /// All have met.
-    fn settle(&self);
+    /// All processes have passed a barrier.
+    fn after_barrier(&self);
 
     /// Counters of the protocol.
     fn counters(&self) -> Vec<(&'static str, u64)>;

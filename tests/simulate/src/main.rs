@@ -39,7 +39,7 @@ struct Options {
     /// Notices that a signature holds (DSM_NOTICES)
     #[arg(long, value_delimiter = ',', default_value = "1024", value_parser = notices)]
     notices: Vec<usize>,
-    /// How processes meet
+    /// How barriers are built
     #[arg(long, value_delimiter = ',', default_value = "dissemination")]
     barrier: Vec<Barrier>,
     /// How a lock is passed on

@@ -28,10 +28,10 @@ struct Record {
 struct Header {
     records: u64,
     lease: u64,
-    floor: u64,
+    chunk_version: u64,
     replaced: u64,
     homes: u64,
-    asking: u64,
+    write_protected: u64,
 }
 
 /// See the module documentation.
@@ -89,10 +89,10 @@ impl Memory {
             Word::Wr(block) => record(block, |r| r.wr),
             Word::Records(chunk) => header(chunk).records,
             Word::Lease(chunk) => header(chunk).lease,
-            Word::Floor(chunk) => header(chunk).floor,
+            Word::ChunkVersion(chunk) => header(chunk).chunk_version,
             Word::Replaced(chunk) => header(chunk).replaced,
             Word::Homes(chunk) => header(chunk).homes,
-            Word::Asking(chunk) => header(chunk).asking,
+            Word::WriteProtected(chunk) => header(chunk).write_protected,
             Word::Mark { kind, level, index } => self.marks.get(&(kind, level, index)).copied().unwrap_or(0),
             Word::Grant => self.grant,
             Word::LogState => self.log_state,
@@ -110,10 +110,10 @@ impl Memory {
             Word::Wr(block) => self.record(block, home).wr = value,
             Word::Records(chunk) => self.chunks.entry(chunk).or_default().records = value,
             Word::Lease(chunk) => self.chunks.entry(chunk).or_default().lease = value,
-            Word::Floor(chunk) => self.chunks.entry(chunk).or_default().floor = value,
+            Word::ChunkVersion(chunk) => self.chunks.entry(chunk).or_default().chunk_version = value,
             Word::Replaced(chunk) => self.chunks.entry(chunk).or_default().replaced = value,
             Word::Homes(chunk) => self.chunks.entry(chunk).or_default().homes = value,
-            Word::Asking(chunk) => self.chunks.entry(chunk).or_default().asking = value,
+            Word::WriteProtected(chunk) => self.chunks.entry(chunk).or_default().write_protected = value,
             Word::Mark { kind, level, index } => {
                 if value == 0 {
                     self.marks.remove(&(kind, level, index));

@@ -25,7 +25,7 @@ pub enum Phase {
     /// Taking in what others published.
     Acquire,
     /// Barriers and locks themselves.
-    Meet,
+    Synchronise,
 }
 
 /// Number of phases.
@@ -209,14 +209,14 @@ impl World {
     }
 
     /// Waits until a process's processor has done what it was charged for.
-    pub async fn settle_charges(&self, rank: u32) {
+    pub async fn wait_until_idle(&self, rank: u32) {
         self.engine.sleep_until(self.process(rank).busy_until.get()).await;
     }
 
     /// What a process's program computes.
     pub async fn compute(&self, rank: u32, time: Time) {
         self.charge(rank, time);
-        self.settle_charges(rank).await;
+        self.wait_until_idle(rank).await;
     }
 
     /// Puts a message on a process's account, under what it is about now, while the process measures.

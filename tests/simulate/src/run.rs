@@ -11,7 +11,7 @@ use crate::directory::{Directory, Entries};
 use crate::dsm::Dsm;
 use crate::machine::Machine;
 use crate::net::{PHASES, Phase, Shared, Traffic, World};
-use crate::sync::{Barrier, Lock, Meetings};
+use crate::sync::{Barrier, Lock, Participant};
 use crate::workload::{Sizes, Workload};
 
 /// What keeps the copies coherent.
@@ -37,7 +37,7 @@ pub struct Setting {
     pub block: u64,
     /// Notices that a signature holds.
     pub notices: usize,
-    /// How processes meet.
+    /// How barriers are built.
     pub barrier: Barrier,
     /// How a lock is passed on.
     pub lock: Lock,
@@ -117,9 +117,9 @@ type Counters = Rc<std::cell::RefCell<BTreeMap<&'static str, u64>>>;
 fn start<M: Machine + 'static>(world: &Shared, setting: &Setting, machine: impl Fn(u32) -> M) -> Counters {
     let counters = Counters::default();
     for me in 0..setting.processes {
-        let meetings = Meetings::new(setting.barrier, setting.lock);
+        let participant = Participant::new(setting.barrier, setting.lock);
         let machine = Counted { machine: machine(me), counters: counters.clone() };
-        world.engine.spawn(setting.workload.run(machine, meetings, setting.sizes));
+        world.engine.spawn(setting.workload.run(machine, participant, setting.sizes));
     }
     counters
 }
@@ -168,8 +168,8 @@ impl<M: Machine> Machine for Counted<M> {
         self.machine.acquire_from(rank).await;
     }
 
-    fn settle(&self) {
-        self.machine.settle();
+    fn after_barrier(&self) {
+        self.machine.after_barrier();
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

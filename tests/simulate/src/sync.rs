@@ -10,14 +10,14 @@ use crate::engine::Key;
 use crate::machine::{Machine, during};
 use crate::net::{Phase, Shared};
 
-/// How all processes meet.
+/// How barriers are built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Barrier {
-    /// The runtime's barrier: rounds of partners at doubling distance; each takes in the signature of the one behind it
+    /// The runtime's barrier: rounds of partners at doubling distance; each acquires from the one behind it
     #[default]
     Dissemination,
-    /// The runtime's end and begin of a parallel region: process 0 waits for all, takes in everybody's signature one after the other, and wakes all
+    /// The runtime's end and begin of a parallel region: process 0 waits for all, acquires from everybody, one after the other, and wakes all
     ForkJoin,
 }
 
@@ -42,34 +42,34 @@ const NEXT: u32 = 7;
 const GRANTED: u32 = 8;
 const ROUND: u32 = 16;
 
-/// A process's part in meetings.
+/// A process's part in barriers and locks.
 #[derive(Debug)]
-pub struct Meetings {
+pub struct Participant {
     barrier: Barrier,
     lock: Lock,
     count: Cell<u64>,
     ticket: Cell<u64>,
 }
 
-impl Meetings {
-    /// A process that has met nobody.
+impl Participant {
+    /// A process that has passed no barrier.
     pub fn new(barrier: Barrier, lock: Lock) -> Self {
-        Meetings { barrier, lock, count: Cell::new(0), ticket: Cell::new(0) }
+        Participant { barrier, lock, count: Cell::new(0), ticket: Cell::new(0) }
     }
 
-    /// All processes meet; afterwards each sees what all wrote before.
+    /// A barrier of all processes; afterwards each sees what all wrote before.
     pub async fn barrier<M: Machine>(&self, m: &M) {
         let (world, me) = (m.world(), m.rank());
         let process = world.process(me);
-        world.settle_charges(me).await;
+        world.wait_until_idle(me).await;
         let entered = world.engine.now();
         self.count.set(self.count.get() + 1);
         match self.barrier {
             Barrier::Dissemination => self.disseminate(m).await,
             Barrier::ForkJoin => self.fork_join(m).await,
         }
-        m.settle();
-        world.settle_charges(me).await;
+        m.after_barrier();
+        world.wait_until_idle(me).await;
         if process.measuring.get() {
             let index = process.barriers.replace(process.barriers.get() + 1);
             let barriers = &mut world.times.borrow_mut().barriers;
@@ -105,20 +105,20 @@ impl Meetings {
                 acquire(m, rank).await;
             }
             release(m).await;
-            world.settle_charges(me).await;
+            world.wait_until_idle(me).await;
             set_control(world, 0, FORK, count);
         } else {
             release(m).await;
-            during(world, me, Phase::Meet, fetch_add(world, me, 0, JOIN, 1)).await;
-            during(world, me, Phase::Meet, poll(world, me, 0, FORK, |v| v >= count)).await;
+            during(world, me, Phase::Synchronise, fetch_add(world, me, 0, JOIN, 1)).await;
+            during(world, me, Phase::Synchronise, poll(world, me, 0, FORK, |v| v >= count)).await;
             acquire(m, 0).await;
         }
     }
 
-    /// Waits for the lock and takes in what its last holder published.
+    /// Waits for the lock and acquires what its last holder published.
     pub async fn lock<M: Machine>(&self, m: &M) {
         let (world, me) = (m.world(), m.rank());
-        let last = during(world, me, Phase::Meet, async {
+        let last = during(world, me, Phase::Synchronise, async {
             match self.lock {
                 Lock::Ticket => {
                     let ticket = fetch_add(world, me, 0, TICKETS, 1).await;
@@ -149,7 +149,7 @@ impl Meetings {
     pub async fn unlock<M: Machine>(&self, m: &M) {
         release(m).await;
         let (world, me) = (m.world(), m.rank());
-        during(world, me, Phase::Meet, async {
+        during(world, me, Phase::Synchronise, async {
             match self.lock {
                 Lock::Ticket => {
                     // Both go the same way, so the second cannot overtake the first.
@@ -180,10 +180,10 @@ fn held(me: u32) -> u64 {
 
 async fn release<M: Machine>(m: &M) {
     let (world, me) = (m.world(), m.rank());
-    world.settle_charges(me).await;
+    world.wait_until_idle(me).await;
     let begin = world.engine.now();
     during(world, me, Phase::Release, m.release()).await;
-    world.settle_charges(me).await;
+    world.wait_until_idle(me).await;
     if world.process(me).measuring.get() {
         world.times.borrow_mut().releases.add(world.engine.now() - begin);
     }
@@ -191,7 +191,7 @@ async fn release<M: Machine>(m: &M) {
 
 async fn acquire<M: Machine>(m: &M, from: u32) {
     during(m.world(), m.rank(), Phase::Acquire, m.acquire_from(from)).await;
-    m.world().settle_charges(m.rank()).await;
+    m.world().wait_until_idle(m.rank()).await;
 }
 
 fn control(world: &Shared, at: u32, word: u32) -> u64 {
@@ -284,7 +284,7 @@ async fn post(world: &Shared, me: u32, at: u32, word: u32, value: u64) {
 /// Tells a process that this one has come so far in a barrier: an atomic increment whose answer nobody waits for.
 async fn signal(world: &Shared, me: u32, at: u32, word: u32) {
     world.pay(me).await;
-    during(world, me, Phase::Meet, async {
+    during(world, me, Phase::Synchronise, async {
         world.count(me, 16);
         world.count(me, 8);
     })

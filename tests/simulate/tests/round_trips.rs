@@ -23,7 +23,7 @@ async fn trips(machine: &Dsm, step: impl Future<Output = ()>) -> f64 {
     let (world, rank) = (machine.world().clone(), machine.rank());
     let (before, began) = (messages(&world, rank), world.engine.now());
     step.await;
-    world.settle_charges(rank).await;
+    world.wait_until_idle(rank).await;
     assert!(world.engine.now() >= began);
     (messages(&world, rank) - before) as f64 / 2.0
 }
@@ -80,8 +80,8 @@ fn a_release_in_place_sends_nothing_and_one_elsewhere_a_call_for_each_chunk() {
     });
 }
 
-/// Stores of several processes to a word of their own in each of some blocks, and a meeting.
-async fn store_and_meet(p: &[Dsm], ranks: &[usize], blocks: &[u64], value: u64) {
+/// Stores of several processes to a word of their own in each of some blocks, and a barrier.
+async fn store_and_synchronise(p: &[Dsm], ranks: &[usize], blocks: &[u64], value: u64) {
     for &rank in ranks {
         for &block in blocks {
             p[rank].read(block, 8).await;
@@ -108,7 +108,7 @@ fn a_release_that_merges_at_a_home_elsewhere_is_a_call_for_each_chunk() {
     run(|p| async move {
         let blocks = [0, BLOCK, CHUNK];
         for value in 1..6 {
-            store_and_meet(&p, &[0, 1], &blocks, value).await;
+            store_and_synchronise(&p, &[0, 1], &blocks, value).await;
         }
         for i in [0, 1] {
             // Whoever it is that takes no homes back.

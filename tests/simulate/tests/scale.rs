@@ -83,8 +83,8 @@ fn private_data_costs_nothing() {
 fn a_barrier_takes_messages_in_proportion_to_the_logarithm() {
     for processes in [2, 8, 33, 128] {
         let o = run(&setting(Workload::Stencil, Protocol::Dsm, processes));
-        let meeting = o.messages_of(Phase::Acquire) + o.messages_of(Phase::Meet);
-        assert!(meeting <= ROUND * rounds(processes), "{meeting} messages: {o:?}");
+        let messages = o.messages_of(Phase::Acquire) + o.messages_of(Phase::Synchronise);
+        assert!(messages <= ROUND * rounds(processes), "{messages} messages: {o:?}");
         // No false sharing at 64 bytes: homes stay, and publishing is local.
         assert_eq!(o.messages_of(Phase::Release), 0.0, "{o:?}");
     }

@@ -87,7 +87,7 @@ pub fn bound() {
                 sync::control_store(has_read, interval);
                 meet(has_published, interval);
             } else {
-                // No meeting, which would take the marks of what was read before the stores.
+                // No barrier, which would take the marks of what was read before the stores.
                 meet(has_read, interval);
                 (0..SINGLE).for_each(|i| store(blocks + i * 128, interval));
                 sync::release();

@@ -20,7 +20,7 @@ impl<F: Fabric> Segment<'_, F> {
     pub(crate) async fn copy(&self, request: &Request<'_>, landing: &mut Landing<'_>) -> u64 {
         let Request { part, versions } = *request;
         let chunk = part.first.chunk();
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         if !self.fault(Fault::NoReadMarkAtWriter) {
             self.mark(MarkKind::Read, chunk, part.mask()).await;
         }
@@ -31,7 +31,7 @@ impl<F: Fabric> Segment<'_, F> {
         }
         let homes = self.load(Word::Homes(chunk)).await ^ self.fabric.default_homes(self.at, chunk);
         let read = homes & self.stayed(part, Witness { sequence, versions }).await;
-        self.fabric.forget(moment, || read);
+        self.fabric.live_since(checkpoint, || read);
         read
     }
 }

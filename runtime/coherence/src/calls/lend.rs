@@ -71,7 +71,7 @@ impl<F: Fabric> Segment<'_, F> {
         if self.decode(seen.link, first) != Link::Home {
             return Err(Refused::Away(seen));
         }
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         let (part, sequence) = self.leases(request, records).await?;
         let renew = |block: Block| {
             request.held.is_some_and(|held| {
@@ -96,7 +96,7 @@ impl<F: Fabric> Segment<'_, F> {
             return Err(Refused::Away(self.look(first).await));
         }
         let lent = Lent { fetched: lent.fetched & Extent::new(first, lent.count).mask(), ..lent };
-        self.fabric.forget(moment, || (lent, records.run(part)));
+        self.fabric.live_since(checkpoint, || (lent, records.run(part)));
         Ok(lent)
     }
 
@@ -106,9 +106,9 @@ impl<F: Fabric> Segment<'_, F> {
         let Request { part, min, .. } = *request;
         let chunk = part.first.chunk();
         let unmarked = self.fault(Fault::MarkAfterRead) || self.fault(Fault::NoReadMark);
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         loop {
-            self.fabric.forget(moment, || ());
+            self.fabric.live_since(checkpoint, || ());
             if !unmarked {
                 self.mark(MarkKind::Read, chunk, part.mask()).await;
             }
@@ -123,7 +123,7 @@ impl<F: Fabric> Segment<'_, F> {
                 || unmarked
                 || self.marked(MarkKind::Read, chunk).await & there.mask() == there.mask()
             {
-                self.fabric.forget(moment, || (there, sequence, records.run(there)));
+                self.fabric.live_since(checkpoint, || (there, sequence, records.run(there)));
                 return Ok((there, sequence));
             }
         }
@@ -176,17 +176,17 @@ impl<F: Fabric> Segment<'_, F> {
 
     /// Blocks of an extent in one chunk that have been at home ever since a witness saw them there.
     pub(super) async fn stayed(&self, part: Extent, witness: Witness<'_>) -> u64 {
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         let sequence = self.load(Word::Records(part.first.chunk())).await;
         if sequence == witness.sequence && sequence.is_multiple_of(2) {
-            self.fabric.forget(moment, || part.mask());
+            self.fabric.live_since(checkpoint, || part.mask());
             return part.mask();
         }
         let scratch = &mut *crate::scratch::ScratchGuard::new();
         let Ok((_, homes)) = self.read_records(part, &mut scratch.peer).await else { return 0 };
         let same = |block: &Block| scratch.peer.of(*block).wr_ts == witness.versions.of(*block).wr_ts;
         let stayed = homes.all & part.blocks().filter(same).fold(0, |mask, block| mask | block.bit());
-        self.fabric.forget(moment, || stayed);
+        self.fabric.live_since(checkpoint, || stayed);
         stayed
     }
 }

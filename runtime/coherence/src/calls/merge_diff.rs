@@ -56,7 +56,7 @@ impl<F: Fabric> Segment<'_, F> {
         let fabric = self.fabric;
         let Request { chunk, wanted, at_least, .. } = *request;
         let span = chunk.span(wanted);
-        let moment = fabric.moment();
+        let checkpoint = fabric.checkpoint();
         let locked = !self.fault(Fault::DiffUnlocked);
         let sequence = if locked { self.try_lock_records(chunk).await? } else { 0 };
         let homes = self.home_records(span, records).await;
@@ -73,7 +73,7 @@ impl<F: Fabric> Segment<'_, F> {
         } else {
             fabric.flush(self.at).await;
         }
-        fabric.forget(moment, || (merged, records.run(span)));
+        fabric.live_since(checkpoint, || (merged, records.run(span)));
         Ok(merged)
     }
 
@@ -87,8 +87,8 @@ impl<F: Fabric> Segment<'_, F> {
             return there;
         }
         let is_unchanged = |block: &_| request.versions.of(*block).wr_ts == records.of(*block).wr_ts;
-        let asking = request.chunk.blocks(there & homes.asking);
-        there & !asking.filter(is_unchanged).fold(0, |mask, block| mask | block.bit())
+        let write_protected = request.chunk.blocks(there & homes.write_protected);
+        there & !write_protected.filter(is_unchanged).fold(0, |mask, block| mask | block.bit())
     }
 
     /// Writes the changes of `blocks` into the contents.

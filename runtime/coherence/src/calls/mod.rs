@@ -1,7 +1,7 @@
 //! Calls: bounded procedures on the segment of one process (active messages: von Eicken et al., ISCA 1992).
 //!
 //! Every step of the protocol that is conditional on a peer's memory, or changes more than a word of it, is one of these. The requester runs it inline where it has that memory at
-//! hand; else the peer's agent does, and the requester gets the reply ([`Fabric::ask`]): one round trip, whatever the procedure looks at. There is one
+//! hand; else the peer's agent does, and the requester gets the reply ([`Fabric::call_agent`]): one round trip, whatever the procedure looks at. There is one
 //! implementation of each, in terms of [`Segment`], for both.
 //!
 //! A procedure never waits, takes no lock of a chunk or a gate, asks no other process and calls nothing of the program. It ends in a result or in [`Busy`]: somebody is
@@ -99,7 +99,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Most blocks, of the size of this one, that a call at a process may be about.
     pub(crate) fn most_blocks(&self, at: Rank, block: Block) -> u64 {
-        match self.fabric.asks(at) {
+        match self.fabric.has_agent(at) {
             true => ((self.fabric.reply_bytes() - RESULT_BYTES) / self.fabric.block_bytes(block)) as u64,
             false => CHUNK_BLOCKS,
         }
@@ -114,13 +114,13 @@ impl<F: Fabric> Coherence<F> {
         private: Option<&mut [u8]>,
     ) -> Result<Lent, Refused> {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             let mut landing = private.map_or(Landing::Blocks, |buffer| Landing::Buffer(buffer, 0));
             return self.segment(at).lend(request, records, &mut landing).await;
         }
         let message = &mut *MessageGuard::new();
         let length = wire::request::lend(request, &mut message.request);
-        let reply = self.ask(at, message, length).await;
+        let reply = self.call_agent(at, message, length).await;
         let (lent, contents) = decoded(at, wire::reply::lend(reply, request.part, records));
         if let Ok(Lent { fetched, .. }) = lent {
             let runs = request.part.first.chunk().runs(fetched);
@@ -135,12 +135,12 @@ impl<F: Fabric> Coherence<F> {
     /// [`Segment::copy`] at a process; contents go over the own blocks.
     pub(crate) async fn call_copy(&self, at: Rank, request: &copy::Request<'_>) -> u64 {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             return self.segment(at).copy(request, &mut Landing::Blocks).await;
         }
         let message = &mut *MessageGuard::new();
         let length = wire::request::copy(request, &mut message.request);
-        let reply = self.ask(at, message, length).await;
+        let reply = self.call_agent(at, message, length).await;
         let (blocks, contents) = decoded(at, wire::reply::copy(reply, request.part));
         let runs = std::iter::once(request.part);
         self.spread(at, runs, contents, |run, part| self.fabric.overwrite(run, part));
@@ -158,13 +158,13 @@ impl<F: Fabric> Coherence<F> {
         mut place: impl FnMut(Extent, &[u8]),
     ) -> Result<Taken, Busy> {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             let mut landing = Landing::Pieces { direct, buffer, place: &mut place };
             return self.segment(at).take(request, records, &mut landing).await;
         }
         let message = &mut *MessageGuard::new();
         let length = wire::request::take(request, &mut message.request);
-        let reply = self.ask(at, message, length).await;
+        let reply = self.call_agent(at, message, length).await;
         let (taken, contents) = decoded(at, wire::reply::take(reply, request, records));
         if let Ok(taken) = taken {
             let runs =
@@ -182,7 +182,7 @@ impl<F: Fabric> Coherence<F> {
         records: &mut Records,
     ) -> Result<(u64, Merged), Busy> {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             let merged = self.segment(at).merge_diff(request, Source::Blocks, records).await?;
             return Ok((request.wanted, merged));
         }
@@ -196,7 +196,7 @@ impl<F: Fabric> Coherence<F> {
         let sent = merge_diff::Request { wanted, ..*request };
         let length = wire::request::merge_diff(&sent, head);
         bytes.copy_within(REQUEST_BYTES..REQUEST_BYTES + filled, length);
-        let reply = self.ask(at, message, length + filled).await;
+        let reply = self.call_agent(at, message, length + filled).await;
         let merged = decoded(at, wire::reply::merge_diff(reply, &sent, records))?;
         if !self.fabric.fault(Fault::DiffTwinStays) {
             let differences = &message.request[length..length + filled];
@@ -228,12 +228,12 @@ impl<F: Fabric> Coherence<F> {
     /// [`Segment::redirect`] at a process.
     pub(crate) async fn call_redirect(&self, at: Rank, request: &redirect::Request) -> bool {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             return self.segment(at).redirect(request).await;
         }
         let message = &mut *MessageGuard::new();
         let length = wire::request::redirect(request, &mut message.request);
-        let reply = self.ask(at, message, length).await;
+        let reply = self.call_agent(at, message, length).await;
         decoded(at, wire::reply::redirect(reply))
     }
 
@@ -245,10 +245,10 @@ impl<F: Fabric> Coherence<F> {
         fresh: &mut Vec<Notice>,
     ) -> Option<(Timestamp, u64)> {
         self.stats.calls.add(1);
-        if self.fabric.asks(at) {
+        if self.fabric.has_agent(at) {
             let message = &mut *MessageGuard::new();
             let length = wire::request::signature(request, &mut message.request);
-            let reply = self.ask(at, message, length).await;
+            let reply = self.call_agent(at, message, length).await;
             if let Some(read) = decoded(at, wire::reply::signature(&self.fabric, reply, fresh)) {
                 return read;
             }
@@ -260,12 +260,12 @@ impl<F: Fabric> Coherence<F> {
     /// [`Segment::read`] at a process.
     pub(crate) async fn call_read(&self, at: Rank, request: &read::Request) -> Result<u64, Seen> {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             return self.segment(at).read(request).await;
         }
         let message = &mut *MessageGuard::new();
         let length = wire::request::read(request, &mut message.request);
-        let reply = self.ask(at, message, length).await;
+        let reply = self.call_agent(at, message, length).await;
         decoded(at, wire::reply::read(reply))
     }
 
@@ -277,18 +277,18 @@ impl<F: Fabric> Coherence<F> {
         records: &mut Records,
     ) -> Result<Updated, Refused> {
         self.stats.calls.add(1);
-        if !self.fabric.asks(at) {
+        if !self.fabric.has_agent(at) {
             return self.segment(at).update(request, records).await;
         }
         let message = &mut *MessageGuard::new();
         let length = wire::request::update(request, &mut message.request);
-        let reply = self.ask(at, message, length).await;
+        let reply = self.call_agent(at, message, length).await;
         decoded(at, wire::reply::update(reply, request.block))
     }
 
-    async fn ask<'a>(&self, at: Rank, message: &'a mut Message, length: usize) -> &'a [u8] {
+    async fn call_agent<'a>(&self, at: Rank, message: &'a mut Message, length: usize) -> &'a [u8] {
         message.reply.resize(self.fabric.reply_bytes(), 0);
-        let length = self.fabric.ask(at, &message.request[..length], &mut message.reply).await;
+        let length = self.fabric.call_agent(at, &message.request[..length], &mut message.reply).await;
         &message.reply[..length]
     }
 

@@ -28,14 +28,14 @@ impl<F: Fabric> Segment<'_, F> {
         if self.decode(seen.link, block) != Link::Home {
             return Err(seen);
         }
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         let before = self.load(Word::Wr(block)).await;
         let value = self.fabric.load_bytes(self.at, block, offset, bytes).await;
         let link = self.load(Word::Link(block)).await;
         let after = self.load(Word::Wr(block)).await;
         let stayed = self.decode(link, block) == Link::Home && before == after;
         let is_current = stayed || self.fault(Fault::AtomicReadUnchecked);
-        self.fabric.forget(moment, || is_current.then_some(value));
+        self.fabric.live_since(checkpoint, || is_current.then_some(value));
         if is_current { Ok(value) } else { Err(self.look(block).await) }
     }
 }

@@ -6,7 +6,7 @@ use super::difference::Differences;
 use super::lend::{Lent, Refused};
 use super::merge_diff::Source;
 use super::wire::{
-    Answer, Ask, COMPARE_EXCHANGE, HEAD_BYTES, Malformed, NOTICE_BYTES, RESULT_BYTES, Reader, Writer,
+    Answer, COMPARE_EXCHANGE, HEAD_BYTES, Malformed, NOTICE_BYTES, RESULT_BYTES, Reader, RequestHead, Writer,
 };
 use super::{Landing, copy, lend, merge_diff, read, redirect, signature, take, update};
 use crate::fabric::Fabric;
@@ -28,15 +28,15 @@ pub async fn serve<F: Fabric>(
     request: &[u8],
     reply: &mut [u8],
 ) -> Result<usize, Malformed> {
-    let (ask, mut rest) = Reader::new(request)?;
+    let (head, mut rest) = Reader::new(request)?;
     let segment = Segment { fabric, at };
     let scratch = &mut *ScratchGuard::new();
     let (own, peer) = (&mut scratch.own, &mut scratch.peer);
     let (result, contents) = reply.split_at_mut(RESULT_BYTES);
     let capacity = contents.len();
     let mut landing = Landing::Buffer(contents, 0);
-    let length = match ask {
-        Ask::Lend { first, count, min, renews } => {
+    let length = match head {
+        RequestHead::Lend { first, count, min, renews } => {
             if min >= LATE {
                 return Err(Malformed);
             }
@@ -55,20 +55,20 @@ pub async fn serve<F: Fabric>(
                 Err(Refused::Away(seen)) => Writer::new(result, &Answer::Away(seen)).length,
             }
         }
-        Ask::Copy { first, count } => {
+        RequestHead::Copy { first, count } => {
             let part = extent(fabric, first, count, capacity)?;
             rest.get_versions(part, own)?;
             let blocks = segment.copy(&copy::Request { part, versions: own }, &mut landing).await;
             Writer::new(result, &Answer::Copied { blocks }).length
         }
-        Ask::Redirect { block, seen, to } => {
+        RequestHead::Redirect { block, seen, to } => {
             if !fabric.has_chunk(Block(block).chunk()) || to >= fabric.size() || to == at.0 {
                 return Err(Malformed);
             }
             let request = redirect::Request { block: Block(block), seen, to: Rank(to) };
             Writer::new(result, &Answer::Redirected(segment.redirect(&request).await)).length
         }
-        Ask::Signature { cursor } => {
+        RequestHead::Signature { cursor } => {
             let request = signature::Request { cursor, state: None };
             let read = segment.signature(&request, &mut scratch.fresh).await;
             let notices = &scratch.fresh;
@@ -87,7 +87,7 @@ pub async fn serve<F: Fabric>(
             };
             return Ok(writer.length);
         }
-        Ask::Take { to, chunk, wanted, at_least, claim } => {
+        RequestHead::Take { to, chunk, wanted, at_least, claim } => {
             if wanted == 0 || at_least >= LATE || to >= fabric.size() || to == at.0 {
                 return Err(Malformed);
             }
@@ -107,7 +107,7 @@ pub async fn serve<F: Fabric>(
                 Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
             }
         }
-        Ask::Update { block, offset, bytes, operation, operand, expected, at_least } => {
+        RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least } => {
             let block = Block(block);
             let update = operation_of(operation, operand, expected)?;
             let bytes = part_of_block(fabric, block, offset, bytes)?;
@@ -122,7 +122,7 @@ pub async fn serve<F: Fabric>(
             };
             Writer::new(result, &answer).length
         }
-        Ask::Read { block, offset, bytes } => {
+        RequestHead::Read { block, offset, bytes } => {
             let block = Block(block);
             let bytes = part_of_block(fabric, block, offset, bytes)?;
             let answer = match segment.read(&read::Request { block, offset: offset as usize, bytes }).await {
@@ -131,7 +131,7 @@ pub async fn serve<F: Fabric>(
             };
             Writer::new(result, &answer).length
         }
-        Ask::MergeDiff { chunk, wanted, at_least } => {
+        RequestHead::MergeDiff { chunk, wanted, at_least } => {
             let chunk = Chunk(chunk);
             if wanted == 0 || at_least >= LATE || !fabric.has_chunk(chunk) {
                 return Err(Malformed);

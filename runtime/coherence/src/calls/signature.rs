@@ -1,8 +1,8 @@
 //! Reading what a process has published.
 
 use crate::fabric::{Fabric, Word};
+use crate::release_token::{is_read, split_state};
 use crate::segment::Segment;
-use crate::told::{is_read, split_state};
 use crate::types::{Notice, Timestamp};
 
 /// What an acquirer asks for.
@@ -26,9 +26,9 @@ impl<F: Fabric> Segment<'_, F> {
             Some(state) => state,
             None => self.load(Word::LogState).await,
         };
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         loop {
-            self.fabric.forget(moment, || state);
+            self.fabric.live_since(checkpoint, || state);
             if is_read(request.cursor, state) {
                 return None;
             }
@@ -40,7 +40,7 @@ impl<F: Fabric> Segment<'_, F> {
             let min_wr_ts = self.load(Word::LogMin(0)).await;
             let after = self.load(Word::LogState).await;
             if split_state(after).0 == sequence {
-                self.fabric.forget(moment, || (&*fresh, min_wr_ts, state));
+                self.fabric.live_since(checkpoint, || (&*fresh, min_wr_ts, state));
                 return Some((min_wr_ts, state));
             }
             state = after;

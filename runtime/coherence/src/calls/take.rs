@@ -9,9 +9,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Landing;
-use crate::early::hint;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
+use crate::migration_on_miss::hint;
 use crate::records::{Homes, Records};
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{CHUNK_BLOCKS, Chunk, Rank, Record, Timestamp};
@@ -89,12 +89,12 @@ impl<F: Fabric> Segment<'_, F> {
             self.fabric.flush(self.at).await;
             return Ok(taken);
         }
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         let first = chunk.span(wanted).first;
         if let Claim::Miss { .. } = claim {
             let seen = self.look(first).await;
-            if self.decode(seen.link, first) != Link::Home && !self.fault(Fault::EarlyFromTaken) {
-                self.fabric.forget(moment, || seen);
+            if self.decode(seen.link, first) != Link::Home && !self.fault(Fault::MigratedFromTaken) {
+                self.fabric.live_since(checkpoint, || seen);
                 return Ok(Taken { away: Some(seen), ..Taken::default() });
             }
         }
@@ -107,7 +107,7 @@ impl<F: Fabric> Segment<'_, F> {
                 self.fabric.post_links(self.at, run, queued.encode()).await;
             }
         }
-        let before_contents = self.fault(Fault::SettleLinkEarly);
+        let before_contents = self.fault(Fault::LinkBeforeContents);
         if before_contents {
             self.lead_on(request, taken.blocks).await;
             self.leave_home(chunk, taken.blocks, homes).await;
@@ -121,7 +121,7 @@ impl<F: Fabric> Segment<'_, F> {
             self.leave_home(chunk, taken.blocks, homes).await;
             self.unlock_records(chunk, sequence).await;
         }
-        self.fabric.forget(moment, || (taken, records.run(chunk.span(wanted))));
+        self.fabric.live_since(checkpoint, || (taken, records.run(chunk.span(wanted))));
         Ok(taken)
     }
 
@@ -129,14 +129,14 @@ impl<F: Fabric> Segment<'_, F> {
     async fn choose(&self, request: &Request, homes: Homes, records: &Records) -> Taken {
         let Request { chunk, wanted, .. } = *request;
         let blocks = wanted & homes.all;
-        let mut taken = Taken { blocks, writable: blocks & !homes.asking, ..Taken::default() };
+        let mut taken = Taken { blocks, writable: blocks & !homes.write_protected, ..Taken::default() };
         match request.claim {
             Claim::Miss { whole } => {
                 let one_writer = self.fabric.leaves_out(Part::MultipleWriters);
                 if one_writer && self.fault(Fault::TakeFromWriter) {
                     taken.writable = 0;
                 }
-                if self.fault(Fault::EarlyFromTaken) {
+                if self.fault(Fault::MigratedFromTaken) {
                     let pending = |block: &_| {
                         let link = self.decode(records.of(*block).link, *block);
                         matches!(link, Link::Link { pending: true, .. })

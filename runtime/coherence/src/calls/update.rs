@@ -31,7 +31,7 @@ pub(crate) struct Request {
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Updated {
-    /// Nothing: stores here ask, since others have copies.
+    /// Nothing: the home is write-protected, since others have copies.
     Shared,
     Done {
         /// What the bytes were.
@@ -55,13 +55,13 @@ impl<F: Fabric> Segment<'_, F> {
         if self.decode(seen.link, block) != Link::Home {
             return Err(Refused::Away(seen));
         }
-        let moment = self.fabric.moment();
+        let checkpoint = self.fabric.checkpoint();
         let locked = !self.fault(Fault::UpdateUnlocked);
         let sequence = if locked { self.try_lock_records(chunk).await? } else { 0 };
         let homes = self.home_records(extent, records).await;
         let result = if homes.all & block.bit() == 0 {
             None
-        } else if homes.asking & block.bit() != 0 && !self.fault(Fault::UpdateShared) {
+        } else if homes.write_protected & block.bit() != 0 && !self.fault(Fault::UpdateShared) {
             Some(Updated::Shared)
         } else {
             let old = self.fabric.update_bytes(self.at, block, offset, bytes, update).await;
@@ -82,14 +82,14 @@ impl<F: Fabric> Segment<'_, F> {
         } else {
             self.fabric.flush(self.at).await;
         }
-        self.fabric.forget(moment, || result);
+        self.fabric.live_since(checkpoint, || result);
         match result {
             Some(updated) => Ok(updated),
             None => Err(Refused::Away(self.look(block).await)),
         }
     }
 
-    /// Whether others may have copies of the present version of a block, whose stores here do not ask. The records are locked.
+    /// Whether others may have copies of the present version of a block that is writable here. The records are locked.
     async fn has_copies(&self, block: Block) -> bool {
         let mut marks = 0;
         for (kind, passed_over) in

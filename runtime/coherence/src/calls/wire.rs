@@ -31,7 +31,7 @@ pub struct Malformed;
 
 /// Head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Ask {
+pub(super) enum RequestHead {
     /// `renews`: the versions of the blocks follow.
     Lend {
         first: u64,
@@ -88,16 +88,16 @@ pub(super) const COMPARE_EXCHANGE: u32 = u32::MAX;
 
 /// Name of the call that a message asks for, and the first block that it is about.
 pub fn subject(request: &[u8]) -> Option<(&'static str, Option<Block>)> {
-    let (ask, _) = Reader::new(request).ok()?;
-    Some(match ask {
-        Ask::Lend { first, .. } => ("lend", Some(Block(first))),
-        Ask::Copy { first, .. } => ("copy", Some(Block(first))),
-        Ask::Redirect { block, .. } => ("redirect", Some(Block(block))),
-        Ask::Signature { .. } => ("signature", None),
-        Ask::Take { chunk, wanted, .. } => ("take", Chunk(chunk).blocks(wanted).next()),
-        Ask::Update { block, .. } => ("update", Some(Block(block))),
-        Ask::Read { block, .. } => ("read", Some(Block(block))),
-        Ask::MergeDiff { chunk, wanted, .. } => ("merge_diff", Chunk(chunk).blocks(wanted).next()),
+    let (head, _) = Reader::new(request).ok()?;
+    Some(match head {
+        RequestHead::Lend { first, .. } => ("lend", Some(Block(first))),
+        RequestHead::Copy { first, .. } => ("copy", Some(Block(first))),
+        RequestHead::Redirect { block, .. } => ("redirect", Some(Block(block))),
+        RequestHead::Signature { .. } => ("signature", None),
+        RequestHead::Take { chunk, wanted, .. } => ("take", Chunk(chunk).blocks(wanted).next()),
+        RequestHead::Update { block, .. } => ("update", Some(Block(block))),
+        RequestHead::Read { block, .. } => ("read", Some(Block(block))),
+        RequestHead::MergeDiff { chunk, wanted, .. } => ("merge_diff", Chunk(chunk).blocks(wanted).next()),
     })
 }
 
@@ -228,7 +228,7 @@ pub(super) mod request {
 
     pub(in crate::calls) fn lend(request: &lend::Request<'_>, into: &mut [u8]) -> usize {
         let lend::Request { part, min, held } = *request;
-        let head = Ask::Lend { first: part.first.0, count: part.count, min, renews: held.is_some() };
+        let head = RequestHead::Lend { first: part.first.0, count: part.count, min, renews: held.is_some() };
         let mut writer = Writer::new(into, &head);
         if let Some(held) = held {
             writer.put_versions(part, held);
@@ -238,23 +238,23 @@ pub(super) mod request {
 
     pub(in crate::calls) fn copy(request: &copy::Request<'_>, into: &mut [u8]) -> usize {
         let copy::Request { part, versions } = *request;
-        let mut writer = Writer::new(into, &Ask::Copy { first: part.first.0, count: part.count });
+        let mut writer = Writer::new(into, &RequestHead::Copy { first: part.first.0, count: part.count });
         writer.put_versions(part, versions);
         writer.length
     }
 
     pub(in crate::calls) fn redirect(request: &redirect::Request, into: &mut [u8]) -> usize {
         let redirect::Request { block, seen, to } = *request;
-        Writer::new(into, &Ask::Redirect { block: block.0, seen, to: to.0 }).length
+        Writer::new(into, &RequestHead::Redirect { block: block.0, seen, to: to.0 }).length
     }
 
     pub(in crate::calls) fn signature(request: &signature::Request, into: &mut [u8]) -> usize {
-        Writer::new(into, &Ask::Signature { cursor: request.cursor }).length
+        Writer::new(into, &RequestHead::Signature { cursor: request.cursor }).length
     }
 
     pub(in crate::calls) fn take(request: &take::Request, into: &mut [u8]) -> usize {
         let take::Request { to, chunk, wanted, at_least, claim } = *request;
-        Writer::new(into, &Ask::Take { to: to.0, chunk: chunk.0, wanted, at_least, claim }).length
+        Writer::new(into, &RequestHead::Take { to: to.0, chunk: chunk.0, wanted, at_least, claim }).length
     }
 
     pub(in crate::calls) fn update(request: &update::Request, into: &mut [u8]) -> usize {
@@ -264,19 +264,23 @@ pub(super) mod request {
             Update::CompareExchange { expected, new } => (COMPARE_EXCHANGE, new as u64, expected as u64),
         };
         let (block, offset, bytes) = (block.0, offset as u64, bytes as u8);
-        Writer::new(into, &Ask::Update { block, offset, bytes, operation, operand, expected, at_least })
-            .length
+        Writer::new(
+            into,
+            &RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least },
+        )
+        .length
     }
 
     pub(in crate::calls) fn read(request: &read::Request, into: &mut [u8]) -> usize {
         let read::Request { block, offset, bytes } = *request;
-        Writer::new(into, &Ask::Read { block: block.0, offset: offset as u64, bytes: bytes as u8 }).length
+        Writer::new(into, &RequestHead::Read { block: block.0, offset: offset as u64, bytes: bytes as u8 })
+            .length
     }
 
     /// Without the differences, which go behind it.
     pub(in crate::calls) fn merge_diff(request: &merge_diff::Request<'_>, into: &mut [u8]) -> usize {
         let merge_diff::Request { chunk, wanted, at_least, versions } = *request;
-        let mut writer = Writer::new(into, &Ask::MergeDiff { chunk: chunk.0, wanted, at_least });
+        let mut writer = Writer::new(into, &RequestHead::MergeDiff { chunk: chunk.0, wanted, at_least });
         writer.put_versions(chunk.span(wanted), versions);
         writer.length
     }

@@ -107,16 +107,16 @@ pub fn now<T>(future: impl Future<Output = T>) -> T {
 
 /// Operations that bit sets do not need.
 macro_rules! not_needed {
-    ($(fn $name:ident($($type:ty),*) $(-> $out:ty)?;)* $(async $later:ident($($argument:ty),*) $(-> $output:ty)?;)*) => {
+    ($(fn $name:ident($($type:ty),*) $(-> $out:ty)?;)* $(async $asyncness:ident($($argument:ty),*) $(-> $output:ty)?;)*) => {
         $(fn $name(&self, $(_: $type),*) $(-> $out)? { unreachable!() })*
-        $(async fn $later(&self, $(_: $argument),*) $(-> $output)? { unreachable!() })*
+        $(async fn $asyncness(&self, $(_: $argument),*) $(-> $output)? { unreachable!() })*
     };
 }
 
 impl Fabric for Bits {
     type Exclusive<T: Send + Debug> = std::sync::Mutex<T>;
     type Guard<'a> = ();
-    type Place = ();
+    type Handle = ();
 
     fn rank(&self) -> Rank {
         self.me
@@ -165,8 +165,8 @@ impl Fabric for Bits {
     }
 
     not_needed! {
-        fn place(Rank, Block);
-        fn named(()) -> (Rank, Block);
+        fn handle(Rank, Block);
+        fn target_of(()) -> (Rank, Block);
         fn size() -> u32;
         fn block_bytes(Block) -> usize;
         fn default_home(Block) -> Rank;

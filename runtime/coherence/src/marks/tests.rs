@@ -27,10 +27,10 @@ fn set_extent(fabric: &Bits, kind: MarkKind, extent: Extent) {
 fn scanned(fabric: &Bits) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     now(scan(fabric, &mut chunks));
-    let lone = if let [chunk] = chunks[..] { Some(chunk) } else { None };
+    let single = if let [chunk] = chunks[..] { Some(chunk) } else { None };
     // Right guesses and wrong ones.
     for guess in chunks.iter().copied().take(2).chain([Chunk(0)]) {
-        assert_eq!(now(lone_chunk(fabric, guess)), lone);
+        assert_eq!(now(single_chunk(fabric, guess)), single);
     }
     chunks
 }

@@ -8,7 +8,7 @@ use crate::types::{Chunk, Timestamp};
 #[derive(Debug, Default)]
 pub(crate) struct Front {
     pub(super) clock: AtomicU64,
-    pub(super) holds: AtomicBool,
+    pub(super) has_deferred: AtomicBool,
     /// Chunk of the last single block that was published.
     guess: AtomicU64,
 }
@@ -28,8 +28,8 @@ impl Front {
         self.guess.store(chunk.0, Ordering::Relaxed);
     }
 
-    /// Whether notices are held back that a release has to publish.
-    pub(crate) fn holds(&self) -> bool {
-        self.holds.load(Ordering::Acquire)
+    /// Whether there are deferred notices that a release has to publish.
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.has_deferred.load(Ordering::Acquire)
     }
 }

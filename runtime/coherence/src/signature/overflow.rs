@@ -44,7 +44,7 @@ impl Signature {
         // Neighbours are not what they were.
         self.stale.clear();
         self.stale.resize(self.notices.len(), false);
-        self.told = self.last_told(self.notices.len());
+        self.token = self.token_of_last(self.notices.len());
     }
 
     /// Drops notices until some room is free; returns the bound that covers them.

@@ -1,4 +1,4 @@
-//! What a process remembers of notices that it has taken in.
+//! What a process remembers of notices that it has applied.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -35,7 +35,7 @@ impl Seen {
         self.known.remove(notice);
     }
 
-    /// Forgets all others. An owed notice is listed, but has not been taken in: it does not become known.
+    /// Forgets all others. An owed notice is listed, but has not been applied: it does not become known.
     pub(super) fn retain_listed(&mut self, listed: impl Iterator<Item = (Notice, u64)>) {
         self.ages = listed.filter(|(notice, _)| self.known.contains_key(notice)).collect();
         self.known = self.ages.iter().copied().collect();

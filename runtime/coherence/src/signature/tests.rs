@@ -44,7 +44,7 @@ fn an_owed_notice_stays_news() {
     // Not even forgetting changes that.
     signature.forget_unlisted();
     assert!(signature.is_new(&notice(1, 4, 7)));
-    // It is not joined: what it is joined to would count as taken in.
+    // It is not joined: what it is joined to would count as applied.
     signature.add(notice(1, 5, 7));
     assert_eq!(listed(&signature), [notice(1, 4, 7), notice(1, 5, 7)]);
 }
@@ -78,18 +78,18 @@ fn a_list_that_begins_anew_leaves_out_what_the_next_notice_makes_up_for() {
 
 #[test]
 fn own_notices_supersede_older_ones_of_their_blocks_that_are_held_back() {
-    let held = [notice(1, 4, 5), notice(1, 5, 9), notice(1, 6, 5)];
-    let mut signature = Signature { held: held.to_vec(), ..Signature::new(8) };
+    let deferred = [notice(1, 4, 5), notice(1, 5, 9), notice(1, 6, 5)];
+    let mut signature = Signature { deferred: deferred.to_vec(), ..Signature::new(8) };
     signature.supersede(Notice { extent: Extent::new(Block(4), 2), ..notice(0, 4, 9) }, false);
-    assert_eq!(signature.held, [notice(1, 5, 9), notice(1, 6, 5)]);
+    assert_eq!(signature.deferred, [notice(1, 5, 9), notice(1, 6, 5)]);
 }
 
-/// What acquirers would be told if all that is listed were published.
+/// The token if all that is listed were published.
 #[cfg(not(loom))]
-fn told_of(notices: &[Notice]) -> Told {
-    let mut told = Told::default();
-    notices.iter().for_each(|notice| told.push(*notice));
-    told
+fn token_of(notices: &[Notice]) -> ReleaseToken {
+    let mut token = ReleaseToken::default();
+    notices.iter().for_each(|notice| token.push(*notice));
+    token
 }
 
 #[cfg(not(loom))]
@@ -99,12 +99,12 @@ fn fabric() -> Bits {
 
 #[cfg(not(loom))]
 #[test]
-fn what_is_told_is_the_end_of_the_list() {
+fn a_token_has_the_end_of_the_list() {
     let mut signature = Signature::new(64);
     let check = |signature: &Signature, what: &str| {
-        let end = told_of(&signature.notices);
-        assert_eq!(signature.told, end, "{what}: {:?}", signature.notices);
-        assert_eq!(signature.last_told(signature.notices.len()), end, "{what}");
+        let end = token_of(&signature.notices);
+        assert_eq!(signature.token, end, "{what}: {:?}", signature.notices);
+        assert_eq!(signature.token_of_last(signature.notices.len()), end, "{what}");
     };
     for (i, block) in [4, 5, 9, 10, 20, 4].into_iter().enumerate() {
         signature.add(notice(1, block, 7));
@@ -119,12 +119,12 @@ fn what_is_told_is_the_end_of_the_list() {
     // Published in part: a release tells of that part only.
     signature.unpublished = 3;
     let published = signature.notices.len() - 3;
-    assert_eq!(signature.told(), told_of(&signature.notices[..published]).at(state_word(0, published)));
+    assert_eq!(signature.token(), token_of(&signature.notices[..published]).at(state_word(0, published)));
     signature.unpublished = 0;
     signature.begin_generation(0);
     signature.add(notice(1, 60, 9));
     signature.begin_generation(0);
-    check(&signature, "what is left after a meeting");
+    check(&signature, "what is left after a global_sync");
     assert_eq!(listed(&signature), [notice(1, 60, 9)]);
     signature.add(notice(1, 62, 10));
     signature.add(notice(2, 62, 11));
@@ -144,23 +144,23 @@ fn the_clock_is_not_behind_any_version_heard_of() {
     assert_eq!(clock(&signature), 5);
     signature.add_own(notice(0, 4, 7), &fabric());
     assert_eq!(clock(&signature), 7);
-    signature.hold(notice(1, 8, 9), &fabric());
-    assert!(clock(&signature) == 9 && signature.front.holds());
+    signature.defer(notice(1, 8, 9), &fabric());
+    assert!(clock(&signature) == 9 && signature.front.has_deferred());
     let mut fresh = vec![notice(1, 12, 12), notice(2, 12, 20), notice(2, 16, 3)];
     assert_eq!(signature.keep_newest(&mut fresh, &fabric()), [notice(1, 12, 12)]);
     assert_eq!(fresh, [notice(2, 12, 20), notice(2, 16, 3)]);
-    assert_eq!(clock(&signature), 12, "what is left is taken in later");
+    assert_eq!(clock(&signature), 12, "what is left is applied later");
 }
 
 #[cfg(not(loom))]
 #[test]
 fn held_notices_are_listed_once() {
     let mut signature = Signature::new(8);
-    signature.hold(notice(1, 4, 5), &fabric());
-    signature.hold(notice(2, 9, 6), &fabric());
-    signature.list_held();
+    signature.defer(notice(1, 4, 5), &fabric());
+    signature.defer(notice(2, 9, 6), &fabric());
+    signature.list_deferred();
     assert_eq!(listed(&signature), [notice(1, 4, 5), notice(2, 9, 6)]);
-    assert!(signature.held.is_empty());
+    assert!(signature.deferred.is_empty());
     assert!(!signature.is_new(&notice(1, 4, 5)));
 }
 
@@ -231,7 +231,7 @@ fn old_notices_go_where_32_bits_would_begin_anew() {
     let mut signature = Signature { generation: FROM, ..Signature::new(64) };
     for i in 0..20 {
         signature.add(notice(1, 2 * i, i + 1));
-        assert_eq!(signature.begin_generation(1), i >= 2, "meeting {i}");
+        assert_eq!(signature.begin_generation(1), i >= 2, "global_sync {i}");
         // Those of this generation and of the one before it.
         let versions: Vec<Timestamp> = listed(&signature).iter().map(|n| n.wr_ts).collect();
         assert_eq!(versions, (i.max(1)..=i + 1).collect::<Vec<_>>());

@@ -195,7 +195,7 @@ fn each_place_is_reached_as_its_segment_is() {
             assert_eq!(word.compare_exchange(9, 6, SeqCst, SeqCst), Ok(9));
             assert_eq!(word.compare_exchange(9, 7, SeqCst, SeqCst), Err(6));
             assert_eq!((half.fetch_or(1, SeqCst), word.low().load(SeqCst), value(offset)), (6, 7, 7));
-            assert_eq!(half.is_near(), MAPPED.contains(&rank));
+            assert_eq!(half.is_mapped(), MAPPED.contains(&rank));
         }
         // Sleepers are counted beside the word.
         let (offset, wake) = (512, Wake { sleepers: 520, mask: 1 });

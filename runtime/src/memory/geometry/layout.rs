@@ -121,7 +121,7 @@ impl Geometry {
         let profiled = usize::from(shape.profile);
         let sites = place((race | profiled) * race::sites::AREA_BYTES, PAGE);
         let profile = place(profiled * profile::AREA_BYTES, PAGE);
-        let clock = place(race * (processes + race::clocks::NOTES) * 8, PAGE);
+        let clock = place(race * (processes + race::clocks::ARRIVALS) * 8, PAGE);
         let geometry = Geometry {
             globals,
             blocks,

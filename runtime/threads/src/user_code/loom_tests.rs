@@ -27,7 +27,7 @@ struct Member {
     /// Whether it has the bias for as long as no other thread has come.
     is_owner: bool,
     came: Cell<bool>,
-    alone: Cell<bool>,
+    holds_bias: Cell<bool>,
     counted: Cell<bool>,
     over_user_code: Cell<bool>,
 }
@@ -45,13 +45,13 @@ impl Thread for Member {
         self.over_user_code.get()
     }
 
-    fn is_alone(&self) -> bool {
-        self.alone.get()
+    fn holds_bias(&self) -> bool {
+        self.holds_bias.get()
     }
 
-    fn come(&self) -> impl Sized {
+    fn register(&self) -> impl Sized {
         if !self.is_owner && !self.came.replace(true) {
-            self.process.bias.share(|| fence(Ordering::SeqCst));
+            self.process.bias.revoke(|| fence(Ordering::SeqCst));
         }
     }
 
@@ -64,7 +64,7 @@ impl Member {
             process: process.clone(),
             is_owner,
             came: Cell::new(false),
-            alone: Cell::new(false),
+            holds_bias: Cell::new(false),
             counted: Cell::new(false),
             over_user_code: Cell::new(false),
         }
@@ -112,15 +112,15 @@ impl Member {
         if !self.over_user_code.get() {
             process.threads.pass(self);
         }
-        self.come();
-        let alone = self.is_owner && process.bias.enter();
-        self.alone.set(alone);
+        self.register();
+        let holds_bias = self.is_owner && process.bias.enter();
+        self.holds_bias.set(holds_bias);
         if process.threads.begin_exclusive(self, wait) {
             self.take();
             process.threads.end_exclusive(self);
         }
-        self.alone.set(false);
-        if alone {
+        self.holds_bias.set(false);
+        if holds_bias {
             process.bias.leave();
         }
     }
@@ -160,7 +160,7 @@ fn beside(has_owner: bool, user: fn(&Member), taker: impl Fn(&Member) + Send + S
     });
 }
 
-/// The thread beside any release: one of a thread that is alone until the other comes or not, that waits or not, from user code or not.
+/// The thread beside any release: one of a thread that holds the bias until the other comes, or does not, that waits or not, from user code or not.
 fn beside_releases(user: fn(&Member)) {
     for has_owner in [true, false] {
         for wait in [false, true] {

@@ -25,15 +25,15 @@ pub fn check(world: &World, protocols: &[Rc<Coherence<ModelFabric>>]) -> Result<
         // That there is one is another property.
         let Some(home) = (0..world.processes.len()).find(is_home) else { continue };
         let lease = word(home, Word::Lease(chunk));
-        let version = word(home, Word::Wr(block)).max(word(home, Word::Floor(chunk)));
+        let version = word(home, Word::Wr(block)).max(word(home, Word::ChunkVersion(chunk)));
         if version > lease {
             return Err(format!(
                 "block {index} has version {version} at its home p{home}, which gives leases up to {lease}"
             ));
         }
-        if word(home, Word::Asking(chunk)) & block.bit() != 0 && state(home) == abi::WRITABLE {
+        if word(home, Word::WriteProtected(chunk)) & block.bit() != 0 && state(home) == abi::WRITABLE {
             return Err(format!(
-                "block {index} is noted as asking at its home p{home}, where stores pass their check"
+                "block {index} is noted as write-protected at its home p{home}, where stores pass their check"
             ));
         }
         for (p, protocol) in protocols.iter().enumerate().filter(|(p, _)| *p != home) {

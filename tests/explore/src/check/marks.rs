@@ -40,10 +40,10 @@ pub fn check(world: &World, protocols: &[Rc<Coherence<ModelFabric>>]) -> Result<
         let link = |p: usize| Link::decode(word(p, Word::Link(block)), Rank(p as u32), || default_home);
         let state = |p: usize| world.processes[p].cells[world.layout.state(block) as usize] as u8;
         let Some(home) = (0..world.processes.len()).find(|p| link(*p) == Link::Home) else { continue };
-        let version = word(home, Word::Wr(block)).max(word(home, Word::Floor(chunk)));
+        let version = word(home, Word::Wr(block)).max(word(home, Word::ChunkVersion(chunk)));
         let noted =
             |p: usize, kinds: &[MarkKind]| kinds.iter().any(|kind| mark(p, *kind, 0, chunk.0) & bit != 0);
-        let asks = word(home, Word::Asking(chunk)) & bit != 0;
+        let asks = word(home, Word::WriteProtected(chunk)) & bit != 0;
         for (p, protocol) in protocols.iter().enumerate() {
             if state(p) != abi::READABLE {
                 continue;

@@ -16,12 +16,12 @@ use dsm_coherence::Coherence;
 use crate::fabric::ModelFabric;
 use crate::world::World;
 
-/// All properties; returns what is violated. Twins are looked at only if the processes met often enough to drop them (`settled`).
-pub fn all(world: &World, protocols: &[Rc<Coherence<ModelFabric>>], settled: bool) -> Vec<String> {
+/// All properties; returns what is violated. Twins are looked at only if there were barriers enough to drop them (`quiesced`).
+pub fn all(world: &World, protocols: &[Rc<Coherence<ModelFabric>>], quiesced: bool) -> Vec<String> {
     if let Err(stuck) = progress::check(world) {
         return vec![stuck];
     }
-    let twins = if settled { twins::check(world) } else { Ok(()) };
+    let twins = if quiesced { twins::check(world) } else { Ok(()) };
     [
         homes::check(world),
         twins,

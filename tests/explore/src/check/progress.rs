@@ -1,4 +1,4 @@
-//! Every thread ends: nothing waits for a lock, a hand-off or a meeting that does not come.
+//! Every thread ends: nothing waits for a lock, a hand-off or a barrier that does not come.
 
 use dsm_coherence::Word;
 

@@ -18,7 +18,7 @@ pub fn check(world: &World) -> Result<(), String> {
         };
         let newest = world.newest.get(&block).copied().unwrap_or_default();
         for home in (0..world.processes.len()).filter(is_home) {
-            let version = word(home, Word::Wr(block)).max(word(home, Word::Floor(block.chunk())));
+            let version = word(home, Word::Wr(block)).max(word(home, Word::ChunkVersion(block.chunk())));
             if version < newest {
                 return Err(format!(
                     "block {index} has version {version} at its home p{home}; version {newest} was published"

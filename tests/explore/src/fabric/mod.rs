@@ -67,7 +67,7 @@ impl ModelFabric {
         let old = {
             let mut w = self.world.borrow_mut();
             if !matches!(word, Word::Records(_)) {
-                w.end_chase();
+                w.end_lookup();
             }
             let mut new = None;
             let old = w.atomic(at.0 as usize, loc, |old| {
@@ -106,17 +106,17 @@ impl ModelFabric {
 impl Fabric for ModelFabric {
     type Exclusive<T: Send + Debug> = Mutex<T>;
     type Guard<'a> = Guard<'a>;
-    type Place = (Rank, Block);
+    type Handle = (Rank, Block);
 
     fn rank(&self) -> Rank {
         Rank(self.process as u32)
     }
 
-    fn place(&self, at: Rank, block: Block) -> (Rank, Block) {
+    fn handle(&self, at: Rank, block: Block) -> (Rank, Block) {
         (at, block)
     }
 
-    fn named(&self, place: (Rank, Block)) -> (Rank, Block) {
+    fn target_of(&self, place: (Rank, Block)) -> (Rank, Block) {
         place
     }
 
@@ -177,11 +177,11 @@ impl Fabric for ModelFabric {
         words::try_lock_word(self, at, word).await
     }
 
-    fn asks(&self, at: Rank) -> bool {
+    fn has_agent(&self, at: Rank) -> bool {
         self.by_agents && at != self.rank()
     }
 
-    async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
+    async fn call_agent(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
         let repeated = self.repeated.take();
         if let Some((at, request)) = repeated {
             calls::serve(self, at, &request, reply).await.expect("as it was executed before");
@@ -407,7 +407,7 @@ impl Fabric for ModelFabric {
         locks::gate_free(self, gate)
     }
 
-    fn is_alone(&self) -> bool {
+    fn is_sole_thread(&self) -> bool {
         self.world.borrow().processes[self.process].threads == 1
     }
 
@@ -423,13 +423,13 @@ impl Fabric for ModelFabric {
         self.fault == Some(fault)
     }
 
-    fn moment(&self) -> u64 {
-        self.world.borrow().moment()
+    fn checkpoint(&self) -> u64 {
+        self.world.borrow().checkpoint()
     }
 
     #[track_caller]
-    fn forget<T: Hash>(&self, moment: u64, kept: impl FnOnce() -> T) {
-        self.world.borrow_mut().forget(moment, kept());
+    fn live_since<T: Hash>(&self, checkpoint: u64, live: impl FnOnce() -> T) {
+        self.world.borrow_mut().live_since(checkpoint, live());
     }
 
     fn leaves_out(&self, part: Part) -> bool {

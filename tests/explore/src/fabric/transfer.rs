@@ -12,14 +12,14 @@ const MEANINGLESS: u64 = 1 << 27;
 
 /// See [`dsm_coherence::Fabric::fetch`].
 pub(super) async fn fetch(fabric: &ModelFabric, from: Rank, extent: Extent) {
-    let moment = fabric.moment();
+    let checkpoint = fabric.checkpoint();
     for addr in fabric.extent_addrs(extent) {
         let loc = fabric.world.borrow().layout.data(addr);
         let value = fabric.read(from, loc).await;
         let mut w = fabric.world.borrow_mut();
         w.note(|| format!("fetch byte {addr} from p{}: {value:#04x}", from.0));
         w.own_write(loc, value);
-        w.forget(moment, addr);
+        w.live_since(checkpoint, addr);
     }
     fabric.point().await;
 }
@@ -167,15 +167,16 @@ pub(super) async fn read_records(fabric: &ModelFabric, from: Rank, extent: Exten
 /// See [`dsm_coherence::Fabric::read_header`].
 pub(super) async fn read_header(fabric: &ModelFabric, from: Rank, chunk: Chunk) -> Header {
     let mut words = [0; 4];
-    let names = [Word::Lease(chunk), Word::Floor(chunk), Word::Homes(chunk), Word::Asking(chunk)];
-    fabric.world.borrow_mut().end_chase();
+    let names =
+        [Word::Lease(chunk), Word::ChunkVersion(chunk), Word::Homes(chunk), Word::WriteProtected(chunk)];
+    fabric.world.borrow_mut().end_lookup();
     for (word, name) in words.iter_mut().zip(names) {
         let Some(loc) = fabric.loc(name) else { continue };
         *word = fabric.read(from, loc).await;
     }
     fabric.point().await;
-    let [lease, floor, homes, asking] = words;
-    let header = Header { lease, floor, homes, asking };
+    let [lease, chunk_version, homes, write_protected] = words;
+    let header = Header { lease, chunk_version, homes, write_protected };
     fabric.world.borrow_mut().note(|| format!("header of {chunk:?} at p{}: {header:x?}", from.0));
     header
 }

@@ -16,7 +16,7 @@ pub(super) async fn load(fabric: &ModelFabric, at: Rank, word: Word) -> u64 {
             Word::Link(_) => w.count_hop(loc),
             Word::Records(_) => {}
             Word::LogState => w.learn(at.0 as usize),
-            _ => w.end_chase(),
+            _ => w.end_lookup(),
         }
         w.note_loc(loc, |name| format!("load {name} at p{}: {value:#x}", at.0));
         value
@@ -34,7 +34,7 @@ pub(super) async fn wait_change(fabric: &ModelFabric, at: Rank, word: Word, seen
         let value = w.remote_read(at.0 as usize, loc);
         if matches!(word, Word::Records(_)) {
             // A call that found the records locked looks at the link again.
-            w.end_chase();
+            w.end_lookup();
         }
         w.note_loc(loc, |name| {
             format!("waited for {name} at p{} to differ from {seen:#x}: {value:#x}", at.0)

@@ -59,7 +59,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         watch: seed % 16 == 5,
         by_agents: seed % 3 == 1,
         memory: Memory::Buffered,
-        settle: true,
+        quiesce: true,
         closing: Closing::Free,
         ops: vec![Vec::new(); total],
     };
@@ -76,8 +76,8 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
     for phase in 0..phases {
         if phase > 0 {
             let adopt = threads == 1 && (seed >> 4) % 8 == phase as u64;
-            let meet = if adopt { Op::Adopt } else { Op::Barrier };
-            program.ops.iter_mut().for_each(|ops| ops.push(meet));
+            let barrier = if adopt { Op::Adopt } else { Op::Barrier };
+            program.ops.iter_mut().for_each(|ops| ops.push(barrier));
         }
         let (mut roles, flag) = phase_roles(r, &mut program, total);
         if whole.is_some() {

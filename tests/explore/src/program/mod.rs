@@ -12,7 +12,7 @@ use crate::oracle::Use;
 pub use generate::{Bounds, generate};
 pub use op::Op;
 
-/// How processes meet at a barrier.
+/// How a barrier is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierKind {
     /// Everybody acquires from everybody.
@@ -30,7 +30,7 @@ pub enum Memory {
     Prompt,
 }
 
-/// Which schedules of the meetings at the end, where every thread looks at every byte, are searched.
+/// Which schedules of the barriers at the end, where every thread looks at every byte, are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
     /// All, as of the operations.
@@ -72,9 +72,9 @@ pub struct Program {
     pub by_agents: bool,
     /// How stores become visible.
     pub memory: Memory,
-    /// Whether to meet often enough at the end that twins and exclusive blocks come to rest and can be checked.
-    pub settle: bool,
-    /// How the meetings at the end are scheduled by exhaustive searches.
+    /// Whether there are barriers enough at the end that twins and exclusive blocks come to rest and can be checked.
+    pub quiesce: bool,
+    /// How the barriers at the end are scheduled by exhaustive searches.
     pub closing: Closing,
     /// The operations of each thread of all processes.
     pub ops: Vec<Vec<Op>>,
@@ -122,14 +122,14 @@ impl Program {
         self
     }
 
-    /// The same with fewer schedules: no store buffers, and only one meeting at the end.
+    /// The same with fewer schedules: no store buffers, and only one barrier at the end.
     pub fn short(mut self) -> Program {
         self.memory = Memory::Prompt;
-        self.settle = false;
+        self.quiesce = false;
         self
     }
 
-    /// The same with one schedule for the meetings at the end.
+    /// The same with one schedule for the barriers at the end.
     pub fn closing_in_order(mut self) -> Program {
         self.closing = Closing::InOrder;
         self

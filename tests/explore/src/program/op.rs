@@ -52,7 +52,7 @@ pub enum Op {
     Post(usize),
     /// Waits for a signal, and acquires from the process that gave it.
     Await(usize),
-    /// Meets all threads.
+    /// A barrier of all threads.
     Barrier,
     /// Adds one to each byte of a variable atomically.
     Atomic {
@@ -75,7 +75,7 @@ pub enum Op {
         /// What it becomes.
         value: u8,
     },
-    /// Meets all threads and begins to use all blocks anew, as after a change of the block size: with other sizes, if the program has some.
+    /// A barrier of all threads and begins to use all blocks anew, as after a change of the block size: with other sizes, if the program has some.
     Adopt,
     /// Gives the memory of twins back that the process does not need.
     Free,

@@ -35,7 +35,7 @@ impl Program {
             watch: false,
             by_agents: false,
             memory: Memory::Buffered,
-            settle: true,
+            quiesce: true,
             closing: Closing::Free,
             ops,
         }

@@ -1,4 +1,4 @@
-//! All schedules of a program, depth first. Futures cannot be copied, so each branch is run again from the start; states that were met
+//! All schedules of a program, depth first. Futures cannot be copied, so each branch is run again from the start; states that were reached
 //! before are not entered again, and a step that nobody else can notice is not a choice. See [`super::orders`] for less work.
 //!
 //! A state is memory, what is under way to it, and for each thread the sequence of values that it has observed since its operation began and that can make

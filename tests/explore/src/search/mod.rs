@@ -16,7 +16,7 @@ use crate::world::Choice;
 /// What a search of all schedules covered.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
-    /// Different states met.
+    /// Different states reached.
     pub states: usize,
     /// Runs from the start.
     pub runs: usize,

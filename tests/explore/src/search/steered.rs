@@ -21,7 +21,7 @@ pub enum Leg {
     /// The oldest stores of a thread become visible, up to one whose line contains the text.
     Drain(usize, &'static str),
     /// Nothing is held any more.
-    Settle,
+    Release,
 }
 
 /// Runs a program along the legs, and then to its end. `Err` if something went wrong, or a leg came to no end.
@@ -119,7 +119,7 @@ impl Steered {
                 self.held.push((true, thread));
                 Ok(())
             }
-            Leg::Settle => {
+            Leg::Release => {
                 self.held.clear();
                 self.let_memory_act();
                 Ok(())

@@ -48,9 +48,9 @@ impl ThreadCode {
         self.program.threads > 1 || self.program.protects_pages()
     }
 
-    /// The whole life of the thread: its operations, then meetings that make everything quiet, with a look at every byte.
+    /// The whole life of the thread: its operations, then barriers that make everything quiet, with a look at every byte.
     pub async fn run(self) {
-        let mut meetings = 0;
+        let mut barriers = 0;
         for (number, op) in self.program.ops[self.thread].iter().enumerate() {
             self.begin(number, op);
             match *op {
@@ -64,12 +64,12 @@ impl ThreadCode {
                 Op::Post(signal) => self.post(signal).await,
                 Op::Await(signal) => self.lock(signal).await,
                 Op::Barrier => {
-                    self.barrier(meetings).await;
-                    meetings += 1;
+                    self.barrier(barriers).await;
+                    barriers += 1;
                 }
                 Op::Adopt => {
-                    self.adopt(meetings).await;
-                    meetings += 3;
+                    self.adopt(barriers).await;
+                    barriers += 3;
                 }
                 Op::Atomic { addr, len } => self.atomic(addr, len).await,
                 Op::Look { addr, len } => self.look(addr, len).await,
@@ -97,10 +97,10 @@ impl ThreadCode {
             }
             pause(&self.world, Wait::Closing).await;
         }
-        let extras = if self.program.settle { 3 } else { 1 };
+        let extras = if self.program.quiesce { 3 } else { 1 };
         for extra in 0..extras {
             self.begin(number + 2 * extra, &"final barrier");
-            self.barrier(meetings + extra).await;
+            self.barrier(barriers + extra).await;
             if extra == 0 {
                 self.begin(number + 1, &"final look");
                 self.look_at_everything().await;
@@ -117,7 +117,7 @@ impl ThreadCode {
 
     /// The thread is at a place inside its operation where its local state follows from the operation, `place` and memory: what it observed on its
     /// way here does not matter any more.
-    fn forget(&self, place: u64) {
+    fn at_place(&self, place: u64) {
         let mut w = self.world.borrow_mut();
         // Not yet visible stores are memory: part of the state by themselves.
         w.comes_to(place, || self.protocol.digest::<Digest>());
@@ -188,7 +188,7 @@ impl ThreadCode {
 
     async fn read(&self, addr: usize, len: usize) {
         self.make_readable(addr, len).await;
-        self.forget(1 << 16);
+        self.at_place(1 << 16);
         for a in addr..addr + len {
             self.before_access(a, false).await;
             let mut w = self.world.borrow_mut();
@@ -218,7 +218,7 @@ impl ThreadCode {
 
     async fn write(&self, addr: usize, len: usize, value: u8, all: bool) {
         self.make_writable(addr, len, all).await;
-        self.forget(2 << 16);
+        self.at_place(2 << 16);
         for a in addr..addr + len {
             self.before_access(a, true).await;
             let mut w = self.world.borrow_mut();
@@ -240,10 +240,10 @@ impl ThreadCode {
     }
 
     /// What `dsm_set_block` does: process 0 has everything, tells all others, and becomes the home of the blocks that are there from now on.
-    async fn adopt(&self, meeting: usize) {
+    async fn adopt(&self, number: usize) {
         assert!(self.program.threads == 1, "the other threads of a process would have to wait");
         let bytes = self.program.bytes();
-        self.barrier(meeting).await;
+        self.barrier(number).await;
         if self.process() == 0 {
             self.make_readable(0, bytes).await;
             let version = self.protocol.clock() + 1;
@@ -252,7 +252,7 @@ impl ThreadCode {
         for process in 0..self.program.processes {
             self.protocol.fabric().flush(Rank(process as u32)).await;
         }
-        self.barrier(meeting + 1).await;
+        self.barrier(number + 1).await;
         let version = {
             let mut w = self.world.borrow_mut();
             let version = w.adopted;
@@ -267,7 +267,7 @@ impl ThreadCode {
         }
         self.protocol.adopt(self.extents(0, bytes).into_iter(), Rank(0), version);
         pause(&self.world, Wait::Ready).await;
-        self.barrier(meeting + 2).await;
+        self.barrier(number + 2).await;
     }
 
     async fn free_twins(&self) {

@@ -1,6 +1,6 @@
-//! The runtime's synchronisation around the protocol: locks, flags and meetings.
+//! The runtime's synchronisation around the protocol: locks, flags and barriers.
 
-use dsm_coherence::{Fault, Rank, Told};
+use dsm_coherence::{Fault, Rank, ReleaseToken};
 
 use super::{ThreadCode, fail_if, load};
 use crate::hash::mix;
@@ -49,7 +49,7 @@ impl ThreadCode {
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
-    async fn acquire_from(&self, process: usize, state: Option<Told>) {
+    async fn acquire_from(&self, process: usize, state: Option<ReleaseToken>) {
         if process == self.process() {
             // The threads of a process share its memory.
             let known = self.world.borrow().sync.published[process].clone();
@@ -57,7 +57,7 @@ impl ThreadCode {
             return self.learn(&known);
         }
         self.world.borrow_mut().note(|| format!("acquire from p{process}"));
-        // What the process publishes after its signal need not be taken in; what the signal orders comes with it.
+        // What the process publishes after its signal need not be acquired; what the signal orders comes with it.
         let Some(state) = state else {
             self.world.borrow_mut().threads[self.thread].acquires = Some(process);
             self.protocol.acquire_from(Rank(process as u32)).await;
@@ -66,7 +66,7 @@ impl ThreadCode {
         };
         pause(&self.world, Wait::Ready).await;
         self.world.borrow_mut().visible = true;
-        self.protocol.acquire_told(Rank(process as u32), state).await;
+        self.protocol.acquire_with_token(Rank(process as u32), state).await;
     }
 
     fn learn(&self, clocks: &Clocks) {
@@ -77,16 +77,16 @@ impl ThreadCode {
     pub(super) async fn post(&self, signal: usize) {
         self.leave_user();
         self.release().await;
-        let told = Told::from(self.protocol.published());
+        let token = ReleaseToken::from(self.protocol.published());
         {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
-            w.sync.hand_over(signal, (self.process(), told), &w.oracle.clocks(self.thread));
+            w.sync.hand_over(signal, (self.process(), token), &w.oracle.clocks(self.thread));
             let loc = w.layout.hand_over();
             w.own_write(loc, signal as u64);
         }
         self.tick();
-        self.forget(1);
+        self.at_place(1);
         pause(&self.world, Wait::Ready).await;
         self.enter_user().await;
     }
@@ -103,14 +103,14 @@ impl ThreadCode {
             w.visible = true;
             w.access(Thing::Lock(lock), true, 0);
             let (last, clocks) = w.sync.take_lock(lock);
-            w.observe(last.map_or(0, |(process, told)| told.0.into_iter().fold(1 + process as u64, mix)));
+            w.observe(last.map_or(0, |(process, token)| token.0.into_iter().fold(1 + process as u64, mix)));
             (last, clocks)
         };
         if let Some((last, state)) = last {
             self.acquire_from(last, Some(state)).await;
         }
         // The lock that is held tells of the clocks too.
-        self.forget(1);
+        self.at_place(1);
         self.learn(&clocks);
         self.enter_user().await;
     }
@@ -118,20 +118,20 @@ impl ThreadCode {
     pub(super) async fn unlock(&self, lock: usize) {
         self.leave_user();
         // As in the runtime, the lock goes on with an ordinary store, before the release has ended.
-        let hand_over = |told| {
+        let hand_over = |token| {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
-            if self.program.fault != Some(Fault::ToldUnlocked) {
+            if self.program.fault != Some(Fault::TokenUnlocked) {
                 w.take_mutex();
             }
-            w.sync.hand_over(lock, (self.process(), told), &w.oracle.clocks(self.thread));
+            w.sync.hand_over(lock, (self.process(), token), &w.oracle.clocks(self.thread));
             let loc = w.layout.hand_over();
             w.own_write(loc, lock as u64);
         };
         // Both ways for contended blocks.
         self.protocol.release_then(lock % 2 == 1, hand_over).await;
         self.tick();
-        self.forget(1);
+        self.at_place(1);
         pause(&self.world, Wait::Ready).await;
         self.enter_user().await;
     }
@@ -141,10 +141,10 @@ impl ThreadCode {
         self.leave_user();
         self.release().await;
         self.tick();
-        self.forget(place | 1);
+        self.at_place(place | 1);
         for process in 0..self.program.processes {
             self.acquire_from(process, None).await;
-            self.forget(place | (2 + process as u64));
+            self.at_place(place | (2 + process as u64));
         }
         self.enter_user().await;
     }
@@ -155,7 +155,7 @@ impl ThreadCode {
             let place = flags << 32;
             self.flush(place).await;
             self.make_readable(addr, 1).await;
-            self.forget(place | 1 << 16);
+            self.at_place(place | 1 << 16);
             self.window().await;
             let found = {
                 let mut w = self.world.borrow_mut();
@@ -170,7 +170,7 @@ impl ThreadCode {
                 break;
             }
             // Polls again once another flag is set.
-            self.forget(place | 2 << 16);
+            self.at_place(place | 2 << 16);
             self.leave_user();
             pause(&self.world, Wait::Flagged(flags)).await;
             self.flags();
@@ -189,22 +189,22 @@ impl ThreadCode {
         flags
     }
 
-    /// All threads of all processes meet; one thread of each process does the protocol's part while the others wait in the runtime.
-    pub(super) async fn barrier(&self, meeting: usize) {
+    /// A barrier of all threads of all processes: one thread of each process does the protocol's part while the others wait in the runtime.
+    pub(super) async fn barrier(&self, number: usize) {
         self.leave_user();
         let (arrived, generation) = {
             let mut w = self.world.borrow_mut();
             let w = &mut *w;
             w.visible = true;
-            w.sync.bring(meeting, &w.oracle.clocks(self.thread));
+            w.sync.bring(number, &w.oracle.clocks(self.thread));
             w.sync.arrive_local(self.process())
         };
         if arrived == self.program.threads as u32 {
             match self.program.barrier {
-                BarrierKind::AllToAll => self.meet_all(meeting).await,
-                BarrierKind::Dissemination => self.disseminate(meeting as u32).await,
+                BarrierKind::AllToAll => self.exchange_all_to_all(number).await,
+                BarrierKind::Dissemination => self.disseminate(number as u32).await,
             }
-            self.protocol.settle();
+            self.protocol.drop_known_notices();
             pause(&self.world, Wait::Ready).await;
             let mut w = self.world.borrow_mut();
             w.visible = true;
@@ -215,36 +215,36 @@ impl ThreadCode {
             pause(&self.world, Wait::LocalBarrier(self.process(), generation)).await;
             self.world.borrow_mut().visible = true;
         }
-        let clocks = self.world.borrow_mut().sync.brought(meeting);
+        let clocks = self.world.borrow_mut().sync.brought(number);
         self.learn(&clocks);
         self.tick();
         self.enter_user().await;
     }
 
-    async fn meet_all(&self, meeting: usize) {
+    async fn exchange_all_to_all(&self, number: usize) {
         self.release().await;
-        self.forget(1);
+        self.at_place(1);
         {
             let mut w = self.world.borrow_mut();
             w.visible = true;
-            w.access(Thing::Arrival(meeting, self.process()), true, 0);
-            w.sync.arrive(meeting);
+            w.access(Thing::Arrival(number, self.process()), true, 0);
+            w.sync.arrive(number);
         }
-        pause(&self.world, Wait::Arrived(meeting, self.program.processes as u32)).await;
+        pause(&self.world, Wait::Arrived(number, self.program.processes as u32)).await;
         {
             let mut w = self.world.borrow_mut();
             w.visible = true;
-            (0..self.program.processes).for_each(|p| w.access(Thing::Arrival(meeting, p), false, 0));
+            (0..self.program.processes).for_each(|p| w.access(Thing::Arrival(number, p), false, 0));
         }
         for process in 0..self.program.processes {
             self.acquire_from(process, None).await;
-            self.forget(2 + process as u64);
+            self.at_place(2 + process as u64);
         }
     }
 
-    async fn disseminate(&self, meeting: u32) {
+    async fn disseminate(&self, number: u32) {
         self.release().await;
-        self.forget(1);
+        self.at_place(1);
         let (me, size) = (self.process(), self.program.processes);
         let mut distance = 1;
         let mut round = 0;
@@ -255,25 +255,25 @@ impl ThreadCode {
                 let current = w.current;
                 w.drain(current, true);
                 w.visible = true;
-                w.access(Thing::Signal(meeting, round, me), true, 0);
-                w.sync.signal(meeting, round, me, state);
+                w.access(Thing::Signal(number, round, me), true, 0);
+                w.sync.signal(number, round, me, state);
             }
             let partner = (me + size - distance) % size;
-            pause(&self.world, Wait::Signal(meeting, round, partner)).await;
+            pause(&self.world, Wait::Signal(number, round, partner)).await;
             let state = {
                 let mut w = self.world.borrow_mut();
-                w.access(Thing::Signal(meeting, round, partner), false, 0);
-                let state = w.sync.signalled(meeting, round, partner);
+                w.access(Thing::Signal(number, round, partner), false, 0);
+                let state = w.sync.signalled(number, round, partner);
                 w.observe(state.unwrap_or(0));
                 state
             };
-            self.acquire_from(partner, state.map(Told::from)).await;
-            self.forget(2 + u64::from(round));
+            self.acquire_from(partner, state.map(ReleaseToken::from)).await;
+            self.at_place(2 + u64::from(round));
             pause(&self.world, Wait::Ready).await;
             distance *= 2;
             round += 1;
         }
         // `arrived` also counts here: the judge wants to know that everybody came.
-        self.world.borrow_mut().sync.arrive(meeting as usize);
+        self.world.borrow_mut().sync.arrive(number as usize);
     }
 }

@@ -181,7 +181,7 @@ impl World {
 
     /// The running thread looks at the state of a process's signature.
     pub fn learn(&mut self, process: usize) {
-        self.end_chase();
+        self.end_lookup();
         if self.threads[self.current].acquires == Some(process) {
             let mut known = self.oracle.knowledge(self.current).clone();
             if self.recording {
@@ -207,7 +207,7 @@ impl World {
         self.processes[me].twin_live[index]
     }
 
-    /// Counts a link load of the running thread: chases that visit more processes than there are, and more than moves of the home
+    /// Counts a link load of the running thread: lookups that visit more processes than there are, and more than moves of the home
     /// meanwhile explain, are failures.
     pub fn count_hop(&mut self, loc: Loc) {
         let changes = self.link_changes;
@@ -219,13 +219,13 @@ impl World {
         let thread = &mut self.threads[self.current];
         thread.hops.1 += 1;
         let hops = thread.hops.1;
-        self.longest_chase = self.longest_chase.max(hops);
+        self.longest_lookup = self.longest_lookup.max(hops);
         if left == 0 {
             self.fail(format!("chasing {} took {hops} hops", self.layout.name(loc)));
         }
     }
 
-    /// How many more hops a thread may take in its chase.
+    /// How many more hops a thread may follow in a lookup.
     pub fn hops_left(&self, thread: &Thread) -> u64 {
         let (loc, hops, changes) = thread.hops;
         if loc == Loc::MAX {
@@ -237,7 +237,7 @@ impl World {
     }
 
     /// The running thread does something else than following links.
-    pub fn end_chase(&mut self) {
+    pub fn end_lookup(&mut self) {
         self.threads[self.current].hops.0 = Loc::MAX;
     }
 }

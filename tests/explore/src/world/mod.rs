@@ -98,9 +98,9 @@ pub enum Thing {
     Twin(usize, usize),
     /// A posted write that is under way, by its number.
     Post(u32),
-    /// A process has come to a meeting.
+    /// A process has come to a barrier.
     Arrival(usize, usize),
-    /// The dissemination signal of (meeting, round, process).
+    /// The dissemination signal of (barrier, round, process).
     Signal(u32, u32, usize),
 }
 
@@ -184,8 +184,8 @@ pub struct World {
     pub trace: Option<Vec<String>>,
     /// Changes of link words so far.
     pub link_changes: u64,
-    /// Longest chase beyond what moves of homes explain.
-    pub longest_chase: u32,
+    /// Longest lookup beyond what moves of homes explain.
+    pub longest_lookup: u32,
 }
 
 /// Shared by the fabrics, the threads' code and the scheduler.
@@ -243,7 +243,7 @@ impl World {
             failure: None,
             trace: None,
             link_changes: 0,
-            longest_chase: 0,
+            longest_lookup: 0,
         };
         for p in 0..processes {
             for index in 0..world.layout.blocks {

@@ -25,7 +25,7 @@ pub enum Wait {
     LockFree(usize),
     /// The process barrier number has been reached by so many arrivals.
     Arrived(usize, u32),
-    /// The dissemination signal of (meeting, round, process) is there.
+    /// The dissemination signal of (barrier, round, process) is there.
     Signal(u32, u32, usize),
     /// The process's local barrier has passed a generation.
     LocalBarrier(usize, u32),
@@ -59,20 +59,20 @@ impl World {
             Wait::Equals(p, loc, value) => self.processes[p].cells[loc as usize] == value,
             Wait::Placed(from, to) => !self.posts.iter().any(|post| post.from == from && post.to == to),
             Wait::LockFree(lock) => self.sync.lock_free(lock),
-            Wait::Arrived(meeting, count) => self.sync.arrived(meeting) >= count,
-            Wait::Signal(meeting, round, process) => self.sync.signalled(meeting, round, process).is_some(),
+            Wait::Arrived(number, count) => self.sync.arrived(number) >= count,
+            Wait::Signal(number, round, process) => self.sync.signalled(number, round, process).is_some(),
             Wait::LocalBarrier(process, generation) => self.sync.local_generation(process) > generation,
             Wait::Flagged(count) => self.sync.flags > count,
             Wait::Closing => self.closing(),
         }
     }
 
-    /// Everything that may happen next; the running thread first, then the others, then memory. In one order in the meetings at the end.
+    /// Everything that may happen next; the running thread first, then the others, then memory. In one order in the barriers at the end.
     pub fn choices(&self, out: &mut Vec<Choice>) {
         out.clear();
         let closing = self.closing();
         let count = self.threads.len();
-        // Which thread came last is no difference between orders of dependent steps: the meetings at the end must not depend on it.
+        // Which thread came last is no difference between orders of dependent steps: the barriers at the end must not depend on it.
         let first = if closing { 0 } else { self.current };
         for k in 0..count {
             let t = (first + k) % count;
@@ -88,7 +88,7 @@ impl World {
         }
         out.extend(self.posts.iter().map(|post| Choice::Place(post.number)));
         if closing {
-            // Memory settles first.
+            // Stores become visible first.
             out.rotate_left(running);
         }
     }

@@ -60,26 +60,26 @@ impl World {
     }
 
     /// What the running thread has seen so far: its state, if it is known where in the code it is.
-    pub fn moment(&self) -> u64 {
+    pub fn checkpoint(&self) -> u64 {
         self.threads[self.current].history
     }
 
-    /// The running thread's variables follow from what they were at a moment, from the caller's place in the code and from `kept`.
+    /// The running thread's variables follow from what they were at a checkpoint, from the caller's place in the code and from `live`.
     #[track_caller]
-    pub fn forget(&mut self, moment: u64, kept: impl Hash) {
-        if !self.forgets() {
+    pub fn live_since(&mut self, checkpoint: u64, live: impl Hash) {
+        if !self.recognises_states() {
             return;
         }
         let place = Location::caller();
         let mut d = Digest::default();
-        d.add(moment);
+        d.add(checkpoint);
         d.add(u64::from(place.line()) << 32 | u64::from(place.column()));
         place.file().hash(&mut d);
-        kept.hash(&mut d);
+        live.hash(&mut d);
         self.threads[self.current].history = d.value();
     }
 
-    fn forgets(&self) -> bool {
+    fn recognises_states(&self) -> bool {
         matches!(self.memories, Memories::Forgetful | Memories::Checked(_))
     }
 
@@ -94,7 +94,7 @@ impl World {
 
     /// It comes to a place inside its operation, by number, where nothing counts that it has seen before.
     pub fn comes_to(&mut self, place: u64, protocol: impl FnOnce() -> u64) {
-        if self.forgets() {
+        if self.recognises_states() {
             let thread = &mut self.threads[self.current];
             thread.history = mix(mix(thread.operation, place), protocol());
         }

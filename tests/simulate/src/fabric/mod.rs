@@ -69,17 +69,17 @@ impl SimFabric {
 impl Fabric for SimFabric {
     type Exclusive<T: Send + Debug> = Mutex<T>;
     type Guard<'a> = Guard<'a>;
-    type Place = (Rank, Block);
+    type Handle = (Rank, Block);
 
     fn rank(&self) -> Rank {
         Rank(self.me)
     }
 
-    fn place(&self, at: Rank, block: Block) -> (Rank, Block) {
+    fn handle(&self, at: Rank, block: Block) -> (Rank, Block) {
         (at, block)
     }
 
-    fn named(&self, place: (Rank, Block)) -> (Rank, Block) {
+    fn target_of(&self, place: (Rank, Block)) -> (Rank, Block) {
         place
     }
 
@@ -160,11 +160,11 @@ impl Fabric for SimFabric {
         }
     }
 
-    fn asks(&self, at: Rank) -> bool {
+    fn has_agent(&self, at: Rank) -> bool {
         at.0 != self.me
     }
 
-    async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
+    async fn call_agent(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
         self.request(at, request.len() as u64).await;
         self.world.handle(at.0).await;
         let agent = SimFabric::new(&self.world, at.0);
@@ -308,9 +308,9 @@ impl Fabric for SimFabric {
         let word = |word| self.world.word(from.0, word);
         let header = Header {
             lease: word(Word::Lease(chunk)),
-            floor: word(Word::Floor(chunk)),
+            chunk_version: word(Word::ChunkVersion(chunk)),
             homes: word(Word::Homes(chunk)),
-            asking: word(Word::Asking(chunk)),
+            write_protected: word(Word::WriteProtected(chunk)),
         };
         if away {
             self.answer(from, HEADER_BYTES).await;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::net::Regions;
-use crate::sync::Meetings;
+use crate::sync::Participant;
 
 /// What processes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -68,14 +68,14 @@ impl Workload {
     }
 
     /// What one process does.
-    pub async fn run<M: Machine>(self, m: M, meetings: Meetings, sizes: Sizes) {
+    pub async fn run<M: Machine>(self, m: M, participant: Participant, sizes: Sizes) {
         match self {
-            Workload::Private => private::run(&m, &meetings, sizes).await,
-            Workload::Stencil => stencil::run(&m, &meetings, sizes).await,
-            Workload::Transpose => transpose::run(&m, &meetings, sizes).await,
-            Workload::Migratory => locked::run(&m, &meetings, sizes).await,
-            Workload::Relay => relay::run(&m, &meetings, sizes).await,
-            Workload::Table => table::run(&m, &meetings, sizes).await,
+            Workload::Private => private::run(&m, &participant, sizes).await,
+            Workload::Stencil => stencil::run(&m, &participant, sizes).await,
+            Workload::Transpose => transpose::run(&m, &participant, sizes).await,
+            Workload::Migratory => locked::run(&m, &participant, sizes).await,
+            Workload::Relay => relay::run(&m, &participant, sizes).await,
+            Workload::Table => table::run(&m, &participant, sizes).await,
         }
     }
 }
@@ -95,7 +95,7 @@ fn begin<M: Machine>(m: &M, iteration: u64, sizes: Sizes) {
 /// Ends what a process does.
 async fn end<M: Machine>(m: &M) {
     let world = m.world();
-    world.settle_charges(m.rank()).await;
+    world.wait_until_idle(m.rank()).await;
     world.process(m.rank()).measuring.set(false);
     let end = &mut world.times.borrow_mut().end;
     *end = world.engine.now().max(*end);

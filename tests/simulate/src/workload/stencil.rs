@@ -3,14 +3,14 @@
 
 use super::{Sizes, begin, end, expect, regions};
 use crate::machine::Machine;
-use crate::sync::Meetings;
+use crate::sync::Participant;
 
 /// Bytes of a process's part of an array: 1000 numbers.
 pub(super) const BYTES: u64 = 8000;
 /// Bytes of the neighbours' parts that an update needs.
 const EDGE: u64 = 64;
 
-pub(super) async fn run<M: Machine>(m: &M, meetings: &Meetings, sizes: Sizes) {
+pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Sizes) {
     let world = m.world().clone();
     let (me, size) = (m.rank(), world.size());
     let starts = regions(size, &[BYTES, BYTES]).parts;
@@ -33,7 +33,7 @@ pub(super) async fn run<M: Machine>(m: &M, meetings: &Meetings, sizes: Sizes) {
             }
         }
         m.write(part(me, new), BYTES, value(me, iteration)).await;
-        meetings.barrier(m).await;
+        participant.barrier(m).await;
     }
     end(m).await;
 }

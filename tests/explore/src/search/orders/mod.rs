@@ -13,8 +13,8 @@
 //!
 //! Only for processes of one thread, whose stores become visible with their next step.
 
-mod past;
 mod steps;
+mod visited;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
@@ -25,8 +25,8 @@ use crate::hash::Digest;
 use crate::program::{Closing, Memory, Program};
 use crate::run::Run;
 use crate::world::{Access, Choice, Memories, Thing, Wait};
-use past::{Deed, Past, State, actor};
 use steps::Steps;
+use visited::{Deed, State, VisitedStates, actor};
 
 /// A step of the run.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ struct Search {
     touches: HashMap<Thing, Vec<Touch>, BuildHasherDefault<Digest>>,
     /// Steps of each thread.
     done: Vec<Vec<usize>>,
-    past: Past,
+    visited: VisitedStates,
 }
 
 fn conflict(a: &[Access], b: &[Access]) -> bool {
@@ -149,7 +149,7 @@ impl Search {
             let relevant = was_enabled(choice, wait, &Access { write: true, ..*access }).is_some();
             let wait = if relevant { wait } else { Wait::Ready };
             let deed = Deed { actor: actor(choice), wait, access: access.timeless() };
-            let deed = self.past.number(&deed);
+            let deed = self.visited.number(&deed);
             self.frames[number].future.insert(deed);
         }
         self.frames[number].step = Some(Step { choice, accesses, before });
@@ -184,7 +184,7 @@ impl Search {
         let mut first = Vec::new();
         let end = last.unwrap_or(self.frames.len());
         for k in (earlier + 1..end).filter(|k| !self.step(*k).before.contains(earlier)).chain(last) {
-            if !self.step(k).before.meets(&others) {
+            if !self.step(k).before.intersects(&others) {
                 first.push(self.step(k).choice);
             }
             others.insert(k);
@@ -193,9 +193,9 @@ impl Search {
     }
 
     /// Comes to a state from where everything was tried: what was done from there on should also be tried before steps on the way here.
-    fn meet(&mut self, future: &Steps) {
+    fn reach_visited(&mut self, future: &Steps) {
         let (mut earlier, mut actors) = (HashSet::new(), HashSet::new());
-        for deed in self.past.deeds(future) {
+        for deed in self.visited.deeds(future) {
             let Deed { wait, access, .. } = deed;
             if matches!(access.to, Thing::Post(_)) {
                 // A write is posted, placed and waited for in one order.
@@ -260,7 +260,7 @@ impl Search {
         if run.finished(choices) {
             return false;
         }
-        // Memory settles before the meetings at the end.
+        // All stores become visible before the barriers at the end.
         if run.world.borrow().closing() {
             choices.retain(|choice| !matches!(choice, Choice::Run(_)));
         }
@@ -269,8 +269,8 @@ impl Search {
         if choices.len() > 1 {
             let digest = run.digest();
             let mut asleep = sleep.iter().map(|(choice, _)| *choice).collect();
-            if let Some(future) = self.past.future(digest, &mut asleep) {
-                self.meet(&future);
+            if let Some(future) = self.visited.future(digest, &mut asleep) {
+                self.reach_visited(&future);
                 return false;
             }
             sleep.retain(|(choice, _)| asleep.contains(choice));
@@ -312,7 +312,7 @@ impl Search {
             }
             let frame = self.frames.pop().expect("looked at above");
             if let Some(state) = frame.state {
-                self.past.leave(state, &frame.future);
+                self.visited.leave(state, &frame.future);
             }
             if let Some(parent) = self.frames.last_mut() {
                 parent.future.join(&frame.future);
@@ -325,7 +325,7 @@ impl Search {
 /// Searches, in at most so many runs. `Err` at the first failure.
 ///
 /// # Panics
-/// Unless stores become visible promptly, meetings at the end are in order and processes have one thread.
+/// Unless stores become visible promptly, barriers at the end are in order and processes have one thread.
 pub fn search(program: &Rc<Program>, most: usize) -> Result<Coverage, Failure> {
     search_with(program, most, &Memories::default())
 }
@@ -365,7 +365,7 @@ pub fn search_with(program: &Rc<Program>, most: usize, memories: &Memories) -> R
         }
         found.runs += 1;
         next = search.back();
-        found.states = search.past.states();
+        found.states = search.visited.states();
         found.complete = next.is_none();
         if found.complete || found.runs >= most {
             return Ok(found);
@@ -373,7 +373,7 @@ pub fn search_with(program: &Rc<Program>, most: usize, memories: &Memories) -> R
     }
 }
 
-/// The meetings at the end, in their one order.
+/// The barriers at the end, in their one order.
 fn finish(run: &mut Run, choices: &mut Vec<Choice>) {
     loop {
         run.choices(choices);

@@ -34,7 +34,7 @@ impl Steps {
     }
 
     /// Whether the sets have a number in common.
-    pub fn meets(&self, other: &Steps) -> bool {
+    pub fn intersects(&self, other: &Steps) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 }

@@ -62,7 +62,7 @@ pub struct State {
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct VisitedStates {
     deeds: Numbers<Deed>,
     futures: Numbers<Steps>,
     sleepers: Numbers<Box<[Choice]>>,
@@ -70,7 +70,7 @@ pub struct Past {
     states: HashMap<u64, (u32, u32), BuildHasherDefault<Digest>>,
 }
 
-impl Past {
+impl VisitedStates {
     /// Number of states.
     pub fn states(&self) -> usize {
         self.states.len()
