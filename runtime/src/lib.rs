@@ -4,12 +4,12 @@
 //! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
+pub mod access_counters;
 pub mod atomics;
 pub mod biased_lock;
 pub mod check;
 pub mod config;
 pub mod context;
-pub mod counted;
 pub mod crash;
 pub mod cxx;
 pub mod debugger;
@@ -45,11 +45,11 @@ pub mod window;
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {
+    use crate::access_counters::*;
     use crate::atomics::*;
     use crate::check::*;
-    use crate::counted::*;
     use crate::cxx::*;
-    use crate::fortran::contents::*;
+    use crate::fortran::access::*;
     use crate::heap::entries::*;
     use crate::omp::reduce::__dsm_reduction_copies;
     use crate::process::*;

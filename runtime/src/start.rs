@@ -14,8 +14,8 @@ use dsm_abi::job::COMPLAINED_WORD;
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
 use crate::{
-    atomics, config, counted, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp, pages,
-    process, process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
+    access_counters, atomics, config, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp,
+    pages, process, process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
 };
 
 unsafe extern "C" {
@@ -189,7 +189,7 @@ extern "C" fn at_exit() {
     JobPage::get().finish();
     sync::end_job();
     heap::report_rules();
-    if let Some(line) = counted::line() {
+    if let Some(line) = access_counters::line() {
         // SAFETY: a null stream means all of them.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         eprintln!("{line}");

@@ -27,7 +27,7 @@ static void loops(void) {
     }
 }
 
-static void meetings(void) {
+static void barriers(void) {
 #pragma omp barrier
 #pragma omp masked
     cells[0]++;
@@ -64,7 +64,7 @@ int main(void) {
 #pragma omp parallel
     loops();
 #pragma omp parallel
-    meetings();
+    barriers();
 #pragma omp parallel reduction(+ : sum)
     {
         sum++;

@@ -63,7 +63,7 @@ pub fn time(body: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64
 }
 
-/// Meets all processes.
+/// A barrier of all processes.
 pub fn barrier() {
     sync::barrier(sync::size());
 }

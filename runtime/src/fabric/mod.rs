@@ -1,8 +1,8 @@
 //! The protocol's world in production: [`Fabric`] on the segments of the job's processes, by whatever transport. Every operation is done when it is called.
 
+mod block_data;
 mod block_handle;
 pub mod calls;
-mod contents;
 mod notices;
 mod run;
 mod states;

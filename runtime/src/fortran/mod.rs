@@ -1,7 +1,7 @@
 //! What Fortran programs need beside OpenMP: flang's runtime library is not instrumented, so its allocations come from the
 //! shared heap, and what it reads and writes through array descriptors is made valid before the call.
 
-pub mod contents;
+pub mod access;
 mod derived;
 mod descriptor;
 mod remote;

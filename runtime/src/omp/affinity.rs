@@ -143,12 +143,12 @@ impl Region {
 /// Binds the program's initial thread.
 pub fn start() {
     if config::get().binding(0) != Binding::False {
-        let _ = bind(here());
+        let _ = bind(current_placement());
     }
 }
 
 /// The thread's place; at first all places are its partition.
-fn here() -> Placement {
+fn current_placement() -> Placement {
     PLACEMENT.get().unwrap_or(Placement { place: 0, first: 0, count: places().len() as u32 })
 }
 
@@ -157,7 +157,11 @@ pub fn next_region(frame: &Frame) -> Region {
     let clause = CLAUSE.replace(Binding::False);
     let usual = config::get().binding(frame.active_level as usize);
     let binding = if usual == Binding::False || clause == Binding::False { usual } else { clause };
-    let primary = if binding == Binding::False { Placement { place: 0, first: 0, count: 1 } } else { here() };
+    let primary = if binding == Binding::False {
+        Placement { place: 0, first: 0, count: 1 }
+    } else {
+        current_placement()
+    };
     Region { binding, primary }
 }
 
@@ -227,7 +231,7 @@ pub fn place_number() -> i32 {
 
 /// `omp_get_partition_num_places`.
 pub fn partition() -> Range<u32> {
-    let here = here();
+    let here = current_placement();
     here.first..here.first + here.count
 }
 

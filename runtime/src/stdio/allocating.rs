@@ -23,7 +23,7 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_getdelim(line: *mut u8, bytes: *mut u8, delimiter: u32, file: *mut u8) -> u64 {
     let (mut own, mut own_bytes) = LINE.get();
-    let file = if sync::size() == 1 { file } else { stream::here(file.cast()).cast() };
+    let file = if sync::size() == 1 { file } else { stream::local_stream(file.cast()).cast() };
     // SAFETY: the program passes an open stream; the buffer is this thread's, allocated by the C library.
     let length = unsafe { getdelim(&raw mut own, &raw mut own_bytes, delimiter as c_int, file.cast()) };
     LINE.set((own, own_bytes));

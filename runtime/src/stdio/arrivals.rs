@@ -23,8 +23,8 @@ unsafe extern "C" {
 }
 
 /// The stream to use in this process.
-fn here(file: File) -> File {
-    if sync::size() == 1 { file } else { stream::here(file) }
+fn local_stream(file: File) -> File {
+    if sync::size() == 1 { file } else { stream::local_stream(file) }
 }
 
 /// Whether memory for so many bytes is made writable before the call; if so, it is.
@@ -92,7 +92,7 @@ unsafe fn by_pieces(
 /// `read`, for a descriptor of any process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_read(descriptor: c_int, to: *mut u8, bytes: usize) -> i64 {
-    let file = descriptors::here(descriptor);
+    let file = descriptors::local_descriptor(descriptor);
     // SAFETY: as the program promises; the memory is writable, or a piece of our own.
     unsafe {
         if prepared(to, bytes) {
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn __dsm_read(descriptor: c_int, to: *mut u8, bytes: usize
 /// `pread`, likewise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_pread(descriptor: c_int, to: *mut u8, bytes: usize, offset: i64) -> i64 {
-    let file = descriptors::here(descriptor);
+    let file = descriptors::local_descriptor(descriptor);
     // SAFETY: as above.
     unsafe {
         if prepared(to, bytes) {
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn __dsm_recvfrom(
     address: *mut u8,
     address_bytes: *mut u32,
 ) -> i64 {
-    let file = descriptors::here(descriptor);
+    let file = descriptors::local_descriptor(descriptor);
     if !address.is_null() {
         check::writable(address as usize, size_of::<libc::sockaddr_storage>());
         check::writable(address_bytes as usize, size_of::<u32>());
@@ -174,7 +174,7 @@ unsafe fn read_stream(to: *mut u8, size: usize, count: usize, file: File) -> usi
 /// `fread`, for a stream of any process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fread(to: *mut u8, size: usize, count: usize, file: File) -> usize {
-    let file = here(file);
+    let file = local_stream(file);
     // SAFETY: as the program promises.
     unsafe {
         if prepared(to, size.saturating_mul(count)) {
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn __dsm_fread(to: *mut u8, size: usize, count: usize, fil
 /// `fread_unlocked`, likewise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fread_unlocked(to: *mut u8, size: usize, count: usize, file: File) -> usize {
-    let file = here(file);
+    let file = local_stream(file);
     // SAFETY: as the program promises.
     unsafe {
         if prepared(to, size.saturating_mul(count)) {
@@ -234,7 +234,7 @@ unsafe fn read_line(to: *mut u8, bytes: usize, file: File) -> *mut u8 {
 /// `fgets`, likewise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fgets(to: *mut u8, bytes: c_int, file: File) -> *mut u8 {
-    let file = here(file);
+    let file = local_stream(file);
     let room = bytes.max(0) as usize;
     // SAFETY: as the program promises.
     unsafe {
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn __dsm_fgets(to: *mut u8, bytes: c_int, file: File) -> *
 /// `fgets_unlocked`, likewise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fgets_unlocked(to: *mut u8, bytes: c_int, file: File) -> *mut u8 {
-    let file = here(file);
+    let file = local_stream(file);
     let room = bytes.max(0) as usize;
     // SAFETY: as the program promises.
     unsafe { if prepared(to, room) { fgets_unlocked(to, bytes, file) } else { read_line(to, room, file) } }

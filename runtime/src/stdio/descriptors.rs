@@ -131,14 +131,14 @@ pub fn follow_standard() {
 }
 
 /// The number to use in this process; -1 if the file is closed.
-pub fn here(descriptor: c_int) -> c_int {
+pub fn local_descriptor(descriptor: c_int) -> c_int {
     owner(descriptor).map_or(descriptor, |rank| import::local(rank, descriptor))
 }
 
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_descriptor(descriptor: u32) -> u32 {
-    here(descriptor.cast_signed()).cast_unsigned()
+    local_descriptor(descriptor.cast_signed()).cast_unsigned()
 }
 
 /// A descriptor of this process is about to be closed.
@@ -170,7 +170,7 @@ macro_rules! system {
 fn dup_to(old: c_int, new: c_int, flags: c_int) -> c_int {
     if old == new {
         // SAFETY: asks about the program's descriptor, here.
-        return if unsafe { libc::fcntl(here(old), libc::F_GETFD) } < 0 { -1 } else { new };
+        return if unsafe { libc::fcntl(local_descriptor(old), libc::F_GETFD) } < 0 { -1 } else { new };
     }
     if let Some(rank) = owner(new) {
         die(&format!(
@@ -178,7 +178,7 @@ fn dup_to(old: c_int, new: c_int, flags: c_int) -> c_int {
             sync::rank()
         ));
     }
-    let from = here(old);
+    let from = local_descriptor(old);
     import::forget_everywhere(sync::rank(), new);
     // SAFETY: the program's own request.
     let result = unsafe { system!(SYS_dup3, from, new, flags) };
@@ -220,7 +220,7 @@ descriptors! {
         __dsm_open(path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, mode);
     __dsm_openat(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> c_int = {
         check::readable_string(path as usize);
-        opened(system!(SYS_openat, here(directory), path, flags, mode))
+        opened(system!(SYS_openat, local_descriptor(directory), path, flags, mode))
     };
     __dsm_mkstemp(template: *mut c_char) -> c_int = {
         template_writable(template);
@@ -238,7 +238,7 @@ descriptors! {
         template_writable(template);
         opened(libc::mkostemps(template, suffix, flags))
     };
-    __dsm_dup(descriptor: c_int) -> c_int = opened(system!(SYS_dup, here(descriptor)));
+    __dsm_dup(descriptor: c_int) -> c_int = opened(system!(SYS_dup, local_descriptor(descriptor)));
     __dsm_dup2(old: c_int, new: c_int) -> c_int = dup_to(old, new, 0);
     __dsm_dup3(old: c_int, new: c_int, flags: c_int) -> c_int =
         if old == new { fail(libc::EINVAL) } else { dup_to(old, new, flags) };
@@ -261,7 +261,7 @@ descriptors! {
             check::writable(address as usize, ADDRESS_BYTES);
             check::writable(len as usize, size_of::<u32>());
         }
-        opened(system!(SYS_accept4, here(socket), address, len, flags))
+        opened(system!(SYS_accept4, local_descriptor(socket), address, len, flags))
     };
     __dsm_epoll_create(_size: c_int) -> c_int = opened(system!(SYS_epoll_create1, 0));
     __dsm_epoll_create1(flags: c_int) -> c_int = opened(system!(SYS_epoll_create1, flags));
@@ -279,7 +279,7 @@ descriptors! {
         if lock {
             check::writable(argument as usize, size_of::<libc::flock>());
         }
-        let result = libc::fcntl(here(descriptor), command, argument);
+        let result = libc::fcntl(local_descriptor(descriptor), command, argument);
         if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) { opened(result) } else { result }
     };
     __dsm_ioctl(descriptor: c_int, request: libc::c_ulong, argument: c_long) -> c_int = {
@@ -288,7 +288,7 @@ descriptors! {
         if memory::shared().is_some() && memory::is_shared(argument as usize) {
             check::writable(argument as usize, (request as usize >> 16 & 0x3fff).max(SMALL));
         }
-        libc::ioctl(here(descriptor), request, argument)
+        libc::ioctl(local_descriptor(descriptor), request, argument)
     };
     __dsm_close(descriptor: c_int) -> c_int = {
         let rank = owner(descriptor);

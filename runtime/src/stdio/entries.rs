@@ -87,7 +87,7 @@ fn warn_full() {
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_stream(named: *mut u8) -> *mut u8 {
-    if sync::size() == 1 { named } else { stream::here(named.cast()).cast() }
+    if sync::size() == 1 { named } else { stream::local_stream(named.cast()).cast() }
 }
 
 /// See [`dsm_abi::entries`].
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn __dsm_fdopen(descriptor: u32, mode: *mut u8) -> *mut u8
         let mode = text(mode);
         let descriptor = descriptor as c_int;
         // A copy is not the stream's to close.
-        let here = descriptors::here(descriptor);
+        let here = descriptors::local_descriptor(descriptor);
         let file = if here == descriptor { here } else { libc::fcntl(here, libc::F_DUPFD_CLOEXEC, 0) };
         opened(fdopen(file, mode), Some(CStr::from_ptr(mode)))
     }
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn __dsm_pclose(named: *mut u8) -> u32 {
 pub unsafe extern "C" fn __dsm_fclose(named: *mut u8) -> u32 {
     if sync::size() > 1 {
         if let Some((owner, file)) = stream::target(named.cast()) {
-            return stream::close_stand_in(owner, file) as u32;
+            return stream::close_proxy(owner, file) as u32;
         }
         // SAFETY: the program passes an open stream.
         unsafe { closing(named) };

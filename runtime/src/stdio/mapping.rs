@@ -56,8 +56,11 @@ pub unsafe extern "C" fn __dsm_mmap(
 ) -> *mut u8 {
     let (protection, flags) = (protection as c_int, flags as c_int);
     let anonymous = flags & libc::MAP_ANONYMOUS != 0;
-    let descriptor =
-        if anonymous { descriptor as c_int } else { super::descriptors::here(descriptor as c_int) };
+    let descriptor = if anonymous {
+        descriptor as c_int
+    } else {
+        super::descriptors::local_descriptor(descriptor as c_int)
+    };
     let written_through = !anonymous && flags & libc::MAP_SHARED != 0 && protection & libc::PROT_WRITE != 0;
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
     let whole_pages = (bytes as usize).checked_next_multiple_of(PAGE).filter(|whole| *whole > 0);

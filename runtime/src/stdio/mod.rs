@@ -1,7 +1,7 @@
 //! Standard IO of a program whose threads are spread over processes.
 //!
 //! A stream of the C library lives in the process that opened it, its owner. The compiler passes every stream argument through
-//! `__dsm_stream`: for a stream of another process it gives a stand-in, an unbuffered stream whose reads and writes are carried out by a
+//! `__dsm_stream`: for a stream of another process it gives a proxy, an unbuffered stream whose reads and writes are carried out by a
 //! thread of the owner (`mailbox`). Who owns a stream says the `registry`.
 //!
 //! [`descriptors`] does the same for file descriptors.
@@ -63,8 +63,8 @@ pub fn init() {
     if sync::rank() == 0 {
         mailbox::serve();
     } else {
-        // SAFETY: as above; the stand-in is never closed.
-        unsafe { stdin = stream::stand_in(0, mailbox::STDIN) };
+        // SAFETY: as above; the proxy is never closed.
+        unsafe { stdin = stream::proxy_stream(0, mailbox::STDIN) };
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stand-ins for streams of other processes.
+//! Proxies for streams of other processes.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -25,15 +25,15 @@ unsafe extern "C" {
     pub fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: CookieFunctions) -> File;
 }
 
-/// What a stand-in stands for.
+/// What a proxy stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Target {
     owner: u32,
     file: usize,
 }
 
-/// Addresses of the stand-ins made here.
-static STAND_INS: Mutex<Option<HashMap<Target, usize>>> = Mutex::new(None);
+/// Addresses of the proxies made here.
+static PROXIES: Mutex<Option<HashMap<Target, usize>>> = Mutex::new(None);
 
 thread_local! {
     /// Number of registry changes, stream, and what to use in its place: the latest look-up.
@@ -41,7 +41,7 @@ thread_local! {
 }
 
 /// The stream to use in this process for one that the program names.
-pub fn here(named: File) -> File {
+pub fn local_stream(named: File) -> File {
     let changes = registry::changes();
     let address = named as usize;
     let (at, from, to) = LATEST.get();
@@ -64,7 +64,7 @@ fn look_up(named: File) -> File {
         return own_stdin;
     }
     match target(named) {
-        Some((owner, file)) => stand_in(owner, file),
+        Some((owner, file)) => proxy_stream(owner, file),
         None => named,
     }
 }
@@ -75,10 +75,10 @@ pub fn target(named: File) -> Option<(u32, usize)> {
     (owner != sync::rank()).then_some((owner, named as usize))
 }
 
-/// The stand-in for a stream, made at its first use here.
-pub fn stand_in(owner: u32, file: usize) -> File {
+/// The proxy for a stream, made at its first use here.
+pub fn proxy_stream(owner: u32, file: usize) -> File {
     let target = Target { owner, file };
-    let mut all = STAND_INS.lock();
+    let mut all = PROXIES.lock();
     let address = *all.get_or_insert_default().entry(target).or_insert_with(|| {
         let functions = CookieFunctions { read, write, seek, close };
         let cookie = Box::into_raw(Box::new(target)).cast();
@@ -100,12 +100,12 @@ pub fn number(owner: u32, file: usize) -> c_int {
     done(mailbox::request(owner, Operation::Number, file, (0, 0), &[], &mut [])) as c_int
 }
 
-/// Closes the stand-in and with it the stream it stands for; the result is that of `fclose`.
-pub fn close_stand_in(owner: u32, file: usize) -> c_int {
-    let stream = stand_in(owner, file);
+/// Closes the proxy and with it the stream it stands for; the result is that of `fclose`.
+pub fn close_proxy(owner: u32, file: usize) -> c_int {
+    let stream = proxy_stream(owner, file);
     super::import::forget_everywhere(owner, number(owner, file));
-    STAND_INS.lock().get_or_insert_default().remove(&Target { owner, file });
-    // SAFETY: made by `stand_in` and forgotten above, so nobody closes it twice.
+    PROXIES.lock().get_or_insert_default().remove(&Target { owner, file });
+    // SAFETY: made by `proxy_stream` and forgotten above, so nobody closes it twice.
     unsafe { libc::fclose(stream.cast()) }
 }
 
@@ -156,7 +156,7 @@ unsafe extern "C" fn seek(cookie: *mut c_void, offset: *mut i64, from: c_int) ->
 }
 
 unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
-    // SAFETY: the cookie is a box made by `stand_in`, and this is its last use.
+    // SAFETY: the cookie is a box made by `proxy_stream`, and this is its last use.
     let target = unsafe { *Box::from_raw(cookie.cast::<Target>()) };
     done(mailbox::request(target.owner, Operation::Close, target.file, (0, 0), &[], &mut [])) as c_int
 }
@@ -184,16 +184,16 @@ pub fn seen_all_changes() -> bool {
     SEEN.swap(changes, Ordering::Relaxed) == changes
 }
 
-/// Standard streams that process 0 has reopened become stand-ins here.
+/// Standard streams that process 0 has reopened become proxies here.
 pub fn follow_standard_output() {
     let [out, err] = standard_outputs();
     // SAFETY: no other thread of this process runs user code between regions, and the runtime reads the variables only.
     unsafe {
         if registry::owner(out as usize) == Some(0) {
-            stdout = stand_in(0, out as usize);
+            stdout = proxy_stream(0, out as usize);
         }
         if registry::owner(err as usize) == Some(0) {
-            stderr = stand_in(0, err as usize);
+            stderr = proxy_stream(0, err as usize);
         }
     }
 }

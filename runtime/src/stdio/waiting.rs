@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::slice;
 
-use super::descriptors::here;
+use super::descriptors::local_descriptor;
 use crate::check;
 
 /// The array with numbers of this process.
@@ -14,7 +14,7 @@ unsafe fn translated(list: *mut libc::pollfd, count: u64) -> Vec<libc::pollfd> {
     check::writable(list as usize, count as usize * size_of::<libc::pollfd>());
     // SAFETY: the caller's promise; made accessible.
     let mut own = unsafe { slice::from_raw_parts(list, count as usize) }.to_vec();
-    own.iter_mut().for_each(|p| p.fd = here(p.fd));
+    own.iter_mut().for_each(|p| p.fd = local_descriptor(p.fd));
     own
 }
 
@@ -80,7 +80,7 @@ impl Sets {
         present().for_each(|set| check::writable(set as usize, size_of::<libc::fd_set>()));
         // SAFETY: the caller's promise.
         let used = (0..end).filter(|fd| present().any(|set| unsafe { libc::FD_ISSET(*fd, set) }));
-        let pairs: Vec<(c_int, c_int)> = used.map(|fd| (fd, here(fd))).collect();
+        let pairs: Vec<(c_int, c_int)> = used.map(|fd| (fd, local_descriptor(fd))).collect();
         let end = pairs.iter().map(|(_, here)| here + 1).max().unwrap_or(0);
         Sets { given, pairs, end }
     }

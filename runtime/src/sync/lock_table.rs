@@ -588,7 +588,7 @@ mod tests {
     fn threads_that_make_a_lock_at_once_make_one() {
         const ROUNDS: u64 = 3000;
         let arrived = AtomicU64::new(0);
-        let meet = |round: u64| {
+        let rendezvous = |round: u64| {
             arrived.fetch_add(1, Ordering::SeqCst);
             while arrived.load(Ordering::SeqCst) < 2 * round {
                 std::thread::yield_now();
@@ -599,16 +599,16 @@ mod tests {
             for mine in &found {
                 scope.spawn(|| {
                     for round in 1..=ROUNDS {
-                        meet(3 * round - 2);
+                        rendezvous(3 * round - 2);
                         let slot = get(name(7, round));
                         let ticket = slot.next().fetch_add(1, Ordering::SeqCst);
                         mine.store(slot.index() as u64, Ordering::SeqCst);
-                        meet(3 * round - 1);
+                        rendezvous(3 * round - 1);
                         // Other tests may have taken the slot before the ticket was drawn.
                         let indices = [0, 1].map(|i| found[i].load(Ordering::SeqCst) as usize);
                         let have_name = indices.map(|index| Slot::at(index).has_name(name(7, round)));
                         assert!(indices[0] == indices[1] || have_name != [true; 2], "{indices:?}");
-                        meet(3 * round);
+                        rendezvous(3 * round);
                         slot.wait_turn(ticket);
                         slot.pass(ticket);
                     }

@@ -72,7 +72,7 @@ pub fn bound() {
     const SINGLE: usize = 1200;
     const INTERVALS: u64 = 61;
     let (has_read, has_published) = (4096, 4160);
-    let meet = |flag: usize, interval: u64| {
+    let wait_for = |flag: usize, interval: u64| {
         while sync::control_load(flag) != interval {
             std::hint::spin_loop();
         }
@@ -85,10 +85,10 @@ pub fn bound() {
                 (0..SINGLE).for_each(|i| _ = black_box(load(blocks + i * 128)));
                 check::readable(copies, bytes);
                 sync::control_store(has_read, interval);
-                meet(has_published, interval);
+                wait_for(has_published, interval);
             } else {
                 // No barrier, which would take the marks of what was read before the stores.
-                meet(has_read, interval);
+                wait_for(has_read, interval);
                 (0..SINGLE).for_each(|i| store(blocks + i * 128, interval));
                 sync::release();
                 sync::control_store(has_published, interval);
