@@ -10,8 +10,8 @@
 //! loop range: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each
 //! other, as long as counts and steps do not change in the outer ones.
 //!
-//! A loop whose step is known at run time only becomes the *runtime steps* of its range: if the step turns out to be forwards and short enough, the
-//! loop range is one range; if not, the runtime looks at the bytes of each step. Further out, that it is short is a condition.
+//! A loop whose step is known at run time only gives its range *runtime steps*: if the step turns out to be forwards and short enough, the
+//! loop range is one range; if not, the runtime looks at the bytes of each step. In loops further out, a short step is a condition.
 
 use std::collections::HashMap;
 
