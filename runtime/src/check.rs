@@ -140,11 +140,18 @@ pub(crate) fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usiz
         }
     }
     let [(step, count), (outer_step, outer_count)] = rest;
-    for j in 0..=outer_count {
-        for i in 0..=count {
-            let offset = i.wrapping_mul(step).wrapping_add(j.wrapping_mul(outer_step));
-            ensure(address.wrapping_add(offset), len, access);
+    let (table, verified) = (memory::get().table(), verify::is_on());
+    let mut row = address;
+    for _ in 0..=outer_count {
+        let mut at = row;
+        for _ in 0..=count {
+            // Most repetitions find all valid: private memory, too, has states.
+            if verified || !table.are_below(at, len, access.limit()) {
+                ensure(at, len, access);
+            }
+            at = at.wrapping_add(step);
         }
+        row = row.wrapping_add(outer_step);
     }
 }
 

@@ -125,6 +125,20 @@ impl StateTable {
         None
     }
 
+    /// Whether the states of all lines of `[address, address + bytes)` are below `limit`; `false` of what reaches out of the table.
+    #[inline]
+    pub fn are_below(self, address: usize, bytes: usize, limit: u8) -> bool {
+        let last = address.wrapping_add(bytes - 1);
+        if last < address || last >> ADDRESS_BITS != 0 {
+            return false;
+        }
+        match (last >> self.line_shift) - (address >> self.line_shift) {
+            0 => self.get(address) < limit,
+            1 => self.get(address) < limit && self.get(last) < limit,
+            _ => self.first_at_least(address, last, limit).is_none(),
+        }
+    }
+
     /// Memory that the states of these addresses take in this process, bytes.
     pub fn resident_bytes(self, ranges: &[Range<usize>]) -> u64 {
         let ours = |from: usize, to: usize| {
