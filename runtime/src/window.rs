@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use dsm_abi::layout::ADDRESS_BITS;
+use dsm_abi::layout::{ADDRESS_BITS, WALK_WINDOW_WORDS, WINDOW_WORDS};
 
 use crate::check::{Access, ensure, ensure_grid, has_effect};
 use crate::memory;
@@ -21,6 +21,57 @@ pub struct Window {
     start: u64,
     end: u64,
 }
+
+/// A walk whose bytes are known to be valid, and with them the rest of their lines: `len` bytes at `address + i * step`, `i` up to `count` inclusive, from each
+/// address between `first` and `last`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Walk {
+    first: u64,
+    last: u64,
+    len: u64,
+    step: u64,
+    count: u64,
+}
+
+impl Walk {
+    /// The walk, and those beside it that touch the same lines.
+    fn of(address: usize, len: usize, (step, count): (usize, usize), line: usize) -> Walk {
+        let (mut before, mut behind) = (line - 1, line - 1);
+        for i in 0..=count {
+            let first = address.wrapping_add(i.wrapping_mul(step));
+            let last = first.wrapping_add(len - 1);
+            before = before.min(first & (line - 1));
+            behind = behind.min(!last & (line - 1));
+        }
+        let (first, last) = (address.saturating_sub(before), address.saturating_add(behind));
+        Walk {
+            first: first as u64,
+            last: last as u64,
+            len: len as u64,
+            step: step as u64,
+            count: count as u64,
+        }
+    }
+
+    fn has(&self, address: usize, len: usize, (step, count): (usize, usize)) -> bool {
+        (self.first..=self.last).contains(&(address as u64))
+            && len as u64 <= self.len
+            && step as u64 == self.step
+            && count as u64 <= self.count
+    }
+}
+
+/// A [`Window`] and the last walk. A nest that walks down the columns of a matrix, one after the other, finds the same lines as before until it leaves them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct WalkWindow {
+    window: Window,
+    walk: Walk,
+}
+
+const _: () = assert!(size_of::<Window>() == 8 * WINDOW_WORDS as usize);
+const _: () = assert!(size_of::<WalkWindow>() == 8 * WALK_WINDOW_WORDS as usize);
 
 /// Lines that a miss looks ahead at first, and at most.
 const AHEAD_MIN: usize = 16;
@@ -65,12 +116,16 @@ fn look_along(
     address: usize,
     len: usize,
     (step, count): (usize, usize),
-    old: Window,
+    old: WalkWindow,
     access: Access,
-) -> Window {
+) -> WalkWindow {
     let line = 1usize << memory::get().geometry().line_shift();
     if !has_effect() || step < len + line {
-        return look(address, len.wrapping_add(step.wrapping_mul(count)), old, access);
+        let window = look(address, len.wrapping_add(step.wrapping_mul(count)), old.window, access);
+        return WalkWindow { window, ..old };
+    }
+    if old.walk.has(address, len, (step, count)) && !verify::is_on() {
+        return old;
     }
     ensure_grid(address, len, [(step, count), (0, 0)], access);
     // Lines between the steps may be valid, too. Backwards steps are not looked at: the inline test fails for them anyway.
@@ -81,9 +136,9 @@ fn look_along(
             if verify::is_on() {
                 verify::checked(address, end - address, access);
             }
-            to_window(address..end)
+            WalkWindow { window: to_window(address..end), ..old }
         }
-        _ => old,
+        _ => WalkWindow { walk: Walk::of(address, len, (step, count), line), ..old },
     }
 }
 
@@ -128,7 +183,7 @@ unsafe extern "C" fn dsm_rt_load_window(addr: *mut u8, len: u64, window: *mut u8
 /// As [`dsm_rt_load_window`], for a walk.
 ///
 /// # Safety
-/// As for [`dsm_rt_load_window`].
+/// `window` points to a [`WalkWindow`] that nobody else uses.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_load_walk(
     addr: *mut u8,
@@ -139,7 +194,7 @@ unsafe extern "C" fn dsm_rt_load_walk(
     pc: usize,
 ) {
     // SAFETY: the caller's promise.
-    let window = unsafe { &mut *window.cast::<Window>() };
+    let window = unsafe { &mut *window.cast::<WalkWindow>() };
     let steps = (step as usize, count as usize);
     *window = profile::at(pc, || look_along(addr as usize, len as usize, steps, *window, Access::Read));
 }
@@ -147,7 +202,7 @@ unsafe extern "C" fn dsm_rt_load_walk(
 /// As [`dsm_rt_store_window`], for a walk.
 ///
 /// # Safety
-/// As for [`dsm_rt_load_window`].
+/// As for [`dsm_rt_load_walk`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_store_walk(
     addr: *mut u8,
@@ -163,7 +218,7 @@ unsafe extern "C" fn dsm_rt_store_walk(
         }
     }
     // SAFETY: the caller's promise.
-    let window = unsafe { &mut *window.cast::<Window>() };
+    let window = unsafe { &mut *window.cast::<WalkWindow>() };
     let steps = (step as usize, count as usize);
     *window = profile::at(pc, || look_along(addr as usize, len as usize, steps, *window, Access::Write));
 }
@@ -202,6 +257,28 @@ unsafe fn store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize, acce
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn walks_beside_one_are_known_as_far_as_they_touch_its_lines() {
+        // The second step begins 256 bytes into its line, the third 512.
+        let walk = Walk::of(0x1000, 8, (0x1100, 2), 0x400);
+        assert!(walk.has(0x1000, 8, (0x1100, 2)));
+        assert!(walk.has(0x1000 + 0x1f8, 8, (0x1100, 1)));
+        assert!(!walk.has(0x1000 + 0x1f9, 8, (0x1100, 2)));
+        assert!(!walk.has(0xfff, 8, (0x1100, 2)));
+        assert!(!walk.has(0x1000, 16, (0x1100, 2)));
+        assert!(!walk.has(0x1000, 8, (0x1000, 2)));
+        assert!(!walk.has(0x1000, 8, (0x1100, 3)));
+        assert!(!Walk::default().has(0x1000, 8, (0x1100, 2)));
+    }
+
+    #[test]
+    fn walks_may_go_backwards() {
+        let back = 0usize.wrapping_sub(0x1000);
+        let walk = Walk::of(0x8010, 8, (back, 3), 0x400);
+        assert!(walk.has(0x8000, 8, (back, 3)) && walk.has(0x8000 + 0x3f8, 8, (back, 3)));
+        assert!(!walk.has(0x7fff, 8, (back, 3)) && !walk.has(0x8000 + 0x3f9, 8, (back, 3)));
+    }
 
     #[test]
     fn private_memory_ends_where_shared_memory_starts() {

@@ -17,6 +17,8 @@
 
 use std::collections::BTreeMap;
 
+use dsm_abi::layout::{WALK_WINDOW_WORDS, WINDOW_WORDS};
+
 use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::fault::{self, Fault};
@@ -157,7 +159,8 @@ fn range(
         CheckCondition::Unless(at) | CheckCondition::If(at) => Some(flags[at]),
         CheckCondition::Always => None,
     };
-    let window = check.window.map(|at| window(emitter, facts, at));
+    let words = if runtime_steps.is_some() { WALK_WINDOW_WORDS } else { WINDOW_WORDS };
+    let window = check.window.map(|at| window(emitter, facts, at, words));
     let overwrites = match &check.overwrites {
         None => Overwrites::No,
         Some(reads) if reads.is_empty() => Overwrites::Yes,
@@ -201,15 +204,15 @@ fn overlaps(
     overlaps.reduce(|x, y| builder.or(x, y)).expect("there are others")
 }
 
-/// A window that is emptied at the end of a preheader.
-fn window(emitter: &Emitter<'_>, facts: &Function, at: usize) -> Value {
+/// A window of so many words that is emptied at the end of a preheader.
+fn window(emitter: &Emitter<'_>, facts: &Function, at: usize, words: u64) -> Value {
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
     builder.before_records(facts.value.entry_block().instructions()[0]);
-    let window = builder.alloca(i64_type.array(2), 16, "dsm.window");
+    let window = builder.alloca(i64_type.array(words), 16, "dsm.window");
     let before = facts.blocks[at].terminator();
     builder.before(before).locate_as(before);
-    builder.store(i64_type.array(2).zero(), window, 16);
+    builder.store(i64_type.array(words).zero(), window, 16);
     window
 }
 

@@ -43,7 +43,7 @@ macro_rules! for_each_entry {
             /// As `__dsm_store_range`, with a window of writable memory.
             fn __dsm_store_window(addr: ptr, len: i64, window: ptr) -> void;
             /// As `__dsm_load_window` for `len` bytes at `addr + i * step`, `i` up to `count` inclusive, for a step that may go backwards. The window
-            /// may stay as it was.
+            /// may stay as it was. Behind its two addresses are words (`WALK_WINDOW_WORDS` in all) in which the runtime remembers the walk.
             fn __dsm_load_walk(addr: ptr, len: i64, step: i64, count: i64, window: ptr) -> void;
             /// As `__dsm_load_walk`, with a window of writable memory.
             fn __dsm_store_walk(addr: ptr, len: i64, step: i64, count: i64, window: ptr) -> void;

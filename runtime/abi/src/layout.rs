@@ -81,5 +81,10 @@ pub const SHARED_STACK_POINTER: &str = "__dsm_shared_sp";
 /// Variable, of 32 bits, that is not 0 in a job of one process.
 pub const SINGLE_PROCESS: &str = "__dsm_single_process";
 
+/// 64-bit words of a window: first byte and end of memory that is known to be valid.
+pub const WINDOW_WORDS: u64 = 2;
+/// Words of a window of walks, which remembers the last one as well.
+pub const WALK_WINDOW_WORDS: u64 = 7;
+
 /// Alignment of the shared stack pointer between frames, bytes.
 pub const STACK_ALIGN: u64 = 16;

@@ -19,4 +19,4 @@ pub mod state;
 pub mod trace;
 
 /// Version of everything in this crate; stored in every object's note.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;
