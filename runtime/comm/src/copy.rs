@@ -39,8 +39,9 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         return;
     }
     #[cfg(target_arch = "x86_64")]
-    if len <= SHORT && len.is_multiple_of(16) {
-        for at in (0..len).step_by(16) {
+    if len <= SHORT && len.is_multiple_of(8) {
+        let whole = len / 16 * 16;
+        for at in (0..whole).step_by(16) {
             // SAFETY: both ranges are valid by the caller's promise; an assembly block is no Rust access, so a race is not undefined.
             unsafe {
                 std::arch::asm!(
@@ -49,6 +50,19 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
                     from = in(reg) from.add(at),
                     to = in(reg) to.add(at),
                     room = out(xmm_reg) _,
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+        if whole < len {
+            // SAFETY: as above.
+            unsafe {
+                std::arch::asm!(
+                    "mov {room}, [{from}]",
+                    "mov [{to}], {room}",
+                    from = in(reg) from.add(whole),
+                    to = in(reg) to.add(whole),
+                    room = out(reg) _,
                     options(nostack, preserves_flags)
                 );
             }

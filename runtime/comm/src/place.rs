@@ -11,6 +11,7 @@ use dsm_threads::wait::{self, Waitable};
 
 use crate::copy::copy;
 use crate::diff;
+use crate::segment;
 use crate::transport::{Remote, Update, Wake, Width, find, is_far};
 
 /// `Debug` without the address.
@@ -449,6 +450,19 @@ impl Bytes {
             old = found;
         }
         old
+    }
+
+    /// Gives the memory of whole pages, of a segment that is mapped, back to the system, for all who have it mapped: they are zero from now on. Returns whether the system did so.
+    ///
+    /// # Safety
+    /// The segment has so many bytes here, and nobody needs what is in them.
+    pub unsafe fn give_back(self, bytes: usize) -> bool {
+        assert!(
+            !is_far(self.0 as usize),
+            "only the owner of a segment that is not mapped gives its memory back"
+        );
+        // SAFETY: the caller's promise.
+        unsafe { segment::give_back(self.0, bytes) }
     }
 
     /// Prefetches a cache line, to be stored to if `STORE`.

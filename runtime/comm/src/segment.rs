@@ -151,6 +151,15 @@ pub unsafe fn give_back(address: *mut u8, bytes: usize) -> bool {
     unsafe { libc::madvise(address.cast(), bytes, libc::MADV_REMOVE) == 0 }
 }
 
+/// As [`give_back`], of memory that [`reserve`] returned.
+///
+/// # Safety
+/// The range is part of such memory, and nobody needs what is in it.
+pub unsafe fn give_back_reserved(address: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { libc::madvise(address.cast(), bytes, libc::MADV_DONTNEED) == 0 }
+}
+
 /// Bytes of a huge page, where there are such. Elsewhere [`into_huge_pages`] fails.
 pub const HUGE_PAGE: usize = 2 << 20;
 

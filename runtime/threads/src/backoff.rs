@@ -13,6 +13,11 @@ const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
 const YIELDS: u32 = 64;
 
 impl Backoff {
+    /// A wait after so many attempts.
+    pub fn after(attempts: u32) -> Backoff {
+        Backoff { attempts }
+    }
+
     /// Waits a little longer each time.
     pub fn pause(&mut self) {
         self.attempts = self.attempts.saturating_add(1);

@@ -302,3 +302,20 @@ fn groups_are_read_and_written_one_after_the_other() {
     groups::<2>();
     groups::<3>();
 }
+
+#[test]
+fn memory_that_is_given_back_is_zero_for_all() {
+    const PAGE: usize = 4096;
+    let all = map(2, 3 * PAGE);
+    for page in 0..3 {
+        all[0].word(1, page * PAGE).store(7, SeqCst);
+        all[0].word(0, page * PAGE).store(8, SeqCst);
+    }
+    // SAFETY: a page of the segment, of which nobody needs the contents.
+    assert!(unsafe { all[0].bytes(1, PAGE).give_back(PAGE) });
+    for segments in &all {
+        let page = |rank, page| segments.word(rank, page * PAGE).load(SeqCst);
+        assert_eq!([0, 1, 2].map(|number| page(1, number)), [7, 0, 7]);
+        assert_eq!([0, 1, 2].map(|number| page(0, number)), [8, 8, 8], "the other segment's");
+    }
+}
