@@ -2,6 +2,7 @@
 //! the fabric promises, run under all schedules of small programs and random schedules of larger ones, judged by happens-before.
 #![forbid(unsafe_code)]
 
+pub mod arrays;
 pub mod beginnings;
 pub mod check;
 pub mod directed;

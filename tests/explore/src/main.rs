@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use dsm_coherence::{Fault, Part, Parts};
+use dsm_explore::arrays::search;
 use dsm_explore::fault_search::{PROGRAMS, find_fault};
 use dsm_explore::program::{Bounds, Program, generate};
 use dsm_explore::search::exhaustive::{self, Limits};
@@ -24,6 +25,8 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
                                                         is forgotten of a thread makes no difference; 'states', in all orders;
                                                         a number of delays; or 'runs=N', as 'all', giving up after N
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
+       dsm-explore --arrays FROM COUNT [FAULT]          random schedules of programs on relocatable arrays, with a rule broken or none; a single one
+                                                        that fails prints what happened
 --without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
@@ -51,11 +54,12 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         (Some("--seed"), Some(seed), _) => replay(seed, size, without),
-        (Some("--random"), Some(from), Some(count)) => search(from, count, size, without),
+        (Some("--random"), Some(from), Some(count)) => search_randomly(from, count, size, without),
         (Some("--exhaustive"), Some(from), Some(count)) => {
             exhaust(from, count, number(3).and_then(|d| d.try_into().ok()), small)
         }
         (Some("--shape"), _, Some(blocks)) if args.len() > 5 => shape(&args, blocks as usize),
+        (Some("--arrays"), Some(from), Some(count)) => arrays(from, count, args.get(3).map(String::as_str)),
         (Some("--faults"), count, _) => {
             search_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
         }
@@ -69,6 +73,25 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Random schedules of programs on arrays.
+fn arrays(from: u64, count: u64, fault: Option<&str>) -> ExitCode {
+    let named = |name: &str| dsm_arrays::Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name);
+    let broken = fault.and_then(named);
+    if let (Some(name), None) = (fault, broken) {
+        eprintln!("dsm-explore: there is no rule {name}; the rules are {:?}", dsm_arrays::Fault::ALL);
+        return ExitCode::from(2);
+    }
+    let failures = (from..from + count).filter_map(|seed| {
+        let failure = search::run(seed, broken).err()?;
+        println!("seed {seed} ({} steps): {}", failure.schedule.len(), failure.why);
+        (count == 1).then(|| println!("{}", failure.account()));
+        Some(seed)
+    });
+    let failures = failures.count();
+    println!("{count} seeds, {failures} failures");
+    status(failures == 0)
 }
 
 /// Takes `--without NAME,...` out of the command line.
@@ -103,7 +126,7 @@ fn replay(seed: u64, bounds: Bounds, without: Parts) -> ExitCode {
     }
 }
 
-fn search(from: u64, count: u64, bounds: Bounds, without: Parts) -> ExitCode {
+fn search_randomly(from: u64, count: u64, bounds: Bounds, without: Parts) -> ExitCode {
     let start = Instant::now();
     let (mut steps, mut failures) = (0, 0);
     for seed in from..from + count {
