@@ -22,6 +22,8 @@ PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top dsm-sweep
 NAMES    = dsm-c++ dsm-fc
 PARTS    = libdsm_pass.so libdsm_rt.a
 HEADERS  = dsm-include
+# What programs may include or compile.
+INCLUDES = dsm.h dsm_array.hpp dsm_arrays.f90
 
 # All interleavings of the lock-free parts that threads share.
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
@@ -88,12 +90,13 @@ install:
 	install -m 755 $(addprefix $(BIN)/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	for name in $(NAMES); do ln -sf dsm-cc $(DESTDIR)$(PREFIX)/bin/$$name; done
 	install -m 644 $(addprefix $(BIN)/,$(PARTS)) $(DESTDIR)$(PREFIX)/lib/dsm
-	install -D -m 644 runtime/include/dsm.h $(DESTDIR)$(PREFIX)/lib/dsm/include/dsm.h
+	install -d $(DESTDIR)$(PREFIX)/lib/dsm/include
+	install -m 644 $(addprefix runtime/include/,$(INCLUDES)) $(DESTDIR)$(PREFIX)/lib/dsm/include
 	install -m 644 runtime/gdb/dsm.py $(DESTDIR)$(PREFIX)/lib/dsm
 	cp -r $(BIN)/$(HEADERS) $(DESTDIR)$(PREFIX)/lib/dsm
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) dsm.py include/dsm.h)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) dsm.py $(addprefix include/,$(INCLUDES)))
 	rm -rf $(DESTDIR)$(PREFIX)/lib/dsm/$(HEADERS)
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm/include
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm

@@ -4,6 +4,11 @@
 #define DSM_H
 
 #include <stddef.h>
+#ifndef __DSM__
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +73,117 @@ static inline size_t dsm_block_size(const void *ptr)
 static inline const char *dsm_error(int code) { return code == DSM_OK ? "success" : "not a power of two from 64 to 65536"; }
 
 #endif
+
+/* --- Relocatable arrays and placement ------------------------------------------------------------------------------------------------------
+ *
+ * A relocatable array has elements of one size in pages, each of which is at one process. Any thread of any process gets and puts elements
+ * wherever they are, and moves pages to its process. What a put has written is there for every get that begins when the put has returned; gets
+ * and puts of the same elements at the same time may see each other in part. Elements are zero before they are put, and a page is at the
+ * process that was first to put to it or to own it. What is wrong ends the program with a message. */
+typedef struct dsm_array dsm_array;
+
+#ifdef __DSM__
+
+/* An array of `count` elements; a page holds a power of two of bytes from 64 to 1 GiB. From 4096 on, the memory of pages that move is given back. */
+dsm_array *dsm_array_create(size_t count, size_t element_bytes, size_t page_bytes);
+
+/* Ends the array. Nobody uses it any more. */
+void dsm_array_destroy(dsm_array *array);
+
+/* Copies elements [index, index + count) to memory of the program, or from it. */
+void dsm_array_get(dsm_array *array, size_t index, size_t count, void *into);
+void dsm_array_put(dsm_array *array, size_t index, size_t count, const void *from);
+
+/* Moves the pages of elements [index, index + count) to the caller's process. Others go on getting and putting meanwhile. */
+void dsm_array_own(dsm_array *array, size_t index, size_t count);
+
+/* The process where an element is now; -1 if nobody has put to its page or owned it yet. */
+int dsm_array_location(dsm_array *array, size_t index);
+
+/* Number of elements. */
+size_t dsm_array_count(dsm_array *array);
+
+/* The caller's process, and the number of processes: 0 to one less. */
+int dsm_process(void);
+int dsm_processes(void);
+
+/* Makes a process the home of the blocks of a global variable or heap allocation, or of a part of it; what they contain stays. To be called by
+ * the thread that runs main, outside of parallel regions. */
+void dsm_place(void *pointer, size_t bytes, int process);
+
+#else
+
+struct dsm_array {
+    size_t count, element_bytes;
+    unsigned char *elements;
+};
+
+static inline void dsm_array_check(int right, const char *message)
+{
+    if (!right) {
+        fprintf(stderr, "dsm: error: %s\n", message);
+        exit(1);
+    }
+}
+
+static inline dsm_array *dsm_array_create(size_t count, size_t element_bytes, size_t page_bytes)
+{
+    dsm_array *array = (dsm_array *)malloc(sizeof *array);
+    dsm_array_check(count > 0 && element_bytes > 0 && element_bytes <= page_bytes && page_bytes >= 64 && page_bytes <= (size_t)1 << 30
+                        && (page_bytes & (page_bytes - 1)) == 0,
+                    "dsm_array_create: an array has elements, and a page is a power of two from 64 bytes to 1 GiB that holds one");
+    dsm_array_check(array && (array->elements = (unsigned char *)calloc(count, element_bytes)) != 0, "dsm_array_create: no memory");
+    array->count = count;
+    array->element_bytes = element_bytes;
+    return array;
+}
+
+static inline void dsm_array_destroy(dsm_array *array)
+{
+    free(array->elements);
+    free(array);
+}
+
+static inline void dsm_array_own(dsm_array *array, size_t index, size_t count)
+{
+    dsm_array_check(index <= array->count && count <= array->count - index, "the range is not in the array; check index and count");
+}
+
+static inline void dsm_array_get(dsm_array *array, size_t index, size_t count, void *into)
+{
+    dsm_array_own(array, index, count);
+    if (count > 0)
+        memcpy(into, array->elements + index * array->element_bytes, count * array->element_bytes);
+}
+
+static inline void dsm_array_put(dsm_array *array, size_t index, size_t count, const void *from)
+{
+    dsm_array_own(array, index, count);
+    if (count > 0)
+        memcpy(array->elements + index * array->element_bytes, from, count * array->element_bytes);
+}
+
+static inline int dsm_array_location(dsm_array *array, size_t index)
+{
+    dsm_array_own(array, index, 1);
+    return 0;
+}
+
+static inline size_t dsm_array_count(dsm_array *array) { return array->count; }
+
+static inline int dsm_process(void) { return 0; }
+
+static inline int dsm_processes(void) { return 1; }
+
+static inline void dsm_place(void *pointer, size_t bytes, int process)
+{
+    (void)pointer;
+    dsm_array_check(bytes > 0 && process == 0, "dsm_place: there is process 0 alone, and a range has bytes");
+}
+
+#endif
+
+/* --- End of relocatable arrays and placement ---------------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
 pub mod access_counters;
+pub mod arrays;
 pub mod atomics;
 pub mod biased_lock;
 pub mod check;

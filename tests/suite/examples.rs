@@ -68,6 +68,7 @@ examples! {
     jacobi
     linked_structure
     migratory_data
+    moving_bodies
     producer_consumer
     slow_false_sharing
     slow_first_touch

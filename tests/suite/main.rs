@@ -1,5 +1,6 @@
 //! The end-to-end tests; see README.md.
 
+mod arrays;
 mod bind;
 mod blocks;
 mod build_systems;

@@ -140,6 +140,8 @@ pub struct Config {
     pub twin_bytes: usize,
     /// Whether shared data goes into huge pages.
     pub huge_pages: bool,
+    /// `DSM_ARRAY_CACHE`: remember where pages of relocatable arrays are.
+    pub array_cache: bool,
     /// `DSM_PROTOCOL`: parts of the protocol that are left out.
     pub protocol: Parts,
     /// `DSM_TRANSPORT`: how processes reach each other's memory.
@@ -200,6 +202,7 @@ impl Default for Config {
             block_bytes: 4096,
             block_file: String::new(),
             heap_bytes: 16 << 30,
+            array_cache: true,
             stack_bytes: 64 << 20,
             stats: String::new(),
             check: None,

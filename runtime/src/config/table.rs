@@ -61,6 +61,8 @@ variables! {
         |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
     "DSM_HUGE", "0|1", "0", "Move shared data into huge pages at barriers, where the system can: what is at least half in use, each part once. For runs of many seconds.",
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
+    "DSM_ARRAY_CACHE", "0|1", "1", "Whether processes remember where the pages of relocatable arrays are; 0, for comparisons: they ask for each access.",
+        |c, s| set(&mut c.array_cache, boolean(s), "0 or 1");
     "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect).",
         |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer");
     "DSM_TRANSPORT", "auto|shm|stream[:SEED]|[shm,]ofi[:PROVIDER]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \

@@ -5,11 +5,14 @@ use std::task::{Context, Poll, Waker};
 
 use dsm_coherence::calls;
 
-use crate::memory;
+use crate::{arrays, memory};
 
 /// Executes a request; see [`dsm_comm::requests::Calls`].
 pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
     let shared = memory::wait_shared();
+    if request.first() == Some(&dsm_arrays::call::KIND) {
+        return arrays::serve(shared, request, reply);
+    }
     let fabric = shared.coherence.fabric();
     let rank = dsm_coherence::Fabric::rank(fabric);
     let served = pin!(calls::serve(fabric, rank, request, reply));

@@ -18,7 +18,7 @@ use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words, idle};
 use crate::profile::{self, Wait};
-use crate::{config, image, memory, process_state, race, sync, trace};
+use crate::{arrays, config, image, memory, process_state, race, sync, trace};
 
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
@@ -206,6 +206,10 @@ pub fn serve() {
         }
         if message[0] == memory::reblock::MESSAGE {
             memory::reblock::follow(&message);
+            continue;
+        }
+        if message[0] == arrays::MESSAGE {
+            arrays::follow(&message);
             continue;
         }
         let word = |i: usize| message[i] as u32;

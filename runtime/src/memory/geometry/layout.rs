@@ -15,6 +15,10 @@ use crate::{profile, race};
 const UNIT: usize = 1 << UNIT_SHIFT;
 /// Address space for the peers' views, bytes.
 pub(super) const VIEW_SPACE: usize = 64 << 40;
+/// Most address space for the area of relocatable arrays in each segment, bytes.
+const ARRAYS_BYTES: usize = 1 << 40;
+/// Part of the address space of a segment that the area may take.
+const ARRAYS_PART: usize = 16;
 /// Most words of the highest level: a release looks at all of them, however little was written.
 const TOP_WORDS: u64 = 4;
 
@@ -48,12 +52,18 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Address space for relocatable arrays in each segment.
+    fn arrays_bytes(&self) -> usize {
+        ARRAYS_BYTES.min(VIEW_SPACE / self.processes as usize / ARRAYS_PART) / PAGE * PAGE
+    }
+
     /// Bytes of the heap arena of a process whose shared stacks take `stacks_bytes`, and of each of its parts with a block size of its own.
     fn arena(&self, stacks_bytes: usize) -> Result<(usize, usize), String> {
         let processes = self.processes as usize;
         // Twice the data (twins), records and marks: a segment is at most three times the data; four times with what race reports need.
         let times = if self.race { 4 } else { 3 };
-        let most = self.region.len().min(VIEW_SPACE / processes / times) / processes;
+        let view = VIEW_SPACE / processes - self.arrays_bytes();
+        let most = self.region.len().min(view / times) / processes;
         if stacks_bytes + UNIT > most {
             return Err(format!(
                 "{processes} processes with shared stacks of {stacks_bytes} bytes each do not fit; lower DSM_STACK"
@@ -122,6 +132,8 @@ impl Geometry {
         let sites = place((race | profiled) * race::sites::AREA_BYTES, PAGE);
         let profile = place(profiled * profile::AREA_BYTES, PAGE);
         let clock = place(race * (processes + race::clocks::ARRIVALS) * 8, PAGE);
+        let arrays_bytes = shape.arrays_bytes();
+        let arrays = place(arrays_bytes, PAGE);
         let geometry = Geometry {
             globals,
             blocks,
@@ -145,6 +157,8 @@ impl Geometry {
             sites,
             profile,
             clock,
+            arrays,
+            arrays_bytes,
             segment_bytes: end.next_multiple_of(PAGE),
             shape,
         };

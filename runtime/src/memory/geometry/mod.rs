@@ -6,7 +6,7 @@
 //!   heap     arenas of rank 0, 1, …  SHARED_BASE …
 //!   stacks   of rank 0, 1, …         behind the arenas
 //!
-//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control
+//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control | arrays
 //! ```
 //! Every part starts on a chunk boundary of the largest blocks, so that a chunk of blocks has one default home and consecutive addresses.
 //! Twins, records and marks are laid out for every block size everywhere; what is not touched takes no memory.
@@ -76,6 +76,8 @@ pub struct Geometry {
     sites: usize,
     profile: usize,
     clock: usize,
+    arrays: usize,
+    arrays_bytes: usize,
     segment_bytes: usize,
 }
 

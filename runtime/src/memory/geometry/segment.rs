@@ -142,4 +142,9 @@ impl Geometry {
     pub fn clock_offset(&self, i: u32) -> usize {
         self.clock + i as usize * 8
     }
+
+    /// The area of relocatable arrays, as a range of segment offsets.
+    pub fn arrays(&self) -> Range<usize> {
+        self.arrays..self.arrays + self.arrays_bytes
+    }
 }

@@ -1,0 +1,98 @@
+//! Homes of ordinary shared memory go where the program says (`dsm_place`), and who is who.
+//!
+//! Process 0 calls it in the serial part, where all other processes wait for a region and hold nothing unpublished. A message like that of a region has the
+//! process make the range readable, hence current; with a second one all begin the blocks anew, with that process as their home.
+
+use std::ffi::c_int;
+use std::ops::Range;
+
+use dsm_coherence::Rank;
+
+use crate::omp::{fork, frame};
+use crate::start::die;
+use crate::{check, memory, sync};
+
+/// First word of the messages, where a region has its function.
+pub const MESSAGE: u64 = 1;
+const FETCH: u64 = 0;
+const ADOPT: u64 = 1;
+
+/// See `dsm.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dsm_process() -> c_int {
+    sync::rank() as c_int
+}
+
+/// See `dsm.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dsm_processes() -> c_int {
+    sync::size() as c_int
+}
+
+/// See `dsm.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dsm_place(address: usize, bytes: usize, process: c_int) {
+    let range =
+        check_arguments(address, bytes, process).unwrap_or_else(|why| die(&format!("dsm_place: {why}")));
+    let Some(shared) = memory::shared() else { return };
+    let home = process as u64;
+    if home == 0 {
+        check::readable(range.start, range.len());
+    } else {
+        send(&[MESSAGE, FETCH, range.start as u64, range.end as u64, home, 0]);
+    }
+    let version = shared.coherence.clock() + 1;
+    adopt(&range, home, version);
+    send(&[MESSAGE, ADOPT, range.start as u64, range.end as u64, home, version]);
+}
+
+/// The blocks of a range, as addresses; why it cannot be placed.
+fn check_arguments(address: usize, bytes: usize, process: c_int) -> Result<Range<usize>, String> {
+    let size = sync::size();
+    if !(0..size as c_int).contains(&process) {
+        return Err(format!("there is no process {process}; processes are 0 to {}", size - 1));
+    }
+    let geometry = memory::get().geometry();
+    let last = bytes.checked_sub(1).and_then(|n| address.checked_add(n));
+    let whole = |last| move |part: Range<usize>| part.contains(&address) && part.contains(&last);
+    let arenas = (0..size).map(|rank| geometry.arena(rank));
+    let Some(last) = last.filter(|last| geometry.globals().ranges().chain(arenas).any(whole(*last))) else {
+        return Err(format!(
+            "{bytes} bytes at {address:#x} are not in one global variable or heap allocation; only these have homes that can be moved"
+        ));
+    };
+    if sync::rank() != 0 || frame::current().active_level > 0 {
+        return Err("it was called inside a parallel region; call it outside".into());
+    }
+    if !fork::is_initial_thread() {
+        return Err("it was called by another thread than the one that runs main".into());
+    }
+    let end = geometry.block(last);
+    let first = geometry.address(geometry.block(address));
+    Ok(first..geometry.address(end) + geometry.block_bytes(end))
+}
+
+fn send(message: &[u64]) {
+    sync::user_threads_leave();
+    sync::fork(message, sync::size());
+    sync::join(sync::size());
+    sync::user_threads_enter();
+}
+
+/// The other processes' part.
+pub fn follow(message: &[u64]) {
+    let [_, step, start, end, home, version] = *message else { unreachable!("process 0 sends six words") };
+    let range = start as usize..end as usize;
+    if step == ADOPT {
+        adopt(&range, home, version);
+    } else if home == u64::from(sync::rank()) {
+        check::readable(range.start, range.len());
+    }
+    sync::join(sync::size());
+}
+
+fn adopt(range: &Range<usize>, home: u64, version: u64) {
+    let geometry = memory::get().geometry();
+    let coherence = &memory::shared().expect("a job of several processes").coherence;
+    coherence.adopt(geometry.extents(range.start, range.end - 1), Rank(home as u32), version);
+}
