@@ -1,5 +1,6 @@
 //! The suites: groups of rows, each with references of its own.
 
+mod arrays;
 mod constructs;
 mod kernels;
 mod micro;
@@ -28,12 +29,13 @@ fn none() -> Option<String> {
 }
 
 /// All of them, in the order of tables.
-pub const SUITES: [Suite; 5] = [
+pub const SUITES: [Suite; 6] = [
     Suite { name: micro::NAME, about: micro::ABOUT, run: micro::run, hindrance: none },
     Suite { name: constructs::NAME, about: constructs::ABOUT, run: constructs::run, hindrance: none },
     Suite { name: kernels::NAME, about: kernels::ABOUT, run: kernels::run, hindrance: none },
     Suite { name: mpi::NAME, about: mpi::ABOUT, run: mpi::run, hindrance: mpi::hindrance },
     Suite { name: variants::NAME, about: variants::ABOUT, run: variants::run, hindrance: none },
+    Suite { name: arrays::NAME, about: arrays::ABOUT, run: arrays::run, hindrance: none },
 ];
 
 /// What rows of a suite are.

@@ -16,12 +16,12 @@ pub const ABOUT: &str = "Kernels on two processes, against the same ones written
 
 const ALL: [&str; 4] = ["cg", "is", "mg", "ft"];
 
-fn compiler() -> String {
+pub fn compiler() -> String {
     std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned())
 }
 
 /// The launcher's name and options.
-fn launcher() -> Vec<String> {
+pub fn launcher() -> Vec<String> {
     let text = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     text.split_whitespace().map(str::to_owned).collect()
 }
