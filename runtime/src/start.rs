@@ -84,7 +84,7 @@ fn leave_to_others(job: &Job, error: &memory::MemoryError) {
         // All processes find the same, and process 0 says so.
         memory::MemoryError::Layout(_) if job.rank != 0 => std::thread::sleep(LONG),
         // All processes of a host do, and process 0 says so if it is one of them.
-        memory::MemoryError::Ofi(_) => {
+        memory::MemoryError::Ofi(_) | memory::MemoryError::Verbs(_) => {
             if job.rank != 0 {
                 std::thread::sleep(SHORT);
             }

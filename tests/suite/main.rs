@@ -45,5 +45,6 @@ mod top;
 mod trace;
 mod unsupported;
 mod variants;
+mod verbs;
 mod verify;
 mod waiting;

@@ -55,7 +55,8 @@ pub fn num_threads(variables: &Variables) -> Vec<u32> {
 
 /// Whether they do so by requests within a host, too, and so need sockets there.
 pub fn has_streams(variables: &Variables) -> bool {
-    matches!(transport(variables), config::Transport::Stream(_) | config::Transport::Ofi { maps: false, .. })
+    use config::Transport::{Ofi, Stream, Verbs};
+    matches!(transport(variables), Stream(_) | Ofi { maps: false, .. } | Verbs { maps: false, .. })
 }
 
 /// Whether they are to do so by shared memory only.
@@ -163,6 +164,8 @@ mod tests {
             ("shm", false, true),
             ("ofi", true, false),
             ("shm,ofi:efa", false, false),
+            ("verbs:rxe0", true, false),
+            ("shm,verbs", false, false),
             // What there is no such transport for does not count.
             ("tcp", false, false),
         ] {

@@ -1,6 +1,8 @@
 //! The ways by which processes reach each other's memory, and whether they can be used on this host: what `--transports` prints. A transport is one line of [`TRANSPORTS`].
 
+use std::fs;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use libloading::Library;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -37,6 +39,11 @@ const TRANSPORTS: &[Transport] = &[
         name: "ofi",
         purpose: "requests by libfabric; between processes of different hosts with DSM_TRANSPORT=shm,ofi, between all with DSM_TRANSPORT=ofi",
         check: check_ofi,
+    },
+    Transport {
+        name: "verbs",
+        purpose: "requests by RDMA over InfiniBand or RoCE; between processes of different hosts with DSM_TRANSPORT=shm,verbs, between all with DSM_TRANSPORT=verbs",
+        check: check_verbs,
     },
 ];
 
@@ -85,6 +92,61 @@ fn check_ofi() -> Result<String, String> {
     ))
 }
 
+fn check_verbs() -> Result<String, String> {
+    // SAFETY: any program may load the library.
+    let library = unsafe { Library::new("libibverbs.so.1") };
+    library.map_err(|e| format!("{e}; install libibverbs (Debian: libibverbs1 ibverbs-providers)"))?;
+    describe_ports(&rdma_ports(Path::new("/sys/class/infiniband")))
+}
+
+/// A port of an RDMA device, as the kernel describes it.
+struct RdmaPort {
+    /// `DEVICE:PORT`.
+    name: String,
+    /// As in `4: ACTIVE`.
+    state: String,
+    /// `InfiniBand` or `Ethernet`.
+    link: String,
+}
+
+/// All of them, in a directory with one for each device.
+fn rdma_ports(devices: &Path) -> Vec<RdmaPort> {
+    let names = |directory: &Path| -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let mut ports = Vec::new();
+    for device in names(devices) {
+        let directory = devices.join(&device).join("ports");
+        for port in names(&directory) {
+            let file = |name| fs::read_to_string(directory.join(&port).join(name)).unwrap_or_default();
+            let [state, link] = ["state", "link_layer"].map(|name| file(name).trim().to_owned());
+            ports.push(RdmaPort { name: format!("{device}:{port}"), state, link });
+        }
+    }
+    ports
+}
+
+/// Those that can be used, or why there is none.
+fn describe_ports(ports: &[RdmaPort]) -> Result<String, String> {
+    let (active, others): (Vec<_>, Vec<_>) = ports.iter().partition(|port| port.state.contains("ACTIVE"));
+    let list = |ports: &[&RdmaPort], text: fn(&RdmaPort) -> String| {
+        ports.iter().map(|port| text(port)).collect::<Vec<_>>().join(", ")
+    };
+    match (active.is_empty(), others.is_empty()) {
+        (false, _) => {
+            Ok(format!("active ports: {}", list(&active, |port| format!("{} ({})", port.name, port.link))))
+        }
+        (true, false) => {
+            Err(format!("no port is active: {}", list(&others, |port| format!("{} is {}", port.name, port.state))))
+        }
+        (true, true) => Err("there is no RDMA device in /sys/class/infiniband: no adapter, or its kernel module is not loaded".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +159,27 @@ mod tests {
         assert_eq!(describe(&plain), "a\n    b\n    can be used here\n");
         let unusable = Transport { check: || Err("d".into()), ..plain };
         assert_eq!(describe(&unusable), "a\n    b\n    cannot be used here: d\n");
-        assert!(["shm", "stream", "tcp", "ofi"].iter().all(|name| list().contains(&format!("{name}\n"))));
+        assert!(
+            ["shm", "stream", "tcp", "ofi", "verbs"].iter().all(|name| list().contains(&format!("{name}\n")))
+        );
+    }
+
+    #[test]
+    fn active_ports_are_listed_and_others_say_why_not() {
+        let devices = tempfile::tempdir().unwrap();
+        let none = describe_ports(&rdma_ports(&devices.path().join("missing"))).unwrap_err();
+        assert!(none.contains("no RDMA device"), "{none}");
+        let make = |port: &str, state: &str, link: &str| {
+            let directory = devices.path().join(port);
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("state"), format!("{state}\n")).unwrap();
+            fs::write(directory.join("link_layer"), format!("{link}\n")).unwrap();
+        };
+        make("rxe0/ports/1", "1: DOWN", "Ethernet");
+        let down = describe_ports(&rdma_ports(devices.path()));
+        assert_eq!(down, Err("no port is active: rxe0:1 is 1: DOWN".into()));
+        make("mlx5_0/ports/2", "4: ACTIVE", "InfiniBand");
+        let active = describe_ports(&rdma_ports(devices.path()));
+        assert_eq!(active, Ok("active ports: mlx5_0:2 (InfiniBand)".into()));
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use dsm_comm::requests::{Requests, Service};
 use dsm_comm::stream::Peer;
-use dsm_comm::{Transport, Update, Width, ofi, segment, stream};
+use dsm_comm::{Transport, Update, Width, ofi, segment, stream, verbs};
 
 const BULK: usize = 64 << 20;
 const SEGMENT: usize = BULK + 4096;
@@ -70,7 +70,8 @@ fn start(rank: u32, transport: &str, [requests, serves, waits, serves_waits]: [O
     let carrier = match transport.split_once(':').unwrap_or((transport, "")) {
         ("stream", _) => stream::carrier(rank, peers, None),
         ("ofi", provider) => ofi::carrier(rank, peers, provider).unwrap_or_else(|error| panic!("{error}")),
-        _ => panic!("{transport}: stream, ofi or ofi:PROVIDER"),
+        ("verbs", device) => verbs::carrier(rank, peers, device).unwrap_or_else(|error| panic!("{error}")),
+        _ => panic!("{transport}: stream, ofi, ofi:PROVIDER, verbs or verbs:DEVICE"),
     };
     let own = segment::reserve(SEGMENT).expect("memory");
     let service = Service { identity: 0, calls: &|_, _| None };

@@ -18,7 +18,11 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod diff;
 #[cfg(not(loom))]
+mod memory;
+#[cfg(not(loom))]
 pub mod ofi;
+#[cfg(not(loom))]
+mod pause;
 #[cfg(not(loom))]
 mod place;
 #[cfg(not(loom))]
@@ -33,6 +37,10 @@ mod segments;
 pub mod stream;
 #[cfg(not(loom))]
 pub mod transport;
+#[cfg(not(loom))]
+mod uncancelled;
+#[cfg(not(loom))]
+pub mod verbs;
 
 #[cfg(not(loom))]
 pub use place::{Bytes, Half, Word};
@@ -47,6 +55,15 @@ pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
 
 #[cfg(not(loom))]
 pub use transport::{Section, Transport, Update, Wake, Width};
+
+/// Random bytes that nobody can guess; few enough to come at once.
+#[cfg(not(loom))]
+fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    // SAFETY: there is room for so many bytes.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
+    if count == N as isize { Ok(bytes) } else { Err(std::io::Error::last_os_error()) }
+}
 
 /// That nobody outside gets the address of a place in a peer's segment. With one line more, what compiles here does not any more:
 ///

@@ -100,6 +100,13 @@ pub enum Transport {
         /// Whether they map it within a host.
         maps: bool,
     },
+    /// They send requests by RDMA to a thread of its owner.
+    Verbs {
+        /// `DEVICE` or `DEVICE:PORT`; any if empty.
+        device: String,
+        /// Whether they map it within a host.
+        maps: bool,
+    },
 }
 
 /// `OMP_DISPLAY_ENV`.
@@ -370,6 +377,8 @@ mod tests {
             ("DSM_TRANSPORT", "shm:1"),
             ("DSM_TRANSPORT", "ofi:"),
             ("DSM_TRANSPORT", "shm,stream"),
+            ("DSM_TRANSPORT", "verbs:"),
+            ("DSM_TRANSPORT", "shm,verb"),
         ] {
             let (config, complaints) = read(&[(name, value)]);
             assert_eq!(config, Config::default(), "{name}={value}");
@@ -398,6 +407,10 @@ mod tests {
         assert_eq!(transport("ofi:tcp;ofi_rxm"), ofi("tcp;ofi_rxm", false));
         assert_eq!(transport("shm,OFI"), ofi("", true));
         assert_eq!(transport("shm,ofi:efa"), ofi("efa", true));
+        let verbs = |device: &str, maps| Transport::Verbs { device: device.into(), maps };
+        assert_eq!(transport("verbs"), verbs("", false));
+        assert_eq!(transport("verbs:mlx5_0:1"), verbs("mlx5_0:1", false));
+        assert_eq!(transport("SHM,verbs:rxe0"), verbs("rxe0", true));
     }
 
     #[test]

@@ -93,22 +93,27 @@ pub(super) fn transport(text: &str) -> Option<Transport> {
         "stream" => Some(Transport::Stream(None)),
         other => match other.strip_prefix("stream:") {
             Some(seed) => seed.parse().ok().map(|seed| Transport::Stream(Some(seed))),
-            None => ofi(other),
+            None => adapter(other),
         },
     }
 }
 
-/// `[shm,]ofi[:PROVIDER]`.
-fn ofi(text: &str) -> Option<Transport> {
+/// `[shm,]ofi[:PROVIDER]` or `[shm,]verbs[:DEVICE]`.
+fn adapter(text: &str) -> Option<Transport> {
     let (maps, rest) = match text.strip_prefix("shm,") {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    let provider = match rest.strip_prefix("ofi")? {
-        "" => "",
-        provider => provider.strip_prefix(':').filter(|name| !name.is_empty())?,
+    let (kind, named) = match rest.split_once(':') {
+        Some((_, "")) => return None,
+        Some((kind, named)) => (kind, named.to_owned()),
+        None => (rest, String::new()),
     };
-    Some(Transport::Ofi { provider: provider.to_owned(), maps })
+    match kind {
+        "ofi" => Some(Transport::Ofi { provider: named, maps }),
+        "verbs" => Some(Transport::Verbs { device: named, maps }),
+        _ => None,
+    }
 }
 
 pub(super) fn wait_policy(text: &str) -> Option<WaitPolicy> {

@@ -65,9 +65,10 @@ variables! {
         |c, s| set(&mut c.array_cache, boolean(s), "0 or 1");
     "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect).",
         |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer");
-    "DSM_TRANSPORT", "auto|shm|stream[:SEED]|[shm,]ofi[:PROVIDER]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \
-        ofi sends them by libfabric, for adapters that it has a PROVIDER for; auto takes shm within a host and stream between hosts, and shm,ofi takes ofi there. With SEED, a number, stream delays requests and tears transfers.",
-        |c, s| set(&mut c.transport, transport(s), "auto, shm, stream, stream:SEED with a number, ofi or ofi:PROVIDER, or the latter two with shm, in front");
+    "DSM_TRANSPORT", "auto|shm|stream[:SEED]|[shm,]ofi[:PROVIDER]|[shm,]verbs[:DEVICE]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \
+        ofi sends them by libfabric, for adapters that it has a PROVIDER for, and verbs by RDMA of a DEVICE for InfiniBand or RoCE; auto takes shm within a host and stream between hosts, and shm,ofi \
+        takes ofi there, as shm,verbs does verbs. With SEED, a number, stream delays requests and tears transfers.",
+        |c, s| set(&mut c.transport, transport(s), "auto, shm, stream, stream:SEED with a number, ofi, ofi:PROVIDER, verbs or verbs:DEVICE, or the latter four with shm, in front");
     "DSM_PMIX", "0|1", "1", "Whether processes that a process manager with PMIx (mpirun, srun) has started join to one job; 0: each runs on its own, as those of programs that call MPI always do.",
         |c, s| set(&mut c.pmix, boolean(s), "0 or 1");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; sooner, unless this is set above the default, where others keep the core. Overrides OMP_WAIT_POLICY.",

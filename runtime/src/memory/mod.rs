@@ -31,6 +31,7 @@ use dsm_comm::ofi::{self, OfiError};
 use dsm_comm::requests::{Requests, Service, Spawn};
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 use dsm_comm::stream::{self, Peer};
+use dsm_comm::verbs::{self, VerbsError};
 use dsm_comm::{Own, Segments};
 use dsm_threads::futex;
 
@@ -91,6 +92,9 @@ pub enum MemoryError {
     /// There is no fabric.
     #[error(transparent)]
     Ofi(#[from] OfiError),
+    /// There is no RDMA.
+    #[error(transparent)]
+    Verbs(#[from] VerbsError),
 }
 
 /// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
@@ -239,6 +243,7 @@ fn reach(
     }
     let (carrier, seed) = match &config::get().transport {
         Transport::Ofi { provider, .. } => (ofi::carrier(job.rank, peers, provider)?, None),
+        Transport::Verbs { device, .. } => (verbs::carrier(job.rank, peers, device)?, None),
         Transport::Stream(seed) => (stream::carrier(job.rank, peers, *seed), *seed),
         Transport::Auto | Transport::Shm => (stream::carrier(job.rank, peers, None), None),
     };

@@ -1,6 +1,6 @@
 //! The conformance suite: what holds for operations on peers' segments, whatever they go over.
 //!
-//! `suite` has the tests. `shm`, `stream`, `ofi` and `hybrid` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
+//! `suite` has the tests. `shm`, `stream`, `ofi`, `verbs` and `hybrid` each instantiate all of them by `conformance!`, so that a test's name says over what it failed, and add
 //! what concerns the one only. The processes of a [`Job`] are simulated in the process of the test.
 
 mod hybrid;
@@ -8,6 +8,7 @@ pub(crate) mod ofi;
 mod shm;
 pub(crate) mod stream;
 mod suite;
+pub(crate) mod verbs;
 
 use std::ops::Index;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};

@@ -11,6 +11,7 @@ use std::ptr::{self, NonNull};
 
 use super::library::{Library, OfiError};
 use super::sys::*;
+use crate::memory::Memory;
 
 /// What the provider keeps with an operation.
 pub(super) type Scratch = [usize; 8];
@@ -162,7 +163,7 @@ impl Endpoint {
                 let mut region = ptr::null_mut();
                 let code = ((*(*domain).mr).reg)(
                     &raw mut (*domain).fid,
-                    memory.start.as_ptr().cast(),
+                    memory.place(&(0..wanted.memory)).cast(),
                     wanted.memory,
                     FI_SEND | FI_RECV,
                     0,
@@ -341,37 +342,6 @@ pub(super) enum PostError {
 fn id(context: *mut c_void) -> usize {
     // SAFETY: all operations are started with a context that stays, and its `id` does not change.
     unsafe { (*context.cast::<Context>().cast_const()).id }
-}
-
-/// Memory that messages are sent from and received in.
-#[derive(Clone, Copy)]
-pub(super) struct Memory {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: it stays mapped; who uses which part of it, and when, is the business of whoever takes addresses.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    /// New pages. Processes that the program forks do not copy them: an adapter goes on to write to those that it has.
-    fn map(bytes: usize) -> Result<Memory, String> {
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: maps new pages, wherever there is room.
-        let address = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-        match NonNull::new(address.cast()) {
-            Some(start) if address != libc::MAP_FAILED => Ok(Memory { start, bytes }),
-            _ => Err(std::io::Error::last_os_error().to_string()),
-        }
-    }
-
-    /// Address of a part.
-    pub(super) fn place(&self, part: &Range<usize>) -> *mut u8 {
-        assert!(part.start <= part.end && part.end <= self.bytes, "{part:?} of {} bytes", self.bytes);
-        self.start.as_ptr().wrapping_add(part.start)
-    }
 }
 
 /// Opens a completion queue; whether it was made to have a descriptor. Not all providers have one.

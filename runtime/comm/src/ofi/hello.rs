@@ -141,14 +141,11 @@ fn receive_hello(
 }
 
 fn random(endpoint: &Endpoint) -> Result<u64, OfiError> {
-    let mut bytes = [0; 8];
-    // SAFETY: there is room for so many bytes; so few come at once.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if count == bytes.len() as isize {
-        return Ok(u64::from_le_bytes(bytes));
-    }
-    let cause = io::Error::last_os_error().to_string();
-    Err(OfiError::Failed { what: "get random numbers", provider: endpoint.provider.clone(), cause })
+    crate::random_bytes().map(u64::from_le_bytes).map_err(|cause| OfiError::Failed {
+        what: "get random numbers",
+        provider: endpoint.provider.clone(),
+        cause: cause.to_string(),
+    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@
 mod endpoint;
 mod hello;
 mod library;
-mod pause;
 mod port;
 mod shared;
 mod sys;

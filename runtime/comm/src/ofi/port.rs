@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::endpoint::{Completion, Context, Endpoint, PostError};
-use super::pause::Pause;
 use super::shared::{Lives, Shared};
 use super::{Known, Parts};
+use crate::pause::Pause;
 use crate::poll::poll;
 use crate::requests::carrier::{LaneKind, Port};
 use crate::stream;

@@ -17,7 +17,6 @@
 //! A leader sleeps in `poll`, and is woken through an eventfd by a thread that finds its operations ended: one that could not start an operation
 //! before it had looked at the queue itself.
 
-use std::ffi::c_int;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -27,12 +26,14 @@ use std::time::Duration;
 
 use dsm_threads::futex;
 
-use super::endpoint::{Completion, Context, Endpoint, Memory, PostError};
+use super::endpoint::{Completion, Context, Endpoint, PostError};
 use super::library::OfiError;
-use super::pause::Pause;
 use super::{Known, Parts};
+use crate::memory::Memory;
+use crate::pause::Pause;
 use crate::poll::poll;
 use crate::requests::carrier::{REPLY_BYTES, Requester, Sender};
+use crate::uncancelled::Uncancelled;
 
 /// How long a thread waits that could not start an operation.
 const MOMENT: Duration = Duration::from_micros(100);
@@ -456,29 +457,5 @@ impl Sender for FabricSender {
         sent.begin(1)?;
         shared.post(*rank, |endpoint| endpoint.send(&part, *agent, *tag, sent.contexts[SEND]))?;
         shared.wait(sent).map(|_| ())
-    }
-}
-
-/// While it lives, the thread does not end as `pthread_cancel` asks: the library's system calls are cancellation points.
-struct Uncancelled(c_int);
-
-unsafe extern "C" {
-    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
-}
-
-impl Uncancelled {
-    fn begin() -> Uncancelled {
-        const DISABLE: c_int = 1;
-        let mut old = 0;
-        // SAFETY: changes a flag of this thread.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut old) };
-        Uncancelled(old)
-    }
-}
-
-impl Drop for Uncancelled {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { pthread_setcancelstate(self.0, std::ptr::null_mut()) };
     }
 }

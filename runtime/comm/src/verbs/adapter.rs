@@ -1,0 +1,261 @@
+//! A port with memory for messages, completion queues, and shared receive queues.
+//!
+//! All of it lasts as long as the process. The library's functions may be called by several threads at a time; who owns a queue decides who does.
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::RawFd;
+use std::ptr::{self, NonNull};
+
+use super::device::Port;
+use super::library::{Library, VerbsError};
+use super::sys::*;
+use crate::memory::Memory;
+
+/// An open port.
+pub(super) struct Adapter {
+    pub(super) library: &'static Library,
+    pub(super) port: Port,
+    pub(super) pd: NonNull<Pd>,
+    /// What messages are sent from and received in. Only this adapter reads and writes it: no other one has a key of it.
+    pub(super) memory: Memory,
+    key: u32,
+    attr: DeviceAttr,
+}
+
+// SAFETY: the library's objects are not bound to a thread, and it locks what threads share.
+unsafe impl Send for Adapter {}
+// SAFETY: as above.
+unsafe impl Sync for Adapter {}
+
+impl Adapter {
+    /// Opens a port with memory of so many bytes.
+    pub(super) fn open(
+        library: &'static Library,
+        port: Port,
+        bytes: usize,
+    ) -> Result<&'static Adapter, VerbsError> {
+        let device = port.name.clone();
+        let failed = |what: String, cause: String| VerbsError::Failed { what, device: device.clone(), cause };
+        let memory = Memory::map(bytes).map_err(|cause| failed("get memory".into(), cause))?;
+        let context = port.context.as_ptr();
+        // SAFETY: the device is open; the structure is numbers, for which zeros are right; the memory is mapped for good.
+        let (attr, pd, region) = unsafe {
+            let mut attr = MaybeUninit::<DeviceAttr>::zeroed().assume_init();
+            (library.query_device)(context, &raw mut attr);
+            let pd = NonNull::new((library.alloc_pd)(context))
+                .ok_or_else(|| failed("make a protection domain".into(), last_error()))?;
+            let start = memory.place(&(0..bytes)).cast();
+            let region = NonNull::new((library.reg_mr)(pd.as_ptr(), start, bytes, IBV_ACCESS_LOCAL_WRITE))
+                .ok_or_else(|| {
+                    let what = format!("register {} KiB of memory (see `ulimit -l`)", bytes / 1024);
+                    failed(what, last_error())
+                })?;
+            (attr, pd, region)
+        };
+        // SAFETY: the library has made the region.
+        let key = unsafe { (*region.as_ptr()).lkey };
+        Ok(Box::leak(Box::new(Adapter { library, port, pd, memory, key, attr })))
+    }
+
+    fn context(&self) -> *mut Context {
+        self.port.context.as_ptr()
+    }
+
+    pub(super) fn ops(&self) -> &ContextOps {
+        // SAFETY: the device stays open, and its functions stay what they are.
+        unsafe { &(*self.context()).ops }
+    }
+
+    pub(super) fn sge(&self, part: &Range<usize>) -> Sge {
+        Sge { addr: self.memory.place(part).addr() as u64, length: part.len() as u32, lkey: self.key }
+    }
+
+    /// The error that the system has just told.
+    pub(super) fn failed(&self, what: &str) -> VerbsError {
+        VerbsError::Failed { what: what.to_owned(), device: self.port.name.clone(), cause: last_error() }
+    }
+
+    fn limit(&self, what: &'static str, limit: c_int, needed: usize) -> Result<(), VerbsError> {
+        let limit = limit.max(0) as usize;
+        let device = || self.port.name.clone();
+        if needed <= limit {
+            Ok(())
+        } else {
+            Err(VerbsError::Limit { device: device(), what, limit, needed })
+        }
+    }
+}
+
+fn last_error() -> String {
+    io::Error::last_os_error().to_string()
+}
+
+/// A result of functions that return what `errno` would be, or -1 and set that.
+pub(super) fn check(code: c_int) -> io::Result<()> {
+    match code {
+        0 => Ok(()),
+        1.. => Err(io::Error::from_raw_os_error(code)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What has ended: of a send, or of a receive.
+pub(super) struct Completion {
+    /// Of the queue pair.
+    pub(super) pair: u32,
+    pub(super) event: Event,
+}
+
+pub(super) enum Event {
+    /// [`SIGNALED`](super::pair::SIGNALED) sends.
+    Sent,
+    Received {
+        /// What the receive was posted with.
+        id: u32,
+        bytes: usize,
+        /// The number that came with the message.
+        number: u32,
+    },
+    Failed(io::Error),
+}
+
+/// A completion queue, and a descriptor that tells when there is something in it.
+pub(super) struct Queue {
+    pub(super) adapter: &'static Adapter,
+    pub(super) cq: NonNull<Cq>,
+    channel: NonNull<CompChannel>,
+}
+
+// SAFETY: the library's objects are not bound to a thread.
+unsafe impl Send for Queue {}
+
+impl Queue {
+    pub(super) fn open(adapter: &'static Adapter, entries: usize) -> Result<Queue, VerbsError> {
+        let Adapter { library, attr, .. } = adapter;
+        adapter.limit("entries in a completion queue", attr.max_cqe, entries)?;
+        // SAFETY: the device is open.
+        let channel = NonNull::new(unsafe { (library.create_comp_channel)(adapter.context()) })
+            .ok_or_else(|| adapter.failed("make a completion channel (see `ulimit -n`)"))?;
+        // SAFETY: as above; the channel has just been made.
+        let cq = unsafe {
+            let (context, user, channel) = (adapter.context(), ptr::null_mut(), channel.as_ptr());
+            (library.create_cq)(context, entries as c_int, user, channel, 0)
+        };
+        let cq = NonNull::new(cq).ok_or_else(|| adapter.failed("make a completion queue"))?;
+        let queue = Queue { adapter, cq, channel };
+        // SAFETY: changes a flag of the channel's descriptor, which is nobody else's.
+        match unsafe { libc::fcntl(queue.descriptor(), libc::F_SETFL, libc::O_NONBLOCK) } {
+            -1 => Err(adapter.failed("make a completion channel non-blocking")),
+            _ => Ok(queue),
+        }
+    }
+
+    /// Readable when something has ended since [`Queue::arm`].
+    pub(super) fn descriptor(&self) -> RawFd {
+        // SAFETY: the library has made the channel.
+        unsafe { (*self.channel.as_ptr()).fd }
+    }
+
+    /// Hands on what has ended; whether there was something.
+    pub(super) fn poll(&mut self, mut take: impl FnMut(Completion)) -> io::Result<bool> {
+        const AT_ONCE: usize = 16;
+        let mut entries = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
+        // SAFETY: there is room for so many entries.
+        let count = unsafe {
+            (self.adapter.ops().poll_cq)(self.cq.as_ptr(), AT_ONCE as c_int, entries.as_mut_ptr().cast())
+        };
+        let count =
+            usize::try_from(count).map_err(|_| io::Error::other("RDMA: the completion queue is lost"))?;
+        for entry in &entries[..count] {
+            // SAFETY: the queue has filled so many.
+            let wc = unsafe { entry.assume_init_ref() };
+            let event = match (wc.status, u32::try_from(wc.wr_id)) {
+                (IBV_WC_SUCCESS, Ok(id)) => {
+                    Event::Received { id, bytes: wc.byte_len as usize, number: u32::from_be(wc.imm_data) }
+                }
+                (IBV_WC_SUCCESS, Err(_)) => Event::Sent,
+                (status, _) => Event::Failed(self.adapter.library.explain(status)),
+            };
+            take(Completion { pair: wc.qp_num, event });
+        }
+        Ok(count != 0)
+    }
+
+    /// Has the descriptor tell what ends from now on. What has ended before is still in the queue.
+    pub(super) fn arm(&mut self) -> io::Result<()> {
+        self.clear();
+        // SAFETY: the queue exists. All completions count.
+        check(unsafe { (self.adapter.ops().req_notify_cq)(self.cq.as_ptr(), 0) })
+    }
+
+    /// Takes what the descriptor tells.
+    fn clear(&mut self) {
+        let (mut cq, mut user) = (ptr::null_mut(), ptr::null_mut());
+        let library = self.adapter.library;
+        // SAFETY: the channel exists, and there is place for both; it does not block.
+        while unsafe { (library.get_cq_event)(self.channel.as_ptr(), &raw mut cq, &raw mut user) } == 0 {
+            // SAFETY: one event of the queue has been taken.
+            unsafe { (library.ack_cq_events)(cq, 1) };
+        }
+    }
+}
+
+/// A queue of receives that queue pairs share: whichever gets a message takes the next one.
+pub(super) struct Receives {
+    adapter: &'static Adapter,
+    pub(super) srq: NonNull<Srq>,
+    /// What receives are numbered from, so that those of several queues have different numbers.
+    first: u32,
+    /// Where the first one's message goes.
+    start: usize,
+    /// Of each message at most.
+    bytes: usize,
+    /// Distance of two places.
+    stride: usize,
+}
+
+// SAFETY: the library's objects are not bound to a thread.
+unsafe impl Send for Receives {}
+
+impl Receives {
+    /// `count` receives of at most `bytes` bytes each are posted, into the memory from `start` on, `stride` bytes apart.
+    pub(super) fn open(
+        adapter: &'static Adapter,
+        (first, count): (u32, usize),
+        start: usize,
+        (bytes, stride): (usize, usize),
+    ) -> Result<Receives, VerbsError> {
+        adapter.limit("receives in a shared queue", adapter.attr.max_srq_wr, count)?;
+        let mut attr =
+            SrqInitAttr { srq_context: ptr::null(), max_wr: count as u32, max_sge: 1, srq_limit: 0 };
+        // SAFETY: the domain exists, and the attributes live for the call.
+        let srq = unsafe { (adapter.library.create_srq)(adapter.pd.as_ptr(), &raw mut attr) };
+        let srq = NonNull::new(srq).ok_or_else(|| adapter.failed("make a shared receive queue"))?;
+        let receives = Receives { adapter, srq, first, start, bytes, stride };
+        for id in (first..).take(count) {
+            receives.post(id).map_err(|_| adapter.failed("post receives"))?;
+        }
+        Ok(receives)
+    }
+
+    /// Where the message of a receive is.
+    pub(super) fn place(&self, id: u32) -> Range<usize> {
+        let start = self.start + (id - self.first) as usize * self.stride;
+        start..start + self.bytes
+    }
+
+    /// Posts one again whose message has been used.
+    pub(super) fn post(&self, id: u32) -> io::Result<()> {
+        let mut sge = self.adapter.sge(&self.place(id));
+        let mut request =
+            ReceiveWr { wr_id: id.into(), next: ptr::null_mut(), sg_list: &raw mut sge, num_sge: 1 };
+        let mut bad = ptr::null_mut();
+        // SAFETY: the queue exists, and what is passed lives for the call. The memory stays, and nobody uses the place until the completion.
+        check(unsafe {
+            (self.adapter.ops().post_srq_recv)(self.srq.as_ptr(), &raw mut request, &raw mut bad)
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! The requesters' ends of the lanes. Each has a queue pair and a completion queue of its own: the thread that uses a lane polls them itself, and sleeps on their
+//! descriptor.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::adapter::{Adapter, Completion, Event, Queue};
+use super::pair::{Pair, SENDS};
+use crate::memory::Memory;
+use crate::pause::Pause;
+use crate::poll::poll;
+use crate::requests::carrier::{LaneKind, REPLY_BYTES, Requester, Sender};
+use crate::stream;
+use crate::uncancelled::Uncancelled;
+
+/// After a peer has ended: for what it sent before, which comes another way.
+pub(super) const LAST_MESSAGES: Duration = Duration::from_millis(200);
+/// Place of a short message.
+pub(super) const SHORT: usize = 64;
+/// Short messages that a peer's agent has room for.
+pub(super) const ROOM: usize = 8;
+/// So many of them the agent takes before it says that there is room again.
+pub(super) const RETURNED: usize = ROOM / 2;
+/// Messages that say so, as many as there may be.
+pub(super) const RETURNS: usize = ROOM / RETURNED;
+
+/// What has come.
+struct Arrival {
+    id: u32,
+    bytes: usize,
+    number: u32,
+}
+
+/// A queue pair with its completion queue.
+pub(super) struct End {
+    queue: Queue,
+    pair: Pair,
+    /// It ends with the peer.
+    socket: Arc<OwnedFd>,
+    arrived: VecDeque<Arrival>,
+}
+
+fn closed() -> io::Error {
+    io::ErrorKind::UnexpectedEof.into()
+}
+
+fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+impl End {
+    pub(super) fn new(queue: Queue, pair: Pair, socket: &Arc<OwnedFd>) -> End {
+        End { queue, pair, socket: Arc::clone(socket), arrived: VecDeque::with_capacity(RETURNS) }
+    }
+
+    /// Takes what has ended; whether there was something.
+    fn look(&mut self) -> io::Result<bool> {
+        let End { queue, pair, arrived, .. } = self;
+        let mut failure = None;
+        let has_found = queue.poll(|Completion { event, .. }| match event {
+            Event::Sent => pair.sent(),
+            Event::Received { id, bytes, number } => arrived.push_back(Arrival { id, bytes, number }),
+            Event::Failed(error) => failure = failure.take().or(Some(error)),
+        })?;
+        failure.map_or(Ok(has_found), Err)
+    }
+
+    /// Waits until something has ended. When the peer has, there is no use in waiting.
+    fn wait(&mut self) -> io::Result<()> {
+        let mut pause = Pause::new(true);
+        let mut end: Option<Instant> = None;
+        loop {
+            if self.look()? {
+                return Ok(());
+            }
+            if !pause.is_over() {
+                continue;
+            }
+            self.queue.arm()?;
+            // What has ended before it was armed does not wake.
+            if self.look()? {
+                return Ok(());
+            }
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(closed());
+            }
+            // Nothing is sent on the socket: whatever comes is its end.
+            let socket = if end.is_none() { self.socket.as_raw_fd() } else { -1 };
+            let mut polled = [readable(self.queue.descriptor()), readable(socket)];
+            poll(&mut polled, left);
+            if polled[1].revents != 0 {
+                end = Some(Instant::now() + LAST_MESSAGES);
+            }
+        }
+    }
+
+    /// Waits for a message.
+    fn next(&mut self) -> io::Result<Arrival> {
+        loop {
+            match self.arrived.pop_front() {
+                Some(arrival) => return Ok(arrival),
+                None => self.wait()?,
+            }
+        }
+    }
+
+    /// Sends a part of the memory once there is room for another send.
+    fn send(&mut self, part: &Range<usize>, number: u32) -> io::Result<()> {
+        while !self.pair.send(part, number)? {
+            self.wait()?;
+        }
+        Ok(())
+    }
+}
+
+/// The requester's end of a lane for requests.
+pub(super) struct VerbsRequester {
+    end: End,
+    memory: Memory,
+    request: Range<usize>,
+    reply: Range<usize>,
+    /// Bytes of the reply.
+    received: usize,
+}
+
+impl VerbsRequester {
+    pub(super) fn new(
+        end: End,
+        memory: Memory,
+        request: Range<usize>,
+        reply: Range<usize>,
+    ) -> VerbsRequester {
+        VerbsRequester { end, memory, request, reply, received: 0 }
+    }
+
+    /// The bytes of the reply behind its beginning.
+    fn rest(&self, bytes: usize) -> io::Result<&[u8]> {
+        if self.received != REPLY_BYTES + bytes {
+            return Err(self.malformed());
+        }
+        let start = self.memory.place(&self.reply).wrapping_add(REPLY_BYTES);
+        // SAFETY: the memory stays mapped, and no receive is posted for it between exchanges.
+        Ok(unsafe { std::slice::from_raw_parts(start, bytes) })
+    }
+
+    fn malformed(&self) -> io::Error {
+        io::Error::other(format!("a reply of {} bytes", self.received))
+    }
+}
+
+impl Requester for VerbsRequester {
+    fn request(&mut self) -> &mut [u8] {
+        // SAFETY: the memory stays mapped; it is this lane's. The peer had the whole request before when it replied, so the adapter may read it again
+        // for a packet whose acknowledgement is lost, but what it reads does not count any more.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.place(&self.request), self.request.len()) }
+    }
+
+    fn exchange(&mut self, bytes: usize) -> io::Result<[u8; REPLY_BYTES]> {
+        let _whole = Uncancelled::begin();
+        self.end.pair.receive(&self.reply, 0)?;
+        self.end.send(&(self.request.start..self.request.start + bytes), 0)?;
+        self.received = self.end.next()?.bytes;
+        if self.received < REPLY_BYTES {
+            return Err(self.malformed());
+        }
+        // SAFETY: as in `rest`.
+        Ok(unsafe { self.memory.place(&self.reply).cast::<[u8; REPLY_BYTES]>().read() })
+    }
+
+    fn payload(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        self.rest(bytes)
+    }
+
+    fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()> {
+        into.copy_from_slice(self.rest(into.len())?);
+        Ok(())
+    }
+
+    fn wait_end(&mut self) {
+        // Nothing else comes.
+        _ = stream::receive(&self.end.socket, &mut [0]);
+    }
+}
+
+/// The sending end of both lanes for short messages to a peer. A message goes when the peer's agent has room for it; how often it has taken some, it
+/// says by messages without contents.
+pub(super) struct ShortEnd {
+    end: End,
+    memory: Memory,
+    /// A place for each send.
+    places: Range<usize>,
+    next: usize,
+    /// Messages that the agent has room for.
+    room: usize,
+}
+
+impl ShortEnd {
+    /// With receives for what says that there is room.
+    pub(super) fn new(end: End, adapter: &Adapter, places: Range<usize>) -> io::Result<ShortEnd> {
+        let short = ShortEnd { end, memory: adapter.memory, places, next: 0, room: ROOM };
+        (0..RETURNS as u32).try_for_each(|id| short.post(id)).map(|()| short)
+    }
+
+    fn post(&self, id: u32) -> io::Result<()> {
+        self.end.pair.receive(&(0..0), id)
+    }
+
+    /// Takes what says that there is room.
+    fn take_room(&mut self) -> io::Result<()> {
+        while let Some(Arrival { id, number, .. }) = self.end.arrived.pop_front() {
+            self.room += number as usize;
+            if self.room > ROOM {
+                return Err(io::Error::other(format!("room for {} short messages", self.room)));
+            }
+            self.post(id)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, kind: LaneKind, message: &[u8]) -> io::Result<()> {
+        let _whole = Uncancelled::begin();
+        self.end.look()?;
+        self.take_room()?;
+        while self.room == 0 {
+            self.end.wait()?;
+            self.take_room()?;
+        }
+        let start = self.places.start + self.next * SHORT;
+        let part = start..start + message.len();
+        while !self.end.pair.has_room() {
+            self.end.wait()?;
+        }
+        // SAFETY: the memory stays mapped; it is this lane's, and the send from this place was more than all that may be under way ago.
+        unsafe { self.memory.place(&part).copy_from_nonoverlapping(message.as_ptr(), message.len()) };
+        self.end.send(&part, number_of(kind))?;
+        self.next = (self.next + 1) % SENDS;
+        self.room -= 1;
+        Ok(())
+    }
+}
+
+/// What tells an agent on which lane a message came.
+fn number_of(kind: LaneKind) -> u32 {
+    LaneKind::ALL.iter().position(|other| *other == kind).expect("one of all") as u32
+}
+
+/// One of the two lanes.
+pub(super) struct ShortSender {
+    pub(super) short: Arc<Mutex<ShortEnd>>,
+    pub(super) kind: LaneKind,
+}
+
+impl Sender for ShortSender {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.short.lock().unwrap_or_else(PoisonError::into_inner).send(self.kind, message)
+    }
+}

@@ -1,0 +1,201 @@
+//! RDMA by verbs as a carrier of [`requests`](crate::requests): InfiniBand, and RoCE in networks of Ethernet, by libibverbs, which is loaded when it is asked for.
+//!
+//! # Queue pairs
+//! Between each ordered pair of processes there are two reliable connections: one for requests and their replies, and one for short messages, requests to
+//! wait and answers. All messages go by SEND and are received by a posted receive, so no process can read or write another one's memory. The requester's
+//! ends belong to who holds the lane, and have a completion queue each; those of the agent share one, and two shared receive queues.
+//!
+//! # Flow control
+//! A requester posts the receive for the reply before it sends a request, and sends none before that has come. The agent's receives for requests are at
+//! most [`REQUESTS`], so that memory does not grow with the peers; a request that finds none is sent again by the sender's adapter ("receiver not ready"), until
+//! there is one: the agent never keeps one for long. Of short messages each peer may send [`ends::ROOM`], for which there are receives, and gets
+//! room back from the agent as it takes them.
+//!
+//! # Waiting
+//! Who waits looks at its completion queue for some microseconds, then has it report what ends, looks once more, and sleeps on the descriptor of the queue and
+//! on the connection that addresses were exchanged by. That stays, and ends with the process: so a loss is noticed at once. What a
+//! queue pair in error says comes later, and ends the process in the same way.
+//!
+//! `sys` and `library` are the library's interface, `device` chooses a port, `adapter` and `pair` have the objects, `hello` connects them, `ends` and `port` are the lanes.
+
+mod adapter;
+mod device;
+mod ends;
+mod hello;
+mod library;
+mod pair;
+mod port;
+mod sys;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use adapter::{Adapter, Queue, Receives};
+use ends::{End, RETURNS, ROOM, SHORT, ShortEnd, ShortSender, VerbsRequester};
+use hello::{Known, Pairs};
+use library::Library;
+pub use library::VerbsError;
+use pair::{Pair, SEND_ENTRIES, SENDS};
+use port::{FIRST_SHORT, FarEnd, Shared, VerbsPort};
+
+use crate::requests::carrier::{Carrier, Ends, LaneKind, MAX_REPLY, MAX_REQUEST};
+use crate::stream::{Peer, local_address};
+
+/// Most requests that the agent has room for at a time. Tests have more peers than that.
+const REQUESTS: usize = if cfg!(test) { 1 } else { 64 };
+/// Places begin with a cache line.
+const LINE: usize = 64;
+
+/// Where everything is in the memory that the adapter uses.
+struct Layout {
+    peers: usize,
+}
+
+impl Layout {
+    const REQUEST: usize = MAX_REQUEST.next_multiple_of(LINE);
+    const REPLY: usize = MAX_REPLY.next_multiple_of(LINE);
+    /// Of a peer: requests to it, its replies, replies to it, short messages to it.
+    const PEER: usize = Layout::REQUEST + 2 * Layout::REPLY + SENDS * SHORT;
+
+    fn request(&self, peer: usize) -> Range<usize> {
+        part(peer * Layout::PEER, MAX_REQUEST)
+    }
+
+    fn reply(&self, peer: usize) -> Range<usize> {
+        part(peer * Layout::PEER + Layout::REQUEST, MAX_REPLY)
+    }
+
+    fn own_reply(&self, peer: usize) -> Range<usize> {
+        part(peer * Layout::PEER + Layout::REQUEST + Layout::REPLY, MAX_REPLY)
+    }
+
+    fn shorts(&self, peer: usize) -> Range<usize> {
+        part(peer * Layout::PEER + Layout::REQUEST + 2 * Layout::REPLY, SENDS * SHORT)
+    }
+
+    /// How many requests the agent has room for.
+    fn requests(&self) -> usize {
+        self.peers.min(REQUESTS)
+    }
+
+    /// Where those that come are put.
+    fn shared_requests(&self) -> usize {
+        self.peers * Layout::PEER
+    }
+
+    /// Where short messages that come are put.
+    fn shared_shorts(&self) -> usize {
+        self.shared_requests() + self.requests() * Layout::REQUEST
+    }
+
+    fn bytes(&self) -> usize {
+        self.shared_shorts() + self.peers * ROOM * SHORT
+    }
+}
+
+fn part(start: usize, bytes: usize) -> Range<usize> {
+    start..start + bytes
+}
+
+/// The carrier over a device (any if empty; `DEVICE` or `DEVICE:PORT`). Each process calls it at once with the others: they tell each other their addresses on the sockets.
+///
+/// # Errors
+/// There is no library or device that can be used.
+pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carrier, VerbsError> {
+    let size = peers.len();
+    let peers: Vec<(u32, Peer)> =
+        (0..).zip(peers).filter_map(|(peer, sockets)| Some((peer, sockets?))).collect();
+    let layout = Layout { peers: peers.len() };
+    let adapter = open(&peers, device, &layout)?;
+    let (shared, queue) = agent(adapter, &layout)?;
+    let mut queues = Vec::new();
+    let mut connected = Vec::new();
+    for (peer, sockets) in peers {
+        let (mine, pairs) = pairs(adapter, &queue, &shared)?;
+        queues.push(mine);
+        connected.push((peer, sockets, pairs));
+    }
+    let known = hello::connect(rank, adapter, connected)?;
+    let (mut by_rank, mut far_ends) = (BTreeMap::new(), Vec::new());
+    for (number, (Known { rank, sockets, pairs }, queues)) in known.into_iter().zip(queues).enumerate() {
+        let sockets = sockets.map(Arc::new);
+        let Pairs { requests, shorts, serves, serves_shorts } = pairs;
+        let reply = layout.own_reply(number);
+        far_ends.push(FarEnd { sockets: sockets.clone(), requests: serves, shorts: serves_shorts, reply });
+        let [for_requests, for_shorts] = queues;
+        let requests = End::new(for_requests, requests, &sockets[0]);
+        let shorts = End::new(for_shorts, shorts, &sockets[0]);
+        let shorts = ShortEnd::new(shorts, adapter, layout.shorts(number))
+            .map_err(|_| adapter.failed("post receives"))?;
+        let short = Arc::new(Mutex::new(shorts));
+        let sender = |kind| Box::new(ShortSender { short: Arc::clone(&short), kind });
+        let (request, reply) = (layout.request(number), layout.reply(number));
+        let ends = Ends {
+            requests: Box::new(VerbsRequester::new(requests, adapter.memory, request, reply)),
+            waits: sender(LaneKind::Waits),
+            answers: sender(LaneKind::Answers),
+        };
+        by_rank.insert(rank, ends);
+    }
+    let port = VerbsPort::new(queue, adapter.memory, shared, far_ends);
+    Ok(Carrier { peers: (0..size as u32).map(|rank| by_rank.remove(&rank)).collect(), port: Box::new(port) })
+}
+
+/// Opens the port that leads to the peers.
+fn open(peers: &[(u32, Peer)], device: &str, layout: &Layout) -> Result<&'static Adapter, VerbsError> {
+    let library = Library::get()?;
+    let own = peers.iter().find_map(|(_, peer)| local_address(&peer.requests));
+    let port = device::choose(library, device, own.map(|address| IpAddr::to_canonical(&address.ip())))?;
+    let message = MAX_REQUEST.max(MAX_REPLY);
+    if port.message < message {
+        let what = "bytes in a message";
+        return Err(VerbsError::Limit { device: port.name, what, limit: port.message, needed: message });
+    }
+    Adapter::open(library, port, layout.bytes())
+}
+
+/// What the agent has for all peers.
+fn agent(adapter: &'static Adapter, layout: &Layout) -> Result<(Shared, Queue), VerbsError> {
+    let shorts = layout.peers * ROOM;
+    let queue = Queue::open(adapter, layout.requests() + shorts + 2 * layout.peers * SEND_ENTRIES)?;
+    let requests = (0, layout.requests());
+    let shared = Shared {
+        requests: Receives::open(
+            adapter,
+            requests,
+            layout.shared_requests(),
+            (MAX_REQUEST, Layout::REQUEST),
+        )?,
+        shorts: Receives::open(adapter, (FIRST_SHORT, shorts), layout.shared_shorts(), (SHORT, SHORT))?,
+    };
+    Ok((shared, queue))
+}
+
+/// The queue pairs of a peer, and the completion queues of the first two.
+fn pairs(
+    adapter: &'static Adapter,
+    queue: &Queue,
+    shared: &Shared,
+) -> Result<([Queue; 2], Pairs), VerbsError> {
+    let requests = Queue::open(adapter, SEND_ENTRIES + 1)?;
+    let shorts = Queue::open(adapter, SEND_ENTRIES + RETURNS)?;
+    let pairs = Pairs {
+        requests: Pair::open(&requests, None, 1)?,
+        shorts: Pair::open(&shorts, None, RETURNS)?,
+        serves: Pair::open(queue, Some(&shared.requests), 0)?,
+        serves_shorts: Pair::open(queue, Some(&shared.shorts), 0)?,
+    };
+    Ok(([requests, shorts], pairs))
+}
+
+/// Whether there is a device that can be used (any if empty).
+///
+/// # Errors
+/// Why not.
+pub fn check(device: &str) -> Result<(), VerbsError> {
+    device::check(device)
+}

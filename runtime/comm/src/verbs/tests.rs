@@ -1,0 +1,106 @@
+//! What concerns RDMA only. What all transports have in common is tested by [`crate::conformance`].
+
+use std::process::Command;
+
+use super::*;
+use crate::conformance::stream::{sockets, start_over};
+use crate::conformance::verbs::is_there;
+use crate::transport::{Wake, Width};
+
+#[test]
+fn parts_of_the_memory_do_not_overlap() {
+    for peers in [1, 2, REQUESTS, REQUESTS + 9] {
+        let layout = Layout { peers };
+        let of_peer =
+            |peer| [layout.request(peer), layout.reply(peer), layout.own_reply(peer), layout.shorts(peer)];
+        let mut parts: Vec<_> = (0..peers).flat_map(of_peer).collect();
+        let requests = layout.shared_requests();
+        parts.push(requests..requests + layout.requests() * Layout::REQUEST);
+        parts.push(layout.shared_shorts()..layout.bytes());
+        assert!(parts.iter().all(|part| part.start.is_multiple_of(LINE)), "{parts:?}");
+        assert!(parts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{parts:?}");
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_named() {
+    let error = check("no_such_device").unwrap_err().to_string();
+    assert!(error.starts_with("DSM_TRANSPORT=verbs: "), "{error}");
+    // Without the library, or without any device, that is what is said.
+    let expected = if is_there() { "none is called no_such_device" } else { "use TCP" };
+    assert!(error.contains(expected), "{error}");
+}
+
+/// Each message is whole when its completion is seen, and the memory that it was sent from may be changed as soon as the reply has come: adapter and
+/// processor agree about both. Requests of all lengths, whose every byte is the round's, go on as the one before has been answered; a process that got
+/// parts of two rounds would answer with another sum.
+#[test]
+fn messages_are_whole_when_their_completion_is_seen() {
+    if !is_there() {
+        return;
+    }
+    let rounds = std::env::var("ROUNDS").map_or(3000, |rounds| rounds.parse().expect("a number"));
+    let job = processes();
+    let mut reply = vec![0; crate::CALL_REPLY_BYTES];
+    for round in 0..rounds {
+        let length = if round % 100 == 0 { crate::CALL_BYTES - 8 } else { round * 61 % 5000 };
+        let wanted = if round % 100 == 50 { crate::CALL_REPLY_BYTES } else { round * 31 % 3000 };
+        let request = crate::conformance::call(wanted, &vec![round as u8; length]);
+        assert_eq!(job[0].peers.ask(1, &request, &mut reply), wanted);
+        let expected = (round as u8).wrapping_mul(length as u8);
+        let place = reply[..wanted].iter().position(|byte| *byte != expected);
+        assert_eq!(place, None, "round {round}, {length} bytes, reply of {wanted}");
+    }
+}
+
+/// Two processes.
+fn processes() -> Vec<crate::conformance::Process> {
+    std::thread::scope(|scope| {
+        let start = |rank, peers| start_over(rank, carrier(rank, peers, "").unwrap(), 4096, None);
+        let both: Vec<_> =
+            (0..).zip(sockets(2)).map(|(rank, peers)| scope.spawn(move || start(rank, peers))).collect();
+        both.into_iter().map(|process| process.join().unwrap()).collect()
+    })
+}
+
+/// Variable that says what a copy of this test program loses its peer in.
+const LOSES: &str = "DSM_TEST_LOSES";
+
+#[test]
+#[ignore = "the test below runs it in a process that it ends"]
+fn lose_a_peer() {
+    let how = std::env::var(LOSES).expect("how to lose the peer");
+    let mut all = sockets(2).into_iter();
+    let (first, second) = (all.next().unwrap(), all.next().unwrap());
+    let peer = std::thread::spawn(move || carrier(1, second, "").unwrap());
+    let process = start_over(0, carrier(0, first, "").unwrap(), 4096, None);
+    // Serves nobody, and goes with its sockets.
+    drop(peer.join().unwrap());
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| match how.as_str() {
+                "wait" => u64::from(process.peers.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 })),
+                _ => process.peers.load(1, 0, Width::Bits64),
+            });
+        }
+    });
+    println!("an operation returned");
+}
+
+#[test]
+fn who_loses_a_peer_ends_with_one_message() {
+    if !is_there() {
+        return;
+    }
+    for how in ["load", "wait"] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "--nocapture", "verbs::tests::lose_a_peer"])
+            .env(LOSES, how)
+            .output()
+            .unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{how}: {out}{err}");
+        assert_eq!(err.matches("lost the connection to process 1: ").count(), 1, "{how}: {err}");
+        assert!(!out.contains("an operation returned"), "{how}: {out}");
+    }
+}

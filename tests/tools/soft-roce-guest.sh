@@ -1,0 +1,128 @@
+#!/bin/sh
+# The virtual machine's first process: see soft-roce.sh.
+export PATH=/bin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm /dev/pts
+mount -t devpts pts /dev/pts
+for directory in /dev/shm /tmp /run; do mount -t tmpfs tmp $directory; done
+# The shell has another command of this name.
+ip() { /bin/ip "$@"; }
+now() { cut -d ' ' -f 1 /proc/uptime; }
+say() { echo "soft-roce: $*" | sed "s/\$/ ($(now) s)/"; }
+failures=0
+bad() {
+    say "FAILED: $*"
+    failures=$((failures + 1))
+}
+value() { sed -n "s/.*$1=\([^ ]*\).*/\1/p" /proc/cmdline; }
+steps=$(value STEPS)
+wants() { case ,$steps, in *,$1,*) ;; *) return 1 ;; esac }
+
+while read -r module; do
+    insmod "/modules/$module" || bad "insmod $module"
+done </modules/order
+ip link set lo up
+ulimit -l unlimited
+cd /tmp || exit
+
+# Two hosts: each an interface with an address and a device, connected by a bridge. All are in one network namespace, since devices of rxe are, so rules for routes see to it
+# that packets from one address to the other one go through the bridge.
+ip link add bridge type bridge
+ip link set bridge up
+ip rule add priority 90 lookup local
+for host in 1 2; do
+    ip link add "eth$host" type veth peer name "port$host"
+    ip link set "port$host" master bridge
+    ip link set "port$host" mtu 5000 up
+    ip link set "eth$host" mtu 5000
+    ip address add "10.3.0.$host/24" dev "eth$host"
+    ip link set "eth$host" up
+    for setting in accept_local=1 rp_filter=0 arp_ignore=1 arp_announce=2; do
+        echo "${setting#*=}" >"/proc/sys/net/ipv4/conf/eth$host/${setting%=*}"
+    done
+    ip rule add priority "$host" to "10.3.0.$host" iif lo lookup 100
+done
+ip link set bridge mtu 5000
+ip rule del priority 0
+echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+echo 1 >/proc/sys/net/ipv4/conf/all/accept_local
+echo 100000 >/proc/sys/net/core/netdev_max_backlog
+ip route add 10.3.0.2 dev eth1 src 10.3.0.1 table 100
+ip route add 10.3.0.1 dev eth2 src 10.3.0.2 table 100
+for host in 1 2; do
+    rdma link add "rxe$host" type rxe netdev "eth$host" || bad "no device rxe$host"
+done
+# Addresses come to the devices a little later.
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    grep -qs 0a03:0001 /sys/class/infiniband/rxe1/ports/1/gids/* &&
+        grep -qs 0a03:0002 /sys/class/infiniband/rxe2/ports/1/gids/* && break
+    sleep 1
+done
+[ "$try" -lt 10 ] || bad "the devices have no addresses"
+say "booted: $(uname -r)"
+
+# Packets that a device has sent.
+sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
+
+dsm-run --transports >transports
+sed -n '/^verbs/,$p' transports
+grep -q 'active ports: rxe1:1 (Ethernet), rxe2:1 (Ethernet)' transports || bad "dsm-run --transports"
+
+if wants suite; then
+    ROUNDS=$(value ROUNDS) suite verbs --skip structures_are_those_of_the_header --test-threads=1 --nocapture >suite.log 2>&1 || bad "the conformance suite"
+    grep -v '^$' suite.log | tail -n 60
+    ! grep -q skipped: suite.log || bad "tests were skipped"
+fi
+
+# run NAME DEVICE COMMAND...: the program's own check succeeds, and the device has sent packets.
+run() {
+    name=$1 device=$2
+    shift 2
+    before=$(sent "$device")
+    "$@" >run.log 2>&1 || bad "$name: status $?"
+    grep -iE 'verif|time in|error' run.log
+    grep -qi 'verification *= *successful' run.log || { bad "$name: not verified"; cat run.log; }
+    say "$name: $(($(sent "$device") - before)) packets of $device"
+    [ "$(sent "$device")" -gt $((before + 1000)) ] || bad "$name: too few packets"
+}
+
+if wants programs; then
+    for program in is.S cg.S; do
+        DSM_TRANSPORT=verbs:rxe1 run "$program, two processes, one device" rxe1 dsm-run -n 2 -t 1 "/bin/$program"
+    done
+fi
+
+if wants hosts; then
+    printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >rsh
+    chmod 755 rsh
+    for program in is.S cg.S; do
+        run "$program, two hosts, a device each" rxe2 dsm-run --rsh /tmp/rsh -H 10.3.0.1:1,10.3.0.2:1 -x DSM_TRANSPORT=shm,verbs -t 1 "/bin/$program"
+    done
+fi
+
+if wants kill; then
+    DSM_TRANSPORT=verbs dsm-run -n 2 -t 1 /bin/victim run >kill.log 2>&1 &
+    launcher=$!
+    for try in $(busybox seq 60); do
+        grep -q running kill.log && break
+        sleep 1
+    done
+    # The last one that was started.
+    victim=$(pidof victim | sed 's/ .*//')
+    say "killing process $victim of: $(pidof victim)"
+    kill -9 "$victim"
+    begin=$(now)
+    wait "$launcher"
+    status=$?
+    cat kill.log
+    say "the job ended with status $status after $begin s"
+    [ "$status" -ne 0 ] || bad "a job with a killed process has status 0"
+    [ "$(grep -c 'error' kill.log)" = 1 ] || bad "not one message"
+    ! pidof victim || bad "processes are left"
+    [ "${begin%.*}" -ge "$(($(now | sed 's/\..*//') - 12))" ] || bad "it took more than ten seconds"
+fi
+
+if [ "$failures" = 0 ]; then say "all passed"; else say "$failures failures"; fi
+poweroff -f
