@@ -4,7 +4,9 @@
 # emulated. Run it by hand, after `make build`:
 #
 #   tests/tools/soft-roce.sh                  status 0 if all went well
-#   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs hosts kill
+#   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs hosts kill, and bench
+#
+# `bench` compares round trips with those of ibv_rc_pingpong (Debian: ibverbs-utils), whose `-e` waits as the transport does when it sleeps.
 #
 # Debian: qemu-system-x86 busybox-static cpio kmod iproute2 rdma-core ibverbs-providers; the kernel's package is only downloaded and unpacked. No root is
 # needed. Variables: SMP (2) and MEMORY (2048) of the machine, LIMIT in seconds (1500), ROUNDS of the litmus test (3000), TARGET (cargo's directory), WORK (what is kept between runs).
@@ -24,6 +26,7 @@ rxe=$(ls /usr/lib/*/libibverbs/librxe-rdmav*.so 2>/dev/null | head -n 1)
 [ -n "$rxe" ] || fail "the library for Soft-RoCE is missing; apt-get install rdma-core ibverbs-providers"
 [ -x "$bin/dsm-cc" ] && [ -x "$bin/dsm-run" ] || fail "run make build first"
 mkdir -p "$work/kernel" "$work/programs"
+steps=${STEPS:-suite programs hosts kill}
 
 # The newest kernel of the Debian release; those for clouds have no rdma_rxe.
 if ! [ -e "$work/kernel/boot" ]; then
@@ -35,12 +38,19 @@ kernel=$(basename "$work"/kernel/lib/modules/*)
 [ -e "$work/kernel/lib/modules/$kernel/modules.dep" ] || depmod -b "$work/kernel" "$kernel"
 
 # The programs. The emulated processor is not this machine's.
-suite=$(cargo test --manifest-path "$root/Cargo.toml" -p dsm-comm --profile tests --lib --no-run --message-format=short 2>&1 |
-    sed -n 's/.*Executable .*(\(.*\))/\1/p')
-[ -n "$suite" ] || fail "the tests of dsm-comm cannot be built"
-case $suite in /*) ;; *) suite=$root/$suite ;; esac
-for kernel_name in cg is; do
-    make -s -C "$root/npb" "$kernel_name" CLASS=S CC="$bin/dsm-cc" CFLAGS="-O2 -fopenmp" BINDIR="$work/programs"
+executable() {
+    made=$(cd "$root" && cargo "$@" -p dsm-comm --profile tests --no-run 2>&1 | sed -n 's/.*Executable .*(\(.*\))/\1/p')
+    [ -n "$made" ] || fail "cargo $* -p dsm-comm does not succeed"
+    case $made in /*) echo "$made" ;; *) echo "$root/$made" ;; esac
+}
+cp "$(executable test --lib)" "$work/programs/suite"
+case $steps in *bench*)
+    cp "$(executable bench --bench round_trips)" "$work/programs/round_trips"
+    cp "$(command -v ibv_rc_pingpong)" "$work/programs/" || fail "ibv_rc_pingpong is missing; apt-get install ibverbs-utils"
+    ;;
+esac
+for program in cg is; do
+    make -s -C "$root/npb" "$program" CLASS=S CC="$bin/dsm-cc" CFLAGS="-O2 -fopenmp" BINDIR="$work/programs"
 done
 "$bin/dsm-cc" -O2 -fopenmp "$root/tests/kill/victim.c" -o "$work/programs/victim"
 
@@ -60,9 +70,8 @@ put() {
     [ -e "$image$1" ] || cp -L "$1" "$image$1"
 }
 cp -L "$(command -v ip)" "$(command -v rdma)" "$bin/dsm-run" "$work"/programs/* "$image/bin/"
-cp "$suite" "$image/bin/suite"
 put "$rxe"
-for file in "$image"/bin/ip "$image"/bin/rdma "$image"/bin/dsm-run "$image"/bin/suite "$image"/bin/cg.S "$rxe"; do
+for file in "$image"/bin/ip "$image"/bin/rdma "$image"/bin/dsm-run "$work"/programs/* "$rxe"; do
     ldd "$file" | grep -o '/[^ ]*' || true
 done | sort -u | while read -r library; do
     put "$library"
@@ -87,6 +96,6 @@ log=$work/log
 echo "soft-roce: booting $kernel; what it says is in $log" >&2
 timeout "${LIMIT:-1500}" qemu-system-x86_64 -nodefaults -no-user-config -M q35,accel=tcg -cpu max -smp "${SMP:-2}" -m "${MEMORY:-2048}" -nographic \
     -serial stdio -no-reboot -kernel "$work/kernel/boot/vmlinuz-$kernel" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 mitigations=off STEPS=$(echo "${STEPS:-suite programs hosts kill}" | tr ' ' ,) ROUNDS=${ROUNDS:-3000}" |
+    -append "console=ttyS0 quiet panic=-1 mitigations=off STEPS=$(echo "$steps" | tr ' ' ,) ROUNDS=${ROUNDS:-3000}" |
     tee "$log" || true
 grep -q '^soft-roce: all passed' "$log" || { echo "soft-roce: failed, or not done within ${LIMIT:-1500} s" >&2; exit 1; }
