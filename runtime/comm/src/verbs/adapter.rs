@@ -78,6 +78,12 @@ impl Adapter {
         VerbsError::Failed { what: what.to_owned(), device: self.port.name.clone(), cause: last_error() }
     }
 
+    /// Whether there may be the queue pairs and completion queues of so many peers.
+    pub(super) fn has_pairs(&self, peers: usize) -> Result<(), VerbsError> {
+        self.limit("queue pairs", self.attr.max_qp, 4 * peers)?;
+        self.limit("completion queues", self.attr.max_cq, 2 * peers + 1)
+    }
+
     fn limit(&self, what: &'static str, limit: c_int, needed: usize) -> Result<(), VerbsError> {
         let limit = limit.max(0) as usize;
         let device = || self.port.name.clone();

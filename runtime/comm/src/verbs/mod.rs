@@ -155,7 +155,8 @@ fn open(peers: &[(u32, Peer)], device: &str, layout: &Layout) -> Result<&'static
         let what = "bytes in a message";
         return Err(VerbsError::Limit { device: port.name, what, limit: port.message, needed: message });
     }
-    Adapter::open(library, port, layout.bytes())
+    let adapter = Adapter::open(library, port, layout.bytes())?;
+    adapter.has_pairs(layout.peers).map(|()| adapter)
 }
 
 /// What the agent has for all peers.

@@ -96,12 +96,11 @@ pub(super) struct DeviceAttr {
     page_size_cap: u64,
     vendor: [u32; 3],
     pub(super) max_qp: c_int,
-    pub(super) max_qp_wr: c_int,
-    capabilities: [c_int; 3],
+    capabilities: [c_int; 4],
     pub(super) max_cq: c_int,
     pub(super) max_cqe: c_int,
     bounds: [c_int; 19],
-    pub(super) max_srq: c_int,
+    max_srq: c_int,
     pub(super) max_srq_wr: c_int,
     max_srq_sge: c_int,
     max_pkeys: u16,
@@ -330,7 +329,7 @@ mod tests {
         let mut numbers = places! {
             ContextOps = "struct ibv_context_ops" { poll_cq: "poll_cq", req_notify_cq: "req_notify_cq", post_srq_recv: "post_srq_recv", post_send: "post_send", post_recv: "post_recv" }
             Context = "struct ibv_context" { device: "device", ops: "ops" }
-            DeviceAttr = "struct ibv_device_attr" { max_qp: "max_qp", max_qp_wr: "max_qp_wr", max_cq: "max_cq", max_cqe: "max_cqe", max_srq: "max_srq", max_srq_wr: "max_srq_wr", phys_port_cnt: "phys_port_cnt" }
+            DeviceAttr = "struct ibv_device_attr" { max_qp: "max_qp", max_cq: "max_cq", max_cqe: "max_cqe", max_srq_wr: "max_srq_wr", phys_port_cnt: "phys_port_cnt" }
             PortAttr = "struct ibv_port_attr" { state: "state", active_mtu: "active_mtu", gid_tbl_len: "gid_tbl_len", max_msg_sz: "max_msg_sz", lid: "lid", link_layer: "link_layer" }
             Mr = "struct ibv_mr" { lkey: "lkey" }
             CompChannel = "struct ibv_comp_channel" { fd: "fd" }
