@@ -25,6 +25,7 @@ while read -r module; do
 done </modules/order
 ip link set lo up
 ulimit -l unlimited
+ulimit -n 65536
 cd /tmp || exit
 
 # Two hosts: each an interface with an address and a device, connected by a bridge. All are in one network namespace, since devices of rxe are, so rules for routes see to it
@@ -92,6 +93,15 @@ if wants programs; then
     for program in is.S cg.S; do
         DSM_TRANSPORT=verbs:rxe1 run "$program, two processes, one device" rxe1 dsm-run -n 2 -t 1 "/bin/$program"
     done
+    DSM_TRANSPORT=verbs:rxe1 run "is.S, four processes, one device" rxe1 dsm-run -n 4 -t 1 /bin/is.S
+    # What they print by themselves.
+    for program in locks tasks shared_streams library_lists; do
+        text="one two three four five six seven eight\nnine ten"
+        echo -e "$text" | OMP_NUM_THREADS=4 "/bin/$program" >alone.out 2>&1 || bad "$program, one process: status $?"
+        echo -e "$text" | DSM_TRANSPORT=verbs dsm-run -n 2 -t 2 "/bin/$program" >job.out 2>&1 || bad "$program: status $?"
+        cmp alone.out job.out || { bad "$program prints something else"; cat job.out; }
+        say "$program: $(wc -l <job.out) lines"
+    done
 fi
 
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >rsh
@@ -145,6 +155,9 @@ if wants bench; then
         wait
     done
     ROUNDS=1 round_trips verbs:rxe1 || bad "round_trips"
+    for transport in auto shm,verbs auto shm,verbs; do
+        dsm-run --rsh /tmp/rsh -H 10.3.0.1:1,10.3.0.2:1 -x "DSM_TRANSPORT=$transport" -t 1 /bin/is.S | grep 'Time in' | sed "s/^/is.S, two hosts, $transport:/"
+    done
 fi
 
 if [ "$failures" = 0 ]; then say "all passed"; else say "$failures failures"; fi

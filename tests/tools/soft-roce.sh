@@ -1,12 +1,12 @@
 #!/bin/sh
 # Tests the transport `verbs` where there is no RDMA adapter: boots Debian's kernel in a virtual machine with Soft-RoCE (rdma_rxe), and runs
-# soft-roce-guest.sh in it: the transports' conformance suite, CG and IS of class S, and a job whose process is killed. Takes some minutes; the processor is
+# soft-roce-guest.sh in it: the transports' conformance suite, CG and IS of class S, some of the differential tests' programs, and a job whose process is killed. Takes some minutes; the processor is
 # emulated. Run it by hand, after `make build`:
 #
 #   tests/tools/soft-roce.sh                  status 0 if all went well
 #   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs hosts kill, and bench
 #
-# `bench` compares round trips with those of ibv_rc_pingpong (Debian: ibverbs-utils), whose `-e` waits as the transport does when it sleeps.
+# `bench` compares round trips with those of ibv_rc_pingpong (Debian: ibverbs-utils), whose `-e` waits as the transport does when it sleeps, and IS with IS over TCP.
 #
 # Debian: qemu-system-x86 busybox-static cpio kmod iproute2 rdma-core ibverbs-providers; the kernel's package is only downloaded and unpacked. No root is
 # needed. Variables: SMP (2) and MEMORY (2048) of the machine, LIMIT in seconds (1500), ROUNDS of the litmus test (3000), TARGET (cargo's directory), WORK (what is kept between runs).
@@ -52,7 +52,9 @@ esac
 for program in cg is; do
     make -s -C "$root/npb" "$program" CLASS=S CC="$bin/dsm-cc" CFLAGS="-O2 -fopenmp" BINDIR="$work/programs"
 done
-"$bin/dsm-cc" -O2 -fopenmp "$root/tests/kill/victim.c" -o "$work/programs/victim"
+for source in kill/victim programs/locks programs/tasks programs/shared_streams programs/library_lists; do
+    "$bin/dsm-cc" -O2 -fopenmp "$root/tests/$source.c" -o "$work/programs/${source#*/}"
+done
 
 # The root directory, with the libraries where they are here.
 image=$work/root
@@ -61,7 +63,7 @@ for directory in bin dev proc sys tmp run root modules etc/libibverbs.d; do
     mkdir -p "$image/$directory"
 done
 cp "$(command -v busybox)" "$image/bin/"
-for tool in sh mount cat ls insmod mkdir grep sed sleep poweroff cut head tail ps kill pidof wc tee timeout hostname; do
+for tool in sh mount cat ls insmod mkdir grep sed sleep poweroff cut head tail ps kill pidof wc tee timeout hostname cmp; do
     ln -s busybox "$image/bin/$tool"
 done
 cp /etc/libibverbs.d/rxe.driver "$image/etc/libibverbs.d/"
