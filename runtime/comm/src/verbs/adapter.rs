@@ -79,7 +79,7 @@ impl Adapter {
     }
 
     /// Whether there may be the queue pairs and completion queues of so many peers.
-    pub(super) fn has_pairs(&self, peers: usize) -> Result<(), VerbsError> {
+    pub(super) fn check_limits(&self, peers: usize) -> Result<(), VerbsError> {
         self.limit("queue pairs", self.attr.max_qp, 4 * peers)?;
         self.limit("completion queues", self.attr.max_cq, 2 * peers + 1)
     }
@@ -111,35 +111,35 @@ pub(super) fn check(code: c_int) -> io::Result<()> {
 /// What has ended: of a send, or of a receive.
 pub(super) struct Completion {
     /// Of the queue pair.
-    pub(super) pair: u32,
+    pub(super) qpn: u32,
     pub(super) event: Event,
 }
 
 pub(super) enum Event {
-    /// [`SIGNALED`](super::pair::SIGNALED) sends.
+    /// [`SIGNAL_INTERVAL`](super::queue_pair::SIGNAL_INTERVAL) sends.
     Sent,
     Received {
         /// What the receive was posted with.
         id: u32,
         bytes: usize,
-        /// The number that came with the message.
-        number: u32,
+        /// The immediate data that came with the message.
+        immediate: u32,
     },
     Failed(io::Error),
 }
 
 /// A completion queue, and a descriptor that tells when there is something in it.
-pub(super) struct Queue {
+pub(super) struct CompletionQueue {
     pub(super) adapter: &'static Adapter,
     pub(super) cq: NonNull<Cq>,
     channel: NonNull<CompChannel>,
 }
 
 // SAFETY: the library's objects are not bound to a thread.
-unsafe impl Send for Queue {}
+unsafe impl Send for CompletionQueue {}
 
-impl Queue {
-    pub(super) fn open(adapter: &'static Adapter, entries: usize) -> Result<Queue, VerbsError> {
+impl CompletionQueue {
+    pub(super) fn open(adapter: &'static Adapter, entries: usize) -> Result<CompletionQueue, VerbsError> {
         let Adapter { library, attr, .. } = adapter;
         adapter.limit("entries in a completion queue", attr.max_cqe, entries)?;
         // SAFETY: the device is open.
@@ -151,7 +151,7 @@ impl Queue {
             (library.create_cq)(context, entries as c_int, user, channel, 0)
         };
         let cq = NonNull::new(cq).ok_or_else(|| adapter.failed("make a completion queue"))?;
-        let queue = Queue { adapter, cq, channel };
+        let queue = CompletionQueue { adapter, cq, channel };
         // SAFETY: changes a flag of the channel's descriptor, which is nobody else's.
         match unsafe { libc::fcntl(queue.descriptor(), libc::F_SETFL, libc::O_NONBLOCK) } {
             -1 => Err(adapter.failed("make a completion channel non-blocking")),
@@ -159,7 +159,7 @@ impl Queue {
         }
     }
 
-    /// Readable when something has ended since [`Queue::arm`].
+    /// Readable when something has ended since [`CompletionQueue::arm`].
     pub(super) fn descriptor(&self) -> RawFd {
         // SAFETY: the library has made the channel.
         unsafe { (*self.channel.as_ptr()).fd }
@@ -180,12 +180,12 @@ impl Queue {
             let wc = unsafe { entry.assume_init_ref() };
             let event = match (wc.status, u32::try_from(wc.wr_id)) {
                 (IBV_WC_SUCCESS, Ok(id)) => {
-                    Event::Received { id, bytes: wc.byte_len as usize, number: u32::from_be(wc.imm_data) }
+                    Event::Received { id, bytes: wc.byte_len as usize, immediate: u32::from_be(wc.imm_data) }
                 }
                 (IBV_WC_SUCCESS, Err(_)) => Event::Sent,
                 (status, _) => Event::Failed(self.adapter.library.explain(status)),
             };
-            take(Completion { pair: wc.qp_num, event });
+            take(Completion { qpn: wc.qp_num, event });
         }
         Ok(count != 0)
     }
@@ -210,7 +210,7 @@ impl Queue {
 }
 
 /// A queue of receives that queue pairs share: whichever gets a message takes the next one.
-pub(super) struct Receives {
+pub(super) struct SharedReceiveQueue {
     adapter: &'static Adapter,
     pub(super) srq: NonNull<Srq>,
     /// What receives are numbered from, so that those of several queues have different numbers.
@@ -224,23 +224,23 @@ pub(super) struct Receives {
 }
 
 // SAFETY: the library's objects are not bound to a thread.
-unsafe impl Send for Receives {}
+unsafe impl Send for SharedReceiveQueue {}
 
-impl Receives {
+impl SharedReceiveQueue {
     /// `count` receives of at most `bytes` bytes each are posted, into the memory from `start` on, `stride` bytes apart.
     pub(super) fn open(
         adapter: &'static Adapter,
         (first, count): (u32, usize),
         start: usize,
         (bytes, stride): (usize, usize),
-    ) -> Result<Receives, VerbsError> {
+    ) -> Result<SharedReceiveQueue, VerbsError> {
         adapter.limit("receives in a shared queue", adapter.attr.max_srq_wr, count)?;
         let mut attr =
             SrqInitAttr { srq_context: ptr::null(), max_wr: count as u32, max_sge: 1, srq_limit: 0 };
         // SAFETY: the domain exists, and the attributes live for the call.
         let srq = unsafe { (adapter.library.create_srq)(adapter.pd.as_ptr(), &raw mut attr) };
         let srq = NonNull::new(srq).ok_or_else(|| adapter.failed("make a shared receive queue"))?;
-        let receives = Receives { adapter, srq, first, start, bytes, stride };
+        let receives = SharedReceiveQueue { adapter, srq, first, start, bytes, stride };
         for id in (first..).take(count) {
             receives.post(id).map_err(|_| adapter.failed("post receives"))?;
         }

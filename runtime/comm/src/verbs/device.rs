@@ -35,18 +35,18 @@ pub(super) struct Port {
 impl Port {
     /// The device and its kind, for messages.
     pub(super) fn describe(&self) -> String {
-        format!("{}:{} ({})", self.name, self.number, kind(self.address.is_ethernet))
+        format!("{}:{} ({})", self.name, self.number, link_name(self.address.is_ethernet))
     }
 }
 
 /// What a port is called whose link is Ethernet, or not.
-pub(super) fn kind(is_ethernet: bool) -> &'static str {
+pub(super) fn link_name(is_ethernet: bool) -> &'static str {
     if is_ethernet { "RoCE" } else { "InfiniBand" }
 }
 
 /// How good a choice a port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum Preference {
     /// RoCE version 1, which no router forwards.
     Version1,
     /// An address that reaches only the own link.
@@ -58,40 +58,40 @@ enum Rank {
     InfiniBand,
 }
 
-impl Rank {
-    fn of_gid(gid: [u8; 16], is_version_2: bool, own: Option<IpAddr>) -> Rank {
+impl Preference {
+    fn of_gid(gid: [u8; 16], is_version_2: bool, own: Option<IpAddr>) -> Preference {
         let mapped = |address| match address {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
             IpAddr::V6(address) => address.octets(),
         };
         match gid {
-            _ if !is_version_2 => Rank::Version1,
-            _ if own.map(mapped) == Some(gid) => Rank::Own,
-            [0xfe, 0x80, ..] => Rank::LinkLocal,
-            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ..] => Rank::Ipv4,
-            _ => Rank::Routed,
+            _ if !is_version_2 => Preference::Version1,
+            _ if own.map(mapped) == Some(gid) => Preference::Own,
+            [0xfe, 0x80, ..] => Preference::LinkLocal,
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ..] => Preference::Ipv4,
+            _ => Preference::Routed,
         }
     }
 }
 
 /// What the user asked for: a device, and a port of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Named<'a> {
+struct Selector<'a> {
     device: &'a str,
     port: Option<u8>,
 }
 
-impl Named<'_> {
+impl Selector<'_> {
     /// `[DEVICE[:PORT]]`.
-    fn new(text: &str) -> Named<'_> {
+    fn new(text: &str) -> Selector<'_> {
         let with_port = text.split_once(':').and_then(|(device, port)| Some((device, port.parse().ok()?)));
         match with_port {
-            Some((device, port)) => Named { device, port: Some(port) },
-            None => Named { device: text, port: None },
+            Some((device, port)) => Selector { device, port: Some(port) },
+            None => Selector { device: text, port: None },
         }
     }
 
-    fn takes(&self, device: &str) -> bool {
+    fn matches(&self, device: &str) -> bool {
         self.device.is_empty() || self.device.eq_ignore_ascii_case(device)
     }
 }
@@ -101,7 +101,7 @@ impl Named<'_> {
 /// # Errors
 /// There is none.
 pub(super) fn choose(library: &Library, named: &str, own: Option<IpAddr>) -> Result<Port, VerbsError> {
-    let named = Named::new(named);
+    let named = Selector::new(named);
     let mut count = 0;
     // SAFETY: there is place for the number.
     let list = unsafe { (library.get_device_list)(&raw mut count) };
@@ -111,21 +111,21 @@ pub(super) fn choose(library: &Library, named: &str, own: Option<IpAddr>) -> Res
     }
     // SAFETY: the list has so many entries.
     let devices = unsafe { std::slice::from_raw_parts(list, count as usize) };
-    let mut why_not = Vec::new();
-    let mut best: Option<(Rank, Port)> = None;
+    let mut reasons = Vec::new();
+    let mut best: Option<(Preference, Port)> = None;
     for device in devices {
         // SAFETY: the library has made the device; its name is constant as long as the list lives.
         let name =
             unsafe { CStr::from_ptr((library.get_device_name)(*device)) }.to_string_lossy().into_owned();
-        if !named.takes(&name) {
+        if !named.matches(&name) {
             continue;
         }
         // SAFETY: as above.
         let Some(context) = NonNull::new(unsafe { (library.open_device)(*device) }) else {
-            why_not.push(format!("{name} cannot be opened ({})", std::io::Error::last_os_error()));
+            reasons.push(format!("{name} cannot be opened ({})", std::io::Error::last_os_error()));
             continue;
         };
-        let found = ports(library, context, &name, named.port, own, &mut why_not);
+        let found = ports(library, context, &name, named.port, own, &mut reasons);
         let better = found.into_iter().reduce(|best, next| if next.0 > best.0 { next } else { best });
         let unused = match better {
             Some(better) if best.as_ref().is_none_or(|(rank, _)| better.0 > *rank) => {
@@ -141,8 +141,8 @@ pub(super) fn choose(library: &Library, named: &str, own: Option<IpAddr>) -> Res
     // SAFETY: nothing of the list is used any more.
     unsafe { (library.free_device_list)(list) };
     best.map(|(_, port)| port).ok_or_else(|| {
-        VerbsError::Device(match (why_not.is_empty(), count) {
-            (false, _) => why_not.join(", "),
+        VerbsError::Device(match (reasons.is_empty(), count) {
+            (false, _) => reasons.join(", "),
             (true, 0) => "there is none".to_owned(),
             (true, _) => format!("none is called {}", named.device),
         })
@@ -165,15 +165,15 @@ fn ports(
     name: &str,
     wanted: Option<u8>,
     own: Option<IpAddr>,
-    why_not: &mut Vec<String>,
-) -> Vec<(Rank, Port)> {
+    reasons: &mut Vec<String>,
+) -> Vec<(Preference, Port)> {
     // SAFETY: the device is open; the structure is numbers, for which zeros are right.
     let attr = unsafe {
         let mut attr = MaybeUninit::<DeviceAttr>::zeroed().assume_init();
         match (library.query_device)(context.as_ptr(), &raw mut attr) {
             0 => attr,
             code => {
-                why_not.push(format!("{name} does not answer ({})", std::io::Error::from_raw_os_error(code)));
+                reasons.push(format!("{name} does not answer ({})", std::io::Error::from_raw_os_error(code)));
                 return Vec::new();
             }
         }
@@ -181,7 +181,7 @@ fn ports(
     // iWARP needs a manager of connections of its own.
     let node = std::fs::read_to_string(format!("/sys/class/infiniband/{name}/node_type"));
     if node.is_ok_and(|node| node.contains("RNIC")) {
-        why_not.push(format!("{name} is an adapter for iWARP, which is not supported"));
+        reasons.push(format!("{name} is an adapter for iWARP, which is not supported"));
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -193,19 +193,19 @@ fn ports(
             port
         };
         if port.state != IBV_PORT_ACTIVE {
-            why_not.push(format!("port {number} of {name} is not active"));
+            reasons.push(format!("port {number} of {name} is not active"));
             continue;
         }
         let is_ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
         let gids = gids(library, context, name, number, port.gid_tbl_len);
         let best = match is_ethernet {
-            true => {
-                gids.map(|(index, gid, is_2)| (Rank::of_gid(gid, is_2, own), index, gid)).max_by_key(|g| g.0)
-            }
-            false => Some((Rank::InfiniBand, 0, [0; 16])),
+            true => gids
+                .map(|(index, gid, is_2)| (Preference::of_gid(gid, is_2, own), index, gid))
+                .max_by_key(|g| g.0),
+            false => Some((Preference::InfiniBand, 0, [0; 16])),
         };
         let Some((rank, gid_index, gid)) = best else {
-            why_not.push(format!(
+            reasons.push(format!(
                 "port {number} of {name} has no address (GID); give its network interface one"
             ));
             continue;
@@ -215,7 +215,7 @@ fn ports(
         found.push((rank, Port { context, name: name.to_owned(), number, address, gid_index, message }));
     }
     if found.is_empty() && wanted.is_some_and(|wanted| wanted == 0 || wanted > attr.phys_port_cnt) {
-        why_not.push(format!("{name} has {} ports", attr.phys_port_cnt));
+        reasons.push(format!("{name} has {} ports", attr.phys_port_cnt));
     }
     found
 }
@@ -244,30 +244,33 @@ mod tests {
 
     #[test]
     fn devices_and_ports_have_names() {
-        assert_eq!(Named::new(""), Named { device: "", port: None });
-        assert_eq!(Named::new("mlx5_0"), Named { device: "mlx5_0", port: None });
-        assert_eq!(Named::new("mlx5_0:2"), Named { device: "mlx5_0", port: Some(2) });
+        assert_eq!(Selector::new(""), Selector { device: "", port: None });
+        assert_eq!(Selector::new("mlx5_0"), Selector { device: "mlx5_0", port: None });
+        assert_eq!(Selector::new("mlx5_0:2"), Selector { device: "mlx5_0", port: Some(2) });
         // No port is called so, and no device either: the message names it.
-        assert_eq!(Named::new("mlx5_0:x"), Named { device: "mlx5_0:x", port: None });
-        assert!(Named::new("").takes("rxe0") && Named::new("RXE0").takes("rxe0"));
-        assert!(!Named::new("rxe").takes("rxe0"));
+        assert_eq!(Selector::new("mlx5_0:x"), Selector { device: "mlx5_0:x", port: None });
+        assert!(Selector::new("").matches("rxe0") && Selector::new("RXE0").matches("rxe0"));
+        assert!(!Selector::new("rxe").matches("rxe0"));
     }
 
     #[test]
     fn the_address_that_leads_to_other_hosts_is_preferred() {
         let own: IpAddr = "10.3.0.1".parse().unwrap();
         let gid = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
-        let rank = |text, is_2| Rank::of_gid(gid(text), is_2, Some(own));
+        let rank = |text, is_2| Preference::of_gid(gid(text), is_2, Some(own));
         let all = [
             rank("::ffff:10.3.0.1", false),
             rank("fe80::1", true),
             rank("fd00::1", true),
             rank("::ffff:10.4.0.1", true),
             rank("::ffff:10.3.0.1", true),
-            Rank::InfiniBand,
+            Preference::InfiniBand,
         ];
         assert!(all.is_sorted() && all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
-        assert_eq!(Rank::of_gid(gid("fd00::1"), true, Some("fd00::1".parse().unwrap())), Rank::Own);
-        assert_eq!(Rank::of_gid(gid("::ffff:10.3.0.1"), true, None), Rank::Ipv4);
+        assert_eq!(
+            Preference::of_gid(gid("fd00::1"), true, Some("fd00::1".parse().unwrap())),
+            Preference::Own
+        );
+        assert_eq!(Preference::of_gid(gid("::ffff:10.3.0.1"), true, None), Preference::Ipv4);
     }
 }

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::adapter::{Adapter, Completion, Event, Queue};
-use super::pair::{Pair, SENDS};
+use super::adapter::{Adapter, Completion, CompletionQueue, Event};
+use super::queue_pair::{QueuePair, SENDS};
 use crate::memory::Memory;
 use crate::pause::Pause;
 use crate::poll::poll;
@@ -21,24 +21,24 @@ use crate::uncancelled::Uncancelled;
 pub(super) const LAST_MESSAGES: Duration = Duration::from_millis(200);
 /// Place of a short message.
 pub(super) const SHORT: usize = 64;
-/// Short messages that a peer's agent has room for.
-pub(super) const ROOM: usize = 8;
-/// So many of them the agent takes before it says that there is room again.
-pub(super) const RETURNED: usize = ROOM / 2;
-/// Messages that say so, as many as there may be.
-pub(super) const RETURNS: usize = ROOM / RETURNED;
+/// Short messages that may be sent before the peer's agent has given credits back.
+pub(super) const CREDITS: usize = 8;
+/// Credits that the agent gives back at a time.
+pub(super) const CREDITS_PER_MESSAGE: usize = CREDITS / 2;
+/// Messages with credits that may be under way.
+pub(super) const CREDIT_MESSAGES: usize = CREDITS / CREDITS_PER_MESSAGE;
 
 /// What has come.
 struct Arrival {
     id: u32,
     bytes: usize,
-    number: u32,
+    immediate: u32,
 }
 
 /// A queue pair with its completion queue.
 pub(super) struct End {
-    queue: Queue,
-    pair: Pair,
+    queue: CompletionQueue,
+    pair: QueuePair,
     /// It ends with the peer.
     socket: Arc<OwnedFd>,
     arrived: VecDeque<Arrival>,
@@ -53,8 +53,8 @@ fn readable(fd: RawFd) -> libc::pollfd {
 }
 
 impl End {
-    pub(super) fn new(queue: Queue, pair: Pair, socket: &Arc<OwnedFd>) -> End {
-        End { queue, pair, socket: Arc::clone(socket), arrived: VecDeque::with_capacity(RETURNS) }
+    pub(super) fn new(queue: CompletionQueue, pair: QueuePair, socket: &Arc<OwnedFd>) -> End {
+        End { queue, pair, socket: Arc::clone(socket), arrived: VecDeque::with_capacity(CREDIT_MESSAGES) }
     }
 
     /// Takes what has ended; whether there was something.
@@ -63,7 +63,7 @@ impl End {
         let mut failure = None;
         let has_found = queue.poll(|Completion { event, .. }| match event {
             Event::Sent => pair.sent(),
-            Event::Received { id, bytes, number } => arrived.push_back(Arrival { id, bytes, number }),
+            Event::Received { id, bytes, immediate } => arrived.push_back(Arrival { id, bytes, immediate }),
             Event::Failed(error) => failure = failure.take().or(Some(error)),
         })?;
         failure.map_or(Ok(has_found), Err)
@@ -110,8 +110,8 @@ impl End {
     }
 
     /// Sends a part of the memory once there is room for another send.
-    fn send(&mut self, part: &Range<usize>, number: u32) -> io::Result<()> {
-        while !self.pair.send(part, number)? {
+    fn send(&mut self, part: &Range<usize>, immediate: u32) -> io::Result<()> {
+        while !self.pair.send(part, immediate)? {
             self.wait()?;
         }
         Ok(())
@@ -187,35 +187,35 @@ impl Requester for VerbsRequester {
     }
 }
 
-/// The sending end of both lanes for short messages to a peer. A message goes when the peer's agent has room for it; how often it has taken some, it
-/// says by messages without contents.
+/// The sending end of both lanes for short messages to a peer. Each message takes a credit; the peer's agent gives credits back as it consumes messages, by the
+/// immediate data of empty ones.
 pub(super) struct ShortEnd {
     end: End,
     memory: Memory,
     /// A place for each send.
     places: Range<usize>,
     next: usize,
-    /// Messages that the agent has room for.
-    room: usize,
+    /// Messages that may be sent.
+    credits: usize,
 }
 
 impl ShortEnd {
-    /// With receives for what says that there is room.
+    /// With receives for messages with credits.
     pub(super) fn new(end: End, adapter: &Adapter, places: Range<usize>) -> io::Result<ShortEnd> {
-        let short = ShortEnd { end, memory: adapter.memory, places, next: 0, room: ROOM };
-        (0..RETURNS as u32).try_for_each(|id| short.post(id)).map(|()| short)
+        let short = ShortEnd { end, memory: adapter.memory, places, next: 0, credits: CREDITS };
+        (0..CREDIT_MESSAGES as u32).try_for_each(|id| short.post(id)).map(|()| short)
     }
 
     fn post(&self, id: u32) -> io::Result<()> {
         self.end.pair.receive(&(0..0), id)
     }
 
-    /// Takes what says that there is room.
-    fn take_room(&mut self) -> io::Result<()> {
-        while let Some(Arrival { id, number, .. }) = self.end.arrived.pop_front() {
-            self.room += number as usize;
-            if self.room > ROOM {
-                return Err(io::Error::other(format!("room for {} short messages", self.room)));
+    /// Takes the credits that have come.
+    fn take_credits(&mut self) -> io::Result<()> {
+        while let Some(Arrival { id, immediate, .. }) = self.end.arrived.pop_front() {
+            self.credits += immediate as usize;
+            if self.credits > CREDITS {
+                return Err(io::Error::other(format!("{} credits for short messages", self.credits)));
             }
             self.post(id)?;
         }
@@ -225,10 +225,10 @@ impl ShortEnd {
     fn send(&mut self, kind: LaneKind, message: &[u8]) -> io::Result<()> {
         let _whole = Uncancelled::begin();
         self.end.look()?;
-        self.take_room()?;
-        while self.room == 0 {
+        self.take_credits()?;
+        while self.credits == 0 {
             self.end.wait()?;
-            self.take_room()?;
+            self.take_credits()?;
         }
         let start = self.places.start + self.next * SHORT;
         let part = start..start + message.len();
@@ -237,15 +237,15 @@ impl ShortEnd {
         }
         // SAFETY: the memory stays mapped; it is this lane's, and the send from this place was more than all that may be under way ago.
         unsafe { self.memory.place(&part).copy_from_nonoverlapping(message.as_ptr(), message.len()) };
-        self.end.send(&part, number_of(kind))?;
+        self.end.send(&part, immediate_of(kind))?;
         self.next = (self.next + 1) % SENDS;
-        self.room -= 1;
+        self.credits -= 1;
         Ok(())
     }
 }
 
-/// What tells an agent on which lane a message came.
-fn number_of(kind: LaneKind) -> u32 {
+/// The immediate data that tell an agent on which lane a message came.
+fn immediate_of(kind: LaneKind) -> u32 {
     LaneKind::ALL.iter().position(|other| *other == kind).expect("one of all") as u32
 }
 

@@ -5,32 +5,32 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use super::adapter::Adapter;
-use super::device::{Address, kind};
+use super::device::{Address, link_name};
 use super::library::VerbsError;
-use super::pair::{Pair, PeerPair};
+use super::queue_pair::{QueuePair, QueuePairAddress};
 use crate::requests::lost;
 use crate::stream::{self, Peer};
 
 /// The queue pairs between this process and a peer.
-pub(super) struct Pairs {
+pub(super) struct QueuePairs {
     /// For requests to the peer, and their replies.
-    pub(super) requests: Pair,
+    pub(super) requests: QueuePair,
     /// For short messages to the peer's agent.
-    pub(super) shorts: Pair,
+    pub(super) shorts: QueuePair,
     /// The agent's, for the peer's requests.
-    pub(super) serves: Pair,
+    pub(super) serves: QueuePair,
     /// The agent's, for the peer's short messages.
-    pub(super) serves_shorts: Pair,
+    pub(super) serves_shorts: QueuePair,
 }
 
-impl Pairs {
+impl QueuePairs {
     /// In the order in which they are told.
-    fn all(&self) -> [&Pair; 4] {
+    fn all(&self) -> [&QueuePair; 4] {
         [&self.requests, &self.shorts, &self.serves, &self.serves_shorts]
     }
 }
 
-/// The other end of each pair in [`Pairs::all`], by its place in the peer's.
+/// The other end of each pair in [`QueuePairs::all`], by its place in the peer's.
 const OTHER_END: [usize; 4] = [2, 3, 0, 1];
 
 /// Longest name of a device.
@@ -41,7 +41,7 @@ const LONGEST: usize = 64;
 struct Hello {
     device: Vec<u8>,
     address: Address,
-    pairs: [PeerPair; 4],
+    pairs: [QueuePairAddress; 4],
 }
 
 /// Bytes of what follows the name.
@@ -57,8 +57,8 @@ impl Hello {
         bytes.extend(lid.to_le_bytes());
         bytes.extend(gid);
         for pair in self.pairs {
-            bytes.extend(pair.number.to_le_bytes());
-            bytes.extend(pair.first_packet.to_le_bytes());
+            bytes.extend(pair.qpn.to_le_bytes());
+            bytes.extend(pair.psn.to_le_bytes());
         }
         bytes
     }
@@ -81,48 +81,48 @@ impl Hello {
         let gid = rest[4..20].try_into().expect("as long");
         let address =
             Address { is_ethernet: *is_ethernet == 1, lid: u16::from_le_bytes(*lid), gid, mtu: *mtu };
-        let mut pairs = [PeerPair::default(); 4];
+        let mut pairs = [QueuePairAddress::default(); 4];
         let numbers = rest[20..].as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         for (place, number) in numbers.enumerate() {
             if number >> 24 != 0 {
                 return Err(io::Error::other("a number of 24 bits has more"));
             }
             let pair = &mut pairs[place / 2];
-            *if place % 2 == 0 { &mut pair.number } else { &mut pair.first_packet } = number;
+            *if place % 2 == 0 { &mut pair.qpn } else { &mut pair.psn } = number;
         }
         Ok(Hello { device, address, pairs })
     }
 }
 
 /// A peer, once its queue pairs are known.
-pub(super) struct Known {
+pub(super) struct ConnectedPeer {
     pub(super) rank: u32,
     /// The two sockets that stay: they end with the process.
     pub(super) sockets: [OwnedFd; 2],
-    pub(super) pairs: Pairs,
+    pub(super) pairs: QueuePairs,
 }
 
 /// Exchanges addresses with all peers, and connects the queue pairs, which can receive. When it returns, all peers' can, too.
 pub(super) fn connect(
     rank: u32,
     adapter: &Adapter,
-    peers: Vec<(u32, Peer, Pairs)>,
-) -> Result<Vec<Known>, VerbsError> {
+    peers: Vec<(u32, Peer, QueuePairs)>,
+) -> Result<Vec<ConnectedPeer>, VerbsError> {
     for (peer, sockets, pairs) in &peers {
         let hello = Hello {
             device: adapter.port.name.clone().into(),
             address: adapter.port.address,
-            pairs: pairs.all().map(|pair| PeerPair { number: pair.number, first_packet: pair.first_packet }),
+            pairs: pairs.all().map(|pair| QueuePairAddress { qpn: pair.qpn, psn: pair.psn }),
         };
         // A socket takes more than this at once.
-        tell(*peer, &sockets.requests, &hello.encode());
+        send(*peer, &sockets.requests, &hello.encode());
     }
     for (peer, sockets, pairs) in &peers {
         let hello = Hello::decode(|bytes| stream::receive(&sockets.serves, bytes))
-            .unwrap_or_else(|error| lost(*peer, &format_args!("it has not told its address: {error}")));
+            .unwrap_or_else(|error| lost(*peer, &format_args!("it has not sent its address: {error}")));
         if hello.address.is_ethernet != adapter.port.address.is_ethernet {
             let name = String::from_utf8_lossy(&hello.device);
-            let other = format!("{name} ({})", kind(hello.address.is_ethernet));
+            let other = format!("{name} ({})", link_name(hello.address.is_ethernet));
             let different = VerbsError::Different { own: adapter.port.describe(), peer: *peer, other };
             // One of the two says so.
             return if rank < *peer { lost(*peer, &different) } else { Err(different) };
@@ -132,20 +132,20 @@ pub(super) fn connect(
         }
     }
     // A pair drops what comes before it is connected.
-    peers.iter().for_each(|(peer, sockets, _)| tell(*peer, &sockets.requests, &[READY]));
+    peers.iter().for_each(|(peer, sockets, _)| send(*peer, &sockets.requests, &[READY]));
     let known = peers.into_iter().map(|(rank, sockets, pairs)| {
         let mut ready = [0];
         stream::receive(&sockets.serves, &mut ready)
             .unwrap_or_else(|error| lost(rank, &format_args!("it has not connected: {error}")));
         let Peer { requests, serves, .. } = sockets;
-        Known { rank, sockets: [requests, serves], pairs }
+        ConnectedPeer { rank, sockets: [requests, serves], pairs }
     });
     Ok(known.collect())
 }
 
 const READY: u8 = 1;
 
-fn tell(peer: u32, socket: &OwnedFd, bytes: &[u8]) {
+fn send(peer: u32, socket: &OwnedFd, bytes: &[u8]) {
     stream::send(socket, bytes).unwrap_or_else(|error| lost(peer, &error));
 }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_heard() {
-        let pair = |number| PeerPair { number, first_packet: number + 0x10_0000 };
+        let pair = |qpn| QueuePairAddress { qpn, psn: qpn + 0x10_0000 };
         let address = Address { is_ethernet: true, lid: 0x1234, gid: [7; 16], mtu: 4 };
         let hello = Hello { device: b"rxe0".into(), address, pairs: [1, 2, 3, 0xe_ffff].map(pair) };
         let bytes = hello.encode();

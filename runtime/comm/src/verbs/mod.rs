@@ -8,23 +8,23 @@
 //! # Flow control
 //! A requester posts the receive for the reply before it sends a request, and sends none before that has come. The agent's receives for requests are at
 //! most [`REQUESTS`], so that memory does not grow with the peers; a request that finds none is sent again by the sender's adapter ("receiver not ready"), until
-//! there is one: the agent never keeps one for long. Of short messages each peer may send [`ends::ROOM`], for which there are receives, and gets
-//! room back from the agent as it takes them.
+//! there is one: the agent never keeps one for long. Each peer has [`ends::CREDITS`] credits for short messages, for which there are receives, and gets
+//! credits back from the agent as that consumes them.
 //!
 //! # Waiting
 //! Who waits looks at its completion queue for some microseconds, then has it report what ends, looks once more, and sleeps on the descriptor of the queue and
 //! on the connection that addresses were exchanged by. That stays, and ends with the process: so a loss is noticed at once. What a
 //! queue pair in error says comes later, and ends the process in the same way.
 //!
-//! `sys` and `library` are the library's interface, `device` chooses a port, `adapter` and `pair` have the objects, `hello` connects them, `ends` and `port` are the lanes.
+//! `sys` and `library` are the library's interface, `device` chooses a port, `adapter` and `queue_pair` have the objects, `hello` connects them, `ends` and `port` are the lanes.
 
 mod adapter;
 mod device;
 mod ends;
 mod hello;
 mod library;
-mod pair;
 mod port;
+mod queue_pair;
 mod sys;
 #[cfg(test)]
 mod tests;
@@ -34,13 +34,13 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use adapter::{Adapter, Queue, Receives};
-use ends::{End, RETURNS, ROOM, SHORT, ShortEnd, ShortSender, VerbsRequester};
-use hello::{Known, Pairs};
+use adapter::{Adapter, CompletionQueue, SharedReceiveQueue};
+use ends::{CREDIT_MESSAGES, CREDITS, End, SHORT, ShortEnd, ShortSender, VerbsRequester};
+use hello::{ConnectedPeer, QueuePairs};
 use library::Library;
 pub use library::VerbsError;
-use pair::{Pair, SEND_ENTRIES, SENDS};
 use port::{FIRST_SHORT, FarEnd, Shared, VerbsPort};
+use queue_pair::{QueuePair, SEND_ENTRIES, SENDS};
 
 use crate::requests::carrier::{Carrier, Ends, LaneKind, MAX_REPLY, MAX_REQUEST};
 use crate::stream::{Peer, local_address};
@@ -93,7 +93,7 @@ impl Layout {
     }
 
     fn bytes(&self) -> usize {
-        self.shared_shorts() + self.peers * ROOM * SHORT
+        self.shared_shorts() + self.peers * CREDITS * SHORT
     }
 }
 
@@ -121,9 +121,11 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carr
     }
     let known = hello::connect(rank, adapter, connected)?;
     let (mut by_rank, mut far_ends) = (BTreeMap::new(), Vec::new());
-    for (number, (Known { rank, sockets, pairs }, queues)) in known.into_iter().zip(queues).enumerate() {
+    for (number, (ConnectedPeer { rank, sockets, pairs }, queues)) in
+        known.into_iter().zip(queues).enumerate()
+    {
         let sockets = sockets.map(Arc::new);
-        let Pairs { requests, shorts, serves, serves_shorts } = pairs;
+        let QueuePairs { requests, shorts, serves, serves_shorts } = pairs;
         let reply = layout.own_reply(number);
         far_ends.push(FarEnd { sockets: sockets.clone(), requests: serves, shorts: serves_shorts, reply });
         let [for_requests, for_shorts] = queues;
@@ -156,22 +158,27 @@ fn open(peers: &[(u32, Peer)], device: &str, layout: &Layout) -> Result<&'static
         return Err(VerbsError::Limit { device: port.name, what, limit: port.message, needed: message });
     }
     let adapter = Adapter::open(library, port, layout.bytes())?;
-    adapter.has_pairs(layout.peers).map(|()| adapter)
+    adapter.check_limits(layout.peers).map(|()| adapter)
 }
 
 /// What the agent has for all peers.
-fn agent(adapter: &'static Adapter, layout: &Layout) -> Result<(Shared, Queue), VerbsError> {
-    let shorts = layout.peers * ROOM;
-    let queue = Queue::open(adapter, layout.requests() + shorts + 2 * layout.peers * SEND_ENTRIES)?;
+fn agent(adapter: &'static Adapter, layout: &Layout) -> Result<(Shared, CompletionQueue), VerbsError> {
+    let shorts = layout.peers * CREDITS;
+    let queue = CompletionQueue::open(adapter, layout.requests() + shorts + 2 * layout.peers * SEND_ENTRIES)?;
     let requests = (0, layout.requests());
     let shared = Shared {
-        requests: Receives::open(
+        requests: SharedReceiveQueue::open(
             adapter,
             requests,
             layout.shared_requests(),
             (MAX_REQUEST, Layout::REQUEST),
         )?,
-        shorts: Receives::open(adapter, (FIRST_SHORT, shorts), layout.shared_shorts(), (SHORT, SHORT))?,
+        shorts: SharedReceiveQueue::open(
+            adapter,
+            (FIRST_SHORT, shorts),
+            layout.shared_shorts(),
+            (SHORT, SHORT),
+        )?,
     };
     Ok((shared, queue))
 }
@@ -179,16 +186,16 @@ fn agent(adapter: &'static Adapter, layout: &Layout) -> Result<(Shared, Queue), 
 /// The queue pairs of a peer, and the completion queues of the first two.
 fn pairs(
     adapter: &'static Adapter,
-    queue: &Queue,
+    queue: &CompletionQueue,
     shared: &Shared,
-) -> Result<([Queue; 2], Pairs), VerbsError> {
-    let requests = Queue::open(adapter, SEND_ENTRIES + 1)?;
-    let shorts = Queue::open(adapter, SEND_ENTRIES + RETURNS)?;
-    let pairs = Pairs {
-        requests: Pair::open(&requests, None, 1)?,
-        shorts: Pair::open(&shorts, None, RETURNS)?,
-        serves: Pair::open(queue, Some(&shared.requests), 0)?,
-        serves_shorts: Pair::open(queue, Some(&shared.shorts), 0)?,
+) -> Result<([CompletionQueue; 2], QueuePairs), VerbsError> {
+    let requests = CompletionQueue::open(adapter, SEND_ENTRIES + 1)?;
+    let shorts = CompletionQueue::open(adapter, SEND_ENTRIES + CREDIT_MESSAGES)?;
+    let pairs = QueuePairs {
+        requests: QueuePair::open(&requests, None, 1)?,
+        shorts: QueuePair::open(&shorts, None, CREDIT_MESSAGES)?,
+        serves: QueuePair::open(queue, Some(&shared.requests), 0)?,
+        serves_shorts: QueuePair::open(queue, Some(&shared.shorts), 0)?,
     };
     Ok(([requests, shorts], pairs))
 }

@@ -1,5 +1,5 @@
 //! The agent's ends of the lanes. All report to one completion queue, which only the agent uses. What comes is received by two queues that all peers share: one
-//! for requests, with no more places than bound the memory, and one for short messages, with room for as many as the peers may send.
+//! for requests, with a fixed number of buffers at most, and one for short messages, with a buffer for each credit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -8,9 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::adapter::{Completion, Event, Queue, Receives};
-use super::ends::{LAST_MESSAGES, RETURNED};
-use super::pair::Pair;
+use super::adapter::{Completion, CompletionQueue, Event, SharedReceiveQueue};
+use super::ends::{CREDITS_PER_MESSAGE, LAST_MESSAGES};
+use super::queue_pair::QueuePair;
 use crate::memory::Memory;
 use crate::pause::Pause;
 use crate::poll::poll;
@@ -25,33 +25,33 @@ pub(super) struct FarEnd {
     /// They end with it: nothing is sent on them.
     pub(super) sockets: [Arc<OwnedFd>; 2],
     /// For requests and replies.
-    pub(super) requests: Pair,
-    /// For short messages, and what says that there is room for them.
-    pub(super) shorts: Pair,
+    pub(super) requests: QueuePair,
+    /// For short messages, and the credits for them.
+    pub(super) shorts: QueuePair,
     /// Where replies are put together.
     pub(super) reply: Range<usize>,
 }
 
 /// The two shared queues.
 pub(super) struct Shared {
-    pub(super) requests: Receives,
-    pub(super) shorts: Receives,
+    pub(super) requests: SharedReceiveQueue,
+    pub(super) shorts: SharedReceiveQueue,
 }
 
 impl Shared {
-    fn of(&self, id: u32) -> &Receives {
+    fn of(&self, id: u32) -> &SharedReceiveQueue {
         if id < FIRST_SHORT { &self.requests } else { &self.shorts }
     }
 }
 
 pub(super) struct VerbsPort {
-    queue: Queue,
+    queue: CompletionQueue,
     memory: Memory,
     shared: Shared,
     peers: Vec<PeerState>,
     lanes: Vec<VerbsLane>,
     /// Peers by the numbers of their queue pairs.
-    by_pair: BTreeMap<u32, usize>,
+    by_qpn: BTreeMap<u32, usize>,
     /// Lanes on which something has happened.
     events: VecDeque<usize>,
     /// What to sleep on: the completion queue, then the peers.
@@ -63,8 +63,8 @@ struct PeerState {
     state: FarState,
     /// Bytes of a reply that is to be sent.
     unsent: Option<usize>,
-    /// Short messages that have been taken since it was told that there is room.
-    taken: usize,
+    /// Short messages that have been consumed and for which no credit was given back.
+    consumed: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,16 +87,16 @@ const LANES: usize = LaneKind::ALL.len();
 const REQUESTS: usize = 0;
 
 impl PeerState {
-    /// Sends the reply, and that there is room for short messages, as far as there is something to send and room for it.
-    fn settle(&mut self) -> io::Result<()> {
+    /// Posts the reply, and credits for short messages, as far as there is something to send and the send queue has room.
+    fn post_pending(&mut self) -> io::Result<()> {
         let FarEnd { requests, shorts, reply, .. } = &mut self.far;
         if let Some(bytes) = self.unsent
             && requests.send(&(reply.start..reply.start + bytes), 0)?
         {
             self.unsent = None;
         }
-        if self.taken >= RETURNED && shorts.send(&(0..0), RETURNED as u32)? {
-            self.taken -= RETURNED;
+        if self.consumed >= CREDITS_PER_MESSAGE && shorts.send(&(0..0), CREDITS_PER_MESSAGE as u32)? {
+            self.consumed -= CREDITS_PER_MESSAGE;
         }
         Ok(())
     }
@@ -104,33 +104,36 @@ impl PeerState {
 
 impl VerbsPort {
     /// `peers` are in the order of their ranks.
-    pub(super) fn new(queue: Queue, memory: Memory, shared: Shared, peers: Vec<FarEnd>) -> VerbsPort {
+    pub(super) fn new(
+        queue: CompletionQueue,
+        memory: Memory,
+        shared: Shared,
+        peers: Vec<FarEnd>,
+    ) -> VerbsPort {
         let wait = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut polled = vec![wait(queue.descriptor())];
         polled.extend(peers.iter().map(|peer| wait(peer.sockets[1].as_raw_fd())));
-        let numbers = peers
-            .iter()
-            .enumerate()
-            .flat_map(|(i, peer)| [(peer.requests.number, i), (peer.shorts.number, i)]);
-        let by_pair = numbers.collect();
+        let numbers =
+            peers.iter().enumerate().flat_map(|(i, peer)| [(peer.requests.qpn, i), (peer.shorts.qpn, i)]);
+        let by_qpn = numbers.collect();
         let lanes = (0..LANES * peers.len()).map(|_| VerbsLane::default()).collect();
-        let state = |far| PeerState { far, state: FarState::Alive, unsent: None, taken: 0 };
+        let state = |far| PeerState { far, state: FarState::Alive, unsent: None, consumed: 0 };
         let peers = peers.into_iter().map(state).collect();
-        VerbsPort { queue, memory, shared, peers, lanes, by_pair, events: VecDeque::new(), polled }
+        VerbsPort { queue, memory, shared, peers, lanes, by_qpn, events: VecDeque::new(), polled }
     }
 
     /// Takes what has ended.
     fn look(&mut self) {
-        let VerbsPort { queue, shared, peers, lanes, by_pair, events, .. } = self;
-        let result = queue.poll(|Completion { pair, event }| {
-            let Some(at) = by_pair.get(&pair).copied() else { return };
+        let VerbsPort { queue, shared, peers, lanes, by_qpn, events, .. } = self;
+        let result = queue.poll(|Completion { qpn, event }| {
+            let Some(at) = by_qpn.get(&qpn).copied() else { return };
             let peer = &mut peers[at];
-            let is_requests = peer.far.requests.number == pair;
+            let is_requests = peer.far.requests.qpn == qpn;
             let first = LANES * at;
             match event {
-                Event::Received { id, bytes, number } => {
-                    // What has another number is no message of the lane that it is taken for, and ends that.
-                    let kind = if is_requests { REQUESTS } else { (number as usize).clamp(1, LANES - 1) };
+                Event::Received { id, bytes, immediate } => {
+                    // What has other immediate data is no message of the lane that it is taken for, and ends that.
+                    let kind = if is_requests { REQUESTS } else { (immediate as usize).clamp(1, LANES - 1) };
                     let lane = first + kind;
                     let start = shared.of(id).place(id).start;
                     lanes[lane].messages.push_back((id, start..start + bytes));
@@ -138,7 +141,7 @@ impl VerbsPort {
                 }
                 Event::Sent => {
                     if is_requests { &mut peer.far.requests } else { &mut peer.far.shorts }.sent();
-                    if let Err(error) = peer.settle() {
+                    if let Err(error) = peer.post_pending() {
                         fail(lanes, events, first, &error);
                     }
                 }
@@ -247,8 +250,8 @@ impl Port for VerbsPort {
         let id = *id;
         at.messages.pop_front();
         let peer = &mut self.peers[lane / LANES];
-        peer.taken += usize::from(lane % LANES != REQUESTS);
-        if let Err(error) = self.shared.of(id).post(id).and_then(|()| peer.settle()) {
+        peer.consumed += usize::from(lane % LANES != REQUESTS);
+        if let Err(error) = self.shared.of(id).post(id).and_then(|()| peer.post_pending()) {
             fail(&mut self.lanes, &mut self.events, lane / LANES * LANES, &error);
         }
     }
@@ -266,7 +269,7 @@ impl Port for VerbsPort {
         if lane % LANES != REQUESTS || peer.unsent.is_none() {
             return Ok(true);
         }
-        peer.settle()?;
+        peer.post_pending()?;
         Ok(peer.unsent.is_none())
     }
 

@@ -6,74 +6,74 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-use super::adapter::{Adapter, Queue, Receives, check};
+use super::adapter::{Adapter, CompletionQueue, SharedReceiveQueue, check};
 use super::device::Address;
 use super::library::VerbsError;
 use super::sys::*;
 
 /// Sends that are under way of a queue pair at most.
 pub(super) const SENDS: usize = 16;
-/// Of so many sends the last one reports that it has ended, and that says so of all: each report may wake somebody.
-pub(super) const SIGNALED: usize = SENDS / 2;
+/// Of so many sends the last one is signaled, and its completion is that of all: each completion may wake a sleeping thread.
+pub(super) const SIGNAL_INTERVAL: usize = SENDS / 2;
 /// Entries that sends of a queue pair take in a completion queue at most: all report when they fail.
 pub(super) const SEND_ENTRIES: usize = SENDS;
 
-/// How many sends are under way.
+/// The sends of a queue pair that are under way.
 #[derive(Default)]
-struct UnderWay {
-    sends: usize,
-    since_report: usize,
+struct SendQueue {
+    outstanding: usize,
+    unsignaled: usize,
 }
 
-impl UnderWay {
+impl SendQueue {
     fn is_full(&self) -> bool {
-        self.sends == SENDS
+        self.outstanding == SENDS
     }
 
-    /// Another one begins; whether it is to report its end.
-    fn begin(&mut self) -> bool {
-        self.sends += 1;
-        self.since_report = (self.since_report + 1) % SIGNALED;
-        self.since_report == 0
+    /// Counts another one; whether it is to be signaled.
+    fn post(&mut self) -> bool {
+        self.outstanding += 1;
+        self.unsignaled = (self.unsignaled + 1) % SIGNAL_INTERVAL;
+        self.unsignaled == 0
     }
 
-    fn reported(&mut self) {
-        self.sends -= SIGNALED;
+    fn complete(&mut self) {
+        self.outstanding -= SIGNAL_INTERVAL;
     }
 }
 
 /// A reliable connection: one queue pair, whose other one is a peer's.
-pub(super) struct Pair {
+pub(super) struct QueuePair {
     adapter: &'static Adapter,
     qp: NonNull<Qp>,
-    /// By which the peer reaches it, and completions name it.
-    pub(super) number: u32,
+    /// Number by which the peer reaches it and completions name it.
+    pub(super) qpn: u32,
     /// Number of its first packet.
-    pub(super) first_packet: u32,
+    pub(super) psn: u32,
     inline_bytes: usize,
-    under_way: UnderWay,
+    send_queue: SendQueue,
 }
 
 // SAFETY: the library's objects are not bound to a thread.
-unsafe impl Send for Pair {}
+unsafe impl Send for QueuePair {}
 
-/// The other end of a [`Pair`].
+/// The other end of a [`QueuePair`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PeerPair {
-    pub(super) number: u32,
-    pub(super) first_packet: u32,
+pub(super) struct QueuePairAddress {
+    pub(super) qpn: u32,
+    pub(super) psn: u32,
 }
 
 /// Least bytes that are to go with a send itself, if the adapter can do that.
 const INLINE: u32 = 64;
 
-impl Pair {
+impl QueuePair {
     /// One that reports to a queue, and receives by a shared queue or else by `receives` of its own.
     pub(super) fn open(
-        queue: &Queue,
-        shared: Option<&Receives>,
+        queue: &CompletionQueue,
+        shared: Option<&SharedReceiveQueue>,
         receives: usize,
-    ) -> Result<Pair, VerbsError> {
+    ) -> Result<QueuePair, VerbsError> {
         let adapter = queue.adapter;
         let mut attr = QpInitAttr {
             qp_context: ptr::null(),
@@ -97,15 +97,15 @@ impl Pair {
         });
         let qp = qp.ok_or_else(|| adapter.failed("make a queue pair"))?;
         // SAFETY: the library has made the pair.
-        let number = unsafe { (*qp.as_ptr()).qp_num };
-        let first_packet = crate::random_bytes().map_err(|_| adapter.failed("get random numbers"))?;
-        let pair = Pair {
+        let qpn = unsafe { (*qp.as_ptr()).qp_num };
+        let psn = crate::random_bytes().map_err(|_| adapter.failed("get random numbers"))?;
+        let pair = QueuePair {
             adapter,
             qp,
-            number,
-            first_packet: u32::from_le_bytes(first_packet) & 0xff_ffff,
+            qpn,
+            psn: u32::from_le_bytes(psn) & 0xff_ffff,
             inline_bytes: attr.cap.max_inline_data as usize,
-            under_way: UnderWay::default(),
+            send_queue: SendQueue::default(),
         };
         let mut attr = blank();
         attr.qp_state = IBV_QPS_INIT;
@@ -127,15 +127,15 @@ impl Pair {
     }
 
     /// Connects it. Who has the other end does so, too, before either sends.
-    pub(super) fn connect(&self, peer: PeerPair, address: &Address) -> Result<(), VerbsError> {
+    pub(super) fn connect(&self, peer: QueuePairAddress, address: &Address) -> Result<(), VerbsError> {
         let port = &self.adapter.port;
         let mut attr = blank();
         attr.qp_state = IBV_QPS_RTR;
         attr.path_mtu = port.address.mtu.min(address.mtu).into();
-        attr.dest_qp_num = peer.number;
-        attr.rq_psn = peer.first_packet;
+        attr.dest_qp_num = peer.qpn;
+        attr.rq_psn = peer.psn;
         attr.max_dest_rd_atomic = 1;
-        attr.min_rnr_timer = RECEIVER_TIMER;
+        attr.min_rnr_timer = RNR_TIMER;
         attr.ah_attr.dlid = address.lid;
         attr.ah_attr.is_global = address.is_ethernet.into();
         attr.ah_attr.grh.dgid = Gid(address.gid);
@@ -154,8 +154,8 @@ impl Pair {
         attr.qp_state = IBV_QPS_RTS;
         attr.timeout = TIMEOUT;
         attr.retry_cnt = RETRIES;
-        attr.rnr_retry = ALWAYS;
-        attr.sq_psn = self.first_packet;
+        attr.rnr_retry = RNR_RETRY_FOREVER;
+        attr.sq_psn = self.psn;
         attr.max_rd_atomic = 1;
         let mask = IBV_QP_STATE
             | IBV_QP_TIMEOUT
@@ -168,15 +168,15 @@ impl Pair {
 
     /// Whether another send has room.
     pub(super) fn has_room(&self) -> bool {
-        !self.under_way.is_full()
+        !self.send_queue.is_full()
     }
 
-    /// Sends a part of the memory with a number; whether there was room for it. The part stays as it is until the peer has shown that it has the message.
-    pub(super) fn send(&mut self, part: &Range<usize>, number: u32) -> io::Result<bool> {
+    /// Posts a send of a part of the memory with immediate data; whether there was room for it. The part stays as it is until the peer has shown that it has the message.
+    pub(super) fn send(&mut self, part: &Range<usize>, immediate: u32) -> io::Result<bool> {
         if !self.has_room() {
             return Ok(false);
         }
-        let reports = self.under_way.begin();
+        let is_signaled = self.send_queue.post();
         let mut sge = self.adapter.sge(part);
         let is_short = (1..=self.inline_bytes).contains(&part.len());
         let mut request = SendWr {
@@ -185,8 +185,8 @@ impl Pair {
             sg_list: &raw mut sge,
             num_sge: (!part.is_empty()).into(),
             opcode: IBV_WR_SEND_WITH_IMM,
-            send_flags: flag(reports, IBV_SEND_SIGNALED) | flag(is_short, IBV_SEND_INLINE),
-            imm_data: number.to_be(),
+            send_flags: flag(is_signaled, IBV_SEND_SIGNALED) | flag(is_short, IBV_SEND_INLINE),
+            imm_data: immediate.to_be(),
             others: [0; 11],
         };
         let mut bad = ptr::null_mut();
@@ -197,7 +197,7 @@ impl Pair {
 
     /// [`Event::Sent`](super::adapter::Event::Sent) has come.
     pub(super) fn sent(&mut self) {
-        self.under_way.reported();
+        self.send_queue.complete();
     }
 
     /// Posts a receive into a part of the memory.
@@ -213,9 +213,9 @@ impl Pair {
 }
 
 /// How long a sender waits that found no receive, as the protocol numbers times: 0.12 ms.
-const RECEIVER_TIMER: u8 = 7;
+const RNR_TIMER: u8 = 7;
 /// A sender that found none tries again for ever: the receiver is there, and busy.
-const ALWAYS: u8 = 7;
+const RNR_RETRY_FOREVER: u8 = 7;
 /// How long a sender waits for an acknowledgement, and how often: 2^18 * 4.096 us, eight times, is 8.6 s, and adapters wait up to four times as long. So a host that is cut
 /// off is noticed by the connection between the launchers' daemons, which says what has happened; the error here only follows.
 const TIMEOUT: u8 = 18;
@@ -235,15 +235,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_send_waits_for_reports_of_those_before() {
-        let mut under_way = UnderWay::default();
+    fn a_full_queue_waits_for_a_signaled_send() {
+        let mut send_queue = SendQueue::default();
         for round in 0..5 {
-            let next = || (!under_way.is_full()).then(|| under_way.begin());
-            let reports: Vec<_> = std::iter::from_fn(next).collect();
-            assert_eq!(reports.len(), if round == 0 { SENDS } else { SIGNALED });
-            assert_eq!(reports.iter().filter(|reports| **reports).count(), reports.len() / SIGNALED);
-            assert_eq!(reports.last(), Some(&true), "whatever is under way ends with a report");
-            under_way.reported();
+            let next = || (!send_queue.is_full()).then(|| send_queue.post());
+            let signals: Vec<_> = std::iter::from_fn(next).collect();
+            assert_eq!(signals.len(), if round == 0 { SENDS } else { SIGNAL_INTERVAL });
+            assert_eq!(signals.iter().filter(|signal| **signal).count(), signals.len() / SIGNAL_INTERVAL);
+            assert_eq!(signals.last(), Some(&true), "the last one that is under way is signaled");
+            send_queue.complete();
         }
     }
 }
