@@ -162,7 +162,7 @@ fi
 
 # What the devices count: packets that were sent again, receivers that were not ready.
 for device in rxe1 rxe2; do
-    (cd "/sys/class/infiniband/$device/ports/1/hw_counters" && grep -v ':0$' ./* /dev/null | sed "s,^\./,$device ," | grep -v lifespan)
+    (cd "/sys/class/infiniband/$device/ports/1/hw_counters" && grep -v '^0$' ./* /dev/null | sed "s,^\./,$device ," | grep -v lifespan)
 done
 
 if [ "$failures" = 0 ]; then say "all passed"; else say "$failures failures"; fi
