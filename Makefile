@@ -21,9 +21,9 @@ PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top dsm-sweep
 # The driver's other names: what it stands in for depends on what it is called.
 NAMES    = dsm-c++ dsm-fc
 PARTS    = libdsm_pass.so libdsm_rt.a
-HEADERS  = dsm-include
+HEADERS  = dsm-include dsm-modules
 # What programs may include or compile.
-INCLUDES = dsm.h dsm_array.hpp dsm_arrays.f90
+INCLUDES = dsm.h dsm_operations.h dsm.hpp dsm.f90 dsm_array.hpp dsm_arrays.f90
 
 # All interleavings of the lock-free parts that threads share.
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-comm -p dsm-coherence --lib --target-dir $(TARGET)/loom
@@ -93,11 +93,11 @@ install:
 	install -d $(DESTDIR)$(PREFIX)/lib/dsm/include
 	install -m 644 $(addprefix runtime/include/,$(INCLUDES)) $(DESTDIR)$(PREFIX)/lib/dsm/include
 	install -m 644 runtime/gdb/dsm.py $(DESTDIR)$(PREFIX)/lib/dsm
-	cp -r $(BIN)/$(HEADERS) $(DESTDIR)$(PREFIX)/lib/dsm
+	cp -r $(addprefix $(BIN)/,$(HEADERS)) $(DESTDIR)$(PREFIX)/lib/dsm
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) dsm.py $(addprefix include/,$(INCLUDES)))
-	rm -rf $(DESTDIR)$(PREFIX)/lib/dsm/$(HEADERS)
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(HEADERS))
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm/include
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm
 

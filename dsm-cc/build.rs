@@ -1,7 +1,8 @@
-//! Puts the headers that go before those of the C++ library beside the driver, where it looks for its parts in a build tree,
+//! Puts the headers that go before those of the C++ library, and the Fortran module, beside the driver, where it looks for its parts in a build tree,
 //! and compiles what the driver carries in itself.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
@@ -11,11 +12,29 @@ fn main() -> io::Result<()> {
     // target/<profile>/build/<package>/out
     let profile = out.ancestors().nth(3).expect("cargo's layout");
     copy(&from, &profile.join("dsm-include"))?;
+    compile_module("../runtime/include/dsm.f90", &profile.join("dsm-modules"))?;
     compile(&out, "src/driver/image.c", "image.o")?;
     for part in ["facets", "filesystem"] {
         compile(&out, &format!("../runtime/c/libstdcxx_{part}.c"), &format!("{part}.o"))?;
     }
     Ok(())
+}
+
+/// Makes the module file of a Fortran source, which has nothing but interfaces.
+fn compile_module(source: &str, directory: &Path) -> io::Result<()> {
+    println!("cargo:rerun-if-changed={source}");
+    println!("cargo:rerun-if-env-changed=DSM_FLANG");
+    fs::create_dir_all(directory)?;
+    let compiler = env::var_os("DSM_FLANG").unwrap_or_else(|| "flang-22".into());
+    let mut flang = Command::new(compiler);
+    flang.arg("-fsyntax-only").arg("-J").arg(directory).arg(source);
+    match flang.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(io::Error::other(format!("{flang:?}: {status}"))),
+        Err(error) => Err(io::Error::other(format!(
+            "{flang:?}: {error}; install flang-22 (scripts/setup.sh), or name it in DSM_FLANG"
+        ))),
+    }
 }
 
 /// An object that becomes part of every shared library, or of C++ programs; it stands in the driver itself.

@@ -3,6 +3,7 @@
 fn main() {
     println!("cargo:rerun-if-changed=c");
     println!("cargo:rerun-if-changed=gdb");
+    println!("cargo:rerun-if-changed=include/dsm_operations.h");
     cc::Build::new()
         .files([
             "c/arguments.c",
@@ -26,6 +27,7 @@ fn main() {
             "c/patterns.c",
             "c/process.c",
             "c/once.c",
+            "c/operations.c",
             "c/own_allocator.c",
             "c/program.c",
             "c/rtti.c",

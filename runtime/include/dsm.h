@@ -20,6 +20,8 @@ enum {
     DSM_NOT_SHARED = 2,   /* not, or not all, in one shared object: a global variable or a heap allocation */
     DSM_NOT_SERIAL = 3,   /* called inside a parallel region */
     DSM_NOT_INITIAL = 4,  /* called by a thread other than the one that runs main */
+    DSM_FULL = 5,         /* the queue has no room */
+    DSM_EMPTY = 6,        /* the queue has no element */
 };
 
 #ifdef __DSM__
@@ -48,7 +50,7 @@ int dsm_set_block(void *ptr, size_t len, size_t bytes);
 /* Unit of coherence at `ptr`; 0 if that is private memory. */
 size_t dsm_block_size(const void *ptr);
 
-/* A sentence for a result of dsm_set_block. */
+/* A sentence for a result of a function that returns one of these. */
 const char *dsm_error(int code);
 
 #else
@@ -188,5 +190,7 @@ static inline void dsm_place(void *pointer, size_t bytes, int process)
 #ifdef __cplusplus
 }
 #endif
+
+#include "dsm_operations.h"
 
 #endif

@@ -25,6 +25,7 @@ pub mod job;
 mod managed;
 pub mod memory;
 pub mod omp;
+pub mod operations;
 pub mod pages;
 pub mod process;
 pub mod process_state;

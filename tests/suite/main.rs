@@ -32,6 +32,7 @@ mod objects;
 mod ofi;
 mod ompt;
 mod openmp;
+mod operations;
 mod pass;
 mod plain_openmp;
 mod process_state;

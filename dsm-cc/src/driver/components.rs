@@ -74,6 +74,8 @@ fn executable(path: &Path) -> bool {
 pub const PLUGIN: &str = "libdsm_pass.so";
 /// Directory of the headers that go before those of the C++ library.
 pub const HEADERS: &str = "dsm-include";
+/// Directory of Fortran's module files.
+pub const MODULES: &str = "dsm-modules";
 /// File name of the runtime.
 pub const RUNTIME: &str = "libdsm_rt.a";
 

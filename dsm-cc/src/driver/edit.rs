@@ -26,6 +26,8 @@ pub struct Parts {
     pub bind_now: bool,
     /// Directory of `dsm.h`.
     pub headers: Option<PathBuf>,
+    /// Directory of Fortran's module files.
+    pub modules: Option<PathBuf>,
 }
 
 /// [`Typed::front_end`] of flang.
@@ -83,6 +85,10 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
     }
     for object in parts.image.iter().chain(&parts.before_libstdcxx) {
         out.extend(["-Xlinker".into(), object.into()]);
+    }
+    if let Some(modules) = &parts.modules {
+        // Behind the user's directories, where a module of the same name may be.
+        out.push(joined("-I", modules.as_os_str()));
     }
     if let Some(runtime) = &parts.runtime {
         // Passed on by name, the archive cannot count as a source, whatever "-x LANGUAGE" is in force.

@@ -23,7 +23,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
 use attempts::Compilation;
-use components::{HEADERS, LAUNCHER, Language, PLUGIN, RUNTIME};
+use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, RUNTIME};
 use edit::Parts;
 use error::Error;
 
@@ -86,6 +86,9 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     }
     if typed.reads_sources() && language != Language::Fortran {
         parts.headers = components::find_headers();
+    }
+    if typed.reads_sources() && language == Language::Fortran {
+        parts.modules = Some(components::find(MODULES)?);
     }
     let mut files = Vec::new();
     if typed.links() {

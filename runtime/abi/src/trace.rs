@@ -179,7 +179,8 @@ numbered! {
 }
 
 /// Names of calls by number, the first for those that are not known.
-pub const CALLS: [&str; 7] = ["call", "lend", "copy", "redirect", "signature", "take", "update"];
+pub const CALLS: [&str; 10] =
+    ["call", "lend", "copy", "redirect", "signature", "take", "update", "read", "merge_diff", "batch"];
 
 /// An event, or its begin or end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,7 +56,7 @@ fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64) -> &mut Option<T> {
 
 impl Updates {
     /// Notes an operation on a block whose home was in a version, in records of a sequence number. Whether the version is still to be listed.
-    fn record(&mut self, block: Block, version: Timestamp, sequence: u64) -> bool {
+    pub(crate) fn record(&mut self, block: Block, version: Timestamp, sequence: u64) -> bool {
         let chunk = block.chunk();
         let streak = entry(&mut self.streaks, chunk.0);
         let before = streak.filter(|streak| streak.chunk == chunk && streak.sequence == sequence);
@@ -76,7 +76,8 @@ impl Updates {
 impl<F: Fabric> Coherence<F> {
     /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
     pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
-        if let Some(old) = self.update_local(block, offset, bytes, update).await {
+        let change = || self.fabric.update_bytes(self.me(), block, offset, bytes, update);
+        if let Some(old) = self.change_local(block, change).await {
             return old;
         }
         if let Some(old) = self.update_remote(block, offset, bytes, update).await {
@@ -90,7 +91,11 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
-    async fn update_local(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
+    #[inline(always)]
+    pub(crate) async fn change_local<R>(&self, block: Block, change: impl FnOnce() -> R) -> Option<u64>
+    where
+        R: Future<Output = u64>,
+    {
         let fabric = &self.fabric;
         let here = fabric.handle(self.me(), block);
         if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
@@ -103,7 +108,7 @@ impl<F: Fabric> Coherence<F> {
         let is_home = changed != fabric.is_default_home(here);
         let mut old = None;
         if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
-            old = Some(fabric.update_bytes(self.me(), block, offset, bytes, update).await);
+            old = Some(change().await);
         }
         if locked {
             fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
@@ -172,7 +177,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Lists a version of which an operation of this process is part: who has copies of older ones may not have heard of it.
-    fn list_update(&self, block: Block, home: Rank, version: Timestamp) {
+    pub(crate) fn list_update(&self, block: Block, home: Rank, version: Timestamp) {
         if self.fabric.fault(Fault::UpdateNotListed) {
             return;
         }
@@ -184,13 +189,19 @@ impl<F: Fabric> Coherence<F> {
     /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is ([`crate::calls::read`]): pollers leave home and copies alone. For
     /// other stores to the block see [`Coherence::has_own_stores`].
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
+        let mut value = [0; 8];
+        self.read_at_home(&read::Request { block, offset, bytes }, &mut value[..bytes]).await;
+        u64::from_le_bytes(value)
+    }
+
+    /// Reads into the front of a buffer, up to the first block whose home is elsewhere than the first one's. Returns how many bytes that were.
+    pub(crate) async fn read_at_home(&self, request: &read::Request, into: &mut [u8]) -> usize {
         let fabric = &self.fabric;
-        let request = read::Request { block, offset, bytes };
         let checkpoint = fabric.checkpoint();
         loop {
             fabric.live_since(checkpoint, || ());
-            match self.try_read_atomic(&request).await {
-                Ok(value) => return value,
+            match self.try_read_at_home(request, into).await {
+                Ok(length) => return length,
                 Err(Blocked { at, word, seen }) => {
                     fabric.wait_change(at, word, seen).await;
                 }
@@ -199,7 +210,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Follows the links to the home and reads there. The chunk is not locked: the own link stays as it is, as another thread may be moving the home here.
-    async fn try_read_atomic(&self, request: &read::Request) -> Result<u64, Blocked> {
+    async fn try_read_at_home(&self, request: &read::Request, into: &mut [u8]) -> Result<usize, Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
         let mut lookup = self.begin_lookup();
@@ -207,13 +218,13 @@ impl<F: Fabric> Coherence<F> {
         loop {
             fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
             let read = match lookup.at == self.me() {
-                true => self.segment(lookup.at).read(request).await,
-                false => self.call_read(lookup.at, request).await,
+                true => self.segment(lookup.at).read(request, into).await,
+                false => self.call_read(lookup.at, request, into).await,
             };
             match read {
-                Ok(value) => {
+                Ok(length) => {
                     self.end_lookup(lookup, block).await;
-                    return Ok(value);
+                    return Ok(length);
                 }
                 // It was away meanwhile, or was merged.
                 Err(seen) if self.decode(seen.link, lookup.at, block) == Link::Home => {

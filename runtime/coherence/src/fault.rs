@@ -191,6 +191,16 @@ faults! {
     UpdateNotListed,
     /// An atomic read takes what it finds without another look whether the home was there all the time.
     AtomicReadUnchecked,
+    /// Changes in one call are executed at a process where only the home of the first one's block is.
+    BatchAtFormerHome,
+    /// Changes in one call make a version of one block though several were read there.
+    BatchOneVersion,
+    /// Who has several changes executed in one call lists the version of one block only.
+    BatchNotListed,
+    /// Who has changes executed elsewhere keeps its copy, out of which they are missing.
+    BatchCopyStays,
+    /// Who asks whether there are own stores does not wait for the twin that the taker of the home is leaving.
+    TwinNotAwaited,
     /// An atomic operation at the own home does not lock the records.
     UpdateHereUnlocked,
     /// A home that queued processes wait for is unlocked without handing over.

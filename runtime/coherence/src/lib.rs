@@ -8,10 +8,10 @@
 //! Modules:
 //! - words: [`link`] (probable owner and queue lock), `records` (leases and versions, and their lock), `marks` (sharer, dirty and cached bits), `signature` (write notices), `release_token`
 //!   (notices piggybacked on locks), [`block_word`] (a block's words, by handle);
-//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, redirect, signature; and their messages);
+//! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
 //! - misses: `miss` (making blocks readable and writable), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `twins` (giving their memory back);
-//! - atomic operations of the program: `atomic`;
+//! - atomic and memory-based operations of the program: `atomic`, `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
 //! - `inspect`: what debuggers ask;
 //! - `fast_path` (releases and acquires of a single block), `maybe_async` (its source expands to async and to ordinary functions).
@@ -35,6 +35,7 @@ mod acquire;
 mod atomic;
 pub mod block_word;
 pub mod calls;
+mod changes;
 mod diffs;
 mod expire;
 pub mod fabric;

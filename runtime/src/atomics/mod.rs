@@ -36,7 +36,7 @@ pub fn init() {
 const STRADDLING: u64 = 2;
 
 /// Whether the processor has atomic instructions for objects of this size at this address.
-fn is_direct(address: usize, size: usize) -> bool {
+pub(crate) fn is_direct(address: usize, size: usize) -> bool {
     matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size)
 }
 
@@ -109,7 +109,7 @@ fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
 }
 
 /// Applies an operation; returns the old value.
-fn update(address: *mut u8, size: u32, update: Update) -> u128 {
+pub(crate) fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     let (at, bytes) = (address as usize, size as usize);
     if !is_direct(at, bytes) {
         return exclusive(at, bytes, || {
@@ -133,6 +133,14 @@ fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     }
     // SAFETY: the program's operand.
     update_integer(unsafe { integer(address, bytes) }, size, update).into()
+}
+
+/// Reads a variable of 1, 2, 4 or 8 aligned bytes in a single process.
+pub(crate) fn read_own(address: *mut u8, size: u32) -> u64 {
+    // SAFETY: the program's object, aligned.
+    let value = unsafe { integer(address, size as usize) }.load();
+    poll(address as usize, value);
+    value
 }
 
 /// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
@@ -166,7 +174,7 @@ const PATIENCE: u32 = 32;
 
 /// Gives tasks away when a thread finds the same value of the same variable again, and the core when it does so again and again: who is to
 /// change it may need them.
-fn poll(address: usize, value: u64) {
+pub(crate) fn poll(address: usize, value: u64) {
     thread_local! {
         static LAST: Cell<(usize, u64, u32)> = const { Cell::new((0, 0, 0)) };
     }

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use dsm_coherence::calls;
 
+use crate::operations::queue;
 use crate::{arrays, memory};
 
 /// Executes a request; see [`dsm_comm::requests::Calls`].
@@ -12,6 +13,9 @@ pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
     let shared = memory::wait_shared();
     if request.first() == Some(&dsm_arrays::call::KIND) {
         return arrays::serve(shared, request, reply);
+    }
+    if request.first() == Some(&queue::TAG) {
+        return queue::serve(request, reply);
     }
     let fabric = shared.coherence.fabric();
     let rank = dsm_coherence::Fabric::rank(fabric);

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::image::{self, Place};
 use crate::memory::rules::Rules;
+use crate::operations::pending;
 use crate::signals::Deferred;
 use crate::sync::layout;
 use crate::{config, memory, process_state, profile, race, sync};
@@ -162,6 +163,8 @@ pub fn free(address: usize) {
         // SAFETY: libraries' initialisation, which the C library has given the memory.
         return unsafe { libc::free(address as *mut libc::c_void) };
     }
+    // Nothing is to be executed on an object that is gone.
+    pending::flush();
     let _deferred = Deferred::begin();
     match owner(address) {
         Some(rank) if rank == sync::rank() => {

@@ -12,6 +12,7 @@ use dsm_coherence::{Rank, Timestamp};
 
 use super::blocks::MAX_BLOCK_SHIFT;
 use crate::omp::{fork, frame};
+use crate::operations::pending;
 use crate::{check, memory, sync};
 
 /// First word of the message, where a region has its function.
@@ -19,7 +20,7 @@ pub const MESSAGE: u64 = 0;
 
 macro_rules! results {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// Why a block size cannot be set; the codes are those of `dsm.h`.
+        /// Why something is not done; the codes are those of `dsm.h`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(i32)]
         pub enum Refusal { $($(#[$doc])* $name = $code,)* }
@@ -29,7 +30,7 @@ macro_rules! results {
             match code {
                 0 => c"success",
                 $($code => $text,)*
-                _ => c"no result of dsm_set_block",
+                _ => c"no result of a function of dsm.h",
             }
         }
     };
@@ -44,6 +45,10 @@ results! {
     NotSerial = 3, c"block sizes can be set outside parallel regions only";
     /// Another thread than the initial one calls.
     NotInitial = 4, c"block sizes can be set by the thread that runs main only";
+    /// See the sentence.
+    Full = 5, c"the queue is full";
+    /// See the sentence.
+    Empty = 6, c"the queue is empty";
 }
 
 /// See `dsm.h`.
@@ -91,6 +96,7 @@ fn set(address: usize, len: usize, bytes: usize) -> Result<(), Refusal> {
         geometry.blocks().set(offsets, shift);
         return Ok(());
     };
+    pending::before_release();
     let first = geometry.address(geometry.blocks().block(offsets.start));
     check::readable(first, offsets.len());
     let version = shared.coherence.clock() + 1;

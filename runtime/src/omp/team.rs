@@ -21,6 +21,7 @@ use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, service, termination};
+use crate::operations::pending;
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync, trace};
 
@@ -134,6 +135,7 @@ impl Team {
 
     /// Waits for all threads of the team; what any wrote before, all see after it.
     pub fn barrier(&self) {
+        pending::flush();
         if task::expected() {
             return self.barrier_with_tasks();
         }
@@ -261,6 +263,7 @@ impl Team {
                 });
                 ompt::region::arrive(frame);
                 task::end_implicit(frame);
+                pending::flush();
             });
             sync::user_threads_leave();
         });

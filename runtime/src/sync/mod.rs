@@ -24,6 +24,7 @@ use crate::config;
 use crate::fabric::{run, run_sync};
 use crate::heap::foreign;
 use crate::memory;
+use crate::operations::pending;
 use crate::profile;
 use crate::race;
 use crate::signals;
@@ -119,6 +120,7 @@ fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(ReleaseToken))
 }
 
 fn before_release() {
+    pending::before_release();
     // A handler may have interrupted the C library inside of a stream, or the heap.
     if !signals::is_over_user_code() {
         threads::pass();

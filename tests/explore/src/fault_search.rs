@@ -85,6 +85,10 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::MergeRepeated => Some(merged_twice().by_agents()),
         Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
         Fault::UpdateBesideStore => Some(addition_beside_a_store()),
+        Fault::BatchAtFormerHome => Some(batch_of_two_homes()),
+        Fault::BatchOneVersion | Fault::BatchNotListed => Some(batch_beside_copies()),
+        Fault::BatchCopyStays => Some(batch_behind_a_read()),
+        Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         _ => None,
     }
@@ -152,6 +156,28 @@ pub fn addition_beside_a_store() -> Program {
 pub fn addition_beside_a_release() -> Program {
     let home = "w1=1 barrier lock1 unlock1 lock1 unlock1";
     Program::parse(3, 1, 4, &[home, "barrier r2 lock0 r0 unlock0", "barrier a0 lock0 unlock0"])
+}
+
+/// Changes of two blocks whose homes are at two other processes.
+pub fn batch_of_two_homes() -> Program {
+    Program::parse(3, 2, 4, &["barrier", "w5=1 barrier gather3+2", "barrier batch3+2"]).home_run(2)
+}
+
+/// Changes of two blocks of one home, of which another process has copies.
+pub fn batch_beside_copies() -> Program {
+    let reader = "r1 r5 barrier lock0 r0 r4 unlock0";
+    Program::parse(3, 2, 4, &["barrier", reader, "barrier batch3+2 lock0 unlock0"]).home_run(2)
+}
+
+/// Changes of a block of which the process, but no thread that changes it, has a copy.
+pub fn batch_behind_a_read() -> Program {
+    Program::parse(2, 1, 4, &["a0", "", "r1 batch0 r0", "r1 r0"])
+}
+
+/// Processes add to a block, whose home comes to each, as every store is to be seen, and read it where it is.
+pub fn reads_beside_moves() -> Program {
+    let program = Program::parse(2, 1, 2, &["batch0 batch0", "batch0 gather0 gather0"]);
+    Program { watch: true, ..program }
 }
 
 /// A copy expires by overflow and is renewed while its home publishes a change of another byte.

@@ -7,15 +7,18 @@
 //! A procedure never waits, takes no lock of a chunk or a gate, asks no other process and calls nothing of the program. It ends in a result or in [`Busy`]: somebody is
 //! changing the records that it needs. A reply tells of what is placed.
 //!
+//! - [`batch`]: several changes of a chunk, of a program that does not wait for them.
 //! - [`lend`]: a read miss at a home: mark, lease, contents.
 //! - [`copy`]: a read miss at the writer of a notice: mark, contents.
 //! - [`merge_diff`]: differences go into contents at a home that stays.
-//! - [`read`]: an atomic read of the program, at the home.
+//! - [`read`]: an atomic read of the program, or of a range, at the home.
 //! - [`redirect`]: shortens a way along links.
 //! - [`signature`]: reads what a process has published.
 //! - [`take`]: homes go to the requester: link, stamps, contents, twins.
 //! - [`update`]: an atomic operation of the program, at the home.
 
+pub mod actions;
+pub(crate) mod batch;
 pub(crate) mod copy;
 mod difference;
 pub(crate) mod lend;
@@ -34,6 +37,7 @@ use crate::scratch::{Message, MessageGuard};
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
+use batch::Batched;
 use difference::Differences;
 pub use difference::most_bytes as most_difference_bytes;
 use lend::{Lent, Refused};
@@ -258,15 +262,46 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// [`Segment::read`] at a process.
-    pub(crate) async fn call_read(&self, at: Rank, request: &read::Request) -> Result<u64, Seen> {
+    pub(crate) async fn call_read(
+        &self,
+        at: Rank,
+        request: &read::Request,
+        into: &mut [u8],
+    ) -> Result<usize, Seen> {
         self.stats.calls.add(1);
         if !self.fabric.has_agent(at) {
-            return self.segment(at).read(request).await;
+            return self.segment(at).read(request, into).await;
         }
+        let bytes = request.bytes.min(self.fabric.reply_bytes() - RESULT_BYTES);
         let message = &mut *MessageGuard::new();
-        let length = wire::request::read(request, &mut message.request);
+        let length = wire::request::read(&read::Request { bytes, ..*request }, &mut message.request);
         let reply = self.call_agent(at, message, length).await;
-        decoded(at, wire::reply::read(reply))
+        decoded(at, wire::reply::read(reply, &mut into[..bytes]))
+    }
+
+    /// [`Segment::batch`] at a process, of as many of the changes as a message has room for.
+    pub(crate) async fn call_batch(
+        &self,
+        at: Rank,
+        request: &batch::Request<'_>,
+        records: &mut Records,
+    ) -> Result<Batched, Busy> {
+        self.stats.calls.add(1);
+        if !self.fabric.has_agent(at) {
+            return self.segment(at).batch(request, records).await;
+        }
+        let room = self.fabric.request_bytes() - REQUEST_BYTES;
+        let sent = batch::Request { actions: request.actions.leading(room, |_| true).0, ..*request };
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::batch(&sent, &mut message.request);
+        let encoded = sent.actions.encoded();
+        let end = length + encoded.len();
+        if message.request.len() < end {
+            message.request.resize(end, 0);
+        }
+        message.request[length..end].copy_from_slice(encoded);
+        let reply = self.call_agent(at, message, end).await;
+        decoded(at, wire::reply::batch(reply, &sent, records))
     }
 
     /// [`Segment::update`] at a process.

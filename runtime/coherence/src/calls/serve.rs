@@ -2,13 +2,14 @@
 
 use dsm_abi::atomic::{RmwOp, Update};
 
+use super::actions::Actions;
 use super::difference::Differences;
 use super::lend::{Lent, Refused};
 use super::merge_diff::Source;
 use super::wire::{
     Answer, COMPARE_EXCHANGE, HEAD_BYTES, Malformed, NOTICE_BYTES, RESULT_BYTES, Reader, RequestHead, Writer,
 };
-use super::{Landing, copy, lend, merge_diff, read, redirect, signature, take, update};
+use super::{Landing, batch, copy, lend, merge_diff, read, redirect, signature, take, update};
 use crate::fabric::Fabric;
 use crate::scratch::ScratchGuard;
 use crate::segment::{Busy, Segment};
@@ -123,13 +124,31 @@ pub async fn serve<F: Fabric>(
             Writer::new(result, &answer).length
         }
         RequestHead::Read { block, offset, bytes } => {
-            let block = Block(block);
-            let bytes = part_of_block(fabric, block, offset, bytes)?;
-            let answer = match segment.read(&read::Request { block, offset: offset as usize, bytes }).await {
-                Ok(value) => Answer::Read(value),
+            let request = part_of_chunk(fabric, Block(block), offset, bytes, capacity)?;
+            let Landing::Buffer(contents, filled) = &mut landing else { unreachable!("it was made one") };
+            let answer = match segment.read(&request, contents).await {
+                Ok(length) => {
+                    *filled = length;
+                    Answer::Read
+                }
                 Err(seen) => Answer::Away(seen),
             };
             Writer::new(result, &answer).length
+        }
+        RequestHead::Batch { chunk, at_least } => {
+            let chunk = Chunk(chunk);
+            if at_least >= LATE || !fabric.has_chunk(chunk) {
+                return Err(Malformed);
+            }
+            let actions = Actions::decode(fabric, chunk, rest.0)?;
+            match segment.batch(&batch::Request { actions, at_least }, peer).await {
+                Ok(batched) => {
+                    let mut writer = Writer::new(result, &Answer::Batched(batched));
+                    writer.put_records(chunk.span(actions.blocks()), peer);
+                    writer.length
+                }
+                Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
+            }
         }
         RequestHead::MergeDiff { chunk, wanted, at_least } => {
             let chunk = Chunk(chunk);
@@ -184,8 +203,28 @@ fn part_of_block<F: Fabric>(fabric: &F, block: Block, offset: u64, bytes: u8) ->
     if is_right { Ok(bytes.into()) } else { Err(Malformed) }
 }
 
+/// A read of bytes of blocks that there are, of one chunk, which fit.
+fn part_of_chunk<F: Fabric>(
+    fabric: &F,
+    block: Block,
+    offset: u64,
+    bytes: u64,
+    capacity: usize,
+) -> Result<read::Request, Malformed> {
+    if !fabric.has_chunk(block.chunk()) {
+        return Err(Malformed);
+    }
+    let block_bytes = fabric.block_bytes(block) as u64;
+    let room = (CHUNK_BLOCKS - block.0 % CHUNK_BLOCKS) * block_bytes;
+    let is_right = offset < block_bytes
+        && (1..=capacity as u64).contains(&bytes)
+        && offset.checked_add(bytes).is_some_and(|end| end <= room);
+    let request = read::Request { block, offset: offset as usize, bytes: bytes as usize };
+    if is_right { Ok(request) } else { Err(Malformed) }
+}
+
 /// Whether there is such an operation on so many bytes.
-fn applies_to(update: Update, bytes: usize) -> bool {
+pub(super) fn applies_to(update: Update, bytes: usize) -> bool {
     match update {
         Update::Rmw { op, .. } => op.apply(bytes as u32, 0, 0).is_some(),
         Update::CompareExchange { .. } => true,

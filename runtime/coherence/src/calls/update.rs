@@ -15,7 +15,7 @@ use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::records::Records;
 use crate::segment::Segment;
-use crate::types::{Block, Extent, Record, Timestamp};
+use crate::types::{Block, Chunk, Extent, Record, Timestamp};
 
 /// What to do with 1, 2, 4 or 8 aligned bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,8 @@ impl<F: Fabric> Segment<'_, F> {
         } else {
             let old = self.fabric.update_bytes(self.at, block, offset, bytes, update).await;
             let mut version = records.of(block).wr_ts;
-            if update.apply(bytes as u32, old.into()).is_some() && self.has_copies(block).await {
+            if update.apply(bytes as u32, old.into()).is_some() && self.copied(chunk).await & block.bit() != 0
+            {
                 let lease = records.of(block).rd_ts;
                 version = at_least.max(lease + u64::from(!self.fault(Fault::EqualTimestamps)));
                 let stamp = Record { link: 0, rd_ts: version, wr_ts: version };
@@ -89,16 +90,16 @@ impl<F: Fabric> Segment<'_, F> {
         }
     }
 
-    /// Whether others may have copies of the present version of a block that is writable here. The records are locked.
-    async fn has_copies(&self, block: Block) -> bool {
+    /// The blocks of a chunk of whose present versions others may have copies, though they are writable here. The records are locked.
+    pub(super) async fn copied(&self, chunk: Chunk) -> u64 {
         let mut marks = 0;
         for (kind, passed_over) in
             [(MarkKind::Read, Fault::UpdateBesideReader), (MarkKind::Dirty, Fault::UpdateBesideStore)]
         {
             if !self.fault(passed_over) {
-                marks |= self.marked(kind, block.chunk()).await;
+                marks |= self.marked(kind, chunk).await;
             }
         }
-        marks & block.bit() != 0
+        marks
     }
 }

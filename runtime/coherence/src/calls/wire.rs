@@ -5,11 +5,13 @@
 use dsm_abi::atomic::Update;
 use serde::{Deserialize, Serialize};
 
+use super::actions::Actions;
+use super::batch::Batched;
 use super::lend::{Lent, Refused};
 use super::merge_diff::Merged;
 use super::take::{Claim, Taken};
 use super::update::Updated;
-use super::{copy, lend, merge_diff, read, redirect, signature, take, update};
+use super::{batch, copy, lend, merge_diff, read, redirect, signature, take, update};
 use crate::fabric::{Fabric, Word};
 use crate::records::Records;
 use crate::segment::{Busy, Seen};
@@ -70,15 +72,21 @@ pub(super) enum RequestHead {
         expected: u64,
         at_least: u64,
     },
+    /// Of blocks of one chunk, from the first on.
     Read {
         block: u64,
         offset: u64,
-        bytes: u8,
+        bytes: u64,
     },
     /// The versions of the span of the wanted blocks follow, and their differences.
     MergeDiff {
         chunk: u64,
         wanted: u64,
+        at_least: u64,
+    },
+    /// The changes follow.
+    Batch {
+        chunk: u64,
         at_least: u64,
     },
 }
@@ -88,7 +96,7 @@ pub(super) const COMPARE_EXCHANGE: u32 = u32::MAX;
 
 /// Name of the call that a message asks for, and the first block that it is about.
 pub fn subject(request: &[u8]) -> Option<(&'static str, Option<Block>)> {
-    let (head, _) = Reader::new(request).ok()?;
+    let (head, rest) = Reader::new(request).ok()?;
     Some(match head {
         RequestHead::Lend { first, .. } => ("lend", Some(Block(first))),
         RequestHead::Copy { first, .. } => ("copy", Some(Block(first))),
@@ -98,6 +106,7 @@ pub fn subject(request: &[u8]) -> Option<(&'static str, Option<Block>)> {
         RequestHead::Update { block, .. } => ("update", Some(Block(block))),
         RequestHead::Read { block, .. } => ("read", Some(Block(block))),
         RequestHead::MergeDiff { chunk, wanted, .. } => ("merge_diff", Chunk(chunk).blocks(wanted).next()),
+        RequestHead::Batch { chunk, .. } => ("batch", Actions::first_block(Chunk(chunk), rest.0)),
     })
 }
 
@@ -134,10 +143,12 @@ pub(super) enum Answer {
     /// Records of the span of the wanted blocks follow, and contents.
     Taken(Taken),
     Updated(Updated),
-    /// What the bytes are.
-    Read(u64),
+    /// What the bytes are follows.
+    Read,
     /// Records of the span of the wanted blocks follow.
     Merged(Merged),
+    /// Records of the span of the blocks follow.
+    Batched(Batched),
 }
 
 /// Appends to a buffer, which is long enough.
@@ -273,8 +284,14 @@ pub(super) mod request {
 
     pub(in crate::calls) fn read(request: &read::Request, into: &mut [u8]) -> usize {
         let read::Request { block, offset, bytes } = *request;
-        Writer::new(into, &RequestHead::Read { block: block.0, offset: offset as u64, bytes: bytes as u8 })
+        Writer::new(into, &RequestHead::Read { block: block.0, offset: offset as u64, bytes: bytes as u64 })
             .length
+    }
+
+    /// Without the changes, which go behind it.
+    pub(in crate::calls) fn batch(request: &batch::Request<'_>, into: &mut [u8]) -> usize {
+        let batch::Request { actions, at_least } = *request;
+        Writer::new(into, &RequestHead::Batch { chunk: actions.chunk().0, at_least }).length
     }
 
     /// Without the differences, which go behind it.
@@ -384,10 +401,31 @@ pub(super) mod reply {
         }
     }
 
-    pub(in crate::calls) fn read(bytes: &[u8]) -> Result<Result<u64, Seen>, Malformed> {
-        match Reader::new(bytes)?.0 {
+    pub(in crate::calls) fn read(bytes: &[u8], into: &mut [u8]) -> Result<Result<usize, Seen>, Malformed> {
+        let (head, rest) = Reader::new(bytes)?;
+        match head {
             Answer::Away(seen) => Ok(Err(seen)),
-            Answer::Read(value) => Ok(Ok(value)),
+            Answer::Read if (1..=into.len()).contains(&rest.0.len()) => {
+                into[..rest.0.len()].copy_from_slice(rest.0);
+                Ok(Ok(rest.0.len()))
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    pub(in crate::calls) fn batch(
+        bytes: &[u8],
+        request: &batch::Request<'_>,
+        records: &mut Records,
+    ) -> Result<Result<Batched, Busy>, Malformed> {
+        let (head, mut rest) = Reader::new(bytes)?;
+        let (chunk, blocks) = (request.actions.chunk(), request.actions.blocks());
+        match head {
+            Answer::Busy { seen } => Ok(Err(busy(chunk, seen))),
+            Answer::Batched(batched) if batched.fresh & !blocks == 0 => {
+                rest.get_records(chunk.span(blocks), records)?;
+                Ok(Ok(batched))
+            }
             _ => Err(Malformed),
         }
     }

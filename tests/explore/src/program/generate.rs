@@ -98,11 +98,27 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
             program.ops[t].extend(ops);
         }
     }
+    if (seed >> 7) % 3 == 1 {
+        batch(&mut program);
+    }
     debug_assert!(bytes == program.roles.len());
     if program.ops.iter().flatten().any(|op| *op == Op::Adopt) {
         program.resized = resized(seed, &program.sizes);
     }
     program
+}
+
+/// Has additions and looks made in calls of several, with those of the bytes behind.
+fn batch(program: &mut Program) {
+    let roles = &program.roles;
+    let length = |addr: usize| roles[addr..].iter().take(3).take_while(|role| **role == Use::Atomic).count();
+    for op in program.ops.iter_mut().flatten() {
+        match *op {
+            Op::Atomic { addr, .. } => *op = Op::Batch { addr, len: length(addr) },
+            Op::Look { addr, .. } => *op = Op::Gather { addr, len: length(addr) },
+            _ => {}
+        }
+    }
 }
 
 /// What is stored, one after the other.
@@ -215,6 +231,8 @@ fn uses(op: &Op, a: usize) -> bool {
         | Op::Write { addr, len, .. }
         | Op::Overwrite { addr, len, .. }
         | Op::Atomic { addr, len }
+        | Op::Batch { addr, len }
+        | Op::Gather { addr, len }
         | Op::Look { addr, len } => (addr..addr + len).contains(&a),
         Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => addr == a,
         Op::Lock(_) | Op::Unlock(_) | Op::Post(_) | Op::Await(_) | Op::Barrier | Op::Adopt | Op::Free => {

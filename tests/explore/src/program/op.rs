@@ -61,6 +61,20 @@ pub enum Op {
         /// Number of bytes.
         len: usize,
     },
+    /// Adds one to each of some bytes atomically, all of them in as few calls as may be.
+    Batch {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
+    /// Reads bytes that others add to atomically where they are, all of them in as few calls as may be.
+    Gather {
+        /// First byte.
+        addr: usize,
+        /// Number of bytes.
+        len: usize,
+    },
     /// Reads a variable that others add to atomically.
     Look {
         /// First byte.
@@ -102,6 +116,8 @@ impl fmt::Display for Op {
             Op::Await(signal) => write!(f, "await{signal}"),
             Op::Barrier => write!(f, "barrier"),
             Op::Atomic { addr, len } => write!(f, "a{addr}+{len}"),
+            Op::Batch { addr, len } => write!(f, "batch{addr}+{len}"),
+            Op::Gather { addr, len } => write!(f, "gather{addr}+{len}"),
             Op::Look { addr, len } => write!(f, "look{addr}+{len}"),
             Op::SetFlag { addr, value } => write!(f, "set{addr}={value:#x}"),
             Op::Adopt => write!(f, "adopt"),

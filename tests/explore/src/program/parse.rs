@@ -74,6 +74,14 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             roles[addr..addr + len].fill(Use::Atomic);
             Op::Look { addr, len }
         }
+        "batch" => {
+            roles[addr..addr + len].fill(Use::Atomic);
+            Op::Batch { addr, len }
+        }
+        "gather" => {
+            roles[addr..addr + len].fill(Use::Atomic);
+            Op::Gather { addr, len }
+        }
         "set" | "wait" => {
             roles[addr] = Use::Flag;
             if name == "set" { Op::SetFlag { addr, value } } else { Op::WaitFlag { addr, value } }

@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
-use dsm_coherence::{Coherence, Extent, Fabric, Rank, Word};
+use dsm_coherence::calls::actions::{Action, ActionList, Change};
+use dsm_coherence::{Block, Coherence, Extent, Fabric, Rank, Word};
 
 use crate::fabric::ModelFabric;
 use crate::hash::Digest;
@@ -72,6 +73,8 @@ impl ThreadCode {
                     barriers += 3;
                 }
                 Op::Atomic { addr, len } => self.atomic(addr, len).await,
+                Op::Batch { addr, len } => self.batch(addr, len).await,
+                Op::Gather { addr, len } => self.gather(addr, len).await,
                 Op::Look { addr, len } => self.look(addr, len).await,
                 Op::SetFlag { addr, value } => {
                     self.flush(0).await;
@@ -237,6 +240,53 @@ impl ThreadCode {
         let offset = addr - self.world.borrow().layout.addr(block);
         let one = u64::from_le_bytes([1; 8]) >> (8 * (8 - len));
         self.protocol.update(block, offset, len, Update::Rmw { op: RmwOp::Add, operand: one.into() }).await;
+    }
+
+    /// The blocks of some bytes, with the offset and the bytes in each.
+    fn pieces(&self, addr: usize, len: usize) -> Vec<(Block, usize, std::ops::Range<usize>)> {
+        let extents = self.extents(addr, len);
+        let w = self.world.borrow();
+        let piece = |block| {
+            let first = w.layout.addr(block);
+            let range = addr.max(first)..(addr + len).min(first + w.layout.block_bytes(block));
+            (block, range.start - first, range)
+        };
+        extents
+            .into_iter()
+            .flat_map(Extent::blocks)
+            .map(piece)
+            .filter(|(.., range)| !range.is_empty())
+            .collect()
+    }
+
+    async fn batch(&self, addr: usize, len: usize) {
+        let pieces = self.pieces(addr, len);
+        let one = Change::Update(1, Update::Rmw { op: RmwOp::Add, operand: 1 });
+        for chunk in pieces.chunk_by(|a, b| a.0.chunk() == b.0.chunk()) {
+            let mut list = ActionList::default();
+            for (block, offset, range) in chunk {
+                (0..range.len())
+                    .for_each(|i| list.push(&Action { block: *block, offset: offset + i, change: one }));
+            }
+            self.protocol.change(list.actions(chunk[0].0.chunk())).await;
+        }
+    }
+
+    async fn gather(&self, addr: usize, len: usize) {
+        let pieces = self.pieces(addr, len);
+        for run in pieces.chunk_by(|a, b| a.0.chunk() == b.0.chunk() && a.0.0 + 1 == b.0.0) {
+            let (block, offset, ref first) = run[0];
+            let range = first.start..run.last().expect("a piece").2.end;
+            let mut values = vec![0; range.len()];
+            self.protocol.read_range(block, offset, &mut values).await;
+            let mut w = self.world.borrow_mut();
+            for (addr, value) in range.zip(values) {
+                w.note(|| format!("read of byte {addr} at its home: {value:#04x}"));
+                w.access(Thing::Byte(addr), false, 0);
+                let judged = w.oracle.look(self.thread, addr, value);
+                fail_if(&mut w, judged);
+            }
+        }
     }
 
     /// What `dsm_set_block` does: process 0 has everything, tells all others, and becomes the home of the blocks that are there from now on.

@@ -1,0 +1,46 @@
+! The Fortran face of memory-based operations.
+program face
+  use dsm
+  use omp_lib
+  implicit none
+  integer(4), target, save :: counts(10) = 0, least = 100
+  integer(8), target, save :: counter = 0, tickets = 0
+  real(4), target, save :: short = 0
+  real(8), target, save :: total = 0, range(100) = 0
+  real(8) :: own(100)
+  integer :: i, threads
+  integer(8) :: old
+  logical :: right
+  right = .true.
+!$omp parallel private(i, old, own) reduction(.and.: right)
+  threads = omp_get_num_threads()
+  do i = 1, 1000
+    call dsm_add(counts(mod(i, 10) + 1), 1)
+    call dsm_add(counter, 2_8)
+    call dsm_add(total, 0.5d0)
+  end do
+  call dsm_add(short, 0.25)
+  call dsm_min(least, -omp_get_thread_num())
+  old = dsm_fetch_add(tickets, 1_8)
+  right = right .and. old >= 0 .and. old < threads
+!$omp barrier
+  right = right .and. sum(counts) == 1000 * threads .and. counter == 2000 * threads
+  right = right .and. total == 500 * threads .and. short == 0.25 * threads .and. least == 1 - threads
+!$omp barrier
+  if (omp_get_thread_num() == threads - 1) then
+    own = 7
+    call dsm_write_flag(range, own, 800_8, counter, 1_8)
+    own = 0
+    call dsm_read(own, range, 800_8)
+    right = right .and. all(own == 7)
+    right = right .and. dsm_fetch_cas(counter, 1_8, 5_8) == 1
+  end if
+!$omp end parallel
+  right = right .and. all(range == 7) .and. counter == 5
+  if (right) then
+    print '(a)', 'verified'
+  else
+    print '(a)', 'WRONG'
+    error stop
+  end if
+end program
