@@ -5,6 +5,7 @@ mod constructs;
 mod kernels;
 mod micro;
 mod mpi;
+mod operations;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -29,11 +30,12 @@ fn none() -> Option<String> {
 }
 
 /// All of them, in the order of tables.
-pub const SUITES: [Suite; 6] = [
+pub const SUITES: [Suite; 7] = [
     Suite { name: micro::NAME, about: micro::ABOUT, run: micro::run, hindrance: none },
     Suite { name: constructs::NAME, about: constructs::ABOUT, run: constructs::run, hindrance: none },
     Suite { name: kernels::NAME, about: kernels::ABOUT, run: kernels::run, hindrance: none },
     Suite { name: mpi::NAME, about: mpi::ABOUT, run: mpi::run, hindrance: mpi::hindrance },
+    Suite { name: operations::NAME, about: operations::ABOUT, run: operations::run, hindrance: none },
     Suite { name: variants::NAME, about: variants::ABOUT, run: variants::run, hindrance: none },
     Suite { name: arrays::NAME, about: arrays::ABOUT, run: arrays::run, hindrance: none },
 ];

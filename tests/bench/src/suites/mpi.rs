@@ -26,6 +26,14 @@ pub fn launcher() -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
+/// The launcher, for a program with so many processes.
+pub fn command(processes: u32, options: &[&str]) -> Command {
+    let words = launcher();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(options).args(["-n", &processes.to_string()]);
+    command
+}
+
 pub fn hindrance() -> Option<String> {
     let starts = |name: &String| Command::new(name).arg("--version").output().is_ok();
     let words = launcher();
@@ -54,10 +62,8 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
         let mpi = Contender {
             label: format!("{title} MPI"),
             run: Box::new(|| {
-                let words = launcher();
-                let mut command = Command::new(&words[0]);
-                command.args(&words[1..]).args(["-n", "2"]).arg(&theirs);
-                let text = output(&mut command)?.0;
+                let mut command = command(2, &[]);
+                let text = output(command.arg(&theirs))?.0;
                 let seconds = last_number(&text, "Time in seconds");
                 let verified = text.contains("SUCCESSFUL") && !text.contains("UNSUCCESSFUL");
                 seconds

@@ -1,0 +1,102 @@
+//! Memory-based operations (`programs/operations.c`) by two processes, over shared memory and over sockets, against what programs do without them, and against MPI's one-sided
+//! operations (`programs/operations_mpi.c`) over the same transport, where there is an MPI library.
+
+use std::process::Command;
+
+use dsm_tests::toolchain;
+
+use super::{mpi, row};
+use crate::bench::{Bench, Contender, FLAGS, PROCESSES, last_number, output, show};
+use crate::report::Row;
+
+pub const NAME: &str = "operations";
+pub const ABOUT: &str = "An operation of each of two processes on a counter, a histogram of 65536 bins or a queue of one of them, against other ways to the same.";
+
+const DIRECTORY: &str = "tests/bench/programs";
+
+/// A row: what is measured, what it is compared with in the same program, and whether the program with MPI has it.
+struct Operation {
+    name: &'static str,
+    references: &'static [(&'static str, &'static str)],
+    mpi: Option<&'static str>,
+}
+
+const OPERATIONS: [Operation; 4] = [
+    Operation {
+        name: "counter-add",
+        references: &[("counter-atomic", "omp atomic"), ("counter-lock", "lock")],
+        mpi: Some("MPI_Accumulate"),
+    },
+    Operation {
+        name: "counter-fetch",
+        references: &[("counter-atomic", "omp atomic"), ("counter-lock", "lock")],
+        mpi: Some("MPI_Fetch_and_op"),
+    },
+    Operation {
+        name: "histogram-add",
+        references: &[("histogram-atomic", "omp atomic"), ("histogram-lock", "lock")],
+        mpi: Some("MPI_Accumulate"),
+    },
+    Operation { name: "queue-push", references: &[("queue-lock", "lock")], mpi: None },
+];
+
+/// Transports, with the options of Open MPI that choose the same.
+const TRANSPORTS: [(&str, &[&str]); 2] = [("shm", &[]), ("stream", &["--mca", "btl", "self,tcp"])];
+
+pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
+    let names = OPERATIONS.map(|operation| operation.name);
+    let wanted = bench.wanted(NAME, &names)?;
+    let source = |name: &str| toolchain::workspace().join(DIRECTORY).join(name);
+    let ours = bench.compile(&source("operations.c"), &bench.compiler(), FLAGS)?;
+    let theirs = match mpi::hindrance() {
+        None => Some(bench.compile(&source("operations_mpi.c"), &mpi::compiler(), "-O3")?),
+        Some(reason) => {
+            eprintln!("dsm-bench: {NAME} are not compared with MPI: {reason}");
+            None
+        }
+    };
+    for (transport, options) in TRANSPORTS {
+        for operation in OPERATIONS.iter().filter(|operation| wanted.contains(&operation.name)) {
+            let own = |name: &'static str| Contender {
+                label: format!("{name} {transport}"),
+                run: Box::new({
+                    let ours = &ours;
+                    move || {
+                        let mut command = bench.launch(ours, PROCESSES);
+                        command.env("DSM_TRANSPORT", transport).arg(name);
+                        figure(&mut command, name)
+                    }
+                }),
+            };
+            let mut contenders = vec![own(operation.name)];
+            let mut against: Vec<&str> =
+                operation.references.iter().map(|(_, reference)| *reference).collect();
+            contenders.extend(operation.references.iter().map(|(name, _)| own(name)));
+            if let (Some(program), Some(function)) = (&theirs, operation.mpi) {
+                against.push(function);
+                contenders.push(Contender {
+                    label: format!("{function} {transport}"),
+                    run: Box::new(move || {
+                        let mut command = mpi::command(2, options);
+                        figure(command.arg(program).arg(operation.name), operation.name)
+                    }),
+                });
+            }
+            let samples = bench.alternate(&contenders)?;
+            for (reference, sample) in against.iter().zip(&samples[1..]) {
+                let name = format!("{}/{transport}/{}", operation.name, reference.replace(' ', "-"));
+                let row = row(NAME, &name, "2x1", "ns", &samples[0][0], (reference, &sample[0]));
+                show(&row);
+                rows.push(row);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a program says of an operation.
+fn figure(command: &mut Command, name: &str) -> Result<Vec<f64>, String> {
+    let text = output(command)?.0;
+    let value = last_number(&text, name);
+    value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {name}:\n{text}"))
+}
