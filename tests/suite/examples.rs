@@ -74,4 +74,5 @@ examples! {
     slow_first_touch
     slow_stride
     stencil
+    work_queue
 }
