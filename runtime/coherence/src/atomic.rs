@@ -237,32 +237,40 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Whether this process has stored to the block, other than by atomic operations, what its home does not have yet. [`Coherence::read_atomic`] does not
+    /// Whether this process may have stored to the block, other than by atomic operations, what its home does not have yet. [`Coherence::read_atomic`] does not
     /// see such stores, nor those that a release under way has taken up.
     pub async fn has_own_stores(&self, block: Block) -> bool {
-        if self.differs_from_twin(block).await {
+        if self.differs_from_twin(block).await.unwrap_or(true) {
             return true;
         }
         if self.fabric.gate_free(Gate::Publish) {
             return false;
         }
         let gate = self.fabric.lock_gate(Gate::Publish).await;
-        let differs = self.differs_from_twin(block).await;
+        let differs = self.differs_from_twin(block).await.unwrap_or(true);
         drop(gate);
         differs
     }
 
-    async fn differs_from_twin(&self, block: Block) -> bool {
+    /// Whether own contents differ from the twin of a block whose home is elsewhere, `false` if they are at home; the word of the link if who takes the home has not
+    /// left the twin yet.
+    pub(crate) async fn differs_from_twin(&self, block: Block) -> Result<bool, u64> {
         let fabric = &self.fabric;
         if !has_twin(fabric.state(block)) {
-            return false;
+            return Ok(false);
         }
         let chunk = block.chunk();
         let locked = fabric.lock_chunk(chunk).await;
+        // Nobody is taking the home from here now who has its contents already, but not a store of the calling thread.
+        let sequence = self.lock_records(chunk).await;
         let without = self.own_homes(chunk).all | self.replaced(chunk);
-        let differs = without & block.bit() == 0
-            && has_twin(fabric.state(block))
-            && fabric.changed(Extent::single(block)) != 0;
+        let (word, link) = self.own_link(block);
+        self.unlock_records(chunk, sequence);
+        let differs = match link {
+            _ if without & block.bit() != 0 || !has_twin(fabric.state(block)) => Ok(false),
+            Link::Link { pending: true, .. } if !fabric.fault(Fault::TwinNotAwaited) => Err(word),
+            _ => Ok(fabric.changed(Extent::single(block)) != 0),
+        };
         drop(locked);
         differs
     }

@@ -184,28 +184,14 @@ impl<F: Fabric> Coherence<F> {
             return false;
         }
         let gate = fabric.lock_gate(Gate::Publish).await;
-        let chunk = block.chunk();
         let checkpoint = fabric.checkpoint();
         let differs = loop {
             fabric.live_since(checkpoint, || ());
-            let locked = fabric.lock_chunk(chunk).await;
-            // Nobody is taking the home from here now who has its contents already, but not a store of the calling thread.
-            let sequence = self.lock_records(chunk).await;
-            let without = self.own_homes(chunk).all | self.replaced(chunk);
-            let (word, link) = self.own_link(block);
-            self.unlock_records(chunk, sequence);
-            let may_differ = without & block.bit() == 0 && has_twin(fabric.state(block));
-            if !may_differ
-                || !matches!(link, Link::Link { pending: true, .. })
-                || fabric.fault(Fault::TwinNotAwaited)
-            {
-                let differs = may_differ && fabric.changed(Extent::single(block)) != 0;
-                drop(locked);
-                break differs;
-            }
-            // Who takes the home is leaving the twin.
-            drop(locked);
-            fabric.wait_change(self.me(), Word::Link(block), word).await;
+            match self.differs_from_twin(block).await {
+                Ok(differs) => break differs,
+                // Who takes the home is leaving the twin.
+                Err(word) => fabric.wait_change(self.me(), Word::Link(block), word).await,
+            };
         };
         drop(gate);
         differs

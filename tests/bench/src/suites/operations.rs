@@ -41,7 +41,8 @@ const OPERATIONS: [Operation; 4] = [
 ];
 
 /// Transports, with the options of Open MPI that choose the same.
-const TRANSPORTS: [(&str, &[&str]); 2] = [("shm", &[]), ("stream", &["--mca", "btl", "self,tcp"])];
+const TRANSPORTS: [(&str, &[&str]); 2] =
+    [("shm", &[]), ("stream", &["--mca", "btl", "self,tcp", "--mca", "osc", "^sm"])];
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
     let names = OPERATIONS.map(|operation| operation.name);
