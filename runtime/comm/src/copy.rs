@@ -45,11 +45,11 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             // SAFETY: both ranges are valid by the caller's promise; an assembly block is no Rust access, so a race is not undefined.
             unsafe {
                 std::arch::asm!(
-                    "movups {room}, [{from}]",
-                    "movups [{to}], {room}",
+                    "movups {word}, [{from}]",
+                    "movups [{to}], {word}",
                     from = in(reg) from.add(at),
                     to = in(reg) to.add(at),
-                    room = out(xmm_reg) _,
+                    word = out(xmm_reg) _,
                     options(nostack, preserves_flags)
                 );
             }
@@ -58,11 +58,11 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             // SAFETY: as above.
             unsafe {
                 std::arch::asm!(
-                    "mov {room}, [{from}]",
-                    "mov [{to}], {room}",
+                    "mov {word}, [{from}]",
+                    "mov [{to}], {word}",
                     from = in(reg) from.add(whole),
                     to = in(reg) to.add(whole),
-                    room = out(reg) _,
+                    word = out(reg) _,
                     options(nostack, preserves_flags)
                 );
             }

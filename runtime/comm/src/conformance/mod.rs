@@ -4,6 +4,7 @@
 //! what concerns the one only. The processes of a [`Job`] are simulated in the process of the test.
 
 mod hybrid;
+pub(crate) mod lost_peer;
 pub(crate) mod ofi;
 mod shm;
 pub(crate) mod stream;

@@ -1,6 +1,6 @@
 //! The suite over libfabric, by its provider for TCP. Where the library is not installed, the tests say so and pass.
 
-use super::stream::{sockets, start_over};
+use super::stream::{sockets, start_all_over};
 use super::{Job, Process, Subject};
 use crate::ofi::{carrier, check};
 use crate::requests::MAX_PAYLOAD;
@@ -33,15 +33,7 @@ impl Subject for Fabric {
     }
 
     fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process> {
-        // They tell each other their addresses.
-        std::thread::scope(|scope| {
-            let all = (0..).zip(sockets(processes)).map(|(rank, peers)| {
-                let start = move || start_over(rank, carrier(rank, peers, PROVIDER).unwrap(), bytes, perturb);
-                scope.spawn(start)
-            });
-            let all: Vec<_> = all.collect();
-            all.into_iter().map(|process| process.join().unwrap()).collect()
-        })
+        start_all_over(bytes, perturb, processes, |rank, peers| carrier(rank, peers, PROVIDER).unwrap())
     }
 }
 

@@ -44,6 +44,23 @@ pub(crate) fn start_over(rank: u32, carrier: Carrier, bytes: usize, perturb: Opt
     Process { peers: Box::new(requests), memory }
 }
 
+/// Processes whose carriers tell each other their addresses.
+pub(crate) fn start_all_over(
+    bytes: usize,
+    perturb: Option<u64>,
+    processes: usize,
+    carrier: impl Fn(u32, Vec<Option<Peer>>) -> Carrier + Sync,
+) -> Vec<Process> {
+    let carrier = &carrier;
+    std::thread::scope(|scope| {
+        let all = (0..)
+            .zip(sockets(processes))
+            .map(|(rank, peers)| scope.spawn(move || start_over(rank, carrier(rank, peers), bytes, perturb)));
+        let all: Vec<_> = all.collect();
+        all.into_iter().map(|process| process.join().unwrap()).collect()
+    })
+}
+
 /// Serves a segment to the peers.
 ///
 /// # Safety

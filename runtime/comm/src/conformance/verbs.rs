@@ -1,6 +1,6 @@
 //! The suite over RDMA. Where there is no device, the tests say so and pass; `tests/tools/soft-roce.sh` runs them in a virtual machine that has one in software.
 
-use super::stream::{sockets, start_over};
+use super::stream::start_all_over;
 use super::{Job, Process, Subject};
 use crate::requests::MAX_PAYLOAD;
 use crate::transport::Width;
@@ -30,15 +30,7 @@ impl Subject for Rdma {
     }
 
     fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process> {
-        // They tell each other their addresses.
-        std::thread::scope(|scope| {
-            let all = (0..).zip(sockets(processes)).map(|(rank, peers)| {
-                let start = move || start_over(rank, carrier(rank, peers, "").unwrap(), bytes, perturb);
-                scope.spawn(start)
-            });
-            let all: Vec<_> = all.collect();
-            all.into_iter().map(|process| process.join().unwrap()).collect()
-        })
+        start_all_over(bytes, perturb, processes, |rank, peers| carrier(rank, peers, "").unwrap())
     }
 }
 

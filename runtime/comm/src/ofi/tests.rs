@@ -1,10 +1,10 @@
 //! What concerns libfabric only. What all transports have in common is tested by [`crate::conformance`].
 
-use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use super::endpoint::Context;
 use super::*;
+use crate::conformance::lost_peer;
 use crate::conformance::ofi::{PROVIDER, is_there};
 use crate::conformance::stream::{sockets, start_over};
 use crate::transport::{Update, Wake, Width};
@@ -47,44 +47,23 @@ fn what_a_stranger_sends_matches_no_receive() {
     exchange(4);
 }
 
-/// Variable that says what a copy of this test program loses its peer in.
-const LOSES: &str = "DSM_TEST_LOSES";
-
 #[test]
 #[ignore = "the test below runs it in a process that it ends"]
 fn lose_a_peer() {
-    let how = std::env::var(LOSES).expect("how to lose the peer");
     let mut all = sockets(2).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
     let peer = std::thread::spawn(move || carrier(1, second, PROVIDER).unwrap());
     let process = start_over(0, carrier(0, first, PROVIDER).unwrap(), 4096, None);
     // Serves nobody, and goes with its sockets.
     drop(peer.join().unwrap());
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| match how.as_str() {
-                "wait" => u64::from(process.peers.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 })),
-                _ => process.peers.load(1, 0, Width::Bits64),
-            });
-        }
-    });
-    println!("an operation returned");
+    lost_peer::operate(&process, lost_peer::situation() == "wait");
 }
 
 #[test]
 fn who_loses_a_peer_ends_with_one_message() {
-    if !is_there() {
-        return;
-    }
-    for how in ["load", "wait"] {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "--nocapture", "ofi::tests::lose_a_peer"])
-            .env(LOSES, how)
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(1), "{how}: {out}{err}");
-        assert_eq!(err.matches("lost the connection to process 1: ").count(), 1, "{how}: {err}");
-        assert!(!out.contains("an operation returned"), "{how}: {out}");
+    if is_there() {
+        for situation in ["load", "wait"] {
+            lost_peer::assert_one_message("ofi::tests::lose_a_peer", situation);
+        }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::conformance::calls;
 use crate::conformance::stream::{sockets, start};
+use crate::conformance::{calls, lost_peer};
 
 /// Without irregularity, and with some.
 const SEEDS: [Option<u64>; 4] = [None, Some(0), Some(1), Some(0x5eed)];
@@ -111,13 +110,10 @@ fn no_request_touches_what_is_outside() {
     assert!(words.iter().any(|w| w.load(Ordering::Relaxed) != GUARD), "and none wrote anything");
 }
 
-/// Variable that says what a copy of this test program loses its peer in.
-const LOSES: &str = "DSM_TEST_LOSES";
-
 #[test]
 #[ignore = "the test below runs it in a process that it ends"]
 fn lose_a_peer() {
-    let how = std::env::var(LOSES).expect("how to lose the peer");
+    let how = lost_peer::situation();
     let mut all = sockets(3).into_iter();
     let (first, mut second) = (all.next().unwrap(), all.next().unwrap());
     let process = start(0, first, 4096, None);
@@ -166,11 +162,8 @@ fn lose_a_peer() {
             }
             unknown => panic!("{unknown}"),
         }
-        for _ in 0..3 {
-            scope.spawn(|| process.peers.load(1, 0, Width::Bits64));
-        }
+        lost_peer::operate(&process, false);
     });
-    println!("an operation returned");
 }
 
 #[test]
@@ -183,16 +176,8 @@ fn who_loses_a_peer_ends_with_one_message() {
         ("malformed reply", "lost the connection to process 1: malformed reply: "),
         ("wrong answer", "dsm: error: process 0: malformed answer from process 1: "),
     ] {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "--nocapture", "requests::tests::lose_a_peer"])
-            .env(LOSES, how)
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(1), "{how}: {out}{err}");
-        assert_eq!(err.matches("lost the connection to process 1: ").count(), 1, "{how}: {err}");
+        let err = lost_peer::assert_one_message("requests::tests::lose_a_peer", how);
         assert_eq!(err.matches("malformed").count(), usize::from(!said.is_empty()), "{how}: {err}");
         assert!(err.contains(said) && !err.contains("panicked"), "{how}: {err}");
-        assert!(!out.contains("an operation returned"), "{how}: {out}");
     }
 }

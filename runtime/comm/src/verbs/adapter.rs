@@ -73,7 +73,7 @@ impl Adapter {
         Sge { addr: self.memory.place(part).addr() as u64, length: part.len() as u32, lkey: self.key }
     }
 
-    /// The error that the system has just told.
+    /// The error of the last system call.
     pub(super) fn failed(&self, what: &str) -> VerbsError {
         VerbsError::Failed { what: what.to_owned(), device: self.port.name.clone(), cause: last_error() }
     }

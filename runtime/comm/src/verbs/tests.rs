@@ -1,11 +1,9 @@
 //! What concerns RDMA only. What all transports have in common is tested by [`crate::conformance`].
 
-use std::process::Command;
-
 use super::*;
-use crate::conformance::stream::{sockets, start_over};
+use crate::conformance::lost_peer;
+use crate::conformance::stream::{sockets, start_all_over, start_over};
 use crate::conformance::verbs::is_there;
-use crate::transport::{Wake, Width};
 
 #[test]
 fn parts_of_the_memory_do_not_overlap() {
@@ -55,52 +53,26 @@ fn messages_are_whole_when_their_completion_is_seen() {
 
 /// Two processes.
 fn processes() -> Vec<crate::conformance::Process> {
-    std::thread::scope(|scope| {
-        let start = |rank, peers| start_over(rank, carrier(rank, peers, "").unwrap(), 4096, None);
-        let both: Vec<_> =
-            (0..).zip(sockets(2)).map(|(rank, peers)| scope.spawn(move || start(rank, peers))).collect();
-        both.into_iter().map(|process| process.join().unwrap()).collect()
-    })
+    start_all_over(4096, None, 2, |rank, peers| carrier(rank, peers, "").unwrap())
 }
-
-/// Variable that says what a copy of this test program loses its peer in.
-const LOSES: &str = "DSM_TEST_LOSES";
 
 #[test]
 #[ignore = "the test below runs it in a process that it ends"]
 fn lose_a_peer() {
-    let how = std::env::var(LOSES).expect("how to lose the peer");
     let mut all = sockets(2).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
     let peer = std::thread::spawn(move || carrier(1, second, "").unwrap());
     let process = start_over(0, carrier(0, first, "").unwrap(), 4096, None);
     // Serves nobody, and goes with its sockets.
     drop(peer.join().unwrap());
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| match how.as_str() {
-                "wait" => u64::from(process.peers.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 })),
-                _ => process.peers.load(1, 0, Width::Bits64),
-            });
-        }
-    });
-    println!("an operation returned");
+    lost_peer::operate(&process, lost_peer::situation() == "wait");
 }
 
 #[test]
 fn who_loses_a_peer_ends_with_one_message() {
-    if !is_there() {
-        return;
-    }
-    for how in ["load", "wait"] {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "--nocapture", "verbs::tests::lose_a_peer"])
-            .env(LOSES, how)
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(1), "{how}: {out}{err}");
-        assert_eq!(err.matches("lost the connection to process 1: ").count(), 1, "{how}: {err}");
-        assert!(!out.contains("an operation returned"), "{how}: {out}");
+    if is_there() {
+        for situation in ["load", "wait"] {
+            lost_peer::assert_one_message("verbs::tests::lose_a_peer", situation);
+        }
     }
 }
