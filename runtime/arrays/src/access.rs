@@ -36,6 +36,20 @@ pub(crate) enum Pages {
     Placed(Run),
 }
 
+/// Where elements go: to memory of the program, or from there.
+enum Direction<'a, B> {
+    Get(&'a B),
+    Put(&'a B),
+}
+
+impl<B> Clone for Direction<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Direction<'_, B> {}
+
 impl<M: Memory> Arrays<M> {
     /// The pages at a process.
     pub(crate) fn segment(&self, at: Rank) -> Segment<'_, M> {
@@ -129,11 +143,11 @@ impl<M: Memory> Arrays<M> {
 
     /// The page that a range is in, if it is in one whose remembered place is mapped: what most operations are about.
     #[inline]
-    async fn near_page(&self, array: &Array, index: u64, bytes: usize) -> Option<(Span, Place)> {
+    async fn mapped_page(&self, array: &Array, index: u64, bytes: usize) -> Option<(Span, Place)> {
         let (page, offset) = array.position(index, 0);
         let place = self.cached_place(array, page).await?;
-        let is_near = offset + bytes <= array.used_bytes() && !self.memory.asks(place.at);
-        is_near.then_some((Span { page, offset, bytes }, place))
+        let is_mapped = offset + bytes <= array.used_bytes() && !self.memory.asks(place.at);
+        is_mapped.then_some((Span { page, offset, bytes }, place))
     }
 
     /// Copies elements to memory of the program. `index` and `count` are in the array.
@@ -149,34 +163,41 @@ impl<M: Memory> Arrays<M> {
         into: &M::Buffer,
     ) -> Result<(), Destroyed> {
         let total = (count * array.element_bytes) as usize;
-        if let Some((span, place)) = self.near_page(array, index, total).await {
+        if let Some((span, place)) = self.mapped_page(array, index, total).await {
             let landing = Landing::Program(into, 0);
             if self.segment(place.at).read_page(array, span, place.version, landing).await.is_ok() {
                 return Ok(());
             }
         }
-        self.get_pages(array, index, total, into).await
+        self.copy_pages(array, index, total, Direction::Get(into)).await
     }
 
-    async fn get_pages(
+    /// Copies `total` bytes from an element on, a run of pages at a time.
+    async fn copy_pages(
         &self,
         array: &Array,
         index: u64,
         total: usize,
-        into: &M::Buffer,
+        direction: Direction<'_, M::Buffer>,
     ) -> Result<(), Destroyed> {
         let (mut done, mut attempt) = (0, 0);
         while done < total {
             let (page, offset) = array.position(index, done as u64);
             let bytes = (total - done).min(RUN_BYTES);
             let pages = array.spans((page, offset), bytes).count() as u64;
-            let outcome = match self.pages(array, page, pages).await {
-                Pages::Unplaced(count) => {
+            let outcome = match (self.pages(array, page, pages).await, direction) {
+                (Pages::Unplaced(count), Direction::Get(into)) => {
                     let bytes = array.spans((page, offset), bytes).take(count).map(|span| span.bytes).sum();
                     self.memory.clear(into, done, bytes);
                     Outcome { done: bytes, refusal: None }
                 }
-                Pages::Placed(run) => self.read(array, &run, (offset, bytes), (into, done)).await,
+                (Pages::Unplaced(_), Direction::Put(_)) => self.claim(array, page).await,
+                (Pages::Placed(run), Direction::Get(into)) => {
+                    self.read(array, &run, (offset, bytes), (into, done)).await
+                }
+                (Pages::Placed(run), Direction::Put(source)) => {
+                    self.write(array, &run, (offset, bytes), (source, done)).await
+                }
             };
             done += outcome.done;
             let (page, _) = array.position(index, done as u64);
@@ -213,36 +234,13 @@ impl<M: Memory> Arrays<M> {
         source: &M::Buffer,
     ) -> Result<(), Destroyed> {
         let total = (count * array.element_bytes) as usize;
-        if let Some((span, place)) = self.near_page(array, index, total).await {
+        if let Some((span, place)) = self.mapped_page(array, index, total).await {
             let from = Source::Program(source, 0);
             if self.segment(place.at).write_page(array, span, place.version, from).await.is_ok() {
                 return Ok(());
             }
         }
-        self.put_pages(array, index, total, source).await
-    }
-
-    async fn put_pages(
-        &self,
-        array: &Array,
-        index: u64,
-        total: usize,
-        source: &M::Buffer,
-    ) -> Result<(), Destroyed> {
-        let (mut done, mut attempt) = (0, 0);
-        while done < total {
-            let (page, offset) = array.position(index, done as u64);
-            let bytes = (total - done).min(RUN_BYTES);
-            let pages = array.spans((page, offset), bytes).count() as u64;
-            let outcome = match self.pages(array, page, pages).await {
-                Pages::Unplaced(_) => self.claim(array, page).await,
-                Pages::Placed(run) => self.write(array, &run, (offset, bytes), (source, done)).await,
-            };
-            done += outcome.done;
-            let (page, _) = array.position(index, done as u64);
-            self.recover(array, page, outcome.refusal, &mut attempt).await?;
-        }
-        Ok(())
+        self.copy_pages(array, index, total, Direction::Put(source)).await
     }
 
     async fn write(

@@ -145,20 +145,9 @@ impl Array {
         let data = cache.checked_add(words(pages)?)?.checked_next_multiple_of(PAGE)?;
         let end = data.checked_add(usize::try_from(pages.checked_mul(page_bytes)?).ok()?)?;
         let end = end.checked_next_multiple_of(PAGE)?;
-        Some(Array {
-            index,
-            state,
-            count,
-            element_bytes,
-            page_bytes,
-            per_page,
-            pages,
-            base,
-            headers,
-            cache,
-            data,
-            end,
-        })
+        let [base, headers, cache, data, end] = [base, headers, cache, data, end].map(|offset| offset as u64);
+        let shape = [count, element_bytes, page_bytes, per_page, pages, base, headers, cache, data, end];
+        Some(Array::from_shape((index, state), shape))
     }
 
     /// Words of its descriptor behind the state.

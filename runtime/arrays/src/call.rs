@@ -30,7 +30,7 @@ pub(crate) enum Procedure {
         bytes: usize,
     },
     Leave,
-    Settled,
+    Drained,
     Retire,
     /// Gives back the memory of a range of the area, of an array that is gone.
     GiveBack {
@@ -151,13 +151,13 @@ pub async fn serve<M: Memory>(memory: &M, request: &[u8], reply: &mut [u8]) -> R
         }
     };
     let (run, contents) = decode_run(segment.at, &head, rest, &array)?;
-    let (result, room) = reply.split_at_mut(OUTCOME_BYTES);
+    let (result, answer) = reply.split_at_mut(OUTCOME_BYTES);
     let mut sent = 0;
     let outcome = match head.procedure {
         Procedure::Read { offset, bytes } => {
             check_bytes(&array, &run, offset, bytes)?;
-            let room = room.get_mut(..bytes).ok_or(Malformed)?;
-            let outcome = segment.read(&array, &run, (offset, bytes), &mut Landing::Message(room)).await;
+            let answer = answer.get_mut(..bytes).ok_or(Malformed)?;
+            let outcome = segment.read(&array, &run, (offset, bytes), &mut Landing::Message(answer)).await;
             sent = outcome.done;
             outcome
         }
@@ -167,7 +167,7 @@ pub async fn serve<M: Memory>(memory: &M, request: &[u8], reply: &mut [u8]) -> R
             segment.write(&array, &run, (offset, bytes), &Source::Message(contents)).await
         }
         Procedure::Leave => segment.leave(&array, &run).await,
-        Procedure::Settled => segment.settled(&array, &run).await,
+        Procedure::Drained => segment.drained(&array, &run).await,
         Procedure::Retire => {
             segment.retire(&array, &run).await;
             done

@@ -1,7 +1,7 @@
 //! Relocatable global arrays: elements that any process gets and puts, in pages that move to whoever says so.
 //!
 //! After MassiveThreads/GAS with metadata caching (S. Akiyama, K. Taura): a requester remembers where a page is, and the protocol makes a wrong memory harmless, so that
-//! nobody has to be told when a page moves.
+//! nobody has to be notified when a page moves.
 //!
 //! # What is where
 //! Every process has an *area* of the same layout. An array takes the same range of offsets in each of them, with room for all its pages, so a page has the same offset wherever it is; what is

@@ -54,7 +54,7 @@ impl<M: Memory> Arrays<M> {
             return outcome;
         }
         let mut attempt = 0;
-        while !memory.fault(Fault::LostPut) && self.settled(array, &run).await.done < outcome.done {
+        while !memory.fault(Fault::LostPut) && self.drained(array, &run).await.done < outcome.done {
             memory.pause(attempt).await;
             attempt += 1;
         }
@@ -92,10 +92,10 @@ impl<M: Memory> Arrays<M> {
         }
     }
 
-    async fn settled(&self, array: &Array, run: &Run) -> Outcome {
+    async fn drained(&self, array: &Array, run: &Run) -> Outcome {
         match self.memory.asks(run.at) {
-            true => call::execute(&self.memory, array, run, Procedure::Settled).await,
-            false => self.segment(run.at).settled(array, run).await,
+            true => call::execute(&self.memory, array, run, Procedure::Drained).await,
+            false => self.segment(run.at).drained(array, run).await,
         }
     }
 

@@ -200,7 +200,7 @@ impl<M: Memory> Segment<'_, M> {
     }
 
     /// The leaving pages that no put is under way on, up to the first that one is.
-    pub async fn settled(&self, array: &Array, run: &Run) -> Outcome {
+    pub async fn drained(&self, array: &Array, run: &Run) -> Outcome {
         let mut done = 0;
         for (page, _) in run.pages() {
             if self.header(array, page).await.puts() != 0 {

@@ -25,7 +25,7 @@ pub enum CreationError {
     Shape(BadShape),
     /// There are [`MOST`] arrays.
     TooMany,
-    /// The arrays that there are leave no room.
+    /// The arrays that there are leave no space.
     NoRoom,
 }
 
@@ -56,7 +56,7 @@ impl<M: Memory> Arrays<M> {
     /// Creates an array.
     ///
     /// # Errors
-    /// There is none of this shape, or no room.
+    /// There is none of this shape, or no space.
     pub async fn create(
         &self,
         count: u64,
@@ -67,12 +67,12 @@ impl<M: Memory> Arrays<M> {
         let shape =
             |identity, base| Array::new(identity, count, element_bytes, page_bytes, memory.processes(), base);
         let wanted = shape((0, 0), 0).map_err(CreationError::Shape)?;
-        let room = memory.area_bytes() - BYTES;
-        if wanted.range().len() > room {
+        let available = memory.area_bytes() - BYTES;
+        if wanted.range().len() > available {
             return Err(CreationError::Shape(BadShape::TooLarge));
         }
         self.lock().await;
-        let created = match self.find_room(wanted.range().len()).await {
+        let created = match self.find_space(wanted.range().len()).await {
             Ok((identity, base)) => {
                 let array = shape(identity, base).expect("only the place is another one");
                 for rank in 0..memory.processes() {
@@ -104,8 +104,8 @@ impl<M: Memory> Arrays<M> {
         is_there
     }
 
-    /// A free descriptor and room for so many bytes: the first that there is. The table is locked.
-    async fn find_room(&self, bytes: usize) -> Result<((u32, u64), usize), CreationError> {
+    /// A free descriptor and space for so many bytes: the first that there is. The table is locked.
+    async fn find_space(&self, bytes: usize) -> Result<((u32, u64), usize), CreationError> {
         let mut free = None;
         let mut taken: Vec<Range<usize>> = Vec::new();
         for index in 0..MOST {
