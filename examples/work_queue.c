@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <stdio.h>
 
-enum { LAST = 400000, RANGE = 500, LONGEST = 600, ROOM = 64 };
+enum { LAST = 400000, RANGE = 500, LONGEST = 600, CAPACITY = 64 };
 
 static long histogram[LONGEST], greatest;
 static int all_pushed;
@@ -39,7 +39,7 @@ static int work(void) {
 
 int main(void) {
     int ranges = 0, least = LAST;
-    queue = dsm_fifo_create(ROOM, sizeof(int));
+    queue = dsm_fifo_create(CAPACITY, sizeof(int));
     double start = omp_get_wtime();
 #pragma omp parallel reduction(+ : ranges) reduction(min : least)
     {

@@ -186,10 +186,10 @@ impl Memory for Areas {
     }
 
     async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
-        REPLY.with_borrow_mut(|room| {
-            room.resize(CALL_REPLY_BYTES, 0);
-            let length = self.segments.ask(at.0, request, room);
-            reply[..length].copy_from_slice(&room[..length]);
+        REPLY.with_borrow_mut(|buffer| {
+            buffer.resize(CALL_REPLY_BYTES, 0);
+            let length = self.segments.ask(at.0, request, buffer);
+            reply[..length].copy_from_slice(&buffer[..length]);
             length
         })
     }

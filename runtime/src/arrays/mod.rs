@@ -23,7 +23,7 @@ use crate::{check, config, memory, process, sync};
 use areas::{Areas, ProgramMemory};
 pub use place::{MESSAGE, follow};
 
-/// Address space for the arrays of a process that is alone, bytes.
+/// Address space for the arrays of a single process, bytes.
 const ALONE_BYTES: usize = 1 << 36;
 const TAG: u64 = 0xd5a;
 const TAG_SHIFT: u32 = 52;

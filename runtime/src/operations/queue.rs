@@ -137,14 +137,15 @@ enum Turn {
 impl Queue {
     /// The queue at an address in the heap of `owner`, if there is one.
     fn at(place: Place, owner: u32, address: usize) -> Option<Queue> {
-        let room = memory::arena(owner).end.checked_sub(address).filter(|room| *room >= SLOTS)?;
+        let available =
+            memory::arena(owner).end.checked_sub(address).filter(|available| *available >= SLOTS)?;
         if !address.is_multiple_of(8) || place.word(0).load(Ordering::Acquire) != MAGIC ^ address as u64 {
             return None;
         }
         let load = |offset| place.word(offset).load(Ordering::Relaxed);
         let (capacity, element_bytes) = (load(CAPACITY), load(ELEMENT_BYTES) as usize);
         let bytes = queue_bytes(capacity as usize, element_bytes)?;
-        (bytes <= room && capacity > 0).then_some(Queue { place, address, capacity, element_bytes })
+        (bytes <= available && capacity > 0).then_some(Queue { place, address, capacity, element_bytes })
     }
 
     /// Takes the next turn at an end of the queue. `full`: its slots have elements.

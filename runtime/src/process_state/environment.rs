@@ -22,7 +22,7 @@ unsafe extern "C" {
 }
 
 /// Elements that the array has room for, the null pointer at the end included; while it is locked the environment is changed.
-static ROOM: Mutex<usize> = Mutex::new(0);
+static CAPACITY: Mutex<usize> = Mutex::new(0);
 /// The strings that this process made.
 static CONSTANTS: LazyLock<Mutex<Constants>> = LazyLock::new(Mutex::default);
 /// Address of the array that this module made.
@@ -36,7 +36,7 @@ pub fn array() -> *mut *mut c_char {
 
 /// Process 0, before the program runs: the environment can be read by all.
 pub fn init() {
-    adopt(&mut ROOM.lock());
+    adopt(&mut CAPACITY.lock());
 }
 
 fn entry(i: usize) -> *mut c_char {
@@ -54,23 +54,23 @@ fn entries() -> Vec<*mut c_char> {
 }
 
 /// Makes the array one of this module, if the program or a library has put another in its place.
-fn adopt(room: &mut usize) {
+fn adopt(capacity: &mut usize) {
     if ARRAY.load(Ordering::Relaxed) != 0 && ARRAY.load(Ordering::Relaxed) == array() as usize {
         return;
     }
-    replace(room, &entries());
+    replace(capacity, &entries());
 }
 
 /// An array with room for so many strings, and for what [`is_constant`] says of each.
-fn bytes_of_array(room: usize) -> usize {
-    room * (size_of::<usize>() + 1)
+fn bytes_of_array(capacity: usize) -> usize {
+    capacity * (size_of::<usize>() + 1)
 }
 
 /// A new array of these strings, each of which is copied unless it is in shared memory.
-fn replace(room: &mut usize, strings: &[*mut c_char]) {
-    *room = (2 * strings.len()).max(64);
-    let fresh = shared_blocks(bytes_of_array(*room)) as *mut *mut c_char;
-    check::writable(fresh as usize, bytes_of_array(*room));
+fn replace(capacity: &mut usize, strings: &[*mut c_char]) {
+    *capacity = (2 * strings.len()).max(64);
+    let fresh = shared_blocks(bytes_of_array(*capacity)) as *mut *mut c_char;
+    check::writable(fresh as usize, bytes_of_array(*capacity));
     for (i, string) in strings.iter().enumerate() {
         // SAFETY: the environment has strings; the array has room for them and was made writable.
         unsafe { fresh.add(i).write(shared_string(*string)) };
@@ -98,33 +98,33 @@ fn constant(string: &[u8]) -> *mut c_char {
 
 /// What other processes get: the array, how many strings it has and how many it has room for.
 pub fn snapshot() -> [u64; 3] {
-    let mut room = ROOM.lock();
-    adopt(&mut room);
+    let mut capacity = CAPACITY.lock();
+    adopt(&mut capacity);
     let (strings, constants) = (entries(), CONSTANTS.lock());
     for (i, string) in strings.iter().enumerate() {
-        let place = is_constant(array(), *room, i);
+        let place = is_constant(array(), *capacity, i);
         check::writable(place as usize, 1);
         // SAFETY: inside the object of the array.
         unsafe { place.write(constants.has(*string as usize)) };
     }
-    [array() as u64, strings.len() as u64, *room as u64]
+    [array() as u64, strings.len() as u64, *capacity as u64]
 }
 
 /// Whether string `i` of an array of this module with room for so many is one of [`CONSTANTS`]; valid in a snapshot.
-fn is_constant(array: *mut *mut c_char, room: usize, i: usize) -> *mut bool {
-    array.wrapping_add(room).cast::<bool>().wrapping_add(i)
+fn is_constant(array: *mut *mut c_char, capacity: usize, i: usize) -> *mut bool {
+    array.wrapping_add(capacity).cast::<bool>().wrapping_add(i)
 }
 
 /// Goes on with the environment of process 0, with copies of its constants: whoever wrote a block has it valid whatever others do.
-pub fn follow([theirs, count, their_room]: [u64; 3]) {
-    let (theirs, their_room) = (theirs as *mut *mut c_char, their_room as usize);
-    check::readable(theirs as usize, bytes_of_array(their_room));
+pub fn follow([theirs, count, their_capacity]: [u64; 3]) {
+    let (theirs, their_capacity) = (theirs as *mut *mut c_char, their_capacity as usize);
+    check::readable(theirs as usize, bytes_of_array(their_capacity));
     let own = |i| {
         // SAFETY: process 0's array and its strings; they do not change while the region begins, and are made readable.
         unsafe {
             let string = *theirs.add(i);
             check::readable_string(string as usize);
-            if *is_constant(theirs, their_room, i) {
+            if *is_constant(theirs, their_capacity, i) {
                 constant(CStr::from_ptr(string).to_bytes_with_nul())
             } else {
                 string
@@ -132,7 +132,7 @@ pub fn follow([theirs, count, their_room]: [u64; 3]) {
         }
     };
     let strings: Vec<_> = (0..count as usize).map(own).collect();
-    replace(&mut ROOM.lock(), &strings);
+    replace(&mut CAPACITY.lock(), &strings);
 }
 
 /// Position of a variable.
@@ -155,13 +155,13 @@ fn store(i: usize, string: *mut c_char) {
 }
 
 /// Puts a string in the place of the variable's, or behind the others.
-fn put(room: &mut usize, name: &[u8], string: *mut c_char) {
+fn put(capacity: &mut usize, name: &[u8], string: *mut c_char) {
     match find(name) {
         Some(i) => store(i, string),
         None => {
             let mut strings = entries();
-            if strings.len() + 1 >= *room {
-                replace(room, &strings);
+            if strings.len() + 1 >= *capacity {
+                replace(capacity, &strings);
             }
             store(strings.len() + 1, std::ptr::null_mut());
             store(strings.len(), string);
@@ -207,13 +207,13 @@ unsafe extern "C" fn __dsm_setenv(variable: *const c_char, value: *const c_char,
         if sync::size() == 1 {
             return libc::setenv(variable, value, overwrite);
         }
-        let mut room = ROOM.lock();
-        adopt(&mut room);
+        let mut capacity = CAPACITY.lock();
+        adopt(&mut capacity);
         if overwrite == 0 && find(text).is_some() {
             return 0;
         }
         let entry = [text, b"=", CStr::from_ptr(value).to_bytes_with_nul()].concat();
-        put(&mut room, text, constant(&entry));
+        put(&mut capacity, text, constant(&entry));
     }
     changed(Kind::Environment);
     0
@@ -229,12 +229,12 @@ unsafe extern "C" fn __dsm_putenv(string: *mut c_char) -> c_int {
             return putenv(string);
         }
         let text = CStr::from_ptr(string).to_bytes();
-        let mut room = ROOM.lock();
-        adopt(&mut room);
+        let mut capacity = CAPACITY.lock();
+        adopt(&mut capacity);
         match text.iter().position(|c| *c == b'=') {
             None => remove(text),
             Some(end) => {
-                put(&mut room, &text[..end], shared_string(string));
+                put(&mut capacity, &text[..end], shared_string(string));
             }
         }
     }
@@ -251,8 +251,8 @@ unsafe extern "C" fn __dsm_unsetenv(variable: *const c_char) -> c_int {
         if sync::size() == 1 {
             return libc::unsetenv(variable);
         }
-        let mut room = ROOM.lock();
-        adopt(&mut room);
+        let mut capacity = CAPACITY.lock();
+        adopt(&mut capacity);
         if find(text).is_none() {
             return 0;
         }
@@ -269,7 +269,7 @@ unsafe extern "C" fn __dsm_clearenv() -> c_int {
         // SAFETY: no arguments.
         return unsafe { clearenv() };
     }
-    replace(&mut ROOM.lock(), &[]);
+    replace(&mut CAPACITY.lock(), &[]);
     changed(Kind::Environment);
     0
 }

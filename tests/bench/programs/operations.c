@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BINS = 1 << 16, ROOM = 4096 };
+enum { BINS = 1 << 16, CAPACITY = 4096 };
 
 static const double least_seconds = 0.2;
-static long counter, histogram[BINS], elements[ROOM], head, tail;
+static long counter, histogram[BINS], elements[CAPACITY], head, tail;
 static omp_lock_t lock;
 static dsm_fifo *queue;
 
@@ -77,16 +77,16 @@ static void queue_push(long n) {
 
 static int try_push(long element) {
     omp_set_lock(&lock);
-    int room = tail - head < ROOM;
-    if (room) elements[tail++ % ROOM] = element;
+    int appended = tail - head < CAPACITY;
+    if (appended) elements[tail++ % CAPACITY] = element;
     omp_unset_lock(&lock);
-    return room;
+    return appended;
 }
 
 static int try_pop(long *element) {
     omp_set_lock(&lock);
     int there = head < tail;
-    if (there) *element = elements[head++ % ROOM];
+    if (there) *element = elements[head++ % CAPACITY];
     omp_unset_lock(&lock);
     return there;
 }
@@ -132,7 +132,7 @@ static double run(void (*test)(long), long n) {
 
 int main(int argc, char **argv) {
     omp_init_lock(&lock);
-    queue = dsm_fifo_create(ROOM, sizeof(long));
+    queue = dsm_fifo_create(CAPACITY, sizeof(long));
     for (size_t t = 0; t < sizeof tests / sizeof *tests; t++) {
         int wanted = argc == 1;
         for (int i = 1; i < argc; i++) wanted |= !strcmp(argv[i], tests[t].name);

@@ -290,8 +290,8 @@ impl<F: Fabric> Coherence<F> {
         if !self.fabric.has_agent(at) {
             return self.segment(at).batch(request, records).await;
         }
-        let room = self.fabric.request_bytes() - REQUEST_BYTES;
-        let sent = batch::Request { actions: request.actions.leading(room, |_| true).0, ..*request };
+        let most = self.fabric.request_bytes() - REQUEST_BYTES;
+        let sent = batch::Request { actions: request.actions.leading(most, |_| true).0, ..*request };
         let message = &mut *MessageGuard::new();
         let length = wire::request::batch(&sent, &mut message.request);
         let encoded = sent.actions.encoded();

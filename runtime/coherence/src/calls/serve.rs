@@ -215,10 +215,10 @@ fn part_of_chunk<F: Fabric>(
         return Err(Malformed);
     }
     let block_bytes = fabric.block_bytes(block) as u64;
-    let room = (CHUNK_BLOCKS - block.0 % CHUNK_BLOCKS) * block_bytes;
+    let most = (CHUNK_BLOCKS - block.0 % CHUNK_BLOCKS) * block_bytes;
     let is_right = offset < block_bytes
         && (1..=capacity as u64).contains(&bytes)
-        && offset.checked_add(bytes).is_some_and(|end| end <= room);
+        && offset.checked_add(bytes).is_some_and(|end| end <= most);
     let request = read::Request { block, offset: offset as usize, bytes: bytes as usize };
     if is_right { Ok(request) } else { Err(Malformed) }
 }
