@@ -23,12 +23,14 @@ extern "C" {
 
 // ---- loops ----
 
-// The number of instructions of an innermost loop that can be copied, or 0.
+// The number of instructions of a loop that can be copied with those in it, or 0.
 unsigned dsm_shim_loop_copy_cost(void *L) {
   unsigned Count = 0;
-  if (!loop(L)->isInnermost() || !loop(L)->isSafeToClone() || !loop(L)->getLoopPreheader())
+  if (!loop(L)->isSafeToClone() || !loop(L)->getLoopPreheader())
     return 0;
   for (BasicBlock *B : loop(L)->blocks()) {
+    if (B->isEHPad())
+      return 0;
     Count += B->sizeWithoutDebug();
     for (Instruction &I : *B)
       if (I.getType()->isTokenTy() || isa<AllocaInst>(I) || isStackMark(I))
@@ -48,12 +50,12 @@ LLVMValueRef dsm_shim_if_then(void *A, LLVMValueRef Condition, LLVMValueRef Befo
                                         &Updater, &An.LI));
 }
 
-// Copies an innermost loop behind its preheader, which afterwards enters the loop itself if Condition holds and the copy
-// if not. The copy is not transformed further. Returns the map from the loop to its copy.
-void *dsm_shim_version_loop(void *A, void *LoopPtr, LLVMValueRef Condition, LLVMValueRef *Branch) {
+// Copies a loop and those in it behind its preheader, which afterwards enters the loop itself if Condition holds and the copy
+// if not. A rare copy is innermost and not transformed further. Returns the map from the loop to its copy.
+void *dsm_shim_version_loop(void *A, void *LoopPtr, LLVMValueRef Condition, int Rare, LLVMValueRef *Branch) {
   auto &An = analyses(A);
   Loop *L = loop(LoopPtr);
-  formLCSSA(*L, An.DT, &An.LI, &An.SE);
+  formLCSSARecursively(*L, An.DT, &An.LI, &An.SE);
   BasicBlock *Head = L->getLoopPreheader();
   BasicBlock *Entry = SplitEdge(Head, L->getHeader(), &An.DT, &An.LI);
   auto *Map = new ValueToValueMapTy;
@@ -74,7 +76,8 @@ void *dsm_shim_version_loop(void *A, void *LoopPtr, LLVMValueRef Condition, LLVM
   Instruction *Old = Head->getTerminator();
   auto *New = BranchInst::Create(Entry, cast<BasicBlock>(copyOf(Entry)), unwrap(Condition), Old->getIterator());
   New->setDebugLoc(Old->getDebugLoc());
-  New->setMetadata(LLVMContext::MD_prof, MDBuilder(New->getContext()).createBranchWeights(1000, 1));
+  if (Rare)
+    New->setMetadata(LLVMContext::MD_prof, MDBuilder(New->getContext()).createBranchWeights(1000, 1));
   Old->eraseFromParent();
   // What the loop alone dominated is reached through the copy too.
   SmallVector<DomTreeNode *, 8> Moved;
@@ -86,6 +89,9 @@ void *dsm_shim_version_loop(void *A, void *LoopPtr, LLVMValueRef Condition, LLVM
     An.DT.changeImmediateDominator(Child, An.DT.getNode(Head));
   formDedicatedExitBlocks(L, &An.DT, &An.LI, nullptr, true);
   formDedicatedExitBlocks(Copy, &An.DT, &An.LI, nullptr, true);
+  *Branch = wrap(New);
+  if (!Rare)
+    return Map;
   auto &C = New->getContext();
   auto flag = [&](const char *Name) { return MDNode::get(C, MDString::get(C, Name)); };
   MDNode *Done = MDNode::get(C, {MDString::get(C, "llvm.loop.isvectorized"),
@@ -93,7 +99,6 @@ void *dsm_shim_version_loop(void *A, void *LoopPtr, LLVMValueRef Condition, LLVM
   Copy->setLoopID(makePostTransformationMetadata(
       C, Copy->getLoopID(), {"llvm.loop.vectorize.", "llvm.loop.interleave.", "llvm.loop.unroll."},
       {Done, flag("llvm.loop.unroll.disable")}));
-  *Branch = wrap(New);
   return Map;
 }
 LLVMValueRef dsm_shim_version_copy(void *Map, LLVMValueRef V) {

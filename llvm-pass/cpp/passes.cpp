@@ -29,6 +29,9 @@ extern "C" int dsm_pass_early(LLVMModuleRef module);
 extern "C" int dsm_pass_verify(LLVMModuleRef module);
 // Implemented in Rust: 1 if loop-invariant code is to be moved first.
 extern "C" int dsm_pass_moves_invariants();
+// Implemented in Rust: 1 if subscripts are to be widened, and that: 1 if the function changed.
+extern "C" int dsm_pass_widens();
+extern "C" int dsm_pass_widen(LLVMModuleRef module, LLVMValueRef function);
 // Implemented in Rust: 1 if loads and stores in loops are to be counted before and after that.
 extern "C" int dsm_pass_counts();
 extern "C" void dsm_pass_loop_accesses(uint64_t accesses, int after);
@@ -51,6 +54,17 @@ struct DsmEarlyPass : PassInfoMixin<DsmEarlyPass> {
     return dsm_pass_early(wrap(&M)) ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }
+};
+
+// Behind LLVM's combination of instructions, before it reassociates.
+struct DsmWidenPass : PassInfoMixin<DsmWidenPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    if (!dsm_pass_widen(wrap(F.getParent()), wrap(&F)))
+      return PreservedAnalyses::all();
+    PreservedAnalyses Kept;
+    Kept.preserveSet<CFGAnalyses>();
+    return Kept;
+  }
 };
 
 // Behind LLVM's own optimisations, so that it sees the accesses that are made.
@@ -142,6 +156,9 @@ void addPasses(ModulePassManager &MPM, bool Optimise) {
 extern "C" void dsm_shim_register(void *PassBuilderPtr) {
   auto &PB = *static_cast<PassBuilder *>(PassBuilderPtr);
   PB.registerPipelineStartEPCallback([](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(DsmEarlyPass()); });
+  if (dsm_pass_widens())
+    PB.registerPeepholeEPCallback(
+        [](FunctionPassManager &FPM, OptimizationLevel) { FPM.addPass(DsmWidenPass()); });
   PB.registerOptimizerEarlyEPCallback(
       [](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase) {
         addPasses(MPM, Level != OptimizationLevel::O0);
@@ -153,6 +170,10 @@ extern "C" void dsm_shim_register(void *PassBuilderPtr) {
       [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
         if (Name == "dsm-early") {
           MPM.addPass(DsmEarlyPass());
+          return true;
+        }
+        if (Name == "dsm-widen") {
+          MPM.addPass(createModuleToFunctionPassAdaptor(DsmWidenPass()));
           return true;
         }
         if (Name == "dsm-verify") {

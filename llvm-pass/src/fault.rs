@@ -103,6 +103,8 @@ faults! {
     PrivateNoalias = "private-noalias",
     /// What `malloc` returns is private.
     PrivateHeap = "private-heap",
+    /// Subscripts that may wrap are widened.
+    WidenWrapping = "widen-wrapping",
     /// A window has no end.
     WindowEnd = "window-end",
     /// A window is emptied at the function's entry.
@@ -111,6 +113,8 @@ faults! {
     ReadyLength = "ready-length",
     /// The check in front of an inner loop is left out where the one in front of the nest is not made.
     NestFlag = "nest-flag",
+    /// Loops have no checks, whatever the number of processes.
+    SingleAlways = "single-always",
     /// What one path has checked counts where paths join.
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.

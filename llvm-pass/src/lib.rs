@@ -52,7 +52,11 @@ fn run(module: Module, manager: Manager) -> bool {
     analysis::names::check(module);
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
-    let mut totals = Counters { invariant: analysis::invariant::taken_out(), ..Counters::default() };
+    let mut totals = Counters {
+        invariant: analysis::invariant::taken_out(),
+        widened: rewrite::widen::taken(),
+        ..Counters::default()
+    };
     if options.enabled("flags") {
         let flags = analysis::flags::find(module, manager);
         totals.flags = (flags.loads.len() + flags.stores.len()) as u64;

@@ -45,3 +45,12 @@ define i32 @exchange(ptr %p) {
   %old = atomicrmw xchg ptr %p, i32 1 acquire, align 4
   ret i32 %old
 }
+
+; Nobody wants what it was: the runtime may post it.
+define void @count(ptr %p) {
+; CHECK-LABEL: define void @count
+; CHECK: call void @__dsm_atomic_rmw(ptr %p, ptr %{{.*}}, ptr null, i32 8, i32 1, i32 0)
+; CHECK: ret void
+  %old = atomicrmw add ptr %p, i64 1 monotonic, align 8
+  ret void
+}

@@ -98,6 +98,42 @@ fn a_loop_does_not_reuse_the_previous_iterations_check_of_a_varying_address() {
     assert!(printed(&facts, "").contains("#0 load 8: checked"));
 }
 
+/// A loop that synchronises around one whose address varies, which nothing can be said of in front of it.
+fn nest_of_elements(cost: u32) -> FunctionFacts {
+    let mut blocks = vec![
+        block(&[], vec![]),
+        block(&[0, 2], vec![(0, What::Sync)]),
+        block(&[1, 2], vec![(1, What::Access(access(Kind::Load, 1, 0, 8)))]),
+    ];
+    (blocks[1].inner, blocks[2].inner) = (Some(0), Some(1));
+    let around = |header, parent, copy_cost| LoopFacts {
+        parent,
+        header,
+        preheader: Some(header - 1),
+        syncs: parent.is_none(),
+        copy_cost,
+        ..LoopFacts::default()
+    };
+    FunctionFacts { loops: vec![around(1, None, cost), around(2, Some(0), 8)], ..function(blocks) }
+}
+
+#[test]
+fn a_nest_with_checks_has_a_version_for_one_process() {
+    let outer = "loop 0 has a version without checks for jobs of one process";
+    let inner = "loop 1 has a version without checks for jobs of one process";
+    let small = printed(&nest_of_elements(20), "");
+    assert!(small.contains(outer) && !small.contains(inner), "{small}");
+    let large = printed(&nest_of_elements(2000), "");
+    assert!(!large.contains(outer) && large.contains(inner), "{large}");
+    let mut without = nest_of_elements(20);
+    without.blocks[2].events.clear();
+    assert!(!printed(&without, "").contains("jobs of one process"));
+    for options in ["disable=single", "count", "verify", "check=mprotect"] {
+        let plan = printed(&nest_of_elements(20), options);
+        assert!(!plan.contains("jobs of one process"), "{options}: {plan}");
+    }
+}
+
 fn nest(inner_syncs: bool) -> FunctionFacts {
     let loop_range = |over, offset, conditions: &[Condition]| LoopRange {
         over,

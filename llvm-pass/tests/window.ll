@@ -1,6 +1,6 @@
 ; Rows whose bounds are loaded: their checks remember what is valid around them, from the nest's entry on. A row of a global is not
 ; checked at all if the whole global is valid.
-; OPTIONS: line=10
+; OPTIONS: line=10;disable=single
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 

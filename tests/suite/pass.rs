@@ -155,10 +155,11 @@ fn code_stays_small() {
         let names = reference.functions().expect("nm lists the functions");
         let bytes = |built: &Built| built.code_bytes(&names).expect("nm lists the functions");
         let (least, most) = (bytes(&reference), bytes(&subject));
-        assert!(10 * most < 32 * least, "{}: {most} bytes of code instead of {least}", kernel.name());
+        assert!(most < 4 * least, "{}: {most} bytes of code instead of {least}", kernel.name());
         (without, with) = (without + least, with + most);
     }
-    assert!(with < 2 * without, "{with} bytes of code instead of {without}");
+    // Nests with checks of elements have a second version, for jobs of one process.
+    assert!(2 * with < 5 * without, "{with} bytes of code instead of {without}");
 }
 
 #[test]

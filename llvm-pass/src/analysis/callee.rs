@@ -103,6 +103,11 @@ pub const LIBRARY_VARIADIC: &[(&str, &str, &str)] = &[
     ("recv", "__dsm_recv", "l:ipli"), ("recvfrom", "__dsm_recvfrom", "l:iplipp"), ("fread", "__dsm_fread", "l:pllp"),
     ("fread_unlocked", "__dsm_fread_unlocked", "l:pllp"), ("fgets", "__dsm_fgets", "p:pip"),
     ("fgets_unlocked", "__dsm_fgets_unlocked", "p:pip"),
+    // These are carried out where the file is, on whatever host.
+    ("write", "__dsm_write", "l:ipl"), ("pwrite", "__dsm_pwrite", "l:ipll"), ("pwrite64", "__dsm_pwrite", "l:ipll"),
+    ("lseek", "__dsm_lseek", "l:ili"), ("lseek64", "__dsm_lseek", "l:ili"), ("fsync", "__dsm_fsync", "i:i"),
+    ("fdatasync", "__dsm_fdatasync", "i:i"), ("ftruncate", "__dsm_ftruncate", "i:il"), ("ftruncate64", "__dsm_ftruncate", "i:il"),
+    ("fstat", "__dsm_fstat", "i:ip"), ("fstat64", "__dsm_fstat", "i:ip"), ("isatty", "__dsm_isatty", "i:i"),
     ("__dynamic_cast", "__dsm_dynamic_cast", "p:pppl"),
     ("wcsdup", "__dsm_wcsdup", "p:p"), ("wcsncat", "__dsm_wcsncat", "p:ppl"), ("mbsrtowcs", "__dsm_mbsrtowcs", "l:pplp"),
     ("wcsrtombs", "__dsm_wcsrtombs", "l:pplp"), ("regcomp", "__dsm_regcomp", "i:ppi"), ("regexec", "__dsm_regexec", "i:pplpi"),

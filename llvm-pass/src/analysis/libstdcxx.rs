@@ -105,7 +105,7 @@ fn table(name: &str) -> Option<&'static [Effect]> {
         "_ZNSt3pmr15memory_resourceD2Ev" | "_ZNSt3pmr15memory_resourceD1Ev" => &[],
         // exceptions and types
         "__cxa_atexit" | "__cxa_thread_atexit" | "__cxa_allocate_exception" | "__cxa_free_exception"
-        | "__cxa_begin_catch" | "__cxa_get_exception_ptr" | "__cxa_pure_virtual" | "__cxa_bad_cast"
+        | "__cxa_begin_catch" | "__cxa_call_unexpected" | "__cxa_get_exception_ptr" | "__cxa_pure_virtual" | "__cxa_bad_cast"
         | "__cxa_bad_typeid" | "__cxa_throw_bad_array_new_length" => &[],
         "__cxa_init_primary_exception" => &[(W, 0, N(POINTER))],
         "_ZNSt13__future_base12_Result_baseC2Ev" => &[(W, 0, N(16))],

@@ -1,6 +1,6 @@
 //! Copies of loops and functions.
 
-use std::os::raw::c_uint;
+use std::os::raw::{c_int, c_uint};
 
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 
@@ -13,6 +13,7 @@ unsafe extern "C" {
         analyses: Raw,
         l: Raw,
         condition: LLVMValueRef,
+        rare: c_int,
         branch: *mut LLVMValueRef,
     ) -> Raw;
     fn dsm_shim_version_copy(map: Raw, value: LLVMValueRef) -> LLVMValueRef;
@@ -48,18 +49,18 @@ impl Analyses {
         Value(unsafe { dsm_shim_if_then(self.0, condition.0, before.0) })
     }
 
-    /// Copies an innermost loop; the loop is entered if the condition holds and the copy if not. Returns the copy and the
-    /// branch, which takes the place of the preheader's terminator.
-    pub fn version(&self, l: Loop, condition: Value) -> (LoopCopy, Value) {
+    /// Copies a loop and those in it; the loop is entered if the condition holds and the copy if not. Returns the copy and the
+    /// branch, which takes the place of the preheader's terminator. A rare copy is not transformed further.
+    pub fn version(&self, l: Loop, condition: Value, rare: bool) -> (LoopCopy, Value) {
         let mut branch = std::ptr::null_mut();
         // SAFETY: live handles; callers have asked for the copy's cost. The branch is set.
-        let map = unsafe { dsm_shim_version_loop(self.0, l.0, condition.0, &mut branch) };
+        let map = unsafe { dsm_shim_version_loop(self.0, l.0, condition.0, rare.into(), &mut branch) };
         (LoopCopy(map), Value(branch))
     }
 }
 
 impl Loop {
-    /// Instructions of the loop if it is innermost and can be copied; else 0.
+    /// Instructions of the loop and those in it if it can be copied; else 0.
     pub fn copy_cost(self) -> u32 {
         // SAFETY: live handle.
         unsafe { dsm_shim_loop_copy_cost(self.0) }

@@ -2,6 +2,7 @@
 
 use std::os::raw::c_int;
 
+use inkwell::llvm_sys::core;
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 
 use super::{Module, Value};
@@ -34,6 +35,36 @@ pub enum AsmOperands {
 }
 
 impl Value {
+    /// True of a sum, difference, product or left shift whose overflow as signed numbers is poison.
+    pub fn is_free_of_signed_overflow(self) -> bool {
+        // SAFETY: callers pass such instructions.
+        unsafe { core::LLVMGetNSW(self.0) != 0 }
+    }
+
+    /// Makes signed overflow poison.
+    pub fn set_free_of_signed_overflow(self) {
+        // SAFETY: callers pass sums, differences, products and left shifts.
+        unsafe { core::LLVMSetNSW(self.0, 1) }
+    }
+
+    /// True of an `or` whose operands have no bit in common.
+    pub fn is_disjoint(self) -> bool {
+        // SAFETY: callers pass instructions `or`.
+        unsafe { core::LLVMGetIsDisjoint(self.0) != 0 }
+    }
+
+    /// Makes bits that the operands have in common poison.
+    pub fn set_disjoint(self) {
+        // SAFETY: callers pass instructions `or`.
+        unsafe { core::LLVMSetIsDisjoint(self.0, 1) }
+    }
+
+    /// True of a zero extension of what is not negative as a signed number.
+    pub fn is_non_negative(self) -> bool {
+        // SAFETY: callers pass zero extensions.
+        unsafe { core::LLVMGetNNeg(self.0) != 0 }
+    }
+
     /// True if a call may read or write memory.
     pub fn call_touches_memory(self) -> bool {
         // SAFETY: callers pass calls.

@@ -2,11 +2,12 @@
 
 use std::os::raw::{c_char, c_int, c_void};
 
-use inkwell::llvm_sys::prelude::LLVMModuleRef;
+use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 
-use super::{Manager, Module, Raw};
+use super::{Manager, Module, Raw, Value};
 use crate::analysis::invariant;
 use crate::options::Options;
+use crate::rewrite::widen;
 
 unsafe extern "C" {
     fn dsm_shim_register(builder: Raw);
@@ -42,6 +43,20 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
 extern "C" fn dsm_pass_moves_invariants() -> c_int {
     // Wrong options are reported when the pass runs.
     Options::from_env().is_ok_and(|options| invariant::enabled(&options)).into()
+}
+
+/// Called when the pipeline is made: 1 if subscripts are to be widened.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_widens() -> c_int {
+    let Ok(options) = Options::from_env() else { return 0 };
+    crate::fault::seed(options.fault);
+    widen::enabled(&options).into()
+}
+
+/// Called where LLVM has simplified a function; returns 1 if the function changed.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_pass_widen(module: LLVMModuleRef, function: LLVMValueRef) -> c_int {
+    widen::subscripts(Module(module), Value(function)).into()
 }
 
 /// Called when the pipeline is made: 1 if accesses in loops are to be counted.

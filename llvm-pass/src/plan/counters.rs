@@ -19,6 +19,8 @@ pub struct Counters {
     pub invariant: u64,
     /// Recurrences that were found not to wrap, by the language.
     pub linear: u64,
+    /// Operations of subscripts that are computed in 64 bits.
+    pub widened: u64,
     /// Conditions under which loops are entered, stated once more as assumptions.
     pub guards: u64,
     /// Comparisons that end a loop and became tests for equality.
@@ -57,6 +59,8 @@ pub struct Counters {
     pub reductions: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
+    /// Nests of loops with a version for jobs of one process.
+    pub single: u64,
     /// Left to the protection of pages.
     pub protected: u64,
     /// Loops with two versions.
@@ -107,6 +111,7 @@ impl FunctionPlan {
                 as u64;
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
+        totals.single += self.single.len() as u64;
         totals.guards += self.assumptions.iter().map(|r| r.guards.len() as u64).sum::<u64>();
         totals.exits += self.assumptions.iter().map(|r| r.exits.len() as u64).sum::<u64>();
         totals.atomics += self.atomics.len() as u64;
@@ -130,6 +135,7 @@ impl Counters {
             }
             "invariant" => self.invariant,
             "linear" => self.linear,
+            "widen" => self.widened,
             "guards" => self.guards + self.exits,
             "merge" => self.merged,
             "available" => self.available,
@@ -138,6 +144,7 @@ impl Counters {
             "window" => self.windows,
             "stride" => self.strides,
             "version" => self.versioned,
+            "single" => self.single,
             "flags" => self.flags,
             "overwrite" => self.overwrites + self.filled,
             "callers" => self.callers,
@@ -156,12 +163,12 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", taken out of loops before {}, recurrences without wrapping {}, guards stated {}, exact exits {}",
-            self.invariant, self.linear, self.guards, self.exits
+            ", taken out of loops before {}, recurrences without wrapping {}, subscripts widened {}, guards stated {}, exact exits {}",
+            self.invariant, self.linear, self.widened, self.guards, self.exits
         )?;
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), nests with a version for one process {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
@@ -169,6 +176,7 @@ impl Display for Counters {
             self.overwrites,
             self.versioned,
             self.versions,
+            self.single,
             self.callers,
             self.given,
             self.clones,

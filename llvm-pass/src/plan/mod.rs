@@ -9,6 +9,7 @@ pub mod interprocedural;
 pub mod merge;
 pub mod print;
 pub mod reasons;
+pub mod single;
 pub mod stack;
 pub mod version;
 pub mod window;
@@ -74,6 +75,8 @@ pub struct FunctionPlan {
     pub validity_tests: Vec<ValidityTest>,
     /// Loops with two versions.
     pub versions: Vec<Version>,
+    /// Nests with a version for jobs of one process.
+    pub single: Vec<LoopId>,
     /// What is done to keep the guards of loops known.
     pub assumptions: Vec<guards::LoopAssumptions>,
     /// Accesses under masks.
@@ -151,6 +154,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     if version::enabled(options) {
         version::apply(facts, &items, &mut plan, options);
     }
+    single::apply(facts, &items, &mut plan, options);
     merge::apply(facts, &items, &mut plan, options);
     guards::apply(facts, &mut plan, options);
     plan.stack = stack::layout(&facts.stack);
@@ -164,7 +168,12 @@ impl FunctionPlan {
 
     /// The loops that something is put in front of.
     pub fn checked_loops(&self) -> BTreeSet<LoopId> {
-        self.loop_checks.iter().map(|c| c.over).chain(self.versions.iter().map(|v| v.over)).collect()
+        self.loop_checks
+            .iter()
+            .map(|c| c.over)
+            .chain(self.versions.iter().map(|v| v.over))
+            .chain(self.single.iter().copied())
+            .collect()
     }
 
     /// True if the function stays as it is.

@@ -217,6 +217,9 @@ impl Display for Printed<'_> {
         for version in &plan.versions {
             writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
         }
+        for nest in &plan.single {
+            writeln!(f, "  loop {nest} has a version without checks for jobs of one process")?;
+        }
         for assumptions in &plan.assumptions {
             write!(f, "{assumptions}")?;
         }

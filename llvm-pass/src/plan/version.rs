@@ -56,7 +56,8 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
     }
     for (over, items) in by_loop {
         let l = &facts.loops[over];
-        if l.syncs || l.copy_cost == 0 || l.copy_cost > MAX_COST || has_other_checks(facts, over) {
+        let is_nest = facts.loops.iter().any(|inner| inner.parent == Some(over));
+        if l.syncs || is_nest || l.copy_cost == 0 || l.copy_cost > MAX_COST || has_other_checks(facts, over) {
             continue;
         }
         if items.iter().any(|i| merge::is_long(i.access, options.line_bytes() as i64)) {

@@ -10,11 +10,11 @@
 //! ```
 
 use dsm_abi::atomic::{RmwOp, order};
-use dsm_abi::layout::SINGLE_PROCESS;
 
 use crate::llvm::{Builder, IntPredicate, Module, Opcode, Ordering, RmwKind, Severity, Type, Value};
 
 use super::check::Emitter;
+use super::single;
 
 /// Replaces the instruction.
 pub fn emit(module: Module, emitter: &Emitter<'_>, instruction: Value) {
@@ -46,6 +46,16 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, instruction: Value) {
     instruction.erase();
 }
 
+/// True of an instruction that a version of a loop for jobs of one process keeps: threads do not wait by it, not even where it fails.
+pub fn is_kept_in_one_process(module: Module, instruction: Value) -> bool {
+    let ty = match instruction.opcode() {
+        Opcode::LLVMStore => instruction.operand(0).ty(),
+        Opcode::LLVMAtomicRMW => instruction.operand(1).ty(),
+        _ => return false,
+    };
+    may_be_direct(instruction, module.store_size(ty))
+}
+
 /// Whether the processor does it by itself, and threads do not wait by repeating it: those that do let go of their core in the runtime.
 fn may_be_direct(instruction: Value, size: u64) -> bool {
     let never_polls = match instruction.opcode() {
@@ -59,11 +69,7 @@ fn may_be_direct(instruction: Value, size: u64) -> bool {
 /// The instruction itself in a job of one process, else the call.
 fn direct_or_call(module: Module, emitter: &Emitter<'_>, instruction: Value, ty: Type, size: u64) {
     let builder = emitter.builder;
-    let i32_type = builder.context.i32();
-    let single = module.global(SINGLE_PROCESS).unwrap_or_else(|| module.add_global(SINGLE_PROCESS, i32_type));
-    builder.before(instruction).locate_as(instruction);
-    let is_single = builder.load(i32_type, single, 4);
-    let is_single = builder.icmp(IntPredicate::LLVMIntNE, is_single, i32_type.constant(0));
+    let is_single = single::is_single(module, emitter, instruction);
     let (direct, remote) = emitter.branch(instruction, is_single, "dsm.direct");
     let tail = instruction.next().expect("an atomic ends no block").split_before();
     builder.at_end(direct).locate_as(instruction);
@@ -112,14 +118,16 @@ fn call(emitter: &Emitter<'_>, at: Value, instruction: Value, ty: Type, size: u6
             None
         }
         Opcode::LLVMAtomicRMW => {
-            let (value, old) = (slot("dsm.value"), slot("dsm.old"));
+            let value = slot("dsm.value");
+            let is_wanted = !instruction.users().is_empty();
+            let old = if is_wanted { slot("dsm.old") } else { builder.context.ptr().zero() };
             begin();
             builder.store(instruction.operand(1), value, 16);
             let op = number(rmw_code(instruction.rmw_kind()) as u32);
             let order = number(order_code(instruction.ordering()));
             let args = [instruction.operand(0), value, old, size, op, order];
             emitter.call_here("__dsm_atomic_rmw", &args);
-            Some(builder.load(ty, old, 16))
+            Some(if is_wanted { builder.load(ty, old, 16) } else { builder.poison(ty) })
         }
         _ => {
             let (expected, desired) = (slot("dsm.expected"), slot("dsm.desired"));

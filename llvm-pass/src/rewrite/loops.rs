@@ -76,6 +76,21 @@ pub struct Group {
 }
 
 impl Group {
+    /// Puts the group, and what it works on, into a copy of where it was.
+    pub fn replace(&mut self, copied: impl Fn(Value) -> Value) {
+        self.before = copied(self.before);
+        for range in &mut self.ranges {
+            range.keep(&copied);
+            let overlaps = match &mut range.overwrites {
+                Overwrites::Unless(overlaps) => Some(overlaps),
+                _ => None,
+            };
+            for value in overlaps.into_iter().chain(&mut range.flag).chain(&mut range.window) {
+                *value = copied(*value);
+            }
+        }
+    }
+
     /// A terminator has made way for another.
     pub fn moved(&mut self, old: Value, new: Value) {
         if self.before == old {
@@ -109,7 +124,13 @@ pub fn expand(
     }
     let builder = emitter.builder;
     let expander = analyses.expander();
-    let copied: Vec<Loop> = plan.versions.iter().map(|v| facts.loops[v.over]).collect();
+    let copied: Vec<Loop> = plan
+        .versions
+        .iter()
+        .map(|v| v.over)
+        .chain(plan.single.iter().copied())
+        .map(|l| facts.loops[l])
+        .collect();
     let flags: Vec<Value> = plan.flags.iter().map(|f| flag(emitter, &expander, facts, f)).collect();
     let mut groups: BTreeMap<(usize, Together), Group> = BTreeMap::new();
     for check in &plan.loop_checks {

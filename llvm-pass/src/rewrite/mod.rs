@@ -14,12 +14,14 @@ pub mod masked;
 pub mod module;
 pub mod reductions;
 pub mod resolvers;
+pub mod single;
 pub mod stack;
 pub mod target;
 pub mod text_note;
 pub mod thread_locals;
 pub mod verify;
 pub mod version;
+pub mod widen;
 
 use crate::analysis::Function;
 use crate::analysis::facts::{Kind, What};
@@ -46,14 +48,17 @@ pub fn function(
     let copies = version::copy(emitter, &analyses, plan, facts, &tests, |old, new| {
         groups.iter_mut().for_each(|g| g.moved(old, new));
     });
+    let singles = single::copy(module, emitter, &analyses, facts, plan, &mut groups);
     drop(analyses);
     for group in &groups {
         loops::emit(emitter, group);
     }
-    let site = |number: u32| facts.sites[number as usize];
+    let site = |number: u32| singles.of(facts.sites[number as usize]);
     for check in &plan.checks {
-        let before = site(check.site);
-        let before = check.version.map_or(before, |over| copies.of(over, before));
+        let before = match check.version {
+            Some(over) => copies.of(over, facts.sites[check.site as usize]),
+            None => site(check.site),
+        };
         emitter.builder.before(before).locate_as(before);
         let delta = emitter.builder.context.i64().constant(check.delta as u64);
         let pointer = emitter.builder.offset(before.operand(check.operand), delta);
@@ -69,7 +74,12 @@ pub fn function(
         calls::format(module, emitter, site(*number), format);
     }
     for number in &plan.atomics {
-        atomic::emit(module, emitter, site(*number));
+        let instruction = facts.sites[*number as usize];
+        let copy = singles.known(instruction);
+        let kept = copy.is_some() && atomic::is_kept_in_one_process(module, instruction);
+        for atomic in copy.into_iter().chain((!kept).then_some(instruction)) {
+            atomic::emit(module, emitter, atomic);
+        }
     }
     stack::apply(module, emitter.builder, facts.value, &plan.stack, &facts.sites);
     verify::begin(emitter, facts.value);

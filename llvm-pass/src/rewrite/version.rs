@@ -95,7 +95,7 @@ pub fn copy(
         let before = handle.preheader().expect("versioned loops have one").terminator();
         builder.before(before).locate_as(before);
         let all = version.tests.iter().map(|&t| results[t]).reduce(|x, y| builder.and(x, y));
-        let (copy, branch) = analyses.version(handle, all.expect("a version has tests"));
+        let (copy, branch) = analyses.version(handle, all.expect("a version has tests"), true);
         moved(before, branch);
         copies.0.push((version.over, copy));
     }

@@ -15,7 +15,7 @@ pub struct LoopFacts {
     pub syncs: bool,
     /// Expression of the number of times that its back edge is taken, if it can be computed in the preheader.
     pub count: Option<ExprId>,
-    /// Instructions of an innermost loop that can be copied, else 0.
+    /// Instructions of the loop and those in it if it can be copied, else 0.
     pub copy_cost: u32,
     /// Conditions under which it is entered, the nearest first.
     pub guards: Vec<Guard>,

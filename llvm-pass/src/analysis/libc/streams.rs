@@ -25,11 +25,11 @@ pub const STREAMS: &[(&str, u32)] = &[
 #[rustfmt::skip]
 pub const DESCRIPTORS: &[(&str, u32)] = &[
     ("preadv", 0), ("preadv64", 0), ("readv", 0), ("__read_chk", 0), ("__pread_chk", 0),
-    ("__pread64_chk", 0), ("write", 0), ("pwrite", 0), ("pwrite64", 0), ("pwritev", 0), ("pwritev64", 0), ("writev", 0), ("lseek", 0),
-    ("lseek64", 0), ("fsync", 0), ("fdatasync", 0), ("syncfs", 0), ("ftruncate", 0), ("ftruncate64", 0), ("fallocate", 0),
-    ("fallocate64", 0), ("posix_fallocate", 0), ("posix_fallocate64", 0), ("posix_fadvise", 0), ("posix_fadvise64", 0), ("fstat", 0),
-    ("fstat64", 0), ("fstatfs", 0), ("fstatfs64", 0), ("fstatvfs", 0), ("fstatvfs64", 0), ("fchmod", 0), ("fchown", 0), ("fchdir", 0),
-    ("futimens", 0), ("futimes", 0), ("flock", 0), ("lockf", 0), ("lockf64", 0), ("isatty", 0), ("ttyname", 0), ("ttyname_r", 0),
+    ("__pread64_chk", 0), ("pwritev", 0), ("pwritev64", 0), ("writev", 0), 
+    ("syncfs", 0), ("fallocate", 0),
+    ("fallocate64", 0), ("posix_fallocate", 0), ("posix_fallocate64", 0), ("posix_fadvise", 0), ("posix_fadvise64", 0), 
+    ("fstatfs", 0), ("fstatfs64", 0), ("fstatvfs", 0), ("fstatvfs64", 0), ("fchmod", 0), ("fchown", 0), ("fchdir", 0),
+    ("futimens", 0), ("futimes", 0), ("flock", 0), ("lockf", 0), ("lockf64", 0), ("ttyname", 0), ("ttyname_r", 0),
     ("fpathconf", 0), ("fdopendir", 0), ("dprintf", 0), ("vdprintf", 0), ("__dprintf_chk", 0), ("__vdprintf_chk", 0), ("send", 0),
     ("sendto", 0), ("sendmsg", 0), ("recvmsg", 0), ("__recv_chk", 0), ("__recvfrom_chk", 0), ("connect", 0),
     ("bind", 0), ("listen", 0), ("shutdown", 0), ("getsockopt", 0), ("setsockopt", 0), ("getsockname", 0), ("getpeername", 0),

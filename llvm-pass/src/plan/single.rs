@@ -1,0 +1,45 @@
+//! Two versions of a loop, or of a nest of loops, that has checks in it: one without any, for jobs of one process, and the one that it has anyway.
+//! Switch: `single`.
+//!
+//! ```text
+//! in front of the loop:   __dsm_single_process ? loop : copy with checks
+//! ```
+//! For what no test of memory in front of a loop can decide: elements of objects whose size is not known, loops that synchronise. See [`super::version`] for tests that hold in jobs of several processes too.
+//!
+//! Soundness. In a job of one process no state ever refuses: there is nobody else whose stores a check would fetch. How many processes a job has is
+//! known before any code of the program runs, and does not change. Atomic operations by which threads of the process may wait are what they are outside.
+//!
+//! Worth it: a nest has two versions only if it is small, and if elements are checked in it. Ranges in front of inner loops, and of calls such as
+//! `memcpy`, cost too little.
+
+use crate::analysis::facts::{FunctionFacts, LoopId, What};
+use crate::options::Options;
+
+use super::{FunctionPlan, Item};
+
+/// Most instructions of a nest that is copied.
+const MAX_COST: u32 = 600;
+
+/// Chooses the nests, outer ones first.
+pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan, options: &Options) {
+    // Builds that count or verify are about the checks of several processes.
+    if !options.enabled("single") || options.count || options.verify {
+        return;
+    }
+    for (nest, l) in facts.loops.iter().enumerate() {
+        let inside = plan.single.iter().any(|&outer| facts.within(nest, outer));
+        let copied = l.preheader.is_some() && l.copy_cost > 0 && l.copy_cost <= MAX_COST;
+        let versioned = plan.versions.iter().any(|v| facts.within(v.over, nest));
+        if !inside && copied && !versioned && has_checks(facts, items, nest) {
+            plan.single.push(nest);
+        }
+    }
+}
+
+fn has_checks(facts: &FunctionFacts, items: &[Item<'_>], nest: LoopId) -> bool {
+    let within = |inner: Option<LoopId>| inner.is_some_and(|inner| facts.within(inner, nest));
+    let mut blocks = facts.blocks.iter().filter(|b| within(b.inner));
+    let is_masked = |what: &What| matches!(what, What::Masked(masked) if masked.private.is_none());
+    items.iter().any(|item| within(facts.blocks[item.block].inner))
+        || blocks.any(|b| b.events.iter().any(|e| is_masked(&e.what)))
+}
