@@ -1,0 +1,13 @@
+//! The pager's system on Linux.
+
+mod disk;
+mod file;
+mod pool;
+mod service;
+mod uring;
+mod userfault;
+
+pub use disk::{Disk, DiskError};
+pub use file::{FileError, SpillFile};
+pub use service::{Alone, Handle, Mapping, Peers, Service, View};
+pub use userfault::UserfaultError;

@@ -1,0 +1,386 @@
+//! The thread that answers page faults.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+
+use super::disk::{self, Buffer, Disk, DiskError};
+use super::userfault::{Kind, SYSTEM_PAGE, Userfault, UserfaultError};
+use crate::page::{PAGE_BYTES, Page, Run};
+use crate::pager::Pager;
+use crate::replacement::Replacement;
+use crate::statistics::Statistics;
+use crate::system::System;
+
+/// How often who waits for another process's page looks whether it is there, nanoseconds.
+const PEER_NS: i64 = 50_000;
+/// How often the pager tries again to make room, nanoseconds.
+const STARVED_NS: i64 = 1_000_000;
+
+/// Part of the program mapping.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    /// Where it is.
+    pub addresses: Range<usize>,
+    /// Offset in the memory file.
+    pub offset: usize,
+}
+
+/// The memory file as the runtime has it mapped, from its beginning.
+#[derive(Clone, Debug)]
+pub struct View(pub Range<usize>);
+
+/// What other processes of the host do with the memory file, and this one with theirs.
+pub trait Peers: Send {
+    /// From now on it counts what other processes store to the pages; who is just about to, has.
+    fn watch(&mut self, run: Run);
+
+    /// Calls `remove` while no other process can store to the pages, unless one has since [`Peers::watch`] or does so now. Returns whether it did.
+    fn exclude(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
+
+    /// Says whether pages are in the memory file.
+    fn set_present(&mut self, run: Run, present: bool);
+
+    /// Asks another process's pager for a page of its memory file.
+    fn request(&mut self, rank: u32, page: Page);
+
+    /// Whether another process's page is in its memory file.
+    fn is_present(&mut self, rank: u32, page: Page) -> bool;
+
+    /// Hands on the pages that other processes have asked for since the last call.
+    fn take_requests(&mut self, take: &mut dyn FnMut(Page));
+}
+
+/// Nobody else has the memory file mapped.
+#[derive(Debug)]
+pub struct Alone;
+
+impl Peers for Alone {
+    fn watch(&mut self, _run: Run) {}
+
+    fn exclude(&mut self, _run: Run, remove: &mut dyn FnMut()) -> bool {
+        remove();
+        true
+    }
+
+    fn set_present(&mut self, _run: Run, _present: bool) {}
+
+    fn request(&mut self, _rank: u32, _page: Page) {}
+
+    fn is_present(&mut self, _rank: u32, _page: Page) -> bool {
+        true
+    }
+
+    fn take_requests(&mut self, _take: &mut dyn FnMut(Page)) {}
+}
+
+/// The mappings and the disk: the pager's [`System`].
+struct Linux<P> {
+    userfault: Userfault,
+    /// In the order of their offsets.
+    mappings: Vec<Mapping>,
+    view: View,
+    disk: Disk,
+    peers: P,
+    /// What a read has brought.
+    arrived: Option<(Run, Buffer)>,
+}
+
+impl<P: Peers> Linux<P> {
+    /// Addresses of pages in the view.
+    fn in_view(&self, run: Run) -> Range<usize> {
+        let start = self.view.0.start + run.offset();
+        start..(start + run.bytes()).min(self.view.0.end)
+    }
+
+    /// Addresses of pages in the program mapping.
+    fn in_program(&self, run: Run) -> impl Iterator<Item = Range<usize>> {
+        let (from, to) = (run.offset(), run.offset() + run.bytes());
+        let first = self.mappings.partition_point(|mapping| mapping.offset + mapping.addresses.len() <= from);
+        self.mappings[first..].iter().take_while(move |mapping| mapping.offset < to).map(move |mapping| {
+            let at = |offset: usize| mapping.addresses.start + (offset - mapping.offset);
+            let end = to.min(mapping.offset + mapping.addresses.len());
+            at(from.max(mapping.offset))..at(end)
+        })
+    }
+
+    /// Page of an address, if it is one of the own memory file.
+    fn page(&self, address: usize) -> Option<Page> {
+        let offset = if self.view.0.contains(&address) {
+            address - self.view.0.start
+        } else {
+            let mapping = self.mappings.iter().find(|mapping| mapping.addresses.contains(&address))?;
+            mapping.offset + (address - mapping.addresses.start)
+        };
+        Some(Page((offset / PAGE_BYTES) as u32))
+    }
+}
+
+impl<P: Peers> System for Linux<P> {
+    fn zero(&mut self, run: Run) {
+        let mut mapped = 0;
+        for addresses in self.in_program(run) {
+            mapped += addresses.len();
+            self.userfault.zero(addresses);
+        }
+        let in_view = self.in_view(run);
+        if mapped < in_view.len() {
+            // Between the parts of the program mapping.
+            self.userfault.zero(in_view);
+        } else {
+            // Who accesses the view finds the page in the file.
+            self.userfault.wake(in_view);
+        }
+        self.peers.set_present(run, true);
+    }
+
+    fn place(&mut self, run: Run) {
+        let (read, buffer) = self.arrived.as_ref().expect("a read is done");
+        assert!(read.first <= run.first && run.end() <= read.end());
+        let from = buffer.address().wrapping_add(run.offset() - read.offset());
+        // SAFETY: the buffer has the contents of all pages of the read.
+        unsafe { self.userfault.copy(self.in_view(run), from) };
+        self.peers.set_present(run, true);
+    }
+
+    fn map(&mut self, run: Run, stores: bool) {
+        self.in_program(run).for_each(|addresses| self.userfault.map(addresses, stores));
+    }
+
+    fn unmap(&mut self, run: Run) {
+        for addresses in self.in_program(run) {
+            // SAFETY: the pages stay in the memory file; who touches them waits for the pager.
+            unsafe { libc::madvise(addresses.start as *mut _, addresses.len(), libc::MADV_DONTNEED) };
+        }
+    }
+
+    fn protect(&mut self, run: Run) {
+        self.peers.watch(run);
+        self.in_program(run).for_each(|addresses| self.userfault.protect(addresses, true));
+        self.userfault.protect(self.in_view(run), true);
+    }
+
+    fn unprotect(&mut self, run: Run) {
+        self.in_program(run).for_each(|addresses| self.userfault.protect(addresses, false));
+        self.userfault.protect(self.in_view(run), false);
+    }
+
+    fn wake(&mut self, run: Run) {
+        self.in_program(run).for_each(|addresses| self.userfault.wake(addresses));
+        self.userfault.wake(self.in_view(run));
+    }
+
+    fn remove(&mut self, run: Run) -> bool {
+        let addresses = self.in_view(run);
+        let remove = &mut || {
+            // SAFETY: the disk has the contents, and who touches the pages waits for the pager.
+            unsafe { libc::madvise(addresses.start as *mut _, addresses.len(), libc::MADV_REMOVE) };
+        };
+        self.peers.set_present(run, false);
+        let removed = self.peers.exclude(run, remove);
+        if !removed {
+            self.peers.set_present(run, true);
+        }
+        removed
+    }
+
+    fn read(&mut self, run: Run) {
+        self.disk.read(run);
+    }
+
+    fn write(&mut self, run: Run) {
+        self.disk.write(run, self.in_view(run).start as *mut u8);
+    }
+}
+
+/// What other threads tell the service, and what it tells them.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    notified: Arc<OwnedFd>,
+    statistics: Arc<Mutex<Statistics>>,
+}
+
+impl Handle {
+    /// Other processes have asked for pages.
+    pub fn notify(&self) {
+        let one = 1u64;
+        // SAFETY: adds to the counter of an event.
+        unsafe { libc::write(self.notified.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+
+    /// What was counted so far.
+    pub fn statistics(&self) -> Statistics {
+        *self.statistics.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A fault in another process's memory file, as this process has it mapped.
+struct Awaited {
+    rank: u32,
+    page: Page,
+    address: usize,
+}
+
+/// A pager with its mappings; [`Service::run`] is the thread.
+pub struct Service<P, R> {
+    pager: Pager<Linux<P>, R>,
+    /// Other processes' memory files, as this process has them mapped.
+    views: Vec<(u32, View)>,
+    awaited: Vec<Awaited>,
+    handle: Handle,
+}
+
+impl<P: Peers, R: Replacement> Service<P, R> {
+    /// Takes over the faults of the mappings and views; `resident` are the offsets of the file that have contents already. `limit` is the most memory, bytes.
+    ///
+    /// # Errors
+    /// The system cannot hand them over.
+    pub fn new(
+        (mappings, view): (Vec<Mapping>, View),
+        views: Vec<(u32, View)>,
+        (disk, limit): (Disk, usize),
+        peers: P,
+        replacement: R,
+        resident: impl Iterator<Item = Range<usize>>,
+    ) -> Result<Service<P, R>, UserfaultError> {
+        let userfault = Userfault::new()?;
+        for mapping in &mappings {
+            userfault.register(mapping.addresses.clone(), true)?;
+        }
+        for View(addresses) in views.iter().map(|(_, view)| view).chain([&view]) {
+            userfault.register(addresses.clone(), false)?;
+        }
+        let pages = view.0.len().div_ceil(PAGE_BYTES) as u32;
+        let system = Linux { userfault, mappings, view, disk, peers, arrived: None };
+        let mut pager = Pager::new(system, replacement, pages, (limit / PAGE_BYTES) as u32);
+        for range in resident {
+            let run = Run::between(
+                (range.start / PAGE_BYTES) as u32,
+                range.end.div_ceil(PAGE_BYTES).min(pages as usize) as u32,
+            );
+            // What of the pages has no contents gets zeros.
+            pager.system().zero(run);
+            run.pages().for_each(|page| pager.adopt(page));
+        }
+        let notified = disk::event().map_err(UserfaultError::Features)?;
+        let handle = Handle { notified: Arc::new(notified), statistics: Arc::default() };
+        Ok(Service { pager, views, awaited: Vec::new(), handle })
+    }
+
+    /// See [`Handle`].
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Answers faults for as long as the process lives.
+    ///
+    /// # Errors
+    /// A transfer failed.
+    pub fn run(mut self) -> Result<std::convert::Infallible, DiskError> {
+        loop {
+            let notified = self.wait();
+            self.answer_faults();
+            if notified {
+                self.answer_peers();
+            }
+            while let Some((run, buffer)) = self.pager.system().disk.next()? {
+                self.finish(run, buffer);
+            }
+            if self.pager.is_starved() {
+                self.pager.make_free();
+            }
+            self.pager.system().disk.submit();
+            self.look_at_awaited();
+            *self.handle.statistics.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
+                self.pager.statistics();
+        }
+    }
+
+    /// Sleeps until something happens. Returns whether other processes have asked for pages.
+    fn wait(&mut self) -> bool {
+        let timeout = match (self.awaited.is_empty(), self.pager.is_starved()) {
+            (false, _) => Some(PEER_NS),
+            (true, true) => Some(STARVED_NS),
+            (true, false) => None,
+        };
+        let notified = self.handle.notified.as_raw_fd();
+        let linux = self.pager.system();
+        let (faults, done) = (linux.userfault.as_fd().as_raw_fd(), linux.disk.event().as_raw_fd());
+        let mut polled =
+            [faults, done, notified].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let timeout = timeout.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), |timeout| timeout as *const _);
+        // SAFETY: an array of that length, and a time or none.
+        unsafe { libc::ppoll(polled.as_mut_ptr(), 3, timeout, std::ptr::null()) };
+        for event in &polled[1..] {
+            if event.revents != 0 {
+                clear(event.fd);
+            }
+        }
+        polled[2].revents != 0
+    }
+
+    fn answer_faults(&mut self) {
+        let mut faults = Vec::new();
+        let linux = self.pager.system();
+        linux.userfault.read(|address, kind, stores| faults.push((address, kind, stores)));
+        for (address, kind, stores) in faults {
+            let linux = self.pager.system();
+            let in_program = !linux.view.0.contains(&address);
+            match linux.page(address) {
+                Some(page) => match kind {
+                    Kind::Missing => self.pager.missing(page, stores && in_program),
+                    Kind::Unmapped => self.pager.unmapped(page, stores),
+                    Kind::Protected => self.pager.protected(page),
+                },
+                None => self.ask_peer(address),
+            }
+        }
+    }
+
+    /// An access to another process's memory file found nothing.
+    fn ask_peer(&mut self, address: usize) {
+        let Some((rank, view)) = self.views.iter().find(|(_, view)| view.0.contains(&address)) else {
+            return;
+        };
+        let page = Page(((address - view.0.start) / PAGE_BYTES) as u32);
+        self.awaited.push(Awaited { rank: *rank, page, address: address / SYSTEM_PAGE * SYSTEM_PAGE });
+        let rank = *rank;
+        self.pager.system().peers.request(rank, page);
+    }
+
+    fn answer_peers(&mut self) {
+        let mut wanted = Vec::new();
+        self.pager.system().peers.take_requests(&mut |page| wanted.push(page));
+        wanted.into_iter().for_each(|page| self.pager.missing(page, false));
+    }
+
+    /// Accesses to other processes' memory files whose pages are there try again.
+    fn look_at_awaited(&mut self) {
+        let linux = self.pager.system();
+        self.awaited.retain(|awaited| {
+            let present = linux.peers.is_present(awaited.rank, awaited.page);
+            if present {
+                linux.userfault.wake(awaited.address..awaited.address + SYSTEM_PAGE);
+            }
+            !present
+        });
+    }
+
+    fn finish(&mut self, run: Run, buffer: Option<Buffer>) {
+        let Some(buffer) = buffer else { return self.pager.write_done(run) };
+        self.pager.system().arrived = Some((run, buffer));
+        self.pager.read_done(run);
+        let linux = self.pager.system();
+        if let Some((_, buffer)) = linux.arrived.take() {
+            linux.disk.recycle(buffer);
+        }
+    }
+}
+
+/// Takes what a descriptor has counted.
+fn clear(event: i32) {
+    let mut count = 0u64;
+    // SAFETY: reads 8 bytes into a word.
+    unsafe { libc::read(event, (&raw mut count).cast(), 8) };
+}

@@ -1,0 +1,488 @@
+//! What is done on faults and completions.
+
+use std::collections::VecDeque;
+
+use crate::page::{Page, Run, runs};
+use crate::readahead::Readahead;
+use crate::replacement::Replacement;
+use crate::statistics::Statistics;
+use crate::system::System;
+
+/// Pages of a read or write at most.
+pub(crate) const IO_PAGES: u32 = 64;
+/// Pages that leave together.
+const BATCH: u32 = 64;
+/// Part of the memory that is kept free or on its way out: one of so many.
+const FREE_PART: u32 = 64;
+/// Part of the memory that one window of reading ahead may take: one of so many.
+const WINDOW_PART: u32 = 16;
+/// Part of the memory that is filled before pages are taken out of the program mapping to see whether they are used.
+const UNMAP_PART: f64 = 0.9;
+/// Pages of zeros that are given at once.
+const ZERO_PAGES: u32 = 16;
+/// Part of the memory that is being written at most, where not all of a batch is clean: one of so many.
+const WRITING_PART: u32 = 4;
+
+/// Known ways to get it wrong: tests ask for one at a time and have to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A page goes though it was stored to while it was written.
+    StoredWhileWritten,
+    /// A store to a page that the disk has is not noted.
+    StoreNotNoted,
+    /// A page that is being written is mapped so that stores do not trap.
+    MapWhileWritten,
+    /// A page counts as gone though another process is storing to it.
+    RefusalIgnored,
+    /// Stores do not trap while a page is written.
+    NotProtected,
+    /// A page that was read is taken for one that the disk does not have, and the program waits.
+    WaiterForgotten,
+    /// A page that never was written to disk is read from there.
+    NeverWritten,
+    /// A page whose write was for nothing counts as one that the disk has.
+    KeptAsClean,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 8] = [
+        Fault::StoredWhileWritten,
+        Fault::StoreNotNoted,
+        Fault::MapWhileWritten,
+        Fault::RefusalIgnored,
+        Fault::NotProtected,
+        Fault::WaiterForgotten,
+        Fault::NeverWritten,
+        Fault::KeptAsClean,
+    ];
+}
+
+/// Where a page's contents are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: zeros.
+    Nowhere,
+    /// In the memory file.
+    Resident,
+    /// In the file on disk alone.
+    Disk,
+    /// On their way from there.
+    Reading,
+    /// In the memory file, on their way to the file on disk.
+    Writing,
+}
+
+/// What is known of a page: its place in the lowest bits, then flags.
+#[derive(Clone, Copy, Debug)]
+struct Entry(u8);
+
+/// The disk has the same contents, and stores of this process trap.
+const CLEAN: u8 = 8;
+/// Stored to since the write began.
+const STORED: u8 = 16;
+/// The program waits for it.
+const WANTED: u8 = 32;
+/// It waits for it to store to it.
+const STORES: u8 = 64;
+
+impl Entry {
+    fn place(self) -> Place {
+        match self.0 & 7 {
+            0 => Place::Nowhere,
+            1 => Place::Resident,
+            2 => Place::Disk,
+            3 => Place::Reading,
+            _ => Place::Writing,
+        }
+    }
+
+    fn at(place: Place) -> Entry {
+        Entry(place as u8)
+    }
+
+    fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    fn with(self, flag: u8) -> Entry {
+        Entry(self.0 | flag)
+    }
+
+    fn without(self, flag: u8) -> Entry {
+        Entry(self.0 & !flag)
+    }
+}
+
+/// A pager of one memory file. Every page of it counts that is resident or on its way; there are never more than the limit.
+#[derive(Debug)]
+pub struct Pager<S, R> {
+    system: S,
+    replacement: R,
+    readahead: Readahead,
+    entries: Vec<u8>,
+    /// Pages that may be resident.
+    limit: u32,
+    /// Pages that are, those being written among them.
+    resident: u32,
+    reading: u32,
+    writing: u32,
+    /// Pages that somebody wants and there is no room for.
+    starved: VecDeque<Page>,
+    statistics: Statistics,
+    fault: Option<Fault>,
+}
+
+impl<S: System, R: Replacement> Pager<S, R> {
+    /// A pager of `pages` pages, of which `limit` may be resident; none is.
+    pub fn new(system: S, replacement: R, pages: u32, limit: u32) -> Pager<S, R> {
+        let limit = limit.max(1);
+        Pager {
+            system,
+            replacement,
+            readahead: Readahead::new((limit / WINDOW_PART).min(2 * IO_PAGES)),
+            entries: vec![0; pages as usize],
+            limit,
+            resident: 0,
+            reading: 0,
+            writing: 0,
+            starved: VecDeque::new(),
+            statistics: Statistics::default(),
+            fault: None,
+        }
+    }
+
+    /// Gets one thing wrong from now on.
+    pub fn seed(&mut self, fault: Fault) {
+        self.fault = Some(fault);
+    }
+
+    /// The system below.
+    pub fn system(&mut self) -> &mut S {
+        &mut self.system
+    }
+
+    /// What was counted so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Number of resident pages, those on their way from disk among them.
+    pub fn resident(&self) -> u32 {
+        self.resident + self.reading
+    }
+
+    /// A page has contents already: in the memory file, mapped, stored to.
+    pub fn adopt(&mut self, page: Page) {
+        if self.place(page) == Place::Nowhere {
+            self.set(page, Entry::at(Place::Resident));
+            self.resident += 1;
+            self.replacement.insert(page);
+        }
+    }
+
+    fn place(&self, page: Page) -> Place {
+        self.entry(page).place()
+    }
+
+    fn entry(&self, page: Page) -> Entry {
+        Entry(self.entries[page.0 as usize])
+    }
+
+    fn set(&mut self, page: Page, entry: Entry) {
+        self.entries[page.0 as usize] = entry.0;
+    }
+
+    fn seeded(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    /// An access found nothing in the memory file: of the program (`stores`: one that stores), of the runtime, or of another process.
+    pub fn missing(&mut self, page: Page, stores: bool) {
+        self.statistics.faults += 1;
+        self.want(page, stores);
+        self.make_free();
+    }
+
+    fn want(&mut self, page: Page, stores: bool) {
+        let entry = self.entry(page);
+        match entry.place() {
+            Place::Nowhere => self.zero_from(page),
+            Place::Disk => self.read_from(page, stores),
+            Place::Reading => self.set(page, entry.with(WANTED | if stores { STORES } else { 0 })),
+            // The access was in front of what has brought the page.
+            Place::Resident | Place::Writing => self.system.wake(Run::single(page)),
+        }
+    }
+
+    /// An access of the program found the page in the memory file, and not in the program mapping.
+    pub fn unmapped(&mut self, page: Page, stores: bool) {
+        self.statistics.faults += 1;
+        let entry = self.entry(page);
+        if stores && entry.place() == Place::Resident && !self.seeded(Fault::StoreNotNoted) {
+            self.set(page, entry.without(CLEAN));
+        }
+        match entry.place() {
+            Place::Resident | Place::Writing => {
+                if self.replacement.touched(page) {
+                    self.statistics.in_use += 1;
+                }
+                self.map(page);
+                if let Some(window) = self.readahead.touched(page) {
+                    self.read_window(window);
+                }
+            }
+            _ => self.want(page, stores),
+        }
+        self.make_free();
+    }
+
+    fn map(&mut self, page: Page) {
+        let entry = self.entry(page);
+        let written = entry.place() == Place::Writing && !self.seeded(Fault::MapWhileWritten);
+        let traps = entry.has(CLEAN) || written && !entry.has(STORED);
+        self.system.map(Run::single(page), !traps);
+    }
+
+    /// A store trapped.
+    pub fn protected(&mut self, page: Page) {
+        self.statistics.faults += 1;
+        let entry = self.entry(page);
+        match entry.place() {
+            Place::Resident => {
+                if !self.seeded(Fault::StoreNotNoted) {
+                    self.set(page, entry.without(CLEAN));
+                }
+                self.system.unprotect(Run::single(page));
+            }
+            Place::Writing => {
+                self.set(page, entry.with(STORED));
+                self.system.unprotect(Run::single(page));
+            }
+            _ => self.system.wake(Run::single(page)),
+        }
+    }
+
+    /// Gives zeros, to pages behind as well if accesses come in order.
+    fn zero_from(&mut self, page: Page) {
+        let window = self.readahead.missing(page);
+        let window = Run { count: window.count.min(ZERO_PAGES), ..window };
+        let wanted = self.leading(window, |entry| entry.place() == Place::Nowhere);
+        let room = self.reserve(wanted.count);
+        if room == 0 {
+            return self.starve(page);
+        }
+        let run = Run { count: wanted.count.min(room), ..wanted };
+        if self.seeded(Fault::NeverWritten) {
+            self.reading += run.count;
+            run.pages().for_each(|page| self.set(page, Entry::at(Place::Reading).with(WANTED)));
+            return self.system.read(run);
+        }
+        self.system.zero(run);
+        self.statistics.zeroed += u64::from(run.count);
+        self.resident += run.count;
+        for page in run.pages() {
+            self.set(page, Entry::at(Place::Resident));
+            self.replacement.insert(page);
+        }
+    }
+
+    fn read_from(&mut self, page: Page, stores: bool) {
+        let window = self.readahead.missing(page);
+        if self.reserve(1) == 0 {
+            return self.starve(page);
+        }
+        self.read_window(window);
+        if let Some(next) = self.readahead.follow(window).filter(|_| window.count > 1) {
+            self.read_window(next);
+        }
+        let entry = self.entry(page);
+        debug_assert_eq!(entry.place(), Place::Reading);
+        self.statistics.read_ahead -= 1;
+        self.set(page, entry.with(WANTED | if stores { STORES } else { 0 }));
+    }
+
+    /// Reads what of a window is on disk, as far as there is room.
+    fn read_window(&mut self, window: Run) {
+        let end = window.end().min(self.entries.len() as u32);
+        let mut at = window.first.0;
+        while at < end {
+            let from = at;
+            while at < end && at - from < IO_PAGES && self.place(Page(at)) == Place::Disk {
+                at += 1;
+            }
+            if at == from {
+                at += 1;
+                continue;
+            }
+            let room = self.reserve(at - from);
+            if room == 0 {
+                return;
+            }
+            at = from + (at - from).min(room);
+            let run = Run::between(from, at);
+            run.pages().for_each(|page| self.set(page, Entry::at(Place::Reading)));
+            self.reading += run.count;
+            self.statistics.read += u64::from(run.count);
+            self.statistics.read_ahead += u64::from(run.count);
+            self.system.read(run);
+        }
+    }
+
+    /// The first pages of a run that are alike; at least one.
+    fn leading(&self, run: Run, alike: impl Fn(Entry) -> bool) -> Run {
+        let end = run.end().min(self.entries.len() as u32);
+        let first = run.first.0;
+        let count = (first..end).take_while(|at| alike(self.entry(Page(*at)))).count().max(1);
+        Run { first: run.first, count: count as u32 }
+    }
+
+    fn starve(&mut self, page: Page) {
+        self.statistics.waited_for_room += 1;
+        self.starved.push_back(page);
+    }
+
+    /// Pages have come from disk.
+    pub fn read_done(&mut self, run: Run) {
+        self.system.place(run);
+        self.reading -= run.count;
+        self.resident += run.count;
+        // What was wanted is mapped at once, and what was read ahead with it, but for the page whose touch brings the next window.
+        let is_wanted = run.pages().any(|page| self.entry(page).has(WANTED));
+        let (mut mapped, mut stored) = (Vec::new(), Vec::new());
+        for page in run.pages() {
+            let entry = self.entry(page);
+            let wanted = entry.has(WANTED) && !self.seeded(Fault::WaiterForgotten);
+            self.replacement.insert(page);
+            if wanted && entry.has(STORES) {
+                self.set(page, Entry::at(Place::Resident));
+                stored.push(page);
+                continue;
+            }
+            self.set(page, Entry::at(Place::Resident).with(CLEAN));
+            if wanted || !self.readahead.is_marker(page) && (is_wanted || run.count > 1) {
+                mapped.push(page);
+            }
+        }
+        for run in runs(&mut mapped, IO_PAGES) {
+            self.system.map(run, false);
+        }
+        for run in runs(&mut stored, IO_PAGES) {
+            self.system.map(run, true);
+        }
+        self.make_free();
+    }
+
+    /// Pages have got to disk.
+    pub fn write_done(&mut self, run: Run) {
+        self.writing -= run.count;
+        let (mut kept, mut leaving) = (Vec::new(), Vec::new());
+        for page in run.pages() {
+            let stored = self.entry(page).has(STORED) && !self.seeded(Fault::StoredWhileWritten);
+            if stored { kept.push(page) } else { leaving.push(page) }
+        }
+        self.statistics.written += u64::from(run.count);
+        for run in runs(&mut leaving, IO_PAGES) {
+            if !self.remove(run) {
+                kept.extend(run.pages());
+            }
+        }
+        self.statistics.stored_while_written += kept.len() as u64;
+        self.keep(&mut kept);
+        self.make_free();
+    }
+
+    /// Whether somebody waits for room: [`Pager::make_free`] has to be called again, even if nothing happens.
+    pub fn is_starved(&self) -> bool {
+        !self.starved.is_empty()
+    }
+
+    /// Pages that were to leave stay, with contents that the disk does not have.
+    fn keep(&mut self, pages: &mut [Page]) {
+        let flags = if self.seeded(Fault::KeptAsClean) { CLEAN } else { 0 };
+        for page in pages.iter() {
+            self.set(*page, Entry::at(Place::Resident).with(flags));
+            self.replacement.insert(*page);
+        }
+        for run in runs(pages, IO_PAGES) {
+            self.system.unprotect(run);
+        }
+    }
+
+    /// Takes pages out of the memory file that the disk has, unless another process has stored to them.
+    fn remove(&mut self, run: Run) -> bool {
+        let removed = self.system.remove(run) || self.seeded(Fault::RefusalIgnored);
+        if removed {
+            run.pages().for_each(|page| self.set(page, Entry::at(Place::Disk)));
+            self.resident -= run.count;
+        }
+        removed
+    }
+
+    /// Who waits for room tries again.
+    fn feed(&mut self) {
+        for _ in 0..self.starved.len() {
+            if self.resident + self.reading >= self.limit {
+                return;
+            }
+            let Some(page) = self.starved.pop_front() else { return };
+            self.want(page, false);
+        }
+    }
+
+    /// Room for pages that come in: how many of `count` there is room for now.
+    fn reserve(&mut self, count: u32) -> u32 {
+        let free = |pager: &Self| pager.limit - (pager.resident + pager.reading);
+        if free(self) < count && self.writing < (self.limit / WRITING_PART).max(1) {
+            self.evict(count - free(self));
+        }
+        count.min(free(self))
+    }
+
+    /// Keeps some pages free or on their way out, and the program mapping tells which of the others are used.
+    pub fn make_free(&mut self) {
+        let target = (self.limit / FREE_PART).max(1);
+        let free = self.limit - (self.resident + self.reading);
+        let leaving = free + self.writing;
+        if leaving < target && !self.replacement.is_empty() {
+            self.evict(target - leaving);
+        }
+        if f64::from(self.resident) >= UNMAP_PART * f64::from(self.limit) {
+            self.unmap_old();
+        }
+        self.feed();
+    }
+
+    fn unmap_old(&mut self) {
+        let mut old: Vec<Page> =
+            std::iter::from_fn(|| self.replacement.unmap()).take(BATCH as usize).collect();
+        for run in runs(&mut old, IO_PAGES) {
+            self.system.unmap(run);
+        }
+    }
+
+    /// At least `count` pages begin to leave, and some more, so that reads and writes are large.
+    fn evict(&mut self, count: u32) {
+        let (mut clean, mut stored) = (Vec::new(), Vec::new());
+        for _ in 0..count.max(BATCH.min(self.limit / FREE_PART)).max(1) {
+            let Some(page) = self.replacement.evict() else { break };
+            if self.entry(page).has(CLEAN) { clean.push(page) } else { stored.push(page) }
+        }
+        for run in runs(&mut clean, IO_PAGES) {
+            if self.remove(run) {
+                self.statistics.left_clean += u64::from(run.count);
+            } else {
+                let mut pages: Vec<Page> = run.pages().collect();
+                self.keep(&mut pages);
+            }
+        }
+        for run in runs(&mut stored, IO_PAGES) {
+            run.pages().for_each(|page| self.set(page, Entry::at(Place::Writing)));
+            self.writing += run.count;
+            if !self.seeded(Fault::NotProtected) {
+                self.system.protect(run);
+            }
+            self.system.write(run);
+        }
+    }
+}

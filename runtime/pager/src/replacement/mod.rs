@@ -1,0 +1,36 @@
+//! Which page goes when there is no room.
+//!
+//! Nobody tells a pager that a page is used while it is mapped. So a queue has two parts (*segmented FIFO*, R. Turner and H. Levy 1981): pages come into the *mapped* part; the oldest of them
+//! are taken out of the program mapping, into the *unmapped* part, and a page that is touched there was in use.
+
+mod s3_fifo;
+mod second_chance;
+mod segmented;
+
+pub use s3_fifo::S3Fifo;
+pub use second_chance::SecondChance;
+
+use crate::page::Page;
+
+/// A policy.
+pub trait Replacement {
+    /// A page came in.
+    fn insert(&mut self, page: Page);
+
+    /// A page that [`Replacement::unmap`] returned was touched. Returns whether it was still waiting for that.
+    fn touched(&mut self, page: Page) -> bool;
+
+    /// A page to take out of the program mapping, if one is due: it was in the mapped part.
+    fn unmap(&mut self) -> Option<Page>;
+
+    /// The page that goes.
+    fn evict(&mut self) -> Option<Page>;
+
+    /// Number of pages.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

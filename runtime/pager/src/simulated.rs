@@ -1,0 +1,358 @@
+//! A simulated system, and threads whose accesses are checked, in any order that a seed decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::page::{Page, Run};
+use crate::pager::{Fault, Pager};
+use crate::replacement::{Replacement, S3Fifo, SecondChance};
+use crate::system::System;
+
+const PAGES: u32 = 24;
+const LIMIT: u32 = 8;
+const THREADS: usize = 4;
+const STEPS: usize = 600;
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// And whether the program wanted to store.
+    Missing(Page, bool),
+    Unmapped(Page, bool),
+    Protected(Page),
+}
+
+#[derive(Debug)]
+struct Transfer {
+    run: Run,
+    writes: bool,
+    /// Pages whose contents the disk has taken.
+    taken: BTreeSet<u32>,
+}
+
+/// Contents are numbers.
+#[derive(Debug, Default)]
+struct World {
+    memory: BTreeMap<u32, u64>,
+    disk: BTreeMap<u32, u64>,
+    /// Pages in the program mapping, and whether stores there trap.
+    program: BTreeMap<u32, bool>,
+    /// Pages where stores through the view trap.
+    view: BTreeSet<u32>,
+    /// Pages that another process is about to store to, and those that one has stored to.
+    locked: BTreeSet<u32>,
+    changed: BTreeSet<u32>,
+    transfers: Vec<Transfer>,
+    woken: BTreeSet<u32>,
+}
+
+impl System for World {
+    fn zero(&mut self, run: Run) {
+        for page in run.pages() {
+            self.memory.entry(page.0).or_insert(0);
+            self.program.insert(page.0, false);
+            self.view.remove(&page.0);
+        }
+        self.wake(run);
+    }
+
+    fn place(&mut self, run: Run) {
+        for page in run.pages() {
+            let contents = *self.disk.get(&page.0).expect("what is read was written");
+            self.memory.insert(page.0, contents);
+            self.view.insert(page.0);
+        }
+    }
+
+    fn map(&mut self, run: Run, stores: bool) {
+        for page in run.pages() {
+            assert!(self.memory.contains_key(&page.0), "page {} is not resident", page.0);
+            self.program.insert(page.0, !stores);
+        }
+        self.wake(run);
+    }
+
+    fn unmap(&mut self, run: Run) {
+        run.pages().for_each(|page| _ = self.program.remove(&page.0));
+    }
+
+    fn protect(&mut self, run: Run) {
+        for page in run.pages() {
+            if let Some(traps) = self.program.get_mut(&page.0) {
+                *traps = true;
+            }
+            self.view.insert(page.0);
+            if !self.locked.contains(&page.0) {
+                self.changed.remove(&page.0);
+            }
+        }
+    }
+
+    fn unprotect(&mut self, run: Run) {
+        for page in run.pages() {
+            if let Some(traps) = self.program.get_mut(&page.0) {
+                *traps = false;
+            }
+            self.view.remove(&page.0);
+        }
+        self.wake(run);
+    }
+
+    fn wake(&mut self, run: Run) {
+        self.woken.extend(run.first.0..run.end());
+    }
+
+    fn remove(&mut self, run: Run) -> bool {
+        if run.pages().any(|page| self.locked.contains(&page.0) || self.changed.contains(&page.0)) {
+            return false;
+        }
+        for page in run.pages() {
+            self.memory.remove(&page.0).expect("what is removed was resident");
+            self.program.remove(&page.0);
+        }
+        true
+    }
+
+    fn read(&mut self, run: Run) {
+        self.transfers.push(Transfer { run, writes: false, taken: BTreeSet::new() });
+    }
+
+    fn write(&mut self, run: Run) {
+        self.transfers.push(Transfer { run, writes: true, taken: BTreeSet::new() });
+    }
+}
+
+/// Who accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Path {
+    Program,
+    View,
+    Peer,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    page: u32,
+    path: Path,
+    stores: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    access: Option<Access>,
+    waits: bool,
+    /// Of a peer: how far it is.
+    phase: u8,
+    /// Accesses in order go on behind the last one.
+    last: u32,
+}
+
+struct Simulation<R> {
+    pager: Pager<World, R>,
+    threads: Vec<Thread>,
+    events: Vec<Event>,
+    expected: BTreeMap<u32, u64>,
+    random: Random,
+    stores: u64,
+}
+
+impl<R: Replacement> Simulation<R> {
+    fn new(seed: u64, policy: R, fault: Option<Fault>) -> Self {
+        let mut pager = Pager::new(World::default(), policy, PAGES, LIMIT);
+        fault.into_iter().for_each(|fault| pager.seed(fault));
+        Simulation {
+            pager,
+            threads: vec![Thread::default(); THREADS],
+            events: Vec::new(),
+            expected: BTreeMap::new(),
+            random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            stores: 0,
+        }
+    }
+
+    fn choose(&mut self, thread: usize) {
+        let random = &mut self.random;
+        let last = self.threads[thread].last;
+        let page =
+            if random.below(2) == 0 { (last + 1) % PAGES } else { random.below(PAGES as usize) as u32 };
+        let path = match random.below(6) {
+            0 => Path::View,
+            1 => Path::Peer,
+            _ => Path::Program,
+        };
+        // A page has one peer at a time: its records are locked.
+        let taken = |t: &Thread| t.access.is_some_and(|a| a.path == Path::Peer && a.page == page);
+        let path = if self.threads.iter().any(taken) { Path::Program } else { path };
+        let access = Access { page, path, stores: random.below(2) == 0 };
+        self.threads[thread] = Thread { access: Some(access), waits: false, phase: 0, last: page };
+    }
+
+    /// One step of a thread that has an access.
+    fn step(&mut self, at: usize) -> Result<(), String> {
+        let Some(Access { page, path, stores }) = self.threads[at].access else { return Ok(()) };
+        let phase = self.threads[at].phase;
+        let world = self.pager.system();
+        if path == Path::Peer && phase < 2 {
+            if phase == 0 {
+                world.locked.insert(page)
+            } else {
+                stores && world.changed.insert(page)
+            };
+            self.threads[at].phase += 1;
+            return Ok(());
+        }
+        let event = match path {
+            _ if !world.memory.contains_key(&page) => {
+                Some(Event::Missing(Page(page), stores && path == Path::Program))
+            }
+            Path::Program if !world.program.contains_key(&page) => Some(Event::Unmapped(Page(page), stores)),
+            Path::Program if stores && world.program[&page] => Some(Event::Protected(Page(page))),
+            Path::View if stores && world.view.contains(&page) => Some(Event::Protected(Page(page))),
+            _ => None,
+        };
+        if let Some(event) = event {
+            world.woken.remove(&page);
+            self.threads[at].waits = true;
+            if !self.events.contains(&event) {
+                self.events.push(event);
+            }
+            return Ok(());
+        }
+        if stores {
+            self.stores += 1;
+            world.memory.insert(page, self.stores);
+            self.expected.insert(page, self.stores);
+        } else {
+            let (found, expected) = (world.memory[&page], self.expected.get(&page).copied().unwrap_or(0));
+            if found != expected {
+                return Err(format!("page {page}: {path:?} found {found} where {expected} was stored"));
+            }
+        }
+        if path == Path::Peer {
+            world.locked.remove(&page);
+        }
+        self.threads[at].access = None;
+        Ok(())
+    }
+
+    fn deliver(&mut self) {
+        let event = self.events.swap_remove(self.random.below(self.events.len()));
+        match event {
+            Event::Missing(page, stores) => self.pager.missing(page, stores),
+            Event::Unmapped(page, stores) => self.pager.unmapped(page, stores),
+            Event::Protected(page) => self.pager.protected(page),
+        }
+    }
+
+    /// The disk takes a page, or all of a transfer is done.
+    fn transfer(&mut self) {
+        let which = self.random.below(self.pager.system().transfers.len());
+        let whole = self.random.below(3) == 0;
+        let world = self.pager.system();
+        let transfer = &mut world.transfers[which];
+        let rest: Vec<u32> =
+            transfer.run.pages().map(|page| page.0).filter(|page| !transfer.taken.contains(page)).collect();
+        for page in rest.iter().take(if whole { rest.len() } else { 1 }) {
+            transfer.taken.insert(*page);
+            if transfer.writes
+                && let Some(contents) = world.memory.get(page)
+            {
+                world.disk.insert(*page, *contents);
+            }
+        }
+        if !whole {
+            return;
+        }
+        let Transfer { run, writes, .. } = world.transfers.swap_remove(which);
+        if writes { self.pager.write_done(run) } else { self.pager.read_done(run) }
+    }
+
+    /// Threads whose accesses may be possible now try again.
+    fn wake(&mut self) {
+        let world = self.pager.system();
+        for thread in &mut self.threads {
+            let Some(access) = thread.access.filter(|_| thread.waits) else { continue };
+            // A peer looks by itself whether the page is there.
+            let there = access.path == Path::Peer && world.memory.contains_key(&access.page);
+            if there || world.woken.contains(&access.page) {
+                thread.waits = false;
+            }
+        }
+        world.woken.clear();
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        for left in (0..STEPS).rev() {
+            self.advance(left > 0)?;
+            let resident = self.pager.system().memory.len();
+            if resident > LIMIT as usize {
+                return Err(format!("{resident} pages are resident"));
+            }
+        }
+        for _ in 0..100 * STEPS {
+            if self.threads.iter().all(|thread| thread.access.is_none()) {
+                return Ok(());
+            }
+            self.advance(false)?;
+        }
+        Err(format!("threads wait for ever: {:?}", self.threads))
+    }
+
+    fn advance(&mut self, goes_on: bool) -> Result<(), String> {
+        let kind = self.random.below(8);
+        if kind == 0 && !self.events.is_empty() {
+            self.deliver();
+        } else if kind == 1 && !self.pager.system().transfers.is_empty() {
+            self.transfer();
+        } else if kind == 2 && self.pager.is_starved() {
+            self.pager.make_free();
+        } else {
+            let at = self.random.below(THREADS);
+            if self.threads[at].access.is_none() && goes_on {
+                self.choose(at);
+            }
+            if !self.threads[at].waits {
+                self.step(at)?;
+            }
+        }
+        self.wake();
+        Ok(())
+    }
+}
+
+/// The first seed that finds something wrong.
+fn search<R: Replacement + Default>(seeds: u64, fault: Option<Fault>) -> Option<(u64, String)> {
+    (1..=seeds).find_map(|seed| {
+        let outcome = std::panic::catch_unwind(|| Simulation::new(seed, R::default(), fault).run());
+        match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some((seed, error)),
+            Err(_) => Some((seed, "a panic".into())),
+        }
+    })
+}
+
+#[test]
+fn every_load_finds_the_last_store() {
+    let failures = [search::<S3Fifo>(3000, None), search::<SecondChance>(1000, None)];
+    assert_eq!(failures, [None, None], "seed and what it found");
+}
+
+#[test]
+fn seeded_faults_are_found() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let missed: Vec<Fault> =
+        Fault::ALL.into_iter().filter(|fault| search::<S3Fifo>(3000, Some(*fault)).is_none()).collect();
+    _ = std::panic::take_hook();
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}

@@ -1,0 +1,37 @@
+//! What a pager needs of the operating system.
+
+use crate::page::Run;
+
+/// The memory file's mappings, and the file on disk. Runs given to one call lie inside one range of addresses only by accident: implementations split them.
+pub trait System {
+    /// Pages of zeros for pages that have no contents: in the program mapping, stores allowed. Wakes who waits for them.
+    fn zero(&mut self, run: Run);
+
+    /// Contents of pages, which a read has brought, get into the memory file: not in the program mapping; stores through the view trap.
+    fn place(&mut self, run: Run);
+
+    /// Puts resident pages into the program mapping, and wakes who waits for them. `stores`: whether these do not trap.
+    fn map(&mut self, run: Run, stores: bool);
+
+    /// Takes resident pages out of the program mapping.
+    fn unmap(&mut self, run: Run);
+
+    /// Stores trap from now on, in both mappings. What other processes store does not; from now on it is remembered, and so is what they are just about to store.
+    fn protect(&mut self, run: Run);
+
+    /// Stores do not trap any more. Wakes who waits for that.
+    fn unprotect(&mut self, run: Run);
+
+    /// Lets accesses that wait try again.
+    fn wake(&mut self, run: Run);
+
+    /// Takes resident pages out of the memory file, for all who have it mapped, unless another process has stored to them since [`System::protect`], or is just about to.
+    /// Pages that were not protected have not been stored to in this process. Returns whether it did.
+    fn remove(&mut self, run: Run) -> bool;
+
+    /// Begins to read pages. A call of [`Pager::read_done`](crate::Pager::read_done) follows.
+    fn read(&mut self, run: Run);
+
+    /// Begins to write resident pages. A call of [`Pager::write_done`](crate::Pager::write_done) follows.
+    fn write(&mut self, run: Run);
+}

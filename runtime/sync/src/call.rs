@@ -1,0 +1,178 @@
+//! Procedures on the words of one process as messages to it, where these are not at hand.
+//!
+//! A request is its kind, what is to be done, and words; a reply is words. Each is executed without waiting for anybody.
+
+use dsm_coherence::ReleaseToken;
+
+use crate::Process;
+use crate::lock::{Queued, Seen, Slot};
+use crate::process::ROUNDS;
+use crate::words::Words;
+
+/// First byte of a request, for a process that gets requests of other kinds as well.
+pub const KIND: u8 = 0xfd;
+/// Most bytes of a reply.
+pub const REPLY_BYTES: usize = 8 * (2 + SEEN_WORDS);
+
+/// What is to be done: the second byte of a request.
+const ENQUEUE: u8 = 0;
+const LOOK: u8 = 1;
+const FIND: u8 = 2;
+const HAND_OVER: u8 = 3;
+const SIGNAL: u8 = 4;
+const ARRIVE: u8 = 5;
+
+const SEEN_WORDS: usize = 3 + ReleaseToken::WORDS;
+/// Instead of a slot: the lock has none.
+const NONE: u64 = u64::MAX;
+
+fn request<const WORDS: usize>(what: u8, words: [u64; WORDS]) -> ([u8; 2 + 8 * 8], usize) {
+    let mut request = [0; 2 + 8 * 8];
+    request[..2].copy_from_slice(&[KIND, what]);
+    write(&words, &mut request[2..]);
+    (request, 2 + 8 * WORDS)
+}
+
+fn write(words: &[u64], bytes: &mut [u8]) -> usize {
+    for (word, bytes) in words.iter().zip(bytes.as_chunks_mut::<8>().0) {
+        *bytes = word.to_le_bytes();
+    }
+    8 * words.len()
+}
+
+fn words<const WORDS: usize>(bytes: &[u8]) -> Option<[u64; WORDS]> {
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let chunks: &[[u8; 8]; WORDS] = chunks.try_into().ok().filter(|_| rest.is_empty())?;
+    Some(chunks.map(u64::from_le_bytes))
+}
+
+fn encode(seen: Seen) -> [u64; SEEN_WORDS] {
+    let mut words = [seen.serving.into(), seen.name, seen.last.into(), 0, 0, 0, 0, 0];
+    words[3..].copy_from_slice(&seen.token.0);
+    words
+}
+
+fn decode(words: &[u64]) -> Seen {
+    let token = ReleaseToken(*words[3..].first_chunk().expect("a token"));
+    Seen { serving: words[0] as u32, name: words[1], last: words[2] as u32, token }
+}
+
+fn ask<W: Words, const WORDS: usize, const REPLY: usize>(
+    process: Process<'_, W>,
+    at: u32,
+    what: u8,
+    sent: [u64; WORDS],
+) -> [u64; REPLY] {
+    let (request, length) = request(what, sent);
+    let mut reply = [0; REPLY_BYTES];
+    let length = process.words.ask(at, &request[..length], &mut reply);
+    words(&reply[..length]).expect("a reply has its length")
+}
+
+/// Has a process execute what nobody waits for; returns what it replies if somebody wants to know.
+fn tell<W: Words, const WORDS: usize>(
+    process: Process<'_, W>,
+    at: u32,
+    what: u8,
+    sent: [u64; WORDS],
+) -> Option<u64> {
+    if process.words.is_traced() {
+        return Some(ask::<W, WORDS, 1>(process, at, what, sent)[0]);
+    }
+    let (request, length) = request(what, sent);
+    process.words.post_request(at, &request[..length]);
+    None
+}
+
+/// See [`Process::enqueue`].
+pub(crate) fn enqueue<W: Words>(process: Process<'_, W>, name: u64) -> Option<Queued<W::Line>> {
+    let reply: [u64; 2 + SEEN_WORDS] = ask(process, 0, ENQUEUE, [name]);
+    let slot = (reply[0] != NONE).then(|| process.slot(reply[0] as usize))?;
+    Some(Queued { slot, ticket: reply[1] as u32, seen: decode(&reply[2..]) })
+}
+
+/// See [`Slot::look`].
+pub(crate) fn look<W: Words>(process: Process<'_, W>, slot: Slot<W::Line>) -> Seen {
+    decode(&ask::<W, 1, SEEN_WORDS>(process, 0, LOOK, [slot.index as u64]))
+}
+
+/// The slot of a lock that is held, and the ticket that holds it.
+pub(crate) fn find<W: Words>(process: Process<'_, W>, name: u64) -> (Slot<W::Line>, u32) {
+    let [slot, serving] = ask(process, 0, FIND, [name]);
+    match slot {
+        NONE => (process.insert(name), 0),
+        slot => (process.slot(slot as usize), serving as u32),
+    }
+}
+
+/// See [`Slot::hand_over`].
+pub(crate) fn hand_over<W: Words>(
+    process: Process<'_, W>,
+    slot: Slot<W::Line>,
+    token: ReleaseToken,
+    next: u32,
+) {
+    let mut words = [slot.index as u64, process.words.rank().into(), next.into(), 0, 0, 0, 0, 0];
+    words[3..].copy_from_slice(&token.0);
+    let (request, length) = request(HAND_OVER, words);
+    process.words.post_request(0, &request[..length]);
+}
+
+/// See [`Process::place_signal`].
+pub(crate) fn signal<W: Words>(process: Process<'_, W>, to: u32, round: usize, state: u64) -> Option<u32> {
+    tell(process, to, SIGNAL, [round as u64, state]).map(|count| count as u32)
+}
+
+/// See [`Process::place_arrival`].
+pub(crate) fn arrive<W: Words>(process: Process<'_, W>, state: u64) {
+    tell(process, 0, ARRIVE, [process.words.rank().into(), state]);
+}
+
+/// Executes a request on the own words; returns the length of the reply, or nothing if no process makes such a request. `reply` has at least
+/// [`REPLY_BYTES`].
+pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]) -> Option<usize> {
+    let [KIND, what, ref sent @ ..] = *request else { return None };
+    let slot = |index: u64| (index < W::LAYOUT.lock_slots as u64).then(|| process.slot(index as usize));
+    let rank = |rank: u64| u32::try_from(rank).ok().filter(|rank| *rank < process.words.size());
+    match what {
+        ENQUEUE => {
+            let [name] = words(sent)?;
+            let mut answer = [0; 2 + SEEN_WORDS];
+            answer[0] = NONE;
+            if let Some(queued) = process.enqueue(name) {
+                answer[..2].copy_from_slice(&[queued.slot.index as u64, queued.ticket.into()]);
+                answer[2..].copy_from_slice(&encode(queued.seen));
+            }
+            Some(write(&answer, reply))
+        }
+        LOOK => {
+            let [index] = words(sent)?;
+            Some(write(&encode(slot(index)?.look(process.words)), reply))
+        }
+        FIND => {
+            let [name] = words(sent)?;
+            let turn = process.turn(name);
+            let answer = turn.map_or([NONE, 0], |turn| [turn.slot as u64, turn.ticket.into()]);
+            Some(write(&answer, reply))
+        }
+        HAND_OVER => {
+            let sent: [u64; 3 + ReleaseToken::WORDS] = words(sent)?;
+            let (rank, next) = (rank(sent[1])?, u32::try_from(sent[2]).ok()?);
+            let token = ReleaseToken(*sent[3..].first_chunk()?);
+            slot(sent[0])?.hand_over(process.words, rank, token, next);
+            Some(0)
+        }
+        SIGNAL => {
+            let [round, state] = words(sent)?;
+            let round = usize::try_from(round).ok().filter(|round| *round < ROUNDS)?;
+            let count = process.place_signal(process.words.rank(), round, state);
+            Some(write(&[count.into()], reply))
+        }
+        ARRIVE => {
+            let [from, state] = words(sent)?;
+            process.place_arrival(rank(from)?, state);
+            Some(write(&[0], reply))
+        }
+        _ => None,
+    }
+}

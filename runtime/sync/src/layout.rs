@@ -1,0 +1,51 @@
+//! Where the words are.
+
+use crate::words::LINE;
+
+/// Offsets in the words of each process, multiples of [`LINE`]. Fork, join, locks and conditions are used at process 0, barriers at every process.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Arrivals of each barrier round: a [`Cell`](crate::Cell), then how far the signalling process has published. A line each.
+    pub barrier: usize,
+    /// Number of forks so far, a [`Cell`](crate::Cell), then the message.
+    pub fork: usize,
+    /// Longest message of a fork, words.
+    pub fork_words: usize,
+    /// Arrivals at the end of regions: a [`Cell`](crate::Cell), then for each process from 1 on how far it has published.
+    pub join: usize,
+    /// Slots of the table of locks, a line each.
+    pub locks: usize,
+    /// Number of these, a power of two.
+    pub lock_slots: usize,
+    /// Number of neighbouring slots in which a name may live that is not at home.
+    pub lock_window: usize,
+    /// For each slot a bit: whether a name whose home it is was ever put elsewhere.
+    pub lock_spilled: usize,
+    /// Locks of parts of the table, a line each.
+    pub lock_stripes: usize,
+    /// Number of these.
+    pub lock_stripe_count: usize,
+    /// Number of locks that lost their slots.
+    pub lock_evictions: usize,
+    /// Counters of notifications: a [`Cell`](crate::Cell) in a line each.
+    pub conditions: usize,
+    /// Number of these, a power of two.
+    pub condition_slots: usize,
+}
+
+impl Layout {
+    /// Words in front of the message of a fork: participants, and how far process 0 has published.
+    pub const FORK_HEADER: usize = 2;
+    /// From the number of forks to the message: its length, then its header.
+    pub const FORK_MESSAGE: usize = 8;
+
+    /// Bytes of what begins at [`Layout::fork`].
+    pub const fn fork_bytes(&self) -> usize {
+        Layout::FORK_MESSAGE + 8 * (1 + Layout::FORK_HEADER + self.fork_words)
+    }
+
+    /// Bytes of what begins at [`Layout::lock_spilled`].
+    pub const fn spilled_bytes(&self) -> usize {
+        (self.lock_slots / 8).next_multiple_of(LINE)
+    }
+}

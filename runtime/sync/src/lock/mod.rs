@@ -1,0 +1,11 @@
+//! Locks.
+
+mod queue;
+mod slot;
+mod stripe;
+mod table;
+
+pub use queue::Turn;
+
+pub(crate) use queue::Queued;
+pub(crate) use slot::{Seen, Slot};

@@ -1,0 +1,189 @@
+//! Locks of the program: FIFO, with acquire and release of the memory model.
+//!
+//! A lock is found by name (the address of the lock variable) in the [table](super::table) and is a ticket lock: the waiting order is that of arrival. Whoever gets
+//! it acquires from the process that held it last, what that one had published then. All of a lock lies in one line, with the last notices, so that mostly no
+//! other line has to change hands. Where the words of process 0 are not at hand, drawing a ticket, looking at the slot in its turn and handing over are
+//! [procedures](crate::call) that process 0 executes.
+
+use dsm_coherence::ReleaseToken;
+
+use super::slot::{LastHolder, Seen, Slot};
+use crate::words::{Edge, Memory, Waiting, Words};
+use crate::{Fault, Process, call};
+
+/// A ticket that was drawn, and what was in the slot then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queued<L> {
+    pub(crate) slot: Slot<L>,
+    pub(crate) ticket: u32,
+    pub(crate) seen: Seen,
+}
+
+/// The turn in which a lock is held. Of a lock, no two are alike within 2^32 turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Turn {
+    /// Number of the slot.
+    pub slot: usize,
+    /// The ticket whose turn it is.
+    pub ticket: u32,
+}
+
+impl<W: Words> Process<'_, W> {
+    /// Draws a ticket of the lock, if it has a slot, and looks at that.
+    #[inline(always)]
+    pub(crate) fn enqueue(self, name: u64) -> Option<Queued<W::Line>> {
+        let slot = self.find(name)?;
+        let ticket = slot.draw(self.words);
+        Some(Queued { slot, ticket, seen: slot.look(self.words) })
+    }
+
+    /// As [`Process::enqueue`], wherever the words are.
+    #[inline(always)]
+    fn enqueue_anywhere(self, name: u64) -> Option<Queued<W::Line>> {
+        if self.words.asks(0) { call::enqueue(self, name) } else { self.enqueue(name) }
+    }
+
+    /// As [`Slot::look`], wherever the words are.
+    #[inline(always)]
+    fn look_anywhere(self, slot: Slot<W::Line>) -> Seen {
+        if self.words.asks(0) { call::look(self, slot) } else { slot.look(self.words) }
+    }
+
+    /// Waits for the ticket's turn; what is in the slot then, if it still is the lock's. Else the ticket is given back.
+    #[inline(always)]
+    fn take_turn(self, name: u64, queued: Queued<W::Line>) -> Option<Seen>
+    where
+        W: Memory,
+    {
+        let Queued { slot, ticket, mut seen } = queued;
+        if seen.serving != ticket {
+            // The name may still go, but then no ticket of the other lock is before this one.
+            if seen.name != name {
+                self.abandon(slot, ticket);
+                return None;
+            }
+            self.words.prefetch(seen.token);
+            slot.wait_turn(self.words, ticket, Waiting::Lock(name));
+            seen = self.look_anywhere(slot);
+        }
+        // Nobody else changes the name in this turn.
+        if seen.name == name || self.words.fault(Fault::NameUnseen) {
+            return Some(seen);
+        }
+        if !self.words.fault(Fault::TurnKept) {
+            slot.pass(self.words, ticket);
+        }
+        None
+    }
+
+    /// Gives back a ticket that was drawn where the slot had gone to another lock.
+    fn abandon(self, slot: Slot<W::Line>, ticket: u32) {
+        let is_served = slot.serving(self.words) == ticket;
+        if is_served || self.words.fault(Fault::OthersTurnEnded) {
+            return slot.pass(self.words, ticket);
+        }
+        // The other lock is held. This thread may hold what its holder waits for, so somebody else waits for the turn.
+        self.words.delegate_turn(slot.index, ticket);
+    }
+
+    /// Waits for the turn of a ticket that was given back, and ends it. See [`Words::delegate_turn`].
+    pub fn pass_turn(self, slot: usize, ticket: u32) {
+        let slot = self.slot(slot);
+        slot.wait_turn(self.words, ticket, Waiting::Table);
+        slot.pass(self.words, ticket);
+    }
+
+    /// Takes the lock if it is free, and makes its slot if it has none.
+    fn take_if_free(self, name: u64) -> Option<(Slot<W::Line>, Seen)> {
+        // A ticket drawn for a lock that lost its slot is given back at once: until then it must not make this lock look held.
+        const LOOKS: u32 = 100;
+        for _ in 0..LOOKS {
+            let slot = self.find_or_insert(name);
+            match slot.draw_if_free(self.words) {
+                Some(ticket) => {
+                    let seen = slot.look_in_turn(self.words, ticket);
+                    if seen.name == name {
+                        return Some((slot, seen));
+                    }
+                    slot.pass(self.words, ticket);
+                }
+                None if !self.has_evicted() => return None,
+                None => self.words.relax(),
+            }
+        }
+        None
+    }
+
+    /// The turn in which the lock is held, for its holder; `None` if nobody ever held it.
+    pub fn turn(self, name: u64) -> Option<Turn> {
+        let slot = self.find(name)?;
+        Some(Turn { slot: slot.index, ticket: slot.serving(self.words) })
+    }
+}
+
+impl<W: Words + Memory> Process<'_, W> {
+    /// Waits for the lock and acquires what was published with it.
+    #[inline(always)]
+    pub fn lock(self, name: u64) {
+        loop {
+            let Some(queued) = self.enqueue_anywhere(name) else {
+                self.insert(name);
+                continue;
+            };
+            if let Some(seen) = self.take_turn(name, queued) {
+                return self.acquire_lock(queued.slot, seen);
+            }
+        }
+    }
+
+    /// Takes the lock if it is free; whether it was.
+    pub fn try_lock(self, name: u64) -> bool {
+        let taken = self.take_if_free(name);
+        if let Some((slot, seen)) = taken {
+            self.acquire_lock(slot, seen);
+        }
+        taken.is_some()
+    }
+
+    /// The thread's turn has come.
+    #[inline(always)]
+    fn acquire_lock(self, slot: Slot<W::Line>, seen: Seen) {
+        match seen.last_holder() {
+            LastHolder::Nobody => {}
+            LastHolder::Process(rank, token) => {
+                let edge = || Edge::Lock { slot: slot.index, ticket: seen.serving };
+                self.words.acquire(rank, token, edge);
+                self.words.follows(rank);
+            }
+            LastHolder::Any => {
+                for rank in 0..self.words.size() {
+                    self.words.acquire_published(rank);
+                }
+            }
+        }
+    }
+
+    /// Publishes, and passes the lock on.
+    #[inline(always)]
+    pub fn unlock(self, name: u64) {
+        // Only the holder changes whose turn it is, and the slot stays the lock's.
+        let (slot, serving) = match self.words.asks(0) {
+            true => call::find(self, name),
+            false => {
+                let slot = self.find_or_insert(name);
+                (slot, slot.serving(self.words))
+            }
+        };
+        let next = serving.wrapping_add(1);
+        let edge = || Edge::Lock { slot: slot.index, ticket: next };
+        let pass = |token: ReleaseToken| match self.words.asks(0) {
+            true => call::hand_over(self, slot, token, next),
+            false => slot.hand_over(self.words, self.words.rank(), token, next),
+        };
+        if self.words.fault(Fault::HandedOverUnreleased) {
+            pass(ReleaseToken::from(self.words.published()));
+            return self.words.release();
+        }
+        self.words.release_then(edge, pass);
+    }
+}
