@@ -1,4 +1,4 @@
-//! Puts the headers that go before those of the C++ library, and the Fortran module, beside the driver, where it looks for its parts in a build tree,
+//! Puts the headers that go before those of the C++ library, and the Fortran modules, beside the driver, where it looks for its parts in a build tree,
 //! and compiles what the driver carries in itself.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,9 @@ fn main() -> io::Result<()> {
     // target/<profile>/build/<package>/out
     let profile = out.ancestors().nth(3).expect("cargo's layout");
     copy(&from, &profile.join("dsm-include"))?;
-    compile_module("../runtime/include/dsm.f90", &profile.join("dsm-modules"))?;
+    for module in ["dsm", "dsm_arrays"] {
+        compile_module(&format!("../runtime/include/{module}.f90"), &profile.join("dsm-modules"))?;
+    }
     compile(&out, "src/driver/image.c", "image.o")?;
     for part in ["facets", "filesystem"] {
         compile(&out, &format!("../runtime/c/libstdcxx_{part}.c"), &format!("{part}.o"))?;

@@ -314,6 +314,55 @@ module dsm
   end interface
   public :: dsm_fetch_cas
 
+  ! What the thread has posted, or a signal.
+  type, bind(c) :: dsm_handle
+    integer(c_int64_t) :: what = 0, number = 0
+  end type
+  public :: dsm_handle
+
+  interface
+    subroutine dsm_posted(handle) bind(c, name='__dsm_fortran_posted')
+      import
+      type(dsm_handle), intent(out) :: handle
+    end subroutine
+    ! Not 0 if it is executed.
+    function dsm_test(handle) bind(c, name='__dsm_fortran_test') result(done)
+      import
+      type(dsm_handle), intent(in) :: handle
+      integer(c_int) :: done
+    end function
+    subroutine dsm_wait(handle) bind(c, name='__dsm_fortran_wait')
+      import
+      type(dsm_handle), intent(in) :: handle
+    end subroutine
+    subroutine dsm_bundle_begin() bind(c, name='dsm_bundle_begin')
+    end subroutine
+    subroutine dsm_bundle_end() bind(c, name='dsm_bundle_end')
+    end subroutine
+    ! A subroutine that signals may call: bind(c), with arguments (place, argument, bytes), of type(c_ptr) and integer(c_size_t), by value.
+    subroutine dsm_register(function) bind(c, name='dsm_register')
+      import
+      type(c_funptr), value :: function
+    end subroutine
+    subroutine dsm_signal(place, function, argument, bytes, handle) bind(c, name='__dsm_fortran_signal')
+      import
+      type(*), intent(inout), target :: place(*)
+      type(c_funptr), value :: function
+      type(*), intent(in), target :: argument(*)
+      integer(c_size_t), value :: bytes
+      type(dsm_handle), intent(out) :: handle
+    end subroutine
+    subroutine dsm_signal_process(process, function, argument, bytes, handle) bind(c, name='__dsm_fortran_signal_process')
+      import
+      integer(c_int), value :: process
+      type(c_funptr), value :: function
+      type(*), intent(in), target :: argument(*)
+      integer(c_size_t), value :: bytes
+      type(dsm_handle), intent(out) :: handle
+    end subroutine
+  end interface
+  public :: dsm_posted, dsm_test, dsm_wait, dsm_bundle_begin, dsm_bundle_end, dsm_register, dsm_signal, dsm_signal_process
+
   interface
     ! Orders what the thread posts; waits until that is executed.
     subroutine dsm_fence() bind(c, name='dsm_fence')

@@ -109,8 +109,8 @@ size_t dsm_array_count(dsm_array *array);
 int dsm_process(void);
 int dsm_processes(void);
 
-/* Makes a process the home of the blocks of a global variable or heap allocation, or of a part of it; what they contain stays. To be called by
- * the thread that runs main, outside of parallel regions. */
+/* Makes a process the home of the blocks of a global variable or heap allocation, or of a part of it; what they contain stays. The thread that runs main names any process, outside of
+ * parallel regions; other threads, and inside of regions, name their own. */
 void dsm_place(void *pointer, size_t bytes, int process);
 
 #else

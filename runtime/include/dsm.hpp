@@ -148,6 +148,58 @@ template <typename T, typename F> void write_flag(T *to, const T *from, std::siz
 inline void fence() { dsm_fence(); }
 inline void flush() { dsm_flush(); }
 
+/// What the thread has posted, or a signal.
+class handle {
+    dsm_handle of_c{};
+
+  public:
+    handle() = default;
+    explicit handle(dsm_handle of_c) : of_c(of_c) {}
+    bool test() const { return dsm_test(of_c) != 0; }
+    void wait() const { dsm_wait(of_c); }
+};
+
+inline handle posted() { return handle(dsm_posted()); }
+
+/// The posted operations of the thread are one as long as it lives.
+class bundle {
+  public:
+    bundle() { dsm_bundle_begin(); }
+    ~bundle() { dsm_bundle_end(); }
+    bundle(const bundle &) = delete;
+    bundle &operator=(const bundle &) = delete;
+};
+
+namespace detail {
+
+template <typename T> constexpr bool is_argument() { return std::is_trivially_copyable<T>::value && sizeof(T) <= 64; }
+
+/// As signals call it; `function` has the types.
+template <typename T, typename A, void (*function)(T *, const A &)> void call(void *place, const void *argument, std::size_t) noexcept
+{
+    A copy;
+    std::memcpy(&copy, argument, sizeof copy);
+    function(static_cast<T *>(place), copy);
+}
+
+} // namespace detail
+
+/// A function void(T *place, const A &argument) that signals may call; made outside of parallel regions.
+template <typename T, typename A, void (*body)(T *, const A &)> class function {
+    static_assert(detail::is_argument<A>(), "arguments of signals are trivially copyable, of 64 bytes at most");
+
+  public:
+    function() { dsm_register(detail::call<T, A, body>); }
+    handle signal(T *place, const A &argument) const
+    {
+        return handle(dsm_signal(detail::address(place), detail::call<T, A, body>, &argument, sizeof argument));
+    }
+    handle signal_process(int process, const A &argument) const
+    {
+        return handle(dsm_signal_process(process, detail::call<T, A, body>, &argument, sizeof argument));
+    }
+};
+
 } // namespace dsm
 
 #endif

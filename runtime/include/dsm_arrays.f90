@@ -1,5 +1,5 @@
-! Relocatable arrays for Fortran, over the functions of dsm.h: compile this file with the program. Indices of elements begin with 0, as in C; memory that elements are copied
-! to or from is passed by c_loc.
+! Relocatable arrays for Fortran, over the functions of dsm.h: `use dsm_arrays`. Indices of elements begin with 0, as in C; memory that elements are copied to or from is passed by
+! c_loc.
 module dsm_arrays
   use, intrinsic :: iso_c_binding, only: c_int, c_ptr, c_size_t
   implicit none

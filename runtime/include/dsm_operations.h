@@ -33,6 +33,14 @@ enum {
 /* A queue, which has no contents that can be looked at. */
 typedef struct dsm_fifo dsm_fifo;
 
+/* What a thread has posted, or a signal. Zeros: nothing that would have to be waited for. */
+typedef struct {
+    uint64_t what, number;
+} dsm_handle;
+
+/* What a signal calls: with the place that it was for, and a copy of the argument. */
+typedef void dsm_function(void *place, const void *argument, size_t bytes);
+
 #ifdef __DSM__
 
 /* What the macros call: an operation on `size` bytes, without and with what they were; operands have them in front. */
@@ -43,8 +51,30 @@ void __dsm_write_flag(void *to, const void *from, size_t bytes, void *flag, uint
 /* What the calling thread posts from now on is executed after all that it has posted before. Does not wait. */
 void dsm_fence(void);
 
-/* Waits until all that the calling thread has posted is executed. */
+/* Waits until all that the calling thread has posted, and its signals, are executed. */
 void dsm_flush(void);
+
+/* All that the calling thread has posted so far. */
+dsm_handle dsm_posted(void);
+
+/* Whether what a handle stands for is executed. Of what is posted, a request's worth is sent with each call that finds that it is not. */
+int dsm_test(dsm_handle handle);
+
+/* Waits until what a handle stands for is executed. */
+void dsm_wait(dsm_handle handle);
+
+/* The operations without a result that the thread asks for between the two are one: they are posted at the end, and no other operation on the same words comes
+ * in between. They are 64 at most, and lie in one block (dsm_block_size). */
+void dsm_bundle_begin(void);
+void dsm_bundle_end(void);
+
+/* Allows signals to call a function. By the thread that runs main, outside of parallel regions. */
+void dsm_register(dsm_function *function);
+
+/* Has a registered function called, at the process that has the data at `place` (or at a process that is named; its place is null), with a copy of `bytes` bytes, 64 at most. Returns as
+ * soon as the signal is there, and what to wait for. */
+dsm_handle dsm_signal(void *place, dsm_function *function, const void *argument, size_t bytes);
+dsm_handle dsm_signal_process(int process, dsm_function *function, const void *argument, size_t bytes);
 
 /* Reads `bytes` bytes of shared memory from where they are, into any memory. Returns when that is done; what the thread has posted comes before it. */
 void dsm_read(void *into, const void *from, size_t bytes);
@@ -122,6 +152,57 @@ static inline void __dsm_post(void *place, uint64_t operand, uint64_t expected, 
 
 static inline void dsm_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void dsm_flush(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+static inline dsm_handle dsm_posted(void)
+{
+    dsm_handle nothing = {0, 0};
+    return nothing;
+}
+
+static inline int dsm_test(dsm_handle handle)
+{
+    (void)handle;
+    return 1;
+}
+
+static inline void dsm_wait(dsm_handle handle) { (void)handle; }
+
+/* A lock of this source file. */
+static inline char *__dsm_lock(int of_signals)
+{
+    static char locks[2];
+    return &locks[of_signals];
+}
+
+static inline void __dsm_lock_begin(int of_signals)
+{
+    while (__atomic_test_and_set(__dsm_lock(of_signals), __ATOMIC_ACQUIRE))
+        ;
+}
+
+static inline void dsm_bundle_begin(void) { __dsm_lock_begin(0); }
+static inline void dsm_bundle_end(void) { __atomic_clear(__dsm_lock(0), __ATOMIC_RELEASE); }
+
+static inline void dsm_register(dsm_function *function) { (void)function; }
+
+static inline dsm_handle dsm_signal(void *place, dsm_function *function, const void *argument, size_t bytes)
+{
+    uint64_t copy[8];
+    if (bytes > sizeof copy)
+        abort();
+    memcpy(copy, argument, bytes);
+    __dsm_lock_begin(1);
+    function(place, copy, bytes);
+    __atomic_clear(__dsm_lock(1), __ATOMIC_RELEASE);
+    return dsm_posted();
+}
+
+static inline dsm_handle dsm_signal_process(int process, dsm_function *function, const void *argument, size_t bytes)
+{
+    if (process != 0)
+        abort();
+    return dsm_signal(NULL, function, argument, bytes);
+}
 
 static inline void dsm_read(void *into, const void *from, size_t bytes)
 {

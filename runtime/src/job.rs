@@ -78,6 +78,14 @@ pub struct Job {
     pub files: Vec<(String, RawFd)>,
 }
 
+/// The processes of this host, this one among them.
+static NEIGHBOURS: OnceLock<Range<u32>> = OnceLock::new();
+
+/// Whether a process is on the same host as this one.
+pub fn is_neighbour(rank: u32) -> bool {
+    NEIGHBOURS.get().is_none_or(|neighbours| neighbours.contains(&rank))
+}
+
 impl Job {
     /// A job of one process.
     pub fn single() -> Job {
@@ -106,7 +114,7 @@ impl Job {
         let size = number("size")?;
         let threads = number("threads")?;
         let sharers = fields.next().and_then(sharers).ok_or(JobError::Field("sharers"))?;
-        let job_fd = fields.next().and_then(|f| f.parse().ok()).ok_or(JobError::Field("job file"))?;
+        let job_fd = fields.next().and_then(descriptor).ok_or(JobError::Field("job file"))?;
         let segments = fields.next().ok_or(JobError::Field("segments"))?;
         let segments = segments.split(',').map(reach).collect::<Result<Vec<Reach>, _>>()?;
         let files = fields.map(file).collect::<Result<_, _>>()?;
@@ -157,13 +165,40 @@ impl Job {
             // SAFETY: F_SETFD touches no memory; a bad descriptor makes it fail, which mapping reports later.
             unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
+        let _ = NEIGHBOURS.set(job.neighbours());
         Ok(job)
     }
+
+    /// The processes of this host, which follow each other: sockets to others are of another kind.
+    fn neighbours(&self) -> Range<u32> {
+        let is_here = |rank: &u32| match self.segments.get(*rank as usize) {
+            Some(Reach::Sockets([requests, ..])) => is_unix_socket(*requests),
+            _ => true,
+        };
+        let before = (0..self.rank).rev().take_while(is_here).count() as u32;
+        let after = (self.rank..self.size).take_while(is_here).count() as u32;
+        self.rank - before..self.rank + after
+    }
+}
+
+fn is_unix_socket(descriptor: RawFd) -> bool {
+    let mut domain = 0;
+    let mut length = size_of_val(&domain) as libc::socklen_t;
+    let place = (&raw mut domain).cast();
+    // SAFETY: the place has the length that is passed; of a descriptor that is none nothing is known.
+    let known =
+        unsafe { libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN, place, &raw mut length) };
+    known == 0 && domain == libc::AF_UNIX
+}
+
+/// A descriptor's number.
+fn descriptor(text: &str) -> Option<RawFd> {
+    text.parse().ok().filter(|number| *number >= 0)
 }
 
 /// A variable, and the descriptor that takes the place of the file that it names.
 fn file(text: &str) -> Result<(String, RawFd), JobError> {
-    let parsed = text.split_once('=').and_then(|(name, fd)| Some((name.to_owned(), fd.parse().ok()?)));
+    let parsed = text.split_once('=').and_then(|(name, fd)| Some((name.to_owned(), descriptor(fd)?)));
     parsed.ok_or(JobError::Field("files"))
 }
 
@@ -176,7 +211,7 @@ fn sharers(text: &str) -> Option<Range<u32>> {
 
 /// How one rank's segment is reached.
 fn reach(text: &str) -> Result<Reach, JobError> {
-    let all: Option<Vec<RawFd>> = text.split('+').map(|f| f.parse().ok()).collect();
+    let all: Option<Vec<RawFd>> = text.split('+').map(descriptor).collect();
     match all.as_deref() {
         Some([file]) => Ok(Reach::File(*file)),
         Some(&[requests, serves, waits, serves_waits]) => {
@@ -324,6 +359,24 @@ mod tests {
     }
 
     #[test]
+    fn the_processes_of_a_host_are_known_by_their_sockets() {
+        use std::os::fd::AsRawFd;
+        let near = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        let far = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sockets = |fd: RawFd| Reach::Sockets([fd; 4]);
+        let (near, far) = (sockets(near.as_raw_fd()), sockets(far.as_raw_fd()));
+        for (segments, rank, expected) in [
+            (vec![far, Reach::File(3), Reach::File(4), far], 1, 1..3),
+            (vec![far, near, Reach::File(3), near, far, far], 2, 1..4),
+            (vec![Reach::File(3), near, far], 0, 0..2),
+            (vec![], 0, 0..1),
+        ] {
+            let size = segments.len().max(1) as u32;
+            assert_eq!(Job { rank, size, segments, ..Job::single() }.neighbours(), expected);
+        }
+    }
+
+    #[test]
     fn private_page_finishes() {
         JobPage::init(&Job::single()).unwrap();
         let page = JobPage::get();
@@ -332,5 +385,26 @@ mod tests {
         page.finish();
         assert!(finished());
         page.word(FINISHED_WORD).store(0, Ordering::SeqCst);
+    }
+
+    #[test]
+    fn damaged_descriptions_are_refused_or_fit() {
+        let valid =
+            ["5:1:3:4:0-1:10:11,12,13:A=5:B=6", "5:1:4:4:1-2:10:2+3+4+5,11,12,6+7+8+9", "5:0:1:1:0-0:3:4"];
+        let mut read = 0;
+        dsm_mutate::each(&valid, 50_000, |bytes| {
+            let Ok(job) = Job::parse(&String::from_utf8_lossy(bytes)) else { return };
+            read += 1;
+            assert!(job.rank < job.size && job.size <= MAX_PROCESSES);
+            assert_eq!(job.segments.len(), job.size as usize);
+            assert!(job.mapped().contains(&job.rank) && job.sharers.contains(&job.rank));
+            assert!(job.sharers.end <= job.size && job.mapped().end <= job.size);
+            let fds = job.segments.iter().flat_map(|reach| match reach {
+                Reach::File(fd) => std::slice::from_ref(fd),
+                Reach::Sockets(all) => all,
+            });
+            assert!(fds.chain(&job.job_fd).chain(job.files.iter().map(|(_, fd)| fd)).all(|fd| *fd >= 0));
+        });
+        assert!((1000..49_000).contains(&read), "{read} of 50000 were read");
     }
 }

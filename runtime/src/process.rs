@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::operations::{deferred, pending};
 use crate::{check, config, image, memory, omp, progress, start, trace};
 
 thread_local! {
@@ -54,6 +55,7 @@ fn lost() -> ! {
 }
 
 extern "C" fn before_fork() {
+    pending::before_release();
     omp::team::before_fork();
 }
 
@@ -63,6 +65,7 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     CHILD.store(true, Ordering::Relaxed);
+    deferred::end_in_child();
     progress::detach();
     trace::end_in_child();
     omp::team::after_fork(true);
@@ -75,6 +78,15 @@ extern "C" fn in_child() {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
     SITE.set(site);
+    if memory::paging::is_on() {
+        eprintln!(
+            "dsm: error: fork at {} fails: memory is limited (--memory, DSM_MEMORY), and a child would not have what is on disk; posix_spawn, system and popen work",
+            image::call_site(site)
+        );
+        // SAFETY: the C library's variable of this thread.
+        unsafe { *libc::__errno_location() = libc::ENOTSUP };
+        return -1;
+    }
     // SAFETY: as the program's own call.
     unsafe { libc::fork() }
 }

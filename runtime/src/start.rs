@@ -13,6 +13,7 @@ use dsm_abi::job::COMPLAINED_WORD;
 
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage};
+use crate::operations::deferred;
 use crate::{
     access_counters, atomics, config, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp,
     pages, process, process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
@@ -62,6 +63,10 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     }
     profile::init();
     memory::services::start();
+    if let Err(error) = memory::start_paging() {
+        leave_to_others(&job, &error);
+        die(&error.to_string());
+    }
     if let Err(error) = memory::compare_with_peers(&job) {
         die(&error.to_string());
     }
@@ -84,7 +89,7 @@ fn leave_to_others(job: &Job, error: &memory::MemoryError) {
         // All processes find the same, and process 0 says so.
         memory::MemoryError::Layout(_) if job.rank != 0 => std::thread::sleep(LONG),
         // All processes of a host do, and process 0 says so if it is one of them.
-        memory::MemoryError::Ofi(_) | memory::MemoryError::Verbs(_) => {
+        memory::MemoryError::Ofi(_) | memory::MemoryError::Verbs(_) | memory::MemoryError::Paging(_) => {
             if job.rank != 0 {
                 std::thread::sleep(SHORT);
             }
@@ -117,6 +122,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     omp::init(job);
     sync::init(omp::threads_in(omp::threads_in_job(), job.size).len() as u32);
     atomics::init();
+    deferred::init();
     stdio::init();
     crash::init();
     fault::init();

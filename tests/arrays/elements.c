@@ -1,5 +1,6 @@
 /* Elements of relocatable arrays are what was put last, wherever their pages are and while they move. */
 #include <dsm.h>
+#include <string.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,41 @@ static void place(void)
     free(heap);
 }
 
+/* Threads bring homes to their processes, beside others; functions for signals run where the homes are. */
+enum { SLICE = 8192, MOST = 16 };
+static long slices[MOST][SLICE] __attribute__((aligned(65536)));
+static int where[MOST];
+
+static void tell_process(void *place, const void *argument, size_t bytes)
+{
+    int slice;
+    memcpy(&slice, argument, bytes);
+    where[slice] = place == &slices[slice][100] ? dsm_process() : -1;
+}
+
+static void bring(void)
+{
+    dsm_register(tell_process);
+    for (int turn = 0; turn < 3; turn++) {
+        long wrong = 0;
+#pragma omp parallel num_threads(MOST) reduction(+ : wrong)
+        {
+            int slice = (omp_get_thread_num() + 5 * turn) % MOST;
+            for (long i = 0; i < SLICE; i += 3)
+                slices[slice][i] += i;
+            dsm_place(slices[slice], sizeof slices[slice], dsm_process());
+            for (long i = 1; i < SLICE; i += 3)
+                slices[slice][i] += i;
+            dsm_wait(dsm_signal(&slices[slice][100], tell_process, &slice, sizeof slice));
+            wrong += where[slice] != dsm_process();
+#pragma omp barrier
+            for (long i = 0; i < SLICE; i++)
+                wrong += slices[(slice + 3) % MOST][i] != (i % 3 == 2 ? 0 : (turn + 1) * i);
+        }
+        expect(wrong == 0, "homes come to the process that asks");
+    }
+}
+
 int main(void)
 {
     exchange(64);
@@ -142,5 +178,6 @@ int main(void)
     gather();
     reuse();
     place();
+    bring();
     printf("verified\n");
 }

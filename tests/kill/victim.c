@@ -1,9 +1,11 @@
 // A job to be killed: it runs for two minutes, with barriers, locks and data that moves all the time.
 // victim run | segv T | abort T | exit T | return: thread T of the team ends the job in that way.
+// victim until FILE: ends when there is such a file, and says whether its data are right.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N = 4096 };
 static long data[N], counter;
@@ -19,10 +21,12 @@ int main(int argc, char **argv) {
     char how[16] = "run";
     if (argc > 1) snprintf(how, sizeof how, "%s", argv[1]);
     int who = argc > 2 ? atoi(argv[2]) : -1;
+    const char *file = strcmp(how, "until") == 0 ? argv[2] : "";
     double end = omp_get_wtime() + 120;
     omp_init_lock(&lock);
     int more = 1;
-    for (long round = 0; more; round++) {
+    long round = 0;
+    for (; more; round++) {
 #pragma omp parallel
         {
             for (int inner = 0; inner < 20; inner++) {
@@ -39,8 +43,10 @@ int main(int argc, char **argv) {
             fflush(stdout);
         }
         if (round == 30 && strcmp(how, "return") == 0) return 3;
-        more = omp_get_wtime() < end;
+        more = omp_get_wtime() < end && access(file, F_OK) != 0;
     }
-    printf("%ld\n", counter);
+    long wrong = counter != 20 * round * omp_get_max_threads();
+    for (int i = 0; i < N; i++) wrong += data[i] != 20 * (round * (round - 1) / 2 + round * i);
+    printf("%ld wrong\n", wrong);
     return 0;
 }

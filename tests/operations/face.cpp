@@ -15,10 +15,18 @@ static Pair pair;
 static unsigned char small[8];
 static std::int16_t least = 100;
 static int contents[100], flag;
+alignas(64) static Pair both;
+
+static void raise(Pair *place, const Pair &by)
+{
+    dsm::add(&place->first, by.first);
+    dsm::add(&place->second, by.second);
+}
 
 int main()
 {
     int threads = 0, wrong = 0;
+    const dsm::function<Pair, Pair, raise> raises;
 #pragma omp parallel reduction(+ : threads, wrong)
     {
         threads = 1;
@@ -48,6 +56,19 @@ int main()
         dsm::read(own, contents, 100);
         for (int element : own) wrong += element != 5;
     }
+#pragma omp parallel reduction(+ : wrong)
+    {
+        {
+            dsm::bundle bundle;
+            dsm::add(&both.first, 1);
+            dsm::add(&both.second, .5f);
+        }
+        dsm::posted().wait();
+        dsm::handle last = raises.signal(&both, {2, 1.f});
+        last.wait();
+        wrong += !last.test() || !dsm::handle().test();
+    }
+    wrong += both.first != 3 * threads || both.second != 1.5f * static_cast<float>(threads);
     std::puts(wrong ? "WRONG" : "verified");
     return wrong != 0;
 }

@@ -1,7 +1,33 @@
 ! The Fortran face of memory-based operations.
+module places
+  use dsm
+  use, intrinsic :: iso_c_binding
+  implicit none
+  type, bind(c) :: pair
+    integer(c_int64_t) :: first = 0
+    real(c_double) :: second = 0
+  end type
+  type(pair), target, save :: both
+contains
+  ! What signals call.
+  subroutine raise(place, argument, bytes) bind(c)
+    type(c_ptr), value :: place, argument
+    integer(c_size_t), value :: bytes
+    type(pair), pointer :: here, by
+    call c_f_pointer(place, here)
+    call c_f_pointer(argument, by)
+    if (bytes > 0) then
+      call dsm_add(here%first, by%first)
+      call dsm_add(here%second, by%second)
+    end if
+  end subroutine
+end module
+
 program face
   use dsm
   use omp_lib
+  use places
+  use, intrinsic :: iso_c_binding
   implicit none
   integer(4), target, save :: counts(10) = 0, least = 100
   integer(8), target, save :: counter = 0, tickets = 0
@@ -11,6 +37,8 @@ program face
   integer :: i, threads
   integer(8) :: old
   logical :: right
+  type(pair), target :: by
+  type(dsm_handle) :: handle
   right = .true.
 !$omp parallel private(i, old, own) reduction(.and.: right)
   threads = omp_get_num_threads()
@@ -37,6 +65,23 @@ program face
   end if
 !$omp end parallel
   right = right .and. all(range == 7) .and. counter == 5
+  call dsm_register(c_funloc(raise))
+!$omp parallel private(by, handle) reduction(.and.: right)
+  call dsm_bundle_begin()
+  call dsm_add(both%first, 1_8)
+  call dsm_add(both%second, 0.5d0)
+  call dsm_bundle_end()
+  call dsm_posted(handle)
+  call dsm_wait(handle)
+  right = right .and. dsm_test(handle) /= 0
+  by%first = 2
+  by%second = 1
+  call dsm_signal(both, c_funloc(raise), by, c_sizeof(by), handle)
+  call dsm_wait(handle)
+  call dsm_signal_process(omp_get_thread_num(), c_funloc(raise), by, 0_c_size_t, handle)
+  call dsm_wait(handle)
+!$omp end parallel
+  right = right .and. both%first == 3 * threads .and. both%second == 1.5 * threads
   if (right) then
     print '(a)', 'verified'
   else

@@ -2,9 +2,8 @@
 
 use crate::evidence;
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -89,10 +88,22 @@ impl Drop for Scratch {
 /// # Panics
 /// If the command cannot be started.
 pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
-    let (stdin, out, err) = (Scratch::new("in"), Scratch::new("out"), Scratch::new("err"));
+    let stdin = Scratch::new("in");
+    std::fs::write(stdin.path(), input).expect("a scratch file can be written");
+    run_with_file(command, stdin.path(), limit)
+}
+
+/// As [`run`], with a file as its standard input.
+///
+/// # Panics
+/// If the file cannot be opened, or the command cannot be started.
+pub fn run_with_file(command: &mut Command, input: &Path, limit: Duration) -> Outcome {
+    let (out, err) = (Scratch::new("out"), Scratch::new("err"));
     let create = |s: &Scratch| File::create(s.path()).expect("a scratch file can be made");
-    create(&stdin).write_all(input.as_bytes()).expect("a scratch file can be written");
-    command.stdin(File::open(stdin.path()).expect("just written")).stdout(create(&out)).stderr(create(&err));
+    command
+        .stdin(File::open(input).expect("the input can be read"))
+        .stdout(create(&out))
+        .stderr(create(&err));
     let child = start(command);
     let mut stacks = String::new();
     let status = wait_or(child, limit, |group| stacks = evidence::stacks(group)).map(shell_status);

@@ -182,7 +182,7 @@ pub fn send(pid: u32, signal: i32) {
 }
 
 /// Processes that run `executable`, zombies excluded (they have no executable any more).
-fn processes_of(executable: &Path) -> Vec<u32> {
+pub fn processes_of(executable: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|e| e.file_name().to_string_lossy().parse::<u32>().ok());
     pids.filter(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == executable))
@@ -190,7 +190,7 @@ fn processes_of(executable: &Path) -> Vec<u32> {
 }
 
 /// (rank, pid) of a process, from the environment that it was started with.
-fn rank_of(pid: u32) -> Option<(u32, u32)> {
+pub fn rank_of(pid: u32) -> Option<(u32, u32)> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let job = environment.split(|b| *b == 0).find_map(|v| v.strip_prefix(b"DSM_JOB="))?;
     let rank = std::str::from_utf8(job).ok()?.split(':').nth(1)?.parse().ok()?;

@@ -13,6 +13,7 @@ pub mod differential;
 pub mod evidence;
 pub mod execute;
 pub mod generator;
+pub mod injection;
 pub mod kill;
 pub mod litmus;
 pub mod matrix;

@@ -2,9 +2,10 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("bench", env!("CARGO_BIN_EXE_bench")),
     ("fuzz", env!("CARGO_BIN_EXE_fuzz")),
+    ("inject", env!("CARGO_BIN_EXE_inject")),
     ("litmus", env!("CARGO_BIN_EXE_litmus")),
     ("matrix", env!("CARGO_BIN_EXE_matrix")),
 ];

@@ -179,6 +179,7 @@ programs! {
     sections
     setjmp
     several_files
+    shared_descriptors
     shared_streams
     short_neighbours
     signal_flags

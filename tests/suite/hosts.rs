@@ -87,6 +87,143 @@ fn streams() {
     check("shared_streams", &LAYOUTS);
 }
 
+#[test]
+fn descriptors() {
+    check("shared_descriptors", &LAYOUTS);
+}
+
+/// What a descriptor of another host cannot do, each in a program of its own: its number is the argument.
+const REFUSED: &str = "#include <omp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+static int file, ends[2];
+int main(int argc, char **argv)
+{
+    char name[] = \"dsm-refused-XXXXXX\", byte;
+    file = mkstemp(name);
+    unlink(name);
+    pipe(ends);
+    if (atoi(argv[1]) == 6) dup2(file, 1);
+#pragma omp parallel
+    if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+        struct pollfd polled = {.fd = ends[0], .events = POLLIN};
+        struct iovec one = {&byte, 1};
+        switch (atoi(argv[1])) {
+        case 0: poll(&polled, 1, 0); break;
+        case 1: mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0); break;
+        case 2: readv(file, &one, 1); break;
+        case 3: recv(ends[0], &byte, 1, 0); break;
+        case 4: dprintf(file, \"text\"); break;
+        case 5: lockf(file, F_LOCK, 0); break;
+        }
+    }
+    puts(\"not refused\");
+}
+";
+
+/// One message with the cause and the remedy.
+#[test]
+fn what_descriptors_of_another_host_cannot_do_is_said() {
+    let Some(case) = Case::new("refused_descriptors", &[("x.c", REFUSED)]) else { return };
+    let mut command = Command::new(&case.dsm.cc);
+    command.current_dir(&case.root).args(["-O1", "-w", "-fopenmp", "x.c", "-o", "x"]);
+    assert_eq!(execute::run(&mut command, "", execute::time_limit()).status, Some(0));
+    let directory = Scratch::directory("hosts");
+    let shell = shell(&directory, SHELL);
+    for what in 0..6 {
+        let mut command = Command::new(&case.dsm.run);
+        command.arg("--rsh").arg(&shell).args(["-H", "127.0.0.1:1,127.0.0.2:1"]);
+        command.arg(case.root.join("x")).arg(what.to_string()).current_dir(directory.path());
+        execute::hide_own_variables(&mut command);
+        let outcome = execute::run(&mut command, "", execute::time_limit());
+        let errors = outcome.errors();
+        let told: Vec<_> = errors.lines().filter(|line| line.starts_with("dsm: ")).collect();
+        assert_eq!((outcome.status, told.len(), &*outcome.text()), (Some(1), 1, ""), "{what}: {errors}");
+        assert!(told[0].contains(" of process 0, which is on another host, in a call"), "{what}: {errors}");
+        assert!(told[0].contains("open the file in each process"), "{what}: {errors}");
+    }
+    // Standard output that process 0 has put elsewhere: the others' stays.
+    let mut command = Command::new(&case.dsm.run);
+    command.arg("--rsh").arg(&shell).args(["-H", "127.0.0.1:1,127.0.0.2:1"]);
+    command.arg(case.root.join("x")).arg("6").current_dir(directory.path());
+    execute::hide_own_variables(&mut command);
+    let outcome = execute::run(&mut command, "", execute::time_limit());
+    let errors = outcome.errors();
+    assert_eq!((outcome.status, errors.lines().count(), &*outcome.text()), (Some(0), 1, ""), "{errors}");
+    assert!(
+        errors.starts_with("dsm: warning: process 0, on another host, has put another file at descriptor 1")
+    );
+}
+
+/// A remote shell that keeps what the launcher and its daemons say to each other, each host in files of its own.
+const LISTENER: &str = "#!/bin/sh\nhost=$1\nshift\ntee orders.$host | sh -c \"$*\" | tee reports.$host\n";
+/// One in whose place the first host's daemon has said what is in a file.
+const PRETENDER: &str =
+    "#!/bin/sh\nhost=$1\nshift\n[ $host != 127.0.0.1 ] || exec cat said\nexec sh -c \"$*\"\n";
+/// Damaged conversations of each kind.
+const DAMAGED: u64 = 40;
+
+/// What a job's launcher and daemons said to each other, in that order of hosts.
+fn conversations(directory: &Scratch, dsm: &toolchain::Dsm) -> [Vec<Vec<u8>>; 2] {
+    let shell = shell(directory, LISTENER);
+    let mut command = Command::new(&dsm.run);
+    command.arg("--rsh").arg(shell).args(["-H", "127.0.0.1:1,127.0.0.2:1", "--unchecked", "sh", "-c"]);
+    // Process 0 ends the job.
+    command.arg("case $DSM_JOB in *:0:2:*) echo said; read line; sleep 0.3;; *) exec sleep 100;; esac");
+    command.current_dir(directory.path());
+    execute::hide_own_variables(&mut command);
+    let outcome = execute::run(&mut command, "input\n", execute::time_limit());
+    assert_eq!((outcome.status, &*outcome.text()), (Some(0), "said\n"), "{}", outcome.errors());
+    ["orders", "reports"].map(|kind| {
+        let read =
+            |host| std::fs::read(directory.path().join(format!("{kind}.{host}"))).expect("it was kept");
+        ["127.0.0.1", "127.0.0.2"].map(read).into()
+    })
+}
+
+/// Daemons and launchers that are told something else than the protocol has end, with one message at most.
+#[test]
+fn damaged_conversations_end() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = Scratch::directory("hosts");
+    let [orders, reports] = conversations(&directory, dsm);
+    let run = |command: &mut Command, input: &[u8]| {
+        let said = directory.path().join("said");
+        std::fs::write(&said, input).expect("a file in an own directory");
+        command.current_dir(directory.path());
+        execute::hide_own_variables(command);
+        let outcome = execute::run_with_file(command, &said, execute::time_limit());
+        let errors = outcome.errors();
+        assert!(outcome.status.is_some(), "it does not end: {errors}");
+        assert!(!errors.contains("panicked") && errors.lines().count() <= 1, "{errors}");
+        outcome
+    };
+    dsm_mutate::each(&orders, DAMAGED, |bytes| {
+        run(Command::new(&dsm.run).arg("--daemon"), bytes);
+    });
+    let shell = shell(&directory, PRETENDER);
+    let mut failed = 0;
+    dsm_mutate::each(&reports[..1], DAMAGED, |bytes| {
+        let mut command = Command::new(&dsm.run);
+        command.arg("--rsh").arg(&shell).args([
+            "-H",
+            "127.0.0.1:1,127.0.0.2:1",
+            "--unchecked",
+            "sleep",
+            "100",
+        ]);
+        let outcome = run(&mut command, bytes);
+        assert_eq!(outcome.status == Some(0), outcome.stderr.is_empty(), "{}", outcome.errors());
+        failed += u64::from(outcome.status != Some(0));
+    });
+    assert!(failed > DAMAGED / 2, "{failed} of {DAMAGED} ended with a message");
+}
+
 /// Prints each thread's place, after the number of places.
 const PLACES: &str = "#include <omp.h>
 #include <stdio.h>

@@ -6,6 +6,9 @@ use dsm_tests::toolchain;
 
 const COUNTS: &str = include_str!("../operations/counts.c");
 const QUEUES: &str = include_str!("../operations/queues.c");
+const BUNDLES: &str = include_str!("../operations/bundles.c");
+const SIGNALS: &str = include_str!("../operations/signals.c");
+const POSTED: &str = include_str!("../operations/posted.c");
 const BAD: &str = include_str!("../operations/bad.c");
 
 const LAYOUTS: [&str; 3] = ["-n 2", "-n 2 -t 2", "-n 4"];
@@ -41,12 +44,51 @@ fn queues_keep_the_order_of_who_pushes() {
     check(&case, "queues", "100");
 }
 
+#[test]
+fn bundles_are_one() {
+    let Some(case) = Case::new("bundles", &[("bundles.c", BUNDLES)]) else { return };
+    case.compiled("-O2 -fopenmp ../bundles.c -o bundles");
+    check(&case, "bundles", "30");
+    assert_eq!(case.must("dsm", "env", "OMP_NUM_THREADS=2 ./bundles 30"), "verified\n");
+}
+
+#[test]
+fn signals_run_functions_where_the_data_is() {
+    let Some(case) = Case::new("signals", &[("signals.c", SIGNALS)]) else { return };
+    case.compiled("-O2 -fopenmp ../signals.c -o signals");
+    check(&case, "signals", "200");
+    assert_eq!(case.must("dsm", "env", "OMP_NUM_THREADS=2 ./signals 200"), "verified\n");
+}
+
+/// `omp atomic` without capture is posted, and nobody can tell; and it is not if that is switched off.
+#[test]
+fn atomics_without_capture_are_posted() {
+    let Some(case) = Case::new("posted", &[("posted.c", POSTED)]) else { return };
+    case.compiled("-O2 -fopenmp ../posted.c -o posted");
+    check(&case, "posted", "3");
+    for (post, layout) in [(1, "-n 2"), (1, "-n 2 -t 2"), (0, "-n 2")] {
+        let run = case.dsm.run.display();
+        let line = format!(
+            "DSM_STATS=counters.json DSM_POST_ATOMICS={post} {run} {layout} ./posted 2 sign{post}{}",
+            layout.len()
+        );
+        assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");
+        let counters = std::fs::read(case.root.join("dsm/counters.json")).expect("counters were written");
+        let counters: serde_json::Value = serde_json::from_slice(&counters).expect("JSON");
+        let posted = counters["counters"]["atomics_posted"][1].as_u64().expect("a number");
+        // In each round a thread makes some 12000 additions that nobody is told of in between.
+        assert_eq!(posted > 10_000, post == 1, "{line}: {posted}");
+    }
+}
+
 /// With another compiler the functions of the header are those of one process.
 #[test]
 fn other_compilers_have_them_too() {
-    let Some(case) = Case::new("plain", &[("counts.c", COUNTS), ("queues.c", QUEUES)]) else { return };
+    let sources =
+        [("counts.c", COUNTS), ("queues.c", QUEUES), ("bundles.c", BUNDLES), ("signals.c", SIGNALS)];
+    let Some(case) = Case::new("plain", &sources) else { return };
     let headers = toolchain::workspace().join("runtime/include");
-    for program in ["counts", "queues"] {
+    for program in ["counts", "queues", "bundles", "signals"] {
         case.native(&format!("-O2 -fopenmp -I{} ../{program}.c -o {program}", headers.display()));
         assert_eq!(case.must("clang", "env", &format!("OMP_NUM_THREADS=2 ./{program} 100")), "verified\n");
     }
@@ -85,6 +127,24 @@ fn a_call_that_cannot_be_carried_out_ends_in_a_message() {
         ("pointer", "dsm_fifo_pop of 0x", "none that dsm_fifo_create returned"),
         ("destroyed", "process 1: dsm_fifo_push of 0x", "it was destroyed"),
         ("twice", "process 1: dsm_fifo_destroy of 0x", "it was destroyed"),
+        ("unregistered", "dsm_signal: 0x", "no function that was registered"),
+        ("function", "dsm_register: ", "a null pointer"),
+        ("inside", "process 1: dsm_register: ", "inside a parallel region"),
+        ("place", "dsm_signal of 0x", "nothing that is private"),
+        ("argument", "dsm_signal: ", "an argument of 65 bytes; it has 64 at most"),
+        ("process", "dsm_signal_process: there is no process 2", "0 to 1"),
+        ("negative", "dsm_signal_process: there is no process -1", "0 to 1"),
+        ("locks", "process 1: a function that dsm_signal has called came to a lock", "nothing that waits"),
+        ("meets", "process 1: a function that dsm_signal has called came to a barrier", "nothing that waits"),
+        ("forks", "process 1: a function that dsm_signal has called came to a parallel region", "waits"),
+        ("signals", "a function that dsm_signal has called came to dsm_signal", "nothing that waits"),
+        ("handle", "dsm_wait: 0x1, 0x0 is no handle", "what dsm_posted or dsm_signal returned"),
+        ("foreign", "process 1: dsm_test: the handle is of process 0", "in the process that called it"),
+        ("open", "dsm_bundle_begin between dsm_bundle_begin and", "end it first"),
+        ("end", "dsm_bundle_end without dsm_bundle_begin", "in the same thread"),
+        ("fetch", "dsm_add between dsm_bundle_begin and", "posted operations on single variables only"),
+        ("blocks", "dsm_bundle_end of 0x", "lie in one block"),
+        ("many", "dsm_bundle_end of 0x", "at most 64 operations, this one has 65"),
     ] {
         for transport in TRANSPORTS {
             let line = format!("DSM_TRANSPORT={transport} {} -n 2 ./bad {what}", case.dsm.run.display());

@@ -300,4 +300,20 @@ mod tests {
         let error = Sink::create(vec![request("/nonexistent".as_ref(), 0, 1, 1)]).err().unwrap();
         assert!(error.to_string().starts_with("/nonexistent/0 cannot be written to"), "{error}");
     }
+
+    /// Whatever a daemon says it has: files get no more than they may, and only those that were asked for.
+    #[test]
+    fn damaged_pieces_go_nowhere_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sink = Sink::create(vec![request(directory.path(), 3, 2, 100)]).unwrap();
+        let valid = [[3_u32, 0, 1], [4, 0, 50]].map(|words| words.map(u32::to_le_bytes).concat());
+        dsm_mutate::each(&valid, 5000, |bytes| {
+            let Some((words, _)) = bytes.split_first_chunk::<12>() else { return };
+            let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| words[at + i]));
+            let _ = sink.take(word(0), word(4), &vec![1; word(8) as usize % 200]);
+        });
+        let lengths = [3, 4].map(|rank| fs::metadata(directory.path().join(rank.to_string())).unwrap().len());
+        assert_eq!((lengths, sink.bytes()), ([100, 100], 200));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }

@@ -435,37 +435,38 @@ mod tests {
         assert!(decode(&[]).unwrap().is_none());
     }
 
-    /// Changes single bytes of frames, and cuts them: what comes out is a message or an error, and never more than was put in.
+    /// What comes out of damaged frames is messages or an error, and never more than was put in.
     #[test]
     fn damaged_frames_do_no_harm() {
         fn damage<M: Message>(messages: &[M]) {
-            let mut random = 1_u64;
-            let mut next = move |below: usize| {
-                random =
-                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (random >> 33) as usize % below
-            };
-            for message in messages {
-                let whole = encode(message);
-                for _ in 0..2000 {
-                    let mut bytes = whole.clone();
-                    for _ in 0..=next(3) {
-                        let at = next(bytes.len().min(80));
-                        bytes[at] = next(256) as u8;
-                    }
-                    bytes.truncate(next(bytes.len() + 1));
-                    let mut decoder = Decoder::<M>::new();
-                    decoder.push(&bytes);
-                    let mut count = 0;
-                    while let Ok(Some(_)) = decoder.next() {
-                        count += 1;
-                    }
-                    assert!(count <= whole.len() / 5 + 1);
+            let valid: Vec<_> = messages.iter().map(encode).collect();
+            dsm_mutate::each(&valid, 30_000, |bytes| {
+                let mut decoder = Decoder::<M>::new();
+                decoder.push(bytes);
+                let mut count = 0;
+                while let Ok(Some(_)) = decoder.next() {
+                    count += 1;
                 }
-            }
+                assert!(count <= bytes.len() / 5);
+            });
         }
         damage(&orders());
         damage(&reports());
+    }
+
+    #[test]
+    fn damaged_greetings_are_no_longer_than_they_may_be() {
+        let mut refused = 0;
+        dsm_mutate::each(&[greeting()], 5000, |bytes| {
+            let mut decoder = Decoder::<Report>::new();
+            decoder.push(bytes);
+            match decoder.line() {
+                Ok(Some(line)) => assert!(line.chars().count() <= LONGEST_GREETING, "{line:?}"),
+                Ok(None) => assert!(bytes.len() < LONGEST_GREETING && !bytes.contains(&b'\n')),
+                Err(_) => refused += 1,
+            }
+        });
+        assert_eq!(refused, 0, "any text is a line, which the head judges");
     }
 
     #[test]

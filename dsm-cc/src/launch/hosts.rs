@@ -286,4 +286,50 @@ mod tests {
             assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
         }
     }
+
+    /// Whatever is typed or written: names are no options, and slots and processes stay within their bounds.
+    #[test]
+    fn damaged_lists_and_files_are_refused_or_mean_hosts() {
+        let sound = |hosts: &[Host]| {
+            for Host { name, slots } in hosts {
+                assert!(!name.is_empty() && !name.starts_with('-') && *slots > 0, "{hosts:?}");
+                assert!(
+                    !name.contains(|c: char| c.is_whitespace() || c.is_control() || ";&|$`'\"".contains(c))
+                );
+            }
+            if let Ok(placements) = place(hosts, None) {
+                let count: u32 = placements.iter().map(|p| p.count).sum();
+                assert!((1..=MAX_PROCESSES).contains(&count));
+                assert!(placements.windows(2).all(|two| two[0].ranks().end == two[1].first));
+            }
+        };
+        let mut read = 0;
+        let lists = ["a:2,b,me@c.d:16,[::1]:3,[fe80::1%eth0]", "node1,node2:4"];
+        dsm_mutate::each(&lists, 20_000, |bytes| {
+            if let Ok(hosts) = from_list(&String::from_utf8_lossy(bytes)) {
+                sound(&hosts);
+                read += 1;
+            }
+        });
+        let files = ["# the cluster\nnode1 slots=2\n\n  me@node2\t# one\nnode3 slots=4 # four\n", "a\nb\n"];
+        dsm_mutate::each(&files, 20_000, |bytes| {
+            if let Ok(hosts) = from_file(&String::from_utf8_lossy(bytes)) {
+                sound(&hosts);
+                read += 1;
+            }
+        });
+        assert!((1000..39_000).contains(&read), "{read} of 40000 were read");
+    }
+
+    #[test]
+    fn damaged_commands_are_refused_or_have_words() {
+        let valid = [r#"ssh -o 'A B' -i "~/.k \" \d" e\ f '' g'h'"i""#];
+        dsm_mutate::each(&valid, 20_000, |bytes| {
+            let command = String::from_utf8_lossy(bytes);
+            match words(&command) {
+                Ok(words) => assert!(!words.is_empty()),
+                Err(reason) => assert!(reason.starts_with('"'), "{reason}"),
+            }
+        });
+    }
 }

@@ -57,6 +57,14 @@ pub struct Options {
     #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = RangedU64ValueParser::<u64>::new().range(4..=32768))]
     trace_buffer: u64,
 
+    /// Most memory for each process's copy of the shared data; what does not fit goes to a file on disk and comes back when it is used (DSM_MEMORY)
+    #[arg(long, value_name = "BYTES", value_parser = parse_memory)]
+    pub memory: Option<String>,
+
+    /// Directory of each host for that file, best on an SSD [default: /var/tmp] (DSM_SPILL)
+    #[arg(long, value_name = "DIRECTORY", requires = "memory")]
+    pub spill: Option<PathBuf>,
+
     /// Start the program even if it does not look like one compiled by dsm-cc (a script or tool that starts it)
     #[arg(long)]
     pub unchecked: bool,
@@ -128,6 +136,12 @@ impl Options {
                 None => {}
             }
         }
+        if let Some(memory) = &self.memory {
+            all.push(("DSM_MEMORY", memory.into()));
+        }
+        if let Some(directory) = &self.spill {
+            all.push(("DSM_SPILL", std::path::absolute(directory)?.into()));
+        }
         Ok(all)
     }
 
@@ -145,6 +159,22 @@ impl Options {
     /// The program's arguments.
     pub fn arguments(&self) -> &[OsString] {
         self.command.get(1..).unwrap_or(&[])
+    }
+}
+
+/// Least value of `--memory`, bytes: what the runtime needs for transfers.
+const MIN_MEMORY: u64 = 16 << 20;
+
+/// A size that the runtime takes for `DSM_MEMORY`.
+fn parse_memory(text: &str) -> Result<String, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift =
+        ["", "K", "M", "G", "T"].iter().position(|unit| text[digits.len()..].eq_ignore_ascii_case(unit));
+    let bytes = shift.zip(digits.parse::<u64>().ok()).and_then(|(shift, n)| n.checked_mul(1 << (10 * shift)));
+    match bytes {
+        Some(MIN_MEMORY..) => Ok(text.into()),
+        Some(_) => Err("at least 16M are needed".into()),
+        None => Err("expected a number with K, M, G or T behind it, such as 2G".into()),
     }
 }
 

@@ -149,6 +149,12 @@ impl Job {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(ended()),
             result => result.map_err(silent)?,
         };
+        self.read(&bytes)
+    }
+
+    /// Reads a launcher's answer.
+    fn read(&self, bytes: &[u8]) -> Result<Look, Error> {
+        let ended = || Error::Ended { job: self.to_string() };
         if bytes.is_empty() {
             return Err(ended());
         }
@@ -165,7 +171,11 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use dsm_abi::progress::{self, THREADS_AT, THREADS_USED};
+
+    use super::super::{Report, table};
     use super::*;
+    use crate::launch::looks::{HostLook, ProcessLook, Time};
 
     const SOCKETS: &str = "Num       RefCount Protocol Flags    Type St Inode Path\n\
         0000000000000000: 00000002 00000000 00010000 0001 01 21 @dsm-run/7/40/cg.A\n\
@@ -181,6 +191,49 @@ mod tests {
         let found: Vec<_> = listed(SOCKETS).into_iter().map(|j| (j.launcher, j.user, j.program)).collect();
         let expected = [(39, 7, "cg.A"), (40, 7, "cg.A"), (41, 8, "a b")];
         assert_eq!(found, expected.map(|(launcher, user, program)| (launcher, user, program.to_owned())));
+    }
+
+    /// Two looks of a job with one process of three threads.
+    fn answers() -> Vec<Vec<u8>> {
+        let look = |moment: u64| {
+            let mut words = vec![moment; THREADS_AT + 3 * progress::thread::WORDS];
+            words[THREADS_USED] = 3;
+            let process = ProcessLook { rank: 0, pid: 1, words };
+            let time = Time { ticks: 3000 * moment, nanoseconds: 1000 * moment };
+            let hosts = vec![HostLook { name: "node".into(), time, processes: vec![process] }];
+            Look { program: b"./x".to_vec(), milliseconds: moment, hosts }
+        };
+        let answer = |look| [greeting().as_bytes(), &postcard::to_allocvec(&look).unwrap()].concat();
+        [1, 2].map(look).map(answer).into()
+    }
+
+    /// A job's processes write what is looked at: whatever it is, it is shown or refused.
+    #[test]
+    fn damaged_answers_are_shown_or_refused() {
+        let job = &listed(SOCKETS)[0];
+        let answers = answers();
+        let before = job.read(&answers[0]).unwrap();
+        let mut shown = 0;
+        dsm_mutate::each(&answers, 5000, |bytes| {
+            if let Ok(look) = job.read(bytes) {
+                for (before, after) in [(&before, &look), (&look, &before)] {
+                    let report = Report::new(1, before, after);
+                    assert!(!table::text(&report).is_empty());
+                    serde_json::to_string(&report).unwrap();
+                }
+                shown += 1;
+            }
+        });
+        assert!((50..4900).contains(&shown), "{shown} of 5000 were shown");
+    }
+
+    #[test]
+    fn damaged_lists_of_sockets_name_jobs_or_none() {
+        dsm_mutate::each(&[SOCKETS], 20_000, |bytes| {
+            for job in listed(&String::from_utf8_lossy(bytes)) {
+                assert!(job.socket.starts_with(PREFIX) && job.socket.ends_with(&job.program));
+            }
+        });
     }
 
     #[test]

@@ -96,7 +96,7 @@ macro_rules! for_each_entry {
             fn __dsm_atomic_load(addr: ptr, out: ptr, size: i32, order: i32) -> void;
             /// Atomic store of `size` bytes from private memory at `value`.
             fn __dsm_atomic_store(addr: ptr, value: ptr, size: i32, order: i32) -> void;
-            /// Atomic read-modify-write with operation `op` (`atomic::RmwOp`); the old value goes to `old`.
+            /// Atomic read-modify-write with operation `op` (`atomic::RmwOp`); the old value goes to `old`, which is null if nobody wants it.
             fn __dsm_atomic_rmw(addr: ptr, value: ptr, old: ptr, size: i32, op: i32, order: i32) -> void;
             /// As `__dsm_load_str`, of at most `limit` bytes.
             fn __dsm_load_str_within(string: ptr, limit: i64) -> void;

@@ -12,6 +12,7 @@ pub const SWITCHES: &[&str] = &[
     "private",
     "invariant",
     "linear",
+    "widen",
     "guards",
     "merge",
     "available",
@@ -20,6 +21,7 @@ pub const SWITCHES: &[&str] = &[
     "window",
     "stride",
     "version",
+    "single",
     "flags",
     "overwrite",
     "callers",
@@ -31,5 +33,16 @@ pub const SWITCHES: &[&str] = &[
 pub const FLAGS: &str = "flags";
 
 /// Optimisations that put code in front of loops, or copy them.
-pub const LOOPS: &[&str] =
-    &["invariant", "linear", "guards", "hoist", "nest", "window", "stride", "version", "overwrite"];
+pub const LOOPS: &[&str] = &[
+    "invariant",
+    "linear",
+    "widen",
+    "guards",
+    "hoist",
+    "nest",
+    "window",
+    "stride",
+    "version",
+    "single",
+    "overwrite",
+];

@@ -76,8 +76,7 @@ impl Updates {
 impl<F: Fabric> Coherence<F> {
     /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
     pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
-        let change = || self.fabric.update_bytes(self.me(), block, offset, bytes, update);
-        if let Some(old) = self.change_local(block, change).await {
+        if let Some(old) = self.update_local(block, offset, bytes, update).await {
             return old;
         }
         if let Some(old) = self.update_remote(block, offset, bytes, update).await {
@@ -88,6 +87,18 @@ impl<F: Fabric> Coherence<F> {
             self.fabric.update_bytes(self.me(), block, offset, bytes, update).await
         })
         .await
+    }
+
+    /// The same where it takes nothing but a store: no block becomes accessible by it.
+    pub async fn update_local(
+        &self,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> Option<u64> {
+        let change = || self.fabric.update_bytes(self.me(), block, offset, bytes, update);
+        self.change_local(block, change).await
     }
 
     /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
@@ -194,6 +205,20 @@ impl<F: Fabric> Coherence<F> {
         u64::from_le_bytes(value)
     }
 
+    /// The process that has the home of a block now; it may move at any time.
+    pub async fn find_home(&self, block: Block) -> Rank {
+        let checkpoint = self.fabric.checkpoint();
+        loop {
+            self.fabric.live_since(checkpoint, || ());
+            match self.try_read_at_home(&read::Request { block, offset: 0, bytes: 1 }, &mut [0]).await {
+                Ok((_, home)) => return home,
+                Err(Blocked { at, word, seen }) => {
+                    self.fabric.wait_change(at, word, seen).await;
+                }
+            }
+        }
+    }
+
     /// Reads into the front of a buffer, up to the first block whose home is elsewhere than the first one's. Returns how many bytes that were.
     pub(crate) async fn read_at_home(&self, request: &read::Request, into: &mut [u8]) -> usize {
         let fabric = &self.fabric;
@@ -201,7 +226,7 @@ impl<F: Fabric> Coherence<F> {
         loop {
             fabric.live_since(checkpoint, || ());
             match self.try_read_at_home(request, into).await {
-                Ok(length) => return length,
+                Ok((length, _)) => return length,
                 Err(Blocked { at, word, seen }) => {
                     fabric.wait_change(at, word, seen).await;
                 }
@@ -209,8 +234,12 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Follows the links to the home and reads there. The chunk is not locked: the own link stays as it is, as another thread may be moving the home here.
-    async fn try_read_at_home(&self, request: &read::Request, into: &mut [u8]) -> Result<usize, Blocked> {
+    /// Follows the links to the home and reads there; how many bytes, and where. The chunk is not locked: the own link stays as it is, as another thread may be moving the home here.
+    async fn try_read_at_home(
+        &self,
+        request: &read::Request,
+        into: &mut [u8],
+    ) -> Result<(usize, Rank), Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
         let mut lookup = self.begin_lookup();
@@ -223,8 +252,9 @@ impl<F: Fabric> Coherence<F> {
             };
             match read {
                 Ok(length) => {
+                    let home = lookup.at;
                     self.end_lookup(lookup, block).await;
-                    return Ok(length);
+                    return Ok((length, home));
                 }
                 // It was away meanwhile, or was merged.
                 Err(seen) if self.decode(seen.link, lookup.at, block) == Link::Home => {

@@ -199,6 +199,10 @@ faults! {
     BatchNotListed,
     /// Who has changes executed elsewhere keeps its copy, out of which they are missing.
     BatchCopyStays,
+    /// A release leaves the additions that the process keeps where they are.
+    KeptNotSent,
+    /// A miss makes a block accessible for which the process keeps additions.
+    MissBesideKept,
     /// Who asks whether there are own stores does not wait for the twin that the taker of the home is leaving.
     TwinNotAwaited,
     /// An atomic operation at the own home does not lock the records.

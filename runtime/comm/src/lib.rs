@@ -9,55 +9,33 @@
 //!
 //! Memory that others write is reached through raw pointers, atomics and `copy` only, never through references to bytes.
 
-pub mod bulletin;
-
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod conformance;
-#[cfg(not(loom))]
 pub mod copy;
-#[cfg(not(loom))]
 pub mod diff;
-#[cfg(not(loom))]
 mod memory;
-#[cfg(not(loom))]
 pub mod ofi;
-#[cfg(not(loom))]
 mod pause;
-#[cfg(not(loom))]
 mod place;
-#[cfg(not(loom))]
 mod poll;
-#[cfg(not(loom))]
 pub mod requests;
-#[cfg(not(loom))]
 pub mod segment;
-#[cfg(not(loom))]
 mod segments;
-#[cfg(not(loom))]
 pub mod stream;
-#[cfg(not(loom))]
 pub mod transport;
-#[cfg(not(loom))]
 mod uncancelled;
-#[cfg(not(loom))]
 pub mod verbs;
 
-#[cfg(not(loom))]
 pub use place::{Bytes, Half, Word};
-#[cfg(not(loom))]
 pub use segments::{Own, Segments};
 /// Most bytes of a call, see [`Segments::ask`].
-#[cfg(not(loom))]
 pub const CALL_BYTES: usize = requests::MAX_PAYLOAD;
 /// Most bytes of the reply to a call, see [`Segments::ask`].
-#[cfg(not(loom))]
 pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
 
-#[cfg(not(loom))]
 pub use transport::{Section, Transport, Update, Wake, Width};
 
 /// Random bytes that nobody can guess; few enough to come at once.
-#[cfg(not(loom))]
 fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     // SAFETY: there is room for so many bytes.
@@ -137,5 +115,5 @@ fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
 /// let address: *mut u8 = segments.own().address(8);
 /// _ = Bytes::at(address);
 /// ```
-#[cfg(all(doctest, not(loom)))]
+#[cfg(doctest)]
 struct Addresses;

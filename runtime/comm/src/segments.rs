@@ -107,6 +107,13 @@ impl Segments {
         !is_far(self.start(rank) as usize)
     }
 
+    /// Where a part of a segment is mapped, for the system: nobody accesses it by these. `None` if the segment is not.
+    pub fn mapped_addresses(&self, rank: u32, part: Range<usize>) -> Option<Range<usize>> {
+        assert!(part.start <= part.end && part.end <= self.bytes, "the segment has no such part");
+        let start = self.start(rank) as usize;
+        (!is_far(start)).then(|| start + part.start..start + part.end)
+    }
+
     /// Has a process whose segment is not mapped execute a call; returns the length of the reply, for which there is room for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     pub fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {

@@ -2,15 +2,21 @@
 //!
 //! Process 0 calls it in the serial part, where all other processes wait for a region and hold nothing unpublished. A message like that of a region has the
 //! process make the range readable, hence current; with a second one all begin the blocks anew, with that process as their home.
+//!
+//! Elsewhere a thread brings the homes to its own process, one after the other, as atomic operations do that the processor has no instruction for.
 
 use std::ffi::c_int;
 use std::ops::Range;
+use std::pin::pin;
 
-use dsm_coherence::Rank;
+use dsm_coherence::{Extent, Rank};
 
+use crate::fabric::run;
+use crate::memory::Shared;
 use crate::omp::{fork, frame};
+use crate::operations::deferred;
 use crate::start::die;
-use crate::{check, memory, sync};
+use crate::{check, memory, process, sync};
 
 /// First word of the messages, where a region has its function.
 pub const MESSAGE: u64 = 1;
@@ -32,18 +38,21 @@ pub extern "C" fn dsm_processes() -> c_int {
 /// See `dsm.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_place(address: usize, bytes: usize, process: c_int) {
-    let range =
-        check_arguments(address, bytes, process).unwrap_or_else(|why| die(&format!("dsm_place: {why}")));
+    let refuse = |why: String| -> ! { die(&format!("dsm_place: {why}")) };
+    let range = check_arguments(address, bytes, process).unwrap_or_else(|why| refuse(why));
     let Some(shared) = memory::shared() else { return };
+    if sync::rank() != 0 || frame::current().active_level > 0 || !fork::is_initial_thread() {
+        return bring(shared, &range, process as u32).unwrap_or_else(|why| refuse(why));
+    }
     let home = process as u64;
     if home == 0 {
         check::readable(range.start, range.len());
     } else {
-        send(&[MESSAGE, FETCH, range.start as u64, range.end as u64, home, 0]);
+        fork::tell_others(&[MESSAGE, FETCH, range.start as u64, range.end as u64, home, 0]);
     }
     let version = shared.coherence.clock() + 1;
     adopt(&range, home, version);
-    send(&[MESSAGE, ADOPT, range.start as u64, range.end as u64, home, version]);
+    fork::tell_others(&[MESSAGE, ADOPT, range.start as u64, range.end as u64, home, version]);
 }
 
 /// The blocks of a range, as addresses; why it cannot be placed.
@@ -61,22 +70,26 @@ fn check_arguments(address: usize, bytes: usize, process: c_int) -> Result<Range
             "{bytes} bytes at {address:#x} are not in one global variable or heap allocation; only these have homes that can be moved"
         ));
     };
-    if sync::rank() != 0 || frame::current().active_level > 0 {
-        return Err("it was called inside a parallel region; call it outside".into());
-    }
-    if !fork::is_initial_thread() {
-        return Err("it was called by another thread than the one that runs main".into());
-    }
     let end = geometry.block(last);
     let first = geometry.address(geometry.block(address));
     Ok(first..geometry.address(end) + geometry.block_bytes(end))
 }
 
-fn send(message: &[u64]) {
-    sync::user_threads_leave();
-    sync::fork(message, sync::size());
-    sync::join(sync::size());
-    sync::user_threads_enter();
+/// Brings the homes of a range to this process, while others may use it.
+fn bring(shared: &Shared, range: &Range<usize>, process: u32) -> Result<(), String> {
+    let rank = sync::rank();
+    if process != rank {
+        return Err(format!(
+            "inside a parallel region process {rank} brings homes to itself alone, not to process {process}; have a thread there call it, as a function for dsm_signal_process may, or call it \
+             outside of regions by the thread that runs main"
+        ));
+    }
+    process::assert_of_job();
+    for block in memory::get().geometry().extents(range.start, range.end - 1).flat_map(Extent::blocks) {
+        let _settled = deferred::settle(Extent::single(block));
+        run(pin!(shared.coherence.critical(block, async {})));
+    }
+    Ok(())
 }
 
 /// The other processes' part.

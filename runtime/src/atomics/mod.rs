@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
+use dsm_coherence::Extent;
 use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
 use crate::fabric::run;
+use crate::operations::deferred;
 use crate::profile::{self, Wait};
 use crate::{check, memory, omp, sync};
 
@@ -50,7 +52,9 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     let block = geometry.block(address);
     if block == geometry.block(address + size.max(1) - 1) {
         let since = if memory::get().table().get(address) == WRITABLE { 0 } else { profile::now_and_then() };
+        let settled = deferred::settle(Extent::single(block));
         let result = run(pin!(shared.coherence.critical(block, async { body() })));
+        drop(settled);
         profile::waited(Wait::Atomic, address as u64, since);
         return result;
     }
@@ -126,8 +130,15 @@ pub(crate) fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         let geometry = memory::get().geometry();
         let block = geometry.block(at);
         let offset = at - geometry.address(block);
-        let since = if memory::get().table().get(at) == WRITABLE { 0 } else { profile::now_and_then() };
+        if memory::get().table().get(at) == WRITABLE
+            && let Some(old) = run(pin!(shared.coherence.update_local(block, offset, bytes, update)))
+        {
+            return old.into();
+        }
+        let since = profile::now_and_then();
+        let settled = deferred::settle(Extent::single(block));
         let old = run(pin!(shared.coherence.update(block, offset, bytes, update)));
+        drop(settled);
         profile::waited(Wait::Atomic, at as u64, since);
         return old.into();
     }
@@ -151,6 +162,8 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             let geometry = memory::get().geometry();
             let block = geometry.block(at);
             let offset = at - geometry.address(block);
+            // This thread may be waiting for what others do about them.
+            deferred::send_all();
             let stored = run(pin!(shared.coherence.has_own_stores(block)));
             let mut value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
             // SAFETY: the program's object, of which the bytes here are read, whatever they are.
@@ -222,7 +235,7 @@ pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size:
 /// Entry point, see `dsm_abi::entries`.
 ///
 /// # Safety
-/// `addr` is the program's operand; `value` and `old` are private memory of `size` bytes.
+/// `addr` is the program's operand; `value` and `old` are private memory of `size` bytes, or `old` is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_atomic_rmw(
     addr: *mut u8,
@@ -240,10 +253,15 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if op.is_float() && !matches!(size, 4 | 8) {
         crate::start::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
+    if old.is_null() && order == order::RELAXED && deferred::post(addr as usize, size, op, operand) {
+        return;
+    }
     before(order);
     let before_value = update(addr, size, Update::Rmw { op, operand });
-    // SAFETY: the caller's promise.
-    unsafe { put(old, size, before_value) };
+    if !old.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { put(old, size, before_value) };
+    }
     if op == RmwOp::Xchg && before_value == operand {
         // The way of spin locks.
         poll(addr as usize, operand as u64);

@@ -109,6 +109,28 @@ pub enum Transport {
     },
 }
 
+/// Least value of `DSM_MEMORY`, bytes.
+pub const MIN_MEMORY: usize = 16 << 20;
+
+/// `DSM_REPLACEMENT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// See [`dsm_pager::replacement::S3Fifo`].
+    S3Fifo,
+    /// See [`dsm_pager::replacement::SecondChance`].
+    SecondChance,
+}
+
+impl Policy {
+    fn parse(text: &str) -> Option<Policy> {
+        match text {
+            "s3-fifo" => Some(Policy::S3Fifo),
+            "second-chance" => Some(Policy::SecondChance),
+            _ => None,
+        }
+    }
+}
+
 /// `OMP_DISPLAY_ENV`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisplayEnv {
@@ -145,10 +167,18 @@ pub struct Config {
     pub notices: usize,
     /// `DSM_TWINS`: bytes of a process's twins above which unused ones are given back.
     pub twin_bytes: usize,
+    /// `DSM_MEMORY`: most memory for the data of a process, bytes; `None`: as much as there is.
+    pub memory_bytes: Option<usize>,
+    /// `DSM_SPILL`: directory of the file for what does not fit.
+    pub spill: String,
+    /// `DSM_REPLACEMENT`: what leaves memory.
+    pub replacement: Policy,
     /// Whether shared data goes into huge pages.
     pub huge_pages: bool,
     /// `DSM_ARRAY_CACHE`: remember where pages of relocatable arrays are.
     pub array_cache: bool,
+    /// `DSM_POST_ATOMICS`: keep relaxed additions without a result.
+    pub post_atomics: bool,
     /// `DSM_PROTOCOL`: parts of the protocol that are left out.
     pub protocol: Parts,
     /// `DSM_TRANSPORT`: how processes reach each other's memory.
@@ -210,6 +240,7 @@ impl Default for Config {
             block_file: String::new(),
             heap_bytes: 16 << 30,
             array_cache: true,
+            post_atomics: false,
             stack_bytes: 64 << 20,
             stats: String::new(),
             check: None,
@@ -218,6 +249,9 @@ impl Default for Config {
             profile: String::new(),
             notices: 1024,
             twin_bytes: 64 << 20,
+            memory_bytes: None,
+            spill: "/var/tmp".into(),
+            replacement: Policy::S3Fifo,
             huge_pages: false,
             protocol: Parts::default(),
             transport: Transport::Auto,
@@ -250,6 +284,13 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Bytes of twins above which unused ones are given back.
+    pub fn twin_bytes(&self) -> usize {
+        /// Part of limited memory: one of so many.
+        const PART: usize = 8;
+        self.memory_bytes.map_or(self.twin_bytes, |memory| self.twin_bytes.min(memory / PART))
+    }
+
     /// Microseconds a waiting thread spins before it sleeps.
     pub fn spin_us(&self) -> u32 {
         match (self.wait_policy, self.spin_given_us) {

@@ -4,7 +4,7 @@ use dsm_abi::note::Checking;
 use dsm_abi::part::Parts;
 
 use super::parse::*;
-use super::{Config, affinity, allocator, show};
+use super::{Config, MIN_MEMORY, Policy, affinity, allocator, show};
 
 /// One environment variable.
 pub struct Variable {
@@ -59,10 +59,18 @@ variables! {
         |c, s| set(&mut c.notices, s.parse().ok().filter(|n| (16..=1 << 20).contains(n)), "a number from 16 to 1048576");
     "DSM_TWINS", "BYTES", "64M", "Memory that a process may keep for copies of blocks from before it wrote to them; above, what it has not used lately goes back to the system.",
         |c, s| set(&mut c.twin_bytes, bytes(s), "a size such as 64M");
+    "DSM_MEMORY", "BYTES", "", "Most memory for each process's copy of heap, stacks and globals; what does not fit goes to a file in the directory of DSM_SPILL and comes back when it is used.",
+        |c, s| set(&mut c.memory_bytes, bytes(s).filter(|b| *b >= MIN_MEMORY).map(Some), "a size of at least 16M");
+    "DSM_SPILL", "DIRECTORY", "/var/tmp", "Where memory goes that does not fit (DSM_MEMORY): a directory of each host, best on an SSD; the file has no name and is gone with the process.",
+        |c, s| set(&mut c.spill, Some(s.to_owned()), "");
+    "DSM_REPLACEMENT", "s3-fifo|second-chance", "s3-fifo", "How a process chooses what leaves memory (DSM_MEMORY).",
+        |c, s| set(&mut c.replacement, Policy::parse(s), "s3-fifo or second-chance");
     "DSM_HUGE", "0|1", "0", "Move shared data into huge pages at barriers, where the system can: what is at least half in use, each part once. For runs of many seconds.",
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
     "DSM_ARRAY_CACHE", "0|1", "1", "Whether processes remember where the pages of relocatable arrays are; 0, for comparisons: they ask for each access.",
         |c, s| set(&mut c.array_cache, boolean(s), "0 or 1");
+    "DSM_POST_ATOMICS", "0|1", "0", "For experiments: relaxed atomic additions without a result (omp atomic) to variables of other processes are kept and sent many at a time; 0: one by one.",
+        |c, s| set(&mut c.post_atomics, boolean(s), "0 or 1");
     "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect).",
         |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer");
     "DSM_TRANSPORT", "auto|shm|stream[:SEED]|[shm,]ofi[:PROVIDER]|[shm,]verbs[:DEVICE]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \

@@ -1,5 +1,7 @@
 //! Blocks' contents: twins, comparing and merging.
 
+use std::ops::Range;
+
 use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
@@ -7,9 +9,20 @@ use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
 use super::SegmentFabric;
+use crate::memory::paging;
 use crate::{profile, race};
 
 impl SegmentFabric {
+    /// The process is about to store to blocks from `first` on, maybe another process's, whose records are locked.
+    #[inline(always)]
+    fn note_store(&self, at: Rank, first: Block, bytes: Range<usize>) {
+        if self.geometry.is_paged() && at.0 != self.rank {
+            let start = self.geometry.data_offset(first);
+            let bytes = start + bytes.start..start + bytes.end;
+            paging::note_store(&self.segments, self.geometry, at.0, bytes);
+        }
+    }
+
     /// Copies blocks to their twins.
     #[inline]
     pub(super) fn copy_to_twin(&self, extent: Extent) {
@@ -57,6 +70,7 @@ impl SegmentFabric {
     pub(super) fn send_changes(&self, to: Rank, extent: Extent) {
         let bytes = self.bytes(extent);
         let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        self.note_store(to, extent.first, 0..bytes);
         // SAFETY: blocks here and there and twins are mapped and aligned; the twins are used by who holds the chunk.
         unsafe { self.data(to.0, extent.first).send_diff(own, twin, bytes) }
     }
@@ -127,6 +141,7 @@ impl SegmentFabric {
         update: Update,
     ) -> u64 {
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
+        self.note_store(at, block, offset..offset + bytes);
         let change = |old: u64| update.apply(bytes as u32, old.into()).map(|new| new as u64);
         // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
         unsafe { self.data(at.0, block).skip(offset).update(bytes, change) }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use dsm_coherence::calls;
 
 use crate::operations::queue;
-use crate::{arrays, memory};
+use crate::{arrays, memory, sync};
 
 /// Executes a request; see [`dsm_comm::requests::Calls`].
 pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
@@ -16,6 +16,9 @@ pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
     }
     if request.first() == Some(&queue::TAG) {
         return queue::serve(request, reply);
+    }
+    if request.first() == Some(&dsm_sync::KIND) {
+        return sync::serve(request, reply);
     }
     let fabric = shared.coherence.fabric();
     let rank = dsm_coherence::Fabric::rank(fabric);

@@ -54,7 +54,9 @@ pub fn after_sync() {
 
 #[cold]
 fn look() {
-    let (Some(shared), true) = (memory::shared(), config::get().huge_pages) else {
+    // Pages of a pager come and go.
+    let wanted = config::get().huge_pages && !memory::paging::is_on();
+    let (Some(shared), true) = (memory::shared(), wanted) else {
         return LEFT.store(0, Ordering::Relaxed);
     };
     let mut progress = PROGRESS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -9,6 +9,7 @@ pub mod executable;
 pub mod geometry;
 pub mod globals;
 pub mod huge;
+pub mod paging;
 pub mod private_range;
 pub mod reblock;
 pub mod rules;
@@ -42,6 +43,7 @@ use crate::job::{Job, JobPage, Reach};
 use crate::signals::Deferred;
 use crate::{pages, profile, race};
 use geometry::{Geometry, PAGE, Shape};
+use paging::PagingError;
 use rules::Rules;
 use table::StateTable;
 use twins::TwinPages;
@@ -54,6 +56,8 @@ pub struct Memory {
     checking: Checking,
     rules: Rules,
     shared: Option<Shared>,
+    /// The data of a single process whose memory is limited.
+    paged: Option<(Segments, MemoryFile)>,
 }
 
 /// What a job of several processes has in addition.
@@ -95,6 +99,9 @@ pub enum MemoryError {
     /// There is no RDMA.
     #[error(transparent)]
     Verbs(#[from] VerbsError),
+    /// Memory cannot be limited.
+    #[error(transparent)]
+    Paging(#[from] PagingError),
 }
 
 /// Sets up the memory of this process; once, before any instrumented code runs. Returns when all processes of the job have done so.
@@ -129,19 +136,22 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         notices: config.notices,
         race: race::is_on(),
         profile: profile::is_wanted(),
+        paged: paging::limit().is_some(),
     })
     .map_err(MemoryError::Layout)?;
     let geometry: &'static Geometry = Box::leak(Box::new(geometry));
     apply_symbols(&rules, geometry, job.rank);
-    let shared = if job.size == 1 {
+    let (mut shared, mut paged) = (None, None);
+    if job.size > 1 {
+        shared = Some(share(job, geometry, table)?);
+    } else if geometry.is_paged() {
+        paged = Some(map_alone(geometry)?);
+    } else {
         let region = geometry.region();
         reserve_at(region.start, region.len())?;
-        None
-    } else {
-        Some(share(job, geometry, table)?)
-    };
+    }
     executable::like_the_stack(&geometry.region());
-    let memory = Memory { geometry, table, rank: job.rank, checking, rules, shared };
+    let memory = Memory { geometry, table, rank: job.rank, checking, rules, shared, paged };
     memory.leave_out_of_core();
     assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
     Ok(())
@@ -190,11 +200,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     wait_for_segments(job);
     let segments = reach(job, &files, peers, geometry)?;
     let own_file = files[own].take().expect("as above");
-    let region = geometry.region();
-    reserve_at(region.start, region.len())?;
-    // SAFETY: replaces the reservation just made.
-    unsafe { own_file.map_at(region.start, region.len(), geometry.region_offset() as u64)? };
-    share_globals(&own_file, geometry, segments.own())?;
+    map_data(&own_file, geometry, segments.own())?;
     let mut cold = Vec::new();
     if job.rank != 0 {
         cold.extend(geometry.globals().ranges());
@@ -212,6 +218,41 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
         }
     }
     Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file })
+}
+
+/// Maps the own segment where the program has its data.
+fn map_data(own_file: &MemoryFile, geometry: &Geometry, own: Own) -> Result<(), SegmentError> {
+    let region = geometry.region();
+    reserve_at(region.start, region.len())?;
+    // SAFETY: replaces the reservation just made.
+    unsafe { own_file.map_at(region.start, region.len(), geometry.region_offset() as u64)? };
+    share_globals(own_file, geometry, own)
+}
+
+/// The data of a single process as a memory file.
+fn map_alone(geometry: &Geometry) -> Result<(Segments, MemoryFile), SegmentError> {
+    let file = MemoryFile::create("dsm-data")?;
+    file.set_size(geometry.segment_bytes() as u64)?;
+    let files = [Some(file)];
+    // SAFETY: the segments' address range is reserved by the layout, and the file has its size.
+    let segments = unsafe { Segments::map(&files, 0, geometry.view_base(), geometry.segment_bytes())? };
+    let [Some(file)] = files else { unreachable!("the file is there") };
+    map_data(&file, geometry, segments.own())?;
+    Ok((segments, file))
+}
+
+/// Starts the pager, if memory is limited. Once threads may be started, and before any user code runs.
+///
+/// # Errors
+/// There is none.
+pub fn start_paging() -> Result<(), MemoryError> {
+    let memory = get();
+    let (segments, file) = match (&memory.shared, &memory.paged) {
+        (Some(shared), _) => (shared.segments, &shared.own_file),
+        (None, Some((segments, file))) => (*segments, file),
+        (None, None) => return Ok(()),
+    };
+    Ok(paging::start(memory.geometry, segments, file, memory.rank)?)
 }
 
 /// The memory files and the sockets that the segments are reached by, of each rank one of the two.
@@ -262,7 +303,7 @@ fn reach(
 }
 
 /// Replaces the shared globals by a mapping of the segment with the same contents.
-fn share_globals(own: &MemoryFile, geometry: &Geometry, segment: Own) -> Result<(), MemoryError> {
+fn share_globals(own: &MemoryFile, geometry: &Geometry, segment: Own) -> Result<(), SegmentError> {
     for (range, offset) in geometry.globals().placed() {
         for at in (0..range.len()).step_by(PAGE) {
             let bytes = PAGE.min(range.len() - at);

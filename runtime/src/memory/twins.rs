@@ -141,7 +141,7 @@ pub fn after_sync() {
     static SYNCS: AtomicU32 = AtomicU32::new(0);
     let Some(shared) = memory::shared() else { return };
     let (pages, me) = (shared.twins, memory::get().rank());
-    if pages.bytes(me).0 <= config::get().twin_bytes as u64 || race::is_on() {
+    if pages.bytes(me).0 <= config::get().twin_bytes() as u64 || race::is_on() {
         return;
     }
     if SYNCS.fetch_add(1, Ordering::Relaxed) % INTERVAL != INTERVAL - 1 {

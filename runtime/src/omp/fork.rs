@@ -17,6 +17,7 @@ use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words, idle};
+use crate::operations::signal;
 use crate::profile::{self, Wait};
 use crate::{arrays, config, image, memory, process_state, race, sync, trace};
 
@@ -48,6 +49,7 @@ pub fn may_spread(frame: &Frame) -> bool {
 
 /// Starts a region of the team size that the clause, the control variables and the limits give.
 pub fn fork(task: Microtask, args: Vec<usize>) {
+    signal::assert_allowed("a parallel region");
     let frame = frame::current();
     let icv = frame.icv.get();
     let places = affinity::next_region(frame);
@@ -194,6 +196,14 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     NEXT_CONTROL.set(next.filter(|_| !cancelled));
 }
 
+/// Sends a message to all other processes, in the serial part; returns when they have followed it.
+pub fn tell_others(message: &[u64]) {
+    sync::user_threads_leave();
+    sync::fork(message, sync::size());
+    sync::join(sync::size());
+    sync::user_threads_enter();
+}
+
 /// Processes other than 0: takes part in regions until the job ends.
 pub fn serve() {
     let mut message = Vec::new();
@@ -210,6 +220,10 @@ pub fn serve() {
         }
         if message[0] == arrays::MESSAGE {
             arrays::follow(&message);
+            continue;
+        }
+        if message[0] == signal::MESSAGE {
+            signal::follow(&message);
             continue;
         }
         let word = |i: usize| message[i] as u32;

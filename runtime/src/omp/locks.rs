@@ -16,7 +16,7 @@ use crate::sync;
 struct Nest {
     depth: u32,
     /// What tells this holding from one of another thread after the lock was initialised anew.
-    holding: Option<(usize, u32)>,
+    holding: Option<sync::Turn>,
 }
 
 thread_local! {

@@ -21,7 +21,7 @@ use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
 use super::task::{self, service, termination};
-use crate::operations::pending;
+use crate::operations::{pending, signal};
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync, trace};
 
@@ -135,6 +135,7 @@ impl Team {
 
     /// Waits for all threads of the team; what any wrote before, all see after it.
     pub fn barrier(&self) {
+        signal::assert_allowed("a barrier");
         pending::flush();
         if task::expected() {
             return self.barrier_with_tasks();

@@ -5,9 +5,14 @@
 //! the program ([`crate::atomics`]). One without is *posted*: its thread keeps it ([`pending`]) until it has many, wants a result, or a release comes; then all that concern
 //! a chunk of memory go to its home in one call ([`Coherence::apply`](dsm_coherence::Coherence::change)).
 
+mod bundle;
+pub mod deferred;
+mod handle;
+mod list;
 pub mod pending;
 pub mod queue;
 mod ranges;
+pub mod signal;
 
 use std::fmt::Display;
 
@@ -111,6 +116,9 @@ fn checked(address: usize, operand: u64, expected: u64, size: u32, code: u32) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_post(place: *mut u8, operand: u64, expected: u64, size: u32, code: u32) {
     let update = checked(place as usize, operand, expected, size, code);
+    if bundle::take((place as usize, size as usize, update)) {
+        return;
+    }
     if memory::shared().is_some() && !is_on_stack(place as usize) {
         pending::post(place as usize, size as usize, update);
     } else {
@@ -131,6 +139,7 @@ pub unsafe extern "C" fn __dsm_fetch(
     code: u32,
 ) -> u64 {
     let update = checked(place as usize, operand, expected, size, code);
+    bundle::assert_none(name(code));
     pending::flush();
     atomics::update(place, size, update) as u64
 }
@@ -138,11 +147,14 @@ pub unsafe extern "C" fn __dsm_fetch(
 /// See `dsm.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_fence() {
-    pending::fence();
+    bundle::assert_none("dsm_fence");
+    pending::order();
 }
 
 /// See `dsm.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_flush() {
+    bundle::assert_none("dsm_flush");
     pending::flush();
+    signal::wait_all();
 }

@@ -12,7 +12,7 @@ use dsm_coherence::Extent;
 use dsm_comm::copy::copy;
 use dsm_comm::{Bytes, CALL_REPLY_BYTES, Word};
 
-use super::{pending, refuse};
+use super::{bundle, pending, refuse};
 use crate::fabric::run;
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::reblock::Refusal;
@@ -271,20 +271,22 @@ fn ask<R>(queue: *mut u8, what: (&str, u8), element: &[u8], take: impl FnOnce(bo
 /// See `dsm.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_fifo_create(capacity: usize, element_bytes: usize) -> *mut u8 {
-    let bytes = queue_bytes(capacity, element_bytes)
-        .filter(|_| capacity > 0 && (1..=MOST_ELEMENT_BYTES).contains(&element_bytes));
-    let Some(bytes) = bytes else {
+    let is_right = capacity > 0 && (1..=MOST_ELEMENT_BYTES).contains(&element_bytes);
+    let Some(bytes) = queue_bytes(capacity, element_bytes).filter(|_| is_right) else {
         start::die(&format!(
             "process {}: dsm_fifo_create({capacity}, {element_bytes}): a queue has room for one element at least, of 1 to {MOST_ELEMENT_BYTES} bytes",
             sync::rank()
         ));
     };
+    create(bytes, capacity, element_bytes).unwrap_or(std::ptr::null_mut())
+}
+
+/// Makes a queue of so many bytes. `None`: memory is exhausted.
+fn create(bytes: usize, capacity: usize, element_bytes: usize) -> Option<*mut u8> {
     // No block is shared with another object, however large blocks are; and see `handle`.
     const { assert!(MOST_ELEMENT_BYTES == 1 << MAX_BLOCK_SHIFT) };
     let unit = MOST_ELEMENT_BYTES;
-    let Some((address, _)) = heap::allocate(bytes.next_multiple_of(unit), unit) else {
-        return std::ptr::null_mut();
-    };
+    let (address, _) = heap::allocate(bytes.next_multiple_of(unit), unit)?;
     if let Some(shared) = memory::shared() {
         for block in memory::get().geometry().extents(address, address + bytes - 1).flat_map(Extent::blocks) {
             run(pin!(shared.coherence.critical(block, async {})));
@@ -297,7 +299,29 @@ pub extern "C" fn dsm_fifo_create(capacity: usize, element_bytes: usize) -> *mut
     let words = [(TAIL, 0), (HEAD, 0), (CAPACITY, capacity as u64), (ELEMENT_BYTES, element_bytes as u64)];
     words.into_iter().for_each(|(offset, value)| place.word(offset).store(value, Ordering::Relaxed));
     place.word(0).store(MAGIC ^ address as u64, Ordering::Release);
-    handle(address, element_bytes)
+    Some(handle(address, element_bytes))
+}
+
+/// Appends an element; whether there was room. `function` asks for it.
+pub fn push(function: &str, queue: *mut u8, element: &[u8]) -> bool {
+    // Others would find no room, or no element, for as long as a handler interrupts a turn.
+    let _deferred = Deferred::begin();
+    match at_hand(function, queue) {
+        Some(queue) => queue.push(element),
+        None => ask(queue, (function, PUSH), element, |done, _| done),
+    }
+}
+
+/// Takes an element; whether there was one.
+pub fn pop(function: &str, queue: *mut u8, into: &mut [u8]) -> bool {
+    let _deferred = Deferred::begin();
+    match at_hand(function, queue) {
+        Some(queue) => queue.pop(into),
+        None => ask(queue, (function, POP), &[], |done, popped| {
+            into[..popped.len()].copy_from_slice(popped);
+            done
+        }),
+    }
 }
 
 /// See `dsm.h`.
@@ -336,20 +360,13 @@ fn result(done: bool, otherwise: Refusal) -> i32 {
 pub unsafe extern "C" fn dsm_fifo_push(queue: *mut u8, element: *const u8) -> i32 {
     let function = "dsm_fifo_push";
     process::assert_of_job();
+    bundle::assert_none(function);
     pending::flush();
-    let there = at_hand(function, queue);
     let (_, bytes, _) = parts(function, queue);
     check::readable(element as usize, bytes);
     // SAFETY: the caller's promise, readable now.
     let contents = unsafe { std::slice::from_raw_parts(element, bytes) };
-    // Others would find no room, or no element, for as long as a handler interrupts a turn.
-    let deferred = Deferred::begin();
-    let done = match there {
-        Some(queue) => queue.push(contents),
-        None => ask(queue, (function, PUSH), contents, |done, _| done),
-    };
-    drop(deferred);
-    result(done, Refusal::Full)
+    result(push(function, queue, contents), Refusal::Full)
 }
 
 /// See `dsm.h`.
@@ -360,20 +377,12 @@ pub unsafe extern "C" fn dsm_fifo_push(queue: *mut u8, element: *const u8) -> i3
 pub unsafe extern "C" fn dsm_fifo_pop(queue: *mut u8, element: *mut u8) -> i32 {
     let function = "dsm_fifo_pop";
     process::assert_of_job();
+    bundle::assert_none(function);
     pending::flush();
-    let there = at_hand(function, queue);
     let (_, bytes, _) = parts(function, queue);
     let mut contents = ELEMENT.take();
     contents.resize(bytes, 0);
-    let deferred = Deferred::begin();
-    let done = match there {
-        Some(queue) => queue.pop(&mut contents),
-        None => ask(queue, (function, POP), &[], |done, popped| {
-            contents[..popped.len()].copy_from_slice(popped);
-            done
-        }),
-    };
-    drop(deferred);
+    let done = pop(function, queue, &mut contents);
     if done {
         check::writable(element as usize, bytes);
         // SAFETY: the caller's promise, writable now.

@@ -7,7 +7,7 @@ use dsm_abi::atomic::Update;
 use dsm_coherence::Extent;
 use dsm_comm::copy::copy;
 
-use super::{check_place, is_on_stack, pending, refuse};
+use super::{bundle, check_place, deferred, is_on_stack, pending, refuse};
 use crate::fabric::run;
 use crate::{atomics, check, memory};
 
@@ -49,8 +49,10 @@ pub unsafe extern "C" fn dsm_read(into: *mut u8, from: *const u8, bytes: usize) 
         return;
     }
     let address = from as usize;
+    bundle::assert_none("dsm_read");
     check_place("dsm_read", address, bytes);
     pending::flush();
+    deferred::send_all();
     let Some(shared) = memory::shared() else {
         if !atomics::is_direct(address, bytes) {
             // SAFETY: the caller's promise.
@@ -67,7 +69,9 @@ pub unsafe extern "C" fn dsm_read(into: *mut u8, from: *const u8, bytes: usize) 
         each_part(address, bytes, most, |at, length| {
             let block = geometry.block(at);
             let contents = &mut buffer[..length];
+            let settled = deferred::settle(Extent::single(block));
             run(pin!(shared.coherence.read_range(block, at - geometry.address(block), contents)));
+            drop(settled);
             let mut value = [0; 8];
             let seen = length.min(8);
             value[..seen].copy_from_slice(&contents[..seen]);
@@ -107,6 +111,7 @@ pub unsafe extern "C" fn dsm_write(to: *mut u8, from: *const u8, bytes: usize) {
     if bytes == 0 {
         return;
     }
+    bundle::assert_none("dsm_write");
     check_place("dsm_write", to as usize, bytes);
     // SAFETY: the caller's promise.
     let contents = unsafe { contents(from, bytes) };
@@ -137,6 +142,7 @@ pub unsafe extern "C" fn __dsm_write_flag(
 ) {
     let function = "dsm_write_flag";
     let update = Update::store(value.into());
+    bundle::assert_none(function);
     if !matches!(size, 1 | 2 | 4 | 8) || !(flag as usize).is_multiple_of(size as usize) {
         refuse(
             function,
@@ -159,7 +165,7 @@ pub unsafe extern "C" fn __dsm_write_flag(
     // SAFETY: the caller's promise.
     let contents = if bytes > 0 { unsafe { contents(from, bytes) } } else { &[] };
     let mut beside = Vec::new();
-    pending::fence();
+    pending::order();
     each_store(to as usize, contents, |at, contents| match pending::is_same_chunk(at, flag as usize) {
         true => beside.push((at, contents)),
         false => pending::store(at, contents),

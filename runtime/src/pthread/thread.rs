@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::{key, next_function};
 use crate::{config, crash, memory, omp, progress, sync};
 
-type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
 
 unsafe extern "C" {
@@ -95,7 +95,29 @@ pub fn own<T>(make: impl FnOnce() -> T) -> T {
 /// Starts a thread of the runtime that serves other processes as long as this one lives. Ends the job if there can be none; `purpose` says in the
 /// message what it is for.
 pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 'static) {
-    // Signals are for the program's threads.
+    let thread = std::thread::Builder::new().name(name.into()).stack_size(SERVICE_STACK);
+    let thread = without_signals(|| own(|| thread.spawn(serve)));
+    if let Err(error) = thread {
+        crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
+    }
+}
+
+/// Starts a thread of the runtime that runs code of the program, and lasts as long as the process. `purpose` as for [`spawn_service`].
+pub fn spawn_worker(purpose: &str, routine: Routine) {
+    let mut thread: libc::pthread_t = 0;
+    let create = || {
+        // SAFETY: a variable of this function, and a function that takes no argument.
+        unsafe { pthread_create((&raw mut thread).cast(), std::ptr::null(), routine, std::ptr::null_mut()) }
+    };
+    let status = without_signals(create);
+    if status != 0 {
+        let error = std::io::Error::from_raw_os_error(status);
+        crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
+    }
+}
+
+/// Runs `make`, which makes a thread, and has it block all signals: these are for the program's threads.
+fn without_signals<T>(make: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::uninit();
     let mut before = MaybeUninit::uninit();
     // SAFETY: plain signal sets on the stack; the mask is put back below.
@@ -103,13 +125,10 @@ pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 's
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
-    let thread = std::thread::Builder::new().name(name.into()).stack_size(SERVICE_STACK);
-    let thread = own(|| thread.spawn(serve));
+    let made = make();
     // SAFETY: the set was filled in above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    if let Err(error) = thread {
-        crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
-    }
+    made
 }
 
 /// Stack of a thread of the runtime, bytes.

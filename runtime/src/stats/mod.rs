@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::destination::{self, Destination};
 use crate::job::Job;
+use crate::operations::deferred;
 use crate::{config, image, memory, omp, sync};
 
 static REPORT: Destination = Destination::new("DSM_STATS", "table of counters");
@@ -32,9 +33,9 @@ pub fn write() {
 /// Most counters a process reports.
 const MAX: usize = 96;
 
-/// This process's counters with names, memory included; empty in a single process.
+/// This process's counters with names, memory included; of a single process those of the pager, if there is one.
 pub fn values() -> Vec<(&'static str, u64)> {
-    let Some(shared) = memory::shared() else { return Vec::new() };
+    let Some(shared) = memory::shared() else { return memory::paging::values() };
     let mut values = shared.coherence.stats().values();
     let (twins, most_twins) = shared.twins.bytes(memory::get().rank());
     let (data, metadata) = shared.data_and_metadata_bytes();
@@ -47,7 +48,9 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("twin_bytes", twins),
         ("twin_bytes_peak", most_twins),
     ]);
+    values.extend(memory::paging::values());
     values.extend(crate::omp::task::counters::values());
+    values.extend(deferred::counters());
     values.extend(time::values());
     assert!(values.len() <= MAX);
     values

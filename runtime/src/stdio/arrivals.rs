@@ -5,7 +5,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{File, descriptors, stream};
+use super::descriptors::{self, Place};
+use super::{File, remote, stream};
 use crate::{check, memory, sync};
 
 /// Bounds up to this are made writable as they are; bytes of a piece otherwise.
@@ -40,7 +41,7 @@ fn prepared(to: *mut u8, bytes: usize) -> bool {
 ///
 /// # Safety
 /// The program passed memory for these bytes.
-unsafe fn deliver(to: *mut u8, piece: &[u8]) {
+pub(super) unsafe fn deliver(to: *mut u8, piece: &[u8]) {
     check::overwritten(to as usize, piece.len());
     // SAFETY: the program's promise; the memory was made writable.
     unsafe { to.copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
@@ -92,7 +93,11 @@ unsafe fn by_pieces(
 /// `read`, for a descriptor of any process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_read(descriptor: c_int, to: *mut u8, bytes: usize) -> i64 {
-    let file = descriptors::local_descriptor(descriptor);
+    let file = match descriptors::place(descriptor) {
+        Place::Local(file) => file,
+        // SAFETY: as the program promises.
+        Place::Remote(owner) => return unsafe { remote::read(owner, descriptor, to, bytes, None) },
+    };
     // SAFETY: as the program promises; the memory is writable, or a piece of our own.
     unsafe {
         if prepared(to, bytes) {
@@ -110,7 +115,12 @@ pub unsafe extern "C" fn __dsm_read(descriptor: c_int, to: *mut u8, bytes: usize
 /// `pread`, likewise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_pread(descriptor: c_int, to: *mut u8, bytes: usize, offset: i64) -> i64 {
-    let file = descriptors::local_descriptor(descriptor);
+    let file = match descriptors::place(descriptor) {
+        Place::Local(file) => file,
+        Place::Remote(_) if offset < 0 => return descriptors::fail(libc::EINVAL).into(),
+        // SAFETY: as the program promises.
+        Place::Remote(owner) => return unsafe { remote::read(owner, descriptor, to, bytes, Some(offset)) },
+    };
     // SAFETY: as above.
     unsafe {
         if prepared(to, bytes) {

@@ -13,10 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::import;
 use super::mailbox::{self, Operation};
+use super::remote::{self, Call};
 use crate::omp::frame;
 use crate::start::die;
 use crate::sync::layout::{DESCRIPTORS, STANDARD_CHANGES};
-use crate::{check, memory, sync};
+use crate::{check, job, memory, sync};
 use dsm_comm::Word;
 
 /// Numbers of each process.
@@ -118,9 +119,12 @@ pub fn follow_standard() {
     static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     for (descriptor, seen) in (1..).zip(&SEEN) {
         let changes = standard_changes(descriptor).load(Ordering::Acquire);
-        if seen.swap(changes, Ordering::Relaxed) != changes
-            && let Ok(file) = import::receive(0, descriptor)
-        {
+        if seen.swap(changes, Ordering::Relaxed) == changes {
+            continue;
+        }
+        if !job::is_neighbour(0) {
+            remote::warn_about_standard(descriptor);
+        } else if let Ok(file) = import::receive(0, descriptor) {
             // SAFETY: puts a file that has just arrived in the place of this process's standard output.
             unsafe {
                 libc::dup2(file, descriptor);
@@ -130,9 +134,29 @@ pub fn follow_standard() {
     }
 }
 
-/// The number to use in this process; -1 if the file is closed.
+/// Where a descriptor can be used.
+pub enum Place {
+    /// In this process, under this number; -1 if the file is closed.
+    Local(c_int),
+    /// In a process of another host, under the same number.
+    Remote(u32),
+}
+
+/// Where a descriptor can be used.
+pub fn place(descriptor: c_int) -> Place {
+    match owner(descriptor) {
+        None => Place::Local(descriptor),
+        Some(rank) if job::is_neighbour(rank) => Place::Local(import::local(rank, descriptor)),
+        Some(rank) => Place::Remote(rank),
+    }
+}
+
+/// The number to use in this process, for what works on one host only; -1 if the file is closed.
 pub fn local_descriptor(descriptor: c_int) -> c_int {
-    owner(descriptor).map_or(descriptor, |rank| import::local(rank, descriptor))
+    match place(descriptor) {
+        Place::Local(number) => number,
+        Place::Remote(owner) => remote::refuse(owner, descriptor),
+    }
 }
 
 /// See [`dsm_abi::entries`].
@@ -156,7 +180,7 @@ pub fn close_own(descriptor: c_int) -> c_int {
     unsafe { libc::close(descriptor) }
 }
 
-fn fail(error: c_int) -> c_int {
+pub(super) fn fail(error: c_int) -> c_int {
     // SAFETY: the thread's own errno.
     unsafe { *libc::__errno_location() = error };
     -1
@@ -196,6 +220,7 @@ unsafe fn template_writable(template: *mut c_char) {
     check::writable(template as usize, len + 1);
 }
 
+/// Defines functions of the C library as the program calls them.
 macro_rules! descriptors {
     ($($name:ident($($arg:ident: $t:ty),*) -> $result:ty = $body:expr;)*) => {$(
         #[doc = "The C library's function of this name, on descriptors of any process."]
@@ -210,6 +235,8 @@ macro_rules! descriptors {
         }
     )*};
 }
+
+pub(super) use descriptors as functions;
 
 descriptors! {
     __dsm_open(path: *const c_char, flags: c_int, mode: u32) -> c_int = {
@@ -238,7 +265,10 @@ descriptors! {
         template_writable(template);
         opened(libc::mkostemps(template, suffix, flags))
     };
-    __dsm_dup(descriptor: c_int) -> c_int = opened(system!(SYS_dup, local_descriptor(descriptor)));
+    __dsm_dup(descriptor: c_int) -> c_int = match place(descriptor) {
+        Place::Local(own) => opened(system!(SYS_dup, own)),
+        Place::Remote(owner) => remote::call(owner, descriptor, Call::Duplicate, 0) as c_int,
+    };
     __dsm_dup2(old: c_int, new: c_int) -> c_int = dup_to(old, new, 0);
     __dsm_dup3(old: c_int, new: c_int, flags: c_int) -> c_int =
         if old == new { fail(libc::EINVAL) } else { dup_to(old, new, flags) };
@@ -279,8 +309,13 @@ descriptors! {
         if lock {
             check::writable(argument as usize, size_of::<libc::flock>());
         }
-        let result = libc::fcntl(local_descriptor(descriptor), command, argument);
-        if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) { opened(result) } else { result }
+        match (place(descriptor), remote::control(command)) {
+            (Place::Remote(owner), Some(call)) => remote::call(owner, descriptor, call, argument) as c_int,
+            _ => {
+                let result = libc::fcntl(local_descriptor(descriptor), command, argument);
+                if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) { opened(result) } else { result }
+            }
+        }
     };
     __dsm_ioctl(descriptor: c_int, request: libc::c_ulong, argument: c_long) -> c_int = {
         // What it is to the device nobody knows; the size is in the number, or small.

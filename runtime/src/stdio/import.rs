@@ -1,4 +1,4 @@
-//! Descriptors of other processes: the owner sends the open file itself over a socket, so that it has one position and one set of flags for
+//! Descriptors of other processes of the same host: the owner sends the open file itself over a socket, so that it has one position and one set of flags for
 //! all, and everything that the kernel does with files works. Such copies are kept until the number is closed.
 
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ fn control(descriptor: c_int) -> Control {
 /// The owner's side: sends the file to the socket whose address stands behind the token in `request`; 0, or -1 with `errno`.
 pub fn send(descriptor: c_int, request: &[u8]) -> i64 {
     let Ok(socket) = Socket::new() else { return -1 };
-    let (token, address) = request.split_at(size_of::<Token>());
+    let Some((token, address)) = request.split_at_checked(size_of::<Token>()) else { return -1 };
     let mut token = libc::iovec { iov_base: token.as_ptr() as *mut c_void, iov_len: token.len() };
     let mut control = control(descriptor);
     let mut message = message(&mut token, &mut control);

@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use dsm_threads::futex;
 
-use super::{File, buffers, descriptors, fflush, import, registry, stdin};
+use super::{File, buffers, descriptors, fflush, import, registry, remote, stdin};
 use crate::fortran::serve;
 use crate::pthread::thread::spawn_service;
 use crate::sync;
@@ -51,6 +51,12 @@ pub enum Operation {
     DescriptorForget,
     /// `close`.
     DescriptorClose,
+    /// `read` of `a` bytes at `b`, for a process of another host: see [`remote`].
+    DescriptorRead,
+    /// `write` of `a` bytes at `b`, likewise.
+    DescriptorWrite,
+    /// A function without data, which `a` is the code of, with `b`, likewise.
+    DescriptorCall,
     /// `a` bytes of a message of a Fortran statement, and more to come.
     FortranPart,
     /// The last `a` bytes; the message is carried out, and the result is the reply's length.
@@ -63,7 +69,15 @@ impl Operation {
     /// The operation on a descriptor with this code.
     fn on_descriptor(code: u64) -> Option<Operation> {
         use Operation::*;
-        [DescriptorSend, DescriptorForget, DescriptorClose].into_iter().find(|o| *o as u64 == code)
+        let all = [
+            DescriptorSend,
+            DescriptorForget,
+            DescriptorClose,
+            DescriptorRead,
+            DescriptorWrite,
+            DescriptorCall,
+        ];
+        all.into_iter().find(|operation| *operation as u64 == code)
     }
 }
 
@@ -219,14 +233,18 @@ fn carry_out(mailbox: Mailbox) {
     let [operation, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
     if let Some(operation) = Operation::on_descriptor(operation) {
         // SAFETY: the data area is this request's.
-        let data = unsafe { std::slice::from_raw_parts(own_data(), (a as usize).min(MAILBOX_DATA_BYTES)) };
+        let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
         let descriptor = file as c_int;
+        let bytes = (a as usize).min(MAILBOX_DATA_BYTES);
         let result = match operation {
-            Operation::DescriptorSend => import::send(descriptor, data),
+            Operation::DescriptorSend => import::send(descriptor, &data[..bytes]),
             Operation::DescriptorForget => {
                 import::forget(descriptor);
                 0
             }
+            Operation::DescriptorRead => remote::read_own(descriptor, &mut data[..bytes], b as i64),
+            Operation::DescriptorWrite => remote::write_own(descriptor, &data[..bytes], b as i64),
+            Operation::DescriptorCall => remote::call_own(descriptor, a, b as i64, data),
             _ => descriptors::close_own(descriptor).into(),
         };
         // SAFETY: the thread's own errno.

@@ -8,6 +8,8 @@ use std::ffi::c_int;
 
 use parking_lot::Mutex;
 
+use super::descriptors::{self, Place};
+use super::remote;
 use crate::{check, heap, sync};
 
 const PAGE: usize = 4096;
@@ -19,6 +21,9 @@ struct Mapping {
     /// It began with the contents of a file, which is what it goes back to.
     of_file: bool,
 }
+
+/// What a mapping begins with: the file's descriptor, and the offset in it.
+type Contents<'a> = (&'a Place, c_int, i64);
 
 /// Mappings that are objects of this process's arena, by address.
 static MAPPED: Mutex<Option<HashMap<usize, Mapping>>> = Mutex::new(None);
@@ -56,15 +61,13 @@ pub unsafe extern "C" fn __dsm_mmap(
 ) -> *mut u8 {
     let (protection, flags) = (protection as c_int, flags as c_int);
     let anonymous = flags & libc::MAP_ANONYMOUS != 0;
-    let descriptor = if anonymous {
-        descriptor as c_int
-    } else {
-        super::descriptors::local_descriptor(descriptor as c_int)
-    };
+    let place =
+        if anonymous { Place::Local(descriptor as c_int) } else { descriptors::place(descriptor as c_int) };
+    let descriptor = descriptor as c_int;
     let written_through = !anonymous && flags & libc::MAP_SHARED != 0 && protection & libc::PROT_WRITE != 0;
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
     let whole_pages = (bytes as usize).checked_next_multiple_of(PAGE).filter(|whole| *whole > 0);
-    let file = (!anonymous).then_some((descriptor, offset as i64));
+    let file = (!anonymous).then_some((&place, descriptor, offset as i64));
     if is_shared_here()
         && let Some(whole) = whole_pages
         && protection & libc::PROT_EXEC == 0
@@ -83,6 +86,10 @@ pub unsafe extern "C" fn __dsm_mmap(
             return map(whole, file).map_or(libc::MAP_FAILED.cast(), |object| object as *mut u8);
         }
     }
+    let descriptor = match place {
+        Place::Local(number) => number,
+        Place::Remote(owner) => remote::refuse(owner, descriptor),
+    };
     if written_through && sync::size() > 1 {
         eprintln!(
             "dsm: warning: a file is mapped for writing: only process {} can use the mapping",
@@ -94,7 +101,7 @@ pub unsafe extern "C" fn __dsm_mmap(
 }
 
 /// A page-aligned object with the contents of a file, or zeros; `None` with `errno`.
-fn map(bytes: usize, file: Option<(c_int, i64)>) -> Option<usize> {
+fn map(bytes: usize, file: Option<Contents>) -> Option<usize> {
     let Some((object, zero)) = heap::allocate(bytes, PAGE) else {
         fail(libc::ENOMEM);
         return None;
@@ -108,13 +115,17 @@ fn map(bytes: usize, file: Option<(c_int, i64)>) -> Option<usize> {
 }
 
 /// Puts zeros, or as much as there is of a file in front of them, into whole pages; false with `errno` if the file cannot be read.
-fn fill(address: usize, bytes: usize, file: Option<(c_int, i64)>) -> bool {
+fn fill(address: usize, bytes: usize, file: Option<Contents>) -> bool {
     check::overwritten(address, bytes);
     let mut done = 0;
-    while let Some((descriptor, offset)) = file.filter(|_| done < bytes) {
+    while let Some((place, number, offset)) = file.filter(|_| done < bytes) {
+        let (to, at) = ((address + done) as *mut u8, offset + done as i64);
         // SAFETY: inside memory of the program that it wants to be replaced, and which was made writable.
         let count = unsafe {
-            libc::pread(descriptor, (address + done) as *mut _, bytes - done, offset + done as i64)
+            match *place {
+                Place::Local(descriptor) => libc::pread(descriptor, to.cast(), bytes - done, at) as i64,
+                Place::Remote(owner) => remote::read(owner, number, to, bytes - done, Some(at)),
+            }
         };
         match count {
             0 => break,

@@ -4,7 +4,7 @@
 //! `__dsm_stream`: for a stream of another process it gives a proxy, an unbuffered stream whose reads and writes are carried out by a
 //! thread of the owner (`mailbox`). Who owns a stream says the `registry`.
 //!
-//! [`descriptors`] does the same for file descriptors.
+//! [`descriptors`] does the same for file descriptors: those of processes of the same host come here ([`import`]), those of other hosts are used there ([`remote`]).
 //!
 //! Standard output is each process's own, line-buffered, so that lines stay whole; what a release finds half written goes
 //! out with it, so that output that is ordered by synchronisation appears in that order. Standard input is process 0's.
@@ -19,6 +19,7 @@ pub(crate) mod mailbox;
 mod mapping;
 mod memory_stream;
 mod registry;
+mod remote;
 mod stream;
 mod strings;
 mod waiting;

@@ -107,6 +107,11 @@ pub fn store_and_wake(word: Half, value: u32, sleepers: Half, mask: u32) {
     word.store_and_wake(value, sleepers, mask, biased_lock::fence);
 }
 
+/// Whether a counter that wraps around has come to `count`.
+fn is_from(value: u32, count: u32) -> bool {
+    value.wrapping_sub(count) < u32::MAX / 2
+}
+
 /// A word with its own count of sleepers: two adjacent 32-bit words.
 #[derive(Clone, Copy)]
 pub struct Cell {
@@ -132,7 +137,17 @@ impl Cell {
 
     /// Adds one; returns the old value.
     pub fn increment(self) -> u32 {
-        self.value.add_and_wake(1, self.sleepers, futex::ALL)
+        self.increase(1)
+    }
+
+    /// Adds a number; returns the old value.
+    pub fn increase(self, number: u32) -> u32 {
+        self.value.add_and_wake(number, self.sleepers, futex::ALL)
+    }
+
+    /// Whether the cell has been incremented to `count` (with wrap-around).
+    pub fn has_reached(self, count: u32) -> bool {
+        is_from(self.get(), count)
     }
 
     /// Current value.
@@ -142,7 +157,7 @@ impl Cell {
 
     /// Waits until the cell has been incremented to `count` (with wrap-around).
     pub fn wait_reached(self, count: u32) {
-        wait(self.value, self.sleepers, futex::ALL, |v| v.wrapping_sub(count) < u32::MAX / 2);
+        wait(self.value, self.sleepers, futex::ALL, |value| is_from(value, count));
     }
 
     /// As [`Cell::wait_until`], but gives up instead of sleeping. The caller says what the time was spent on.

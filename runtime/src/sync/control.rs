@@ -1,14 +1,16 @@
 //! Words that never migrate: the control areas of the segments, and the control words that OpenMP's constructs use.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use dsm_comm::{Bytes, Half, Segments, Word};
+use dsm_comm::{Bytes, CALL_REPLY_BYTES, Half, Segments, Word};
 use dsm_threads::futex;
 
 use super::{cell, layout};
 use crate::memory;
 use crate::memory::geometry::CONTROL_BYTES;
+use crate::signals::Deferred;
 
 /// Control areas of all processes.
 struct Areas {
@@ -44,28 +46,53 @@ fn place(offset: usize, bytes: usize) -> (Segments, usize) {
     (areas.segments, areas.offset + offset)
 }
 
-/// A cache line of process 0's control area.
-#[derive(Clone, Copy)]
+/// Bytes of a control area.
+pub const fn area_bytes() -> usize {
+    CONTROL_BYTES
+}
+
+/// Whether the control area of a process is mapped.
+#[inline(always)]
+pub fn is_mapped(rank: u32) -> bool {
+    areas().segments.is_mapped(rank)
+}
+
+/// Has a process whose control area is not mapped execute a request; the length of the reply, which has room in `reply`.
+pub fn send(rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
+    thread_local! {
+        static REPLY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    // A handler that interrupts the thread may want to send something, too.
+    let _deferred = Deferred::begin();
+    let mut ask = |room: &mut Vec<u8>| {
+        room.resize(CALL_REPLY_BYTES, 0);
+        let length = areas().segments.ask(rank, request, room).min(reply.len());
+        reply[..length].copy_from_slice(&room[..length]);
+        length
+    };
+    // The last regions of a thread run when its variables have been destroyed.
+    let mut own = REPLY.try_with(RefCell::take).unwrap_or_default();
+    let length = ask(&mut own);
+    _ = REPLY.try_with(|room| room.replace(own));
+    length
+}
+
+/// A cache line of a process's control area.
+#[derive(Clone, Copy, Debug)]
 pub struct Line(Bytes);
 
-/// The line at `offset`, a multiple of its size.
-#[inline]
-pub fn line(offset: usize) -> Line {
+/// The line of a process at `offset`, a multiple of its size.
+#[inline(always)]
+pub fn line(rank: u32, offset: usize) -> Line {
     let (segments, offset) = place(offset, Line::BYTES);
-    Line(segments.bytes(0, offset))
+    Line(segments.bytes(rank, offset))
 }
 
 impl Line {
     const BYTES: usize = 64;
 
-    /// A line of its own, of zeros.
-    #[cfg(test)]
-    pub(crate) fn new() -> Line {
-        Line(Segments::single(4096).expect("memory for a test").bytes(0, 0))
-    }
-
     /// The word at byte `at`.
-    #[inline]
+    #[inline(always)]
     pub fn word(self, at: usize) -> Word {
         assert!(at.is_multiple_of(8) && at < Line::BYTES);
         // SAFETY: inside the line, aligned; the words of control areas are only accessed atomically.
@@ -73,7 +100,7 @@ impl Line {
     }
 
     /// The half word at byte `at`.
-    #[inline]
+    #[inline(always)]
     pub fn half(self, at: usize) -> Half {
         assert!(at.is_multiple_of(4) && at < Line::BYTES);
         // SAFETY: as for `word`.

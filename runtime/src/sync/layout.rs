@@ -14,14 +14,14 @@ pub const LEFT: usize = 192;
 pub const REVOKED: usize = 256;
 /// Requests of this kind: a [`super::cell::Cell`].
 pub const REVOCATIONS: usize = 320;
+/// Requests for pages that are on this process's disk: a [`super::cell::Cell`].
+pub const PAGE_REQUESTS: usize = 384;
 /// Arrivals of each barrier round: a [`super::cell::Cell`], then how far the signalling process's signature is published.
 pub const BARRIER: usize = 4096;
 /// Distance between barrier rounds.
 pub const BARRIER_STRIDE: usize = 64;
 /// Number of forks so far, then the message.
 pub const FORK: usize = 16384;
-/// Length of what follows in words; participants, how far process 0's signature is published, then the message.
-pub const FORK_MESSAGE: usize = FORK + 8;
 /// Longest fork message, words.
 pub const FORK_WORDS: usize = 4096;
 /// Counters left for the table at the end.
@@ -66,6 +66,8 @@ pub const CONTROL: usize = 1 << 20;
 pub const LOCKS: usize = 64 << 20;
 /// Number of lock slots; a power of two. Few in tests, which want them to run out.
 pub const LOCK_SLOTS: usize = if cfg!(test) { 128 } else { 1 << 21 };
+/// Neighbouring slots in which a name may live that is not at home.
+pub const LOCK_WINDOW: usize = 32;
 /// Bytes of a lock slot: a cache line.
 pub const LOCK_BYTES: usize = 64;
 /// For each lock slot a bit: whether a name whose home it is was ever put elsewhere.
@@ -123,8 +125,13 @@ pub const PROCESS_STATE: usize = (BREAK + 16).next_multiple_of(64);
 /// Size of that, bytes.
 pub const PROCESS_STATE_BYTES: usize = 2048;
 
-const _: () = assert!(PROCESS_STATE + PROCESS_STATE_BYTES <= TASK_SLOTS);
-const _: () = assert!(FORK_MESSAGE + 24 + 8 * FORK_WORDS <= CURSORS);
+/// Signals for the process's functions: a [`super::cell::Cell`] that counts them, then the queue that they are in.
+pub const SIGNALS: usize = 44 << 20;
+/// Signals of this process that others have executed: for each of those a [`super::cell::Cell`].
+pub const SIGNALS_DONE: usize = SIGNALS + 4096;
+
+const _: () = assert!(PROCESS_STATE + PROCESS_STATE_BYTES <= SIGNALS);
+const _: () = assert!(SIGNALS_DONE + 8 * dsm_abi::job::MAX_PROCESSES as usize <= TASK_SLOTS);
 const _: () = assert!(CURSORS + 8 * dsm_abi::job::MAX_PROCESSES as usize <= JOIN);
 const _: () = assert!(JOIN + 8 * dsm_abi::job::MAX_PROCESSES as usize <= RACE);
 const _: () = assert!(RACE + 8 * (RACE_SLOTS + 1) <= CONTROL);
@@ -137,6 +144,5 @@ const _: () = assert!(
         && MAILBOX + 64 <= MAILBOX_DATA
 );
 const _: () = assert!(REDUCTION + 2 * REDUCTION_STRIDE <= REDUCTION_TAKEN);
-const _: () = assert!(LOCK_EVICTIONS + 64 <= crate::memory::geometry::CONTROL_BYTES);
 const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= TASK_SLOTS);
 const _: () = assert!(TASK_SLOTS + 8 * super::tasks::SLOTS as usize <= TASK_CELL);

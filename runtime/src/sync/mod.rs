@@ -8,11 +8,10 @@ pub mod cell;
 mod conditions;
 pub mod control;
 pub mod layout;
-mod lock_table;
-mod locks;
 pub mod reduction;
 pub mod tasks;
 pub mod threads;
+mod words;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -24,8 +23,9 @@ use crate::config;
 use crate::fabric::{run, run_sync};
 use crate::heap::foreign;
 use crate::memory;
-use crate::operations::pending;
-use crate::profile;
+use crate::operations::{deferred, pending, signal};
+use crate::profile::{self, Wait};
+use crate::progress;
 use crate::race;
 use crate::signals;
 use crate::stats::time::{self, Activity};
@@ -34,9 +34,14 @@ use crate::trace::Event;
 use crate::verify::Synchronising;
 
 pub use barrier::{barrier, end_job, fork, join, leave, left, wait_fork};
+pub use dsm_sync::Turn;
+
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
 pub use control::{CONTROL_WORDS, control_cas, control_fetch_add, control_load, control_store, control_wait};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
+pub use words::serve;
+
+use words::process;
 
 /// How long a waiting thread looks before it sleeps.
 static SPIN_NS: AtomicU64 = AtomicU64::new(0);
@@ -185,34 +190,44 @@ pub fn flush() {
 
 /// Distributed FIFO lock named by a word that is not 0, with acquire and release of the memory model. Any thread may call.
 pub fn lock(name: u64) {
+    signal::assert_allowed("a lock");
+    deferred::send_all();
     drop(Synchronising::begin());
-    locks::lock(name);
+    let since = profile::now_and_then();
+    process().lock(name);
+    progress::hold(name);
+    profile::waited(Wait::Lock, name, since);
 }
 
 /// As [`lock`], but gives up if the lock is held.
 pub fn try_lock(name: u64) -> bool {
-    locks::try_lock(name)
+    let taken = process().try_lock(name);
+    if taken {
+        progress::hold(name);
+    }
+    taken
 }
 
 /// Publishes own writes and lets the next in line have the lock.
 pub fn unlock(name: u64) {
     drop(Synchronising::begin());
-    locks::unlock(name);
+    progress::pass_on(name);
+    process().unlock(name);
 }
 
 /// A lock variable begins: it is free, whatever was in its place.
 pub fn begin_lock(name: u64) {
-    lock_table::reset(name);
+    process().begin_lock(name);
 }
 
 /// A lock variable ends; what is kept of its lock is given back.
 pub fn end_lock(name: u64) {
-    lock_table::remove(name);
+    process().end_lock(name);
 }
 
 /// What tells the present holding of a lock from all others; for its holder. `None` if nobody ever held it.
-pub fn lock_holding(name: u64) -> Option<(usize, u32)> {
-    locks::holding(name)
+pub fn lock_holding(name: u64) -> Option<Turn> {
+    process().turn(name)
 }
 
 /// Sleepers on words of this process, by the word's address.

@@ -88,6 +88,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::BatchAtFormerHome => Some(batch_of_two_homes()),
         Fault::BatchOneVersion | Fault::BatchNotListed => Some(batch_beside_copies()),
         Fault::BatchCopyStays => Some(batch_behind_a_read()),
+        Fault::KeptNotSent | Fault::MissBesideKept => Some(kept_additions()),
         Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         _ => None,
@@ -172,6 +173,12 @@ pub fn batch_beside_copies() -> Program {
 /// Changes of a block of which the process, but no thread that changes it, has a copy.
 pub fn batch_behind_a_read() -> Program {
     Program::parse(2, 1, 4, &["a0", "", "r1 batch0 r0", "r1 r0"])
+}
+
+/// Additions that a process keeps while the block is elsewhere: until a barrier, a lock is given on, and the process reads the block.
+pub fn kept_additions() -> Program {
+    let keeper = "keep0 keep1 barrier keep0 r0 keep1 lock0 keep0 unlock0 barrier r0";
+    Program::parse(2, 1, 2, &["a0 barrier r0 lock0 r1 unlock0 keep0 barrier r0", keeper])
 }
 
 /// Processes add to a block, whose home comes to each, as every store is to be seen, and read it where it is.

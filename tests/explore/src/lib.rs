@@ -5,6 +5,7 @@
 pub mod arrays;
 pub mod beginnings;
 pub mod check;
+pub mod coroutine;
 pub mod directed;
 pub mod fabric;
 pub mod fault_search;
@@ -15,5 +16,6 @@ pub mod oracle;
 pub mod program;
 pub mod run;
 pub mod search;
+pub mod sync;
 pub mod threads;
 pub mod world;

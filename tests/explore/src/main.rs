@@ -27,6 +27,7 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
        dsm-explore --faults [RUNS [NAME...]]            look for the seeded faults, or those named
        dsm-explore --arrays FROM COUNT [FAULT]          random schedules of programs on relocatable arrays, with a rule broken or none; a single one
                                                         that fails prints what happened
+       dsm-explore --sync FROM COUNT [FAULT]            the same of programs on locks, barriers, regions and conditions
 --without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
@@ -60,6 +61,9 @@ fn main() -> ExitCode {
         }
         (Some("--shape"), _, Some(blocks)) if args.len() > 5 => shape(&args, blocks as usize),
         (Some("--arrays"), Some(from), Some(count)) => arrays(from, count, args.get(3).map(String::as_str)),
+        (Some("--sync"), Some(from), Some(count)) => {
+            synchronise(from, count, args.get(3).map(String::as_str))
+        }
         (Some("--faults"), count, _) => {
             search_faults(count.unwrap_or(60_000), args.get(2..).unwrap_or_default())
         }
@@ -75,23 +79,49 @@ fn main() -> ExitCode {
     }
 }
 
-/// Random schedules of programs on arrays.
-fn arrays(from: u64, count: u64, fault: Option<&str>) -> ExitCode {
-    let named = |name: &str| dsm_arrays::Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name);
-    let broken = fault.and_then(named);
-    if let (Some(name), None) = (fault, broken) {
-        eprintln!("dsm-explore: there is no rule {name}; the rules are {:?}", dsm_arrays::Fault::ALL);
-        return ExitCode::from(2);
-    }
+/// The rule of a name, among all.
+fn rule<F: Copy + std::fmt::Debug>(name: Option<&str>, all: &[F]) -> Result<Option<F>, ExitCode> {
+    let Some(name) = name else { return Ok(None) };
+    let found = all.iter().find(|fault| format!("{fault:?}") == name);
+    found.copied().map(Some).ok_or_else(|| {
+        eprintln!("dsm-explore: there is no rule {name}; the rules are {all:?}");
+        ExitCode::from(2)
+    })
+}
+
+/// Runs the programs of seeds. `run` gives the number of steps, what went wrong and an account of it.
+fn run_seeds(from: u64, count: u64, run: impl Fn(u64) -> Option<(usize, String, String)>) -> ExitCode {
     let failures = (from..from + count).filter_map(|seed| {
-        let failure = search::run(seed, broken).err()?;
-        println!("seed {seed} ({} steps): {}", failure.schedule.len(), failure.why);
-        (count == 1).then(|| println!("{}", failure.account()));
+        let (steps, why, account) = run(seed)?;
+        println!("seed {seed} ({steps} steps): {why}");
+        (count == 1).then(|| println!("{account}"));
         Some(seed)
     });
     let failures = failures.count();
     println!("{count} seeds, {failures} failures");
     status(failures == 0)
+}
+
+/// Random schedules of programs on arrays.
+fn arrays(from: u64, count: u64, fault: Option<&str>) -> ExitCode {
+    match rule(fault, &dsm_arrays::Fault::ALL) {
+        Ok(broken) => run_seeds(from, count, |seed| {
+            let failure = search::run(seed, broken).err()?;
+            Some((failure.schedule.len(), failure.why.clone(), failure.account()))
+        }),
+        Err(code) => code,
+    }
+}
+
+/// Random schedules of programs on locks, barriers, regions and conditions.
+fn synchronise(from: u64, count: u64, fault: Option<&str>) -> ExitCode {
+    match rule(fault, dsm_sync::Fault::ALL) {
+        Ok(broken) => run_seeds(from, count, |seed| {
+            let failure = dsm_explore::sync::search::run(seed, broken).err()?;
+            Some((failure.schedule.len(), failure.why.clone(), failure.account()))
+        }),
+        Err(code) => code,
+    }
 }
 
 /// Takes `--without NAME,...` out of the command line.

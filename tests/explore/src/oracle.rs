@@ -75,8 +75,10 @@ struct Byte {
     reads: Vec<u32>,
     /// Values that atomic additions found.
     found: Vec<u8>,
-    /// Thread and epoch of each atomic addition.
+    /// Thread and epoch of each atomic addition, from when it was asked for.
     additions: Vec<(usize, u32)>,
+    /// Additions of each thread that it keeps.
+    kept: Vec<u32>,
     /// What each thread last saw by atomic operations.
     seen: Vec<u8>,
 }
@@ -108,6 +110,7 @@ impl Oracle {
             reads: vec![0; threads],
             found: Vec::new(),
             additions: Vec::new(),
+            kept: vec![0; threads],
             seen: vec![0; threads],
         };
         Oracle { clocks, used: vec![false; threads], bytes: roles.iter().map(byte).collect() }
@@ -206,12 +209,24 @@ impl Oracle {
         }
         byte.found.push(old);
         byte.seen[thread] = byte.value;
-        let epoch = self.epoch(thread);
-        self.bytes[addr].additions.push((thread, epoch));
+        match byte.kept[thread].checked_sub(1) {
+            Some(kept) => byte.kept[thread] = kept,
+            None => {
+                let epoch = self.epoch(thread);
+                self.bytes[addr].additions.push((thread, epoch));
+            }
+        }
         Ok(())
     }
 
-    /// Additions to a byte that happen before what a thread does now.
+    /// A thread has asked for an addition, and keeps it: who knows of what the thread does now is to find it.
+    pub fn keep(&mut self, thread: usize, addr: usize) {
+        let epoch = self.epoch(thread);
+        self.bytes[addr].additions.push((thread, epoch));
+        self.bytes[addr].kept[thread] += 1;
+    }
+
+    /// Additions to a byte that were asked for before what a thread does now.
     fn known_additions(&self, thread: usize, addr: usize) -> u8 {
         let is_known = |(by, epoch): &&(usize, u32)| self.knows(thread, *by, *epoch);
         self.bytes[addr].additions.iter().filter(is_known).count() as u8
@@ -247,6 +262,7 @@ impl Oracle {
             for (t, epoch) in &b.additions {
                 d.add((*t as u64) << 32 | u64::from(*epoch));
             }
+            b.kept.iter().for_each(|kept| d.add(u64::from(*kept)));
             for s in &b.seen {
                 d.add(u64::from(*s));
             }

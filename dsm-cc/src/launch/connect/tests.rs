@@ -1,10 +1,11 @@
 //! Tests of connections on loopback addresses, with strangers among those who connect.
 
 use std::io::{Read, Write};
+use std::net::Shutdown;
 
 use hmac::Mac;
 
-use super::proof::{NONCE, PROOF, Role, claim, prove, read_claim};
+use super::proof::{ACCEPTED, NONCE, PROOF, Role, claim, prove, read_claim};
 use super::*;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -231,21 +232,33 @@ fn strangers_do_not_keep_the_others_out() {
 #[test]
 fn garbage_is_dropped() {
     let opened = Opened::new(limits(LONG));
-    let mut random = 1_u64;
-    for round in 0..300 {
+    let valid = [[&claim(PAIR, &[3; NONCE])[..], &[4; PROOF]].concat()];
+    dsm_mutate::each(&valid, 500, |bytes| {
         let mut socket = opened.raw();
-        let mut bytes = claim(PAIR, &[3; NONCE]).to_vec();
-        for byte in bytes.iter_mut().skip(round % 17).take(1 + round % 5) {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            *byte ^= ((random >> 40) as u8).max(1);
-        }
-        // Bytes of the random number may be anything: this proof is wrong for all of them.
-        bytes.extend([round as u8; PROOF]);
-        let _ = socket.write_all(&bytes);
-        let _ = socket.read(&mut [0; NONCE + PROOF]).map(|count| count == 0 || is_dropped(&mut socket));
-    }
+        let _ = socket.write_all(bytes);
+        let _ = socket.shutdown(Shutdown::Write);
+        // The acceptor answers a claim, and no proof was right.
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer);
+        assert!([0, NONCE + PROOF].contains(&answer.len()), "{} bytes", answer.len());
+    });
     opened.connect(SECRET, PAIR).unwrap();
     assert_eq!(opened.accepted(), [PAIR]);
+}
+
+/// Who connects meets somebody who answers with what was recorded, damaged, and gets an error; the proof of the one who connects is of no use.
+#[test]
+fn garbage_from_who_listens_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let valid = [[&[7; NONCE + PROOF][..], &[ACCEPTED]].concat()];
+    dsm_mutate::each(&valid, 500, |bytes| {
+        let socket = TcpStream::connect(address).unwrap();
+        let (mut stranger, _) = listener.accept().unwrap();
+        stranger.write_all(bytes).unwrap();
+        stranger.shutdown(Shutdown::Write).unwrap();
+        prove_to(&SECRET, socket, PAIR, Instant::now() + LONG).unwrap_err();
+    });
 }
 
 #[test]

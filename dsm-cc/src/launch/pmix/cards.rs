@@ -243,4 +243,37 @@ mod tests {
         assert_eq!(of(&[(0, &[0, 1, 2][..]); 3]), 1);
         assert_eq!(of(&[(0, &[0, 1, 2, 3]), (1, &[0, 1, 2])]), 3);
     }
+
+    /// Cards that do not fit together are refused, or all that is made of them lies in its bounds.
+    #[test]
+    fn damaged_cards_do_no_harm() {
+        let mut first = card(0, 0, &[1, 300]);
+        let environment = vec![(b"DSM_BLOCK".to_vec(), b"64".to_vec())];
+        first.origin = Some(Origin { secret: [9; SECRET_BYTES], environment, threads: Some(3) });
+        let addresses = vec!["10.0.0.1".parse().unwrap(), "fe80::1".parse().unwrap()];
+        first.contact = Some(Contact { port: 4, addresses, socket: b"name".to_vec() });
+        let mut others = cards(&[0, 0, 2, 2]);
+        others.remove(0);
+        let (mut read, mut arranged) = (0, 0);
+        dsm_mutate::each(&[first.encode(), card(2, 2, &[0]).encode()], 20_000, |bytes| {
+            let Ok(card) = Card::decode(1, bytes) else { return };
+            read += 1;
+            for rank in 0..=others.len() {
+                let mut all = others.clone();
+                all.insert(rank, card.clone());
+                let Ok(found) = arrange(&all) else { continue };
+                arranged += 1;
+                let sum: u32 = found.hosts.iter().map(|host| host.count).sum();
+                assert_eq!(sum as usize, all.len());
+                assert!(fair_threads(&all) >= 1);
+                for (rank, number) in found.numbers.iter().enumerate() {
+                    let host = &found.hosts[found.host_of[rank]];
+                    let sharers = sharers(&all, &found, rank);
+                    assert!(sharers.contains(number));
+                    assert!(sharers.start >= host.first && sharers.end <= host.ranks().end);
+                }
+            }
+        });
+        assert!(read > 300 && arranged > 100, "{read} were read, {arranged} arranged");
+    }
 }

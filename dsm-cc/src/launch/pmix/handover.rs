@@ -244,4 +244,39 @@ mod tests {
         assert_eq!(reception.receive(&SECRET, &[3], Duration::from_millis(20)).unwrap_err(), 3);
         assert!(enter(b"dsm-host-nobody", &SECRET, 1).is_err());
     }
+
+    /// Whoever does not keep to the protocol is an error at once: nothing waits for what will not come.
+    #[test]
+    fn damaged_handovers_end() {
+        let valid: [&[u8]; 3] = [&[2, 0, 0, 0, 1, 2, 0], &[1, 0, 0, 0, 1, 0], &[0, 0, 0, 0]];
+        let file = tempfile::tempfile().unwrap();
+        let mut taken = 0;
+        dsm_mutate::each(&valid, 2000, |bytes| {
+            let (mut near, far) = UnixStream::pair().unwrap();
+            near.write_all(bytes).unwrap();
+            // Descriptors with what may be their bytes.
+            for _ in 0..bytes.len() % 4 {
+                give_some(&near, &[file.as_raw_fd()]).unwrap();
+            }
+            drop(near);
+            if let Ok(groups) = take(&far, LONG) {
+                let sent = *[bytes, &[0; 4]].concat().first_chunk().unwrap();
+                assert_eq!(groups.len() as u32, u32::from_le_bytes(sent));
+                taken += 1;
+            }
+        });
+        assert!((10..1900).contains(&taken), "{taken} of 2000 were taken");
+    }
+
+    #[test]
+    fn damaged_introductions_are_of_strangers() {
+        let valid = [[&5_u32.to_le_bytes()[..], &SECRET].concat()];
+        dsm_mutate::each(&valid, 2000, |bytes| {
+            let (mut near, far) = UnixStream::pair().unwrap();
+            near.write_all(bytes).unwrap();
+            drop(near);
+            let known = bytes.get(4..).is_some_and(|proof| proof.starts_with(&SECRET));
+            assert_eq!(identify(&far, &SECRET).is_some(), known);
+        });
+    }
 }

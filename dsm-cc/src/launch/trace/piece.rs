@@ -110,6 +110,8 @@ fn records(bytes: &[u8]) -> Vec<Record> {
 #[cfg(test)]
 mod tests {
     use super::super::buffers::tests::Transcript;
+    use super::super::clocks::Clocks;
+    use super::super::convert::{Converter, Place};
     use super::*;
     use dsm_abi::trace::{Kind, Phase};
 
@@ -144,5 +146,47 @@ mod tests {
         let mut damaged = bytes;
         damaged[15] = 1;
         assert!(transcript(&damaged).is_err());
+    }
+
+    /// What daemons send becomes a trace, whatever it is, or an error.
+    #[test]
+    fn damaged_pieces_do_no_harm() {
+        let all = (1..=u8::MAX).filter_map(Kind::of).map(|kind| Record {
+            time: 1000 * u64::from(kind as u8),
+            kind,
+            phase: Phase::Whole,
+            peer: Some(1),
+            duration: 2,
+            a: 3,
+            b: 1 << 32 | 4,
+        });
+        let mut writer = Writer::new(Vec::new());
+        writer.process(0, 77, 5);
+        for kind in 0..8 {
+            writer.text(0, kind, 9, b"x.c:3");
+        }
+        writer.records(0, 0, &all.collect::<Vec<_>>());
+        writer.dropped(0, 0, 6);
+        let valid = [std::mem::take(&mut writer.to)];
+        let mut whole = 0;
+        dsm_mutate::each(&valid, 5000, |bytes| {
+            let mut clocks = Clocks::new(vec![0, 1]);
+            let read_all = |sink: &mut dyn FnMut(&mut &[u8], u32) -> io::Result<()>| {
+                sink(&mut &*bytes, 0).and(sink(&mut &*valid[0], 1))
+            };
+            let first = read_all(&mut |bytes, rank| read(bytes, rank, &mut clocks));
+            let mut converter = Converter::new("x".into());
+            let place = |rank: u32| {
+                let clock = clocks.offsets().get(&rank).copied().unwrap_or(0);
+                (rank, Place { host: Some((rank, "h".into())), clock })
+            };
+            converter.set_places([0, 1].map(place).into());
+            let second = read_all(&mut |bytes, rank| read(bytes, rank, &mut converter));
+            assert_eq!(first.is_ok(), second.is_ok());
+            converter.finish();
+            whole += u32::from(first.is_ok());
+            assert!(!converter.take().is_empty());
+        });
+        assert!(whole > 1000, "{whole} were whole");
     }
 }

@@ -11,6 +11,8 @@ use crate::types::{Block, CHUNK_BLOCKS, Chunk, Rank};
 const HEAD_BYTES: usize = 12;
 /// Stands for [`Change::Store`] among the codes of operations.
 const STORE: u32 = COMPARE_EXCHANGE - 1;
+/// Stands for [`Change::Bundle`].
+const BUNDLE: u32 = COMPARE_EXCHANGE - 2;
 
 /// What to do with bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum Change<'a> {
     Update(usize, Update),
     /// Stores bytes; aligned words of up to 8 of them change as one, in order of their addresses.
     Store(&'a [u8]),
+    /// Atomic operations on the block, in order: as one for all other operations on it. Its own offset is that of the first.
+    Bundle(Actions<'a>),
 }
 
 /// A change of a block.
@@ -59,6 +63,14 @@ impl Change<'_> {
                 }
                 0
             }
+            Change::Bundle(operations) => {
+                for operation in operations {
+                    if let Change::Update(bytes, update) = operation.change {
+                        fabric.update_bytes(at, block, operation.offset, bytes, update).await;
+                    }
+                }
+                0
+            }
         }
     }
 
@@ -66,6 +78,20 @@ impl Change<'_> {
         match self {
             Change::Update(bytes, _) => *bytes,
             Change::Store(contents) => contents.len(),
+            Change::Bundle(operations) => operations.bytes.len(),
+        }
+    }
+
+    /// Whether it is an atomic operation that there is, on bytes of a block of so many.
+    fn is_operation_in(&self, offset: usize, block_bytes: usize) -> bool {
+        match self {
+            Change::Update(bytes, update) => {
+                matches!(bytes, 1 | 2 | 4 | 8)
+                    && offset.is_multiple_of(*bytes)
+                    && offset + bytes <= block_bytes
+                    && super::serve::applies_to(*update, *bytes)
+            }
+            _ => false,
         }
     }
 }
@@ -87,6 +113,7 @@ impl ActionList {
             Change::Update(_, Update::Rmw { op, .. }) => op as u32,
             Change::Update(_, Update::CompareExchange { .. }) => COMPARE_EXCHANGE,
             Change::Store(_) => STORE,
+            Change::Bundle(_) => BUNDLE,
         };
         let place = (block.0 % CHUNK_BLOCKS) as u32 | (offset as u32) << 8;
         [place, code, change.length() as u32].into_iter().for_each(|v| self.0.extend(v.to_le_bytes()));
@@ -98,6 +125,7 @@ impl ActionList {
                 put(new);
             }
             Change::Store(contents) => self.0.extend(contents),
+            Change::Bundle(operations) => self.0.extend(operations.bytes),
         }
     }
 
@@ -108,7 +136,7 @@ impl ActionList {
 }
 
 /// Changes of one chunk, in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Actions<'a> {
     chunk: Chunk,
     bytes: &'a [u8],
@@ -123,20 +151,31 @@ impl<'a> Actions<'a> {
         let mut rest = Actions { chunk, bytes };
         while !rest.bytes.is_empty() {
             let (Action { block, offset, change }, behind) = rest.split().ok_or(Malformed)?;
+            let block_bytes = fabric.block_bytes(block);
             let is_right = match change {
-                Change::Update(bytes, update) => {
-                    matches!(bytes, 1 | 2 | 4 | 8)
-                        && offset.is_multiple_of(bytes)
-                        && super::serve::applies_to(update, bytes)
-                }
-                Change::Store(contents) => !contents.is_empty(),
+                Change::Update(..) => change.is_operation_in(offset, block_bytes),
+                Change::Store(contents) => !contents.is_empty() && offset + contents.len() <= block_bytes,
+                Change::Bundle(operations) => operations.are_operations_on(block, block_bytes),
             };
-            if !is_right || offset + change.length() > fabric.block_bytes(block) {
+            if !is_right {
                 return Err(Malformed);
             }
             rest = behind;
         }
         if bytes.is_empty() { Err(Malformed) } else { Ok(Actions { chunk, bytes }) }
+    }
+
+    /// Whether they are atomic operations on one block, one at least.
+    fn are_operations_on(self, block: Block, block_bytes: usize) -> bool {
+        let mut rest = self;
+        let are = rest
+            .all(|action| action.block == block && action.change.is_operation_in(action.offset, block_bytes));
+        are && rest.bytes.is_empty() && !self.bytes.is_empty()
+    }
+
+    /// Those that were [encoded](Actions::encoded).
+    pub fn of_encoded(chunk: Chunk, bytes: &'a [u8]) -> Self {
+        Actions { chunk, bytes }
     }
 
     /// The block that the first one of a message is about.
@@ -155,7 +194,7 @@ impl<'a> Actions<'a> {
     }
 
     /// As a message has them.
-    pub(super) fn encoded(&self) -> &'a [u8] {
+    pub fn encoded(&self) -> &'a [u8] {
         self.bytes
     }
 
@@ -193,6 +232,7 @@ impl<'a> Actions<'a> {
         };
         let (change, taken) = match code {
             STORE => (Change::Store(rest.get(..length)?), length),
+            BUNDLE => (Change::Bundle(Actions { bytes: rest.get(..length)?, ..self }), length),
             COMPARE_EXCHANGE => {
                 let update = Update::CompareExchange { expected: operand(0)?, new: operand(8)? };
                 (Change::Update(length, update), 16)
@@ -231,7 +271,13 @@ mod tests {
     #[test]
     fn what_is_pushed_comes_out() {
         let chunk = Chunk(5);
+        let mut several = ActionList::default();
+        for offset in [16, 24] {
+            let change = Change::Update(8, Update::Rmw { op: RmwOp::Or, operand: offset });
+            several.push(&Action { block: chunk.block(4), offset: offset as usize, change });
+        }
         let all = [
+            (4, 16, Change::Bundle(several.actions(chunk))),
             (3, 8, Change::Update(4, Update::Rmw { op: RmwOp::Add, operand: 7 })),
             (3, 9, Change::Store(b"some bytes")),
             (63, 65528, Change::Update(8, Update::CompareExchange { expected: 1 << 63, new: 2 })),
@@ -241,8 +287,8 @@ mod tests {
         all.iter().for_each(|action| list.push(action));
         let actions = list.actions(chunk);
         assert_eq!(actions.collect::<Vec<_>>(), all);
-        assert_eq!(actions.blocks(), 1 << 3 | 1 << 63);
-        assert_eq!(actions.leading(usize::MAX, |action| action.block == all[0].block).1, 2);
+        assert_eq!(actions.blocks(), 1 << 3 | 1 << 4 | 1 << 63);
+        assert_eq!(actions.leading(usize::MAX, |action| action.block == all[0].block).1, 1);
         assert_eq!(actions.leading(0, |_| true).1, 1);
         list.clear();
         assert_eq!(list.actions(chunk).count(), 0);

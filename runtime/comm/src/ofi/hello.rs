@@ -166,4 +166,24 @@ mod tests {
         long[1] = 0xff;
         assert!(decode(&long).unwrap_err().to_string().contains("too long"));
     }
+
+    #[test]
+    fn damaged_greetings_are_refused_or_read_as_they_are_written() {
+        let tags = Tags::from_array([1, 2, 3, 4, 5, u64::MAX]);
+        let hello = |provider: &[u8]| Hello {
+            provider: provider.into(),
+            agent: vec![7; 16],
+            client: vec![8; 28],
+            tags,
+        };
+        let mut read = 0;
+        dsm_mutate::each(&[hello(b"tcp;ofi_rxm").encode(), hello(b"efa").encode()], 20_000, |bytes| {
+            let mut rest = bytes;
+            if let Ok(hello) = Hello::decode(|place| io::Read::read_exact(&mut rest, place)) {
+                assert_eq!(hello.encode(), bytes[..bytes.len() - rest.len()]);
+                read += 1;
+            }
+        });
+        assert!((100..19_000).contains(&read), "{read} of 20000 were read");
+    }
 }

@@ -40,7 +40,7 @@ pub use library::OfiError;
 use port::FabricPort;
 use shared::{FabricRequester, FabricSender, Lives, Shared};
 
-use crate::requests::carrier::{ANSWER_BYTES, Carrier, Ends, MAX_REPLY, MAX_REQUEST, WAIT_BYTES};
+use crate::requests::carrier::{ANSWER_BYTES, Carrier, Ends, Exchanges, MAX_REPLY, MAX_REQUEST, WAIT_BYTES};
 use crate::stream::{Peer, local_address};
 
 /// Where processes of one host are, unless they have connections to others.
@@ -139,7 +139,7 @@ fn connect(
         let parts = Parts::new(number);
         let sender = |part, tags| Box::new(FabricSender::new(&shared, known, part, tags));
         let ends = Ends {
-            requests: Box::new(FabricRequester::new(&shared, known, &parts)),
+            requests: Exchanges::OneByOne(Box::new(FabricRequester::new(&shared, known, &parts))),
             waits: sender(parts.wait, (known.peer.wait, known.own.wait_credit)),
             answers: sender(parts.answer, (known.peer.answer, known.own.answer_credit)),
         };

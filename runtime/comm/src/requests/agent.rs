@@ -130,7 +130,7 @@ impl Agent {
             return Ok(());
         }
         loop {
-            if !self.port.flush(at)? {
+            if !self.port.has_room(at) && !self.port.flush(at)? {
                 return Ok(());
             }
             let (input, output) = self.port.split(at);
@@ -147,6 +147,10 @@ impl Agent {
                 return self.rest(at);
             };
             if let Some(delay) = self.random.as_mut().filter(|_| !lane.is_due).and_then(Random::delay) {
+                // Replies do not wait for the next request.
+                if !self.port.flush(at)? {
+                    return Ok(());
+                }
                 lane.due = Some(Instant::now() + delay);
                 return Ok(());
             }
@@ -170,7 +174,10 @@ impl Agent {
     }
 
     /// All whole messages have been served.
-    fn rest(&self, at: usize) -> Result<(), End> {
+    fn rest(&mut self, at: usize) -> Result<(), End> {
+        if !self.port.flush(at)? {
+            return Ok(());
+        }
         if self.port.is_torn(at) { Err(Malformed::Torn.into()) } else { Ok(()) }
     }
 
@@ -180,6 +187,8 @@ impl Agent {
         if let End::Malformed(malformed) = end {
             let what = if let Purpose::Answers(_) = purpose { "answer" } else { "request" };
             eprintln!("dsm: error: process {}: malformed {what} from process {peer}: {malformed}", self.rank);
+            // Requests before that one were in order.
+            _ = self.port.flush(at);
         }
         if let Purpose::Answers(waiters) = purpose {
             waiters.lose();

@@ -1,8 +1,8 @@
 //! What a carrier of messages does.
 //!
-//! Between each ordered pair of processes there are two *lanes*: one for requests and their replies, with one exchange at a time, and one for requests to
-//! wait, which come at any time, and their answers, which come at any time and in any order. The requester's end of a lane belongs to whichever thread
-//! of the process holds the lane's mutex; the serving ends of all lanes, and the one for answers to own waits, belong to the agent.
+//! Between each ordered pair of processes there are two *lanes*: one for requests and their replies, whose replies come in the order of the requests, and one for requests to
+//! wait, which come at any time, and their answers, which come at any time and in any order. The requester's end of a lane belongs to all threads
+//! of the process ([`super::pipeline`]); the serving ends of all lanes, and the one for answers to own waits, belong to the agent.
 //!
 //! A message arrives whole or not at all, those of one lane in their order. What carries them knows nothing of their contents but the lengths that this
 //! module names. It bounds what is under way: a sender waits until there is room for its message at the receiver, and room for a reply, or for the next
@@ -22,17 +22,27 @@ pub(crate) const MAX_REPLY: usize = REPLY + MAX_CALL_REPLY;
 pub(crate) const WAIT_BYTES: usize = HEADER;
 /// Bytes of an answer.
 pub(crate) const ANSWER_BYTES: usize = ANSWER;
+/// Bytes of short requests, and of replies, that go together besides the longest.
+pub(crate) const BATCH: usize = 16 << 10;
 /// Bytes that each reply begins with.
 pub(crate) const REPLY_BYTES: usize = REPLY;
 
 /// The ends of the lanes between this process and a peer, but for the agent's.
 pub(crate) struct Ends {
     /// For requests to the peer.
-    pub(crate) requests: Box<dyn Requester>,
+    pub(crate) requests: Exchanges,
     /// For requests to wait at the peer.
     pub(crate) waits: Box<dyn Sender>,
     /// For answers to the peer's waits.
     pub(crate) answers: Box<dyn Sender>,
+}
+
+/// The requester's end of the lane for requests.
+pub(crate) enum Exchanges {
+    /// Each exchange ends before the next one begins.
+    OneByOne(Box<dyn Requester>),
+    /// Requests may follow each other before there are replies, which come in the same order.
+    InOrder(Box<dyn RequestSender>, Box<dyn Replies>),
 }
 
 /// What a process has of what carries messages: ends of lanes to its peers.
@@ -55,6 +65,22 @@ pub(crate) trait Requester: Send {
     fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()>;
     /// Waits until the peer has ended. Between exchanges.
     fn wait_end(&mut self);
+}
+
+/// Sends requests of a lane on which they may follow each other. An error says that the peer is lost.
+pub(crate) trait RequestSender: Send {
+    /// Sends whole requests.
+    fn send(&mut self, requests: &[u8]) -> io::Result<()>;
+}
+
+/// Receives replies in their order. An error says that the peer is lost.
+pub(crate) trait Replies: Send {
+    /// The beginning of the next reply. Once.
+    fn head(&mut self) -> io::Result<[u8; REPLY_BYTES]>;
+    /// What follows in it, `bytes` bytes. Once.
+    fn payload(&mut self, bytes: usize) -> io::Result<&[u8]>;
+    /// The same, put elsewhere.
+    fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()>;
 }
 
 /// The sending end of a lane for short messages. An error says that the peer is lost.
@@ -84,15 +110,19 @@ pub(crate) trait Port: Send {
     /// Waits until something has come on a lane, or what did not go at once goes, or a lane has ended; at most for `timeout`, if there is one. Puts
     /// the numbers of these lanes into `ready`. Lanes that are `paused` count only when they have ended or not at all.
     fn wait(&mut self, paused: &[bool], timeout: Option<Duration>, ready: &mut Vec<usize>);
-    /// Takes what has come, unless a reply has still to be sent; whether there may be something to decode. An error says that the lane has ended.
+    /// Takes what has come, unless replies have still to be sent; whether there may be something to decode. An error says that the lane has ended.
     fn receive(&mut self, lane: usize) -> io::Result<bool>;
-    /// What has been taken, and the place for a reply of [`MAX_REPLY`] bytes (only with [`LaneKind::Requests`]).
+    /// Whether there is room for a reply behind what is still to be sent.
+    fn has_room(&self, _lane: usize) -> bool {
+        false
+    }
+    /// What has been taken, and the place for a reply of [`MAX_REPLY`] bytes (only with [`LaneKind::Requests`], if there is room).
     fn split(&mut self, lane: usize) -> (&[u8], &mut [u8]);
     /// Forgets so many bytes of what was taken: room for what comes next.
     fn consume(&mut self, lane: usize, bytes: usize);
     /// Whether what was taken, and is no whole message, will never be: messages are not torn on their way.
     fn is_torn(&self, lane: usize) -> bool;
-    /// So many bytes of the reply are to be sent.
+    /// So many bytes of the reply are to be sent, with the next [`Port::flush`].
     fn reply(&mut self, lane: usize, bytes: usize);
     /// Sends what is to be sent as far as it goes at once; whether that is all.
     fn flush(&mut self, lane: usize) -> io::Result<bool>;

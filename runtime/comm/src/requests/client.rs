@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dsm_threads::futex;
 
 use super::Wake;
-use super::carrier::{Requester, Sender};
+use super::carrier::{Exchanges, Replies, Sender};
 use super::lost::{lost, or_lost};
+use super::pipeline::Lane;
 use super::wire::{self, HEADER, Malformed, Request};
 use crate::transport::section;
 
 /// Lanes to one peer.
 pub(super) struct Client {
     rank: u32,
-    /// Locked from a request to its reply.
-    requests: Mutex<Box<dyn Requester>>,
+    requests: Lane,
     /// Locked while a request to wait is being sent.
     waits: Mutex<Box<dyn Sender>>,
     waiters: Arc<Waiters>,
@@ -28,59 +28,66 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Client {
     pub(super) fn new(
         rank: u32,
-        requests: Box<dyn Requester>,
+        requests: Exchanges,
         waits: Box<dyn Sender>,
         waiters: Arc<Waiters>,
     ) -> Client {
-        Client { rank, requests: Mutex::new(requests), waits: Mutex::new(waits), waiters }
+        Client { rank, requests: Lane::new(rank, requests), waits: Mutex::new(waits), waiters }
     }
 
     /// Has a request without payload executed; returns the reply's value.
     pub(super) fn call(&self, request: &Request) -> u64 {
-        let mut requests = lock(&self.requests);
-        requests.request()[..HEADER].copy_from_slice(&request.header());
-        self.exchange(&mut **requests, 0, 0)
+        self.exchange_header(request, |replies| self.value(replies, 0))
     }
 
     /// Has a request without payload executed whose reply has one of `bytes` bytes, and hands that to `take`.
     pub(super) fn fetch(&self, request: &Request, bytes: usize, take: impl FnOnce(&[u8])) {
-        let mut requests = lock(&self.requests);
-        requests.request()[..HEADER].copy_from_slice(&request.header());
-        self.exchange(&mut **requests, 0, bytes);
-        take(or_lost(self.rank, requests.payload(bytes)));
+        self.exchange_header(request, |replies| {
+            self.value(replies, bytes);
+            take(or_lost(self.rank, replies.payload(bytes)));
+        });
     }
 
-    /// Has a request executed whose payload `fill` puts into the buffer it gets; it says how many bytes that are. `make` makes the request of the payload;
-    /// there is none if that is empty.
+    /// Has a request executed whose payload of at most `most` bytes `fill` puts into the buffer it gets; it says how many bytes that are. `make` makes the request of the
+    /// payload; there is none if that is empty.
     pub(super) fn send(
         &self,
+        most: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
         make: impl for<'a> FnOnce(&'a [u8]) -> Request<'a>,
     ) {
-        let mut requests = lock(&self.requests);
-        let (header, payload) = requests.request().split_at_mut(HEADER);
-        let bytes = fill(payload);
-        if bytes != 0 {
+        let put = |buffer: &mut [u8]| {
+            let (header, payload) = buffer.split_at_mut(HEADER);
+            let bytes = fill(payload);
+            if bytes == 0 {
+                return 0;
+            }
             header.copy_from_slice(&make(&payload[..bytes]).header());
-            self.exchange(&mut **requests, bytes, 0);
-        }
+            HEADER + bytes
+        };
+        self.requests.exchange(HEADER + most, put, |replies| self.value(replies, 0));
     }
 
     /// Has the peer execute a call; returns the length of the reply.
     pub(super) fn ask(&self, request: &[u8], reply: &mut [u8]) -> usize {
-        let mut requests = lock(&self.requests);
-        let (header, payload) = requests.request().split_at_mut(HEADER);
-        header.copy_from_slice(&Request::Call { request }.header());
-        payload[..request.len()].copy_from_slice(request);
-        let head = or_lost(self.rank, requests.exchange(HEADER + request.len()));
-        let length = self.well_formed(wire::decode_call_reply(&head));
-        or_lost(self.rank, requests.payload_into(&mut reply[..length]));
-        length
+        let put = |buffer: &mut [u8]| {
+            let (header, payload) = buffer.split_at_mut(HEADER);
+            header.copy_from_slice(&Request::Call { request }.header());
+            payload.copy_from_slice(request);
+            buffer.len()
+        };
+        let take = |replies: &mut dyn Replies| {
+            let head = or_lost(self.rank, replies.head());
+            let length = self.well_formed(wire::decode_call_reply(&head));
+            or_lost(self.rank, replies.payload_into(&mut reply[..length]));
+            length
+        };
+        self.requests.exchange(HEADER + request.len(), put, take).expect("a request has bytes")
     }
 
     /// Waits until the peer has ended.
     pub(super) fn wait_end(&self) {
-        lock(&self.requests).wait_end();
+        self.requests.wait_end();
     }
 
     /// Has the peer wait until a word of its segment differs from `seen`; returns its value.
@@ -100,9 +107,18 @@ impl Client {
         }
     }
 
-    /// Sends the request that has been put together, with `payload` bytes behind its header; returns the value of the reply, which `expected` bytes follow.
-    fn exchange(&self, requests: &mut dyn Requester, payload: usize, expected: usize) -> u64 {
-        let head = or_lost(self.rank, requests.exchange(HEADER + payload));
+    /// Sends a request without payload, and hands the reply to `take`.
+    fn exchange_header<R>(&self, request: &Request, take: impl FnOnce(&mut dyn Replies) -> R) -> R {
+        let put = |buffer: &mut [u8]| {
+            buffer.copy_from_slice(&request.header());
+            HEADER
+        };
+        self.requests.exchange(HEADER, put, take).expect("a request has bytes")
+    }
+
+    /// The value of the reply, which `expected` bytes follow.
+    fn value(&self, replies: &mut dyn Replies, expected: usize) -> u64 {
+        let head = or_lost(self.rank, replies.head());
         // The payload follows only if its length is right.
         self.well_formed(wire::decode_reply(&head, expected))
     }

@@ -2,17 +2,17 @@
 //! peer, executes there and replies to. What carries them, sockets or a fabric, stands behind [`carrier`].
 //!
 //! # Lanes
-//! Each ordered pair of processes has two. The one for requests carries one exchange at a time: the thread that calls holds the lane's mutex, sends its
-//! request and receives the reply itself. As the reply is sent behind the operation, which the target's processor has executed, the call returns when
+//! Each ordered pair of processes has two. The one for requests carries exchanges in their order: the thread that calls sends its
+//! request, or leaves that to a thread that is sending, and receives the reply itself. As the reply is sent behind the operation, which the target's processor has executed, the call returns when
 //! its effect is placed. The one for waits carries numbered requests, of any number of threads, and answers in any order, as late as they come: at the
 //! target a thread of a pool sleeps on the word for each wait, and here the agent hands the answer to the thread that waits for it.
 //!
 //! # No deadlock
-//! An agent blocks in its port's `wait` only. It takes a request whenever it has no reply on that lane left to send; it never waits for a reply, for
+//! An agent blocks in its port's `wait` only. It takes a request whenever it has no reply on that lane left to send, or room for one more; it never waits for a reply, for
 //! another process or for a lock that is held by a thread that does: the pool's queue, the table of waiters and the allocator are locked for moments.
-//! A thread that calls waits for the agent of its target only: while it sends, for that to take the message, and the agent does, as it owes no reply on
-//! this lane; while it receives, for that to execute and reply, and the agent does, as this thread takes what it sends. So each exchange ends, whatever
-//! the others do, and a thread that holds a lane's mutex lets go of it. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
+//! A thread that calls waits for the agent of its target, and for threads whose requests are before its own. Of those that wait for replies, the one whose request is the first
+//! takes what the agent sends. While a thread sends, be it requests of others, the agent takes the message once it owes no reply, and those that it owes are to requests that were sent before, whose threads
+//! take them: no thread sends a request before it has the reply to the one before. So each exchange ends, whatever the others do. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
 //! other threads of the process come in between. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
 //! takes it.
 //!
@@ -27,6 +27,7 @@ pub(crate) mod carrier;
 mod client;
 mod lost;
 mod memory;
+mod pipeline;
 mod pool;
 mod random;
 #[cfg(test)]
@@ -194,7 +195,7 @@ impl Transport for Requests {
                 size_of_val(piece)
             };
             let offset = offset + i * MAX_PAYLOAD;
-            peer.send(fill, |words| self.checked(Request::WriteWords { offset, words }));
+            peer.send(size_of_val(piece), fill, |words| self.checked(Request::WriteWords { offset, words }));
         }
     }
 
@@ -219,7 +220,7 @@ impl Transport for Requests {
                 piece
             };
             let offset = offset + at;
-            peer.send(fill, |contents| self.checked(Request::Write { offset, contents }));
+            peer.send(piece, fill, |contents| self.checked(Request::Write { offset, contents }));
         }
     }
 
@@ -258,7 +259,7 @@ impl Transport for Requests {
                 patch.len()
             };
             let offset = offset + start;
-            peer.send(fill, |runs| self.checked(Request::Patch { offset, runs }));
+            peer.send(MAX_PAYLOAD, fill, |runs| self.checked(Request::Patch { offset, runs }));
         }
     }
 

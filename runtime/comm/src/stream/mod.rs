@@ -2,7 +2,7 @@
 //!
 //! # No deadlock
 //! Sockets take what they have room for, so a sender may block while the receiver does not read. Threads that call send to agents only, and an agent
-//! reads from a connection whenever it has no reply left to send on it; while it has, the thread that calls takes what it sends. A thread of the pool
+//! reads from a connection whenever it has no reply left to send on it; while it has, a thread that waits for one takes what it sends. A thread of the pool
 //! that sends an answer waits for the agent of the process that asked, which always reads. That two processes write to each other at once, more than
 //! sockets hold, changes nothing: threads of the program wait for agents, and agents for nobody.
 
@@ -11,6 +11,7 @@ mod socket;
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -18,7 +19,9 @@ use port::SocketPort;
 pub(crate) use socket::shut_down;
 
 use crate::requests::Random;
-use crate::requests::carrier::{Carrier, Ends, MAX_REPLY, MAX_REQUEST, REPLY_BYTES, Requester, Sender};
+use crate::requests::carrier::{
+    BATCH, Carrier, Ends, Exchanges, MAX_REPLY, REPLY_BYTES, Replies, RequestSender, Sender,
+};
 
 /// Sockets to one peer.
 #[derive(Debug)]
@@ -39,12 +42,15 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, perturb: Option<u64>) -> Car
     let mut served = Vec::new();
     let ends = peers.into_iter().zip(0..).map(|(sockets, peer)| {
         let Peer { requests, serves, waits, serves_waits } = sockets?;
-        let (waits, serves_waits) = (Arc::new(waits), Arc::new(serves_waits));
+        let [requests, waits, serves_waits] = [requests, waits, serves_waits].map(Arc::new);
         served.extend([Arc::new(serves), serves_waits.clone(), waits.clone()]);
         let sender = |socket, random| Box::new(SocketSender { socket, random });
         Some(Ends {
-            requests: Box::new(SocketRequester::new(requests, random(2 * peer))),
-            waits: sender(waits, random(2 * peer + 1)),
+            requests: Exchanges::InOrder(
+                sender(requests.clone(), random(4 * peer)),
+                Box::new(SocketReplies::new(requests, random(4 * peer + 2))),
+            ),
+            waits: sender(waits, random(4 * peer + 1)),
             answers: sender(serves_waits, None),
         })
     });
@@ -52,50 +58,62 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, perturb: Option<u64>) -> Car
     Carrier { peers, port: Box::new(SocketPort::new(served, random(u64::from(u32::MAX) - 1))) }
 }
 
-struct SocketRequester {
-    socket: OwnedFd,
-    /// A request, then the contents of its reply.
+/// Receives replies, as many at a time as there are.
+struct SocketReplies {
+    socket: Arc<OwnedFd>,
     buffer: Box<[u8]>,
+    /// The part of the buffer that nobody has taken.
+    received: Range<usize>,
     random: Option<Random>,
 }
 
-impl SocketRequester {
-    fn new(socket: OwnedFd, random: Option<Random>) -> SocketRequester {
-        SocketRequester { socket, buffer: vec![0; MAX_REQUEST.max(MAX_REPLY)].into(), random }
+impl SocketReplies {
+    fn new(socket: Arc<OwnedFd>, random: Option<Random>) -> SocketReplies {
+        SocketReplies { socket, buffer: vec![0; MAX_REPLY + BATCH].into(), received: 0..0, random }
+    }
+
+    /// The next `bytes` bytes, which are no more than a reply has.
+    fn take(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        let SocketReplies { socket, buffer, received, random } = self;
+        if received.start == received.end || received.start + bytes > buffer.len() {
+            buffer.copy_within(received.clone(), 0);
+            *received = 0..received.len();
+        }
+        while received.len() < bytes {
+            received.end += socket::receive_some(socket, &mut buffer[received.end..], random.as_mut())?;
+        }
+        let start = received.start;
+        received.start += bytes;
+        Ok(&buffer[start..][..bytes])
     }
 }
 
-impl Requester for SocketRequester {
-    fn request(&mut self) -> &mut [u8] {
-        &mut self.buffer[..MAX_REQUEST]
-    }
-
-    fn exchange(&mut self, bytes: usize) -> io::Result<[u8; REPLY_BYTES]> {
-        let mut head = [0; REPLY_BYTES];
-        socket::send(&self.socket, &self.buffer[..bytes], self.random.as_mut())?;
-        socket::receive(&self.socket, &mut head, self.random.as_mut())?;
-        Ok(head)
+impl Replies for SocketReplies {
+    fn head(&mut self) -> io::Result<[u8; REPLY_BYTES]> {
+        self.take(REPLY_BYTES).map(|head| head.try_into().expect("as long"))
     }
 
     fn payload(&mut self, bytes: usize) -> io::Result<&[u8]> {
-        let SocketRequester { socket, buffer, random } = self;
-        socket::receive(socket, &mut buffer[..bytes], random.as_mut())?;
-        Ok(&self.buffer[..bytes])
+        self.take(bytes)
     }
 
     fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()> {
-        socket::receive(&self.socket, into, self.random.as_mut())
-    }
-
-    fn wait_end(&mut self) {
-        // Between exchanges nothing else comes.
-        _ = socket::receive(&self.socket, &mut [0], None);
+        let bytes = self.received.len().min(into.len());
+        let (first, rest) = into.split_at_mut(bytes);
+        first.copy_from_slice(self.take(bytes)?);
+        socket::receive(&self.socket, rest, self.random.as_mut())
     }
 }
 
 struct SocketSender {
     socket: Arc<OwnedFd>,
     random: Option<Random>,
+}
+
+impl RequestSender for SocketSender {
+    fn send(&mut self, requests: &[u8]) -> io::Result<()> {
+        socket::send(&self.socket, requests, self.random.as_mut())
+    }
 }
 
 impl Sender for SocketSender {

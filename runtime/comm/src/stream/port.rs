@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::socket;
 use crate::poll::poll;
 use crate::requests::Random;
-use crate::requests::carrier::{ANSWER_BYTES, LaneKind, MAX_REPLY, MAX_REQUEST, Port, WAIT_BYTES};
+use crate::requests::carrier::{ANSWER_BYTES, BATCH, LaneKind, MAX_REPLY, MAX_REQUEST, Port, WAIT_BYTES};
 
 /// Requests to wait, and answers, that are taken at once.
 const FEW: usize = 64;
@@ -34,7 +34,7 @@ struct Connection {
 impl Connection {
     fn new(socket: Arc<OwnedFd>, kind: LaneKind) -> Connection {
         let (input, output) = match kind {
-            LaneKind::Requests => (MAX_REQUEST, MAX_REPLY),
+            LaneKind::Requests => (MAX_REQUEST + BATCH, MAX_REPLY + BATCH),
             LaneKind::Waits => (FEW * WAIT_BYTES, 0),
             LaneKind::Answers => (FEW * ANSWER_BYTES, 0),
         };
@@ -95,9 +95,14 @@ impl Port for SocketPort {
         }
     }
 
+    fn has_room(&self, lane: usize) -> bool {
+        let Connection { output, unsent, .. } = &self.connections[lane];
+        output.len() - unsent.end >= MAX_REPLY
+    }
+
     fn split(&mut self, lane: usize) -> (&[u8], &mut [u8]) {
-        let Connection { input, received, output, .. } = &mut self.connections[lane];
-        (&input[..*received], output)
+        let Connection { input, received, output, unsent, .. } = &mut self.connections[lane];
+        (&input[..*received], &mut output[unsent.end..])
     }
 
     fn consume(&mut self, lane: usize, bytes: usize) {
@@ -111,7 +116,7 @@ impl Port for SocketPort {
     }
 
     fn reply(&mut self, lane: usize, bytes: usize) {
-        self.connections[lane].unsent = 0..bytes;
+        self.connections[lane].unsent.end += bytes;
     }
 
     fn flush(&mut self, lane: usize) -> io::Result<bool> {
@@ -123,6 +128,7 @@ impl Port for SocketPort {
                 Some(sent) => unsent.start += sent,
             }
         }
+        *unsent = 0..0;
         Ok(true)
     }
 

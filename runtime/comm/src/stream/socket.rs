@@ -35,6 +35,19 @@ pub(super) fn receive(
     Ok(())
 }
 
+/// Receives what comes next, at least a byte.
+pub(super) fn receive_some(
+    socket: &OwnedFd,
+    bytes: &mut [u8],
+    random: Option<&mut Random>,
+) -> io::Result<usize> {
+    let piece = random.map_or(bytes.len(), |r| r.piece(bytes.len()));
+    match retry(|| receive_once(socket, &mut bytes[..piece], 0))? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        received => Ok(received),
+    }
+}
+
 /// Sends what the socket takes at once; `None` if that is nothing.
 pub(super) fn send_now(
     socket: &OwnedFd,

@@ -178,4 +178,20 @@ mod tests {
     fn each_end_has_another() {
         assert_eq!(OTHER_END.map(|end| OTHER_END[end]), [0, 1, 2, 3]);
     }
+
+    #[test]
+    fn damaged_greetings_are_refused_or_read_as_they_are_written() {
+        let pair = |qpn| QueuePairAddress { qpn, psn: qpn + 0x10_0000 };
+        let address = Address { is_ethernet: true, lid: 0x1234, gid: [7; 16], mtu: 4 };
+        let hello = Hello { device: b"rxe0".into(), address, pairs: [1, 2, 3, 0xe_ffff].map(pair) };
+        let mut read = 0;
+        dsm_mutate::each(&[hello.encode()], 20_000, |bytes| {
+            let mut rest = bytes;
+            if let Ok(hello) = Hello::decode(|place| io::Read::read_exact(&mut rest, place)) {
+                assert_eq!(hello.encode(), bytes[..bytes.len() - rest.len()]);
+                read += 1;
+            }
+        });
+        assert!((100..19_000).contains(&read), "{read} of 20000 were read");
+    }
 }

@@ -42,7 +42,7 @@ pub use library::VerbsError;
 use port::{FIRST_SHORT, FarEnd, Shared, VerbsPort};
 use queue_pair::{QueuePair, SEND_ENTRIES, SENDS};
 
-use crate::requests::carrier::{Carrier, Ends, LaneKind, MAX_REPLY, MAX_REQUEST};
+use crate::requests::carrier::{Carrier, Ends, Exchanges, LaneKind, MAX_REPLY, MAX_REQUEST};
 use crate::stream::{Peer, local_address};
 
 /// Most requests that the agent has room for at a time. Tests have more peers than that.
@@ -137,7 +137,12 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carr
         let sender = |kind| Box::new(ShortSender { short: Arc::clone(&short), kind });
         let (request, reply) = (layout.request(number), layout.reply(number));
         let ends = Ends {
-            requests: Box::new(VerbsRequester::new(requests, adapter.memory, request, reply)),
+            requests: Exchanges::OneByOne(Box::new(VerbsRequester::new(
+                requests,
+                adapter.memory,
+                request,
+                reply,
+            ))),
             waits: sender(LaneKind::Waits),
             answers: sender(LaneKind::Answers),
         };

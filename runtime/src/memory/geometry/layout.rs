@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use dsm_coherence::{CHUNK_BLOCKS, MarkKind};
+use dsm_pager::PAGE_BYTES;
 
 use super::{
-    CONTROL_BYTES, Geometry, HEADER_BYTES, MARK_LEVELS, NOTICE_BYTES, PAGE, RECORDS_BYTES, TWIN_COUNTS,
+    CONTROL_BYTES, Geometry, HEADER_BYTES, MARK_LEVELS, NOTICE_BYTES, PAGE, PAGING_WORDS, RECORDS_BYTES,
+    TWIN_COUNTS,
 };
 use crate::memory::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
 use crate::memory::globals::Globals;
@@ -49,6 +51,8 @@ pub struct Shape {
     pub race: bool,
     /// Whether allocations and misses are remembered for a profile.
     pub profile: bool,
+    /// Whether memory is limited.
+    pub paged: bool,
 }
 
 impl Shape {
@@ -132,6 +136,8 @@ impl Geometry {
         let sites = place((race | profiled) * race::sites::AREA_BYTES, PAGE);
         let profile = place(profiled * profile::AREA_BYTES, PAGE);
         let clock = place(race * (processes + race::clocks::ARRIVALS) * 8, PAGE);
+        let page_groups = usize::from(shape.paged) * data_bytes.div_ceil(64 * PAGE_BYTES);
+        let paging = place(8 * (PAGING_WORDS * page_groups + page_groups.div_ceil(64)), PAGE);
         let arrays_bytes = shape.arrays_bytes();
         let arrays = place(arrays_bytes, PAGE);
         let geometry = Geometry {
@@ -157,6 +163,7 @@ impl Geometry {
             sites,
             profile,
             clock,
+            paging,
             arrays,
             arrays_bytes,
             segment_bytes: end.next_multiple_of(PAGE),

@@ -6,7 +6,7 @@
 //!   heap     arenas of rank 0, 1, …  SHARED_BASE …
 //!   stacks   of rank 0, 1, …         behind the arenas
 //!
-//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control | arrays
+//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control | paging | arrays
 //! ```
 //! Every part starts on a chunk boundary of the largest blocks, so that a chunk of blocks has one default home and consecutive addresses.
 //! Twins, records and marks are laid out for every block size everywhere; what is not touched takes no memory.
@@ -37,6 +37,8 @@ const HEADER_BYTES: usize = 64;
 pub const NOTICE_BYTES: usize = 32;
 /// Most levels of the bit sets over blocks.
 pub const MARK_LEVELS: usize = 8;
+/// Words for each 64 pages of a pager: sets of pages.
+pub const PAGING_WORDS: usize = 3;
 /// Unit of memory, bytes.
 pub const PAGE: usize = 4096;
 /// Bytes of the counts of twins' pages: a cache line.
@@ -76,6 +78,7 @@ pub struct Geometry {
     sites: usize,
     profile: usize,
     clock: usize,
+    paging: usize,
     arrays: usize,
     arrays_bytes: usize,
     segment_bytes: usize,

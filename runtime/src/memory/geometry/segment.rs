@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, MarkKind};
+use dsm_pager::PAGE_BYTES;
 
 use super::{Geometry, HEADER_BYTES, PAGE, RECORDS_BYTES, TWIN_COUNTS};
 use crate::race;
@@ -141,6 +142,27 @@ impl Geometry {
     /// Segment offset of a word of the vector clock, where races are looked for.
     pub fn clock_offset(&self, i: u32) -> usize {
         self.clock + i as usize * 8
+    }
+
+    /// Whether memory is limited.
+    #[inline]
+    pub fn is_paged(&self) -> bool {
+        self.shape.paged
+    }
+
+    /// Groups of 64 pages that a pager has.
+    pub fn paging_groups(&self) -> usize {
+        self.data_bytes.div_ceil(64 * PAGE_BYTES)
+    }
+
+    /// Segment offset of the sets of pages: [`super::PAGING_WORDS`] words for each group.
+    pub fn paging_offset(&self) -> usize {
+        self.paging
+    }
+
+    /// Segment offset of a bit for each group: whether one of its pages is wanted.
+    pub fn paging_summary_offset(&self) -> usize {
+        self.paging + 8 * super::PAGING_WORDS * self.paging_groups()
     }
 
     /// The area of relocatable arrays, as a range of segment offsets.

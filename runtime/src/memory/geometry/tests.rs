@@ -18,6 +18,7 @@ fn geometry(processes: u32) -> Geometry {
         notices: 1024,
         race: false,
         profile: false,
+        paged: false,
     })
     .unwrap()
 }

@@ -28,6 +28,7 @@ use super::get;
 use super::ompt::abi::SyncKind;
 use super::ompt::{self, thread::yielding, wait::Waiting};
 use crate::image;
+use crate::operations::signal;
 use node::{Group, Memory, Node, Routine, Task, flags};
 
 /// Whether the program has tasks. If not, barriers need not look for them.
@@ -68,6 +69,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_alloc(
     shareds: usize,
     routine: Option<Routine>,
 ) -> *mut Task {
+    signal::assert_allowed("a task");
     let frame = frame::current();
     // flang finds the shareds behind the descriptor, at the next multiple of a pointer as in libomp.
     let memory = Memory { bytes: bytes.next_multiple_of(8), shareds, shared: steal::is_wide(frame) };

@@ -6,6 +6,7 @@ mod kernels;
 mod micro;
 mod mpi;
 mod operations;
+mod paging;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ fn none() -> Option<String> {
 }
 
 /// All of them, in the order of tables.
-pub const SUITES: [Suite; 7] = [
+pub const SUITES: [Suite; 8] = [
     Suite { name: micro::NAME, about: micro::ABOUT, run: micro::run, hindrance: none },
     Suite { name: constructs::NAME, about: constructs::ABOUT, run: constructs::run, hindrance: none },
     Suite { name: kernels::NAME, about: kernels::ABOUT, run: kernels::run, hindrance: none },
@@ -38,6 +39,7 @@ pub const SUITES: [Suite; 7] = [
     Suite { name: operations::NAME, about: operations::ABOUT, run: operations::run, hindrance: none },
     Suite { name: variants::NAME, about: variants::ABOUT, run: variants::run, hindrance: none },
     Suite { name: arrays::NAME, about: arrays::ABOUT, run: arrays::run, hindrance: none },
+    Suite { name: paging::NAME, about: paging::ABOUT, run: paging::run, hindrance: none },
 ];
 
 /// What rows of a suite are.

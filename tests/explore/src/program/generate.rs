@@ -101,6 +101,9 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
     if (seed >> 7) % 3 == 1 {
         batch(&mut program);
     }
+    if program.threads == 1 && (seed >> 9) % 8 == 3 {
+        keep(&mut program);
+    }
     debug_assert!(bytes == program.roles.len());
     if program.ops.iter().flatten().any(|op| *op == Op::Adopt) {
         program.resized = resized(seed, &program.sizes);
@@ -117,6 +120,15 @@ fn batch(program: &mut Program) {
             Op::Atomic { addr, .. } => *op = Op::Batch { addr, len: length(addr) },
             Op::Look { addr, .. } => *op = Op::Gather { addr, len: length(addr) },
             _ => {}
+        }
+    }
+}
+
+/// Has additions kept until they have to be made.
+fn keep(program: &mut Program) {
+    for op in program.ops.iter_mut().flatten() {
+        if let Op::Atomic { addr, len: 1 } = *op {
+            *op = Op::Keep { addr };
         }
     }
 }
@@ -234,7 +246,7 @@ fn uses(op: &Op, a: usize) -> bool {
         | Op::Batch { addr, len }
         | Op::Gather { addr, len }
         | Op::Look { addr, len } => (addr..addr + len).contains(&a),
-        Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } => addr == a,
+        Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } | Op::Keep { addr } => addr == a,
         Op::Lock(_) | Op::Unlock(_) | Op::Post(_) | Op::Await(_) | Op::Barrier | Op::Adopt | Op::Free => {
             false
         }

@@ -61,6 +61,11 @@ pub enum Op {
         /// Number of bytes.
         len: usize,
     },
+    /// Adds one to a byte atomically: at the next synchronisation, or when the process comes to its block, if that is elsewhere. With one thread a process.
+    Keep {
+        /// The byte.
+        addr: usize,
+    },
     /// Adds one to each of some bytes atomically, all of them in as few calls as may be.
     Batch {
         /// First byte.
@@ -116,6 +121,7 @@ impl fmt::Display for Op {
             Op::Await(signal) => write!(f, "await{signal}"),
             Op::Barrier => write!(f, "barrier"),
             Op::Atomic { addr, len } => write!(f, "a{addr}+{len}"),
+            Op::Keep { addr } => write!(f, "keep{addr}"),
             Op::Batch { addr, len } => write!(f, "batch{addr}+{len}"),
             Op::Gather { addr, len } => write!(f, "gather{addr}+{len}"),
             Op::Look { addr, len } => write!(f, "look{addr}+{len}"),

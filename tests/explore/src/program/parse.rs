@@ -70,6 +70,10 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             roles[addr..addr + len].fill(Use::Atomic);
             Op::Atomic { addr, len }
         }
+        "keep" => {
+            roles[addr] = Use::Atomic;
+            Op::Keep { addr }
+        }
         "look" => {
             roles[addr..addr + len].fill(Use::Atomic);
             Op::Look { addr, len }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
 use dsm_coherence::calls::actions::{Action, ActionList, Change};
-use dsm_coherence::{Block, Coherence, Extent, Fabric, Rank, Word};
+use dsm_coherence::{Block, Coherence, Extent, Fabric, Fault, Rank, Word};
 
 use crate::fabric::ModelFabric;
 use crate::hash::Digest;
@@ -73,6 +73,7 @@ impl ThreadCode {
                     barriers += 3;
                 }
                 Op::Atomic { addr, len } => self.atomic(addr, len).await,
+                Op::Keep { addr } => self.keep(addr).await,
                 Op::Batch { addr, len } => self.batch(addr, len).await,
                 Op::Gather { addr, len } => self.gather(addr, len).await,
                 Op::Look { addr, len } => self.look(addr, len).await,
@@ -171,6 +172,9 @@ impl ThreadCode {
             }
             let extent = self.extents(addr, 1)[0];
             let state = self.worst_state(extent);
+            if state >= u64::from(abi::READ_LIMIT) {
+                self.before_miss().await;
+            }
             match write {
                 true if state != u64::from(abi::WRITABLE) => self.protocol.write_miss(extent).await,
                 false if state >= u64::from(abi::READ_LIMIT) => self.protocol.read_miss(extent).await,
@@ -183,6 +187,7 @@ impl ThreadCode {
         for extent in self.extents(addr, len) {
             self.window().await;
             if self.worst_state(extent) >= u64::from(abi::READ_LIMIT) {
+                self.before_miss().await;
                 self.protocol.read_miss(extent).await;
                 self.check_permission(extent, abi::READ_LIMIT - 1);
             }
@@ -209,6 +214,7 @@ impl ThreadCode {
         for extent in self.extents(addr, len) {
             self.window().await;
             if self.worst_state(extent) != u64::from(abi::WRITABLE) {
+                self.before_miss().await;
                 let whole = self.world.borrow().layout.whole(extent, addr, len);
                 match whole.filter(|_| all) {
                     Some(whole) => self.protocol.overwrite_miss(extent, whole).await,
@@ -236,6 +242,7 @@ impl ThreadCode {
     }
 
     async fn atomic(&self, addr: usize, len: usize) {
+        self.send_kept().await;
         let block = self.extents(addr, 1)[0].first;
         let offset = addr - self.world.borrow().layout.addr(block);
         let one = u64::from_le_bytes([1; 8]) >> (8 * (8 - len));
@@ -259,7 +266,49 @@ impl ThreadCode {
             .collect()
     }
 
+    /// An addition whose result nobody wants: the process keeps it while no state here allows an access to the block.
+    async fn keep(&self, addr: usize) {
+        assert!(self.program.threads == 1, "the other threads of a process would have to be kept away");
+        let state = self.worst_state(self.extents(addr, 1)[0]);
+        if !(u64::from(abi::COLD)..=u64::from(abi::NOTICED)).contains(&state) {
+            return self.atomic(addr, 1).await;
+        }
+        let mut w = self.world.borrow_mut();
+        w.note(|| format!("keeps an addition to byte {addr}"));
+        let process = self.process();
+        w.processes[process].kept.push(addr);
+        w.oracle.keep(self.thread, addr);
+    }
+
+    /// Makes the additions that the process keeps.
+    async fn send_kept(&self) {
+        let process = self.process();
+        loop {
+            let first = self.world.borrow().processes[process].kept.first().copied();
+            let Some(addr) = first else { break };
+            self.add_each(addr, 1).await;
+            self.world.borrow_mut().processes[process].kept.remove(0);
+        }
+    }
+
+    async fn before_release(&self) {
+        if self.program.fault != Some(Fault::KeptNotSent) {
+            self.send_kept().await;
+        }
+    }
+
+    async fn before_miss(&self) {
+        if self.program.fault != Some(Fault::MissBesideKept) {
+            self.send_kept().await;
+        }
+    }
+
     async fn batch(&self, addr: usize, len: usize) {
+        self.send_kept().await;
+        self.add_each(addr, len).await;
+    }
+
+    async fn add_each(&self, addr: usize, len: usize) {
         let pieces = self.pieces(addr, len);
         let one = Change::Update(1, Update::Rmw { op: RmwOp::Add, operand: 1 });
         for chunk in pieces.chunk_by(|a, b| a.0.chunk() == b.0.chunk()) {
@@ -273,6 +322,7 @@ impl ThreadCode {
     }
 
     async fn gather(&self, addr: usize, len: usize) {
+        self.send_kept().await;
         let pieces = self.pieces(addr, len);
         for run in pieces.chunk_by(|a, b| a.0.chunk() == b.0.chunk() && a.0.0 + 1 == b.0.0) {
             let (block, offset, ref first) = run[0];
@@ -331,6 +381,7 @@ impl ThreadCode {
     }
 
     async fn look(&self, addr: usize, len: usize) {
+        self.send_kept().await;
         let block = self.extents(addr, 1)[0].first;
         let offset = {
             let w = self.world.borrow();

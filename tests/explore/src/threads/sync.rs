@@ -75,6 +75,7 @@ impl ThreadCode {
 
     /// As a fork message or a signal: the protocol's release and how far its signature is published, not what a lock tells of.
     pub(super) async fn post(&self, signal: usize) {
+        self.before_release().await;
         self.leave_user();
         self.release().await;
         let token = ReleaseToken::from(self.protocol.published());
@@ -96,6 +97,7 @@ impl ThreadCode {
     }
 
     pub(super) async fn lock(&self, lock: usize) {
+        self.before_release().await;
         self.leave_user();
         pause(&self.world, Wait::LockFree(lock)).await;
         let (last, clocks) = {
@@ -116,6 +118,7 @@ impl ThreadCode {
     }
 
     pub(super) async fn unlock(&self, lock: usize) {
+        self.before_release().await;
         self.leave_user();
         // As in the runtime, the lock goes on with an ordinary store, before the release has ended.
         let hand_over = |token| {
@@ -138,6 +141,7 @@ impl ThreadCode {
 
     /// `place`: where in its operation.
     pub(super) async fn flush(&self, place: u64) {
+        self.before_release().await;
         self.leave_user();
         self.release().await;
         self.tick();
@@ -191,6 +195,7 @@ impl ThreadCode {
 
     /// A barrier of all threads of all processes: one thread of each process does the protocol's part while the others wait in the runtime.
     pub(super) async fn barrier(&self, number: usize) {
+        self.before_release().await;
         self.leave_user();
         let (arrived, generation) = {
             let mut w = self.world.borrow_mut();

@@ -39,6 +39,8 @@ pub struct Process {
     pub threads: u32,
     /// How the bytes are divided into blocks here, see [`Layout::new`].
     pub division: usize,
+    /// Bytes that additions are kept for, in order.
+    pub kept: Vec<usize>,
 }
 
 /// One thread of a process.
@@ -206,6 +208,7 @@ impl World {
                     in_user: threads as u32,
                     threads: (threads + servers / processes) as u32,
                     division: 0,
+                    kept: Vec::new(),
                 })
                 .collect(),
             running: program.total(),
@@ -326,6 +329,7 @@ impl World {
             d.add_all(&p.cells);
             d.add(p.twin_live.iter().fold(1, |a, live| a << 1 | u64::from(*live)));
             d.add(u64::from(p.in_user) << 1 | p.division as u64);
+            p.kept.iter().for_each(|addr| d.add(1 + *addr as u64));
         }
         for t in &self.threads {
             d.add(if matches!(self.memories, Memories::Forgetful) { t.history } else { t.whole });

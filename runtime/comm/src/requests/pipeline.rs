@@ -1,0 +1,239 @@
+//! The requester's end of the lane for requests to one peer, for all threads of the process.
+//!
+//! Where the carrier has one exchange at a time ([`Exchanges::OneByOne`]), a thread holds the lane from its request to its reply. Where replies come in the order of
+//! requests, exchanges of any number of threads are under way. A thread puts its request behind those that are to be sent, and has a number by that. If nobody is
+//! sending, it sends all that is there with one call; while somebody is, requests gather, and the thread that has put the last one there sends them (flat combining: Hendler et al.,
+//! SPAA 2010; the combiner is the last one, see below). Each thread receives its own reply, once the one with the number before has its own.
+//!
+//! A thread that sends takes no replies, so it must send nothing behind its own request: the agent, which could not send the reply to that one, would take no more. What it sends
+//! before its own request is of threads that take their replies.
+
+use std::io;
+use std::mem;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use dsm_threads::futex;
+
+use super::carrier::{BATCH, Exchanges, MAX_REQUEST, REPLY_BYTES, Replies, RequestSender, Requester};
+use super::client::lock;
+use super::lost::or_lost;
+
+pub(super) struct Lane {
+    rank: u32,
+    kind: Kind,
+}
+
+enum Kind {
+    OneByOne(Mutex<Box<dyn Requester>>),
+    InOrder(Pipeline),
+}
+
+impl Lane {
+    pub(super) fn new(rank: u32, exchanges: Exchanges) -> Lane {
+        let kind = match exchanges {
+            Exchanges::OneByOne(requester) => Kind::OneByOne(Mutex::new(requester)),
+            Exchanges::InOrder(sender, replies) => Kind::InOrder(Pipeline::new(sender, replies)),
+        };
+        Lane { rank, kind }
+    }
+
+    /// Sends the request of at most `most` bytes that `fill` makes, which says how long it is, and hands the reply to `take`. There is none of a request without bytes.
+    pub(super) fn exchange<R>(
+        &self,
+        most: usize,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+        take: impl FnOnce(&mut dyn Replies) -> R,
+    ) -> Option<R> {
+        match &self.kind {
+            Kind::OneByOne(requester) => {
+                let requester = &mut **lock(requester);
+                let bytes = fill(&mut requester.request()[..most]);
+                if bytes == 0 {
+                    return None;
+                }
+                let head = or_lost(self.rank, requester.exchange(bytes));
+                Some(take(&mut OneReply { head, requester }))
+            }
+            Kind::InOrder(pipeline) => {
+                let number = pipeline.put(most, fill)?;
+                Some(pipeline.complete(self.rank, number, take))
+            }
+        }
+    }
+
+    /// Waits until the peer has ended.
+    pub(super) fn wait_end(&self) {
+        match &self.kind {
+            Kind::OneByOne(requester) => lock(requester).wait_end(),
+            Kind::InOrder(pipeline) => {
+                // In the order of requests, and without bytes.
+                let number = lock(&pipeline.queue).number(0);
+                pipeline.complete(self.rank, number, |replies| _ = replies.payload_into(&mut [0]));
+            }
+        }
+    }
+}
+
+/// The reply of the one exchange that there is.
+struct OneReply<'a> {
+    head: [u8; REPLY_BYTES],
+    requester: &'a mut dyn Requester,
+}
+
+impl Replies for OneReply<'_> {
+    fn head(&mut self) -> io::Result<[u8; REPLY_BYTES]> {
+        Ok(self.head)
+    }
+
+    fn payload(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        self.requester.payload(bytes)
+    }
+
+    fn payload_into(&mut self, into: &mut [u8]) -> io::Result<()> {
+        self.requester.payload_into(into)
+    }
+}
+
+struct Pipeline {
+    queue: Mutex<Queue>,
+    /// Notified when there is room in the queue.
+    has_room: Condvar,
+    /// Number of the first request that nobody has taken to send.
+    unsent: AtomicU32,
+    /// Number of the thread that receives.
+    turn: AtomicU32,
+    /// Changes with whatever threads wait for.
+    event: AtomicU32,
+    /// Whose turn it is has it.
+    replies: Mutex<Box<dyn Replies>>,
+}
+
+/// Requests to be sent.
+struct Queue {
+    bytes: Box<[u8]>,
+    used: usize,
+    /// Number of the next request.
+    next: u32,
+    /// Threads that wait for room.
+    waiting: u32,
+    /// `None` while somebody sends.
+    sender: Option<Idle>,
+}
+
+/// What sends, while nobody does, and a buffer as long as the queue's.
+struct Idle {
+    sender: Box<dyn RequestSender>,
+    buffer: Box<[u8]>,
+}
+
+/// What threads with this number sleep by.
+fn mask(number: u32) -> u32 {
+    1 << (number % u32::BITS)
+}
+
+impl Pipeline {
+    fn new(sender: Box<dyn RequestSender>, replies: Box<dyn Replies>) -> Pipeline {
+        let room = || vec![0; MAX_REQUEST + BATCH].into();
+        let queue = Queue {
+            bytes: room(),
+            used: 0,
+            next: 0,
+            waiting: 0,
+            sender: Some(Idle { sender, buffer: room() }),
+        };
+        let [unsent, turn, event] = [(); 3].map(|()| AtomicU32::new(0));
+        Pipeline {
+            queue: Mutex::new(queue),
+            has_room: Condvar::new(),
+            unsent,
+            turn,
+            event,
+            replies: Mutex::new(replies),
+        }
+    }
+
+    /// Puts a request into the queue; its number, if there is one.
+    fn put(&self, most: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Option<u32> {
+        let mut queue = lock(&self.queue);
+        while queue.bytes.len() - queue.used < most {
+            queue.waiting += 1;
+            queue = self.has_room.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.waiting -= 1;
+        }
+        let used = queue.used;
+        let bytes = fill(&mut queue.bytes[used..][..most]);
+        (bytes != 0).then(|| queue.number(bytes))
+    }
+
+    /// Hands the reply of this number to `take`, when its turn has come. Until then the thread sends what is its to send.
+    fn complete<R>(&self, rank: u32, number: u32, take: impl FnOnce(&mut dyn Replies) -> R) -> R {
+        loop {
+            let event = self.event.load(Ordering::SeqCst);
+            if self.is_unsent(number) {
+                self.send(rank, number);
+            }
+            if self.turn.load(Ordering::SeqCst) == number && !self.is_unsent(number) {
+                break;
+            }
+            futex::wait(&self.event, event, mask(number));
+        }
+        let result = take(&mut **lock(&self.replies));
+        let next = number.wrapping_add(1);
+        self.turn.store(next, Ordering::SeqCst);
+        if lock(&self.queue).next != next {
+            self.notify(next);
+        }
+        result
+    }
+
+    fn is_unsent(&self, number: u32) -> bool {
+        number.wrapping_sub(self.unsent.load(Ordering::SeqCst)).cast_signed() >= 0
+    }
+
+    /// Tells the thread with this number that something has happened.
+    fn notify(&self, number: u32) {
+        self.event.fetch_add(1, Ordering::SeqCst);
+        futex::wake(&self.event, mask(number));
+    }
+
+    /// Sends all requests up to this one, if it is the last one and nobody else is sending.
+    fn send(&self, rank: u32, number: u32) {
+        let mut queue = lock(&self.queue);
+        let end = number.wrapping_add(1);
+        if queue.next != end || !self.is_unsent(number) {
+            return;
+        }
+        let Some(Idle { mut sender, buffer }) = queue.sender.take() else { return };
+        let buffer = mem::replace(&mut queue.bytes, buffer);
+        let bytes = mem::take(&mut queue.used);
+        self.unsent.store(end, Ordering::SeqCst);
+        if queue.waiting != 0 {
+            self.has_room.notify_all();
+        }
+        drop(queue);
+        // Its turn may have come before its request was taken.
+        let turn = self.turn.load(Ordering::SeqCst);
+        if turn != number {
+            self.notify(turn);
+        }
+        or_lost(rank, sender.send(&buffer[..bytes]));
+        let mut queue = lock(&self.queue);
+        queue.sender = Some(Idle { sender, buffer });
+        let last = queue.next.wrapping_sub(1);
+        drop(queue);
+        if last != number {
+            self.notify(last);
+        }
+    }
+}
+
+impl Queue {
+    /// The number of a request that has been put behind the others.
+    fn number(&mut self, bytes: usize) -> u32 {
+        self.used += bytes;
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        number
+    }
+}

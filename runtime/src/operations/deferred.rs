@@ -1,0 +1,284 @@
+//! Relaxed atomic additions of the program whose results nobody wants (`omp atomic` without capture), to variables whose homes are elsewhere: kept, and sent many at a time, as memory-based operations
+//! are.
+//!
+//! To the threads of this process they have to look as if they had been executed at once. So they are kept only while no state here allows an access to their block; and whatever may make one accessible, a
+//! miss or another atomic operation, has those of its chunk executed before, and keeps new ones away until it is done ([`settle`]). To other processes they have to be executed before this one
+//! releases, as all that is posted. A thread that reads an atomic variable sends them, as it may be waiting for what others do about them, and a thread of the runtime sends what is kept for
+//! long.
+//!
+//! Chunks share lists by a hash of their numbers; a list is locked while its operations are executed, and by who settles. Locks of several lists are taken in their order, and behind none of
+//! them any other lock of this crate.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{LazyLock, Once};
+use std::time::Duration;
+
+use dsm_abi::atomic::{RmwOp, Update};
+use dsm_abi::state::{COLD, NOTICED};
+use dsm_coherence::{Block, Chunk, Extent};
+use dsm_threads::futex;
+use dsm_threads::wait::Waitable;
+use parking_lot::RawMutex;
+use parking_lot::lock_api::RawMutex as _;
+
+use super::list::List;
+use crate::pthread::thread::spawn_service;
+use crate::signals::Deferred;
+use crate::sync::threads::Inside;
+use crate::{atomics, config, memory, race};
+
+/// What is kept for longer is sent.
+const LONGEST: Duration = Duration::from_millis(50);
+/// Number of lists.
+const LISTS: usize = 256;
+/// Words of which a list remembers the last operation: as many as a chunk of the smallest blocks has, of 4 bytes.
+const WORDS_OF_LIST: usize = 1024;
+/// Words of a set of lists.
+const WORDS: usize = LISTS / 64;
+/// Operations from which on a list is executed.
+const MOST_OPERATIONS: usize = 1024;
+
+/// Whether operations may be kept in this job.
+static ENABLED: AtomicBool = AtomicBool::new(false);
+/// Lists that are not empty, as bits: changed with the list locked.
+static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+/// Not 0 since something was kept that the sending thread has not looked for.
+static KEPT: AtomicU32 = AtomicU32::new(0);
+/// Whether that thread sleeps until there is something.
+static SLEEPERS: AtomicU32 = AtomicU32::new(0);
+/// Operations that were kept.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+struct Locked {
+    lock: RawMutex,
+    list: UnsafeCell<List>,
+    /// Operations that were kept, before they were combined.
+    count: UnsafeCell<u64>,
+}
+
+// SAFETY: the list is used with the lock held.
+unsafe impl Sync for Locked {}
+// SAFETY: as above.
+unsafe impl Send for Locked {}
+
+static ALL: LazyLock<Vec<Locked>> = LazyLock::new(|| {
+    let empty = || Locked {
+        lock: RawMutex::INIT,
+        list: UnsafeCell::new(List::new(WORDS_OF_LIST)),
+        count: UnsafeCell::new(0),
+    };
+    (0..LISTS).map(|_| empty()).collect()
+});
+
+/// The number of a chunk's list.
+fn list_of(chunk: Chunk) -> usize {
+    // Neighbours have lists of their own.
+    (chunk.0 % LISTS as u64) as usize
+}
+
+/// A list that the thread has locked.
+struct Guard {
+    number: usize,
+    _deferred: Deferred,
+}
+
+impl Guard {
+    fn lock(number: usize) -> Guard {
+        let deferred = Deferred::begin();
+        let lock = &ALL[number].lock;
+        if !lock.try_lock() {
+            // Who holds it may wait for what waits for all threads in user code.
+            let _inside = Inside::begin();
+            lock.lock();
+        }
+        Guard { number, _deferred: deferred }
+    }
+
+    fn list(&mut self) -> &mut List {
+        // SAFETY: the lock is held, and the guard borrowed.
+        unsafe { &mut *ALL[self.number].list.get() }
+    }
+
+    /// Executes all operations of the list.
+    fn execute(&mut self) {
+        if USED[self.number / 64].load(Ordering::Relaxed) & self.bit() == 0 {
+            return;
+        }
+        let list = self.list();
+        while !list.operations.is_empty() {
+            list.execute_chunk(|_, execute| execute());
+        }
+        USED[self.number / 64].fetch_and(!self.bit(), Ordering::SeqCst);
+        // SAFETY: as in `list`.
+        COUNT.fetch_add(std::mem::take(unsafe { &mut *ALL[self.number].count.get() }), Ordering::Relaxed);
+    }
+
+    fn bit(&self) -> u64 {
+        1 << (self.number % 64)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // SAFETY: this guard has locked it.
+        unsafe { ALL[self.number].lock.unlock() };
+    }
+}
+
+/// Memory is set up.
+pub fn init() {
+    let enabled = memory::shared().is_some() && config::get().post_atomics && !race::is_on();
+    ENABLED.store(enabled, Ordering::Relaxed);
+}
+
+/// A child that `fork` has made keeps nothing: what its parent kept was sent.
+pub fn end_in_child() {
+    ENABLED.store(false, Ordering::Relaxed);
+}
+
+/// The addition that an operation is.
+fn addition(op: RmwOp, operand: u128, size: u32) -> Option<Update> {
+    let (op, operand) = match op {
+        RmwOp::Add | RmwOp::FAdd => (op, operand),
+        RmwOp::Sub => (RmwOp::Add, operand.wrapping_neg()),
+        RmwOp::FSub => (RmwOp::FAdd, operand ^ 1 << (8 * size - 1)),
+        _ => return None,
+    };
+    Some(Update::Rmw { op, operand })
+}
+
+/// Whether no state here allows an access to the block at an address, and nothing is here that its home does not have.
+fn is_elsewhere(address: usize) -> bool {
+    (COLD..=NOTICED).contains(&memory::get().table().get(address))
+}
+
+/// Keeps a relaxed operation without a result, if it is one that may be.
+pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
+    if !ENABLED.load(Ordering::Relaxed)
+        || !memory::is_shared(address)
+        || !is_elsewhere(address)
+        || !atomics::is_direct(address, size as usize)
+    {
+        return false;
+    }
+    let Some(update) = addition(op, operand, size) else { return false };
+    let geometry = memory::get().geometry();
+    let mut guard = Guard::lock(list_of(geometry.block(address).chunk()));
+    if !is_elsewhere(address) {
+        return false;
+    }
+    let list = guard.list();
+    let begins = list.operations.is_empty();
+    list.update(geometry, address, size as usize, update);
+    let is_full = list.operations.len() >= MOST_OPERATIONS;
+    // SAFETY: as in `Guard::list`.
+    unsafe { *ALL[guard.number].count.get() += 1 };
+    if begins {
+        USED[guard.number / 64].fetch_or(guard.bit(), Ordering::SeqCst);
+    }
+    if is_full {
+        guard.execute();
+    }
+    drop(guard);
+    if begins {
+        note();
+    }
+    true
+}
+
+/// Something is kept since now: the sending thread is to look for it.
+fn note() {
+    static STARTED: Once = Once::new();
+    if KEPT.load(Ordering::Relaxed) == 0 {
+        KEPT.store(1, Ordering::SeqCst);
+        (&KEPT).wake(&SLEEPERS, futex::ALL);
+        STARTED
+            .call_once(|| spawn_service("dsm-posted", "atomic operations that are kept for long", send_old));
+    }
+}
+
+fn send_old() {
+    loop {
+        (&KEPT).sleep(&SLEEPERS, futex::ALL, |kept| kept != 0);
+        KEPT.store(0, Ordering::SeqCst);
+        std::thread::sleep(LONGEST);
+        send_all();
+    }
+}
+
+/// Executes all that is kept.
+#[inline]
+pub fn send_all() {
+    if USED.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
+        send_used();
+    }
+}
+
+#[cold]
+fn send_used() {
+    for (i, word) in USED.iter().enumerate() {
+        let mut used = word.load(Ordering::SeqCst);
+        while used != 0 {
+            Guard::lock(64 * i + used.trailing_zeros() as usize).execute();
+            used &= used - 1;
+        }
+    }
+}
+
+/// Lists of which the thread has executed all, and that others keep nothing on.
+pub struct Settled {
+    _guards: Many,
+}
+
+enum Many {
+    None,
+    One {
+        _guard: Guard,
+    },
+    /// As bits.
+    Several {
+        _guards: Vec<Guard>,
+    },
+}
+
+/// Has what is kept for the chunks of an extent executed, and keeps more away as long as the value lives. For what may make blocks accessible.
+#[inline]
+pub fn settle(extent: Extent) -> Settled {
+    if !ENABLED.load(Ordering::Relaxed) {
+        return Settled { _guards: Many::None };
+    }
+    let (first, last) = (extent.first.chunk(), Block(extent.end().0 - 1).chunk());
+    if first != last {
+        return settle_several(first, last);
+    }
+    let mut guard = Guard::lock(list_of(first));
+    guard.execute();
+    Settled { _guards: Many::One { _guard: guard } }
+}
+
+fn settle_several(first: Chunk, last: Chunk) -> Settled {
+    let mut wanted = [0; WORDS];
+    for chunk in (first.0..=last.0).take(LISTS) {
+        let number = list_of(Chunk(chunk));
+        wanted[number / 64] |= 1u64 << (number % 64);
+    }
+    let is_wanted = |number: &usize| wanted[number / 64] >> (number % 64) & 1 != 0;
+    let guards = (0..LISTS).filter(is_wanted).map(|number| {
+        let mut guard = Guard::lock(number);
+        guard.execute();
+        guard
+    });
+    Settled { _guards: Many::Several { _guards: guards.collect() } }
+}
+
+/// Runs what may make blocks of a chunk accessible.
+pub fn exclusive(chunk: Chunk, body: &mut dyn FnMut()) {
+    let _settled = settle(Extent::single(chunk.block(0)));
+    body();
+}
+
+/// Counters for the table at the end.
+pub fn counters() -> [(&'static str, u64); 1] {
+    [("atomics_posted", COUNT.load(Ordering::Relaxed))]
+}

@@ -1,0 +1,193 @@
+//! Posted operations in the order in which they were asked for, and their execution: a call for each chunk.
+//!
+//! Those of one word are executed in their order: all that concern a block stay in order when the list is sorted by blocks, so that each chunk gets one call. Behind a fence the list begins
+//! anew.
+//!
+//! Two operations of the same kind on the same word, with none on it in between, are one with the combined operand (combining: Gottlieb et al., The NYU Ultracomputer, 1983). Floating-point additions are not
+//! combined, since that would round differently.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::pin::pin;
+
+use dsm_abi::atomic::{RmwOp, Update};
+use dsm_coherence::calls::actions::{Action, ActionList, Actions, Change};
+use dsm_coherence::{Block, Chunk};
+
+use crate::fabric::run;
+use crate::memory::{self, geometry::Geometry};
+
+/// Operations from which on a list is executed.
+const MOST_OPERATIONS: usize = 4096;
+/// Bytes of ranges from which on it is.
+const MOST_BYTES: usize = 256 << 10;
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Operations are sorted by this: their block, or the first one of several that stay in order.
+    pub key: Block,
+    pub block: Block,
+    pub offset: usize,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    Update(usize, Update),
+    /// Stores these bytes of [`List::contents`].
+    Store(Range<usize>),
+    /// A bundle, which these bytes of [`List::contents`] encode.
+    Bundle(Range<usize>),
+}
+
+#[derive(Debug, Default)]
+pub struct List {
+    pub operations: Vec<Operation>,
+    /// How many of them have been executed: those in front.
+    executed: usize,
+    /// Whether the ones up to the first fence are sorted.
+    sorted: bool,
+    /// How many are executed, as numbers of operations count them.
+    pub completed: u64,
+    /// What ranges are stored, and bundles.
+    contents: Vec<u8>,
+    /// Numbers of operations that come after all in front of them.
+    fences: VecDeque<usize>,
+    /// Number of words of which the last operation is remembered, by a hash of their addresses; a power of two.
+    words: usize,
+    /// The last operation on a word, plus one: these are numbered all along.
+    last: Vec<u64>,
+    /// Number of the first operation.
+    pub first: u64,
+    /// Number of the first operation that others may be combined with.
+    open: u64,
+    calls: ActionList,
+}
+
+impl List {
+    /// An empty list that remembers the last operation on so many words, a power of two.
+    pub fn new(words: usize) -> List {
+        List { words, ..List::default() }
+    }
+
+    /// The first operation behind the last fence.
+    fn begin(&self) -> usize {
+        self.fences.back().copied().unwrap_or(self.executed)
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.operations.len() >= MOST_OPERATIONS || self.contents.len() >= MOST_BYTES
+    }
+
+    /// The place that remembers the last operation on the word at an address.
+    fn last_at(&mut self, address: usize) -> &mut u64 {
+        if self.last.is_empty() {
+            self.last.resize(self.words, 0);
+        }
+        // Fibonacci hashing.
+        let hash = (address as u64 >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.words.ilog2());
+        &mut self.last[hash as usize]
+    }
+
+    pub fn update(&mut self, geometry: &Geometry, address: usize, size: usize, update: Update) {
+        let block = geometry.block(address);
+        let offset = address - geometry.address(block);
+        let open = self.open.max(self.first + self.begin() as u64);
+        let next = self.first + self.operations.len() as u64;
+        let last = std::mem::replace(self.last_at(address), next + 1);
+        if last > open {
+            let before = &mut self.operations[(last - 1 - self.first) as usize];
+            if before.block == block
+                && before.offset == offset
+                && let What::Update(bytes, old) = &mut before.what
+                && *bytes == size
+                && let Some(combined) = combine(size, *old, update)
+            {
+                *old = combined;
+                *self.last_at(address) = last;
+                return;
+            }
+        }
+        self.operations.push(Operation { key: block, block, offset, what: What::Update(size, update) });
+    }
+
+    /// Appends an operation that has contents. No operations in front of it are combined with any behind it.
+    pub fn push(
+        &mut self,
+        (key, block, offset): (Block, Block, usize),
+        what: fn(Range<usize>) -> What,
+        contents: &[u8],
+    ) {
+        let begin = self.contents.len();
+        self.contents.extend(contents);
+        let what = what(begin..self.contents.len());
+        self.operations.push(Operation { key, block, offset, what });
+        self.open = self.first + self.operations.len() as u64;
+    }
+
+    pub fn fence(&mut self) {
+        let end = self.operations.len();
+        if self.begin() < end {
+            self.fences.push_back(end);
+        }
+    }
+
+    /// Executes the operations on one chunk behind those that were executed, up to the next fence. There is one. `exclusive` runs what makes blocks of a chunk accessible.
+    pub fn execute_chunk(&mut self, exclusive: impl FnOnce(Chunk, &mut dyn FnMut())) {
+        // Nothing is combined with what is on its way.
+        self.fence();
+        let end = self.fences[0];
+        let part = &mut self.operations[self.executed..end];
+        if !self.sorted {
+            part.sort_by_key(|operation| operation.key);
+            self.sorted = true;
+        }
+        let chunk = part[0].block.chunk();
+        let count = part.iter().take_while(|operation| operation.block.chunk() == chunk).count();
+        self.calls.clear();
+        for Operation { block, offset, what, .. } in &part[..count] {
+            let change = match what {
+                What::Update(bytes, update) => Change::Update(*bytes, *update),
+                What::Store(range) => Change::Store(&self.contents[range.clone()]),
+                What::Bundle(range) => {
+                    Change::Bundle(Actions::of_encoded(chunk, &self.contents[range.clone()]))
+                }
+            };
+            self.calls.push(&Action { block: *block, offset: *offset, change });
+        }
+        let coherence =
+            &memory::shared().expect("operations are kept in jobs of several processes").coherence;
+        exclusive(chunk, &mut || run(pin!(coherence.change(self.calls.actions(chunk)))));
+        self.executed += count;
+        if self.executed == end {
+            self.fences.pop_front();
+            self.sorted = false;
+            self.completed = self.first + end as u64;
+        }
+        if self.executed == self.operations.len() {
+            self.clear();
+        }
+    }
+
+    /// All operations have been executed.
+    fn clear(&mut self) {
+        self.first += self.operations.len() as u64;
+        self.executed = 0;
+        self.operations.clear();
+        self.contents.clear();
+    }
+}
+
+/// One operation that does what two do, one after the other.
+fn combine(size: usize, first: Update, second: Update) -> Option<Update> {
+    use RmwOp::*;
+    let (Update::Rmw { op, operand: a }, Update::Rmw { op: other, operand: b }) = (first, second) else {
+        return None;
+    };
+    let operand = match op {
+        _ if op != other => return None,
+        Add => a.wrapping_add(b),
+        Xchg | And | Or | Xor | Max | Min | UMax | UMin => op.apply(size as u32, a, b)?,
+        _ => return None,
+    };
+    Some(Update::Rmw { op, operand })
+}

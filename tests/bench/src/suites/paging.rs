@@ -1,0 +1,167 @@
+//! Programs that need more memory than they may have (`programs/paging.c`): with a limit of `dsm-run --memory`, against plain OpenMP with enough memory, and, where this user can make
+//! a control group of memory, against the same in such a group: with swap space, if there is any, and with its data in a mapped file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dsm_tests::{execute, toolchain};
+
+use super::row;
+use crate::bench::{Bench, Contender, FLAGS, Layout, last_number, output, show};
+use crate::report::Row;
+
+pub const NAME: &str = "paging";
+pub const ABOUT: &str = "Programs with data of half, once, twice and four times the memory of 256 MB that they may have; against plain OpenMP with as much as it needs, and against swap space \
+                         and a mapped file in a control group with this limit.";
+
+const SOURCE: &str = "tests/bench/programs/paging.c";
+const KERNELS: [&str; 4] = ["triad", "sum", "updates", "sort"];
+/// Memory, MB.
+const MEMORY: usize = 256;
+/// Data as a part of it, percent.
+const SIZES: [usize; 4] = [50, 100, 200, 400];
+const LAYOUT: Layout = Layout { processes: 1, threads: 2 };
+
+pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
+    let names = bench.wanted(NAME, &KERNELS)?;
+    let source = toolchain::workspace().join(SOURCE);
+    let ours = bench.compile(&source, &bench.compiler(), FLAGS)?;
+    let plain = bench.compile(&source, &toolchain::clang(), FLAGS)?;
+    let group = match Group::create() {
+        Ok(group) => Some(group),
+        Err(why) => {
+            eprintln!("dsm-bench: {NAME}: not compared with swap space and mapped files: {why}");
+            None
+        }
+    };
+    for kernel in names {
+        for size in SIZES {
+            measure(bench, rows, (&ours, &plain), group.as_ref(), kernel, size)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(
+    bench: &Bench,
+    rows: &mut Vec<Row>,
+    (ours, plain): (&Path, &Path),
+    group: Option<&Group>,
+    kernel: &'static str,
+    size: usize,
+) -> Result<(), String> {
+    let megabytes = (MEMORY * size / 100).to_string();
+    let figure = |mut command: Command| {
+        execute::hide_own_variables(&mut command);
+        command.env("OMP_NUM_THREADS", LAYOUT.threads.to_string());
+        let text = output(&mut command)?.0;
+        let value = last_number(&text, kernel);
+        value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {kernel}:\n{text}"))
+    };
+    let contender = |how: &str, make: Box<dyn Fn() -> Command>| Contender {
+        label: format!("{kernel} of {megabytes} MB, {how}"),
+        run: Box::new(move || figure(make())),
+    };
+    let arguments = [kernel.to_owned(), megabytes.clone()];
+    let limited = {
+        let (ours, arguments) = (ours.to_owned(), arguments.clone());
+        let directory = bench.directory.clone();
+        let launcher = bench.dsm.run.clone();
+        move || {
+            let mut command = Command::new(&launcher);
+            command.args([
+                "-n",
+                "1",
+                "-t",
+                &LAYOUT.threads.to_string(),
+                "--memory",
+                &format!("{MEMORY}M"),
+                "--spill",
+            ]);
+            command.arg(&directory).arg(&ours).args(&arguments);
+            command
+        }
+    };
+    let mut contenders = vec![contender("limited", Box::new(limited))];
+    let mut against = vec!["memory"];
+    let unlimited = plain.to_owned();
+    let words = arguments.clone();
+    contenders.push(contender(
+        "as much memory as it needs",
+        Box::new(move || {
+            let mut command = Command::new(&unlimited);
+            command.args(&words);
+            command
+        }),
+    ));
+    if let Some(group) = group {
+        let mapped = bench.directory.join("paging-data").display().to_string();
+        let ways = [("swap", None), ("mapped-file", Some(mapped))];
+        for (name, file) in ways.into_iter().filter(|(name, _)| *name != "swap" || has_swap()) {
+            against.push(name);
+            let (plain, words, join) = (plain.to_owned(), arguments.clone(), group.join());
+            contenders.push(contender(
+                name,
+                Box::new(move || {
+                    let mut command = join(&plain);
+                    command.args(&words).args(&file);
+                    command
+                }),
+            ));
+        }
+    }
+    let samples = bench.alternate(&contenders)?;
+    for (reference, sample) in against.iter().zip(&samples[1..]) {
+        let name = format!("{kernel}/{size}%/{reference}");
+        let row = row(NAME, &name, &LAYOUT.name(), "s", &samples[0][0], (reference, &sample[0]));
+        show(&row);
+        rows.push(row);
+    }
+    Ok(())
+}
+
+/// Whether there is swap space.
+fn has_swap() -> bool {
+    fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
+}
+
+/// A control group with the limit. It is removed when it goes out of scope.
+struct Group(PathBuf);
+
+impl Group {
+    /// Makes one, of the second version of control groups or the first.
+    fn create() -> Result<Group, String> {
+        let ways = [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")];
+        let mut why = String::from("there are no control groups of memory");
+        for (root, limit) in ways {
+            if !Path::new(root).join("cgroup.procs").exists() {
+                continue;
+            }
+            let group = Group(Path::new(root).join(format!("dsm-bench-{}", std::process::id())));
+            let made = fs::create_dir(&group.0)
+                .and_then(|()| fs::write(group.0.join(limit), (MEMORY << 20).to_string()));
+            match made {
+                Ok(()) => return Ok(group),
+                Err(error) => why = format!("{}: {error}", group.0.display()),
+            }
+        }
+        Err(why)
+    }
+
+    /// Commands for programs in the group.
+    fn join(&self) -> impl Fn(&Path) -> Command + use<> {
+        let members = self.0.join("cgroup.procs");
+        move |program| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(&members).arg(program);
+            command
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        _ = fs::remove_dir(&self.0);
+    }
+}

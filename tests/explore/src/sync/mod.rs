@@ -1,0 +1,8 @@
+//! Schedule explorer of locks, barriers, regions and conditions ([`dsm_sync`]): the runtime's own code over a model of the words in which every operation is a step of its own, and
+//! what is posted becomes visible later. The coherent memory is what each process knows of the others' writes.
+
+pub mod model;
+pub mod program;
+pub mod run;
+pub mod search;
+pub mod world;

@@ -1,0 +1,123 @@
+//! Ways through the schedules: random ones, and all with a bounded number of preemptions (Musuvathi, Qadeer, PLDI 2007).
+
+use dsm_sync::Fault;
+
+use super::program::{Program, directed, generate};
+use super::run::{Choice, Run};
+use crate::hash::Random;
+
+/// A failed run.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub why: String,
+    /// The program.
+    pub program: Program,
+    /// What happened in which order.
+    pub schedule: Vec<Choice>,
+}
+
+impl Failure {
+    /// Runs the schedule again and gives a readable account.
+    pub fn account(&self) -> String {
+        let mut run = Run::new(&self.program, true);
+        self.schedule.iter().for_each(|choice| run.step(*choice));
+        format!("{}{}\n{}", self.program, run.trace().join("\n"), self.why)
+    }
+}
+
+/// The program of a seed, under its schedule; whether it came to an end that says something.
+///
+/// # Errors
+/// Something went wrong.
+pub fn run(seed: u64, fault: Option<Fault>) -> Result<bool, Failure> {
+    let mut random = Random::new(seed ^ 0x5eed);
+    let mut program = match directed() {
+        programs if seed.is_multiple_of(3) => programs[random.below(programs.len())].clone(),
+        _ => generate(seed),
+    };
+    program.fault = fault;
+    let stay = [0, 50, 90, 97][random.below(4)];
+    let place = [1, 10, 50, 100][random.below(4)];
+    let (mut run, mut schedule) = (Run::new(&program, false), Vec::new());
+    while !run.is_over() {
+        let choices = run.choices();
+        let (places, runs): (Vec<_>, Vec<_>) =
+            choices.into_iter().partition(|choice| matches!(choice, Choice::Place(_)));
+        let last = schedule.last().filter(|last| runs.contains(last)).copied();
+        let choice = match last {
+            _ if !places.is_empty() && (runs.is_empty() || random.chance(place)) => {
+                places[random.below(places.len())]
+            }
+            Some(last) if random.chance(stay) => last,
+            _ => runs[random.below(runs.len())],
+        };
+        schedule.push(choice);
+        run.step(choice);
+    }
+    match run.verdict() {
+        Some(why) => Err(Failure { why, program, schedule }),
+        None => Ok(!run.is_void()),
+    }
+}
+
+struct Branch {
+    options: Vec<Choice>,
+    next: usize,
+    /// Whether all options but the first interrupt a thread, or keep what was posted back.
+    preempts: bool,
+    /// How many of them are allowed from here on.
+    left: u32,
+}
+
+impl Branch {
+    fn new(run: &Run, last: Option<&Branch>, most: u32) -> Branch {
+        let mut options = run.choices();
+        let left = last.map_or(most, |last| last.left - u32::from(last.preempts && last.next > 0));
+        // By default, what was posted becomes visible at once, and a thread goes on as long as it can.
+        let place = options.iter().position(|choice| matches!(choice, Choice::Place(_)));
+        let running =
+            last.and_then(|last| options.iter().position(|choice| *choice == last.options[last.next]));
+        let preferred = place.or(running);
+        if let Some(at) = preferred {
+            options.swap(0, at);
+            options.truncate(if left == 0 { 1 } else { options.len() });
+        }
+        Branch { options, next: 0, preempts: preferred.is_some(), left }
+    }
+}
+
+/// All schedules of a program with at most so many departures from the default; the number of runs.
+///
+/// # Errors
+/// Something went wrong.
+pub fn exhaust(program: &Program, departures: u32) -> Result<u64, Failure> {
+    let mut branches: Vec<Branch> = Vec::new();
+    let mut runs = 0;
+    loop {
+        runs += 1;
+        let mut run = Run::new(program, false);
+        branches.iter().for_each(|branch| run.step(branch.options[branch.next]));
+        while !run.is_over() {
+            let branch = Branch::new(&run, branches.last(), departures);
+            run.step(branch.options[0]);
+            branches.push(branch);
+        }
+        if let Some(why) = run.verdict() {
+            let schedule = branches.iter().map(|branch| branch.options[branch.next]).collect();
+            return Err(Failure { why, program: program.clone(), schedule });
+        }
+        while branches.last().is_some_and(|branch| branch.next + 1 == branch.options.len()) {
+            branches.pop();
+        }
+        match branches.last_mut() {
+            Some(branch) => branch.next += 1,
+            None => return Ok(runs),
+        }
+    }
+}
+
+/// Looks for a broken rule in at most so many random runs; its seed.
+pub fn find_fault(fault: Fault, most: u64) -> Option<(u64, Failure)> {
+    (0..most).find_map(|seed| run(seed, Some(fault)).err().map(|failure| (seed, failure)))
+}

@@ -1,0 +1,85 @@
+//! Memory larger than DRAM (`dsm-run --memory`): programs with more data than memory verify, in one process and several, over shared memory and messages; what is wrong ends in one message.
+
+use super::case::Case;
+
+const MIXED: &str = include_str!("../paging/mixed.c");
+const KERNELS: &str = include_str!("../bench/programs/paging.c");
+
+fn compiled(case: &Case, program: &str) {
+    case.compiled(&format!("-O2 -fopenmp ../{program}.c -o {program}"));
+}
+
+/// A counter of process 0 in the table that a run has written to `table.json`.
+fn counter(case: &Case, name: &str) -> u64 {
+    let text = std::fs::read_to_string(case.root.join("dsm/table.json")).expect("a table was written");
+    let table: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    table["counters"][name][0].as_u64().unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+#[test]
+fn data_that_does_not_fit_is_right() {
+    let Some(case) = Case::new("mixed", &[("mixed.c", MIXED)]) else { return };
+    compiled(&case, "mixed");
+    let run = case.dsm.run.display();
+    for (variables, layout) in [
+        ("DSM_TRANSPORT=auto", "-n 1 -t 2"),
+        ("DSM_TRANSPORT=shm", "-n 2 -t 2"),
+        ("DSM_TRANSPORT=shm DSM_BLOCK=1024", "-n 3"),
+        ("DSM_TRANSPORT=stream", "-n 2 -t 2"),
+        ("DSM_REPLACEMENT=second-chance", "-n 2"),
+    ] {
+        let line = format!("{variables} {run} {layout} --memory 16M --spill . --stats=table.json ./mixed");
+        assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");
+        let least = 100;
+        for name in ["paging_pages_read", "paging_pages_written"] {
+            assert!(counter(&case, name) > least, "{line}: {name}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(case.root.join("dsm")).expect("a directory").count(), 2, "files are left");
+}
+
+#[test]
+fn kernels_go_through_their_data() {
+    let Some(case) = Case::new("kernels", &[("kernels.c", KERNELS)]) else { return };
+    compiled(&case, "kernels");
+    let run = case.dsm.run.display();
+    for kernel in ["triad", "sort"] {
+        let line = format!("{run} -n 2 --memory 16M --spill . ./kernels {kernel} 40");
+        assert!(case.must("dsm", "env", &line).starts_with(kernel), "{line}");
+    }
+    // What fits stays.
+    let line = format!("{run} -n 1 -t 2 --memory 64M --spill . --stats=table.json ./kernels triad 40");
+    case.must("dsm", "env", &line);
+    assert_eq!((counter(&case, "paging_pages_read"), counter(&case, "paging_pages_written")), (0, 0));
+}
+
+#[test]
+fn what_is_wrong_is_said_once() {
+    let Some(case) = Case::new("wrong", &[("kernels.c", KERNELS)]) else { return };
+    compiled(&case, "kernels");
+    let run = case.dsm.run.display();
+    let fails = |program: &str, arguments: &str, status: i32, parts: &[&str]| {
+        let outcome = case.run("dsm", program, arguments);
+        let errors = outcome.errors();
+        assert_eq!(outcome.status, Some(status), "{program} {arguments}: {errors}");
+        assert_eq!(errors.matches("error:").count(), 1, "{program} {arguments}: {errors}");
+        parts.iter().for_each(|part| assert!(errors.contains(part), "{program} {arguments}: {errors}"));
+    };
+    fails(
+        "env",
+        &format!("{run} -n 2 --memory 16M --spill missing ./kernels sum 40"),
+        1,
+        &["cannot make a file in", "missing", "--spill"],
+    );
+    fails("env", &format!("{run} --memory 1M ./kernels sum 40"), 2, &["16M"]);
+    fails("env", &format!("{run} --memory many ./kernels sum 40"), 2, &["2G"]);
+    // SAFETY: plain system call.
+    if unsafe { libc::geteuid() } != 0 {
+        return eprintln!("not tested: a full file system, which only root can mount");
+    }
+    let script = format!(
+        "mkdir -p small && mount -t tmpfs -o size=8m none small && {run} -n 1 --memory 16M --spill small ./kernels triad 60"
+    );
+    std::fs::write(case.root.join("dsm/full"), script).expect("a script is written");
+    fails("unshare", "-m sh -e full", 1, &["is full", "--spill", "--memory"]);
+}
