@@ -89,7 +89,7 @@ exit:
   ret double %total
 }
 
-; Steps of run-time length: the window has room for the last walk.
+; Steps of run-time length: the window has space for the last walk.
 define double @column(ptr noalias %value, ptr noalias %bounds, i64 %rows, i64 %width) {
 ; CHECK-LABEL: define double @column
 ; CHECK: %[[W:dsm.window.*]] = alloca [7 x i64], align 16

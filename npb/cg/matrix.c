@@ -98,7 +98,7 @@ static void draw_vectors(struct span own)
     }
 }
 
-/* Reserves room for every product that falls into the span's rows. */
+/* Reserves space for every product that falls into the span's rows. */
 static void reserve(struct draft *draft)
 {
     const struct span rows = draft->rows;

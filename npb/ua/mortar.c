@@ -272,7 +272,7 @@ struct mortars mortars_allocate(void)
 
 /*
  * What belongs to a member in an array begins at the number of its first element times the most that an element can
- * need, so there is room for the members before it, and a gap in front of it as a rule.
+ * need, so there is space for the members before it, and a gap in front of it as a rule.
  */
 struct share mortars_number(struct member *self, const struct mesh *mesh, const struct mortars *all)
 {

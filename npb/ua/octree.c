@@ -123,7 +123,7 @@ static int place_leaves(struct member *self, struct mesh *next, int count)
     const long first = team_scan(self, count, &total);
 
     if (total > MAX_ELEMENTS) {
-        fprintf(stderr, "UA: the mesh has %ld elements, there is room for %d\n", total, MAX_ELEMENTS);
+        fprintf(stderr, "UA: the mesh has %ld elements, there is space for %d\n", total, MAX_ELEMENTS);
         exit(2);
     }
     next->count = (int)total;

@@ -105,7 +105,7 @@ static inline int mortar_values(int dimension)
     return dimension == 0 ? 1 : dimension == 1 ? NODES - 2 : MORTAR_VALUES;
 }
 
-/* The mortars of an element: `list` has room for MAX_MORTARS. Returns how many there are. */
+/* The mortars of an element: `list` has space for MAX_MORTARS. Returns how many there are. */
 int surface_mortars(shape_t shape, struct mortar_kind *list);
 
 /* Values of an element's mortars, at most. */

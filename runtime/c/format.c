@@ -249,7 +249,7 @@ void __dsm_print_to_arguments(char *to, const char *format, ...) {
     va_end(list);
 }
 
-/* Before `vsnprintf`: of much room, only what the text needs is made writable. */
+/* Before `vsnprintf`: of much space, only what the text needs is made writable. */
 enum { ROOM = 4096 };
 
 void __dsm_print_within_list(char *to, uint64_t bytes, const char *format, va_list list) {

@@ -14,13 +14,13 @@ _Noreturn void __chk_fail(void);
 /* PATH_MAX. */
 #define PATH_BYTES 4096
 
-void *__dsm_getcwd_chk(void *buffer, size_t len, size_t room) {
-    if (len > room) __chk_fail();
+void *__dsm_getcwd_chk(void *buffer, size_t len, size_t space) {
+    if (len > space) __chk_fail();
     return __dsm_getcwd(buffer, len);
 }
 
-void *__dsm_realpath_chk(void *path, void *resolved, size_t room) {
-    if (room < PATH_BYTES) __chk_fail();
+void *__dsm_realpath_chk(void *path, void *resolved, size_t space) {
+    if (space < PATH_BYTES) __chk_fail();
     return __dsm_realpath(path, resolved);
 }
 

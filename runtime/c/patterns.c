@@ -236,7 +236,7 @@ static int in_order(const void *left, const void *right, void *order) {
 
 static int scan(DIR *directory, struct dirent ***out, Filter filter, Compare compare) {
     struct dirent **list = NULL, **entries = NULL, *entry;
-    size_t count = 0, room = 0;
+    size_t count = 0, space = 0;
     if (directory == NULL) return -1;
     while ((entry = readdir(directory))) {
         struct dirent *copy = dsm_copied(entry, entry->d_reclen);
@@ -244,8 +244,8 @@ static int scan(DIR *directory, struct dirent ***out, Filter filter, Compare com
             __dsm_free(copy);
             continue;
         }
-        if (count == room) {
-            struct dirent **grown = realloc(list, (room = 2 * room + 16) * sizeof *list);
+        if (count == space) {
+            struct dirent **grown = realloc(list, (space = 2 * space + 16) * sizeof *list);
             list = grown ? grown : (free(list), NULL);
         }
         if (copy == NULL || list == NULL) abort();

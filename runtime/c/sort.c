@@ -27,7 +27,7 @@ typedef struct {
     void *argument;
 } Sort;
 
-/* Sorts elements; there is room for as many at `scratch`. */
+/* Sorts elements; there is space for as many at `scratch`. */
 static void merge(const Sort *sort, char *at, size_t count, char *scratch) {
     if (count < 2) return;
     size_t size = sort->size, left = count / 2, right = count - left;

@@ -20,7 +20,7 @@ enum {
     DSM_NOT_SHARED = 2,   /* not, or not all, in one shared object: a global variable or a heap allocation */
     DSM_NOT_SERIAL = 3,   /* called inside a parallel region */
     DSM_NOT_INITIAL = 4,  /* called by a thread other than the one that runs main */
-    DSM_FULL = 5,         /* the queue has no room */
+    DSM_FULL = 5,         /* the queue has no space */
     DSM_EMPTY = 6,        /* the queue has no element */
 };
 

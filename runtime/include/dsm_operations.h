@@ -82,7 +82,7 @@ void dsm_read(void *into, const void *from, size_t bytes);
 /* Posts a store of `bytes` bytes of any memory, which is free again on return, to shared memory. */
 void dsm_write(void *to, const void *from, size_t bytes);
 
-/* A queue in the memory of the calling process, with room for `capacity` elements of so many bytes, at most 65536 each. A null pointer if memory is exhausted. Any thread
+/* A queue in the memory of the calling process, with space for `capacity` elements of so many bytes, at most 65536 each. A null pointer if memory is exhausted. Any thread
  * of any process may push and pop; the order of each that pushes is kept. Threads that are to use it learn the pointer as they learn any other data. */
 dsm_fifo *dsm_fifo_create(size_t capacity, size_t element_bytes);
 

@@ -89,7 +89,7 @@ fn fetch(shared: &Shared, extent: Extent, refused: usize, (first, last): (usize,
         let state = memory::get().table().get(refused);
         Some(Event::miss(access, extent, first.max(refused), state))
     };
-    let _settled = deferred::settle(extent);
+    let _drained = deferred::drain(extent);
     time::spent(Activity::Miss, event, || match access {
         Access::Read => fabric::run(pin!(shared.coherence.read_miss(extent))),
         Access::Write => fabric::run(pin!(shared.coherence.write_miss(extent))),

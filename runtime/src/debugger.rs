@@ -40,8 +40,8 @@ struct Text {
 
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.len() - 1 - self.used;
-        let taken = text.len().min(room);
+        let space = self.bytes.len() - 1 - self.used;
+        let taken = text.len().min(space);
         self.bytes[self.used..self.used + taken].copy_from_slice(&text.as_bytes()[..taken]);
         self.used += taken;
         self.bytes[self.used] = 0;
@@ -242,7 +242,7 @@ fn read(address: usize, bytes: usize) -> (Read, u32, usize, usize) {
         Home::At(home, _) => {
             let into = CONTENTS.0.get().cast::<u8>();
             let from = geometry.data_offset(block) + offset;
-            // SAFETY: inside the block, whose segment is mapped; the buffer has room for as many bytes as a block.
+            // SAFETY: inside the block, whose segment is mapped; the buffer has space for as many bytes as a block.
             unsafe { shared.segments.bytes(home, from).read(into, count) };
             if state == state::INVALID_DIRTY {
                 // SAFETY: as above, of the block's twin, which there is in this state.

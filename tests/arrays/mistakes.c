@@ -45,7 +45,7 @@ int main(int argc, char **argv)
             dsm_array_create(10, 8, 100);
         if (IS("element"))
             dsm_array_create(10, 65, 64);
-        if (IS("room"))
+        if (IS("space"))
             dsm_array_create((size_t)1 << 60, 8, 4096);
         if (IS("region"))
             dsm_place(table, sizeof table, 0);

@@ -26,9 +26,9 @@ int main(void) {
     close(fd);
     FILE *f = fopen(path, "r+b");
     char *line = NULL;
-    size_t room = 0;
+    size_t space = 0;
     long sum = 0;
-    while (getline(&line, &room, f) > 0) sum += atoi(line);
+    while (getline(&line, &space, f) > 0) sum += atoi(line);
     free(line);
     rewind(f);
     fwrite(numbers, sizeof *numbers, N, f);

@@ -21,10 +21,10 @@ static struct pollfd polled;
 static FILE *stream;
 static char *lines;
 
-static int format(char *to, size_t room, const char *form, ...) {
+static int format(char *to, size_t space, const char *form, ...) {
     va_list list;
     va_start(list, form);
-    int n = vsnprintf(to, room, form, list);
+    int n = vsnprintf(to, space, form, list);
     va_end(list);
     return n;
 }

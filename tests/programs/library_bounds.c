@@ -23,9 +23,9 @@ static int print(char *to, size_t size, const char *format, ...) {
     return length;
 }
 
-static long strings(char *text, char *room, size_t most, int thread) {
+static long strings(char *text, char *space, size_t most, int thread) {
     const char *format = thread < 8 ? "%s|%d" : "%d";
-    char *own = room + 200 * thread;
+    char *own = space + 200 * thread;
     long sum = strnlen(text, most) + ((char *)memchr(text, 0, most) - text) + ((char *)rawmemchr(text, 'w') - text);
     sum += 10 * (strncmp(text, "hello worle", most) < 0) + 100 * (strncasecmp(text, "HELLO WORLD", most) == 0);
     sum += snprintf(own, most, "%s %d", text, 12345);
@@ -39,8 +39,8 @@ static long strings(char *text, char *room, size_t most, int thread) {
     return sum;
 }
 
-static long files(char *room, int thread) {
-    char *own = room + 4096 + 200 * thread;
+static long files(char *space, int thread) {
+    char *own = space + 4096 + 200 * thread;
     long sum = 0;
     FILE *file = fopen(path, "r");
     while (fgets(own, INT_MAX, file)) sum += strlen(own);
@@ -80,7 +80,7 @@ static void unterminated(void) {
 }
 
 int main(void) {
-    char *text = malloc(32), *room = malloc(100000);
+    char *text = malloc(32), *space = malloc(100000);
     int descriptor = mkstemp(path);
     if (descriptor < 0 || write(descriptor, "first line\nsecond line\n", 23) != 23) return 1;
     close(descriptor);
@@ -89,12 +89,12 @@ int main(void) {
 #pragma omp parallel num_threads(4) reduction(+ : sum)
     {
         int thread = omp_get_thread_num();
-        sum += strings(text, room, SIZE_MAX / 2, thread) + strings(text, room, INT_MAX, thread);
-        sum += files(room, thread);
+        sum += strings(text, space, SIZE_MAX / 2, thread) + strings(text, space, INT_MAX, thread);
+        sum += files(space, thread);
 #pragma omp critical
         sum += strings(text, global, INT_MAX, 0);
     }
-    printf("%ld %s %s\n", sum, room + 250, room + 200);
+    printf("%ld %s %s\n", sum, space + 250, space + 200);
     unlink(path);
     unterminated();
     return 0;

@@ -63,8 +63,8 @@ int main(void)
     fprintf(file, "a line of text\n");
     rewind(file);
     char *line = NULL;
-    size_t room = 0;
-    long length = getline(&line, &room, file);
+    size_t space = 0;
+    long length = getline(&line, &space, file);
     free(line);
     fclose(file);
     for (int i = 0; i < 64; i++) free(s[i]);

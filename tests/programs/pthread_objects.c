@@ -11,7 +11,7 @@
 
 enum { TEAM = 4, ROUNDS = 40, ITEMS = 200 };
 static pthread_barrier_t barrier;
-static sem_t items, room;
+static sem_t items, space;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -41,7 +41,7 @@ int main(void) {
     long sum = 0, wrong = 0, taken = 0;
     pthread_barrier_init(&barrier, NULL, TEAM);
     sem_init(&items, 0, 0);
-    sem_init(&room, 0, 8);
+    sem_init(&space, 0, 8);
     pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
     mtx_init(&plain, mtx_plain);
     if (pthread_key_create(&key, NULL)) return 1;
@@ -59,7 +59,7 @@ int main(void) {
         // Half of the threads make items, half take them.
         for (int i = 0; i < ITEMS; i++) {
             if (me % 2) {
-                sem_wait(&room);
+                sem_wait(&space);
                 pthread_mutex_lock(&mutex);
                 ring[head++ % 8] = i;
                 pthread_mutex_unlock(&mutex);
@@ -69,7 +69,7 @@ int main(void) {
                 pthread_mutex_lock(&mutex);
                 taken += ring[tail++ % 8];
                 pthread_mutex_unlock(&mutex);
-                sem_post(&room);
+                sem_post(&space);
             }
         }
         // Readers are in together: each waits for all.

@@ -18,11 +18,11 @@ static double real[N];
 static struct tm days[N];
 static mbstate_t states[N];
 
-static int vprint(wchar_t *to, size_t room, const wchar_t *format, ...)
+static int vprint(wchar_t *to, size_t space, const wchar_t *format, ...)
 {
     va_list list;
     va_start(list, format);
-    int length = vswprintf(to, room, format, list);
+    int length = vswprintf(to, space, format, list);
     va_end(list);
     return length;
 }

@@ -73,7 +73,7 @@ fn mistakes_end_in_one_message() {
         ("empty", "dsm_array_create: 0 elements of 8 bytes are no array"),
         ("page", "dsm_array_create: pages of 100 bytes do not go with elements of 8"),
         ("element", "dsm_array_create: pages of 64 bytes do not go with elements of 65"),
-        ("room", "dsm_array_create: there is no room for 1152921504606846976 elements of 8 bytes"),
+        ("space", "dsm_array_create: there is no space for 1152921504606846976 elements of 8 bytes"),
         ("process", "dsm_place: there is no process 7; processes are 0 to "),
         ("stack", "are not in one global variable or heap allocation"),
         ("none", "dsm_place: 0 bytes at "),

@@ -9,7 +9,7 @@ const CRASHES: &str = "#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 static volatile int zero;
-static int deep(int n) { volatile char room[4096]; room[0] = n; return deep(n + 1) + room[0]; }
+static int deep(int n) { volatile char space[4096]; space[0] = n; return deep(n + 1) + space[0]; }
 __attribute__((noinline)) static void fault(const char *how)
 {
     if (!strcmp(how, \"write\")) *(volatile int *)0xdead = 1;
@@ -140,7 +140,7 @@ fn the_programs_own_actions_take_the_place_of_the_report() {
     }
 }
 
-/// A core file has the process's own copy of shared memory, and takes no more room than that: terabytes of address space are reserved.
+/// A core file has the process's own copy of shared memory, and takes no more space than that: terabytes of address space are reserved.
 #[test]
 fn a_core_file_has_shared_memory_and_is_small() {
     use std::os::unix::fs::MetadataExt;

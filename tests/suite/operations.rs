@@ -122,7 +122,7 @@ fn a_call_that_cannot_be_carried_out_ends_in_a_message() {
         ("read", "dsm_read of 0x", "memory that processes share"),
         ("write", "dsm_write of 0x", "1099511627776 bytes there are not, or not all"),
         ("flag", "dsm_write_flag of 0x", "memory that processes share"),
-        ("capacity", "dsm_fifo_create(0, 8)", "room for one element at least"),
+        ("capacity", "dsm_fifo_create(0, 8)", "space for one element at least"),
         ("element", "dsm_fifo_create(8, 100000)", "of 1 to 65536 bytes"),
         ("pointer", "dsm_fifo_pop of 0x", "none that dsm_fifo_create returned"),
         ("destroyed", "process 1: dsm_fifo_push of 0x", "it was destroyed"),

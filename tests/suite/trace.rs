@@ -111,7 +111,7 @@ fn what_was_written_is_a_trace_when_the_launcher_is_killed() {
 }
 
 #[test]
-fn events_that_find_no_room_are_counted() {
+fn events_that_find_no_space_are_counted() {
     let Some(Traced { outcome, trace }) = run(&["-n2", "-s", "--trace-buffer=4"], &["many", "60000"]) else {
         return;
     };

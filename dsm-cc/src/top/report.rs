@@ -53,7 +53,7 @@ pub struct Process {
     pub bytes_per_second: f64,
     /// Its threads that run the program's code.
     pub threads: Vec<Thread>,
-    /// Others that there was no room for.
+    /// Others that there was no space for.
     #[serde(skip_serializing_if = "is_zero")]
     pub other_threads: u64,
 }

@@ -40,7 +40,7 @@ impl Analyses {
     /// may be left in the middle of a block.
     pub fn loop_readers(&self, l: Loop, store: Value) -> Option<Vec<Value>> {
         let mut out = [std::ptr::null_mut(); 8];
-        // SAFETY: live handles; callers pass stores; `out` has the stated room, of which the first `count` are set.
+        // SAFETY: live handles; callers pass stores; `out` has the stated space, of which the first `count` are set.
         let count =
             unsafe { dsm_shim_loop_readers(self.0, l.0, store.0, out.as_mut_ptr(), out.len() as u32) };
         let count = usize::try_from(count).ok()?;

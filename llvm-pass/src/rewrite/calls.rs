@@ -213,7 +213,7 @@ fn unless_much(emitter: &Emitter<'_>, call: Value, limit: Value, find: impl FnOn
         None => {
             let much = builder.icmp(IntPredicate::LLVMIntUGT, limit, i64_type.constant(ROOM));
             let head = call.block();
-            let (side, tail) = emitter.branch_rare(call, much, "dsm.room");
+            let (side, tail) = emitter.branch_rare(call, much, "dsm.space");
             builder.at_end(side).locate_as(call);
             let found = find();
             builder.br(tail);

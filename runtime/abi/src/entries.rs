@@ -86,7 +86,7 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_overwrite(descriptor: ptr) -> void;
             /// Makes the objects readable, or writable if `write`, that the namelist of flang lists.
             fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
-            /// Makes room for `elements` more writable in what flang's array constructor at `vector` has allocated.
+            /// Makes space for `elements` more writable in what flang's array constructor at `vector` has allocated.
             fn __dsm_fortran_constructor(vector: ptr, elements: i64) -> void;
             /// A target region begins, in this line of its source.
             fn __dsm_target(line: i32) -> void;

@@ -6,7 +6,7 @@
 //! process 1 of the host: ...
 //! ```
 //!
-//! A ring has one thread that writes. A record is in the ring from the moment on when the count of written ones is above its number, and its room may be
+//! A ring has one thread that writes. A record is in the ring from the moment on when the count of written ones is above its number, and its space may be
 //! written again once the count of read ones is. Text is appended to and never changes: see [`Text`].
 
 /// What the description of the job ([`crate::job`]) calls the file.
@@ -54,7 +54,7 @@ pub mod process_word {
 pub mod ring_word {
     /// Records that were written.
     pub const WRITTEN: usize = 0;
-    /// Events that found no room.
+    /// Events that found no space.
     pub const DROPPED: usize = 1;
     /// Records that were read.
     pub const READ: usize = 32;
@@ -130,7 +130,7 @@ numbered! {
     Kind {
         /// The ring's thread from here on. `a`, `b`: its name, 16 bytes; the duration is its number in the system.
         Thread = 1,
-        /// So many events, `a`, found no room in front of this one.
+        /// So many events, `a`, found no space in front of this one.
         Dropped = 2,
         /// A thread's part of a parallel region. `a`: the region's function; `b`: thread's number, team's size (upper half).
         Region = 3,

@@ -78,7 +78,7 @@ impl Run {
         Run { at, first, versions: [0; RUN_PAGES], count: 0 }
     }
 
-    /// Adds a page, if there is room.
+    /// Adds a page, if there is space.
     pub fn push(&mut self, version: u64) -> bool {
         let Some(place) = self.versions.get_mut(self.count) else { return false };
         *place = version;

@@ -76,7 +76,7 @@ fn encode(procedure: Procedure, array: &Array, run: &Run, request: &mut [u8]) ->
     let head =
         Head { procedure, array: array.index, state: array.state, first: run.first, pages: versions.len() };
     request[0] = KIND;
-    let mut length = 1 + postcard::to_slice(&head, &mut request[1..]).expect("a head has room").len();
+    let mut length = 1 + postcard::to_slice(&head, &mut request[1..]).expect("a head has space").len();
     for version in versions {
         request[length..length + 8].copy_from_slice(&version.to_le_bytes());
         length += 8;

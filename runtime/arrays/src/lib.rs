@@ -4,7 +4,7 @@
 //! nobody has to be notified when a page moves.
 //!
 //! # What is where
-//! Every process has an *area* of the same layout. An array takes the same range of offsets in each of them, with room for all its pages, so a page has the same offset wherever it is; what is
+//! Every process has an *area* of the same layout. An array takes the same range of offsets in each of them, with space for all its pages, so a page has the same offset wherever it is; what is
 //! not there takes no memory ([`Array`]). In the area of a process are
 //! - the *entries* of some pages, page modulo processes: the [`Place`] of a page, process and version. This is the truth about where the page is;
 //! - a *header* for each page ([`Header`]): whether the page is here, in which version, and how many puts are under way;

@@ -70,7 +70,7 @@ impl Header {
         self.0 & PUTS
     }
 
-    /// With one more put, if there is room for its count.
+    /// With one more put, if there is space for its count.
     #[inline]
     pub fn with_put(self) -> Option<Header> {
         (self.puts() < PUTS).then_some(Header(self.0 + 1))
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn headers_keep_version_and_count_apart() {
-        let full = (0..PUTS).fold(Header::open(7), |header, _| header.with_put().expect("room"));
+        let full = (0..PUTS).fold(Header::open(7), |header, _| header.with_put().expect("space"));
         assert_eq!((full.puts(), full.has(7), full.is_moving(), full.with_put()), (PUTS, true, false, None));
         assert_eq!(full.leaving().without_put().puts(), PUTS - 1);
         assert!(full.leaving().is_moving() && Header::arriving(7).is_arriving() && !Header::ABSENT.has(7));

@@ -26,7 +26,7 @@ pub enum CreationError {
     /// There are [`MOST`] arrays.
     TooMany,
     /// The arrays that there are leave no space.
-    NoRoom,
+    NoSpace,
 }
 
 /// Offset of a descriptor: state, then shape.
@@ -126,7 +126,7 @@ impl<M: Memory> Arrays<M> {
             base = range.end;
         }
         if self.memory.area_bytes() - base < bytes {
-            return Err(CreationError::NoRoom);
+            return Err(CreationError::NoSpace);
         }
         Ok((identity, base))
     }

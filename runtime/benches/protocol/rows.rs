@@ -1,4 +1,4 @@
-//! The rows of the table, each a function in a room by subject.
+//! The rows of the table, each a function in a module by subject.
 
 mod barriers;
 mod locks;

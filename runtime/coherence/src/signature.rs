@@ -68,7 +68,7 @@ pub(crate) struct Signature {
 impl Signature {
     /// An empty signature of at most `capacity` notices.
     pub(crate) fn new(capacity: usize) -> Self {
-        assert!(capacity >= 2, "a signature needs room for two notices");
+        assert!(capacity >= 2, "a signature needs space for two notices");
         assert!(capacity <= LENGTH_MAX, "a signature has at most {LENGTH_MAX} notices");
         Signature {
             notices: Vec::new(),

@@ -38,7 +38,7 @@ pub use transport::{Section, Transport, Update, Wake, Width};
 /// Random bytes that nobody can guess; few enough to come at once.
 fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    // SAFETY: there is room for so many bytes.
+    // SAFETY: there is space for so many bytes.
     let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
     if count == N as isize { Ok(bytes) } else { Err(std::io::Error::last_os_error()) }
 }

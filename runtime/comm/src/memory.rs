@@ -19,7 +19,7 @@ impl Memory {
     /// New pages. Processes that the program forks do not copy them: an adapter goes on to write to those that it has.
     pub(crate) fn map(bytes: usize) -> Result<Memory, String> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: maps new pages, wherever there is room.
+        // SAFETY: maps new pages, wherever there is space.
         let address = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
         match NonNull::new(address.cast()) {
             Some(start) if address != libc::MAP_FAILED => Ok(Memory { start, bytes }),

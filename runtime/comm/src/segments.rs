@@ -114,7 +114,7 @@ impl Segments {
         (!is_far(start)).then(|| start + part.start..start + part.end)
     }
 
-    /// Has a process whose segment is not mapped execute a call; returns the length of the reply, for which there is room for
+    /// Has a process whose segment is not mapped execute a call; returns the length of the reply, for which there is space for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     pub fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
         self.call(rank, |transport| transport.ask(rank, request, reply))

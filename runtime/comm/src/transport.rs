@@ -86,7 +86,7 @@ pub trait Transport: Sync + Send {
     /// `own` is readable and `twin` readable and writable for `bytes` bytes, a multiple of [`crate::diff::GROUP`], both aligned to 16 bytes. Other
     /// threads may write to `own`, nobody to `twin`.
     unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize);
-    /// Has the process execute a call on its segment, which transport and segments know nothing of. Returns the length of the reply, for which there is room for
+    /// Has the process execute a call on its segment, which transport and segments know nothing of. Returns the length of the reply, for which there is space for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize;
     /// Sleeps until the `u32` differs from `seen`; returns it.

@@ -47,7 +47,7 @@ const TRACES: [(&str, Trace); 5] = [
     }),
 ];
 
-/// Part of the accesses that find nothing, of a policy with room for `limit` pages.
+/// Part of the accesses that find nothing, of a policy with space for `limit` pages.
 fn misses(mut policy: impl Replacement, trace: Trace, limit: usize) -> f64 {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     // Resident pages, and whether they are mapped.

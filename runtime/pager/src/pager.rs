@@ -127,7 +127,7 @@ pub struct Pager<S, R> {
     resident: u32,
     reading: u32,
     writing: u32,
-    /// Pages that somebody wants and there is no room for.
+    /// Pages that somebody wants and there is no space for.
     starved: VecDeque<Page>,
     statistics: Statistics,
     fault: Option<Fault>,
@@ -268,11 +268,11 @@ impl<S: System, R: Replacement> Pager<S, R> {
         let window = self.readahead.missing(page);
         let window = Run { count: window.count.min(ZERO_PAGES), ..window };
         let wanted = self.leading(window, |entry| entry.place() == Place::Nowhere);
-        let room = self.reserve(wanted.count);
-        if room == 0 {
+        let space = self.reserve(wanted.count);
+        if space == 0 {
             return self.starve(page);
         }
-        let run = Run { count: wanted.count.min(room), ..wanted };
+        let run = Run { count: wanted.count.min(space), ..wanted };
         if self.seeded(Fault::NeverWritten) {
             self.reading += run.count;
             run.pages().for_each(|page| self.set(page, Entry::at(Place::Reading).with(WANTED)));
@@ -302,7 +302,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         self.set(page, entry.with(WANTED | if stores { STORES } else { 0 }));
     }
 
-    /// Reads what of a window is on disk, as far as there is room.
+    /// Reads what of a window is on disk, as far as there is space.
     fn read_window(&mut self, window: Run) {
         let end = window.end().min(self.entries.len() as u32);
         let mut at = window.first.0;
@@ -315,11 +315,11 @@ impl<S: System, R: Replacement> Pager<S, R> {
                 at += 1;
                 continue;
             }
-            let room = self.reserve(at - from);
-            if room == 0 {
+            let space = self.reserve(at - from);
+            if space == 0 {
                 return;
             }
-            at = from + (at - from).min(room);
+            at = from + (at - from).min(space);
             let run = Run::between(from, at);
             run.pages().for_each(|page| self.set(page, Entry::at(Place::Reading)));
             self.reading += run.count;
@@ -338,7 +338,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
     }
 
     fn starve(&mut self, page: Page) {
-        self.statistics.waited_for_room += 1;
+        self.statistics.waited_for_frames += 1;
         self.starved.push_back(page);
     }
 
@@ -392,7 +392,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         self.make_free();
     }
 
-    /// Whether somebody waits for room: [`Pager::make_free`] has to be called again, even if nothing happens.
+    /// Whether somebody waits for space: [`Pager::make_free`] has to be called again, even if nothing happens.
     pub fn is_starved(&self) -> bool {
         !self.starved.is_empty()
     }
@@ -419,7 +419,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         removed
     }
 
-    /// Who waits for room tries again.
+    /// Who waits for space tries again.
     fn feed(&mut self) {
         for _ in 0..self.starved.len() {
             if self.resident + self.reading >= self.limit {
@@ -430,7 +430,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         }
     }
 
-    /// Room for pages that come in: how many of `count` there is room for now.
+    /// Space for pages that come in: how many of `count` there is space for now.
     fn reserve(&mut self, count: u32) -> u32 {
         let free = |pager: &Self| pager.limit - (pager.resident + pager.reading);
         if free(self) < count && self.writing < (self.limit / WRITING_PART).max(1) {

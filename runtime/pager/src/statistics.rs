@@ -19,6 +19,6 @@ pub struct Statistics {
     pub stored_while_written: u64,
     /// Found in use when they were taken out of the program mapping.
     pub in_use: u64,
-    /// Faults that waited until there was room.
-    pub waited_for_room: u64,
+    /// Faults that waited until there was space.
+    pub waited_for_frames: u64,
 }

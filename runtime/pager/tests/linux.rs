@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dsm_pager::linux::{Alone, Disk, Mapping, Service, SpillFile, View};
+use dsm_pager::linux::{Disk, Mapping, Service, SingleProcess, SpillFile, View};
 use dsm_pager::replacement::S3Fifo;
 use dsm_pager::{PAGE_BYTES, Statistics};
 
@@ -70,7 +70,7 @@ impl Memory {
             (mappings, view),
             Vec::new(),
             (disk, LIMIT),
-            Alone,
+            SingleProcess,
             S3Fifo::default(),
             resident.into_iter(),
         )

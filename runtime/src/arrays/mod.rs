@@ -130,8 +130,8 @@ pub extern "C" fn dsm_array_create(count: u64, element_bytes: u64, page_bytes: u
         CreationError::Shape(BadShape::Page) => format!(
             "pages of {page_bytes} bytes do not go with elements of {element_bytes}; a page is a power of two from 64 bytes to 1 GiB that holds at least an element"
         ),
-        CreationError::Shape(BadShape::TooLarge) | CreationError::NoRoom => format!(
-            "there is no room for {count} elements of {element_bytes} bytes in pages of {page_bytes}; all arrays together have {} bytes of addresses; make it smaller or destroy others first",
+        CreationError::Shape(BadShape::TooLarge) | CreationError::NoSpace => format!(
+            "there is no space for {count} elements of {element_bytes} bytes in pages of {page_bytes}; all arrays together have {} bytes of addresses; make it smaller or destroy others first",
             memory_bytes()
         ),
         CreationError::TooMany => {

@@ -86,7 +86,7 @@ fn bring(shared: &Shared, range: &Range<usize>, process: u32) -> Result<(), Stri
     }
     process::assert_of_job();
     for block in memory::get().geometry().extents(range.start, range.end - 1).flat_map(Extent::blocks) {
-        let _settled = deferred::settle(Extent::single(block));
+        let _drained = deferred::drain(Extent::single(block));
         run(pin!(shared.coherence.critical(block, async {})));
     }
     Ok(())

@@ -52,9 +52,9 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     let block = geometry.block(address);
     if block == geometry.block(address + size.max(1) - 1) {
         let since = if memory::get().table().get(address) == WRITABLE { 0 } else { profile::now_and_then() };
-        let settled = deferred::settle(Extent::single(block));
+        let drained = deferred::drain(Extent::single(block));
         let result = run(pin!(shared.coherence.critical(block, async { body() })));
-        drop(settled);
+        drop(drained);
         profile::waited(Wait::Atomic, address as u64, since);
         return result;
     }
@@ -136,9 +136,9 @@ pub(crate) fn update(address: *mut u8, size: u32, update: Update) -> u128 {
             return old.into();
         }
         let since = profile::now_and_then();
-        let settled = deferred::settle(Extent::single(block));
+        let drained = deferred::drain(Extent::single(block));
         let old = run(pin!(shared.coherence.update(block, offset, bytes, update)));
-        drop(settled);
+        drop(drained);
         profile::waited(Wait::Atomic, at as u64, since);
         return old.into();
     }

@@ -20,14 +20,14 @@ fn words() -> [Word; 2] {
     [sync::control::word(0, BREAK), sync::control::word(0, BREAK + 8)]
 }
 
-fn room() -> usize {
+fn space() -> usize {
     memory::arena(0).len() / SHARE / PAGE * PAGE
 }
 
 fn base() -> Option<u64> {
     let [base, _] = words();
     if base.load(Ordering::Acquire) == 0 {
-        let (object, _) = super::allocate(room(), PAGE)?;
+        let (object, _) = super::allocate(space(), PAGE)?;
         if base.compare_exchange(0, object as u64, Ordering::AcqRel, Ordering::Acquire).is_err() {
             super::free(object);
         }
@@ -39,7 +39,7 @@ fn base() -> Option<u64> {
 fn change(distance: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     let base = base()?;
     let [_, end] = words();
-    let next = |now| distance(base + now)?.checked_sub(base).filter(|next| *next <= room() as u64);
+    let next = |now| distance(base + now)?.checked_sub(base).filter(|next| *next <= space() as u64);
     end.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok().map(|before| base + before)
 }
 

@@ -123,11 +123,11 @@ pub fn report_rules() {
     }
 }
 
-fn report_exhaustion(size: usize, room: usize) {
+fn report_exhaustion(size: usize, space: usize) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     if !REPORTED.swap(true, Ordering::Relaxed) {
         eprintln!(
-            "dsm: warning: process {} has no room for {size} bytes in its part of the shared heap, of {room} bytes, so the allocation fails; set DSM_HEAP to a larger size",
+            "dsm: warning: process {} has no space for {size} bytes in its part of the shared heap, of {space} bytes, so the allocation fails; set DSM_HEAP to a larger size",
             sync::rank()
         );
     }
@@ -146,7 +146,7 @@ pub fn owner(address: usize) -> Option<u32> {
 }
 
 /// Bytes of the general part of this process's arena, used or not.
-pub fn room() -> usize {
+pub fn space() -> usize {
     parts()[0].bytes
 }
 

@@ -145,7 +145,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
     if job.size > 1 {
         shared = Some(share(job, geometry, table)?);
     } else if geometry.is_paged() {
-        paged = Some(map_alone(geometry)?);
+        paged = Some(map_single_process(geometry)?);
     } else {
         let region = geometry.region();
         reserve_at(region.start, region.len())?;
@@ -230,7 +230,7 @@ fn map_data(own_file: &MemoryFile, geometry: &Geometry, own: Own) -> Result<(), 
 }
 
 /// The data of a single process as a memory file.
-fn map_alone(geometry: &Geometry) -> Result<(Segments, MemoryFile), SegmentError> {
+fn map_single_process(geometry: &Geometry) -> Result<(Segments, MemoryFile), SegmentError> {
     let file = MemoryFile::create("dsm-data")?;
     file.set_size(geometry.segment_bytes() as u64)?;
     let files = [Some(file)];

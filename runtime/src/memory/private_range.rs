@@ -2,7 +2,7 @@
 //!
 //! The system gives equal processes equal addresses, so that `pthread_self`, and the addresses of thread-local variables and of locals,
 //! would be the same in all processes of a job. Each process of a job of several therefore has a range of its own, and fills every gap
-//! that the system would prefer to it with memory that nobody can access: the system looks for room from the top of the address space
+//! that the system would prefer to it with memory that nobody can access: the system looks for space from the top of the address space
 //! downwards, and takes the first gap that is large enough. All that is mapped from then on lies
 //! in the process's range, by the C library's usual means (guard pages, stacks that are used again, `pthread_getattr_np`). In the other
 //! processes nothing is mapped there, but for the lowest part of process 0's range ([`common`]).

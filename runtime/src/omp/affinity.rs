@@ -248,7 +248,7 @@ pub fn processors_of(number: i32) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_place_proc_ids(number: i32, ids: *mut i32) {
     for (i, &processor) in place(number).iter().enumerate() {
-        // SAFETY: the program's array has room for the place's processors.
+        // SAFETY: the program's array has space for the place's processors.
         unsafe { put(ids.add(i), processor as i32) };
     }
 }
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn omp_get_place_proc_ids_(number: *const i32, ids: *mut i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_partition_place_nums(numbers: *mut i32) {
     for (i, number) in partition().enumerate() {
-        // SAFETY: the program's array has room for the partition.
+        // SAFETY: the program's array has space for the partition.
         unsafe { put(numbers.add(i), number as i32) };
     }
 }

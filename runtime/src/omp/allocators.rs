@@ -200,7 +200,7 @@ pub fn allocate(handle: usize, align: usize, bytes: usize, zeroed: bool) -> *mut
     let handle = if handle == NULL_ALLOCATOR { default_allocator() } else { handle };
     let allocator = Allocator::of(handle);
     let align = allocator.alignment.max(align);
-    // The header counts, too, as in other runtimes: programs choose their pools with room to spare.
+    // The header counts, too, as in other runtimes: programs choose their pools with space to spare.
     let taken = bytes.saturating_add(offset(align));
     if take_from_pool(handle, &allocator, taken) {
         if let Some(object) = from_heap(handle, align, bytes, zeroed) {

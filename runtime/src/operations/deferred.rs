@@ -2,11 +2,11 @@
 //! are.
 //!
 //! To the threads of this process they have to look as if they had been executed at once. So they are kept only while no state here allows an access to their block; and whatever may make one accessible, a
-//! miss or another atomic operation, has those of its chunk executed before, and keeps new ones away until it is done ([`settle`]). To other processes they have to be executed before this one
+//! miss or another atomic operation, has those of its chunk executed before, and keeps new ones away until it is done ([`drain`]). To other processes they have to be executed before this one
 //! releases, as all that is posted. A thread that reads an atomic variable sends them, as it may be waiting for what others do about them, and a thread of the runtime sends what is kept for
 //! long.
 //!
-//! Chunks share lists by a hash of their numbers; a list is locked while its operations are executed, and by who settles. Locks of several lists are taken in their order, and behind none of
+//! Chunks share lists by a hash of their numbers; a list is locked while its operations are executed, and by who drains them. Locks of several lists are taken in their order, and behind none of
 //! them any other lock of this crate.
 
 use std::cell::UnsafeCell;
@@ -227,7 +227,7 @@ fn send_used() {
 }
 
 /// Lists of which the thread has executed all, and that others keep nothing on.
-pub struct Settled {
+pub struct Drained {
     _guards: Many,
 }
 
@@ -244,20 +244,20 @@ enum Many {
 
 /// Has what is kept for the chunks of an extent executed, and keeps more away as long as the value lives. For what may make blocks accessible.
 #[inline]
-pub fn settle(extent: Extent) -> Settled {
+pub fn drain(extent: Extent) -> Drained {
     if !ENABLED.load(Ordering::Relaxed) {
-        return Settled { _guards: Many::None };
+        return Drained { _guards: Many::None };
     }
     let (first, last) = (extent.first.chunk(), Block(extent.end().0 - 1).chunk());
     if first != last {
-        return settle_several(first, last);
+        return drain_several(first, last);
     }
     let mut guard = Guard::lock(list_of(first));
     guard.execute();
-    Settled { _guards: Many::One { _guard: guard } }
+    Drained { _guards: Many::One { _guard: guard } }
 }
 
-fn settle_several(first: Chunk, last: Chunk) -> Settled {
+fn drain_several(first: Chunk, last: Chunk) -> Drained {
     let mut wanted = [0; WORDS];
     for chunk in (first.0..=last.0).take(LISTS) {
         let number = list_of(Chunk(chunk));
@@ -269,12 +269,12 @@ fn settle_several(first: Chunk, last: Chunk) -> Settled {
         guard.execute();
         guard
     });
-    Settled { _guards: Many::Several { _guards: guards.collect() } }
+    Drained { _guards: Many::Several { _guards: guards.collect() } }
 }
 
 /// Runs what may make blocks of a chunk accessible.
 pub fn exclusive(chunk: Chunk, body: &mut dyn FnMut()) {
-    let _settled = settle(Extent::single(chunk.block(0)));
+    let _drained = drain(Extent::single(chunk.block(0)));
     body();
 }
 

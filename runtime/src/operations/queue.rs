@@ -130,7 +130,7 @@ struct Queue {
 enum Turn {
     /// At this slot: offset, and number to leave there.
     Mine(usize, u64),
-    /// Not come yet: there is no room, or no element.
+    /// Not come yet: there is no space, or no element.
     None,
 }
 
@@ -169,10 +169,10 @@ impl Queue {
         }
     }
 
-    /// Whether there was room.
+    /// Whether there was space.
     fn push(&self, element: &[u8]) -> bool {
         let Turn::Mine(offset, next) = self.turn(TAIL, false) else { return false };
-        // SAFETY: this thread's turn at the slot, which has room for an element.
+        // SAFETY: this thread's turn at the slot, which has space for an element.
         unsafe { self.place.write(offset + 8, &element[..self.element_bytes]) };
         self.place.word(offset).store(next, Ordering::Release);
         true
@@ -274,7 +274,7 @@ pub extern "C" fn dsm_fifo_create(capacity: usize, element_bytes: usize) -> *mut
     let is_right = capacity > 0 && (1..=MOST_ELEMENT_BYTES).contains(&element_bytes);
     let Some(bytes) = queue_bytes(capacity, element_bytes).filter(|_| is_right) else {
         start::die(&format!(
-            "process {}: dsm_fifo_create({capacity}, {element_bytes}): a queue has room for one element at least, of 1 to {MOST_ELEMENT_BYTES} bytes",
+            "process {}: dsm_fifo_create({capacity}, {element_bytes}): a queue has space for one element at least, of 1 to {MOST_ELEMENT_BYTES} bytes",
             sync::rank()
         ));
     };
@@ -302,9 +302,9 @@ fn create(bytes: usize, capacity: usize, element_bytes: usize) -> Option<*mut u8
     Some(handle(address, element_bytes))
 }
 
-/// Appends an element; whether there was room. `function` asks for it.
+/// Appends an element; whether there was space. `function` asks for it.
 pub fn push(function: &str, queue: *mut u8, element: &[u8]) -> bool {
-    // Others would find no room, or no element, for as long as a handler interrupts a turn.
+    // Others would find no space, or no element, for as long as a handler interrupts a turn.
     let _deferred = Deferred::begin();
     match at_hand(function, queue) {
         Some(queue) => queue.push(element),
@@ -339,7 +339,7 @@ pub extern "C" fn dsm_fifo_destroy(queue: *mut u8) {
     heap::free(address);
 }
 
-/// What a push or pop returns, which found room or an element if it is `done`. A thread that finds none again and again, in whatever queues, waits for others.
+/// What a push or pop returns, which found space or an element if it is `done`. A thread that finds none again and again, in whatever queues, waits for others.
 fn result(done: bool, otherwise: Refusal) -> i32 {
     /// Stands for all queues.
     const QUEUES: usize = 1;

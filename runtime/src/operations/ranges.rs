@@ -69,9 +69,9 @@ pub unsafe extern "C" fn dsm_read(into: *mut u8, from: *const u8, bytes: usize) 
         each_part(address, bytes, most, |at, length| {
             let block = geometry.block(at);
             let contents = &mut buffer[..length];
-            let settled = deferred::settle(Extent::single(block));
+            let drained = deferred::drain(Extent::single(block));
             run(pin!(shared.coherence.read_range(block, at - geometry.address(block), contents)));
-            drop(settled);
+            drop(drained);
             let mut value = [0; 8];
             let seen = length.min(8);
             value[..seen].copy_from_slice(&contents[..seen]);

@@ -289,7 +289,7 @@ unsafe fn send(at: u32, place: *mut u8, function: usize, argument: *const u8, by
     Handle::of_signal(sent)
 }
 
-/// Puts a signal into a process's queue as soon as there is room; its number.
+/// Puts a signal into a process's queue as soon as there is space; its number.
 fn push(at: u32, element: &[u8]) -> u32 {
     let queue = sync::control::word(at, SIGNALS + 8).load(Ordering::SeqCst) as *mut u8;
     loop {

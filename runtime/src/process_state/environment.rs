@@ -21,7 +21,7 @@ unsafe extern "C" {
     fn putenv(string: *mut c_char) -> c_int;
 }
 
-/// Elements that the array has room for, the null pointer at the end included; while it is locked the environment is changed.
+/// Elements that the array has space for, the null pointer at the end included; while it is locked the environment is changed.
 static CAPACITY: Mutex<usize> = Mutex::new(0);
 /// The strings that this process made.
 static CONSTANTS: LazyLock<Mutex<Constants>> = LazyLock::new(Mutex::default);
@@ -61,7 +61,7 @@ fn adopt(capacity: &mut usize) {
     replace(capacity, &entries());
 }
 
-/// An array with room for so many strings, and for what [`is_constant`] says of each.
+/// An array with space for so many strings, and for what [`is_constant`] says of each.
 fn bytes_of_array(capacity: usize) -> usize {
     capacity * (size_of::<usize>() + 1)
 }
@@ -72,7 +72,7 @@ fn replace(capacity: &mut usize, strings: &[*mut c_char]) {
     let fresh = shared_blocks(bytes_of_array(*capacity)) as *mut *mut c_char;
     check::writable(fresh as usize, bytes_of_array(*capacity));
     for (i, string) in strings.iter().enumerate() {
-        // SAFETY: the environment has strings; the array has room for them and was made writable.
+        // SAFETY: the environment has strings; the array has space for them and was made writable.
         unsafe { fresh.add(i).write(shared_string(*string)) };
     }
     // SAFETY: as above; other threads do not look at the environment while it is changed.
@@ -96,7 +96,7 @@ fn constant(string: &[u8]) -> *mut c_char {
     CONSTANTS.lock().copy(string) as *mut c_char
 }
 
-/// What other processes get: the array, how many strings it has and how many it has room for.
+/// What other processes get: the array, how many strings it has and how many it has space for.
 pub fn snapshot() -> [u64; 3] {
     let mut capacity = CAPACITY.lock();
     adopt(&mut capacity);
@@ -110,7 +110,7 @@ pub fn snapshot() -> [u64; 3] {
     [array() as u64, strings.len() as u64, *capacity as u64]
 }
 
-/// Whether string `i` of an array of this module with room for so many is one of [`CONSTANTS`]; valid in a snapshot.
+/// Whether string `i` of an array of this module with space for so many is one of [`CONSTANTS`]; valid in a snapshot.
 fn is_constant(array: *mut *mut c_char, capacity: usize, i: usize) -> *mut bool {
     array.wrapping_add(capacity).cast::<bool>().wrapping_add(i)
 }

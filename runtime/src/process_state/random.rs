@@ -153,7 +153,7 @@ fn put_away() -> usize {
     for (i, value) in (0..=words).zip(
         std::iter::once(header as u32).chain((0..words).map(|i| state(i).load(Ordering::Relaxed) as u32)),
     ) {
-        // SAFETY: the program's buffer has room for the kind that it was given for; it is writable now.
+        // SAFETY: the program's buffer has space for the kind that it was given for; it is writable now.
         unsafe { (buffer as *mut u32).add(i).write_unaligned(value) };
     }
     buffer
@@ -324,7 +324,7 @@ unsafe extern "C" fn __dsm_seed48(words: *mut u16) -> *mut u16 {
         return unsafe { seed48(words) };
     }
     let before = shared_object(6) as *mut u16;
-    // SAFETY: the program passes three words; the object has room for three.
+    // SAFETY: the program passes three words; the object has space for three.
     unsafe {
         let state = load_48(words);
         locked(LOCK_48, || {

@@ -72,7 +72,7 @@ impl Watched {
     /// Those of this process.
     fn current() -> Watched {
         let mut formats = [0; FORMATS];
-        // SAFETY: the array has room for all streams; the variables belong to the thread that forks.
+        // SAFETY: the array has space for all streams; the variables belong to the thread that forks.
         let options = unsafe {
             dsm_rt_cxx_formats(formats.as_mut_ptr());
             [optarg as u64, optind as u64, opterr as u64, optopt as u64]

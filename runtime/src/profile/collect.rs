@@ -97,7 +97,7 @@ pub struct Collected {
     pub blocks: Vec<BlockUse>,
     /// Waits.
     pub waits: Vec<Waited>,
-    /// Misses that found no room in the tables.
+    /// Misses that found no space in the tables.
     pub lost: u64,
     /// What process 0 ran.
     pub seconds: f64,

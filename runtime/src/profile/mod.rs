@@ -53,7 +53,7 @@ pub const AREA_BYTES: usize = 8 * (WAITS_AT + WAITS.area_words());
 mod process_word {
     /// Ticks of the clock in a second.
     pub const TICKS_PER_SECOND: usize = 0;
-    /// Misses that found no room.
+    /// Misses that found no space.
     pub const LOST: usize = 1;
     /// Ticks from the start to the end.
     pub const TICKS: usize = 2;
@@ -285,7 +285,7 @@ fn sample(sampler: &'static std::thread::LocalKey<Cell<Sampler>>) -> u64 {
 
 /// A record of misses is for memory of so many bytes.
 const PART_SHIFT: u32 = 16;
-/// Stands for all parts, when there is no room for more records.
+/// Stands for all parts, when there is no space for more records.
 const ANY_PART: u64 = u64::MAX >> 8;
 
 /// Second word of the key of a record of misses.

@@ -31,7 +31,7 @@ struct Report {
     miss_seconds: f64,
     /// Over all processes.
     wait_seconds: f64,
-    /// Misses that there was no room to remember.
+    /// Misses that there was no space to remember.
     lost: u64,
     findings: Vec<Finding>,
     /// Of each object, not only of the worst.
@@ -101,7 +101,7 @@ impl Report {
         if self.lost > 0 {
             let _ = writeln!(
                 out,
-                "{} misses are not part of what follows: there was no room to remember them",
+                "{} misses are not part of what follows: there was no space to remember them",
                 self.lost
             );
         }

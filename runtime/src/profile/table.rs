@@ -52,7 +52,7 @@ impl Table {
         Table { shape, index: (0..places).map(|_| AtomicU32::new(0)).collect(), area, adding: Mutex::new(()) }
     }
 
-    /// Number of records in relation to what there is room for, in 1/256.
+    /// Number of records in relation to what there is space for, in 1/256.
     pub fn fill(&self) -> u64 {
         256 * self.area[0].load(Ordering::Relaxed) / self.shape.records as u64
     }
@@ -148,7 +148,7 @@ mod tests {
         let table = table(100);
         for key in 0..100 {
             let added = table.find_or_add([key, 7], |words| words[0].store(key, Ordering::Relaxed));
-            assert_eq!(added.expect("there is room").len(), 2);
+            assert_eq!(added.expect("there is space").len(), 2);
         }
         assert_eq!((table.fill(), table.find([5, 8]).is_none()), (256, true));
         for key in 0..100 {

@@ -87,7 +87,7 @@ unsafe extern "C" fn __dsm_key_create(to: *mut c_uint, destructor: Destructor) -
         return libc::EAGAIN;
     };
     let number = number as c_uint;
-    // SAFETY: the program passes room for a key, writable.
+    // SAFETY: the program passes space for a key, writable.
     unsafe { to.write(number) };
     0
 }

@@ -245,14 +245,14 @@ unsafe fn read_line(to: *mut u8, bytes: usize, file: File) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fgets(to: *mut u8, bytes: c_int, file: File) -> *mut u8 {
     let file = local_stream(file);
-    let room = bytes.max(0) as usize;
+    let space = bytes.max(0) as usize;
     // SAFETY: as the program promises.
     unsafe {
-        if prepared(to, room) {
+        if prepared(to, space) {
             return fgets(to, bytes, file);
         }
         flockfile(file);
-        let result = read_line(to, room, file);
+        let result = read_line(to, space, file);
         funlockfile(file);
         result
     }
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn __dsm_fgets(to: *mut u8, bytes: c_int, file: File) -> *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fgets_unlocked(to: *mut u8, bytes: c_int, file: File) -> *mut u8 {
     let file = local_stream(file);
-    let room = bytes.max(0) as usize;
+    let space = bytes.max(0) as usize;
     // SAFETY: as the program promises.
-    unsafe { if prepared(to, room) { fgets_unlocked(to, bytes, file) } else { read_line(to, room, file) } }
+    unsafe { if prepared(to, space) { fgets_unlocked(to, bytes, file) } else { read_line(to, space, file) } }
 }

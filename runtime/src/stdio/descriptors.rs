@@ -344,7 +344,7 @@ descriptors! {
 unsafe fn pair(ends: *mut c_int, own: [c_int; 2], result: c_int) -> c_int {
     if result == 0 {
         check::writable(ends as usize, size_of_val(&own));
-        // SAFETY: the program passes room for two numbers, writable now.
+        // SAFETY: the program passes space for two numbers, writable now.
         unsafe { ends.cast::<[c_int; 2]>().write_unaligned(own.map(opened)) };
     }
     result

@@ -27,57 +27,41 @@ const REPLY: u32 = 3;
 /// Names the owner's standard input; no stream has this address.
 pub const STDIN: usize = 0;
 
-/// What the owner is to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u64)]
-pub enum Operation {
-    /// `fread` of `a` bytes.
-    Read = 1,
-    /// `fwrite` of `a` bytes.
-    Write,
-    /// `fseeko` by `a` from `b`, then `ftello`.
-    Seek,
-    /// `fflush`.
-    Flush,
-    /// `fclose`.
-    Close,
-    /// `fileno`.
-    Number,
-    /// `setvbuf` with mode `a` and a buffer of `b` bytes.
-    Buffer,
-    /// Sends the file to a socket, whose address is `a` bytes with what goes with it: see [`import`].
-    DescriptorSend,
-    /// Closes the copy of another process's file.
-    DescriptorForget,
-    /// `close`.
-    DescriptorClose,
-    /// `read` of `a` bytes at `b`, for a process of another host: see [`remote`].
-    DescriptorRead,
-    /// `write` of `a` bytes at `b`, likewise.
-    DescriptorWrite,
-    /// A function without data, which `a` is the code of, with `b`, likewise.
-    DescriptorCall,
-    /// `a` bytes of a message of a Fortran statement, and more to come.
-    FortranPart,
-    /// The last `a` bytes; the message is carried out, and the result is the reply's length.
-    FortranRun,
-    /// The reply from byte `a` on.
-    FortranFetch,
-}
-
-impl Operation {
-    /// The operation on a descriptor with this code.
-    fn on_descriptor(code: u64) -> Option<Operation> {
-        use Operation::*;
-        let all = [
-            DescriptorSend,
-            DescriptorForget,
-            DescriptorClose,
-            DescriptorRead,
-            DescriptorWrite,
-            DescriptorCall,
-        ];
-        all.into_iter().find(|operation| *operation as u64 == code)
+codes! {
+    /// What the owner is to do.
+    pub enum Operation {
+        /// `fread` of `a` bytes.
+        Read,
+        /// `fwrite` of `a` bytes.
+        Write,
+        /// `fseeko` by `a` from `b`, then `ftello`.
+        Seek,
+        /// `fflush`.
+        Flush,
+        /// `fclose`.
+        Close,
+        /// `fileno`.
+        Number,
+        /// `setvbuf` with mode `a` and a buffer of `b` bytes.
+        Buffer,
+        /// Sends the file to a socket, whose address is `a` bytes with what goes with it: see [`import`].
+        DescriptorSend,
+        /// Closes the copy of another process's file.
+        DescriptorForget,
+        /// `close`.
+        DescriptorClose,
+        /// `read` of `a` bytes at `b`, for a process of another host: see [`remote`].
+        DescriptorRead,
+        /// `write` of `a` bytes at `b`, likewise.
+        DescriptorWrite,
+        /// A function without data, which `a` is the code of, with `b`, likewise.
+        DescriptorCall,
+        /// `a` bytes of a message of a Fortran statement, and more to come.
+        FortranPart,
+        /// The last `a` bytes; the message is carried out, and the result is the reply's length.
+        FortranRun,
+        /// The reply from byte `a` on.
+        FortranFetch,
     }
 }
 
@@ -179,7 +163,7 @@ impl Held {
             mailbox.word(i).store(value, Ordering::Relaxed);
         }
         assert!(out.len() <= MAILBOX_DATA_BYTES && into.len() <= MAILBOX_DATA_BYTES);
-        // SAFETY: the data area has room by the assertion and is this thread's while it holds the mailbox.
+        // SAFETY: the data area has space by the assertion and is this thread's while it holds the mailbox.
         unsafe { mailbox.data().write(out.as_ptr(), out.len()) };
         mailbox.become_state(REQUEST);
         mailbox.wait_until(REPLY);
@@ -230,56 +214,65 @@ pub fn serve() {
 }
 
 fn carry_out(mailbox: Mailbox) {
-    let [operation, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
-    if let Some(operation) = Operation::on_descriptor(operation) {
-        // SAFETY: the data area is this request's.
-        let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
-        let descriptor = file as c_int;
-        let bytes = (a as usize).min(MAILBOX_DATA_BYTES);
-        let result = match operation {
-            Operation::DescriptorSend => import::send(descriptor, &data[..bytes]),
-            Operation::DescriptorForget => {
-                import::forget(descriptor);
-                0
-            }
-            Operation::DescriptorRead => remote::read_own(descriptor, &mut data[..bytes], b as i64),
-            Operation::DescriptorWrite => remote::write_own(descriptor, &data[..bytes], b as i64),
-            Operation::DescriptorCall => remote::call_own(descriptor, a, b as i64, data),
-            _ => descriptors::close_own(descriptor).into(),
-        };
-        // SAFETY: the thread's own errno.
-        let error = unsafe { *libc::__errno_location() };
-        mailbox.answer(result, error);
-        return;
-    }
-    if let Some(result) = fortran(operation, a as usize) {
-        mailbox.answer(result as i64, 0);
-        return;
-    }
-    let (result, error) = match stream(file as usize) {
-        Some(stream) => perform(operation, stream, a as i64, b as i64),
-        // Closed in the meantime.
-        None => (-1, libc::EBADF),
+    let [code, file, a, b] = std::array::from_fn(|i| mailbox.word(i + 1).load(Ordering::Relaxed));
+    let Some(operation) = Operation::from_code(code) else { return mailbox.answer(-1, libc::ENOSYS) };
+    let (result, error) = match operation {
+        Operation::Read
+        | Operation::Write
+        | Operation::Seek
+        | Operation::Flush
+        | Operation::Close
+        | Operation::Number
+        | Operation::Buffer => match stream(file as usize) {
+            Some(stream) => on_stream(operation, stream, a as i64, b as i64),
+            // Closed in the meantime.
+            None => (-1, libc::EBADF),
+        },
+        Operation::FortranPart | Operation::FortranRun | Operation::FortranFetch => {
+            (fortran(operation, a as usize) as i64, 0)
+        }
+        _ => {
+            let result = on_descriptor(operation, file as c_int, a, b as i64);
+            // SAFETY: the thread's own errno.
+            (result, unsafe { *libc::__errno_location() })
+        }
     };
     mailbox.answer(result, error);
 }
 
+fn on_descriptor(operation: Operation, descriptor: c_int, a: u64, b: i64) -> i64 {
+    // SAFETY: the data area is this request's.
+    let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
+    let bytes = (a as usize).min(MAILBOX_DATA_BYTES);
+    match operation {
+        Operation::DescriptorSend => import::send(descriptor, &data[..bytes]),
+        Operation::DescriptorForget => {
+            import::forget(descriptor);
+            0
+        }
+        Operation::DescriptorRead => remote::read_own(descriptor, &mut data[..bytes], b),
+        Operation::DescriptorWrite => remote::write_own(descriptor, &data[..bytes], b),
+        Operation::DescriptorCall => remote::call_own(descriptor, a, b, data),
+        _ => descriptors::close_own(descriptor).into(),
+    }
+}
+
 /// Operations of Fortran statements.
-fn fortran(operation: u64, a: usize) -> Option<usize> {
+fn fortran(operation: Operation, a: usize) -> usize {
     // SAFETY: the data area is this request's.
     let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
     let given = a.min(MAILBOX_DATA_BYTES);
-    if operation == Operation::FortranPart as u64 {
-        serve::part(&data[..given]);
-        Some(0)
-    } else if operation == Operation::FortranRun as u64 {
-        let len = serve::run(&data[..given]);
-        serve::fetch(0, data);
-        Some(len)
-    } else if operation == Operation::FortranFetch as u64 {
-        Some(serve::fetch(a, data))
-    } else {
-        None
+    match operation {
+        Operation::FortranPart => {
+            serve::part(&data[..given]);
+            0
+        }
+        Operation::FortranRun => {
+            let len = serve::run(&data[..given]);
+            serve::fetch(0, data);
+            len
+        }
+        _ => serve::fetch(a, data),
     }
 }
 
@@ -292,32 +285,33 @@ fn stream(file: usize) -> Option<File> {
     (registry::owner(file) == Some(sync::rank())).then_some(file as File)
 }
 
-fn perform(operation: u64, stream: File, a: i64, b: i64) -> (i64, c_int) {
+fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int) {
     let len = (a.max(0) as usize).min(MAILBOX_DATA_BYTES);
     // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
     // requester leaves alone.
     let result = unsafe {
         *libc::__errno_location() = 0;
-        if operation == Operation::Read as u64 {
-            let count = fread(own_data(), 1, len, stream) as i64;
-            if count == 0 && ferror(stream) != 0 { -1 } else { count }
-        } else if operation == Operation::Write as u64 {
-            let count = fwrite(own_data(), 1, len, stream) as i64;
-            if count == 0 && len > 0 { -1 } else { count }
-        } else if operation == Operation::Seek as u64 {
-            if fseeko(stream, a, b as c_int) == 0 { ftello(stream) } else { -1 }
-        } else if operation == Operation::Flush as u64 {
-            i64::from(fflush(stream))
-        } else if operation == Operation::Number as u64 {
-            i64::from(fileno(stream))
-        } else if operation == Operation::Buffer as u64 {
-            i64::from(buffers::set_own(stream, a as c_int, b as usize))
-        } else {
-            registry::remove(stream as usize);
-            descriptors::leave(fileno(stream));
-            let result = i64::from(fclose(stream));
-            buffers::closed(stream as usize);
-            result
+        match operation {
+            Operation::Read => {
+                let count = fread(own_data(), 1, len, stream) as i64;
+                if count == 0 && ferror(stream) != 0 { -1 } else { count }
+            }
+            Operation::Write => {
+                let count = fwrite(own_data(), 1, len, stream) as i64;
+                if count == 0 && len > 0 { -1 } else { count }
+            }
+            Operation::Seek if fseeko(stream, a, b as c_int) == 0 => ftello(stream),
+            Operation::Seek => -1,
+            Operation::Flush => i64::from(fflush(stream)),
+            Operation::Number => i64::from(fileno(stream)),
+            Operation::Buffer => i64::from(buffers::set_own(stream, a as c_int, b as usize)),
+            _ => {
+                registry::remove(stream as usize);
+                descriptors::leave(fileno(stream));
+                let result = i64::from(fclose(stream));
+                buffers::closed(stream as usize);
+                result
+            }
         }
     };
     // SAFETY: the thread's own errno.

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn __dsm_mmap(
         }
         // Address space that is set aside becomes memory by and by, when it is made accessible; more than the heap has stays with the process.
         let reserves = protection == libc::PROT_NONE;
-        if !fixed && (!reserves || anonymous && whole < heap::room() / 2) {
+        if !fixed && (!reserves || anonymous && whole < heap::space() / 2) {
             return map(whole, file).map_or(libc::MAP_FAILED.cast(), |object| object as *mut u8);
         }
     }
@@ -189,8 +189,8 @@ pub unsafe extern "C" fn __dsm_mremap(
     let mapping = MAPPED.lock().get_or_insert_default().get(&at).copied();
     let moves_to = (flags & libc::MREMAP_FIXED != 0).then_some(to as usize);
     if moves_to.is_none() {
-        let room = mapping.map_or(old, |m| m.bytes);
-        if new <= room {
+        let space = mapping.map_or(old, |m| m.bytes);
+        if new <= space {
             // What was cut off earlier comes back as zeros.
             if new > old {
                 fill(at + old, new - old, None);

@@ -15,7 +15,7 @@ struct Target {
     place: *mut *mut u8,
     length: *mut usize,
     buffer: *mut u8,
-    room: usize,
+    space: usize,
     end: usize,
     at: usize,
 }
@@ -34,14 +34,14 @@ impl Target {
     /// Writes at the position; false if the heap is full.
     fn put(&mut self, bytes: &[u8]) -> bool {
         let end = self.at + bytes.len();
-        if end + 1 > self.room {
-            let room = (2 * self.room).max(end + 1);
+        if end + 1 > self.space {
+            let space = (2 * self.space).max(end + 1);
             // SAFETY: the buffer came from the same heap.
-            let grown = unsafe { __dsm_realloc(self.buffer, room as u64) };
+            let grown = unsafe { __dsm_realloc(self.buffer, space as u64) };
             if grown.is_null() {
                 return false;
             }
-            (self.buffer, self.room) = (grown, room);
+            (self.buffer, self.space) = (grown, space);
         }
         let from = self.end.min(self.at);
         check::writable(self.buffer as usize + from, end + 1 - from);
@@ -103,7 +103,7 @@ unsafe extern "C" fn __dsm_open_memstream(place: *mut *mut u8, length: *mut usiz
     if buffer.is_null() {
         return std::ptr::null_mut();
     }
-    let mut target = Box::new(Target { place, length, buffer, room: LEAST, end: 0, at: 0 });
+    let mut target = Box::new(Target { place, length, buffer, space: LEAST, end: 0, at: 0 });
     target.put(&[]);
     target.tell();
     let functions = CookieFunctions { read, write, seek, close };

@@ -9,6 +9,24 @@
 //! Standard output is each process's own, line-buffered, so that lines stay whole; what a release finds half written goes
 //! out with it, so that output that is ordered by synchronisation appears in that order. Standard input is process 0's.
 
+/// Declares an enum that travels as the number of its variant.
+macro_rules! codes {
+    ($(#[$text:meta])* $visibility:vis enum $name:ident { $($(#[$variant_text:meta])* $variant:ident,)* }) => {
+        $(#[$text])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u64)]
+        $visibility enum $name { $($(#[$variant_text])* $variant,)* }
+
+        impl $name {
+            /// The variant with this number.
+            $visibility fn from_code(code: u64) -> Option<$name> {
+                const ALL: &[$name] = &[$($name::$variant,)*];
+                ALL.get(usize::try_from(code).ok()?).copied()
+            }
+        }
+    };
+}
+
 mod allocating;
 mod arrivals;
 mod buffers;

@@ -26,46 +26,28 @@ const OWN_POSITION: i64 = -1;
 /// So many bytes can be written to a pipe that is ready.
 const PIPE_PIECE: usize = libc::PIPE_BUF;
 
-/// Functions that need no data, by code.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
-pub(super) enum Call {
-    Duplicate = 1,
-    DescriptorFlags,
-    SetDescriptorFlags,
-    StatusFlags,
-    SetStatusFlags,
-    /// `lseek` from the start, the current position, the end.
-    SeekStart,
-    SeekCurrent,
-    SeekEnd,
-    Sync,
-    SyncData,
-    Truncate,
-    /// `fstat`, whose result comes back.
-    Status,
-    IsTerminal,
-}
-
-/// All, in order.
-const CALLS: [Call; 13] = {
-    use Call::*;
-    [
+codes! {
+    /// Functions that need no data.
+    pub(super) enum Call {
         Duplicate,
         DescriptorFlags,
         SetDescriptorFlags,
         StatusFlags,
         SetStatusFlags,
+        /// `lseek` from the start.
         SeekStart,
+        /// `lseek` from the current position.
         SeekCurrent,
+        /// `lseek` from the end.
         SeekEnd,
         Sync,
         SyncData,
         Truncate,
+        /// `fstat`, whose result comes back.
         Status,
         IsTerminal,
-    ]
-};
+    }
+}
 
 /// What a command of `fcntl` asks for, if it can be carried out elsewhere.
 pub(super) fn control(command: c_int) -> Option<Call> {
@@ -318,7 +300,7 @@ fn status(descriptor: c_int) -> Result<libc::stat, c_int> {
 
 /// The owner's side of [`call`]. What comes back besides the result is put into `data`.
 pub(super) fn call_own(descriptor: c_int, code: u64, argument: i64, data: &mut [u8]) -> i64 {
-    let Some(call) = CALLS.into_iter().find(|call| *call as u64 == code) else { return fail(libc::EINVAL) };
+    let Some(call) = Call::from_code(code) else { return fail(libc::EINVAL) };
     let control = |command| (libc::SYS_fcntl, i64::from(command), argument);
     let (number, first, second) = match call {
         Call::Duplicate => {

@@ -57,23 +57,23 @@ pub fn is_mapped(rank: u32) -> bool {
     areas().segments.is_mapped(rank)
 }
 
-/// Has a process whose control area is not mapped execute a request; the length of the reply, which has room in `reply`.
+/// Has a process whose control area is not mapped execute a request; the length of the reply, for which `reply` has space.
 pub fn send(rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
     thread_local! {
         static REPLY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
     // A handler that interrupts the thread may want to send something, too.
     let _deferred = Deferred::begin();
-    let mut ask = |room: &mut Vec<u8>| {
-        room.resize(CALL_REPLY_BYTES, 0);
-        let length = areas().segments.ask(rank, request, room).min(reply.len());
-        reply[..length].copy_from_slice(&room[..length]);
+    let mut ask = |buffer: &mut Vec<u8>| {
+        buffer.resize(CALL_REPLY_BYTES, 0);
+        let length = areas().segments.ask(rank, request, buffer).min(reply.len());
+        reply[..length].copy_from_slice(&buffer[..length]);
         length
     };
     // The last regions of a thread run when its variables have been destroyed.
     let mut own = REPLY.try_with(RefCell::take).unwrap_or_default();
     let length = ask(&mut own);
-    _ = REPLY.try_with(|room| room.replace(own));
+    _ = REPLY.try_with(|buffer| buffer.replace(own));
     length
 }
 

@@ -50,7 +50,7 @@ impl Buffers {
 
     /// A ring that no thread has; its number comes with it.
     fn take_ring(&self) -> Option<(usize, Ring)> {
-        // One that is not read yet might have no room for who has it now.
+        // One that is not read yet might have no space for who has it now.
         let freed = self.free.try_lock().and_then(|mut free| {
             let at = free.iter().position(|number| self.ring(*number).is_read())?;
             Some(free.swap_remove(at))

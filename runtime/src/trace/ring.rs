@@ -1,6 +1,6 @@
 //! The ring of a thread: it writes, the launcher reads.
 //!
-//! Begins and ends nest: an event begins only if there is room for its end as well, so what found no room is missing as a whole, and is counted.
+//! Begins and ends nest: an event begins only if there is space for its end as well, so what found no space is missing as a whole, and is counted.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ impl Ring {
     }
 
     /// Records that fit in.
-    fn room(self) -> u64 {
+    fn space(self) -> u64 {
         let read = self.header[ring_word::READ].load(Ordering::Acquire);
         let all = (self.records.len() / RECORD_WORDS) as u64;
         // What the launcher has written there is its own affair, but not that more was read than written.
@@ -36,10 +36,10 @@ impl Ring {
 
     /// Whether all that was written was read.
     pub fn is_read(self) -> bool {
-        self.room() == (self.records.len() / RECORD_WORDS) as u64
+        self.space() == (self.records.len() / RECORD_WORDS) as u64
     }
 
-    /// Appends a record, for which there is room.
+    /// Appends a record, for which there is space.
     fn push(self, record: &Record) {
         let number = self.written().load(Ordering::Relaxed);
         let mask = self.records.len() / RECORD_WORDS - 1;
@@ -64,7 +64,7 @@ pub struct Writer {
     depth: Cell<u32>,
     /// Of the outermost 64 of these, the loops.
     loops: Cell<u64>,
-    /// Events that found no room since the last one that did.
+    /// Events that found no space since the last one that did.
     dropped: Cell<u64>,
     /// The last time that was told.
     last: Cell<u64>,
@@ -96,7 +96,7 @@ impl Writer {
         Record { time: self.tick(now), kind, phase, peer: None, duration: 0, a, b }
     }
 
-    /// Writes a record that leaves room for `ends` ends more than there are begins; whether there was room.
+    /// Writes a record that leaves space for `ends` ends more than there are begins; whether there was space.
     fn write(&self, ends: u64, record: &Record) -> bool {
         if self.busy.replace(true) {
             self.ring.drop_one();
@@ -104,8 +104,8 @@ impl Writer {
         }
         let dropped = self.dropped.get();
         let needed = 1 + u64::from(dropped > 0) + u64::from(self.depth.get()) + ends;
-        let has_room = self.ring.room() >= needed;
-        if has_room {
+        let has_space = self.ring.space() >= needed;
+        if has_space {
             if dropped > 0 {
                 self.ring.push(&Record {
                     kind: Kind::Dropped,
@@ -123,7 +123,7 @@ impl Writer {
             self.ring.drop_one();
         }
         self.busy.set(false);
-        has_room
+        has_space
     }
 
     /// Writes an event without an end of its own.
@@ -131,7 +131,7 @@ impl Writer {
         self.write(0, record);
     }
 
-    /// Begins an event; returns what [`Writer::end`] is to be called with, 0 if there was no room.
+    /// Begins an event; returns what [`Writer::end`] is to be called with, 0 if there was no space.
     pub fn begin(&self, now: u64, kind: Kind, about: [u64; 2]) -> u32 {
         let record = self.record(now, kind, Phase::Begin, about);
         if !self.write(1, &record) {
@@ -150,7 +150,7 @@ impl Writer {
     pub fn end(&self, now: u64, depth: u32) {
         while self.depth.get() >= depth.max(1) {
             let record = self.record(now, Kind::Region, Phase::End, [0; 2]);
-            // There is room: it was kept, and stays kept if a handler runs now.
+            // There is space: it was kept, and stays kept if a handler runs now.
             self.busy.set(true);
             self.depth.set(self.depth.get() - 1);
             self.ring.push(&record);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_has_room_to_end() {
+    fn what_began_has_space_to_end() {
         let (reader, writer) = Reader::new();
         let depths: Vec<u32> = (0..10).map(|i| writer.begin(i, Kind::Task, [0; 2])).collect();
         assert_eq!(depths, [1, 2, 3, 4, 5, 6, 7, 8, 0, 0]);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_room_is_counted_where_it_is_missing() {
+    fn what_found_no_space_is_counted_where_it_is_missing() {
         let (reader, writer) = Reader::new();
         (0..20).for_each(|_| whole(&writer));
         assert_eq!(phases(&reader.take()), "w".repeat(RECORDS));

@@ -46,7 +46,7 @@ pub fn note_images() {
     }
 }
 
-/// `None` if another thread appends now: the next one to come does it. What finds no room is left out for good.
+/// `None` if another thread appends now: the next one to come does it. What finds no space is left out for good.
 fn append(kind: Text, key: usize, text: &[u8]) -> Option<()> {
     let buffers = BUFFERS.get()?;
     // A signal handler may have interrupted who holds it.

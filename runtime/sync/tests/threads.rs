@@ -197,7 +197,7 @@ fn name(i: u64) -> u64 {
 }
 
 #[test]
-fn free_locks_make_room_and_held_ones_stay() {
+fn free_locks_free_space_and_held_ones_stay() {
     let (job, state) = (job(3), State::new());
     let [holder, other] = [0, 1].map(|rank| Process::new(&state, &job[rank]));
     let held: Vec<_> = (0..20)

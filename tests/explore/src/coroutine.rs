@@ -34,6 +34,18 @@ impl Blocking<'_> {
     }
 }
 
+/// Stops once, so that others may go on.
+#[derive(Debug, Default)]
+pub struct Yield(bool);
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
 /// The code under execution.
 pub struct Running<T>(Option<Coroutine<(), (), T, DefaultStack>>);
 

@@ -25,7 +25,7 @@ pub struct Layout {
     stride: u64,
     /// Number of neighbouring blocks that have the same default home.
     pub home_run: usize,
-    /// Room for notices in a buffer.
+    /// Space for notices in a buffer.
     pub notices: usize,
     processes: usize,
     chunks: Vec<u64>,

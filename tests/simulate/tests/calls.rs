@@ -62,7 +62,7 @@ fn whatever_comes_is_refused_or_answered() {
 }
 
 #[test]
-fn replies_and_requests_need_room() {
+fn replies_and_requests_need_space() {
     let world = world();
     let fabric = SimFabric::new(&world, 1);
     let task = async move {

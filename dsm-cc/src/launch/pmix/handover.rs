@@ -160,9 +160,9 @@ pub fn take(mut stream: &UnixStream, limit: Duration) -> io::Result<Groups> {
 fn take_some(stream: &UnixStream, all: &mut Vec<OwnedFd>) -> io::Result<()> {
     let mut byte = [0];
     let mut parts = [IoSliceMut::new(&mut byte)];
-    let mut room = nix::cmsg_space!([RawFd; AT_ONCE]);
+    let mut space = nix::cmsg_space!([RawFd; AT_ONCE]);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut room), flags)?;
+    let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
     let before = all.len();
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(fds) = part {

@@ -57,7 +57,7 @@ union Data {
     number: u32,
     object: ByteObject,
     /// The largest member (`pmix_envar_t`).
-    room: [usize; 3],
+    space: [usize; 3],
 }
 
 #[repr(C)]
@@ -186,7 +186,7 @@ impl Client {
         let status = unsafe { (self.functions.commit)() };
         self.functions.check("PMIx_Commit", status)?;
         let mut collect =
-            Info { key: [0; KEY_BYTES], flags: 0, value: Value { kind: BOOL, data: Data { room: [0; 3] } } };
+            Info { key: [0; KEY_BYTES], flags: 0, value: Value { kind: BOOL, data: Data { space: [0; 3] } } };
         collect.value.data.flag = true;
         for (to, from) in collect.key.iter_mut().zip(COLLECT_DATA.to_bytes()) {
             *to = *from as c_char;

@@ -21,7 +21,7 @@ pub trait Sink {
     fn text(&mut self, rank: u32, kind: u32, key: u64, text: &[u8]);
     /// Records of a ring, in order.
     fn records(&mut self, rank: u32, ring: u32, records: &[Record]);
-    /// At the end: how many events of a ring found no room. Ring [`NO_RING`]: of threads that had no ring.
+    /// At the end: how many events of a ring found no space. Ring [`NO_RING`]: of threads that had no ring.
     fn dropped(&mut self, rank: u32, ring: u32, count: u64);
 }
 
@@ -99,7 +99,7 @@ impl Reader {
         Reader { buffers, processes, bytes: Vec::new(), records: Vec::new() }
     }
 
-    /// Reads what has come since the last time, and makes room for more; returns how full the fullest ring was, in 1/256.
+    /// Reads what has come since the last time, and frees space for more; returns how full the fullest ring was, in 1/256.
     ///
     /// # Errors
     /// The system's.

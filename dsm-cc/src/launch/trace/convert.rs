@@ -49,7 +49,7 @@ struct Ring {
     track: Option<u64>,
     /// The last release or acquire, whose flows may follow.
     held: Option<(TracePacket, u64)>,
-    /// Events that found no room, as far as the records tell.
+    /// Events that found no space, as far as the records tell.
     dropped: u64,
     /// Time of the last record.
     last: u64,
@@ -97,7 +97,7 @@ impl Converter {
         self.packets.packet.len() >= MOST_PACKETS
     }
 
-    /// Hands out what is still held back; returns the number of events that found no room.
+    /// Hands out what is still held back; returns the number of events that found no space.
     pub fn finish(&mut self) -> u64 {
         let held = self.processes.values_mut().flat_map(|p| p.rings.values_mut());
         let held: Vec<_> = held.filter_map(|ring| ring.held.take()).collect();

@@ -57,7 +57,7 @@ pub struct Tracer {
 trait Output: Sink + Send + 'static {
     /// Writes what is ready. Does nothing once it has failed.
     fn write(&mut self);
-    /// Writes all; returns the number of events that found no room, as far as it is known here.
+    /// Writes all; returns the number of events that found no space, as far as it is known here.
     fn finish(self) -> io::Result<u64>;
 }
 
@@ -124,7 +124,7 @@ impl Wish {
         match written {
             Ok(0) => {}
             Ok(dropped) => eprintln!(
-                "dsm-run: {dropped} events are missing in the trace: they found no room in buffers of {} KiB for each thread; --trace-buffer gives them more",
+                "dsm-run: {dropped} events are missing in the trace: they found no space in buffers of {} KiB for each thread; --trace-buffer gives them more",
                 self.bytes >> 10
             ),
             Err(error) => {

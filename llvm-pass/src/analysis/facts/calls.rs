@@ -62,7 +62,7 @@ pub enum Length {
     FormattedWithin {
         /// Argument with the format.
         format: u32,
-        /// Argument with the room.
+        /// Argument with the space.
         limit: u32,
     },
     /// Value of an argument, but the function never touches more than this.

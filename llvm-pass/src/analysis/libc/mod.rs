@@ -55,7 +55,7 @@ pub enum Rule {
     D,
     /// The objects of a namelist.
     Namelist,
-    /// An array constructor of Fortran: room for this many elements more.
+    /// An array constructor of Fortran: space for this many elements more.
     Constructor(u64),
     /// The argument's value times a constant.
     M(u32, u64),
@@ -69,7 +69,7 @@ pub enum Rule {
     Q(u32, u32, bool),
     /// Strings with limits and one NUL, and a limit for the whole.
     J(&'static [(u32, Limit)], Limit),
-    /// What `snprintf` writes with the room at the first argument and the format at the second.
+    /// What `snprintf` writes with the space at the first argument and the format at the second.
     G(u32, u32),
     /// The argument's value, but never more than the constant.
     C(u32, u64),

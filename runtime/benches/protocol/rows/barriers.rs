@@ -67,7 +67,7 @@ pub fn private_sweep() {
 }
 
 /// A barrier that brings a bound while the process holds copies, most of which it leaves valid: process 0 publishes more single blocks in each interval
-/// than its list has room for.
+/// than its list has space for.
 pub fn bound() {
     const SINGLE: usize = 1200;
     const INTERVALS: u64 = 61;

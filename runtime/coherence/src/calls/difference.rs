@@ -18,7 +18,7 @@ pub const fn most_bytes(block_bytes: usize) -> usize {
     LENGTH_BYTES + block_bytes.div_ceil(2) * RUN_BYTES + block_bytes
 }
 
-/// Encodes the difference of an own block, and returns its length; `None` if there is not room enough.
+/// Encodes the difference of an own block, and returns its length; `None` if there is not space enough.
 pub(super) fn encode<F: Fabric>(fabric: &F, block: Block, into: &mut [u8]) -> Option<usize> {
     assert!(fabric.block_bytes(block) <= LONGEST_BLOCK);
     let mut encoder = Encoder::new(into);
@@ -28,7 +28,7 @@ pub(super) fn encode<F: Fabric>(fabric: &F, block: Block, into: &mut [u8]) -> Op
 
 struct Encoder<'a> {
     bytes: &'a mut [u8],
-    /// May be more than there is room for.
+    /// May be more than there is space for.
     length: usize,
     /// Where the last run is, and its offsets.
     run: Option<(usize, usize, usize)>,
@@ -158,9 +158,9 @@ mod tests {
     fn what_is_encoded_comes_out() {
         for changed in patterns() {
             let mut message = [0xaa; 2 * most_bytes(BLOCK)];
-            let first = encoded(&changed, &mut message).expect("there is room");
+            let first = encoded(&changed, &mut message).expect("there is space");
             assert!(first <= most_bytes(BLOCK));
-            let second = encoded(&[true; BLOCK], &mut message[first..]).expect("there is room");
+            let second = encoded(&[true; BLOCK], &mut message[first..]).expect("there is space");
             let message = &message[..first + second];
             let mut differences = Differences::decode([BLOCK; 2].into_iter(), message).expect("it is right");
             let mut found = vec![false; BLOCK];
@@ -180,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_refused() {
+    fn what_has_no_space_is_refused() {
         for changed in patterns() {
             let mut message = [0; most_bytes(BLOCK)];
-            let length = encoded(&changed, &mut message).expect("there is room");
+            let length = encoded(&changed, &mut message).expect("there is space");
             for less in 0..length {
                 assert_eq!(encoded(&changed, &mut message[..less]), None);
             }

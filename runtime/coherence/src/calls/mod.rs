@@ -178,7 +178,7 @@ impl<F: Fabric> Coherence<F> {
         taken
     }
 
-    /// [`Segment::merge_diff`] at a process, of as many of the wanted blocks as a message has room for: returns which these are, too.
+    /// [`Segment::merge_diff`] at a process, of as many of the wanted blocks as a message has space for: returns which these are, too.
     pub(crate) async fn call_merge_diff(
         &self,
         at: Rank,
@@ -209,7 +209,7 @@ impl<F: Fabric> Coherence<F> {
         Ok((wanted, merged))
     }
 
-    /// Encodes the differences of wanted blocks, as many as there is room for, one at least. Returns these, and the length.
+    /// Encodes the differences of wanted blocks, as many as there is space for, one at least. Returns these, and the length.
     fn encode_differences(&self, request: &merge_diff::Request<'_>, into: &mut [u8]) -> (u64, usize) {
         let (mut encoded, mut filled) = (0, 0);
         for block in request.chunk.blocks(request.wanted) {
@@ -217,7 +217,7 @@ impl<F: Fabric> Coherence<F> {
             encoded |= block.bit();
             filled += length;
         }
-        assert!(encoded != 0, "a message has room for a block");
+        assert!(encoded != 0, "a message has space for a block");
         (encoded, filled)
     }
 
@@ -279,7 +279,7 @@ impl<F: Fabric> Coherence<F> {
         decoded(at, wire::reply::read(reply, &mut into[..bytes]))
     }
 
-    /// [`Segment::batch`] at a process, of as many of the changes as a message has room for.
+    /// [`Segment::batch`] at a process, of as many of the changes as a message has space for.
     pub(crate) async fn call_batch(
         &self,
         at: Rank,

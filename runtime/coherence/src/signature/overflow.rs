@@ -47,7 +47,7 @@ impl Signature {
         self.token = self.token_of_last(self.notices.len());
     }
 
-    /// Drops notices until some room is free; returns the bound that covers them.
+    /// Drops notices until some space is free; returns the bound that covers them.
     pub(super) fn shrink(&mut self) -> Timestamp {
         let mut newest: FxHashMap<Extent, Timestamp> = FxHashMap::default();
         for n in &self.notices {

@@ -286,7 +286,7 @@ impl Endpoint {
     pub(super) fn poll(&mut self, mut take: impl FnMut(Completion)) -> bool {
         const AT_ONCE: usize = 16;
         let mut entries = [MaybeUninit::<CqEntry>::uninit(); AT_ONCE];
-        // SAFETY: there is room for so many entries.
+        // SAFETY: there is space for so many entries.
         let count = unsafe {
             let cq = self.cq.as_ptr();
             ((*(*cq).ops).read)(cq, entries.as_mut_ptr().cast(), AT_ONCE)

@@ -319,7 +319,7 @@ impl Shared {
         poll(&mut polled, pause.nap());
         if polled[0].revents != 0 {
             let mut count = [0; 8];
-            // SAFETY: there is room for eight bytes; it does not block.
+            // SAFETY: there is space for eight bytes; it does not block.
             unsafe { libc::syscall(libc::SYS_read, self.kick.as_raw_fd(), count.as_mut_ptr(), count.len()) };
         }
     }

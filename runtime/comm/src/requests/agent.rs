@@ -130,7 +130,7 @@ impl Agent {
             return Ok(());
         }
         loop {
-            if !self.port.has_room(at) && !self.port.flush(at)? {
+            if !self.port.has_space(at) && !self.port.flush(at)? {
                 return Ok(());
             }
             let (input, output) = self.port.split(at);

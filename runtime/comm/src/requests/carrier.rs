@@ -5,7 +5,7 @@
 //! of the process ([`super::pipeline`]); the serving ends of all lanes, and the one for answers to own waits, belong to the agent.
 //!
 //! A message arrives whole or not at all, those of one lane in their order. What carries them knows nothing of their contents but the lengths that this
-//! module names. It bounds what is under way: a sender waits until there is room for its message at the receiver, and room for a reply, or for the next
+//! module names. It bounds what is under way: a sender waits until there is space for its message at the receiver, and space for a reply, or for the next
 //! message, is made by who takes the one before.
 
 use std::io;
@@ -85,7 +85,7 @@ pub(crate) trait Replies: Send {
 
 /// The sending end of a lane for short messages. An error says that the peer is lost.
 pub(crate) trait Sender: Send {
-    /// Sends one, once there is room for it.
+    /// Sends one, once there is space for it.
     fn send(&mut self, message: &[u8]) -> io::Result<()>;
 }
 
@@ -112,13 +112,13 @@ pub(crate) trait Port: Send {
     fn wait(&mut self, paused: &[bool], timeout: Option<Duration>, ready: &mut Vec<usize>);
     /// Takes what has come, unless replies have still to be sent; whether there may be something to decode. An error says that the lane has ended.
     fn receive(&mut self, lane: usize) -> io::Result<bool>;
-    /// Whether there is room for a reply behind what is still to be sent.
-    fn has_room(&self, _lane: usize) -> bool {
+    /// Whether there is space for a reply behind what is still to be sent.
+    fn has_space(&self, _lane: usize) -> bool {
         false
     }
-    /// What has been taken, and the place for a reply of [`MAX_REPLY`] bytes (only with [`LaneKind::Requests`], if there is room).
+    /// What has been taken, and the place for a reply of [`MAX_REPLY`] bytes (only with [`LaneKind::Requests`], if there is space).
     fn split(&mut self, lane: usize) -> (&[u8], &mut [u8]);
-    /// Forgets so many bytes of what was taken: room for what comes next.
+    /// Forgets so many bytes of what was taken: space for what comes next.
     fn consume(&mut self, lane: usize, bytes: usize);
     /// Whether what was taken, and is no whole message, will never be: messages are not torn on their way.
     fn is_torn(&self, lane: usize) -> bool;

@@ -8,7 +8,7 @@
 //! target a thread of a pool sleeps on the word for each wait, and here the agent hands the answer to the thread that waits for it.
 //!
 //! # No deadlock
-//! An agent blocks in its port's `wait` only. It takes a request whenever it has no reply on that lane left to send, or room for one more; it never waits for a reply, for
+//! An agent blocks in its port's `wait` only. It takes a request whenever it has no reply on that lane left to send, or space for one more; it never waits for a reply, for
 //! another process or for a lock that is held by a thread that does: the pool's queue, the table of waiters and the allocator are locked for moments.
 //! A thread that calls waits for the agent of its target, and for threads whose requests are before its own. Of those that wait for replies, the one whose request is the first
 //! takes what the agent sends. While a thread sends, be it requests of others, the agent takes the message once it owes no reply, and those that it owes are to requests that were sent before, whose threads
@@ -264,7 +264,7 @@ impl Transport for Requests {
     }
 
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
-        assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without room");
+        assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without space");
         self.peer(rank).ask(request, reply)
     }
 

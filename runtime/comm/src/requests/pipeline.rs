@@ -97,8 +97,8 @@ impl Replies for OneReply<'_> {
 
 struct Pipeline {
     queue: Mutex<Queue>,
-    /// Notified when there is room in the queue.
-    has_room: Condvar,
+    /// Notified when there is space in the queue.
+    not_full: Condvar,
     /// Number of the first request that nobody has taken to send.
     unsent: AtomicU32,
     /// Number of the thread that receives.
@@ -115,7 +115,7 @@ struct Queue {
     used: usize,
     /// Number of the next request.
     next: u32,
-    /// Threads that wait for room.
+    /// Threads that wait for space.
     waiting: u32,
     /// `None` while somebody sends.
     sender: Option<Idle>,
@@ -134,18 +134,18 @@ fn mask(number: u32) -> u32 {
 
 impl Pipeline {
     fn new(sender: Box<dyn RequestSender>, replies: Box<dyn Replies>) -> Pipeline {
-        let room = || vec![0; MAX_REQUEST + BATCH].into();
+        let buffer = || vec![0; MAX_REQUEST + BATCH].into();
         let queue = Queue {
-            bytes: room(),
+            bytes: buffer(),
             used: 0,
             next: 0,
             waiting: 0,
-            sender: Some(Idle { sender, buffer: room() }),
+            sender: Some(Idle { sender, buffer: buffer() }),
         };
         let [unsent, turn, event] = [(); 3].map(|()| AtomicU32::new(0));
         Pipeline {
             queue: Mutex::new(queue),
-            has_room: Condvar::new(),
+            not_full: Condvar::new(),
             unsent,
             turn,
             event,
@@ -158,7 +158,7 @@ impl Pipeline {
         let mut queue = lock(&self.queue);
         while queue.bytes.len() - queue.used < most {
             queue.waiting += 1;
-            queue = self.has_room.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.not_full.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.waiting -= 1;
         }
         let used = queue.used;
@@ -209,7 +209,7 @@ impl Pipeline {
         let bytes = mem::take(&mut queue.used);
         self.unsent.store(end, Ordering::SeqCst);
         if queue.waiting != 0 {
-            self.has_room.notify_all();
+            self.not_full.notify_all();
         }
         drop(queue);
         // Its turn may have come before its request was taken.

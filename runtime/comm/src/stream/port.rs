@@ -95,7 +95,7 @@ impl Port for SocketPort {
         }
     }
 
-    fn has_room(&self, lane: usize) -> bool {
+    fn has_space(&self, lane: usize) -> bool {
         let Connection { output, unsent, .. } = &self.connections[lane];
         output.len() - unsent.end >= MAX_REPLY
     }

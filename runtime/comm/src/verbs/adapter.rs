@@ -169,7 +169,7 @@ impl CompletionQueue {
     pub(super) fn poll(&mut self, mut take: impl FnMut(Completion)) -> io::Result<bool> {
         const AT_ONCE: usize = 16;
         let mut entries = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
-        // SAFETY: there is room for so many entries.
+        // SAFETY: there is space for so many entries.
         let count = unsafe {
             (self.adapter.ops().poll_cq)(self.cq.as_ptr(), AT_ONCE as c_int, entries.as_mut_ptr().cast())
         };

@@ -109,7 +109,7 @@ impl End {
         }
     }
 
-    /// Sends a part of the memory once there is room for another send.
+    /// Sends a part of the memory once there is space for another send.
     fn send(&mut self, part: &Range<usize>, immediate: u32) -> io::Result<()> {
         while !self.pair.send(part, immediate)? {
             self.wait()?;
@@ -232,7 +232,7 @@ impl ShortEnd {
         }
         let start = self.places.start + self.next * SHORT;
         let part = start..start + message.len();
-        while !self.end.pair.has_room() {
+        while !self.end.pair.has_space() {
             self.end.wait()?;
         }
         // SAFETY: the memory stays mapped; it is this lane's, and the send from this place was more than all that may be under way ago.

@@ -45,7 +45,7 @@ use queue_pair::{QueuePair, SEND_ENTRIES, SENDS};
 use crate::requests::carrier::{Carrier, Ends, Exchanges, LaneKind, MAX_REPLY, MAX_REQUEST};
 use crate::stream::{Peer, local_address};
 
-/// Most requests that the agent has room for at a time. Tests have more peers than that.
+/// Most requests that the agent has space for at a time. Tests have more peers than that.
 const REQUESTS: usize = if cfg!(test) { 1 } else { 64 };
 /// Places begin with a cache line.
 const LINE: usize = 64;
@@ -77,7 +77,7 @@ impl Layout {
         part(peer * Layout::PEER + Layout::REQUEST + 2 * Layout::REPLY, SENDS * SHORT)
     }
 
-    /// How many requests the agent has room for.
+    /// How many requests the agent has space for.
     fn requests(&self) -> usize {
         self.peers.min(REQUESTS)
     }

@@ -87,7 +87,7 @@ const LANES: usize = LaneKind::ALL.len();
 const REQUESTS: usize = 0;
 
 impl PeerState {
-    /// Posts the reply, and credits for short messages, as far as there is something to send and the send queue has room.
+    /// Posts the reply, and credits for short messages, as far as there is something to send and the send queue has space.
     fn post_pending(&mut self) -> io::Result<()> {
         let FarEnd { requests, shorts, reply, .. } = &mut self.far;
         if let Some(bytes) = self.unsent

@@ -166,14 +166,14 @@ impl QueuePair {
         self.modify(&mut attr, mask)
     }
 
-    /// Whether another send has room.
-    pub(super) fn has_room(&self) -> bool {
+    /// Whether another send has space.
+    pub(super) fn has_space(&self) -> bool {
         !self.send_queue.is_full()
     }
 
-    /// Posts a send of a part of the memory with immediate data; whether there was room for it. The part stays as it is until the peer has shown that it has the message.
+    /// Posts a send of a part of the memory with immediate data; whether there was space for it. The part stays as it is until the peer has shown that it has the message.
     pub(super) fn send(&mut self, part: &Range<usize>, immediate: u32) -> io::Result<bool> {
-        if !self.has_room() {
+        if !self.has_space() {
             return Ok(false);
         }
         let is_signaled = self.send_queue.post();

@@ -15,9 +15,9 @@ use crate::pager::IO_PAGES;
 /// A transfer failed.
 #[derive(Debug, Error)]
 pub enum DiskError {
-    /// No room.
+    /// No space.
     #[error(
-        "the file system of {0} is full, and memory that does not fit cannot be written; make room there, name another directory with --spill (DSM_SPILL), or raise --memory"
+        "the file system of {0} is full, and memory that does not fit cannot be written; free space there, name another directory with --spill (DSM_SPILL), or raise --memory"
     )]
     Full(PathBuf),
     /// Anything else.
@@ -38,7 +38,7 @@ impl Buffer {
     fn new() -> Buffer {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: new pages, wherever there is room.
+        // SAFETY: new pages, wherever there is space.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), Buffer::BYTES, access, flags, -1, 0) };
         assert_ne!(at, libc::MAP_FAILED, "no memory for a read");
         Buffer(at.cast())

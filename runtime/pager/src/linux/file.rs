@@ -32,7 +32,7 @@ pub struct SpillFile {
 }
 
 impl SpillFile {
-    /// A file of `bytes` bytes in a directory; it takes no room before something is written.
+    /// A file of `bytes` bytes in a directory; it takes no space before something is written.
     ///
     /// # Errors
     /// The directory is missing, or its file system refuses.

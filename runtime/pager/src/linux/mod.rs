@@ -9,5 +9,5 @@ mod userfault;
 
 pub use disk::{Disk, DiskError};
 pub use file::{FileError, SpillFile};
-pub use service::{Alone, Handle, Mapping, Peers, Service, View};
+pub use service::{Handle, Mapping, Peers, Service, SingleProcess, View};
 pub use userfault::UserfaultError;

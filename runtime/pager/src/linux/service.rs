@@ -14,7 +14,7 @@ use crate::system::System;
 
 /// How often who waits for another process's page looks whether it is there, nanoseconds.
 const PEER_NS: i64 = 50_000;
-/// How often the pager tries again to make room, nanoseconds.
+/// How often the pager tries again to free space, nanoseconds.
 const STARVED_NS: i64 = 1_000_000;
 
 /// Part of the program mapping.
@@ -53,9 +53,9 @@ pub trait Peers: Send {
 
 /// Nobody else has the memory file mapped.
 #[derive(Debug)]
-pub struct Alone;
+pub struct SingleProcess;
 
-impl Peers for Alone {
+impl Peers for SingleProcess {
     fn watch(&mut self, _run: Run) {}
 
     fn exclude(&mut self, _run: Run, remove: &mut dyn FnMut()) -> bool {

@@ -1,4 +1,4 @@
-//! Which page goes when there is no room.
+//! Which page goes when there is no space.
 //!
 //! Nobody tells a pager that a page is used while it is mapped. So a queue has two parts (*segmented FIFO*, R. Turner and H. Levy 1981): pages come into the *mapped* part; the oldest of them
 //! are taken out of the program mapping, into the *unmapped* part, and a page that is touched there was in use.

@@ -79,7 +79,7 @@ impl Shape {
         let part_bytes = if parts == 0 { 0 } else { arena_bytes / (2 * parts) / UNIT * UNIT };
         if parts > 0 && part_bytes == 0 {
             return Err(format!(
-                "a heap of {arena_bytes} bytes has no room for {parts} further block sizes; set DSM_HEAP to at least {}",
+                "a heap of {arena_bytes} bytes has no space for {parts} further block sizes; set DSM_HEAP to at least {}",
                 2 * parts * UNIT
             ));
         }
@@ -127,7 +127,7 @@ impl Geometry {
         let marks = std::array::from_fn(|_| place(8 * mark_words(0) as usize, 64));
         let groups = data_bytes.div_ceil(64 * PAGE);
         let twin_pages = place(TWIN_COUNTS + groups.div_ceil(64) * 8 + groups * 16, PAGE);
-        // Room for one release more than the bound: the list is cut after it was extended.
+        // Space for one release more than the bound: the list is cut after it was extended.
         let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES, PAGE));
         let control = place(CONTROL_BYTES, PAGE);
         let race = usize::from(shape.race);

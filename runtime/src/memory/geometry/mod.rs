@@ -30,7 +30,7 @@ use super::globals::Globals;
 
 /// Bytes of the records of a chunk: its blocks' links, then lease and version of each.
 pub const RECORDS_BYTES: usize = CHUNK_BLOCKS as usize * 24;
-/// Bytes for a chunk as a whole: lock of its records, lease, floor, which of its blocks were replaced, are at home, and ask; and room to spare, so
+/// Bytes for a chunk as a whole: lock of its records, lease, floor, which of its blocks were replaced, are at home, and ask; and space to spare, so
 /// that it is a cache line.
 const HEADER_BYTES: usize = 64;
 /// Bytes of a notice in a signature buffer.

@@ -49,7 +49,7 @@ impl Geometry {
         start..start + self.stacks_bytes
     }
 
-    /// Top of a thread's shared stack; `None` if the process has no room for so many threads.
+    /// Top of a thread's shared stack; `None` if the process has no space for so many threads.
     pub fn stack_top(&self, rank: u32, thread: u32) -> Option<usize> {
         let bytes = self.shape.stack_bytes.next_multiple_of(PAGE);
         let top = self.stacks(rank).start + (thread as usize + 1) * bytes;

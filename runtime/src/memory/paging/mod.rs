@@ -13,7 +13,7 @@ use dsm_comm::Segments;
 use dsm_comm::segment::MemoryFile;
 use dsm_pager::Statistics;
 use dsm_pager::linux::{
-    Alone, Disk, FileError, Handle, Mapping, Peers, Service, SpillFile, UserfaultError, View,
+    Disk, FileError, Handle, Mapping, Peers, Service, SingleProcess, SpillFile, UserfaultError, View,
 };
 use dsm_pager::replacement::{Replacement, S3Fifo, SecondChance};
 use thiserror::Error;
@@ -71,7 +71,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         left_clean,
         stored_while_written,
         in_use,
-        waited_for_room,
+        waited_for_frames,
     } = handle.statistics();
     vec![
         ("paging_faults", faults),
@@ -82,7 +82,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("paging_pages_left_clean", left_clean),
         ("paging_stored_while_written", stored_while_written),
         ("paging_pages_in_use", in_use),
-        ("paging_waits_for_room", waited_for_room),
+        ("paging_waits_for_frames", waited_for_frames),
     ]
 }
 
@@ -102,8 +102,8 @@ pub fn start(
     }
     let paged = Paged { geometry, segments, own_file, rank, limit };
     match (geometry.processes(), config::get().replacement) {
-        (1, Policy::S3Fifo) => paged.start(Alone, S3Fifo::default()),
-        (1, Policy::SecondChance) => paged.start(Alone, SecondChance::default()),
+        (1, Policy::S3Fifo) => paged.start(SingleProcess, S3Fifo::default()),
+        (1, Policy::SecondChance) => paged.start(SingleProcess, SecondChance::default()),
         (_, Policy::S3Fifo) => paged.start(JobPeers::new(geometry, segments, rank), S3Fifo::default()),
         (_, Policy::SecondChance) => {
             paged.start(JobPeers::new(geometry, segments, rank), SecondChance::default())

@@ -229,29 +229,29 @@ extern "C" fn get_place_num() -> c_int {
     if is_of_openmp() { affinity::place_number() } else { UNKNOWN }
 }
 
-/// Writes as many of `numbers` as there is room for; gives how many there are.
-unsafe fn list(numbers: impl ExactSizeIterator<Item = c_int>, room: c_int, out: *mut c_int) -> c_int {
+/// Writes as many of `numbers` as there is space for; gives how many there are.
+unsafe fn list(numbers: impl ExactSizeIterator<Item = c_int>, space: c_int, out: *mut c_int) -> c_int {
     let count = numbers.len() as c_int;
-    for (i, number) in numbers.take(room.max(0) as usize).enumerate() {
+    for (i, number) in numbers.take(space.max(0) as usize).enumerate() {
         // SAFETY: the tool's array has so many places.
         unsafe { out.add(i).write(number) };
     }
     count
 }
 
-unsafe extern "C" fn get_place_proc_ids(place: c_int, room: c_int, out: *mut c_int) -> c_int {
+unsafe extern "C" fn get_place_proc_ids(place: c_int, space: c_int, out: *mut c_int) -> c_int {
     let Some(processors) = level(place).and_then(|place| affinity::places().get(place)) else { return 0 };
     // SAFETY: as the tool promises.
-    unsafe { list(processors.iter().map(|&p| p as c_int), room, out) }
+    unsafe { list(processors.iter().map(|&p| p as c_int), space, out) }
 }
 
-unsafe extern "C" fn get_partition_place_nums(room: c_int, out: *mut c_int) -> c_int {
+unsafe extern "C" fn get_partition_place_nums(space: c_int, out: *mut c_int) -> c_int {
     if !is_of_openmp() {
         return 0;
     }
     let partition = affinity::partition();
     // SAFETY: as the tool promises.
-    unsafe { list((partition.start as c_int)..(partition.end as c_int), room, out) }
+    unsafe { list((partition.start as c_int)..(partition.end as c_int), space, out) }
 }
 
 extern "C" fn get_proc_id() -> c_int {

@@ -76,11 +76,11 @@ pub unsafe fn give(block: *mut u8, bytes: usize, shared: bool) {
     let keep = |own: &RefCell<Kept>| {
         let mut own = own.borrow_mut();
         let blocks = &mut own.0[usize::from(shared)][units - 1];
-        let room = blocks.len() < KEPT;
-        if room {
+        let is_kept = blocks.len() < KEPT;
+        if is_kept {
             blocks.push(block);
         }
-        room
+        is_kept
     };
     if !keeps(units) || !OWN.try_with(keep).unwrap_or(false) {
         heap::free(block as usize);

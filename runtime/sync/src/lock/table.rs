@@ -2,7 +2,7 @@
 //!
 //! POSIX and OpenMP let a program make any number of locks in its life, and some (a `std::mutex` in an object, `PTHREAD_MUTEX_INITIALIZER`)
 //! end without a call. So the table is a cache: a name lives in its home slot or in a short window of slots elsewhere; where all of these are
-//! taken, a free lock makes room. What its last holder published is then no longer noted with it: from the first such eviction on, a lock
+//! taken, a free lock frees space. What its last holder published is then no longer noted with it: from the first such eviction on, a lock
 //! without a slot is acquired from *all* processes, which is more than enough.
 //!
 //! Invariants: a name has one slot at most (names are inserted and removed under a stripe's lock); the name of a slot with a ticket out changes only in

@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 use dsm_arrays::{Array, Fault, Memory, Rank, call, table};
+
+use crate::coroutine::Yield;
 
 /// Memory of the program: an operation's own.
 pub type Buffer = Rc<RefCell<Vec<u8>>>;
@@ -93,18 +92,6 @@ impl World {
     }
 }
 
-/// Stops once, so that others may go on.
-#[derive(Debug, Default)]
-pub struct Step(bool);
-
-impl Future for Step {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, true) { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
 /// The areas as one process sees them.
 #[derive(Clone, Debug)]
 pub struct Areas {
@@ -116,7 +103,7 @@ pub struct Areas {
 
 impl Areas {
     async fn read(&self, at: Rank, offset: usize) -> u64 {
-        Step::default().await;
+        Yield::default().await;
         let mut world = self.world.borrow_mut();
         let value = world.word(at, offset);
         world.note(|| format!("reads {offset:#x} of {}: {value:#x}", at.0));
@@ -124,7 +111,7 @@ impl Areas {
     }
 
     async fn write(&self, at: Rank, offset: usize, value: u64) {
-        Step::default().await;
+        Yield::default().await;
         let mut world = self.world.borrow_mut();
         world.note(|| format!("writes {offset:#x} of {}: {value:#x}", at.0));
         world.set(at, offset, value);
@@ -184,7 +171,7 @@ impl Memory for Areas {
     }
 
     async fn compare_exchange(&self, at: Rank, offset: usize, expected: u64, new: u64) -> u64 {
-        Step::default().await;
+        Yield::default().await;
         let mut world = self.world.borrow_mut();
         let found = world.word(at, offset);
         world
@@ -250,17 +237,17 @@ impl Memory for Areas {
     async fn ask(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> usize {
         let owner = Areas { world: self.world.clone(), rank: at };
         // The agent's own state is not that of the requester: only the message is.
-        let mut room = vec![0; call::REPLY_BYTES];
+        let mut space = vec![0; call::REPLY_BYTES];
         let length =
-            Box::pin(call::serve(&owner, request, &mut room)).await.expect("a request of the protocol");
-        reply[..length].copy_from_slice(&room[..length]);
+            Box::pin(call::serve(&owner, request, &mut space)).await.expect("a request of the protocol");
+        reply[..length].copy_from_slice(&space[..length]);
         length
     }
 
     async fn pause(&self, _: u32) {
         let current = self.world.borrow().current;
         self.world.borrow_mut().threads[current].waits = true;
-        Step::default().await;
+        Yield::default().await;
         let world = &mut *self.world.borrow_mut();
         let thread = &mut world.threads[current];
         (thread.waits, thread.seen) = (false, world.changes - thread.own);

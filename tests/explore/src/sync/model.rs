@@ -1,27 +1,12 @@
 //! The words and the memory as one process sees them.
 
-use std::future::Future;
 use std::panic::resume_unwind;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use dsm_coherence::ReleaseToken;
 use dsm_sync::{Cell, Edge, Fault, LINE, Layout, Memory, Process, REPLY_BYTES, State, Waiting, Words};
 
 use super::world::{Job, Line, Post, Shared, Wait, World, half, halves};
-use crate::coroutine::Blocking;
-
-/// Stops once, so that others may go on.
-#[derive(Debug, Default)]
-pub struct Step(bool);
-
-impl Future for Step {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, true) { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
+use crate::coroutine::{Blocking, Yield};
 
 /// A thread of a process.
 pub struct Model<'a> {
@@ -36,12 +21,12 @@ pub struct Model<'a> {
 impl Model<'_> {
     /// Others may go on.
     pub fn pause(&self) {
-        self.blocking.wait(Step::default());
+        self.blocking.wait(Yield::default());
     }
 
     /// One step of the running thread.
     fn step<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
-        self.blocking.wait(Step::default());
+        self.blocking.wait(Yield::default());
         act(&mut self.world.borrow_mut())
     }
 
@@ -51,7 +36,7 @@ impl Model<'_> {
             let current = world.current;
             world.threads[current].wait = wait;
         }
-        self.blocking.wait(Step::default());
+        self.blocking.wait(Yield::default());
         let mut world = self.world.borrow_mut();
         let current = world.current;
         world.threads[current].wait = Wait::Ready;
@@ -225,10 +210,10 @@ impl Words for Model<'_> {
         self.until(Wait::Visible);
         // The agent's own state is not that of the requester: only the message is.
         let owner = Model { world: self.world.clone(), rank: at, blocking: self.blocking };
-        let mut room = [0; REPLY_BYTES];
-        let served = dsm_sync::serve(Process::new(&State::new(), &owner), request, &mut room);
+        let mut space = [0; REPLY_BYTES];
+        let served = dsm_sync::serve(Process::new(&State::new(), &owner), request, &mut space);
         let length = served.expect("a request of the protocol");
-        reply[..length].copy_from_slice(&room[..length]);
+        reply[..length].copy_from_slice(&space[..length]);
         length
     }
 
@@ -250,7 +235,7 @@ impl Words for Model<'_> {
     }
 
     fn relax(&self) {
-        self.blocking.wait(Step::default());
+        self.blocking.wait(Yield::default());
     }
 
     fn fault(&self, fault: Fault) -> bool {
