@@ -1,6 +1,7 @@
 //! The optimising pass over whole programs: each optimisation can be left out, the output does not depend on the run, loops stay
 //! vectorised, and builds that count do.
 
+use dsm_abi::entries::replaced::GROUPS;
 use dsm_abi::options::SWITCHES;
 use dsm_tests::bench::Compilers;
 use dsm_tests::bench::{Built, Kernel};
@@ -10,7 +11,7 @@ use dsm_tests::execute;
 use dsm_tests::matrix::{Build, Shape};
 use dsm_tests::program::Program;
 use dsm_tests::toolchain::{self, Dsm};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -248,4 +249,17 @@ fn builds_that_count_count() {
     let [accesses, shared, checks] = counts(dsm, &directory, &off).expect("counts");
     // Two loads and a store of shared memory in an iteration, and as many checks.
     assert!(shared >= 3000 && accesses > shared && checks >= shared, "{accesses} {shared} {checks}");
+}
+
+#[test]
+fn the_runtime_has_what_calls_are_redirected_to() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let library = dsm.cc.with_file_name("libdsm_rt.a");
+    let listed = Command::new("nm").args(["--defined-only", "--format=just-symbols"]).arg(&library).output();
+    let listed = String::from_utf8(listed.expect("binutils has nm").stdout).expect("names are ASCII");
+    let defined: HashSet<&str> = listed.lines().collect();
+    let own = |entry: &&str| entry.starts_with("__dsm_");
+    let entries = GROUPS.iter().flat_map(|group| group.functions).map(|(_, entry, _)| *entry);
+    let missing: Vec<_> = entries.filter(own).filter(|entry| !defined.contains(entry)).collect();
+    assert!(missing.is_empty(), "the runtime has no {missing:?}");
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use dsm_abi::entries::libatomic;
+use dsm_abi::entries::replaced::{Arguments, GROUPS, MEMORY};
 use dsm_abi::fortran;
 use dsm_abi::layout::{
     BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, MPROTECT_SYMBOL,
@@ -10,11 +12,10 @@ use dsm_abi::layout::{
 use dsm_abi::note::{self, Checking};
 
 use crate::analysis::annotated;
-use crate::analysis::callee::{HEAP, LIBRARY, LIBRARY_VARIADIC, SYNCHRONISING, has_signature};
+use crate::analysis::callee::replaced;
 use crate::analysis::flags::Flags;
 use crate::analysis::libc::{DESCRIPTORS, STREAMS};
 use crate::analysis::libstdcxx;
-use crate::analysis::process_state::PROCESS_STATE;
 use crate::llvm::{Builder, Linkage, Module, Ordering, Severity, Value};
 use crate::options::Options;
 
@@ -131,7 +132,7 @@ pub fn own_allocator(module: Module) {
         )
     };
     let mut found = false;
-    for (name, ..) in HEAP.iter().filter(|(name, ..)| is_allocator(name)) {
+    for (name, ..) in MEMORY.iter().filter(|(name, ..)| is_allocator(name)) {
         let Some(function) = module.function(name).filter(|f| !f.is_declaration() && seen(f)) else {
             continue;
         };
@@ -152,7 +153,7 @@ pub fn own_allocator(module: Module) {
 
 fn is_allocator(name: &str) -> bool {
     let duplicates = ["strdup", "__strdup", "strndup", "atexit", "__cxa_atexit"];
-    !duplicates.contains(&name) && !name.starts_with("pthread_")
+    !duplicates.contains(&name)
 }
 
 /// Redirects calls of library functions, and uses of the functions' addresses, to the runtime.
@@ -164,13 +165,15 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
             .unwrap_or_else(|| module.add_function(replacement, function.value_type()));
         function.replace_uses(new);
     };
-    for (name, replacement, signature) in LIBRARY_VARIADIC.iter().chain(SYNCHRONISING).chain(PROCESS_STATE) {
-        if module.function(name).is_some_and(|f| has_signature(f, signature)) {
-            same(name, replacement);
+    for (name, entry, arguments) in GROUPS.iter().flat_map(|group| group.functions) {
+        if matches!(arguments, Arguments::All(_)) && module.function(name).and_then(replaced).is_some() {
+            same(name, entry);
         }
     }
-    crate::analysis::libatomic::library().for_each(|(name, replacement)| same(&name, &replacement));
-    for &(name, entry, kept) in HEAP.iter().chain(LIBRARY) {
+    libatomic::library().for_each(|(name, replacement)| same(&name, &replacement));
+    for &(name, entry, arguments) in GROUPS.iter().flat_map(|group| group.functions) {
+        let Arguments::First(parameters) = arguments else { continue };
+        let count = parameters.len() as u32;
         let Some(function) = module.function(name) else { continue };
         if !function.is_declaration() {
             continue;
@@ -178,9 +181,9 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
         let entry = entries.get(entry);
         for call in function.users() {
             let direct = call.is_call() && call.callee() == function;
-            if direct && call.opcode() == crate::llvm::Opcode::LLVMCall && call.arg_count() > kept {
+            if direct && call.opcode() == crate::llvm::Opcode::LLVMCall && call.arg_count() > count {
                 builder.before(call).locate_as(call);
-                let args: Vec<Value> = (0..kept).map(|i| call.operand(i)).collect();
+                let args: Vec<Value> = (0..count).map(|i| call.operand(i)).collect();
                 let new = builder.call_fn(entry, &args);
                 if new.ty() == call.ty() {
                     call.replace_uses(new);

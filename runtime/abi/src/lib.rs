@@ -6,6 +6,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod atomic;
 pub mod entries;
 pub mod fortran;

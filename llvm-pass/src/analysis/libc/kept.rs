@@ -3,6 +3,8 @@
 //! What is only returned is not here: the escape analysis follows every result that can hold an address. Nor is what the program itself
 //! has stored before (`strsep`, `getopt`, `mbsrtowcs` go on with addresses that they find in memory).
 
+use crate::analysis::callee::replaced_keeps;
+
 /// What a function does with an argument's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
@@ -45,14 +47,10 @@ const PARSERS: &[&str] = &[
     "wcstouq",
 ];
 
-/// Function and argument.
+/// Function and argument, of functions that are not replaced.
 #[rustfmt::skip]
 const STORED: &[(&str, u32)] = &[
-    ("strtok", 0), ("strtok_r", 0), ("__strtok_r", 0), ("wcstok", 0),
-    ("pthread_setspecific", 1), ("tss_set", 1), ("putenv", 0),
-    ("open_memstream", 0), ("open_memstream", 1), ("open_wmemstream", 0), ("open_wmemstream", 1), ("fmemopen", 0),
-    ("setvbuf", 1), ("setbuf", 1), ("setbuffer", 1),
-    ("initstate", 1), ("initstate_r", 1), ("setstate", 0), ("setstate_r", 0),
+    ("open_wmemstream", 0), ("open_wmemstream", 1), ("initstate_r", 1), ("setstate_r", 0),
     // The record names the buffer, and the last argument's pointer the record.
     ("getpwnam_r", 1), ("getpwnam_r", 2), ("getpwuid_r", 1), ("getpwuid_r", 2), ("getgrnam_r", 1), ("getgrnam_r", 2),
     ("getgrgid_r", 1), ("getgrgid_r", 2), ("gethostbyname_r", 1), ("gethostbyname_r", 2), ("readdir_r", 1), ("readdir64_r", 1),
@@ -66,5 +64,5 @@ pub fn kept(name: &str, argument: u32) -> Kept {
     if argument == 0 && PARSERS.contains(&plain) {
         return Kept::At(1);
     }
-    if STORED.contains(&(name, argument)) { Kept::Yes } else { Kept::No }
+    if STORED.contains(&(name, argument)) || replaced_keeps(name, argument) { Kept::Yes } else { Kept::No }
 }

@@ -1,5 +1,9 @@
 //! Which functions of libatomic there are: clang and flang call them for objects without atomic instructions.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
 /// The functions of libatomic that compilers and programs call, `__atomic_NAME`: with the object's size as first argument, or with
 /// the size in the name.
 pub const ANY_SIZE: [&str; 4] = ["load", "store", "exchange", "compare_exchange"];

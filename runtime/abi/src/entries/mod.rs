@@ -1,5 +1,5 @@
-//! The list of runtime entry points that compiled code calls by names of their own. Those that take the place of a library function, with its type, are in lists of
-//! the pass (`llvm-pass/src/analysis/callee.rs`, `process_state.rs`).
+//! The functions of the runtime that compiled code calls: by names of their own (here), and in the place of functions of the C and C++ libraries
+//! ([`replaced`]), of libatomic ([`libatomic`]) and of flang's library ([`fortran`](crate::fortran)).
 //!
 //! `for_each_entry!(m)` expands `m! { fn name(arg: type, ...) -> type; ... }`. The pass expands it to a table
 //! of declarations; the runtime expands it to assertions that its functions have these types. Types:
@@ -8,6 +8,9 @@
 //! All entries have the C calling convention, never unwind (but for those of `operator new`), and never capture their pointer arguments,
 //! except the heap entries whose results are fresh memory. Miss and range entries do not synchronise: they
 //! only make blocks valid, so checks made before such a call still hold after it.
+
+pub mod libatomic;
+pub mod replaced;
 
 /// See the module documentation.
 #[macro_export]
