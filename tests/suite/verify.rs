@@ -96,6 +96,17 @@ fn programs_3() {
     programs(3);
 }
 
+/// Threads of a process miss, and post atomic additions, in the same chunk: what a miss waits for takes no permission away.
+#[test]
+fn misses_beside_posted_atomics() {
+    let Some(_) = toolchain::dsm() else { return };
+    let (build, flags) = BUILDS[3];
+    for _ in 0..20 {
+        verified(Program::load("many_captures"), build, flags, Shape::new(2, 2))
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 #[test]
 fn random_programs() {
     let Some(_) = toolchain::dsm() else { return };

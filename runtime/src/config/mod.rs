@@ -240,7 +240,7 @@ impl Default for Config {
             block_file: String::new(),
             heap_bytes: 16 << 30,
             array_cache: true,
-            post_atomics: false,
+            post_atomics: true,
             stack_bytes: 64 << 20,
             stats: String::new(),
             check: None,

@@ -69,7 +69,7 @@ variables! {
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
     "DSM_ARRAY_CACHE", "0|1", "1", "Whether processes remember where the pages of relocatable arrays are; 0, for comparisons: they ask for each access.",
         |c, s| set(&mut c.array_cache, boolean(s), "0 or 1");
-    "DSM_POST_ATOMICS", "0|1", "0", "For experiments: relaxed atomic additions without a result (omp atomic) to variables of other processes are kept and sent many at a time; 0: one by one.",
+    "DSM_POST_ATOMICS", "0|1", "1", "Relaxed atomic additions without a result (omp atomic) to variables of other processes are kept for a millisecond at most and sent many at a time; 0: one by one.",
         |c, s| set(&mut c.post_atomics, boolean(s), "0 or 1");
     "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect).",
         |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer");

@@ -25,11 +25,10 @@ use parking_lot::lock_api::RawMutex as _;
 use super::list::List;
 use crate::pthread::thread::spawn_service;
 use crate::signals::Deferred;
-use crate::sync::threads::Inside;
 use crate::{atomics, config, memory, race};
 
 /// What is kept for longer is sent.
-const LONGEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_millis(1);
 /// Number of lists.
 const LISTS: usize = 256;
 /// Words of which a list remembers the last operation: as many as a chunk of the smallest blocks has, of 4 bytes.
@@ -86,12 +85,9 @@ struct Guard {
 impl Guard {
     fn lock(number: usize) -> Guard {
         let deferred = Deferred::begin();
-        let lock = &ALL[number].lock;
-        if !lock.try_lock() {
-            // Who holds it may wait for what waits for all threads in user code.
-            let _inside = Inside::begin();
-            lock.lock();
-        }
+        // A thread that waits here stays in user code: it may be between a check and the access, and a release that found it outside would take the
+        // permission away. Who holds the lock waits for no release.
+        ALL[number].lock.lock();
         Guard { number, _deferred: deferred }
     }
 
