@@ -15,6 +15,7 @@ const SOURCES: &[&str] = &[
     "cpp/expr.cpp",
     "cpp/instruction.cpp",
     "cpp/loops.cpp",
+    "cpp/nest.cpp",
     "cpp/passes.cpp",
 ];
 

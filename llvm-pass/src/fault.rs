@@ -103,6 +103,8 @@ faults! {
     PrivateNoalias = "private-noalias",
     /// What `malloc` returns is private.
     PrivateHeap = "private-heap",
+    /// The remainder of a collapsed loop's counter is the counter.
+    CollapseRemainder = "collapse-remainder",
     /// Subscripts that may wrap are widened.
     WidenWrapping = "widen-wrapping",
     /// A window has no end.

@@ -55,6 +55,11 @@ fn run(module: Module, manager: Manager) -> bool {
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),
+        collapsed: if rewrite::collapse::enabled(&options) {
+            rewrite::collapse::nests(module, manager)
+        } else {
+            0
+        },
         ..Counters::default()
     };
     if options.enabled("flags") {

@@ -47,6 +47,7 @@ programs! {
     callers
     captured_locals
     collapse_nowait
+    collapse_rows
     complex_numbers
     constructors
     contended
@@ -89,6 +90,7 @@ programs! {
     f_allocatable
     f_arguments
     f_clauses
+    f_collapse
     f_environment
     f_gather
     f_intrinsics

@@ -15,6 +15,7 @@ mod expr;
 mod instruction;
 mod loops;
 mod module;
+mod nest;
 mod passes;
 mod types;
 mod value;

@@ -7,6 +7,7 @@ pub mod calls;
 pub mod calls_note;
 pub mod check;
 pub mod clone;
+pub mod collapse;
 pub mod entries;
 pub mod guards;
 pub mod loops;

@@ -117,11 +117,18 @@ impl Reader {
             if !std::mem::replace(&mut self.processes[index].is_known, true) {
                 sink.process(rank, pid as u32, header[process_word::WALL]);
             }
-            self.read_text(index, header[process_word::TEXT], sink)?;
             let rings = (header[process_word::RINGS] as usize).min(MAX_RINGS);
             self.processes[index].rings.resize(rings, 0);
-            for ring in 0..rings {
-                fullest = fullest.max(self.read_ring(index, ring, sink)?);
+            // What records name is in the text before they are written, so the text is read behind their counts.
+            let layout = self.buffers.layout;
+            let written: Vec<u64> = (0..rings)
+                .map(|ring| Ok(self.words::<2>(layout.ring(index, ring))?[ring_word::WRITTEN]))
+                .collect::<io::Result<_>>()?;
+            fence(Ordering::Acquire);
+            let header = self.words::<{ process_word::COUNT }>(layout.process(index))?;
+            self.read_text(index, header[process_word::TEXT], sink)?;
+            for (ring, written) in written.into_iter().enumerate() {
+                fullest = fullest.max(self.read_ring(index, ring, written, sink)?);
             }
         }
         Ok(fullest)
@@ -175,12 +182,16 @@ impl Reader {
         Ok(())
     }
 
-    fn read_ring(&mut self, index: usize, ring: usize, sink: &mut impl Sink) -> io::Result<u64> {
+    fn read_ring(
+        &mut self,
+        index: usize,
+        ring: usize,
+        written: u64,
+        sink: &mut impl Sink,
+    ) -> io::Result<u64> {
         let offset = self.buffers.layout.ring(index, ring);
         let size = self.buffers.layout.ring_records as u64;
         let read = self.processes[index].rings[ring];
-        let written = self.words::<2>(offset)?[ring_word::WRITTEN];
-        fence(Ordering::Acquire);
         // No more than fits is there, whatever the count says.
         let count = written.saturating_sub(read).min(size);
         if count == 0 {

@@ -100,7 +100,8 @@ impl Emitter<'_> {
     fn first_contents(&self, text: &mut String, number: usize, Array { ty, .. }: Array) {
         let element = self.element(number, "w", "i");
         if number % 2 == 1 {
-            text.push_str("#pragma omp parallel for collapse(2) schedule(static, 7)\n");
+            let schedule = if number % 4 == 1 { "" } else { " schedule(static, 7)" };
+            line!(text, "#pragma omp parallel for collapse(2){schedule}");
         }
         text.push_str("    for (int w = 0; w < W; w++) for (int i = 0; i < S; i++)");
         if ty == Type::Record {

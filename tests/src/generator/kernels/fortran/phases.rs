@@ -80,7 +80,8 @@ impl Emitter<'_> {
     fn first_contents(&self, text: &mut String, number: usize, ty: Type) {
         let element = self.element(number, "w", "i");
         if number % 2 == 1 {
-            text.push_str("    !$omp parallel do collapse(2) schedule(static, 7)\n");
+            let schedule = if number % 4 == 1 { "" } else { " schedule(static, 7)" };
+            line!(text, "    !$omp parallel do collapse(2){schedule}");
         }
         text.push_str("    do w = 0, nw - 1\n        do i = 0, last\n");
         if ty == Type::Record {
