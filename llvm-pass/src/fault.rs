@@ -121,6 +121,8 @@ faults! {
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.
     AvailableKind = "available-kind",
+    /// A store is executed at the home though other accesses rely on its check.
+    ValueRelied = "value-relied",
     /// Functions rely on more than their callers check.
     CallersMore = "callers-more",
     /// Callers do not check what functions rely on.

@@ -98,6 +98,31 @@ fn a_loop_does_not_reuse_the_previous_iterations_check_of_a_varying_address() {
     assert!(printed(&facts, "").contains("#0 load 8: checked"));
 }
 
+#[test]
+fn a_store_behind_an_atomic_has_its_value_unless_something_relies_on_its_check() {
+    let store = |site, key, offset| {
+        let aligned = Access { align: 16, ..access(Kind::Store, key, offset, 8) };
+        (site, What::Access(aligned))
+    };
+    let plan_of = |second: (u32, What), atomic: What, options: &str| {
+        let mut blocks = vec![
+            block(&[], vec![]),
+            block(&[0, 2], vec![(0, atomic), store(1, 1, 0)]),
+            block(&[1], vec![second]),
+        ];
+        (blocks[1].inner, blocks[2].inner) = (Some(0), Some(0));
+        let l = LoopFacts { header: 1, preheader: Some(0), syncs: true, ..LoopFacts::default() };
+        printed(&FunctionFacts { loops: vec![l], ..function(blocks) }, options)
+    };
+    let with_value = "check #1 store line [+0, 8) for 1 with its value";
+    assert!(plan_of(store(2, 2, 0), What::Atomic(None), "").contains(with_value));
+    // The other half of an aligned element relies on the check.
+    assert!(plan_of(store(2, 1, 8), What::Atomic(None), "").contains("#2 store 8: available"));
+    assert!(!plan_of(store(2, 1, 8), What::Atomic(None), "").contains("with its value"));
+    assert!(!plan_of(store(2, 2, 0), What::Sync, "").contains("with its value"));
+    assert!(!plan_of(store(2, 2, 0), What::Atomic(None), "disable=value").contains("with its value"));
+}
+
 /// A loop that synchronises around one whose address varies, which nothing can be said of in front of it.
 fn nest_of_elements(cost: u32) -> FunctionFacts {
     let mut blocks = vec![

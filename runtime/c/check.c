@@ -15,6 +15,10 @@ void __dsm_load_walk(void *addr, uint64_t len, uint64_t step, uint64_t count, vo
 
 void __dsm_store_miss(void *addr, uint64_t len) { dsm_rt_store_miss(addr, len, PLACE); }
 
+void __dsm_store_value_miss(void *addr, uint64_t len, uint64_t value) {
+    dsm_rt_store_value_miss(addr, len, value, PLACE);
+}
+
 void __dsm_store_window(void *addr, uint64_t len, void *window) { dsm_rt_store_window(addr, len, window, PLACE); }
 
 void __dsm_store_walk(void *addr, uint64_t len, uint64_t step, uint64_t count, void *window) {

@@ -9,6 +9,7 @@ use dsm_abi::layout::ADDRESS_BITS;
 use dsm_abi::state::{READ_LIMIT, READABLE};
 use dsm_coherence::Extent;
 
+use crate::atomics;
 use crate::fabric;
 use crate::memory::{self, Shared};
 use crate::operations::deferred;
@@ -246,6 +247,7 @@ unsafe extern "C" {
     pub(crate) fn __dsm_load_miss(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_load_range(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_store_miss(addr: *mut u8, len: u64);
+    pub(crate) fn __dsm_store_value_miss(addr: *mut u8, len: u64, value: u64);
     pub(crate) fn __dsm_store_range(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_overwrite_range(addr: *mut u8, len: u64);
 }
@@ -265,6 +267,20 @@ extern "C" fn dsm_rt_store_miss(addr: *mut u8, len: u64, pc: usize) {
         race::note_write(addr as usize, len as usize, pc);
     }
     profile::at(pc, || writable(addr as usize, len as usize));
+}
+
+/// As `dsm_rt_store_miss`, for a store of a value that may be executed at the home.
+#[unsafe(no_mangle)]
+#[cold]
+extern "C" fn dsm_rt_store_value_miss(addr: *mut u8, len: u64, value: u64, pc: usize) {
+    if race::is_on() {
+        return dsm_rt_store_miss(addr, len, pc);
+    }
+    profile::at(pc, || {
+        if !atomics::store_at_home(addr as usize, len as usize, value) {
+            writable(addr as usize, len as usize);
+        }
+    });
 }
 
 /// As `dsm_rt_load_miss`, for loads that may all be allowed.

@@ -39,6 +39,8 @@ pub struct Check {
     pub covers: u32,
     /// Set if it is made in the second version of the loop only.
     pub version: Option<LoopId>,
+    /// Of one store on whose check nothing else relies: the slow path gets the value, see [`super::value`].
+    pub value: bool,
 }
 
 /// A test whether memory is valid, in a preheader. It fetches nothing that is not used.

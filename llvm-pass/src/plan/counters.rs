@@ -35,6 +35,8 @@ pub struct Counters {
     pub in_loops: BTreeMap<HoistObstacle, u64>,
     /// Merged into the check of a neighbour.
     pub merged: u64,
+    /// Stores whose slow path gets the value.
+    pub values: u64,
     /// Covered by an earlier check.
     pub available: u64,
     /// Covered by a check before a loop.
@@ -104,6 +106,7 @@ impl FunctionPlan {
                 Decision::Protected => totals.protected += 1,
             }
         }
+        totals.values += self.checks.iter().filter(|c| c.value).count() as u64;
         totals.loop_checks += self.loop_checks.len() as u64;
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
         totals.nests +=
@@ -141,6 +144,7 @@ impl Counters {
             "collapse" => self.collapsed,
             "guards" => self.guards + self.exits,
             "merge" => self.merged,
+            "value" => self.values,
             "available" => self.available,
             "hoist" => self.hoisted,
             "nest" => self.nests,
@@ -171,7 +175,7 @@ impl Display for Counters {
         )?;
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), nests with a version for one process {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), nests with a version for one process {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}, {} stores with their values), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
@@ -188,6 +192,7 @@ impl Display for Counters {
             self.merged,
             self.checked,
             self.in_loops.values().sum::<u64>(),
+            self.values,
             self.protected,
             self.ranges,
             self.filled,

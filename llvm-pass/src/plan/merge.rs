@@ -127,6 +127,7 @@ fn emit(group: &Group<'_>, plan: &mut FunctionPlan, line: u64, version: Option<L
         test: test(group, length, line),
         covers: group.members.len() as u32,
         version,
+        value: false,
     });
 }
 

@@ -11,6 +11,7 @@ pub mod print;
 pub mod reasons;
 pub mod single;
 pub mod stack;
+pub mod value;
 pub mod version;
 pub mod window;
 
@@ -156,6 +157,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     }
     single::apply(facts, &items, &mut plan, options);
     merge::apply(facts, &items, &mut plan, options);
+    value::apply(facts, &mut plan, options);
     guards::apply(facts, &mut plan, options);
     plan.stack = stack::layout(&facts.stack);
     plan

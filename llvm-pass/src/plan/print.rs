@@ -43,6 +43,9 @@ impl Display for Check {
         };
         let Check { site, delta, length, covers, .. } = self;
         write!(f, "check #{site} {} {test} [{delta:+}, {length}) for {covers}", kind(self.kind))?;
+        if self.value {
+            f.write_str(" with its value")?;
+        }
         match self.version {
             Some(over) => write!(f, " in version 2 of loop {over}"),
             None => Ok(()),

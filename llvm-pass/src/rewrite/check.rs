@@ -20,7 +20,7 @@ use dsm_abi::state::{READ_LIMIT, WRITABLE};
 
 use crate::analysis::facts::Kind;
 use crate::fault::{self, Fault};
-use crate::llvm::{Block, Builder, IntPredicate, Ordering, Value};
+use crate::llvm::{Block, Builder, IntPredicate, Opcode, Ordering, TypeKind, Value};
 use crate::plan::{Test, WORD_LINES};
 
 use super::entries::Entries;
@@ -94,6 +94,38 @@ impl Emitter<'_> {
             }
         };
         self.slow_path(before, bad, entry, pointer, i64_type.constant(length));
+    }
+
+    /// Checks a store to `length` bytes of one line, whose slow path gets the value. Returns false, having done nothing, for what does not fit into an integer.
+    pub fn store_value(&self, store: Value, pointer: Value, length: u64) -> bool {
+        let i64_type = self.builder.context.i64();
+        let stored = store.operand(0);
+        let kind = stored.ty().kind();
+        let is_number = match kind {
+            TypeKind::LLVMPointerTypeKind => stored.ty().is_plain_pointer(),
+            TypeKind::LLVMIntegerTypeKind | TypeKind::LLVMFloatTypeKind | TypeKind::LLVMDoubleTypeKind => {
+                true
+            }
+            _ => false,
+        };
+        if store.opcode() != Opcode::LLVMStore || !is_number {
+            return false;
+        }
+        self.counted(store, 0, 0, 1);
+        self.builder.before(store).locate_as(store);
+        let bad = self.bad(self.line(self.builder.address(pointer)), Kind::Store);
+        let (miss, tail) = self.branch_rare(store, bad, "dsm.miss");
+        self.builder.at_end(miss).locate_as(store);
+        let value = match kind {
+            TypeKind::LLVMPointerTypeKind => self.builder.address(stored),
+            TypeKind::LLVMFloatTypeKind => self.builder.bitcast(stored, self.builder.context.i32()),
+            TypeKind::LLVMDoubleTypeKind => self.builder.bitcast(stored, i64_type),
+            _ => stored,
+        };
+        let value = self.builder.int_cast(value, i64_type, false);
+        self.call_here("__dsm_store_value_miss", &[pointer, i64_type.constant(length), value]);
+        self.builder.br(tail);
+        true
     }
 
     /// Checks `[pointer, pointer + length)` before an instruction, for an i64 length. `overwrites`: all of it is stored to.

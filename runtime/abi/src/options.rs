@@ -16,6 +16,7 @@ pub const SWITCHES: &[&str] = &[
     "collapse",
     "guards",
     "merge",
+    "value",
     "available",
     "hoist",
     "nest",

@@ -23,8 +23,10 @@ use crate::segment::{Busy, Seen};
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
-/// Entries of each table below.
-const TABLE_ENTRIES: u64 = 256;
+/// Blocks and chunks that the tables below have entries for: a version that is listed again makes the list longer, and who reads it slower.
+const LISTED_ENTRIES: u64 = 4096;
+/// See [`LISTED_ENTRIES`].
+const STREAK_ENTRIES: u64 = 256;
 /// Operations in a row at another process without anybody else's in the chunk, after which homes come here.
 const MIGRATION_THRESHOLD: u32 = 8;
 
@@ -46,8 +48,8 @@ pub(crate) struct Updates {
     streaks: Vec<Option<Streak>>,
 }
 
-fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64) -> &mut Option<T> {
-    let index = (key % TABLE_ENTRIES) as usize;
+fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64, entries: u64) -> &mut Option<T> {
+    let index = (key % entries) as usize;
     if table.len() <= index {
         table.resize(index + 1, None);
     }
@@ -58,18 +60,26 @@ impl Updates {
     /// Notes an operation on a block whose home was in a version, in records of a sequence number. Whether the version is still to be listed.
     pub(crate) fn record(&mut self, block: Block, version: Timestamp, sequence: u64) -> bool {
         let chunk = block.chunk();
-        let streak = entry(&mut self.streaks, chunk.0);
+        let streak = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
         let before = streak.filter(|streak| streak.chunk == chunk && streak.sequence == sequence);
         let length = before.map_or(0, |streak| streak.length + 1);
         *streak = Some(Streak { chunk, sequence: sequence + 2, length });
         // Nobody has a copy from before the first version.
-        version != 0 && entry(&mut self.listed, block.0).replace((block, version)) != Some((block, version))
+        version != 0
+            && entry(&mut self.listed, block.0, LISTED_ENTRIES).replace((block, version))
+                != Some((block, version))
     }
 
-    /// Whether homes of a chunk should come here, as nobody else seems to come to it.
-    fn should_migrate(&mut self, chunk: Chunk) -> bool {
-        let streak = entry(&mut self.streaks, chunk.0);
-        streak.is_some_and(|streak| streak.chunk == chunk && streak.length >= MIGRATION_THRESHOLD)
+    /// Whether a home of a chunk should come here, as nobody else seems to come to the chunk. `by_message`: who it is at is asked by messages. Then all that follow come as well,
+    /// so that processes take turns with many operations each; else one does, which costs as much as some operations there.
+    fn should_migrate(&mut self, chunk: Chunk, by_message: bool) -> bool {
+        let threshold = if by_message { MIGRATION_THRESHOLD } else { 2 * MIGRATION_THRESHOLD };
+        let streak = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
+        let migrate = streak.is_some_and(|streak| streak.chunk == chunk && streak.length >= threshold);
+        if migrate && !by_message {
+            *streak = None;
+        }
+        migrate
     }
 }
 
@@ -128,10 +138,20 @@ impl<F: Fabric> Coherence<F> {
         old
     }
 
+    /// Executes a store of 1, 2, 4 or 8 aligned bytes at `offset` in a block as an atomic operation. The thread may execute it here as well, whatever the state of the block is
+    /// then: those are the bytes that a miss brings.
+    pub async fn store_at_home(&self, block: Block, offset: usize, bytes: usize, value: u64) {
+        self.update(block, offset, bytes, Update::store(value.into())).await;
+    }
+
     /// By a call, if that is what should be done.
     async fn update_remote(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
         let fabric = &self.fabric;
-        if fabric.watches_writes() || self.updates().should_migrate(block.chunk()) {
+        let by_message = match self.own_link(block).1 {
+            Link::Link { to, .. } => fabric.has_agent(to),
+            _ => false,
+        };
+        if fabric.watches_writes() || self.updates().should_migrate(block.chunk(), by_message) {
             return None;
         }
         let checkpoint = fabric.checkpoint();
@@ -156,9 +176,8 @@ impl<F: Fabric> Coherence<F> {
     async fn try_update_remote(&self, request: &Request) -> Result<Option<u64>, Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
-        let state = fabric.state(block);
         let (word, link) = self.own_link(block);
-        if !matches!(state, abi::NOTICED | abi::COLD | abi::EXPIRED)
+        if !matches!(fabric.state(block), abi::NOTICED | abi::COLD | abi::EXPIRED)
             || matches!(link, Link::Home | Link::Link { pending: true, .. })
         {
             return Ok(None);

@@ -67,6 +67,7 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
 
 fn before(order: u32) {
     if matches!(order, order::RELEASE | order::ACQ_REL | order::SEQ_CST) {
+        RELEASES.set(RELEASES.get().wrapping_add(1));
         sync::release();
     }
 }
@@ -77,6 +78,40 @@ fn after(order: u32) {
             sync::acquire_from(rank);
         }
     }
+}
+
+thread_local! {
+    /// Atomic operations of the thread that were releases.
+    static RELEASES: Cell<u32> = const { Cell::new(0) };
+    /// What that was when a store of the thread last missed, and the stores in a row that missed with a release in between.
+    static STORES: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// Stores in a row that missed, each behind a release of its own, from which on they are executed at the homes.
+const SINGLE_STORES: u32 = 8;
+
+/// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
+/// operation that is a release between any two such stores. `false`: nothing was done.
+pub(crate) fn store_at_home(address: usize, size: usize, value: u64) -> bool {
+    let (releases, (seen, times)) = (RELEASES.get(), STORES.get());
+    let times = if releases == seen { 0 } else { times.saturating_add(1) };
+    STORES.set((releases, times));
+    let Some(shared) = memory::shared().filter(|_| times >= SINGLE_STORES && memory::is_shared(address))
+    else {
+        return false;
+    };
+    if !is_direct(address, size) {
+        return false;
+    }
+    let geometry = memory::get().geometry();
+    let block = geometry.block(address);
+    let offset = address - geometry.address(block);
+    let since = profile::now_and_then();
+    let drained = deferred::drain(Extent::single(block));
+    run(pin!(shared.coherence.store_at_home(block, offset, size, value)));
+    drop(drained);
+    profile::waited(Wait::Atomic, address as u64, since);
+    true
 }
 
 /// Reads an operand of `size` bytes.

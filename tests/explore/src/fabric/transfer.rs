@@ -1,6 +1,6 @@
 //! Transfers of more than a word: each word, and each byte, is read and placed by itself.
 
-use dsm_abi::atomic::Update;
+use dsm_abi::atomic::{RmwOp, Update};
 use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Header, Notice, Rank, Record, Word};
 
 use super::ModelFabric;
@@ -57,6 +57,8 @@ pub(super) async fn update_bytes(
 ) -> u64 {
     fabric.point().await;
     let mut found = [0; 8];
+    // What is stored the thread has judged.
+    let is_addition = matches!(update, Update::Rmw { op: RmwOp::Add, .. });
     {
         let mut w = fabric.world.borrow_mut();
         let first = w.layout.addr(block) + offset;
@@ -71,8 +73,12 @@ pub(super) async fn update_bytes(
         }
         let thread = w.current;
         for (addr, old) in (first..).zip(&found[..bytes]) {
-            w.note(|| format!("atomic add to byte {addr} at p{}: found {old:#04x}", at.0));
             w.access(Thing::Byte(addr), true, 0);
+            if !is_addition {
+                w.note(|| format!("atomic store to byte {addr} at p{}: found {old:#04x}", at.0));
+                continue;
+            }
+            w.note(|| format!("atomic add to byte {addr} at p{}: found {old:#04x}", at.0));
             if let Err(why) = w.oracle.add(thread, addr, *old) {
                 w.fail(why);
             }

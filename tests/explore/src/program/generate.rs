@@ -101,6 +101,9 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
     if (seed >> 7) % 3 == 1 {
         batch(&mut program);
     }
+    if (seed >> 11) % 4 == 2 {
+        put(&mut program);
+    }
     if program.threads == 1 && (seed >> 9) % 8 == 3 {
         keep(&mut program);
     }
@@ -122,6 +125,15 @@ fn batch(program: &mut Program) {
             _ => {}
         }
     }
+}
+
+/// Has every other store of a byte executed where its home is.
+fn put(program: &mut Program) {
+    let stores = program.ops.iter_mut().flatten().filter_map(|op| match *op {
+        Op::Write { addr, len: 1, value } => Some((op, addr, value)),
+        _ => None,
+    });
+    stores.step_by(2).for_each(|(op, addr, value)| *op = Op::Put { addr, value });
 }
 
 /// Has additions kept until they have to be made.
@@ -246,7 +258,9 @@ fn uses(op: &Op, a: usize) -> bool {
         | Op::Batch { addr, len }
         | Op::Gather { addr, len }
         | Op::Look { addr, len } => (addr..addr + len).contains(&a),
-        Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } | Op::Keep { addr } => addr == a,
+        Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } | Op::Keep { addr } | Op::Put { addr, .. } => {
+            addr == a
+        }
         Op::Lock(_) | Op::Unlock(_) | Op::Post(_) | Op::Await(_) | Op::Barrier | Op::Adopt | Op::Free => {
             false
         }

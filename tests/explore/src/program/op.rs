@@ -30,6 +30,13 @@ pub enum Op {
         /// What each becomes.
         value: u8,
     },
+    /// As `Write` of one byte, by code on whose check nothing else relies: at the home, if the block is elsewhere.
+    Put {
+        /// The byte.
+        addr: usize,
+        /// What it becomes.
+        value: u8,
+    },
     /// Checks before loads that do not happen, as of a range that is fetched at once.
     Fetch {
         /// First byte.
@@ -113,6 +120,7 @@ impl fmt::Display for Op {
             Op::Read { addr, len } => write!(f, "r{addr}+{len}"),
             Op::Write { addr, len, value } => write!(f, "w{addr}+{len}={value:#x}"),
             Op::Overwrite { addr, len, value } => write!(f, "o{addr}+{len}={value:#x}"),
+            Op::Put { addr, value } => write!(f, "put{addr}={value:#x}"),
             Op::Fetch { addr, len } => write!(f, "fetch{addr}+{len}"),
             Op::Permit { addr, len } => write!(f, "permit{addr}+{len}"),
             Op::Lock(l) => write!(f, "lock{l}"),

@@ -58,6 +58,7 @@ impl ThreadCode {
                 Op::Read { addr, len } => self.read(addr, len).await,
                 Op::Write { addr, len, value } => self.write(addr, len, value, false).await,
                 Op::Overwrite { addr, len, value } => self.write(addr, len, value, true).await,
+                Op::Put { addr, value } => self.put(addr, value).await,
                 Op::Fetch { addr, len } => self.make_readable(addr, len).await,
                 Op::Permit { addr, len } => self.make_writable(addr, len, false).await,
                 Op::Lock(l) => self.lock(l).await,
@@ -225,8 +226,27 @@ impl ThreadCode {
         }
     }
 
+    /// A store of one byte that nothing else relies on.
+    async fn put(&self, addr: usize, value: u8) {
+        let extent = self.extents(addr, 1)[0];
+        self.window().await;
+        let state = self.worst_state(extent);
+        if self.program.protects_pages() {
+            self.make_writable(addr, 1, false).await;
+        } else if state != u64::from(abi::WRITABLE) {
+            self.before_miss().await;
+            let offset = addr - self.world.borrow().layout.addr(extent.first);
+            self.protocol.store_at_home(extent.first, offset, 1, value.into()).await;
+        }
+        self.store(addr, 1, value).await;
+    }
+
     async fn write(&self, addr: usize, len: usize, value: u8, all: bool) {
         self.make_writable(addr, len, all).await;
+        self.store(addr, len, value).await;
+    }
+
+    async fn store(&self, addr: usize, len: usize, value: u8) {
         self.at_place(2 << 16);
         for a in addr..addr + len {
             self.before_access(a, true).await;

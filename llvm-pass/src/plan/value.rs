@@ -1,0 +1,67 @@
+//! Slow paths that get the value of a store: the runtime may execute it where the home of the block is, in place of making the block valid here. Switch: `value`.
+//!
+//! For loops that store to memory at random behind an atomic operation that orders memory (`neighbours[fetch_and_add(&next[v], 1)] = u`): a block that comes here is published
+//! with a single store, and most likely leaves again before the next one.
+//!
+//! Soundness. The block may be invalid behind such a check, so nothing else may rely on it: the check is of this store alone, and no access of the function with the same key
+//! is available ([`super::available`]). The store itself is executed here as well, to memory of which a miss brings a version that contains it.
+
+use std::collections::HashSet;
+
+use crate::analysis::facts::{Access, BlockId, FunctionFacts, Key, Kind, Site, What};
+use crate::fault::{self, Fault};
+use crate::options::Options;
+
+use super::{Decision, FunctionPlan, Test};
+
+/// Marks the checks.
+pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Options) {
+    // Builds that verify assert that the block is valid.
+    if !options.enabled("value") || options.verify {
+        return;
+    }
+    let relied = available_keys(facts, plan);
+    let alone = |site: Site| {
+        let (block, access) = store_at(facts, site)?;
+        let inside = facts.blocks[block].inner.is_some_and(|inner| {
+            let mut blocks = facts.blocks.iter().filter(|b| b.inner == Some(inner));
+            blocks.any(|b| b.events.iter().any(|e| matches!(e.what, What::Atomic(_))))
+        });
+        (inside && !relied.contains(&access.key)).then_some(access.size)
+    };
+    for check in &mut plan.checks {
+        check.value = check.kind == Kind::Store
+            && check.test == Test::Line
+            && check.delta == 0
+            && check.version.is_none()
+            && (check.covers == 1 || fault::is(Fault::ValueRelied))
+            && matches!(check.length, 1 | 2 | 4 | 8)
+            && alone(check.site) == Some(check.length);
+    }
+}
+
+/// The store that an instruction is, if that is all it accesses.
+fn store_at(facts: &FunctionFacts, site: Site) -> Option<(BlockId, &Access)> {
+    facts.blocks.iter().enumerate().find_map(|(block, content)| {
+        let mut events = content.events.iter().filter(|event| event.site == site);
+        match (&events.next()?.what, events.next()) {
+            (What::Access(access), None) if access.kind == Kind::Store && !access.of_callee => {
+                Some((block, access))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Keys of the accesses that rely on checks of others on their ways.
+fn available_keys(facts: &FunctionFacts, plan: &FunctionPlan) -> HashSet<Key> {
+    let events = facts.blocks.iter().flat_map(|block| &block.events);
+    let available = events.filter_map(|event| match &event.what {
+        What::Access(access) => {
+            let decided = plan.decisions.get(&(event.site, access.part));
+            decided.is_some_and(|(.., decision)| *decision == Decision::Available).then_some(access.key)
+        }
+        _ => None,
+    });
+    available.filter(|_| !fault::is(Fault::ValueRelied)).collect()
+}
