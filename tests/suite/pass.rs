@@ -255,8 +255,10 @@ fn builds_that_count_count() {
 fn the_runtime_has_what_calls_are_redirected_to() {
     let Some(dsm) = toolchain::dsm() else { return };
     let library = dsm.cc.with_file_name("libdsm_rt.a");
-    let listed = Command::new("nm").args(["--defined-only", "--format=just-symbols"]).arg(&library).output();
-    let listed = String::from_utf8(listed.expect("binutils has nm").stdout).expect("names are ASCII");
+    // GNU nm finds no symbols in what link-time optimisation has made.
+    let mut names = Command::new("llvm-nm-22");
+    let listed = names.args(["--defined-only", "--format=just-symbols"]).arg(&library).output();
+    let listed = String::from_utf8(listed.expect("LLVM has llvm-nm").stdout).expect("names are ASCII");
     let defined: HashSet<&str> = listed.lines().collect();
     let own = |entry: &&str| entry.starts_with("__dsm_");
     let entries = GROUPS.iter().flat_map(|group| group.functions).map(|(_, entry, _)| *entry);

@@ -96,6 +96,8 @@ struct Known {
     counts_up: Vec<Value>,
     /// Divisions of loops for divisors that are not positive.
     copies: Vec<Value>,
+    /// Divisions of loops that such copies were made of.
+    versioned: Vec<Value>,
 }
 
 /// A loop in which a counter is divided.
@@ -131,8 +133,16 @@ impl Candidate {
         let signed = is_signed(division);
         let is_certain = !signed || analyses.is_positive(around, divisor);
         let fits = analyses.is_non_negative(around, divisor);
-        let is_small = is_certain || (1..=MAX_COST).contains(&around.copy_cost());
-        (counts_up && is_small).then_some(Candidate { around, counter, divisor, signed, fits, is_certain })
+        let may_be_copied =
+            !known.versioned.contains(&division) && (1..=MAX_COST).contains(&around.copy_cost());
+        (counts_up && (is_certain || may_be_copied)).then_some(Candidate {
+            around,
+            counter,
+            divisor,
+            signed,
+            fits,
+            is_certain,
+        })
     }
 
     /// Copies the loop for divisors that are not positive, which nobody has.
@@ -144,6 +154,10 @@ impl Candidate {
         let is_positive = builder.icmp(IntPredicate::LLVMIntSGT, self.divisor, zero);
         let (copy, _) = analyses.version(self.around, is_positive, true);
         known.copies.extend(divisions.iter().filter_map(|division| copy.of(*division)));
+        let tested = |division: &&Value| {
+            divisor_of(**division) == Some(self.divisor) && self.around.contains(division.block())
+        };
+        known.versioned.extend(divisions.iter().filter(tested));
     }
 
     fn split(self, module: Module, analyses: Analyses, known: &mut Known) {
