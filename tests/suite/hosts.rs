@@ -142,10 +142,13 @@ fn what_descriptors_of_another_host_cannot_do_is_said() {
         execute::hide_own_variables(&mut command);
         let outcome = execute::run(&mut command, "", execute::time_limit());
         let errors = outcome.errors();
-        let told: Vec<_> = errors.lines().filter(|line| line.starts_with("dsm: ")).collect();
-        assert_eq!((outcome.status, told.len(), &*outcome.text()), (Some(1), 1, ""), "{what}: {errors}");
-        assert!(told[0].contains(" of process 0, which is on another host, in a call"), "{what}: {errors}");
-        assert!(told[0].contains("open the file in each process"), "{what}: {errors}");
+        let messages: Vec<_> = errors.lines().filter(|line| line.starts_with("dsm: ")).collect();
+        assert_eq!((outcome.status, messages.len(), &*outcome.text()), (Some(1), 1, ""), "{what}: {errors}");
+        assert!(
+            messages[0].contains(" of process 0, which is on another host, in a call"),
+            "{what}: {errors}"
+        );
+        assert!(messages[0].contains("open the file in each process"), "{what}: {errors}");
     }
     // Standard output that process 0 has put elsewhere: the others' stays.
     let mut command = Command::new(&case.dsm.run);

@@ -25,6 +25,15 @@ fn check(case: &Case, program: &str, arguments: &str) {
     }
 }
 
+/// The same for a program by its text, and as a process that no launcher has started.
+fn check_all(program: &str, text: &str, arguments: &str) {
+    let Some(case) = Case::new(program, &[(&format!("{program}.c"), text)]) else { return };
+    case.compiled(&format!("-O2 -fopenmp ../{program}.c -o {program}"));
+    check(&case, program, arguments);
+    let line = format!("OMP_NUM_THREADS=2 ./{program} {arguments}");
+    assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");
+}
+
 #[test]
 fn each_operation_is_executed_once() {
     let Some(case) = Case::new("counts", &[("counts.c", COUNTS)]) else { return };
@@ -46,18 +55,12 @@ fn queues_keep_the_order_of_who_pushes() {
 
 #[test]
 fn bundles_are_one() {
-    let Some(case) = Case::new("bundles", &[("bundles.c", BUNDLES)]) else { return };
-    case.compiled("-O2 -fopenmp ../bundles.c -o bundles");
-    check(&case, "bundles", "30");
-    assert_eq!(case.must("dsm", "env", "OMP_NUM_THREADS=2 ./bundles 30"), "verified\n");
+    check_all("bundles", BUNDLES, "30");
 }
 
 #[test]
 fn signals_run_functions_where_the_data_is() {
-    let Some(case) = Case::new("signals", &[("signals.c", SIGNALS)]) else { return };
-    case.compiled("-O2 -fopenmp ../signals.c -o signals");
-    check(&case, "signals", "200");
-    assert_eq!(case.must("dsm", "env", "OMP_NUM_THREADS=2 ./signals 200"), "verified\n");
+    check_all("signals", SIGNALS, "200");
 }
 
 /// `omp atomic` without capture is posted, and nobody can tell; and it is not if that is switched off.

@@ -21,7 +21,7 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Op
         return;
     }
     let relied = available_keys(facts, plan);
-    let alone = |site: Site| {
+    let bytes_stored = |site: Site| {
         let (block, access) = store_at(facts, site)?;
         let inside = facts.blocks[block].inner.is_some_and(|inner| {
             let mut blocks = facts.blocks.iter().filter(|b| b.inner == Some(inner));
@@ -36,7 +36,7 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Op
             && check.version.is_none()
             && (check.covers == 1 || fault::is(Fault::ValueRelied))
             && matches!(check.length, 1 | 2 | 4 | 8)
-            && alone(check.site) == Some(check.length);
+            && bytes_stored(check.site) == Some(check.length);
     }
 }
 

@@ -39,6 +39,43 @@ impl Layout {
     /// From the number of forks to the message: its length, then its header.
     pub const FORK_MESSAGE: usize = 8;
 
+    /// The parts one behind the other, for at most so many processes; `fork_words`, the slots, window and stripes of the table of locks and
+    /// `condition_slots` as the fields say.
+    pub const fn packed(
+        processes: usize,
+        fork_words: usize,
+        (lock_slots, lock_window, lock_stripe_count): (usize, usize, usize),
+        condition_slots: usize,
+    ) -> Layout {
+        let mut layout = Layout {
+            barrier: 0,
+            fork: processes.next_power_of_two().ilog2() as usize * LINE,
+            fork_words,
+            join: 0,
+            locks: 0,
+            lock_slots,
+            lock_window,
+            lock_spilled: 0,
+            lock_stripes: 0,
+            lock_stripe_count,
+            lock_evictions: 0,
+            conditions: 0,
+            condition_slots,
+        };
+        layout.join = layout.fork + layout.fork_bytes().next_multiple_of(LINE);
+        layout.locks = layout.join + (8 * processes).next_multiple_of(LINE);
+        layout.lock_spilled = layout.locks + lock_slots * LINE;
+        layout.lock_stripes = layout.lock_spilled + layout.spilled_bytes();
+        layout.lock_evictions = layout.lock_stripes + lock_stripe_count * LINE;
+        layout.conditions = layout.lock_evictions + LINE;
+        layout
+    }
+
+    /// Bytes of all parts.
+    pub const fn bytes(&self) -> usize {
+        self.conditions + self.condition_slots * LINE
+    }
+
     /// Bytes of what begins at [`Layout::fork`].
     pub const fn fork_bytes(&self) -> usize {
         Layout::FORK_MESSAGE + 8 * (1 + Layout::FORK_HEADER + self.fork_words)
@@ -46,6 +83,6 @@ impl Layout {
 
     /// Bytes of what begins at [`Layout::lock_spilled`].
     pub const fn spilled_bytes(&self) -> usize {
-        (self.lock_slots / 8).next_multiple_of(LINE)
+        self.lock_slots.div_ceil(8).next_multiple_of(LINE)
     }
 }

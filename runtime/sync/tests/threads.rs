@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use dsm_coherence::ReleaseToken;
-use dsm_sync::{Cell, Edge, LINE, Layout, Memory, Process, State, Waiting, Words};
+use dsm_sync::{Cell, Edge, Layout, Memory, Process, State, Waiting, Words};
 
-const BYTES: usize = 256 * LINE;
+const BYTES: usize = Local::LAYOUT.bytes();
 
 /// The words of all processes.
 struct Shared {
@@ -58,21 +58,7 @@ impl Local {
 impl Words for Local {
     type Line = usize;
 
-    const LAYOUT: Layout = Layout {
-        barrier: 0,
-        fork: 32 * LINE,
-        fork_words: 16,
-        join: 40 * LINE,
-        locks: 64 * LINE,
-        lock_slots: 128,
-        lock_window: 32,
-        lock_spilled: 192 * LINE,
-        lock_stripes: 200 * LINE,
-        lock_stripe_count: 4,
-        lock_evictions: 210 * LINE,
-        conditions: 220 * LINE,
-        condition_slots: 2,
-    };
+    const LAYOUT: Layout = Layout::packed(16, 16, (128, 32, 4), 2);
 
     fn rank(&self) -> u32 {
         self.rank

@@ -13,6 +13,7 @@ pub mod hash;
 pub mod layout;
 pub mod model_sync;
 pub mod oracle;
+pub mod preemption;
 pub mod program;
 pub mod run;
 pub mod search;

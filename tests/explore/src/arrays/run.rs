@@ -12,6 +12,7 @@ use dsm_arrays::{Array, Arrays, Header, Place, Rank, table};
 use super::oracle::{self, Event};
 use super::program::{Op, Program};
 use super::world::{Areas, Shared, World};
+use crate::preemption::Schedulable;
 
 /// Steps after which a run is taken for endless.
 const MOST_STEPS: u64 = 20_000;
@@ -107,37 +108,6 @@ impl Run {
         }
     }
 
-    /// The threads that can take a step.
-    pub fn choices(&self) -> Vec<usize> {
-        let world = self.world.borrow();
-        (0..self.threads.len()).filter(|t| self.threads[*t].is_some() && world.can_run(*t)).collect()
-    }
-
-    /// Has a thread take a step.
-    pub fn step(&mut self, thread: usize) {
-        let mut taken = self.threads[thread].take();
-        self.poll(thread, &mut taken);
-        self.threads[thread] = taken;
-    }
-
-    /// Whether nothing more is to be run.
-    pub fn is_over(&self) -> bool {
-        self.failure.is_some() || self.choices().is_empty()
-    }
-
-    /// What went wrong, if anything did. Of a run that is over.
-    pub fn verdict(&mut self) -> Option<String> {
-        if self.failure.is_none() && self.threads.iter().any(Option::is_some) {
-            self.failure = Some("all threads wait".into());
-        }
-        for rank in 0..self.processes {
-            let all = Op::Get(0, self.array.count);
-            self.run_alone(rank, vec![all], 1 << 33);
-        }
-        let failure = self.failure.clone();
-        failure.or_else(|| oracle::judge(&self.events.borrow()).and_then(|()| self.check_pages()).err())
-    }
-
     /// Each page is where its entry says, and nowhere else, and rests.
     fn check_pages(&self) -> Result<(), String> {
         let world = self.world.borrow();
@@ -161,6 +131,38 @@ impl Run {
     /// What happened, of a traced run.
     pub fn trace(&self) -> Vec<String> {
         self.world.borrow().trace.clone().unwrap_or_default()
+    }
+}
+
+impl Schedulable for Run {
+    /// The thread that takes a step.
+    type Choice = usize;
+
+    fn choices(&self) -> Vec<usize> {
+        let world = self.world.borrow();
+        (0..self.threads.len()).filter(|t| self.threads[*t].is_some() && world.can_run(*t)).collect()
+    }
+
+    fn step(&mut self, thread: usize) {
+        let mut taken = self.threads[thread].take();
+        self.poll(thread, &mut taken);
+        self.threads[thread] = taken;
+    }
+
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.choices().is_empty()
+    }
+
+    fn verdict(&mut self) -> Option<String> {
+        if self.failure.is_none() && self.threads.iter().any(Option::is_some) {
+            self.failure = Some("all threads wait".into());
+        }
+        for rank in 0..self.processes {
+            let all = Op::Get(0, self.array.count);
+            self.run_alone(rank, vec![all], 1 << 33);
+        }
+        let failure = self.failure.clone();
+        failure.or_else(|| oracle::judge(&self.events.borrow()).and_then(|()| self.check_pages()).err())
     }
 }
 

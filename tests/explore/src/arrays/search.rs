@@ -1,10 +1,11 @@
-//! Ways through the schedules: random ones, and all with a bounded number of preemptions (Musuvathi, Qadeer, PLDI 2007).
+//! Ways through the schedules: random ones, and all with a bounded number of preemptions.
 
 use dsm_arrays::Fault;
 
 use super::program::{Program, directed, generate};
 use super::run::Run;
 use crate::hash::Random;
+use crate::preemption::{self, Schedulable};
 
 /// A failed run.
 #[derive(Debug)]
@@ -63,56 +64,16 @@ pub fn run(seed: u64, fault: Option<Fault>) -> Result<(), Failure> {
     }
 }
 
-struct Choice {
-    options: Vec<usize>,
-    next: usize,
-    /// Whether all options but the first interrupt a thread.
-    preempts: bool,
-    /// How many of them are allowed from here on.
-    left: u32,
-}
-
-impl Choice {
-    fn new(run: &Run, last: Option<&Choice>, most: u32) -> Choice {
-        let mut options = run.choices();
-        let left = last.map_or(most, |last| last.left - u32::from(last.preempts && last.next > 0));
-        let running = last.and_then(|last| options.iter().position(|t| *t == last.options[last.next]));
-        if let Some(at) = running {
-            options.swap(0, at);
-            options.truncate(if left == 0 { 1 } else { options.len() });
-        }
-        Choice { options, next: 0, preempts: running.is_some(), left }
-    }
-}
-
 /// All schedules of a program in which a thread that could go on is interrupted at most so often; the number of runs.
 ///
 /// # Errors
 /// Something went wrong.
 pub fn exhaust(program: &Program, preemptions: u32) -> Result<u64, Failure> {
-    let mut choices: Vec<Choice> = Vec::new();
-    let mut runs = 0;
-    loop {
-        runs += 1;
-        let mut run = Run::new(program, false);
-        choices.iter().for_each(|choice| run.step(choice.options[choice.next]));
-        while !run.is_over() {
-            let choice = Choice::new(&run, choices.last(), preemptions);
-            run.step(choice.options[0]);
-            choices.push(choice);
-        }
-        if let Some(why) = run.verdict() {
-            let schedule = choices.iter().map(|choice| choice.options[choice.next]).collect();
-            return Err(Failure { why, program: program.clone(), schedule });
-        }
-        while choices.last().is_some_and(|choice| choice.next + 1 == choice.options.len()) {
-            choices.pop();
-        }
-        match choices.last_mut() {
-            Some(choice) => choice.next += 1,
-            None => return Ok(runs),
-        }
-    }
+    preemption::exhaust(|| Run::new(program, false), preemptions).map_err(|(why, schedule)| Failure {
+        why,
+        program: program.clone(),
+        schedule,
+    })
 }
 
 /// Looks for a broken rule in at most so many random runs; its seed.

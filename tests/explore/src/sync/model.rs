@@ -75,21 +75,7 @@ impl Model<'_> {
 impl Words for Model<'_> {
     type Line = Line;
 
-    const LAYOUT: Layout = Layout {
-        barrier: 0,
-        fork: 8 * LINE,
-        fork_words: 16,
-        join: 12 * LINE,
-        locks: 16 * LINE,
-        lock_slots: 4,
-        lock_window: 2,
-        lock_spilled: 24 * LINE,
-        lock_stripes: 25 * LINE,
-        lock_stripe_count: 2,
-        lock_evictions: 27 * LINE,
-        conditions: 28 * LINE,
-        condition_slots: 2,
-    };
+    const LAYOUT: Layout = Layout::packed(16, 16, (4, 2, 2), 2);
 
     fn rank(&self) -> u32 {
         self.rank
@@ -269,11 +255,11 @@ impl Memory for Model<'_> {
         self.world.borrow().published[self.rank as usize].len() as u64
     }
 
-    fn acquire(&self, from: u32, told: ReleaseToken, _edge: impl FnOnce() -> Edge) {
+    fn acquire(&self, from: u32, given: ReleaseToken, _edge: impl FnOnce() -> Edge) {
         self.step(|world| {
-            let releases = told.0[0];
-            if told != token(from, releases) && told != ReleaseToken::from(releases) {
-                world.fail(format!("the token of process {from} is not one of its: {told:x?}"));
+            let releases = given.0[0];
+            if given != token(from, releases) && given != ReleaseToken::from(releases) {
+                world.fail(format!("the token of process {from} is not one of its: {given:x?}"));
             }
             world.note(|| format!("acquires {releases} releases of process {from}"));
             for release in 0..releases as usize {

@@ -13,6 +13,7 @@ use super::model::Model;
 use super::program::{Op, Program};
 use super::world::{Job, Shared, Thread, World, join};
 use crate::coroutine;
+use crate::preemption::Schedulable;
 
 /// Steps after which a run is taken for endless.
 const MOST_STEPS: u64 = 20_000;
@@ -72,29 +73,6 @@ impl Run {
         Run { world, processes, tasks, serves, steps: 0 }
     }
 
-    /// What may happen next: threads first.
-    pub fn choices(&self) -> Vec<Choice> {
-        let world = self.world.borrow();
-        let all = 0..self.tasks.len();
-        let run = all.clone().filter(|t| self.tasks[*t].is_some() && world.can_run(*t)).map(Choice::Run);
-        let place = all.filter(|t| world.can_place(*t)).map(Choice::Place);
-        run.chain(place).collect()
-    }
-
-    /// Does one thing.
-    pub fn step(&mut self, choice: Choice) {
-        self.steps += 1;
-        match choice {
-            Choice::Place(thread) => self.world.borrow_mut().place(thread),
-            Choice::Run(thread) => self.poll(thread),
-        }
-        let beginning = std::mem::take(&mut self.world.borrow_mut().beginning);
-        beginning.into_iter().for_each(|(rank, job)| self.begin(rank, job));
-        if self.steps > MOST_STEPS {
-            self.world.borrow_mut().fail("there is no end".into());
-        }
-    }
-
     fn poll(&mut self, thread: usize) {
         self.world.borrow_mut().current = thread;
         let task = self.tasks[thread].as_mut().expect("a thread that has not ended");
@@ -132,30 +110,59 @@ impl Run {
         self.serves.push(serves);
     }
 
-    /// Whether nothing more is to be run.
-    pub fn is_over(&self) -> bool {
-        let world = self.world.borrow();
-        world.failure.is_some() || world.is_full || self.choices().is_empty()
-    }
-
     /// Whether the run says nothing, as the table of locks was full.
     pub fn is_void(&self) -> bool {
         self.world.borrow().is_full
     }
 
-    /// What went wrong, if anything did. Of a run that is over.
-    pub fn verdict(&self) -> Option<String> {
+    /// What happened, of a traced run.
+    pub fn trace(&self) -> Vec<String> {
+        self.world.borrow().trace.clone().unwrap_or_default()
+    }
+}
+
+impl Schedulable for Run {
+    type Choice = Choice;
+
+    fn choices(&self) -> Vec<Choice> {
+        let world = self.world.borrow();
+        let all = 0..self.tasks.len();
+        let run = all.clone().filter(|t| self.tasks[*t].is_some() && world.can_run(*t)).map(Choice::Run);
+        let place = all.filter(|t| world.can_place(*t)).map(Choice::Place);
+        run.chain(place).collect()
+    }
+
+    /// What was posted becomes visible at once, and a thread goes on as long as it can.
+    fn preferred(choices: &[Choice], last: Option<Choice>) -> Option<usize> {
+        let place = choices.iter().position(|choice| matches!(choice, Choice::Place(_)));
+        place.or_else(|| last.and_then(|last| choices.iter().position(|choice| *choice == last)))
+    }
+
+    fn step(&mut self, choice: Choice) {
+        self.steps += 1;
+        match choice {
+            Choice::Place(thread) => self.world.borrow_mut().place(thread),
+            Choice::Run(thread) => self.poll(thread),
+        }
+        let beginning = std::mem::take(&mut self.world.borrow_mut().beginning);
+        beginning.into_iter().for_each(|(rank, job)| self.begin(rank, job));
+        if self.steps > MOST_STEPS {
+            self.world.borrow_mut().fail("there is no end".into());
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let world = self.world.borrow();
+        world.failure.is_some() || world.is_full || self.choices().is_empty()
+    }
+
+    fn verdict(&mut self) -> Option<String> {
         let world = self.world.borrow();
         if world.is_full {
             return None;
         }
         let waits = self.tasks.iter().any(Option::is_some).then(|| "all threads wait".to_string());
         world.failure.clone().or(waits).or_else(|| check_table(&world))
-    }
-
-    /// What happened, of a traced run.
-    pub fn trace(&self) -> Vec<String> {
-        self.world.borrow().trace.clone().unwrap_or_default()
     }
 }
 

@@ -1,10 +1,11 @@
-//! Ways through the schedules: random ones, and all with a bounded number of preemptions (Musuvathi, Qadeer, PLDI 2007).
+//! Ways through the schedules: random ones, and all with a bounded number of preemptions.
 
 use dsm_sync::Fault;
 
 use super::program::{Program, directed, generate};
 use super::run::{Choice, Run};
 use crate::hash::Random;
+use crate::preemption::{self, Schedulable};
 
 /// A failed run.
 #[derive(Debug)]
@@ -61,60 +62,16 @@ pub fn run(seed: u64, fault: Option<Fault>) -> Result<bool, Failure> {
     }
 }
 
-struct Branch {
-    options: Vec<Choice>,
-    next: usize,
-    /// Whether all options but the first interrupt a thread, or keep what was posted back.
-    preempts: bool,
-    /// How many of them are allowed from here on.
-    left: u32,
-}
-
-impl Branch {
-    fn new(run: &Run, last: Option<&Branch>, most: u32) -> Branch {
-        let mut options = run.choices();
-        let left = last.map_or(most, |last| last.left - u32::from(last.preempts && last.next > 0));
-        // By default, what was posted becomes visible at once, and a thread goes on as long as it can.
-        let place = options.iter().position(|choice| matches!(choice, Choice::Place(_)));
-        let running =
-            last.and_then(|last| options.iter().position(|choice| *choice == last.options[last.next]));
-        let preferred = place.or(running);
-        if let Some(at) = preferred {
-            options.swap(0, at);
-            options.truncate(if left == 0 { 1 } else { options.len() });
-        }
-        Branch { options, next: 0, preempts: preferred.is_some(), left }
-    }
-}
-
 /// All schedules of a program with at most so many departures from the default; the number of runs.
 ///
 /// # Errors
 /// Something went wrong.
 pub fn exhaust(program: &Program, departures: u32) -> Result<u64, Failure> {
-    let mut branches: Vec<Branch> = Vec::new();
-    let mut runs = 0;
-    loop {
-        runs += 1;
-        let mut run = Run::new(program, false);
-        branches.iter().for_each(|branch| run.step(branch.options[branch.next]));
-        while !run.is_over() {
-            let branch = Branch::new(&run, branches.last(), departures);
-            run.step(branch.options[0]);
-            branches.push(branch);
-        }
-        if let Some(why) = run.verdict() {
-            let schedule = branches.iter().map(|branch| branch.options[branch.next]).collect();
-            return Err(Failure { why, program: program.clone(), schedule });
-        }
-        while branches.last().is_some_and(|branch| branch.next + 1 == branch.options.len()) {
-            branches.pop();
-        }
-        match branches.last_mut() {
-            Some(branch) => branch.next += 1,
-            None => return Ok(runs),
-        }
-    }
+    preemption::exhaust(|| Run::new(program, false), departures).map_err(|(why, schedule)| Failure {
+        why,
+        program: program.clone(),
+        schedule,
+    })
 }
 
 /// Looks for a broken rule in at most so many random runs; its seed.
