@@ -1,6 +1,9 @@
 //! Memory larger than DRAM (`dsm-run --memory`): programs with more data than memory verify, in one process and several, over shared memory and messages; what is wrong ends in one message.
 
+use dsm_tests::execute::Scratch;
+
 use super::case::Case;
+use super::hosts;
 
 const MIXED: &str = include_str!("../paging/mixed.c");
 const KERNELS: &str = include_str!("../bench/programs/paging.c");
@@ -9,11 +12,17 @@ fn compiled(case: &Case, program: &str) {
     case.compiled(&format!("-O2 -fopenmp ../{program}.c -o {program}"));
 }
 
-/// A counter of process 0 in the table that a run has written to `table.json`.
-fn counter(case: &Case, name: &str) -> u64 {
+/// A counter in the table that a run has written to `table.json`, by process.
+fn counters(case: &Case, name: &str) -> Vec<u64> {
     let text = std::fs::read_to_string(case.root.join("dsm/table.json")).expect("a table was written");
     let table: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-    table["counters"][name][0].as_u64().unwrap_or_else(|| panic!("no {name} in {text}"))
+    let values = table["counters"][name].as_array().unwrap_or_else(|| panic!("no {name} in {text}"));
+    values.iter().map(|value| value.as_u64().expect("a number")).collect()
+}
+
+/// As [`counters`], of process 0.
+fn counter(case: &Case, name: &str) -> u64 {
+    counters(case, name)[0]
 }
 
 #[test]
@@ -51,6 +60,32 @@ fn kernels_go_through_their_data() {
     let line = format!("{run} -n 1 -t 2 --memory 64M --spill . --stats=table.json ./kernels triad 40");
     case.must("dsm", "env", &line);
     assert_eq!((counter(&case, "paging_pages_read"), counter(&case, "paging_pages_written")), (0, 0));
+}
+
+/// Data that all processes read comes from the others' memory; between hosts, too.
+#[test]
+fn processes_give_each_other_what_they_have() {
+    let Some(case) = Case::new("cooperation", &[("kernels.c", KERNELS)]) else { return };
+    compiled(&case, "kernels");
+    let directory = Scratch::directory("cooperation");
+    let shell = hosts::shell(&directory, hosts::SHELL).display().to_string();
+    let run = case.dsm.run.display();
+    let two_hosts = format!("--rsh {shell} -H 127.0.0.1:2,127.0.0.2:1");
+    for (variables, layout, kernel) in [
+        ("DSM_TRANSPORT=shm", "-n 2", "scan"),
+        ("DSM_TRANSPORT=shm", "-n 4", "lookups"),
+        ("DSM_TRANSPORT=stream", "-n 2", "scan"),
+        ("DSM_TRANSPORT=auto", &two_hosts, "scan"),
+    ] {
+        for cooperation in [1, 0] {
+            let line = format!(
+                "{variables} DSM_COOPERATION={cooperation} {run} {layout} --memory 16M --spill . --stats=table.json ./kernels {kernel} 40"
+            );
+            assert!(case.must("dsm", "env", &line).starts_with(kernel), "{line}");
+            let copied: u64 = counters(&case, "paging_pages_copied").iter().sum();
+            assert_eq!(copied > 50, cooperation == 1, "{line}: {copied}");
+        }
+    }
 }
 
 #[test]

@@ -102,6 +102,21 @@ impl MemoryFile {
         })
     }
 
+    /// Copies what the file has from an offset on, zeros where it takes no memory; changes nothing of it. Returns whether it has so much.
+    pub fn read_at(&self, offset: usize, into: &mut [u8]) -> bool {
+        let mut done = 0;
+        while done < into.len() {
+            let rest = &mut into[done..];
+            let at = (offset + done) as libc::off_t;
+            // SAFETY: writes into the slice.
+            match unsafe { libc::pread(self.0.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len(), at) } {
+                bytes if bytes > 0 => done += bytes as usize,
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// Maps `bytes` of the file from `offset` at `address`, shared, in place of whatever is mapped there.
     ///
     /// # Safety

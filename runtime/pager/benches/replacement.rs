@@ -1,33 +1,16 @@
-//! Misses of the replacement policies on made traces: `cargo bench -p dsm-pager`. Counts, not times.
+//! Misses of the replacement policies on made traces: `cargo bench -p dsm-pager --bench replacement`. Counts, not times.
+
+#[path = "random.rs"]
+mod random;
 
 use std::collections::HashMap;
 
 use dsm_pager::Page;
 use dsm_pager::replacement::{Replacement, S3Fifo, SecondChance};
+use random::Random;
 
 const PAGES: u32 = 4096;
 const ACCESSES: usize = 400_000;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: u32) -> u32 {
-        (self.unit() * f64::from(n)) as u32
-    }
-
-    /// Rank `k` of `n` with a probability of about 1/k.
-    fn zipf(&mut self, n: u32) -> u32 {
-        (f64::from(n).powf(self.unit()) as u32).clamp(1, n) - 1
-    }
-}
 
 /// What a program accesses.
 type Trace = fn(&mut Random, usize) -> u32;

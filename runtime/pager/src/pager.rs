@@ -20,6 +20,10 @@ const WINDOW_PART: u32 = 16;
 const UNMAP_PART: f64 = 0.9;
 /// Pages of zeros that are given at once.
 const ZERO_PAGES: u32 = 16;
+/// How often a page is spared that no other process has in memory, if it is not used meanwhile.
+const CHANCES: u16 = 2;
+/// Pages that are spared at most for each that goes.
+const SPARED_PART: u32 = 4;
 /// Part of the memory that is being written at most, where not all of a batch is clean: one of so many.
 const WRITING_PART: u32 = 4;
 
@@ -42,11 +46,13 @@ pub enum Fault {
     NeverWritten,
     /// A page whose write was for nothing counts as one that the disk has.
     KeptAsClean,
+    /// A page that is spared is not put back.
+    SparedLost,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 8] = [
+    pub const ALL: [Fault; 9] = [
         Fault::StoredWhileWritten,
         Fault::StoreNotNoted,
         Fault::MapWhileWritten,
@@ -55,6 +61,7 @@ impl Fault {
         Fault::WaiterForgotten,
         Fault::NeverWritten,
         Fault::KeptAsClean,
+        Fault::SparedLost,
     ];
 }
 
@@ -73,18 +80,20 @@ enum Place {
     Writing,
 }
 
-/// What is known of a page: its place in the lowest bits, then flags.
+/// What is known of a page: its place in the lowest bits, flags, then how often it was spared.
 #[derive(Clone, Copy, Debug)]
-struct Entry(u8);
+struct Entry(u16);
 
 /// The disk has the same contents, and stores of this process trap.
-const CLEAN: u8 = 8;
+const CLEAN: u16 = 8;
 /// Stored to since the write began.
-const STORED: u8 = 16;
+const STORED: u16 = 16;
 /// The program waits for it.
-const WANTED: u8 = 32;
+const WANTED: u16 = 32;
 /// It waits for it to store to it.
-const STORES: u8 = 64;
+const STORES: u16 = 64;
+/// It was to go and has been spared, once.
+const SPARED: u16 = 128;
 
 impl Entry {
     fn place(self) -> Place {
@@ -98,18 +107,22 @@ impl Entry {
     }
 
     fn at(place: Place) -> Entry {
-        Entry(place as u8)
+        Entry(place as u16)
     }
 
-    fn has(self, flag: u8) -> bool {
+    fn spared(self) -> u16 {
+        self.0 / SPARED
+    }
+
+    fn has(self, flag: u16) -> bool {
         self.0 & flag != 0
     }
 
-    fn with(self, flag: u8) -> Entry {
+    fn with(self, flag: u16) -> Entry {
         Entry(self.0 | flag)
     }
 
-    fn without(self, flag: u8) -> Entry {
+    fn without(self, flag: u16) -> Entry {
         Entry(self.0 & !flag)
     }
 }
@@ -120,7 +133,7 @@ pub struct Pager<S, R> {
     system: S,
     replacement: R,
     readahead: Readahead,
-    entries: Vec<u8>,
+    entries: Vec<u16>,
     /// Pages that may be resident.
     limit: u32,
     /// Pages that are, those being written among them.
@@ -130,6 +143,8 @@ pub struct Pager<S, R> {
     /// Pages that somebody wants and there is no space for.
     starved: VecDeque<Page>,
     statistics: Statistics,
+    /// Whether other processes use the same data.
+    processes_share: bool,
     fault: Option<Fault>,
 }
 
@@ -148,8 +163,14 @@ impl<S: System, R: Replacement> Pager<S, R> {
             writing: 0,
             starved: VecDeque::new(),
             statistics: Statistics::default(),
+            processes_share: false,
             fault: None,
         }
+    }
+
+    /// Other processes use the same data from now on, and give each other what they have in memory.
+    pub fn cooperate(&mut self) {
+        self.processes_share = true;
     }
 
     /// Gets one thing wrong from now on.
@@ -170,6 +191,11 @@ impl<S: System, R: Replacement> Pager<S, R> {
     /// Number of resident pages, those on their way from disk among them.
     pub fn resident(&self) -> u32 {
         self.resident + self.reading
+    }
+
+    /// Whether a page's contents are on disk alone, or on their way from there.
+    pub fn is_out(&self, page: Page) -> bool {
+        matches!(self.place(page), Place::Disk | Place::Reading)
     }
 
     /// A page has contents already: in the memory file, mapped, stored to.
@@ -227,6 +253,8 @@ impl<S: System, R: Replacement> Pager<S, R> {
                 if self.replacement.touched(page) {
                     self.statistics.in_use += 1;
                 }
+                let entry = self.entry(page);
+                self.set(page, entry.without(entry.spared() * SPARED));
                 self.map(page);
                 if let Some(window) = self.readahead.touched(page) {
                     self.read_window(window);
@@ -461,11 +489,34 @@ impl<S: System, R: Replacement> Pager<S, R> {
         }
     }
 
+    /// Pages that go, at most `count`. What no other process has in memory stays in the queue some times (N-chance forwarding, M. Dahlin et al., OSDI 1994, without the
+    /// forwarding), so that processes that use the same data keep different parts of it.
+    fn choose(&mut self, count: u32) -> Vec<Page> {
+        let (mut chosen, mut spared) = (Vec::new(), Vec::new());
+        while chosen.len() < count as usize {
+            let Some(page) = self.replacement.evict() else { break };
+            let entry = self.entry(page);
+            let may_stay = entry.spared() < CHANCES && spared.len() < (SPARED_PART * count) as usize;
+            if may_stay && self.processes_share && !self.system.is_elsewhere(page) {
+                self.set(page, Entry(entry.0 + SPARED));
+                spared.push(page);
+            } else {
+                chosen.push(page);
+            }
+        }
+        let missing = (count as usize).saturating_sub(chosen.len()).min(spared.len());
+        chosen.extend(spared.drain(..missing));
+        if !self.seeded(Fault::SparedLost) {
+            spared.iter().for_each(|page| self.replacement.keep(*page));
+        }
+        self.statistics.spared += spared.len() as u64;
+        chosen
+    }
+
     /// At least `count` pages begin to leave, and some more, so that reads and writes are large.
     fn evict(&mut self, count: u32) {
         let (mut clean, mut stored) = (Vec::new(), Vec::new());
-        for _ in 0..count.max(BATCH.min(self.limit / FREE_PART)).max(1) {
-            let Some(page) = self.replacement.evict() else { break };
+        for page in self.choose(count.max(BATCH.min(self.limit / FREE_PART)).max(1)) {
             if self.entry(page).has(CLEAN) { clean.push(page) } else { stored.push(page) }
         }
         for run in runs(&mut clean, IO_PAGES) {

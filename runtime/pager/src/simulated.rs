@@ -54,6 +54,8 @@ struct World {
     changed: BTreeSet<u32>,
     transfers: Vec<Transfer>,
     woken: BTreeSet<u32>,
+    /// Pages that another process has in memory.
+    elsewhere: BTreeSet<u32>,
 }
 
 impl System for World {
@@ -123,6 +125,10 @@ impl System for World {
         true
     }
 
+    fn is_elsewhere(&mut self, page: Page) -> bool {
+        self.elsewhere.contains(&page.0)
+    }
+
     fn read(&mut self, run: Run) {
         self.transfers.push(Transfer { run, writes: false, taken: BTreeSet::new() });
     }
@@ -170,6 +176,9 @@ impl<R: Replacement> Simulation<R> {
     fn new(seed: u64, policy: R, fault: Option<Fault>) -> Self {
         let mut pager = Pager::new(World::default(), policy, PAGES, LIMIT);
         fault.into_iter().for_each(|fault| pager.seed(fault));
+        if !seed.is_multiple_of(3) {
+            pager.cooperate();
+        }
         Simulation {
             pager,
             threads: vec![Thread::default(); THREADS],
@@ -314,6 +323,12 @@ impl<R: Replacement> Simulation<R> {
             self.deliver();
         } else if kind == 1 && !self.pager.system().transfers.is_empty() {
             self.transfer();
+        } else if kind == 3 {
+            let page = self.random.below(PAGES as usize) as u32;
+            let elsewhere = &mut self.pager.system().elsewhere;
+            if !elsewhere.remove(&page) {
+                elsewhere.insert(page);
+            }
         } else if kind == 2 && self.pager.is_starved() {
             self.pager.make_free();
         } else {

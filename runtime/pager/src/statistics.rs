@@ -7,8 +7,10 @@ pub struct Statistics {
     pub faults: u64,
     /// Given to the program for the first time: zeros.
     pub zeroed: u64,
-    /// Read from disk.
+    /// Read from disk, or copied from other processes.
     pub read: u64,
+    /// Those of them that another process had in memory.
+    pub copied: u64,
     /// Those of them that nobody had asked for yet.
     pub read_ahead: u64,
     /// Written to disk.
@@ -17,6 +19,8 @@ pub struct Statistics {
     pub left_clean: u64,
     /// Written, and stored to meanwhile, so that they stayed.
     pub stored_while_written: u64,
+    /// Stayed when they were to go, because no other process had them in memory.
+    pub spared: u64,
     /// Found in use when they were taken out of the program mapping.
     pub in_use: u64,
     /// Faults that waited until there was space.

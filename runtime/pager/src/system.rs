@@ -1,6 +1,6 @@
 //! What a pager needs of the operating system.
 
-use crate::page::Run;
+use crate::page::{Page, Run};
 
 /// The memory file's mappings, and the file on disk. Runs given to one call lie inside one range of addresses only by accident: implementations split them.
 pub trait System {
@@ -29,7 +29,10 @@ pub trait System {
     /// Pages that were not protected have not been stored to in this process. Returns whether it did.
     fn remove(&mut self, run: Run) -> bool;
 
-    /// Begins to read pages. A call of [`Pager::read_done`](crate::Pager::read_done) follows.
+    /// Whether another process has a page in memory, as far as is known.
+    fn is_elsewhere(&mut self, page: Page) -> bool;
+
+    /// Begins to read pages, from disk or from other processes that have the same contents in memory. A call of [`Pager::read_done`](crate::Pager::read_done) follows.
     fn read(&mut self, run: Run);
 
     /// Begins to write resident pages. A call of [`Pager::write_done`](crate::Pager::write_done) follows.

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dsm_pager::linux::{Disk, Mapping, Service, SingleProcess, SpillFile, View};
+use dsm_pager::linux::{Copies, Digest, Disk, Mapping, Service, SingleProcess, SpillFile, View};
 use dsm_pager::replacement::S3Fifo;
-use dsm_pager::{PAGE_BYTES, Statistics};
+use dsm_pager::{PAGE_BYTES, Page, Statistics};
 
 const BYTES: usize = 24 << 20;
 const LIMIT: usize = 4 << 20;
@@ -57,14 +58,18 @@ impl Memory {
     }
 
     /// Starts a pager; the program mapping is in two pieces, with pages between them that only the view has.
-    fn page(&self, resident: Option<Range<usize>>) -> dsm_pager::linux::Handle {
+    fn page(
+        &self,
+        resident: Option<Range<usize>>,
+        others: Option<Arc<dyn Copies>>,
+    ) -> dsm_pager::linux::Handle {
         let mapping = |range: Range<usize>| Mapping {
             addresses: self.program + range.start..self.program + range.end,
             offset: range.start,
         };
         let mappings = vec![mapping(0..CUT), mapping(CUT + GAP..BYTES)];
         let file = SpillFile::create(Path::new(env!("CARGO_TARGET_TMPDIR")), BYTES).expect("a file on disk");
-        let disk = Disk::new(file).expect("transfers");
+        let disk = Disk::new(file, others.map(|others| (others, BYTES))).expect("transfers");
         let view = View(self.view..self.view + BYTES);
         let service = Service::new(
             (mappings, view),
@@ -117,7 +122,7 @@ fn threads_find_what_they_stored() {
     let memory = Memory::new();
     // Part of a page has contents from before.
     Memory::words(memory.program)[3].store(77, Ordering::Relaxed);
-    let handle = memory.page(Some(0..4096));
+    let handle = memory.page(Some(0..4096), None);
     assert_eq!(Memory::words(memory.view)[3].load(Ordering::Relaxed), 77);
     assert_eq!(Memory::words(memory.program)[2000].load(Ordering::Relaxed), 0);
     Memory::words(memory.program)[3].store(0, Ordering::Relaxed);
@@ -134,7 +139,7 @@ fn threads_find_what_they_stored() {
 #[test]
 fn a_scan_is_read_ahead() {
     let memory = Memory::new();
-    let handle = memory.page(None);
+    let handle = memory.page(None, None);
     let step = 4096 / 8;
     for word in (0..WORDS).step_by(step) {
         memory.word(word, false).store(word as u64, Ordering::Relaxed);
@@ -157,4 +162,56 @@ fn a_scan_is_read_ahead() {
     counted(&|s| s.read_ahead * 10 > s.read * 9);
     counted(&|s| s.left_clean > pages / 2);
     assert!(handle.statistics().written < 2 * pages, "{:?}", handle.statistics());
+}
+
+/// Another process, of this host or another one: it has each page with the contents that [`fill`] gives it in one round.
+struct Other {
+    is_near: bool,
+    round: usize,
+}
+
+fn value(word: usize, round: usize) -> u64 {
+    (word * 3 + round) as u64
+}
+
+impl Copies for Other {
+    fn has_near(&self) -> bool {
+        self.is_near
+    }
+
+    fn is_near(&self, page: Page) -> bool {
+        self.is_near && page.0.is_multiple_of(2)
+    }
+
+    fn may_be_far(&self, _page: Page) -> bool {
+        !self.is_near
+    }
+
+    fn copy(&self, page: Page, contents: Digest, far: bool, into: &mut [u8]) -> bool {
+        assert_eq!(far, !self.is_near);
+        let first = page.0 as usize * PAGE_BYTES / 8;
+        for (i, bytes) in into.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            *bytes = value(first + i, self.round).to_le_bytes();
+        }
+        Digest::of(into) == contents
+    }
+}
+
+#[test]
+fn what_others_have_is_taken_if_it_is_the_same() {
+    for is_near in [true, false] {
+        let memory = Memory::new();
+        let handle = memory.page(None, Some(Arc::new(Other { is_near, round: 2 })));
+        for round in 1..4 {
+            for word in 0..WORDS {
+                memory.word(word, false).store(value(word, round), Ordering::Relaxed);
+            }
+            let before = handle.statistics().copied;
+            for word in 0..WORDS {
+                assert_eq!(memory.word(word, word % 7 == 0).load(Ordering::Relaxed), value(word, round));
+            }
+            let copied = handle.statistics().copied - before;
+            assert_eq!(copied > 100, round == 2, "{copied} pages in round {round}, near: {is_near}");
+        }
+    }
 }

@@ -177,6 +177,8 @@ pub struct Config {
     pub huge_pages: bool,
     /// `DSM_ARRAY_CACHE`: remember where pages of relocatable arrays are.
     pub array_cache: bool,
+    /// `DSM_COOPERATION`: get pages that have left memory from other processes that have them there.
+    pub cooperation: bool,
     /// `DSM_POST_ATOMICS`: keep relaxed additions without a result.
     pub post_atomics: bool,
     /// `DSM_PROTOCOL`: parts of the protocol that are left out.
@@ -240,6 +242,7 @@ impl Default for Config {
             block_file: String::new(),
             heap_bytes: 16 << 30,
             array_cache: true,
+            cooperation: true,
             post_atomics: true,
             stack_bytes: 64 << 20,
             stats: String::new(),

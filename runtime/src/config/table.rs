@@ -65,6 +65,8 @@ variables! {
         |c, s| set(&mut c.spill, Some(s.to_owned()), "");
     "DSM_REPLACEMENT", "s3-fifo|second-chance", "s3-fifo", "How a process chooses what leaves memory (DSM_MEMORY).",
         |c, s| set(&mut c.replacement, Policy::parse(s), "s3-fifo or second-chance");
+    "DSM_COOPERATION", "0|1", "1", "Whether a process gets what has left its memory (DSM_MEMORY) from another process that has the same contents in memory, before it reads it from disk; 0, for comparisons.",
+        |c, s| set(&mut c.cooperation, boolean(s), "0 or 1");
     "DSM_HUGE", "0|1", "0", "Move shared data into huge pages at barriers, where the system can: what is at least half in use, each part once. For runs of many seconds.",
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
     "DSM_ARRAY_CACHE", "0|1", "1", "Whether processes remember where the pages of relocatable arrays are; 0, for comparisons: they ask for each access.",

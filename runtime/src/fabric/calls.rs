@@ -5,6 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use dsm_coherence::calls;
 
+use crate::memory::paging::copies;
 use crate::operations::queue;
 use crate::{arrays, memory, sync};
 
@@ -16,6 +17,9 @@ pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
     }
     if request.first() == Some(&queue::TAG) {
         return queue::serve(request, reply);
+    }
+    if request.first() == Some(&copies::TAG) {
+        return copies::serve(shared, request, reply);
     }
     if request.first() == Some(&dsm_sync::KIND) {
         return sync::serve(request, reply);

@@ -69,6 +69,8 @@ pub struct Shared {
     /// Memory of the twins.
     pub twins: TwinPages,
     own_file: MemoryFile,
+    /// The memory files of this host's other processes, if memory is limited.
+    peer_files: Vec<Option<MemoryFile>>,
 }
 
 static MEMORY: OnceLock<Memory> = OnceLock::new();
@@ -200,6 +202,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     wait_for_segments(job);
     let segments = reach(job, &files, peers, geometry)?;
     let own_file = files[own].take().expect("as above");
+    let peer_files = if geometry.is_paged() { files } else { Vec::new() };
     map_data(&own_file, geometry, segments.own())?;
     let mut cold = Vec::new();
     if job.rank != 0 {
@@ -217,7 +220,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
             coherence.watch(geometry.extents(range.start, range.end - 1));
         }
     }
-    Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file })
+    Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file, peer_files })
 }
 
 /// Maps the own segment where the program has its data.
@@ -252,7 +255,7 @@ pub fn start_paging() -> Result<(), MemoryError> {
         (None, Some((segments, file))) => (*segments, file),
         (None, None) => return Ok(()),
     };
-    Ok(paging::start(memory.geometry, segments, file, memory.rank)?)
+    Ok(paging::start(memory.geometry, segments, (file, memory.shared.as_ref()), memory.rank)?)
 }
 
 /// The memory files and the sockets that the segments are reached by, of each rank one of the two.

@@ -96,10 +96,15 @@ pub fn own<T>(make: impl FnOnce() -> T) -> T {
 /// message what it is for.
 pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().name(name.into()).stack_size(SERVICE_STACK);
-    let thread = without_signals(|| own(|| thread.spawn(serve)));
+    let thread = as_services(|| thread.spawn(serve));
     if let Err(error) = thread {
         crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
     }
+}
+
+/// Runs `make`, which starts threads that never run user code: they get no signals.
+pub fn as_services<T>(make: impl FnOnce() -> T) -> T {
+    without_signals(|| own(make))
 }
 
 /// Starts a thread of the runtime that runs code of the program, and lasts as long as the process. `purpose` as for [`spawn_service`].

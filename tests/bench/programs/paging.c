@@ -139,10 +139,63 @@ static double sort(size_t bytes) {
     return seconds;
 }
 
+// Data that all threads read, whole.
+static uint64_t *shared_data(size_t n) {
+    uint64_t *a = allocate(8 * n);
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) a[i] = random_of(i);
+    return a;
+}
+
+static void read_all(const uint64_t *a, size_t n, uint64_t expected) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) total += a[i];
+    if (total != expected) fail("the data is wrong");
+}
+
+// Each thread reads all of the same data in order, twice; it has read it once before.
+static double scan(size_t bytes) {
+    enum { TIMES = 2 };
+    size_t n = bytes / 8;
+    uint64_t *a = shared_data(n), expected = 0;
+    for (size_t i = 0; i < n; i++) expected += random_of(i);
+    double begin = 0;
+#pragma omp parallel
+    for (int t = 0; t <= TIMES; t++) {
+#pragma omp barrier
+#pragma omp master
+        if (t == 1) begin = omp_get_wtime();
+        read_all(a, n, expected);
+    }
+    return omp_get_wtime() - begin;
+}
+
+// Each thread reads words of the same data at random; it has read all of it once before.
+static double lookups(size_t bytes) {
+    enum { LOOKUPS = 40000 };
+    size_t n = bytes / 8;
+    uint64_t *a = shared_data(n), expected = 0;
+    for (size_t i = 0; i < n; i++) expected += random_of(i);
+    double begin = 0;
+#pragma omp parallel
+    {
+        read_all(a, n, expected);
+#pragma omp barrier
+#pragma omp master
+        begin = omp_get_wtime();
+        uint64_t at = omp_get_thread_num();
+        for (int i = 0; i < LOOKUPS; i++) {
+            at = random_of(at + i) % n;
+            if (a[at] != random_of(at)) fail("a word is wrong");
+        }
+    }
+    return omp_get_wtime() - begin;
+}
+
 static const struct {
     const char *name;
     double (*run)(size_t bytes);
-} kernels[] = {{"triad", triad}, {"sum", sum}, {"updates", updates}, {"sort", sort}};
+} kernels[] = {{"triad", triad}, {"sum", sum}, {"updates", updates}, {"sort", sort}, {"scan", scan}, {"lookups", lookups}};
 
 int main(int argc, char **argv) {
     if (argc < 3) fail("usage: paging KERNEL MEGABYTES [FILE]");

@@ -1,5 +1,6 @@
 //! The pager's system on Linux.
 
+mod copies;
 mod disk;
 mod file;
 mod pool;
@@ -7,6 +8,7 @@ mod service;
 mod uring;
 mod userfault;
 
+pub use copies::{Copies, Digest};
 pub use disk::{Disk, DiskError};
 pub use file::{FileError, SpillFile};
 pub use service::{Handle, Mapping, Peers, Service, SingleProcess, View};

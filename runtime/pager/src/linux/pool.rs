@@ -7,10 +7,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::disk::{Transfer, outcome};
 
-/// Transfers at a time.
-const THREADS: usize = 8;
 /// Stack of a thread, bytes.
-const STACK: usize = 64 << 10;
+const STACK: usize = 256 << 10;
 
 type Done = (Transfer, io::Result<usize>);
 
@@ -20,10 +18,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(file: RawFd, event: RawFd) -> io::Result<Pool> {
+    /// So many threads.
+    pub(super) fn new(file: RawFd, event: RawFd, threads: usize) -> io::Result<Pool> {
         let (begun, wanted) = unbounded();
         let (finished, done) = unbounded();
-        for _ in 0..THREADS {
+        for _ in 0..threads {
             let (wanted, finished) = (wanted.clone(), finished.clone());
             std::thread::Builder::new()
                 .name("dsm-disk".into())
@@ -43,22 +42,43 @@ impl Pool {
 }
 
 fn transfer_all(file: RawFd, event: RawFd, wanted: &Receiver<Transfer>, finished: &Sender<Done>) {
-    for transfer in wanted {
-        let (address, bytes, offset) = transfer.rest();
-        // SAFETY: the memory is the transfer's, or mapped for good.
-        let result = unsafe {
-            match transfer.writes() {
-                true => libc::pwrite(file, address.cast(), bytes, offset as libc::off_t),
-                false => libc::pread(file, address.cast(), bytes, offset as libc::off_t),
-            }
-        };
-        let result = if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) };
+    for mut transfer in wanted {
+        let result = copy_and_read(file, &mut transfer).unwrap_or_else(|| {
+            let (address, bytes, offset) = transfer.rest();
+            // SAFETY: the memory is the transfer's, or mapped for good.
+            let result = unsafe {
+                match transfer.writes() {
+                    true => libc::pwrite(file, address.cast(), bytes, offset as libc::off_t),
+                    false => libc::pread(file, address.cast(), bytes, offset as libc::off_t),
+                }
+            };
+            if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) }
+        });
         if finished.send((transfer, result)).is_err() {
             return;
         }
         // SAFETY: adds to the counter of an event that lives as long as the process.
         unsafe { libc::write(event, (&ONE as *const u64).cast(), 8) };
     }
+}
+
+/// Executes a read that other processes are asked for first; `None`: it is another transfer.
+fn copy_and_read(file: RawFd, transfer: &mut Transfer) -> Option<io::Result<usize>> {
+    let run = transfer.run;
+    let (expected, space) = transfer.take_expected()?;
+    for mut missing in expected.copy(run, space) {
+        while !missing.is_empty() {
+            let part = &mut space[missing.clone()];
+            let offset = (run.offset() + missing.start) as libc::off_t;
+            // SAFETY: reads into the slice.
+            let result = unsafe { libc::pread(file, part.as_mut_ptr().cast(), part.len(), offset) };
+            match if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) } {
+                Ok(bytes) => missing.start += bytes,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+    Some(Ok(run.bytes()))
 }
 
 const ONE: u64 = 1;

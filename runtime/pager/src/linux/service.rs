@@ -1,10 +1,11 @@
 //! The thread that answers page faults.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
-use super::disk::{self, Buffer, Disk, DiskError};
+use super::disk::{self, Arrived, Buffer, Disk, DiskError, Done};
 use super::userfault::{Kind, SYSTEM_PAGE, Userfault, UserfaultError};
 use crate::page::{PAGE_BYTES, Page, Run};
 use crate::pager::Pager;
@@ -84,6 +85,8 @@ struct Linux<P> {
     peers: P,
     /// What a read has brought.
     arrived: Option<(Run, Buffer)>,
+    /// Pages that must not wait for other hosts, because somebody waits for them who may serve these.
+    urgent: HashSet<Page>,
 }
 
 impl<P: Peers> Linux<P> {
@@ -140,6 +143,9 @@ impl<P: Peers> System for Linux<P> {
         let from = buffer.address().wrapping_add(run.offset() - read.offset());
         // SAFETY: the buffer has the contents of all pages of the read.
         unsafe { self.userfault.copy(self.in_view(run), from) };
+        if !self.urgent.is_empty() {
+            run.pages().for_each(|page| _ = self.urgent.remove(&page));
+        }
         self.peers.set_present(run, true);
     }
 
@@ -184,12 +190,18 @@ impl<P: Peers> System for Linux<P> {
         removed
     }
 
+    fn is_elsewhere(&mut self, page: Page) -> bool {
+        self.disk.is_near(page)
+    }
+
     fn read(&mut self, run: Run) {
-        self.disk.read(run);
+        self.disk.read(run, |page| self.urgent.contains(&page));
     }
 
     fn write(&mut self, run: Run) {
-        self.disk.write(run, self.in_view(run).start as *mut u8);
+        let addresses = self.in_view(run);
+        // SAFETY: the pager has just protected the pages, which are resident and mapped for good.
+        unsafe { self.disk.write(run, (addresses.start as *mut u8, addresses.len())) };
     }
 }
 
@@ -251,8 +263,12 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             userfault.register(addresses.clone(), false)?;
         }
         let pages = view.0.len().div_ceil(PAGE_BYTES) as u32;
-        let system = Linux { userfault, mappings, view, disk, peers, arrived: None };
+        let system = Linux { userfault, mappings, view, disk, peers, arrived: None, urgent: HashSet::new() };
+        let has_near = system.disk.has_near();
         let mut pager = Pager::new(system, replacement, pages, (limit / PAGE_BYTES) as u32);
+        if has_near {
+            pager.cooperate();
+        }
         for range in resident {
             let run = Run::between(
                 (range.start / PAGE_BYTES) as u32,
@@ -283,16 +299,17 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             if notified {
                 self.answer_peers();
             }
-            while let Some((run, buffer)) = self.pager.system().disk.next()? {
-                self.finish(run, buffer);
+            while let Some(done) = self.pager.system().disk.next()? {
+                self.finish(done);
             }
             if self.pager.is_starved() {
                 self.pager.make_free();
             }
             self.pager.system().disk.submit();
             self.look_at_awaited();
+            let copied = self.pager.system().disk.copied();
             *self.handle.statistics.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
-                self.pager.statistics();
+                Statistics { copied, ..self.pager.statistics() };
         }
     }
 
@@ -329,13 +346,25 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             let in_program = !linux.view.0.contains(&address);
             match linux.page(address) {
                 Some(page) => match kind {
-                    Kind::Missing => self.pager.missing(page, stores && in_program),
+                    Kind::Missing if in_program => self.pager.missing(page, stores),
+                    Kind::Missing => self.missing_in_view(page),
                     Kind::Unmapped => self.pager.unmapped(page, stores),
                     Kind::Protected => self.pager.protected(page),
                 },
                 None => self.ask_peer(address),
             }
         }
+    }
+
+    /// An access of the runtime, or of another process of this host, found nothing.
+    fn missing_in_view(&mut self, page: Page) {
+        let is_out = self.pager.is_out(page);
+        let linux = self.pager.system();
+        if is_out {
+            linux.urgent.insert(page);
+            linux.disk.overtake(page);
+        }
+        self.pager.missing(page, false);
     }
 
     /// An access to another process's memory file found nothing.
@@ -352,7 +381,7 @@ impl<P: Peers, R: Replacement> Service<P, R> {
     fn answer_peers(&mut self) {
         let mut wanted = Vec::new();
         self.pager.system().peers.take_requests(&mut |page| wanted.push(page));
-        wanted.into_iter().for_each(|page| self.pager.missing(page, false));
+        wanted.into_iter().for_each(|page| self.missing_in_view(page));
     }
 
     /// Accesses to other processes' memory files whose pages are there try again.
@@ -367,10 +396,13 @@ impl<P: Peers, R: Replacement> Service<P, R> {
         });
     }
 
-    fn finish(&mut self, run: Run, buffer: Option<Buffer>) {
-        let Some(buffer) = buffer else { return self.pager.write_done(run) };
+    fn finish(&mut self, done: Done) {
+        let Arrived { run, wanted, buffer } = match done {
+            Done::Read(arrived) => arrived,
+            Done::Written(run) => return self.pager.write_done(run),
+        };
         self.pager.system().arrived = Some((run, buffer));
-        self.pager.read_done(run);
+        wanted.into_iter().for_each(|run| self.pager.read_done(run));
         let linux = self.pager.system();
         if let Some((_, buffer)) = linux.arrived.take() {
             linux.disk.recycle(buffer);

@@ -26,6 +26,9 @@ pub trait Replacement {
     /// The page that goes.
     fn evict(&mut self) -> Option<Page>;
 
+    /// A page that [`Replacement::evict`] has just returned, or one of some that it has, stays.
+    fn keep(&mut self, page: Page);
+
     /// Number of pages.
     fn len(&self) -> usize;
 

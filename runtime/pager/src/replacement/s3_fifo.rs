@@ -91,6 +91,11 @@ impl Replacement for S3Fifo {
         }
     }
 
+    /// What came from the small queue, and is remembered, goes there again: it has not been used.
+    fn keep(&mut self, page: Page) {
+        if self.listed.contains_key(&page) { self.small.push(page) } else { self.main.push(page) }
+    }
+
     fn len(&self) -> usize {
         self.small.len() + self.main.len()
     }

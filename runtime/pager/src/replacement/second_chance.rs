@@ -33,6 +33,10 @@ impl Replacement for SecondChance {
         self.queue.pop().map(|(page, _)| page)
     }
 
+    fn keep(&mut self, page: Page) {
+        self.queue.push(page);
+    }
+
     fn len(&self) -> usize {
         self.queue.len()
     }

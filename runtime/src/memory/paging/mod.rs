@@ -3,25 +3,28 @@
 //! The pager is below the coherence protocol: a block's contents are where they always are, and who touches them may wait for the disk, be it the program, the protocol, or another process
 //! that has this one's segment mapped.
 
+pub mod copies;
 mod peers;
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dsm_comm::Segments;
 use dsm_comm::segment::MemoryFile;
 use dsm_pager::Statistics;
 use dsm_pager::linux::{
-    Disk, FileError, Handle, Mapping, Peers, Service, SingleProcess, SpillFile, UserfaultError, View,
+    Copies, Disk, FileError, Handle, Mapping, Peers, Service, SingleProcess, SpillFile, UserfaultError, View,
 };
 use dsm_pager::replacement::{Replacement, S3Fifo, SecondChance};
 use thiserror::Error;
 
+use super::Shared;
 use super::geometry::Geometry;
 use crate::config::{self, Policy, Transport};
-use crate::pthread::thread::spawn_service;
+use crate::pthread::thread::{as_services, spawn_service};
 use crate::start::die;
+use copies::JobCopies;
 use peers::JobPeers;
 pub(crate) use peers::note_store;
 
@@ -67,10 +70,12 @@ pub fn values() -> Vec<(&'static str, u64)> {
         zeroed,
         read,
         read_ahead,
+        copied,
         written,
         left_clean,
         stored_while_written,
         in_use,
+        spared,
         waited_for_frames,
     } = handle.statistics();
     vec![
@@ -78,10 +83,12 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("paging_pages_zeroed", zeroed),
         ("paging_pages_read", read),
         ("paging_pages_read_ahead", read_ahead),
+        ("paging_pages_copied", copied),
         ("paging_pages_written", written),
         ("paging_pages_left_clean", left_clean),
         ("paging_stored_while_written", stored_while_written),
         ("paging_pages_in_use", in_use),
+        ("paging_pages_spared", spared),
         ("paging_waits_for_frames", waited_for_frames),
     ]
 }
@@ -93,14 +100,14 @@ pub fn values() -> Vec<(&'static str, u64)> {
 pub fn start(
     geometry: &'static Geometry,
     segments: Segments,
-    own_file: &MemoryFile,
+    (own_file, shared): (&MemoryFile, Option<&'static Shared>),
     rank: u32,
 ) -> Result<(), PagingError> {
     let Some(limit) = limit() else { return Ok(()) };
     if matches!(config::get().transport, Transport::Verbs { .. }) {
         return Err(PagingError::Pinned);
     }
-    let paged = Paged { geometry, segments, own_file, rank, limit };
+    let paged = Paged { geometry, segments, own_file, shared, rank, limit };
     match (geometry.processes(), config::get().replacement) {
         (1, Policy::S3Fifo) => paged.start(SingleProcess, S3Fifo::default()),
         (1, Policy::SecondChance) => paged.start(SingleProcess, SecondChance::default()),
@@ -116,6 +123,7 @@ struct Paged<'a> {
     geometry: &'static Geometry,
     segments: Segments,
     own_file: &'a MemoryFile,
+    shared: Option<&'static Shared>,
     rank: u32,
     limit: usize,
 }
@@ -128,7 +136,8 @@ impl Paged<'_> {
     ) -> Result<(), PagingError> {
         let data = self.geometry.data_and_metadata().0;
         let file = SpillFile::create(Path::new(&config::get().spill), data.end)?;
-        let disk = Disk::new(file).map_err(PagingError::Disk)?;
+        let copies = self.copies().map(|copies| (copies, data.end));
+        let disk = as_services(|| Disk::new(file, copies)).map_err(PagingError::Disk)?;
         let own_view = View(self.view(self.rank).expect("the own segment is mapped"));
         let others = (0..self.geometry.processes()).filter(|rank| *rank != self.rank);
         let views = others.filter_map(|rank| Some((rank, View(self.view(rank)?)))).collect();
@@ -149,6 +158,12 @@ impl Paged<'_> {
             self.serve_requests();
         }
         Ok(())
+    }
+
+    /// The other processes' memory.
+    fn copies(&self) -> Option<Arc<dyn Copies>> {
+        let shared = self.shared.filter(|_| config::get().cooperation)?;
+        Some(Arc::new(JobCopies::new(self.geometry, shared, self.rank)))
     }
 
     /// Where the program has its data.

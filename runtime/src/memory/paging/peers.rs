@@ -37,6 +37,13 @@ fn word(segments: &Segments, geometry: &Geometry, at: u32, set: Set, group: usiz
     segments.word(at, geometry.paging_offset() + 8 * (PAGING_WORDS * group + set as usize))
 }
 
+/// Whether a process of this host, or this one, has a page in memory.
+pub(super) fn has_page(segments: &Segments, geometry: &Geometry, at: u32, page: Page) -> bool {
+    groups(Run::single(page)).all(|(group, mask)| {
+        word(segments, geometry, at, Set::Present, group).load(Ordering::SeqCst) & mask != 0
+    })
+}
+
 /// Requests for pages of a process.
 pub(super) fn requests(rank: u32) -> Cell {
     Cell::at(rank, layout::PAGE_REQUESTS)
@@ -160,8 +167,7 @@ impl Peers for JobPeers {
     }
 
     fn is_present(&mut self, rank: u32, page: Page) -> bool {
-        groups(Run::single(page))
-            .all(|(group, mask)| self.word(rank, Set::Present, group).load(Ordering::SeqCst) & mask != 0)
+        has_page(&self.segments, self.geometry, rank, page)
     }
 
     fn take_requests(&mut self, take: &mut dyn FnMut(Page)) {

@@ -13,10 +13,16 @@ use crate::report::Row;
 
 pub const NAME: &str = "paging";
 pub const ABOUT: &str = "Programs with data of half, once, twice and four times the memory of 256 MB that they may have; against plain OpenMP with as much as it needs, and against swap space \
-                         and a mapped file in a control group with this limit.";
+                         and a mapped file in a control group with this limit. Data of twice the memory that 2 and 4 processes read: against the same without cooperation.";
 
 const SOURCE: &str = "tests/bench/programs/paging.c";
 const KERNELS: [&str; 4] = ["triad", "sum", "updates", "sort"];
+/// Kernels in which all processes read the same data.
+const SHARING: [&str; 2] = ["scan", "lookups"];
+/// Processes of one thread that they run on.
+const PROCESSES: [u32; 2] = [2, 4];
+/// Data that they read: twice the memory, MB.
+const SHARED_DATA: usize = 2 * MEMORY;
 /// Memory, MB.
 const MEMORY: usize = 256;
 /// Data as a part of it, percent.
@@ -24,7 +30,8 @@ const SIZES: [usize; 4] = [50, 100, 200, 400];
 const LAYOUT: Layout = Layout { processes: 1, threads: 2 };
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
-    let names = bench.wanted(NAME, &KERNELS)?;
+    let all: Vec<&'static str> = KERNELS.into_iter().chain(SHARING).collect();
+    let names = bench.wanted(NAME, &all)?;
     let source = toolchain::workspace().join(SOURCE);
     let ours = bench.compile(&source, &bench.compiler(), FLAGS)?;
     let plain = bench.compile(&source, &toolchain::clang(), FLAGS)?;
@@ -36,11 +43,59 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
         }
     };
     for kernel in names {
+        if SHARING.contains(&kernel) {
+            PROCESSES.into_iter().try_for_each(|processes| share(bench, rows, &ours, kernel, processes))?;
+            continue;
+        }
         for size in SIZES {
             measure(bench, rows, (&ours, &plain), group.as_ref(), kernel, size)?;
         }
     }
     Ok(())
+}
+
+/// Processes that give each other what they have in memory, against the same that read it from disk each.
+fn share(
+    bench: &Bench,
+    rows: &mut Vec<Row>,
+    ours: &Path,
+    kernel: &'static str,
+    processes: u32,
+) -> Result<(), String> {
+    let contender = |cooperation: u32| {
+        let (ours, launcher, directory) = (ours.to_owned(), bench.dsm.run.clone(), bench.directory.clone());
+        let run = move || {
+            let mut command = limited(&launcher, &directory, Layout { processes, threads: 1 });
+            command.arg(&ours).args([kernel, &SHARED_DATA.to_string()]);
+            execute::hide_own_variables(&mut command);
+            command.env("DSM_COOPERATION", cooperation.to_string());
+            figure(command, kernel)
+        };
+        let label = format!("{kernel} of {SHARED_DATA} MB, {processes} processes, cooperation {cooperation}");
+        Contender { label, run: Box::new(run) }
+    };
+    let samples = bench.alternate(&[contender(1), contender(0)])?;
+    let layout = Layout { processes, threads: 1 };
+    let row = row(NAME, kernel, &layout.name(), "s", &samples[0][0], ("no cooperation", &samples[1][0]));
+    show(&row);
+    rows.push(row);
+    Ok(())
+}
+
+/// The launcher with the limit.
+fn limited(launcher: &Path, directory: &Path, layout: Layout) -> Command {
+    let mut command = Command::new(launcher);
+    let (processes, threads) = (layout.processes.to_string(), layout.threads.to_string());
+    command.args(["-n", &processes, "-t", &threads, "--memory", &format!("{MEMORY}M"), "--spill"]);
+    command.arg(directory);
+    command
+}
+
+/// Runs a command; what it says of a kernel.
+fn figure(mut command: Command, kernel: &str) -> Result<Vec<f64>, String> {
+    let text = output(&mut command)?.0;
+    let value = last_number(&text, kernel);
+    value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {kernel}:\n{text}"))
 }
 
 fn measure(
@@ -52,38 +107,27 @@ fn measure(
     size: usize,
 ) -> Result<(), String> {
     let megabytes = (MEMORY * size / 100).to_string();
-    let figure = |mut command: Command| {
-        execute::hide_own_variables(&mut command);
-        command.env("OMP_NUM_THREADS", LAYOUT.threads.to_string());
-        let text = output(&mut command)?.0;
-        let value = last_number(&text, kernel);
-        value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {kernel}:\n{text}"))
-    };
     let contender = |how: &str, make: Box<dyn Fn() -> Command>| Contender {
         label: format!("{kernel} of {megabytes} MB, {how}"),
-        run: Box::new(move || figure(make())),
+        run: Box::new(move || {
+            let mut command = make();
+            execute::hide_own_variables(&mut command);
+            command.env("OMP_NUM_THREADS", LAYOUT.threads.to_string());
+            figure(command, kernel)
+        }),
     };
     let arguments = [kernel.to_owned(), megabytes.clone()];
-    let limited = {
+    let command = {
         let (ours, arguments) = (ours.to_owned(), arguments.clone());
         let directory = bench.directory.clone();
         let launcher = bench.dsm.run.clone();
         move || {
-            let mut command = Command::new(&launcher);
-            command.args([
-                "-n",
-                "1",
-                "-t",
-                &LAYOUT.threads.to_string(),
-                "--memory",
-                &format!("{MEMORY}M"),
-                "--spill",
-            ]);
-            command.arg(&directory).arg(&ours).args(&arguments);
+            let mut command = limited(&launcher, &directory, LAYOUT);
+            command.arg(&ours).args(&arguments);
             command
         }
     };
-    let mut contenders = vec![contender("limited", Box::new(limited))];
+    let mut contenders = vec![contender("limited", Box::new(command))];
     let mut against = vec!["memory"];
     let unlimited = plain.to_owned();
     let words = arguments.clone();
