@@ -271,6 +271,28 @@ fn nothing_is_unused() {
     case.agrees("x");
 }
 
+/// A loop that the program wants vectorised and that has checks is no error where warnings are, unless the user wants to know.
+#[test]
+fn loops_that_stay_scalar_are_no_errors() {
+    let source = "void f(double *a, const double *b, int n, int m, int s, int t) {
+#pragma omp parallel for
+    for (int k = 0; k < n; k++)
+#pragma omp simd collapse(2)
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++) a[k * t + i * s + j] = b[i * s + j + 1] + b[i * s + j - 1];
+}
+";
+    let Some(case) = Case::new("scalar", &[("loops.c", source)]) else { return };
+    let flags = "-O2 -fopenmp -Werror -c ../loops.c";
+    case.both(flags);
+    let outcome = case.cc(&format!("-Wpass-failed {flags}"));
+    assert!(
+        outcome.status != Some(0) && outcome.errors().contains("loop not vectorized"),
+        "{}",
+        outcome.errors()
+    );
+}
+
 #[test]
 fn large_globals() {
     let source = "#include <stdio.h>
