@@ -3,13 +3,17 @@
 //     operations [NAME...]       prints a line for each: its name, and the nanoseconds that an operation of a thread takes
 //
 // Each ends with a barrier, behind which the counts are looked at: nothing may be lost.
+#include <arpa/inet.h>
 #include <dsm.h>
+#include <netinet/tcp.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-enum { BINS = 1 << 16, CAPACITY = 4096 };
+enum { BINS = 1 << 16, CAPACITY = 4096, MAIL = 1440 };
 
 static const double least_seconds = 0.2;
 static long counter, histogram[BINS], elements[CAPACITY], head, tail;
@@ -65,6 +69,73 @@ static void histogram_lock(long n) {
     }
 }
 
+// Two threads send each other n messages in turn: into each other's mailbox, which is at the receiver.
+static struct mailbox {
+    char bytes[MAIL];
+    long number;
+} *mailboxes[2];
+
+static void mail_write(long n) {
+    int me = omp_get_thread_num();
+    char message[MAIL] = {0};
+    mailboxes[me] = calloc(1, sizeof(struct mailbox));
+#pragma omp barrier
+    struct mailbox *own = mailboxes[me], *other = mailboxes[1 - me];
+    for (long i = 1; i <= n; i++) {
+        if (i % 2 == me) {
+            dsm_write_flag(other->bytes, message, sizeof message, &other->number, i);
+            dsm_flush();
+        } else {
+            long number;
+            do dsm_read(&number, &own->number, sizeof number);
+            while (number != i);
+            dsm_read(message, own->bytes, sizeof message);
+        }
+    }
+    dsm_add(&counter, n);
+#pragma omp barrier
+    free(own);
+}
+
+static void expect(int right, const char *what) {
+    if (right) return;
+    perror(what);
+    exit(1);
+}
+
+// The same through a socket between the two processes, as it is.
+static void mail_socket(long n) {
+    static struct sockaddr_in address;
+    int me = omp_get_thread_num(), one = 1, listener = -1, end;
+    char message[MAIL] = {0};
+    if (me == 0) {
+        socklen_t length = sizeof address;
+        address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        listener = socket(AF_INET, SOCK_STREAM, 0);
+        expect(bind(listener, (struct sockaddr *)&address, sizeof address) == 0, "bind");
+        expect(listen(listener, 1) == 0, "listen");
+        expect(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "getsockname");
+    }
+#pragma omp barrier
+    if (me == 0) {
+        end = accept(listener, NULL, NULL);
+        close(listener);
+    } else {
+        end = socket(AF_INET, SOCK_STREAM, 0);
+        expect(connect(end, (struct sockaddr *)&address, sizeof address) == 0, "connect");
+    }
+    expect(end >= 0 && setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "socket");
+    for (long i = 1; i <= n; i++) {
+        if (i % 2 == me)
+            expect(send(end, message, sizeof message, 0) == sizeof message, "send");
+        else
+            expect(recv(end, message, sizeof message, MSG_WAITALL) == sizeof message, "recv");
+    }
+    close(end);
+    dsm_add(&counter, n);
+#pragma omp barrier
+}
+
 // The first thread pops what the others push.
 static void queue_push(long n) {
     long element = 0, left = n * (omp_get_num_threads() - 1);
@@ -107,6 +178,7 @@ static const struct {
     {"counter-add", counter_add},       {"counter-fetch", counter_fetch},       {"counter-atomic", counter_atomic},
     {"counter-lock", counter_lock},     {"histogram-add", histogram_add},       {"histogram-atomic", histogram_atomic},
     {"histogram-lock", histogram_lock}, {"queue-push", queue_push},             {"queue-lock", queue_lock},
+    {"mail-write", mail_write},         {"mail-socket", mail_socket},
 };
 
 // Seconds that n operations of each thread take.

@@ -1,5 +1,7 @@
 //! What all suites share: settings, builds, and runs in turns.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -83,6 +85,21 @@ impl Bench {
         command.args(["-n", &layout.processes.to_string(), "-t", &layout.threads.to_string()]).arg(program);
         execute::hide_own_variables(&mut command);
         command
+    }
+
+    /// The launcher, for a program with a process on each of two hosts, which are addresses of this machine: between them is TCP.
+    ///
+    /// # Errors
+    /// The remote shell, a script that runs commands here, cannot be written.
+    pub fn launch_on_two_hosts(&self, program: &Path) -> Result<Command, String> {
+        let shell = self.directory.join("remote-shell");
+        fs::write(&shell, "#!/bin/sh\nshift\nexec sh -c \"$*\"\n")
+            .and_then(|()| fs::set_permissions(&shell, Permissions::from_mode(0o755)))
+            .map_err(|error| format!("{}: {error}", shell.display()))?;
+        let mut command = Command::new(&self.dsm.run);
+        command.arg("--rsh").arg(&shell).args(["-H", "127.0.0.1:1,127.0.0.2:1"]).arg(program);
+        execute::hide_own_variables(&mut command);
+        Ok(command)
     }
 
     /// Builds a target of the Makefile in `npb`.

@@ -1,5 +1,6 @@
 //! Memory-based operations (`programs/operations.c`) by two processes, over shared memory and over sockets, against what programs do without them, and against MPI's one-sided
-//! operations (`programs/operations_mpi.c`) over the same transport, where there is an MPI library.
+//! operations (`programs/operations_mpi.c`) over the same transport, where there is an MPI library. Messages of 1440 bytes between two hosts, which are two addresses of this
+//! machine, against a TCP socket.
 
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use crate::bench::{Bench, Contender, FLAGS, PROCESSES, last_number, output, show
 use crate::report::Row;
 
 pub const NAME: &str = "operations";
-pub const ABOUT: &str = "An operation of each of two processes on a counter, a histogram of 65536 bins or a queue of one of them, against other ways to the same.";
+pub const ABOUT: &str = "An operation of each of two processes on a counter, a histogram of 65536 bins or a queue of one of them, or a message of 1440 bytes to the other, one way, against other ways to the same.";
 
 const DIRECTORY: &str = "tests/bench/programs";
 
@@ -19,30 +20,49 @@ struct Operation {
     name: &'static str,
     references: &'static [(&'static str, &'static str)],
     mpi: Option<&'static str>,
+    transports: &'static [Transport],
 }
 
-const OPERATIONS: [Operation; 4] = [
+/// How the processes reach each other.
+struct Transport {
+    name: &'static str,
+    /// Options of Open MPI that choose the same.
+    mpi: &'static [&'static str],
+}
+
+const SHM: Transport = Transport { name: "shm", mpi: &[] };
+const STREAM: Transport =
+    Transport { name: "stream", mpi: &["--mca", "btl", "self,tcp", "--mca", "osc", "^sm"] };
+/// Between two hosts.
+const TCP: Transport = Transport { name: "tcp", mpi: STREAM.mpi };
+
+const OPERATIONS: [Operation; 5] = [
     Operation {
         name: "counter-add",
         references: &[("counter-atomic", "omp atomic"), ("counter-lock", "lock")],
         mpi: Some("MPI_Accumulate"),
+        transports: &[SHM, STREAM],
     },
     Operation {
         name: "counter-fetch",
         references: &[("counter-atomic", "omp atomic"), ("counter-lock", "lock")],
         mpi: Some("MPI_Fetch_and_op"),
+        transports: &[SHM, STREAM],
     },
     Operation {
         name: "histogram-add",
         references: &[("histogram-atomic", "omp atomic"), ("histogram-lock", "lock")],
         mpi: Some("MPI_Accumulate"),
+        transports: &[SHM, STREAM],
     },
-    Operation { name: "queue-push", references: &[("queue-lock", "lock")], mpi: None },
+    Operation {
+        name: "queue-push",
+        references: &[("queue-lock", "lock")],
+        mpi: None,
+        transports: &[SHM, STREAM],
+    },
+    Operation { name: "mail-write", references: &[("mail-socket", "socket")], mpi: None, transports: &[TCP] },
 ];
-
-/// Transports, with the options of Open MPI that choose the same.
-const TRANSPORTS: [(&str, &[&str]); 2] =
-    [("shm", &[]), ("stream", &["--mca", "btl", "self,tcp", "--mca", "osc", "^sm"])];
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
     let names = OPERATIONS.map(|operation| operation.name);
@@ -56,15 +76,21 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
             None
         }
     };
-    for (transport, options) in TRANSPORTS {
-        for operation in OPERATIONS.iter().filter(|operation| wanted.contains(&operation.name)) {
+    for operation in OPERATIONS.iter().filter(|operation| wanted.contains(&operation.name)) {
+        for &Transport { name: transport, mpi: options } in operation.transports {
             let own = |name: &'static str| Contender {
                 label: format!("{name} {transport}"),
                 run: Box::new({
                     let ours = &ours;
                     move || {
-                        let mut command = bench.launch(ours, PROCESSES);
-                        command.env("DSM_TRANSPORT", transport).arg(name);
+                        let mut command = match transport {
+                            "tcp" => bench.launch_on_two_hosts(ours)?,
+                            _ => bench.launch(ours, PROCESSES),
+                        };
+                        if transport != "tcp" {
+                            command.env("DSM_TRANSPORT", transport);
+                        }
+                        command.arg(name);
                         figure(&mut command, name)
                     }
                 }),
