@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <iostream>
 #include <locale>
+#include <omp.h>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -64,6 +65,16 @@ int main()
         std::locale combined = own.combine<std::ctype<char>>(commas), partly(own, named, std::locale::collate);
         std::locale dates(numbers, "C.UTF-8", std::locale::time);
         locale_t plain = newlocale(LC_ALL_MASK, "C.UTF-8", nullptr);
+        // The tables of characters in the facet itself are first filled by the thread that needs them.
+        char widened[4] = "", narrowed[4] = "";
+        #pragma omp parallel num_threads(4)
+        if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+            auto &kinds = std::use_facet<std::ctype<char>>(commas);
+            const char text[] = "a,b";
+            kinds.widen(text, text + 3, widened);
+            kinds.narrow(text, text + 3, '?', narrowed);
+        }
+        std::cout << widened << ' ' << narrowed << "\n";
         std::vector<std::string> lines(16);
         for (int round = 0; round < 3; round++) {
             std::cout.imbue(round == 1 ? numbers : base);

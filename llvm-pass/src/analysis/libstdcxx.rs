@@ -162,6 +162,8 @@ fn facet(name: &str) -> Option<&'static [Effect]> {
         || member.contains("22_M_initialize_numpunct")
         || member.contains("23_M_initialize_timepunct")
         || member.contains("19_M_initialize_ctype")
+        || member.contains("13_M_widen_init")
+        || member.contains("14_M_narrow_init")
         || ["D0Ev", "D1Ev", "D2Ev", "C1Em", "C2Em", "C1EPKtbm", "C2EPKtbm"].iter().any(|end| tail(end))
         || member.contains("EC1EP15__locale_struct")
         || member.contains("EC2EP15__locale_struct")
@@ -229,9 +231,7 @@ fn by_shape(name: &str) -> Option<&'static [Effect]> {
     }
     // Their texts are constants of the library's templates.
     let throws = name.starts_with("_ZSt") && name.contains("__throw_");
-    // The classic character classes are objects of the library.
-    let class = name.starts_with("_ZNKSt5ctypeIcE");
-    (throws || class).then_some(&[])
+    throws.then_some(&[])
 }
 
 /// True of a mangled name with a template argument that is a class of the program: what is made for it is compiled with the program, as a
