@@ -11,10 +11,10 @@ use dsm_pager::replacement::S3Fifo;
 use dsm_pager::{Page, Pager, Run, System};
 use random::Random;
 
-const PAGES: u32 = 2048;
+const PAGES: u32 = 8192;
 /// Accesses of each process before anything is counted, and those that are.
-const WARM: usize = 4 * PAGES as usize;
-const COUNTED: usize = 8 * PAGES as usize;
+const WARM: usize = 3 * PAGES as usize;
+const COUNTED: usize = 4 * PAGES as usize;
 
 /// How many processes have each page in memory.
 type Copies = Rc<RefCell<Vec<u32>>>;

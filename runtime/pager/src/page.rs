@@ -1,7 +1,7 @@
 //! Pages and runs of them.
 
-/// Bytes of a page of the pager: a multiple of the system's.
-pub const PAGE_BYTES: usize = 16 << 10;
+/// Bytes of a page of the pager: a multiple of the system's, and the less the less accesses at random bring that nobody wants.
+pub const PAGE_BYTES: usize = 4 << 10;
 
 /// Number of a page in the memory file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

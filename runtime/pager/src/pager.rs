@@ -9,17 +9,19 @@ use crate::statistics::Statistics;
 use crate::system::System;
 
 /// Pages of a read or write at most.
-pub(crate) const IO_PAGES: u32 = 64;
+pub(crate) const IO_PAGES: u32 = 256;
 /// Pages that leave together.
-const BATCH: u32 = 64;
+const BATCH: u32 = 256;
 /// Part of the memory that is kept free or on its way out: one of so many.
 const FREE_PART: u32 = 64;
-/// Part of the memory that one window of reading ahead may take: one of so many.
+/// Part of the memory that one window of pages in order may take: one of so many.
 const WINDOW_PART: u32 = 16;
 /// Part of the memory that is filled before pages are taken out of the program mapping to see whether they are used.
 const UNMAP_PART: f64 = 0.9;
+/// Windows that are looked at until one has something to read.
+const WINDOWS: u32 = 4;
 /// Pages of zeros that are given at once.
-const ZERO_PAGES: u32 = 16;
+const ZERO_PAGES: u32 = 64;
 /// How often a page is spared that no other process has in memory, if it is not used meanwhile.
 const CHANCES: u16 = 2;
 /// Pages that are spared at most for each that goes.
@@ -48,11 +50,15 @@ pub enum Fault {
     KeptAsClean,
     /// A page that is spared is not put back.
     SparedLost,
+    /// Stores to pages behind one that is stored to do not trap any more, and that is not noted.
+    StoresAheadNotNoted,
+    /// Pages behind one that is touched are mapped so that stores do not trap.
+    MapAheadWithStores,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 9] = [
+    pub const ALL: [Fault; 11] = [
         Fault::StoredWhileWritten,
         Fault::StoreNotNoted,
         Fault::MapWhileWritten,
@@ -62,6 +68,8 @@ impl Fault {
         Fault::NeverWritten,
         Fault::KeptAsClean,
         Fault::SparedLost,
+        Fault::StoresAheadNotNoted,
+        Fault::MapAheadWithStores,
     ];
 }
 
@@ -132,7 +140,12 @@ impl Entry {
 pub struct Pager<S, R> {
     system: S,
     replacement: R,
+    /// Pages that are brought in order.
     readahead: Readahead,
+    /// Pages that are touched in order after they were taken out of the program mapping.
+    touches: Readahead,
+    /// Pages that are stored to in order while the disk has the same contents.
+    stores: Readahead,
     entries: Vec<u16>,
     /// Pages that may be resident.
     limit: u32,
@@ -148,14 +161,21 @@ pub struct Pager<S, R> {
     fault: Option<Fault>,
 }
 
+fn is_resident(entries: &[u16], page: Page) -> bool {
+    matches!(Entry(entries[page.0 as usize]).place(), Place::Resident | Place::Writing)
+}
+
 impl<S: System, R: Replacement> Pager<S, R> {
     /// A pager of `pages` pages, of which `limit` may be resident; none is.
     pub fn new(system: S, replacement: R, pages: u32, limit: u32) -> Pager<S, R> {
         let limit = limit.max(1);
+        let window = limit / WINDOW_PART;
         Pager {
             system,
             replacement,
-            readahead: Readahead::new((limit / WINDOW_PART).min(2 * IO_PAGES)),
+            readahead: Readahead::new(window.min(2 * IO_PAGES)),
+            touches: Readahead::new(window.min(IO_PAGES)),
+            stores: Readahead::new(window.min(IO_PAGES)),
             entries: vec![0; pages as usize],
             limit,
             resident: 0,
@@ -171,6 +191,14 @@ impl<S: System, R: Replacement> Pager<S, R> {
     /// Other processes use the same data from now on, and give each other what they have in memory.
     pub fn cooperate(&mut self) {
         self.processes_share = true;
+    }
+
+    /// Windows of pages in order have so many at most.
+    #[cfg(test)]
+    pub(crate) fn set_windows(&mut self, most: u32) {
+        [&mut self.readahead, &mut self.touches, &mut self.stores]
+            .into_iter()
+            .for_each(|windows| *windows = Readahead::new(most));
     }
 
     /// Gets one thing wrong from now on.
@@ -249,27 +277,53 @@ impl<S: System, R: Replacement> Pager<S, R> {
             self.set(page, entry.without(CLEAN));
         }
         match entry.place() {
-            Place::Resident | Place::Writing => {
-                if self.replacement.touched(page) {
-                    self.statistics.in_use += 1;
-                }
-                let entry = self.entry(page);
-                self.set(page, entry.without(entry.spared() * SPARED));
-                self.map(page);
-                if let Some(window) = self.readahead.touched(page) {
-                    self.read_window(window);
-                }
-            }
+            Place::Resident | Place::Writing => self.map_touched(page),
             _ => self.want(page, stores),
         }
         self.make_free();
     }
 
-    fn map(&mut self, page: Page) {
-        let entry = self.entry(page);
+    /// Maps a page that is touched, and those behind that are not mapped either if touches come in order.
+    fn map_touched(&mut self, page: Page) {
+        // Nothing tells whether a resident page is mapped.
+        let entries = &self.entries;
+        let window = self.touches.missing(page, |page| is_resident(entries, page));
+        let end = window.end().min(self.entries.len() as u32);
+        let (mut read_only, mut writable) = (Vec::new(), Vec::new());
+        for next in (page.0..end).map(Page) {
+            let entry = self.entry(next);
+            if next != page && entry.place() != Place::Resident {
+                continue;
+            }
+            let in_use = self.replacement.touched(next);
+            // A page that was spared is not mapped either.
+            if next != page && !in_use && entry.spared() == 0 {
+                continue;
+            }
+            self.statistics.in_use += u64::from(in_use);
+            let entry = entry.without(entry.spared() * SPARED);
+            self.set(next, entry);
+            let stores_trap =
+                self.stores_trap(entry) && (next == page || !self.seeded(Fault::MapAheadWithStores));
+            if stores_trap { read_only.push(next) } else { writable.push(next) }
+        }
+        for run in runs(&mut read_only, IO_PAGES) {
+            self.system.map(run, false);
+        }
+        for run in runs(&mut writable, IO_PAGES) {
+            self.system.map(run, true);
+        }
+        for page in (page.0..end).map(Page) {
+            if let Some(window) = self.readahead.touched(page) {
+                self.read_ahead(window);
+            }
+        }
+    }
+
+    /// Whether stores to a resident page are to trap.
+    fn stores_trap(&self, entry: Entry) -> bool {
         let written = entry.place() == Place::Writing && !self.seeded(Fault::MapWhileWritten);
-        let traps = entry.has(CLEAN) || written && !entry.has(STORED);
-        self.system.map(Run::single(page), !traps);
+        entry.has(CLEAN) || written && !entry.has(STORED)
     }
 
     /// A store trapped.
@@ -277,12 +331,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         self.statistics.faults += 1;
         let entry = self.entry(page);
         match entry.place() {
-            Place::Resident => {
-                if !self.seeded(Fault::StoreNotNoted) {
-                    self.set(page, entry.without(CLEAN));
-                }
-                self.system.unprotect(Run::single(page));
-            }
+            Place::Resident => self.allow_stores(page),
             Place::Writing => {
                 self.set(page, entry.with(STORED));
                 self.system.unprotect(Run::single(page));
@@ -291,9 +340,26 @@ impl<S: System, R: Replacement> Pager<S, R> {
         }
     }
 
+    /// Notes stores to a resident page, and to those behind that the disk has if stores come in order.
+    fn allow_stores(&mut self, page: Page) {
+        let entries = &self.entries;
+        let window = self
+            .stores
+            .missing(page, |page| is_resident(entries, page) && !Entry(entries[page.0 as usize]).has(CLEAN));
+        let run = self.leading(window, |entry| entry.place() == Place::Resident && entry.has(CLEAN));
+        for next in run.pages() {
+            let fault = if next == page { Fault::StoreNotNoted } else { Fault::StoresAheadNotNoted };
+            if !self.seeded(fault) {
+                self.set(next, self.entry(next).without(CLEAN));
+            }
+        }
+        self.system.unprotect(run);
+    }
+
     /// Gives zeros, to pages behind as well if accesses come in order.
     fn zero_from(&mut self, page: Page) {
-        let window = self.readahead.missing(page);
+        let entries = &self.entries;
+        let window = self.readahead.missing(page, |page| is_resident(entries, page));
         let window = Run { count: window.count.min(ZERO_PAGES), ..window };
         let wanted = self.leading(window, |entry| entry.place() == Place::Nowhere);
         let space = self.reserve(wanted.count);
@@ -316,13 +382,14 @@ impl<S: System, R: Replacement> Pager<S, R> {
     }
 
     fn read_from(&mut self, page: Page, stores: bool) {
-        let window = self.readahead.missing(page);
+        let entries = &self.entries;
+        let window = self.readahead.missing(page, |page| is_resident(entries, page));
         if self.reserve(1) == 0 {
             return self.starve(page);
         }
         self.read_window(window);
         if let Some(next) = self.readahead.follow(window).filter(|_| window.count > 1) {
-            self.read_window(next);
+            self.read_ahead(next);
         }
         let entry = self.entry(page);
         debug_assert_eq!(entry.place(), Place::Reading);
@@ -330,8 +397,23 @@ impl<S: System, R: Replacement> Pager<S, R> {
         self.set(page, entry.with(WANTED | if stores { STORES } else { 0 }));
     }
 
-    /// Reads what of a window is on disk, as far as there is space.
-    fn read_window(&mut self, window: Run) {
+    /// Reads what of a window is on disk before anybody wants it, or of one of the next if that is nothing.
+    fn read_ahead(&mut self, mut window: Run) {
+        for _ in 0..WINDOWS {
+            if self.reserve(1) == 0 {
+                return;
+            }
+            if let Some(first) = self.read_window(window) {
+                return self.readahead.mark(window, first);
+            }
+            let Some(next) = self.readahead.follow(window) else { return };
+            window = next;
+        }
+    }
+
+    /// Reads what of a window is on disk, as far as there is space. Returns the first page of that.
+    fn read_window(&mut self, window: Run) -> Option<Page> {
+        let mut first = None;
         let end = window.end().min(self.entries.len() as u32);
         let mut at = window.first.0;
         while at < end {
@@ -345,8 +427,9 @@ impl<S: System, R: Replacement> Pager<S, R> {
             }
             let space = self.reserve(at - from);
             if space == 0 {
-                return;
+                break;
             }
+            first.get_or_insert(Page(from));
             at = from + (at - from).min(space);
             let run = Run::between(from, at);
             run.pages().for_each(|page| self.set(page, Entry::at(Place::Reading)));
@@ -355,6 +438,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
             self.statistics.read_ahead += u64::from(run.count);
             self.system.read(run);
         }
+        first
     }
 
     /// The first pages of a run that are alike; at least one.

@@ -1,11 +1,11 @@
-//! Reading ahead: which pages an access in order will want next (as the Linux page cache does it).
+//! Pages in order: which ones accesses will want next (reading ahead as the Linux page cache does it).
 
 use crate::page::{Page, Run};
 
 /// Streams that are followed at a time: some for each thread.
 const STREAMS: usize = 64;
 /// Pages of the first window.
-const FIRST: u32 = 4;
+const FIRST: u32 = 16;
 
 /// Accesses in order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,11 +33,14 @@ impl Readahead {
         Readahead { streams: [Stream::default(); STREAMS], most: most.max(1), clock: 0 }
     }
 
-    /// A page is wanted that is not there. Returns what to bring: it begins with the page.
-    pub(crate) fn missing(&mut self, page: Page) -> Run {
+    /// A page is wanted that is not there. Returns what to bring: it begins with the page. `is_there` tells which pages an access finds, so that nobody hears of it.
+    pub(crate) fn missing(&mut self, page: Page, is_there: impl Fn(Page) -> bool) -> Run {
         self.clock += 1;
         let clock = self.clock;
-        let found = self.streams.iter_mut().find(|stream| stream.used > 0 && stream.next == page.0);
+        let found = self.streams.iter_mut().find(|stream| {
+            let is_near = (stream.next..stream.next + stream.window.max(1)).contains(&page.0);
+            stream.used > 0 && is_near && (stream.next..page.0).all(|page| is_there(Page(page)))
+        });
         if let Some(stream) = found {
             let window = if stream.window == 0 { FIRST } else { 2 * stream.window }.min(self.most);
             *stream = Stream { next: page.0 + window, marker: page.0 + window, window, used: clock };
@@ -62,6 +65,15 @@ impl Readahead {
     /// Whether the page begins a window: it must not be mapped before it is touched.
     pub(crate) fn is_marker(&self, page: Page) -> bool {
         self.streams.iter().any(|stream| stream.window > 0 && stream.marker == page.0)
+    }
+
+    /// In front of a page, nothing of the window that begins or began the last one was to be read.
+    pub(crate) fn mark(&mut self, window: Run, first: Page) {
+        let found =
+            self.streams.iter_mut().find(|stream| stream.marker == window.first.0 && stream.window > 0);
+        if let Some(stream) = found {
+            stream.marker = first.0;
+        }
     }
 
     /// The first window of a stream has been asked for up to here: the one behind can be read as well.

@@ -8,9 +8,11 @@ use crate::replacement::{Replacement, S3Fifo, SecondChance};
 use crate::system::System;
 
 const PAGES: u32 = 24;
-const LIMIT: u32 = 8;
+const LIMIT: u32 = 12;
+/// Pages of a window of accesses in order, in every second run.
+const WINDOW: u32 = 3;
 const THREADS: usize = 4;
-const STEPS: usize = 600;
+const STEPS: usize = 2400;
 
 /// xorshift64*.
 struct Random(u64);
@@ -169,6 +171,8 @@ struct Simulation<R> {
     events: Vec<Event>,
     expected: BTreeMap<u32, u64>,
     random: Random,
+    /// One access of so many stores.
+    store_part: usize,
     stores: u64,
 }
 
@@ -179,12 +183,16 @@ impl<R: Replacement> Simulation<R> {
         if !seed.is_multiple_of(3) {
             pager.cooperate();
         }
+        if seed.is_multiple_of(2) {
+            pager.set_windows(WINDOW);
+        }
         Simulation {
             pager,
             threads: vec![Thread::default(); THREADS],
             events: Vec::new(),
             expected: BTreeMap::new(),
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            store_part: if seed % 5 < 2 { 2 } else { 5 },
             stores: 0,
         }
     }
@@ -192,8 +200,7 @@ impl<R: Replacement> Simulation<R> {
     fn choose(&mut self, thread: usize) {
         let random = &mut self.random;
         let last = self.threads[thread].last;
-        let page =
-            if random.below(2) == 0 { (last + 1) % PAGES } else { random.below(PAGES as usize) as u32 };
+        let page = if random.below(4) > 0 { (last + 1) % PAGES } else { random.below(PAGES as usize) as u32 };
         let path = match random.below(6) {
             0 => Path::View,
             1 => Path::Peer,
@@ -202,7 +209,7 @@ impl<R: Replacement> Simulation<R> {
         // A page has one peer at a time: its records are locked.
         let taken = |t: &Thread| t.access.is_some_and(|a| a.path == Path::Peer && a.page == page);
         let path = if self.threads.iter().any(taken) { Path::Program } else { path };
-        let access = Access { page, path, stores: random.below(2) == 0 };
+        let access = Access { page, path, stores: random.below(self.store_part) == 0 };
         self.threads[thread] = Thread { access: Some(access), waits: false, phase: 0, last: page };
     }
 

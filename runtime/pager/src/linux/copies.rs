@@ -52,10 +52,14 @@ pub trait Copies: Send + Sync {
     /// Whether it is worth while to ask processes of other hosts for a page.
     fn may_be_far(&self, page: Page) -> bool;
 
-    /// Copies a page from a process of this host, or, where `far`, of any host, that has these contents in memory; `into` has the length of the page, or of what the memory file has of the last one. Processes take turns in being asked first. Returns whether
-    /// there was one; else nothing is known of `into`. It may be called by several threads at a time, and must not touch memory that the pager serves. Without `far` it waits for nobody.
-    fn copy(&self, page: Page, contents: Digest, far: bool, into: &mut [u8]) -> bool;
+    /// Copies pages that follow each other, [`COPIED_PAGES`] at most, as far as another process of this host, or, where `far`, one of another host, has these contents in memory; `into` has
+    /// the length of them all, or of what the memory file has of them. Processes take turns in being asked first. Returns which were copied, one bit for each page; nothing is known of `into`
+    /// elsewhere. It may be called by several threads at a time, and must not touch memory that the pager serves. Without `far` it waits for nobody.
+    fn copy(&self, first: Page, contents: &[Digest], far: bool, into: &mut [u8]) -> u64;
 }
+
+/// Pages that are copied at once.
+pub const COPIED_PAGES: usize = 64;
 
 /// Digests of the pages that the disk has, and where else they may be.
 pub(super) struct Cooperation {
@@ -118,16 +122,19 @@ impl Expected {
     /// Copies what other processes have of a run into `buffer`. Returns the parts that they do not have, in bytes.
     pub(super) fn copy(&self, run: Run, buffer: &mut [u8]) -> Vec<Range<usize>> {
         let mut missing: Vec<Range<usize>> = Vec::new();
-        for ((page, digest), contents) in run.pages().zip(&self.digests).zip(buffer.chunks_mut(PAGE_BYTES)) {
-            let length = PAGE_BYTES.min(self.bytes - page.0 as usize * PAGE_BYTES);
-            if self.copies.copy(page, *digest, self.far, &mut contents[..length]) {
-                self.copied.fetch_add(1, Ordering::Relaxed);
-                continue;
-            }
-            let start = (page.0 - run.first.0) as usize * PAGE_BYTES;
-            match missing.last_mut().filter(|last| last.end == start) {
-                Some(last) => last.end += PAGE_BYTES,
-                None => missing.push(start..start + PAGE_BYTES),
+        let parts = self.digests.chunks(COPIED_PAGES).zip(buffer.chunks_mut(COPIED_PAGES * PAGE_BYTES));
+        for ((digests, contents), start) in parts.zip((0..).step_by(COPIED_PAGES)) {
+            let first = Page(run.first.0 + start as u32);
+            let there = contents.len().min(self.bytes - first.0 as usize * PAGE_BYTES);
+            let contents = &mut contents[..there];
+            let copied = self.copies.copy(first, digests, self.far, contents);
+            self.copied.fetch_add(u64::from(copied.count_ones()), Ordering::Relaxed);
+            for page in (0..digests.len()).filter(|page| copied & 1 << page == 0) {
+                let at = (start + page) * PAGE_BYTES;
+                match missing.last_mut().filter(|last| last.end == at) {
+                    Some(last) => last.end += PAGE_BYTES,
+                    None => missing.push(at..at + PAGE_BYTES),
+                }
             }
         }
         missing

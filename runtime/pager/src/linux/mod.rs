@@ -8,7 +8,7 @@ mod service;
 mod uring;
 mod userfault;
 
-pub use copies::{Copies, Digest};
+pub use copies::{COPIED_PAGES, Copies, Digest};
 pub use disk::{Disk, DiskError};
 pub use file::{FileError, SpillFile};
 pub use service::{Handle, Mapping, Peers, Service, SingleProcess, View};

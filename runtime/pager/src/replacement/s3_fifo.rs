@@ -91,9 +91,9 @@ impl Replacement for S3Fifo {
         }
     }
 
-    /// What came from the small queue, and is remembered, goes there again: it has not been used.
+    /// In the small queue, pages that stay would drive out those that were just read ahead.
     fn keep(&mut self, page: Page) {
-        if self.listed.contains_key(&page) { self.small.push(page) } else { self.main.push(page) }
+        self.main.push(page);
     }
 
     fn len(&self) -> usize {

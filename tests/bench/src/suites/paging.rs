@@ -13,7 +13,7 @@ use crate::report::Row;
 
 pub const NAME: &str = "paging";
 pub const ABOUT: &str = "Programs with data of half, once, twice and four times the memory of 256 MB that they may have; against plain OpenMP with as much as it needs, and against swap space \
-                         and a mapped file in a control group with this limit. Data of twice the memory that 2 and 4 processes read: against the same without cooperation.";
+                         and a mapped file in a control group with this limit; reading from disk in order against fio. Data of twice the memory that 2 and 4 processes read: against the same without cooperation.";
 
 const SOURCE: &str = "tests/bench/programs/paging.c";
 const KERNELS: [&str; 4] = ["triad", "sum", "updates", "sort"];
@@ -28,9 +28,15 @@ const MEMORY: usize = 256;
 /// Data as a part of it, percent.
 const SIZES: [usize; 4] = [50, 100, 200, 400];
 const LAYOUT: Layout = Layout { processes: 1, threads: 2 };
+/// Reading in order from disk, against fio.
+const BANDWIDTH: &str = "bandwidth";
+/// Data that is read for it: four times the memory, MB.
+const BANDWIDTH_DATA: usize = 4 * MEMORY;
+/// Bytes of what the counter of pages counts.
+const PAGE_BYTES: f64 = 4096.0;
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
-    let all: Vec<&'static str> = KERNELS.into_iter().chain(SHARING).collect();
+    let all: Vec<&'static str> = KERNELS.into_iter().chain(SHARING).chain([BANDWIDTH]).collect();
     let names = bench.wanted(NAME, &all)?;
     let source = toolchain::workspace().join(SOURCE);
     let ours = bench.compile(&source, &bench.compiler(), FLAGS)?;
@@ -43,6 +49,10 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
         }
     };
     for kernel in names {
+        if kernel == BANDWIDTH {
+            bandwidth(bench, rows, &ours)?;
+            continue;
+        }
         if SHARING.contains(&kernel) {
             PROCESSES.into_iter().try_for_each(|processes| share(bench, rows, &ours, kernel, processes))?;
             continue;
@@ -59,6 +69,58 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
             }
         }
     }
+    Ok(())
+}
+
+/// Time to bring a gigabyte from disk in order: of a sum that reads its data three times, and of fio in the same directory, if there is one.
+fn bandwidth(bench: &Bench, rows: &mut Vec<Row>, ours: &Path) -> Result<(), String> {
+    if Command::new("fio").arg("--version").output().is_err() {
+        eprintln!("dsm-bench: {NAME}: {BANDWIDTH} is left out: there is no fio (Debian: apt install fio)");
+        return Ok(());
+    }
+    let sum = {
+        let (ours, launcher, directory) = (ours.to_owned(), bench.dsm.run.clone(), bench.directory.clone());
+        move || {
+            let mut command = limited(&launcher, &directory, LAYOUT);
+            command.arg("-s").arg(&ours).args(["sum", &BANDWIDTH_DATA.to_string()]);
+            execute::hide_own_variables(&mut command);
+            let (text, statistics) = output(&mut command)?;
+            let seconds = last_number(&text, "sum").ok_or("the sum says nothing")?;
+            let pages = last_number(&statistics, "paging_pages_read ").ok_or("there are no counters")?;
+            Ok(vec![seconds / (pages * PAGE_BYTES / 1e9)])
+        }
+    };
+    let file = bench.directory.join("fio-data");
+    let data = file.clone();
+    let fio = move || {
+        let mut command = Command::new("fio");
+        command.args([
+            "--name=read",
+            "--rw=read",
+            "--bs=1M",
+            "--iodepth=4",
+            "--ioengine=io_uring",
+            "--direct=1",
+        ]);
+        command.args([format!("--filename={}", data.display()), format!("--size={BANDWIDTH_DATA}M")]);
+        // Terse lines: field 6 is the bandwidth of reads, KiB/s.
+        command.args(["--output-format=terse", "--terse-version=3"]);
+        let text = output(&mut command)?.0;
+        let field = text.lines().find_map(|line| line.split(';').nth(6)?.parse::<f64>().ok());
+        let bandwidth = field.filter(|bandwidth| *bandwidth > 0.0);
+        bandwidth
+            .map(|kib| vec![1e9 / (kib * 1024.0)])
+            .ok_or_else(|| format!("fio says no bandwidth:\n{text}"))
+    };
+    let samples = bench.alternate(&[
+        Contender { label: format!("sum of {BANDWIDTH_DATA} MB, limited"), run: Box::new(sum) },
+        Contender { label: format!("fio, {BANDWIDTH_DATA} MB"), run: Box::new(fio) },
+    ]);
+    _ = fs::remove_file(&file);
+    let samples = samples?;
+    let row = row(NAME, BANDWIDTH, &LAYOUT.name(), "s/GB", &samples[0][0], ("fio", &samples[1][0]));
+    show(&row);
+    rows.push(row);
     Ok(())
 }
 
