@@ -70,6 +70,14 @@ impl System for Simulated {
         true
     }
 
+    fn are_needless(&mut self, _run: Run) -> bool {
+        false
+    }
+
+    fn discard(&mut self, _run: Run) -> bool {
+        false
+    }
+
     fn is_elsewhere(&mut self, page: Page) -> bool {
         self.copies.borrow()[page.0 as usize] > u32::from(self.resident[page.0 as usize])
     }

@@ -15,6 +15,7 @@
 //! # Modules
 //! - [`Pager`]: what is done on faults and completions, in terms of a [`System`]; no clock, no thread, no system call. Tests run it with random schedules on a simulated one.
 //! - [`replacement`]: which page goes: [`replacement::S3Fifo`], and [`replacement::SecondChance`] to compare it with.
+//! - [`stores`]: what processes that have the memory file mapped as well say of their stores.
 //! - [`linux`]: the system: `userfaultfd`, `io_uring`, the file.
 
 pub mod linux;
@@ -25,6 +26,7 @@ pub mod replacement;
 #[cfg(test)]
 mod simulated;
 mod statistics;
+pub mod stores;
 mod system;
 
 pub use page::{PAGE_BYTES, Page, Run, runs};

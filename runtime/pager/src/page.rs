@@ -7,6 +7,11 @@ pub const PAGE_BYTES: usize = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Page(pub u32);
 
+impl Page {
+    /// Most pages of a memory file: numbers of pages in windows behind it do not overflow.
+    pub const MOST: usize = u32::MAX as usize - (1 << 16);
+}
+
 /// Pages that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {

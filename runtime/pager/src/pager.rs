@@ -54,11 +54,15 @@ pub enum Fault {
     StoresAheadNotNoted,
     /// Pages behind one that is touched are mapped so that stores do not trap.
     MapAheadWithStores,
+    /// Pages are discarded that somebody needs.
+    DiscardedNeeded,
+    /// Pages that were discarded are read from disk later.
+    DiscardedToDisk,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 13] = [
         Fault::StoredWhileWritten,
         Fault::StoreNotNoted,
         Fault::MapWhileWritten,
@@ -70,6 +74,8 @@ impl Fault {
         Fault::SparedLost,
         Fault::StoresAheadNotNoted,
         Fault::MapAheadWithStores,
+        Fault::DiscardedNeeded,
+        Fault::DiscardedToDisk,
     ];
 }
 
@@ -597,11 +603,36 @@ impl<S: System, R: Replacement> Pager<S, R> {
         chosen
     }
 
+    /// Pages leave of which nobody needs the contents.
+    fn discard(&mut self, run: Run) {
+        if self.system.discard(run) || self.seeded(Fault::DiscardedNeeded) {
+            let place = if self.seeded(Fault::DiscardedToDisk) { Place::Disk } else { Place::Nowhere };
+            run.pages().for_each(|page| self.set(page, Entry::at(place)));
+            self.resident -= run.count;
+            self.statistics.discarded += u64::from(run.count);
+        } else {
+            // Somebody has just begun to need them.
+            for page in run.pages() {
+                self.set(page, self.entry(page).without(self.entry(page).spared() * SPARED));
+                self.replacement.insert(page);
+            }
+        }
+    }
+
     /// At least `count` pages begin to leave, and some more, so that reads and writes are large.
     fn evict(&mut self, count: u32) {
-        let (mut clean, mut stored) = (Vec::new(), Vec::new());
+        let (mut clean, mut stored, mut needless) = (Vec::new(), Vec::new(), Vec::new());
         for page in self.choose(count.max(BATCH.min(self.limit / FREE_PART)).max(1)) {
-            if self.entry(page).has(CLEAN) { clean.push(page) } else { stored.push(page) }
+            if self.system.are_needless(Run::single(page)) || self.seeded(Fault::DiscardedNeeded) {
+                needless.push(page);
+            } else if self.entry(page).has(CLEAN) {
+                clean.push(page);
+            } else {
+                stored.push(page);
+            }
+        }
+        for run in runs(&mut needless, IO_PAGES) {
+            self.discard(run);
         }
         for run in runs(&mut clean, IO_PAGES) {
             if self.remove(run) {

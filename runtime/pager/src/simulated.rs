@@ -58,6 +58,8 @@ struct World {
     woken: BTreeSet<u32>,
     /// Pages that another process has in memory.
     elsewhere: BTreeSet<u32>,
+    /// Pages whose contents nobody needs.
+    needless: BTreeSet<u32>,
 }
 
 impl System for World {
@@ -127,6 +129,22 @@ impl System for World {
         true
     }
 
+    fn are_needless(&mut self, run: Run) -> bool {
+        run.pages().all(|page| self.needless.contains(&page.0))
+    }
+
+    fn discard(&mut self, run: Run) -> bool {
+        let locked = run.pages().any(|page| self.locked.contains(&page.0));
+        if locked || !self.are_needless(run) {
+            return false;
+        }
+        for page in run.pages() {
+            self.memory.remove(&page.0).expect("what is discarded was resident");
+            self.program.remove(&page.0);
+        }
+        true
+    }
+
     fn is_elsewhere(&mut self, page: Page) -> bool {
         self.elsewhere.contains(&page.0)
     }
@@ -170,6 +188,8 @@ struct Simulation<R> {
     threads: Vec<Thread>,
     events: Vec<Event>,
     expected: BTreeMap<u32, u64>,
+    /// Pages that nobody has stored to since nobody needed them.
+    unknown: BTreeSet<u32>,
     random: Random,
     /// One access of so many stores.
     store_part: usize,
@@ -191,6 +211,7 @@ impl<R: Replacement> Simulation<R> {
             threads: vec![Thread::default(); THREADS],
             events: Vec::new(),
             expected: BTreeMap::new(),
+            unknown: BTreeSet::new(),
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
             store_part: if seed % 5 < 2 { 2 } else { 5 },
             stores: 0,
@@ -209,7 +230,9 @@ impl<R: Replacement> Simulation<R> {
         // A page has one peer at a time: its records are locked.
         let taken = |t: &Thread| t.access.is_some_and(|a| a.path == Path::Peer && a.page == page);
         let path = if self.threads.iter().any(taken) { Path::Program } else { path };
-        let access = Access { page, path, stores: random.below(self.store_part) == 0 };
+        // Who stores to a page that nobody needs says first that it is needed.
+        let needless = self.pager.system().needless.remove(&page);
+        let access = Access { page, path, stores: needless || random.below(self.store_part) == 0 };
         self.threads[thread] = Thread { access: Some(access), waits: false, phase: 0, last: page };
     }
 
@@ -248,7 +271,8 @@ impl<R: Replacement> Simulation<R> {
             self.stores += 1;
             world.memory.insert(page, self.stores);
             self.expected.insert(page, self.stores);
-        } else {
+            self.unknown.remove(&page);
+        } else if !self.unknown.contains(&page) {
             let (found, expected) = (world.memory[&page], self.expected.get(&page).copied().unwrap_or(0));
             if found != expected {
                 return Err(format!("page {page}: {path:?} found {found} where {expected} was stored"));
@@ -325,7 +349,7 @@ impl<R: Replacement> Simulation<R> {
     }
 
     fn advance(&mut self, goes_on: bool) -> Result<(), String> {
-        let kind = self.random.below(8);
+        let kind = self.random.below(9);
         if kind == 0 && !self.events.is_empty() {
             self.deliver();
         } else if kind == 1 && !self.pager.system().transfers.is_empty() {
@@ -335,6 +359,13 @@ impl<R: Replacement> Simulation<R> {
             let elsewhere = &mut self.pager.system().elsewhere;
             if !elsewhere.remove(&page) {
                 elsewhere.insert(page);
+            }
+        } else if kind == 4 {
+            let page = self.random.below(PAGES as usize) as u32;
+            // Who accesses it needs it.
+            if self.threads.iter().all(|thread| thread.access.is_none_or(|access| access.page != page)) {
+                self.pager.system().needless.insert(page);
+                self.unknown.insert(page);
             }
         } else if kind == 2 && self.pager.is_starved() {
             self.pager.make_free();

@@ -17,6 +17,8 @@ pub struct Statistics {
     pub written: u64,
     /// Left without being written: the disk had the same contents.
     pub left_clean: u64,
+    /// Left without being written: nobody needed the contents.
+    pub discarded: u64,
     /// Written, and stored to meanwhile, so that they stayed.
     pub stored_while_written: u64,
     /// Stayed when they were to go, because no other process had them in memory.

@@ -29,7 +29,13 @@ pub trait System {
     /// Pages that were not protected have not been stored to in this process. Returns whether it did.
     fn remove(&mut self, run: Run) -> bool;
 
-    /// Whether another process has a page in memory, as far as is known.
+    /// Whether nobody needs what is in the pages, as far as is known.
+    fn are_needless(&mut self, run: Run) -> bool;
+
+    /// Takes resident pages out of the memory file if nobody needs what is in them. Returns whether it did. Later they may have any contents.
+    fn discard(&mut self, run: Run) -> bool;
+
+    /// Whether another process has a page in memory, as far as is known, or none can have it.
     fn is_elsewhere(&mut self, page: Page) -> bool;
 
     /// Begins to read pages, from disk or from other processes that have the same contents in memory. A call of [`Pager::read_done`](crate::Pager::read_done) follows.

@@ -9,18 +9,26 @@ use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
 use super::SegmentFabric;
-use crate::memory::paging;
+use crate::memory::paging::Store;
 use crate::{profile, race};
 
 impl SegmentFabric {
-    /// The process is about to store to blocks from `first` on, maybe another process's, whose records are locked.
+    /// The process is about to store to a segment, maybe another process's, at these offsets of what is paged, and does so until what this returns is dropped.
     #[inline(always)]
-    fn note_store(&self, at: Rank, first: Block, bytes: Range<usize>) {
-        if self.geometry.is_paged() && at.0 != self.rank {
-            let start = self.geometry.data_offset(first);
-            let bytes = start + bytes.start..start + bytes.end;
-            paging::note_store(&self.segments, self.geometry, at.0, bytes);
+    pub(super) fn begin_store(&self, at: u32, offsets: impl FnOnce() -> Range<usize>) -> Option<Store<'_>> {
+        match self.geometry.is_paged() && at != self.rank {
+            true => Store::begin(&self.segments, self.geometry, at, offsets()),
+            false => None,
         }
+    }
+
+    /// Of some bytes from the start of a block on.
+    #[inline(always)]
+    fn begin_data_store(&self, at: Rank, first: Block, bytes: Range<usize>) -> Option<Store<'_>> {
+        self.begin_store(at.0, || {
+            let start = self.geometry.data_offset(first);
+            start + bytes.start..start + bytes.end
+        })
     }
 
     /// Copies blocks to their twins.
@@ -70,7 +78,7 @@ impl SegmentFabric {
     pub(super) fn send_changes(&self, to: Rank, extent: Extent) {
         let bytes = self.bytes(extent);
         let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
-        self.note_store(to, extent.first, 0..bytes);
+        let _store = self.begin_data_store(to, extent.first, 0..bytes);
         // SAFETY: blocks here and there and twins are mapped and aligned; the twins are used by who holds the chunk.
         unsafe { self.data(to.0, extent.first).send_diff(own, twin, bytes) }
     }
@@ -141,7 +149,7 @@ impl SegmentFabric {
         update: Update,
     ) -> u64 {
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
-        self.note_store(at, block, offset..offset + bytes);
+        let _store = self.begin_data_store(at, block, offset..offset + bytes);
         let change = |old: u64| update.apply(bytes as u32, old.into()).map(|new| new as u64);
         // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
         unsafe { self.data(at.0, block).skip(offset).update(bytes, change) }

@@ -1,10 +1,11 @@
 //! Handles of blocks, which hold the addresses of their words, and prefetching of the cache lines that a migration needs.
 
 use dsm_abi::state;
-use dsm_coherence::{Block, BlockWord, Extent, Rank};
+use dsm_coherence::{self as coherence, Block, BlockWord, Extent, Rank};
 use dsm_comm::{Bytes, Word};
 
 use super::SegmentFabric;
+use crate::memory::paging::Store;
 use crate::pages;
 
 /// A block in a process's segment, with the words of its chunk.
@@ -63,6 +64,18 @@ impl SegmentFabric {
             bytes: g.block_bytes(block),
             data: bytes(offset),
         }
+    }
+
+    /// The process is about to store to a word of a block, as [`SegmentFabric::begin_store`].
+    #[inline(always)]
+    pub(super) fn begin_handle_store(&self, handle: BlockHandle, word: BlockWord) -> Option<Store<'_>> {
+        let offset = match word {
+            BlockWord::Link => coherence::Word::Link,
+            BlockWord::Rd => coherence::Word::Rd,
+            BlockWord::Wr => coherence::Word::Wr,
+            _ => return None,
+        };
+        self.begin_word_store(handle.at.0, || self.offset(offset(handle.block)))
     }
 
     /// State of the block.

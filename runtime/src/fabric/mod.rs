@@ -192,6 +192,10 @@ impl Fabric for SegmentFabric {
 
     #[inline(always)]
     fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64> {
+        let _store = match word {
+            Word::Link(_) => self.begin_word_store(at.0, || self.offset(word)),
+            _ => None,
+        };
         let word = self.word(at.0, word);
         ready(match word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(old) | Err(old) => old,
@@ -319,6 +323,10 @@ impl Fabric for SegmentFabric {
     fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()> {
         assert_eq!(contents.len(), self.bytes(extent));
         self.twins.use_them(to.0, extent);
+        let _store = self.begin_store(to.0, || {
+            let start = self.geometry.twin_offset(extent.first);
+            start..start + contents.len()
+        });
         // SAFETY: the twins have the length of `contents`; their owner does not use them while the links are pending.
         unsafe { self.twin(to.0, extent.first).write(contents.as_ptr(), contents.len()) }
         ready(())
@@ -355,6 +363,7 @@ impl Fabric for SegmentFabric {
 
     #[inline(always)]
     fn post_by_handle(&self, handle: BlockHandle, word: BlockWord, value: u64) -> impl Future<Output = ()> {
+        let _store = self.begin_handle_store(handle, word);
         handle.word(word).store(value, Ordering::Release);
         ready(())
     }

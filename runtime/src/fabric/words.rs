@@ -7,6 +7,7 @@ use dsm_comm::Bytes;
 
 use super::SegmentFabric;
 use crate::memory::geometry::MARK_LEVELS;
+use crate::memory::paging::Store;
 use crate::sync::layout;
 
 impl SegmentFabric {
@@ -74,6 +75,15 @@ impl SegmentFabric {
         extent.count as usize * self.geometry.block_bytes(extent.first)
     }
 
+    /// The process is about to store to a record's word, as [`SegmentFabric::begin_store`].
+    #[inline(always)]
+    pub(super) fn begin_word_store(&self, at: u32, offset: impl FnOnce() -> usize) -> Option<Store<'_>> {
+        self.begin_store(at, || {
+            let offset = offset();
+            offset..offset + 8
+        })
+    }
+
     /// Reads links of an extent in one chunk.
     #[inline(always)]
     pub(super) fn get_links(&self, at: u32, extent: Extent, into: &mut [Record]) {
@@ -98,6 +108,7 @@ impl SegmentFabric {
     pub(super) fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
         let stamps = &stamps[..extent.count as usize];
         let offset = self.geometry.stamps_offset(extent.first);
+        let _store = self.begin_store(at, || offset..offset + 16 * stamps.len());
         self.segments.store_groups(at, offset, stamps.len(), |i| [stamps[i].rd_ts, stamps[i].wr_ts]);
     }
 
@@ -105,6 +116,7 @@ impl SegmentFabric {
     #[inline(always)]
     pub(super) fn put_links(&self, at: u32, extent: Extent, value: u64) {
         let offset = self.geometry.link_offset(extent.first);
+        let _store = self.begin_store(at, || offset..offset + 8 * extent.count as usize);
         self.segments.store_groups(at, offset, extent.count as usize, |_| [value]);
     }
 }

@@ -3,7 +3,9 @@
 //! Each process's segment has two bits for every page of its twins: *present*, and *recent*, used since the last look. Peers that leave a twin behind set
 //! them too. Above the bound (`DSM_TWINS`) a process looks at some of its barriers: what is recent stays, since what one interval needs the next one most
 //! likely needs too, and what is not goes back to the system if the protocol needs none of the twins in it.
+//! Where there is a pager, a process looks at each barrier, and the pager discards what the protocol does not need, instead of writing it, when it needs space.
 
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,6 +14,7 @@ use dsm_comm::segment;
 use dsm_comm::{Segments, Word};
 
 use super::geometry::{Geometry, PAGE};
+use crate::memory::paging;
 use crate::{config, fabric, memory, race};
 
 /// Barriers between two looks: a page goes back after so many intervals in which it was not used, and at most twice as many.
@@ -76,6 +79,9 @@ impl TwinPages {
             }
             // Only while none of these twins is needed is their bit taken away, and nobody writes one then.
             if present.load(Ordering::Relaxed) & mask != mask {
+                if self.geometry.is_paged() {
+                    paging::need(&self.segments, self.geometry, at, self.offsets(extent));
+                }
                 let new = !present.fetch_or(mask, Ordering::Relaxed) & mask;
                 self.summary(at, group / 64).fetch_or(1 << (group % 64), Ordering::Relaxed);
                 let pages = u64::from(new.count_ones());
@@ -85,25 +91,39 @@ impl TwinPages {
         }
     }
 
-    /// Gives the pages of own twins that nobody needs back to the system, whole pages only.
+    /// Segment offsets of an extent's twins.
+    fn offsets(self, extent: Extent) -> Range<usize> {
+        let start = self.geometry.twin_offset(extent.first);
+        start..start + extent.count as usize * self.geometry.block_bytes(extent.first)
+    }
+
+    /// Gives the pages of own twins that nobody needs back to the system, whole pages only; where there is a pager, when it needs space.
     pub fn give_back(self, extent: Extent) {
         let at = memory::get().rank();
-        let start = self.geometry.twin_offset(extent.first);
-        let bytes = extent.count as usize * self.geometry.block_bytes(extent.first);
+        let offsets = self.offsets(extent);
+        let (start, bytes) = (offsets.start, offsets.len());
         if !start.is_multiple_of(PAGE) || !bytes.is_multiple_of(PAGE) {
             return;
+        }
+        if self.geometry.is_paged() {
+            paging::release_contents(&self.segments, self.geometry, at, offsets);
+            return self.forget(at, extent);
         }
         // SAFETY: twins of blocks of this process, all in one mapping of the segment; the caller says that nobody uses what is in them.
         if !unsafe { segment::give_back(self.segments.own().address(start), bytes) } {
             return;
         }
+        self.forget(at, extent);
+    }
+
+    fn forget(self, at: u32, extent: Extent) {
         for (group, mask) in self.pages(extent) {
             let gone = self.group(at, group)[0].fetch_and(!mask, Ordering::Relaxed) & mask;
             self.present(at).fetch_sub(gone.count_ones().into(), Ordering::Relaxed);
         }
     }
 
-    /// The pages that are there and were not used since this was last called, as blocks of one chunk each and whole pages. Begins a new time of use.
+    /// The pages that are there and, without a pager, were not used since this was last called, as blocks of one chunk each and whole pages. Begins a new time of use.
     fn idle(self, at: u32) -> Vec<Extent> {
         let mut idle = Vec::new();
         for index in 0..self.geometry.twin_groups().div_ceil(64) {
@@ -112,7 +132,8 @@ impl TwinPages {
                 let group = index * 64 + groups.trailing_zeros() as usize;
                 groups &= groups - 1;
                 let [present, recent] = self.group(at, group);
-                let used = recent.swap(0, Ordering::Relaxed);
+                // A page whose contents were given up, and that is needed again before the pager needs space, has cost nothing.
+                let used = if self.geometry.is_paged() { 0 } else { recent.swap(0, Ordering::Relaxed) };
                 self.idle_of(group, present.load(Ordering::Relaxed) & !used, &mut idle);
             }
         }
@@ -144,7 +165,9 @@ pub fn after_sync() {
     if pages.bytes(me).0 <= config::get().twin_bytes() as u64 || race::is_on() {
         return;
     }
-    if SYNCS.fetch_add(1, Ordering::Relaxed) % INTERVAL != INTERVAL - 1 {
+    let looks =
+        shared.twins.geometry.is_paged() || SYNCS.fetch_add(1, Ordering::Relaxed) % INTERVAL == INTERVAL - 1;
+    if !looks {
         return;
     }
     for extent in pages.idle(me) {

@@ -139,6 +139,62 @@ static double sort(size_t bytes) {
     return seconds;
 }
 
+// y = a x, of a matrix with ENTRIES elements in each row.
+enum { ENTRIES = 42 };
+
+static void multiply(const double *a, const int *columns, const double *x, double *y, size_t n) {
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t k = i * ENTRIES; k < (i + 1) * ENTRIES; k++) sum += a[k] * x[columns[k]];
+        y[i] = sum;
+    }
+}
+
+static double dot(const double *x, const double *y, size_t n) {
+    double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+// Conjugate gradients on a symmetric sparse matrix with columns at random, as in NPB CG: five iterations.
+static double cg(size_t bytes) {
+    enum { ITERATIONS = 5 };
+    size_t n = 1;
+    while (2 * n * ENTRIES * 12 <= bytes) n *= 2;
+    double *a = allocate(8 * n * ENTRIES);
+    int *columns = allocate(4 * n * ENTRIES);
+    double *x = allocate(8 * n), *b = allocate(8 * n), *r = allocate(8 * n), *p = allocate(8 * n), *q = allocate(8 * n);
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < ENTRIES; k++) {
+            // Row and column differ by the same bits in each row, so that the matrix is symmetric; the diagonal dominates.
+            a[i * ENTRIES + k] = k ? -1 : ENTRIES + 1;
+            columns[i * ENTRIES + k] = i ^ (k ? random_of(k) % n : 0);
+        }
+        x[i] = 0;
+        b[i] = r[i] = p[i] = random_of(i) % 1000;
+    }
+    double begin = omp_get_wtime(), first = dot(r, r, n), norm = first;
+    for (int t = 0; t < ITERATIONS; t++) {
+        multiply(a, columns, p, q, n);
+        double alpha = norm / dot(p, q, n), before = norm;
+#pragma omp parallel for
+        for (size_t i = 0; i < n; i++) x[i] += alpha * p[i], r[i] -= alpha * q[i];
+        norm = dot(r, r, n);
+#pragma omp parallel for
+        for (size_t i = 0; i < n; i++) p[i] = r[i] + norm / before * p[i];
+    }
+    double seconds = omp_get_wtime() - begin;
+    multiply(a, columns, x, q, n);
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) q[i] = b[i] - q[i];
+    double residual = dot(q, q, n), error = residual - norm;
+    if (!(norm < 1e-3 * first) || !(error * error <= 1e-12 * norm * norm)) fail("cg is wrong");
+    return seconds;
+}
+
 // Data that all threads read, whole.
 static uint64_t *shared_data(size_t n) {
     uint64_t *a = allocate(8 * n);
@@ -195,7 +251,7 @@ static double lookups(size_t bytes) {
 static const struct {
     const char *name;
     double (*run)(size_t bytes);
-} kernels[] = {{"triad", triad}, {"sum", sum}, {"updates", updates}, {"sort", sort}, {"scan", scan}, {"lookups", lookups}};
+} kernels[] = {{"triad", triad}, {"sum", sum}, {"updates", updates}, {"sort", sort}, {"cg", cg}, {"scan", scan}, {"lookups", lookups}};
 
 int main(int argc, char **argv) {
     if (argc < 3) fail("usage: paging KERNEL MEGABYTES [FILE]");

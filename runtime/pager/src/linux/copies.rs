@@ -66,7 +66,7 @@ pub(super) struct Cooperation {
     copies: Arc<dyn Copies>,
     /// By page. Zeros take no memory.
     digests: Vec<[u64; 2]>,
-    /// Bytes of the memory file.
+    /// Bytes from the beginning of the memory file that other processes may have.
     bytes: usize,
     copied: Arc<AtomicU64>,
 }
@@ -88,9 +88,15 @@ impl Cooperation {
 
     /// The disk gets these contents.
     pub(super) fn note(&mut self, run: Run, contents: &[u8]) {
-        for (page, contents) in run.pages().zip(contents.chunks(PAGE_BYTES)) {
-            self.digests[page.0 as usize] = Digest::of(contents).0;
+        let digests = self.digests.iter_mut().skip(run.first.0 as usize);
+        for (digest, contents) in digests.zip(contents.chunks(PAGE_BYTES)) {
+            *digest = Digest::of(contents).0;
         }
+    }
+
+    /// Whether other processes have a page at this place that may have the same contents.
+    pub(super) fn covers(&self, page: Page) -> bool {
+        (page.0 as usize) < self.digests.len()
     }
 
     pub(super) fn has_near(&self) -> bool {
@@ -98,11 +104,11 @@ impl Cooperation {
     }
 
     pub(super) fn is_near(&self, page: Page) -> bool {
-        self.copies.is_near(page)
+        self.covers(page) && self.copies.is_near(page)
     }
 
     pub(super) fn may_be_far(&self, page: Page) -> bool {
-        self.copies.may_be_far(page)
+        self.covers(page) && self.copies.may_be_far(page)
     }
 
     /// What the contents of a run should be. `far`: processes of other hosts are asked, too.

@@ -252,6 +252,11 @@ impl Disk {
         self.others.as_ref().is_some_and(|others| others.cooperation.is_near(page))
     }
 
+    /// Whether another process can have a page.
+    pub(super) fn may_be_elsewhere(&self, page: Page) -> bool {
+        self.others.as_ref().is_some_and(|others| others.cooperation.covers(page))
+    }
+
     /// Whether there are other processes on this host.
     pub(super) fn has_near(&self) -> bool {
         self.others.as_ref().is_some_and(|others| others.cooperation.has_near())

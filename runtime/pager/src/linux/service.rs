@@ -39,6 +39,12 @@ pub trait Peers: Send {
     /// Calls `remove` while no other process can store to the pages, unless one has since [`Peers::watch`] or does so now. Returns whether it did.
     fn exclude(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
 
+    /// Whether nobody needs what is in the pages.
+    fn are_needless(&mut self, run: Run) -> bool;
+
+    /// Calls `remove` while nobody can begin to need what is in the pages, unless somebody does. Returns whether it did.
+    fn drop_needless(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
+
     /// Says whether pages are in the memory file.
     fn set_present(&mut self, run: Run, present: bool);
 
@@ -62,6 +68,14 @@ impl Peers for SingleProcess {
     fn exclude(&mut self, _run: Run, remove: &mut dyn FnMut()) -> bool {
         remove();
         true
+    }
+
+    fn are_needless(&mut self, _run: Run) -> bool {
+        false
+    }
+
+    fn drop_needless(&mut self, _run: Run, _remove: &mut dyn FnMut()) -> bool {
+        false
     }
 
     fn set_present(&mut self, _run: Run, _present: bool) {}
@@ -116,6 +130,23 @@ impl<P: Peers> Linux<P> {
             mapping.offset + (address - mapping.addresses.start)
         };
         Some(Page((offset / PAGE_BYTES) as u32))
+    }
+}
+
+impl<P: Peers> Linux<P> {
+    /// Removes pages if `exclude` lets it, of which the disk has the contents or nobody needs them.
+    fn remove_by(&mut self, run: Run, exclude: impl FnOnce(&mut P, Run, &mut dyn FnMut()) -> bool) -> bool {
+        let addresses = self.in_view(run);
+        let remove = &mut || {
+            // SAFETY: a part of the view; who touches the pages waits for the pager.
+            unsafe { libc::madvise(addresses.start as *mut _, addresses.len(), libc::MADV_REMOVE) };
+        };
+        self.peers.set_present(run, false);
+        let removed = exclude(&mut self.peers, run, remove);
+        if !removed {
+            self.peers.set_present(run, true);
+        }
+        removed
     }
 }
 
@@ -177,21 +208,19 @@ impl<P: Peers> System for Linux<P> {
     }
 
     fn remove(&mut self, run: Run) -> bool {
-        let addresses = self.in_view(run);
-        let remove = &mut || {
-            // SAFETY: the disk has the contents, and who touches the pages waits for the pager.
-            unsafe { libc::madvise(addresses.start as *mut _, addresses.len(), libc::MADV_REMOVE) };
-        };
-        self.peers.set_present(run, false);
-        let removed = self.peers.exclude(run, remove);
-        if !removed {
-            self.peers.set_present(run, true);
-        }
-        removed
+        self.remove_by(run, P::exclude)
+    }
+
+    fn are_needless(&mut self, run: Run) -> bool {
+        self.peers.are_needless(run)
+    }
+
+    fn discard(&mut self, run: Run) -> bool {
+        self.remove_by(run, P::drop_needless)
     }
 
     fn is_elsewhere(&mut self, page: Page) -> bool {
-        self.disk.is_near(page)
+        !self.disk.may_be_elsewhere(page) || self.disk.is_near(page)
     }
 
     fn read(&mut self, run: Run) {

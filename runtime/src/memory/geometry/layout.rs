@@ -136,7 +136,7 @@ impl Geometry {
         let sites = place((race | profiled) * race::sites::AREA_BYTES, PAGE);
         let profile = place(profiled * profile::AREA_BYTES, PAGE);
         let clock = place(race * (processes + race::clocks::ARRIVALS) * 8, PAGE);
-        let page_groups = usize::from(shape.paged) * data_bytes.div_ceil(64 * PAGE_BYTES);
+        let page_groups = usize::from(shape.paged) * headers.div_ceil(64 * PAGE_BYTES);
         let paging = place(8 * (PAGING_WORDS * page_groups + page_groups.div_ceil(64)), PAGE);
         let arrays_bytes = shape.arrays_bytes();
         let arrays = place(arrays_bytes, PAGE);

@@ -37,8 +37,8 @@ const HEADER_BYTES: usize = 64;
 pub const NOTICE_BYTES: usize = 32;
 /// Most levels of the bit sets over blocks.
 pub const MARK_LEVELS: usize = 8;
-/// Words for each 64 pages of a pager: sets of pages.
-pub const PAGING_WORDS: usize = 3;
+/// Words for each 64 pages of a pager.
+pub const PAGING_WORDS: usize = 5;
 /// Unit of memory, bytes.
 pub const PAGE: usize = 4096;
 /// Bytes of the counts of twins' pages: a cache line.

@@ -150,12 +150,17 @@ impl Geometry {
         self.shape.paged
     }
 
-    /// Groups of 64 pages that a pager has.
-    pub fn paging_groups(&self) -> usize {
-        self.data_bytes.div_ceil(64 * PAGE_BYTES)
+    /// What a pager keeps a part of in memory: data, twins, and the records of blocks.
+    pub fn paged(&self) -> Range<usize> {
+        0..self.headers
     }
 
-    /// Segment offset of the sets of pages: [`super::PAGING_WORDS`] words for each group.
+    /// Groups of 64 pages that a pager has.
+    pub fn paging_groups(&self) -> usize {
+        self.paged().end.div_ceil(64 * PAGE_BYTES)
+    }
+
+    /// Segment offset of the [`super::PAGING_WORDS`] words of a pager for each group.
     pub fn paging_offset(&self) -> usize {
         self.paging
     }

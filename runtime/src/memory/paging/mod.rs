@@ -1,4 +1,5 @@
-//! Memory larger than DRAM (`DSM_MEMORY`, `DSM_SPILL`): the process's copy of heap, stacks and globals is a memory file of which a pager ([`dsm_pager`]) keeps a part resident.
+//! Memory larger than DRAM (`DSM_MEMORY`, `DSM_SPILL`): the process's copy of heap, stacks and globals, their twins, and what the protocol knows of each block are in a memory file of which a pager
+//! ([`dsm_pager`]) keeps a part resident.
 //!
 //! The pager is below the coherence protocol: a block's contents are where they always are, and who touches them may wait for the disk, be it the program, the protocol, or another process
 //! that has this one's segment mapped.
@@ -12,11 +13,11 @@ use std::sync::{Arc, OnceLock};
 
 use dsm_comm::Segments;
 use dsm_comm::segment::MemoryFile;
-use dsm_pager::Statistics;
 use dsm_pager::linux::{
     Copies, Disk, FileError, Handle, Mapping, Peers, Service, SingleProcess, SpillFile, UserfaultError, View,
 };
 use dsm_pager::replacement::{Replacement, S3Fifo, SecondChance};
+use dsm_pager::{PAGE_BYTES, Page, Statistics};
 use thiserror::Error;
 
 use super::Shared;
@@ -26,7 +27,7 @@ use crate::pthread::thread::{as_services, spawn_service};
 use crate::start::die;
 use copies::JobCopies;
 use peers::JobPeers;
-pub(crate) use peers::note_store;
+pub(crate) use peers::{Store, need, release_contents};
 
 /// Why there is no pager.
 #[derive(Debug, Error)]
@@ -42,6 +43,11 @@ pub enum PagingError {
     /// There is no file.
     #[error("{0}")]
     File(#[from] FileError),
+    /// Pages have numbers of 32 bits.
+    #[error(
+        "--memory (DSM_MEMORY) does not go with so much address space for data; lower DSM_HEAP, or take fewer processes"
+    )]
+    TooLarge,
     /// There can be no transfers.
     #[error("--memory (DSM_MEMORY): cannot transfer memory to disk: {0}")]
     Disk(std::io::Error),
@@ -73,6 +79,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         copied,
         written,
         left_clean,
+        discarded,
         stored_while_written,
         in_use,
         spared,
@@ -86,6 +93,7 @@ pub fn values() -> Vec<(&'static str, u64)> {
         ("paging_pages_copied", copied),
         ("paging_pages_written", written),
         ("paging_pages_left_clean", left_clean),
+        ("paging_pages_discarded", discarded),
         ("paging_stored_while_written", stored_while_written),
         ("paging_pages_in_use", in_use),
         ("paging_pages_spared", spared),
@@ -134,9 +142,13 @@ impl Paged<'_> {
         peers: impl Peers + 'static,
         replacement: impl Replacement + Send + 'static,
     ) -> Result<(), PagingError> {
-        let data = self.geometry.data_and_metadata().0;
-        let file = SpillFile::create(Path::new(&config::get().spill), data.end)?;
-        let copies = self.copies().map(|copies| (copies, data.end));
+        let paged = self.geometry.paged();
+        if paged.end.div_ceil(PAGE_BYTES) > Page::MOST {
+            return Err(PagingError::TooLarge);
+        }
+        let file = SpillFile::create(Path::new(&config::get().spill), paged.end)?;
+        // Twins and records of processes differ.
+        let copies = self.copies().map(|copies| (copies, self.geometry.data_and_metadata().0.end));
         let disk = as_services(|| Disk::new(file, copies)).map_err(PagingError::Disk)?;
         let own_view = View(self.view(self.rank).expect("the own segment is mapped"));
         let others = (0..self.geometry.processes()).filter(|rank| *rank != self.rank);
@@ -147,7 +159,7 @@ impl Paged<'_> {
             (disk, self.limit),
             peers,
             replacement,
-            self.own_file.resident(data),
+            self.own_file.resident(paged),
         )?;
         assert!(PAGER.set(service.handle()).is_ok(), "one pager a process");
         spawn_service("dsm-pager", "memory that does not fit", move || {
@@ -175,9 +187,9 @@ impl Paged<'_> {
         mappings
     }
 
-    /// Where this process has the data of a process mapped.
+    /// Where this process has the paged part of a process's segment mapped.
     fn view(&self, rank: u32) -> Option<Range<usize>> {
-        self.segments.mapped_addresses(rank, self.geometry.data_and_metadata().0)
+        self.segments.mapped_addresses(rank, self.geometry.paged())
     }
 
     /// Has the pager look at other processes' requests.

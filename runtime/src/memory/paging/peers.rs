@@ -1,15 +1,14 @@
-//! What the pagers of a host's processes tell each other, in words of their segments: for each page whether it is in the memory file, whether another process wants it, and whether another
-//! process has stored to it.
-//!
-//! Other processes store to this one's data with the records of the chunk locked ([`dsm_coherence::calls`]). So a page is taken out of the memory file with the records of its chunks locked.
+//! What the pagers of a host's processes tell each other, in words of their segments: for each page whether it is in the memory file, whether another process wants it, whether another process has
+//! stored to it ([`dsm_pager::stores`]), and whether nobody needs its contents.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use dsm_coherence::{CHUNK_BLOCKS, Chunk};
 use dsm_comm::{Segments, Word};
 use dsm_pager::linux::Peers;
+use dsm_pager::stores::{SharedWord, Stores};
 use dsm_pager::{PAGE_BYTES, Page, Run};
+use dsm_threads::backoff::Backoff;
 
 use crate::memory::geometry::{Geometry, PAGING_WORDS};
 use crate::sync::cell::Cell;
@@ -21,6 +20,38 @@ enum Set {
     Present,
     Wanted,
     Stored,
+    /// Pages whose contents nobody needs.
+    Needless,
+    /// [`Stores::gate`].
+    Gate,
+}
+
+const _: () = assert!(Set::Gate as usize + 1 == PAGING_WORDS);
+
+/// A word of a segment.
+#[derive(Clone, Copy)]
+struct PagingWord(Word);
+
+impl SharedWord for PagingWord {
+    fn load(self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn set(self, bits: u64) {
+        self.0.fetch_or(bits, Ordering::SeqCst);
+    }
+
+    fn clear(self, bits: u64) {
+        self.0.fetch_and(!bits, Ordering::SeqCst);
+    }
+
+    fn add(self, value: u64) {
+        self.0.fetch_add(value, Ordering::SeqCst);
+    }
+
+    fn replace(self, old: u64, new: u64) -> bool {
+        self.0.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
 }
 
 /// Groups of pages with the bits of a run in them.
@@ -33,15 +64,29 @@ fn groups(run: Run) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-fn word(segments: &Segments, geometry: &Geometry, at: u32, set: Set, group: usize) -> Word {
-    segments.word(at, geometry.paging_offset() + 8 * (PAGING_WORDS * group + set as usize))
+fn word(segments: &Segments, geometry: &Geometry, at: u32, set: Set, group: usize) -> PagingWord {
+    PagingWord(segments.word(at, geometry.paging_offset() + 8 * (PAGING_WORDS * group + set as usize)))
+}
+
+fn stores(segments: &Segments, geometry: &Geometry, at: u32, group: usize) -> Stores<PagingWord> {
+    let word = |set| word(segments, geometry, at, set, group);
+    Stores { gate: word(Set::Gate), stored: word(Set::Stored) }
+}
+
+fn pause() -> impl FnMut() {
+    let mut backoff = Backoff::default();
+    move || backoff.pause()
+}
+
+/// The pages that a range of offsets has parts of.
+fn pages(offsets: &Range<usize>) -> Run {
+    Run::between((offsets.start / PAGE_BYTES) as u32, offsets.end.div_ceil(PAGE_BYTES) as u32)
 }
 
 /// Whether a process of this host, or this one, has a page in memory.
 pub(super) fn has_page(segments: &Segments, geometry: &Geometry, at: u32, page: Page) -> bool {
-    groups(Run::single(page)).all(|(group, mask)| {
-        word(segments, geometry, at, Set::Present, group).load(Ordering::SeqCst) & mask != 0
-    })
+    groups(Run::single(page))
+        .all(|(group, mask)| word(segments, geometry, at, Set::Present, group).load() & mask != 0)
 }
 
 /// Requests for pages of a process.
@@ -49,15 +94,59 @@ pub(super) fn requests(rank: u32) -> Cell {
     Cell::at(rank, layout::PAGE_REQUESTS)
 }
 
-/// This process is about to store to another one's data, at these offsets. It has the records of their chunks locked. For remote processes it has no effect.
-#[cold]
-pub(crate) fn note_store(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
-    if !segments.is_mapped(at) {
-        return;
+/// A store to another process's paged memory that is under way; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Store<'a> {
+    segments: &'a Segments,
+    geometry: &'a Geometry,
+    at: u32,
+    pages: Run,
+}
+
+impl<'a> Store<'a> {
+    /// This process is about to store to another one's paged memory, at these offsets. `None`: its pager sees that, as the process is remote.
+    #[cold]
+    pub(crate) fn begin(
+        segments: &'a Segments,
+        geometry: &'a Geometry,
+        at: u32,
+        offsets: Range<usize>,
+    ) -> Option<Store<'a>> {
+        if !segments.is_mapped(at) {
+            return None;
+        }
+        let pages = pages(&offsets);
+        for (group, mask) in groups(pages) {
+            stores(segments, geometry, at, group).begin(mask, pause());
+        }
+        Some(Store { segments, geometry, at, pages })
     }
-    let run = Run::between((offsets.start / PAGE_BYTES) as u32, offsets.end.div_ceil(PAGE_BYTES) as u32);
-    for (group, mask) in groups(run) {
-        word(segments, geometry, at, Set::Stored, group).fetch_or(mask, Ordering::SeqCst);
+}
+
+impl Drop for Store<'_> {
+    fn drop(&mut self) {
+        for (group, _) in groups(self.pages) {
+            stores(self.segments, self.geometry, self.at, group).end();
+        }
+    }
+}
+
+/// From now on nobody needs what is in these pages, until [`need`].
+#[cold]
+pub(crate) fn release_contents(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
+    for (group, mask) in groups(pages(&offsets)) {
+        word(segments, geometry, at, Set::Needless, group).set(mask);
+    }
+}
+
+/// From now on pages keep what is stored there. They may have anything now.
+#[cold]
+pub(crate) fn need(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
+    for (group, mask) in groups(pages(&offsets)) {
+        let needless = word(segments, geometry, at, Set::Needless, group);
+        if needless.load() & mask != 0 {
+            stores(segments, geometry, at, group).change(pause(), || needless.clear(mask));
+        }
     }
 }
 
@@ -66,91 +155,57 @@ pub(super) struct JobPeers {
     geometry: &'static Geometry,
     segments: Segments,
     rank: u32,
-    /// Chunks whose records are locked.
-    held: Vec<Chunk>,
 }
 
 impl JobPeers {
     pub(super) fn new(geometry: &'static Geometry, segments: Segments, rank: u32) -> JobPeers {
-        JobPeers { geometry, segments, rank, held: Vec::new() }
+        JobPeers { geometry, segments, rank }
     }
 
-    fn word(&self, at: u32, set: Set, group: usize) -> Word {
+    fn word(&self, at: u32, set: Set, group: usize) -> PagingWord {
         word(&self.segments, self.geometry, at, set, group)
+    }
+
+    fn stores(&self, group: usize) -> Stores<PagingWord> {
+        stores(&self.segments, self.geometry, self.rank, group)
     }
 
     fn change(&self, set: Set, run: Run, on: bool) {
         for (group, mask) in groups(run) {
             let word = self.word(self.rank, set, group);
-            match on {
-                true => word.fetch_or(mask, Ordering::SeqCst),
-                false => word.fetch_and(!mask, Ordering::SeqCst),
-            };
+            if on { word.set(mask) } else { word.clear(mask) }
         }
     }
 
-    /// The chunks that pages have parts of; the same one more than once where block sizes change.
-    fn chunks(&self, run: Run) -> impl Iterator<Item = Chunk> + use<> {
-        let geometry = self.geometry;
-        let blocks = geometry.blocks();
-        let end = (run.offset() + run.bytes()).min(geometry.data_and_metadata().0.end);
-        let mut at = run.offset();
-        std::iter::from_fn(move || {
-            let block = (at < end).then(|| blocks.block(at))?;
-            let behind = CHUNK_BLOCKS - block.0 % CHUNK_BLOCKS;
-            let chunk_end = blocks.offset(block) + behind as usize * geometry.block_bytes(block);
-            at = blocks.run_end(at, chunk_end.min(end) - 1) + 1;
-            Some(block.chunk())
-        })
-    }
-
-    fn records(&self, chunk: Chunk) -> Word {
-        self.segments.word(self.rank, self.geometry.header_offset(chunk))
-    }
-
-    /// Locks the records of the chunks, if all are free.
-    fn lock(&mut self, run: Run) -> bool {
-        for chunk in self.chunks(run) {
-            if self.held.contains(&chunk) {
-                continue;
-            }
-            let word = self.records(chunk);
-            let seen = word.load(Ordering::SeqCst);
-            let free = seen.is_multiple_of(2);
-            if !free || word.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-                return false;
-            }
-            self.held.push(chunk);
+    /// Calls `remove` while nobody stores to the pages, if `may_go` says so of each group then.
+    fn remove_if(&self, run: Run, may_go: impl Fn(usize, u64) -> bool, remove: &mut dyn FnMut()) -> bool {
+        let excluded: Vec<_> = groups(run).take_while(|(group, _)| self.stores(*group).exclude()).collect();
+        let removes = excluded.len() == groups(run).count()
+            && excluded.iter().all(|(group, mask)| may_go(*group, *mask));
+        if removes {
+            remove();
         }
-        true
-    }
-
-    fn unlock(&mut self) {
-        for chunk in std::mem::take(&mut self.held) {
-            self.records(chunk).fetch_add(1, Ordering::SeqCst);
-        }
+        excluded.iter().for_each(|(group, _)| self.stores(*group).admit());
+        removes
     }
 }
 
 impl Peers for JobPeers {
     fn watch(&mut self, run: Run) {
-        self.change(Set::Stored, run, false);
-        // Whoever holds the records now may have said so before.
-        if self.chunks(run).any(|chunk| !self.records(chunk).load(Ordering::SeqCst).is_multiple_of(2)) {
-            self.change(Set::Stored, run, true);
-        }
+        groups(run).for_each(|(group, mask)| self.stores(group).watch(mask));
     }
 
     fn exclude(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool {
-        let locked = self.lock(run);
-        let stored =
-            |(group, mask)| self.word(self.rank, Set::Stored, group).load(Ordering::SeqCst) & mask != 0;
-        let excluded = locked && !groups(run).any(stored);
-        if excluded {
-            remove();
-        }
-        self.unlock();
-        excluded
+        self.remove_if(run, |group, mask| self.stores(group).stored.load() & mask == 0, remove)
+    }
+
+    fn are_needless(&mut self, run: Run) -> bool {
+        groups(run).all(|(group, mask)| self.word(self.rank, Set::Needless, group).load() & mask == mask)
+    }
+
+    fn drop_needless(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool {
+        let needless = |group, mask| self.word(self.rank, Set::Needless, group).load() & mask == mask;
+        self.remove_if(run, needless, remove)
     }
 
     fn set_present(&mut self, run: Run, present: bool) {
@@ -159,7 +214,7 @@ impl Peers for JobPeers {
 
     fn request(&mut self, rank: u32, page: Page) {
         for (group, mask) in groups(Run::single(page)) {
-            self.word(rank, Set::Wanted, group).fetch_or(mask, Ordering::SeqCst);
+            self.word(rank, Set::Wanted, group).set(mask);
             let summary = self.segments.word(rank, self.geometry.paging_summary_offset() + 8 * (group / 64));
             summary.fetch_or(1 << (group % 64), Ordering::SeqCst);
         }
@@ -180,7 +235,7 @@ impl Peers for JobPeers {
             while wanted != 0 {
                 let group = 64 * index + wanted.trailing_zeros() as usize;
                 wanted &= wanted - 1;
-                let mut pages = self.word(self.rank, Set::Wanted, group).swap(0, Ordering::SeqCst);
+                let mut pages = self.word(self.rank, Set::Wanted, group).0.swap(0, Ordering::SeqCst);
                 while pages != 0 {
                     take(Page(64 * group as u32 + pages.trailing_zeros()));
                     pages &= pages - 1;
