@@ -66,6 +66,7 @@ examples! {
     false_sharing
     heat
     jacobi
+    larger_than_memory
     linked_structure
     migratory_data
     moving_bodies

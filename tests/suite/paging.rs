@@ -6,6 +6,7 @@ use super::case::Case;
 use super::hosts;
 
 const MIXED: &str = include_str!("../paging/mixed.c");
+const SORT: &str = include_str!("../../examples/larger_than_memory.c");
 const KERNELS: &str = include_str!("../bench/programs/paging.c");
 
 fn compiled(case: &Case, program: &str) {
@@ -68,6 +69,21 @@ fn kernels_go_through_their_data() {
     let line = format!("{run} -n 1 -t 2 --memory 64M --spill . --stats=table.json ./kernels triad 40");
     case.must("dsm", "env", &line);
     assert_eq!((counter(&case, "paging_pages_read"), counter(&case, "paging_pages_written")), (0, 0));
+}
+
+/// The example, over shared memory and on two hosts.
+#[test]
+fn a_sort_goes_through_its_data() {
+    let Some(case) = Case::new("sort", &[("sort.c", SORT)]) else { return };
+    compiled(&case, "sort");
+    let directory = Scratch::directory("paging-hosts");
+    let shell = hosts::shell(&directory, hosts::SHELL).display().to_string();
+    for layout in ["-n 1 -t 2", "-n 2", &format!("--rsh {shell} -H 127.0.0.1:1,127.0.0.2:1")] {
+        let line =
+            format!("{} {layout} --memory 16M --spill . --stats=table.json ./sort", case.dsm.run.display());
+        assert!(case.must("dsm", "env", &line).ends_with("verified\n"), "{line}");
+        assert!(counters(&case, "paging_pages_read").iter().sum::<u64>() > 1000, "{line}");
+    }
 }
 
 /// Data that all processes read comes from the others' memory; between hosts, too.
