@@ -405,4 +405,31 @@ module dsm
     end subroutine
   end interface
   public :: dsm_write_flag
+
+  ! Queues: a handle, null if memory is exhausted. A push and a pop return one of the codes.
+  integer(c_int), parameter, public :: dsm_ok = 0, dsm_full = 5, dsm_empty = 6
+  interface
+    function dsm_fifo_create(capacity, element_bytes) bind(c, name='dsm_fifo_create') result(queue)
+      import
+      integer(c_size_t), value :: capacity, element_bytes
+      type(c_ptr) :: queue
+    end function
+    subroutine dsm_fifo_destroy(queue) bind(c, name='dsm_fifo_destroy')
+      import
+      type(c_ptr), value :: queue
+    end subroutine
+    function dsm_fifo_push(queue, element) bind(c, name='dsm_fifo_push') result(code)
+      import
+      type(c_ptr), value :: queue
+      type(*), intent(in), target :: element(*)
+      integer(c_int) :: code
+    end function
+    function dsm_fifo_pop(queue, element) bind(c, name='dsm_fifo_pop') result(code)
+      import
+      type(c_ptr), value :: queue
+      type(*), intent(inout), target :: element(*)
+      integer(c_int) :: code
+    end function
+  end interface
+  public :: dsm_fifo_create, dsm_fifo_destroy, dsm_fifo_push, dsm_fifo_pop
 end module dsm

@@ -200,6 +200,27 @@ template <typename T, typename A, void (*body)(T *, const A &)> class function {
     }
 };
 
+/// A bounded queue in the memory of the process that makes it, for any thread of any process. It ends with the object.
+template <typename T> class fifo {
+    static_assert(std::is_trivially_copyable<T>::value && sizeof(T) <= 65536, "elements of queues are trivially copyable, of 65536 bytes at most");
+    dsm_fifo *of_c;
+
+  public:
+    explicit fifo(std::size_t capacity) : of_c(dsm_fifo_create(capacity, sizeof(T))) {}
+    fifo(const fifo &) = delete;
+    fifo &operator=(const fifo &) = delete;
+    ~fifo()
+    {
+        if (of_c) dsm_fifo_destroy(of_c);
+    }
+    /// Whether there was memory for the queue.
+    explicit operator bool() const { return of_c != nullptr; }
+    /// Whether there was space.
+    bool push(const T &element) { return dsm_fifo_push(of_c, &element) == DSM_OK; }
+    /// Whether there was an element.
+    bool pop(T &element) { return dsm_fifo_pop(of_c, &element) == DSM_OK; }
+};
+
 } // namespace dsm
 
 #endif

@@ -69,6 +69,15 @@ int main()
         wrong += !last.test() || !dsm::handle().test();
     }
     wrong += both.first != 3 * threads || both.second != 1.5f * static_cast<float>(threads);
+    dsm::fifo<Pair> queue(2);
+    wrong += !queue || !queue.push({1, .5f}) || !queue.push({2, .5f}) || queue.push({3, .5f});
+    int popped = 0;
+#pragma omp parallel reduction(+ : popped)
+    {
+        Pair element;
+        while (queue.pop(element)) popped += element.first;
+    }
+    wrong += popped != 3;
     std::puts(wrong ? "WRONG" : "verified");
     return wrong != 0;
 }

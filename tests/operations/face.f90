@@ -39,6 +39,8 @@ program face
   logical :: right
   type(pair), target :: by
   type(dsm_handle) :: handle
+  type(c_ptr) :: queue
+  integer(8), target :: ticket, popped
   right = .true.
 !$omp parallel private(i, old, own) reduction(.and.: right)
   threads = omp_get_num_threads()
@@ -82,6 +84,20 @@ program face
   call dsm_wait(handle)
 !$omp end parallel
   right = right .and. both%first == 3 * threads .and. both%second == 1.5 * threads
+  queue = dsm_fifo_create(2_c_size_t, 8_c_size_t)
+  right = right .and. c_associated(queue)
+  ticket = 1
+  right = right .and. dsm_fifo_push(queue, ticket) == dsm_ok
+  ticket = 2
+  right = right .and. dsm_fifo_push(queue, ticket) == dsm_ok .and. dsm_fifo_push(queue, ticket) == dsm_full
+  popped = 0
+!$omp parallel private(ticket) reduction(+: popped)
+  do while (dsm_fifo_pop(queue, ticket) /= dsm_empty)
+    popped = popped + ticket
+  end do
+!$omp end parallel
+  call dsm_fifo_destroy(queue)
+  right = right .and. popped == 3
   if (right) then
     print '(a)', 'verified'
   else
