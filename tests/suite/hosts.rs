@@ -55,6 +55,29 @@ pub fn shell(directory: &Scratch, script: &str) -> PathBuf {
     shell
 }
 
+/// Memory-based operations and relocatable arrays: programs of C with the arguments that they are given.
+#[test]
+fn operations_and_arrays() {
+    let programs = [
+        ("counts", include_str!("../operations/counts.c"), "500"),
+        ("queues", include_str!("../operations/queues.c"), "50"),
+        ("bundles", include_str!("../operations/bundles.c"), "20"),
+        ("signals", include_str!("../operations/signals.c"), "100"),
+        ("elements", include_str!("../arrays/elements.c"), ""),
+    ];
+    let directory = Scratch::directory("hosts-operations");
+    let shell = shell(&directory, SHELL).display().to_string();
+    for (program, text, arguments) in programs {
+        let Some(case) = Case::new(program, &[(&format!("{program}.c"), text)]) else { return };
+        case.compiled(&format!("-O2 -fopenmp ../{program}.c -o {program}"));
+        for layout in ["127.0.0.1:1,127.0.0.2:1", "127.0.0.1:2,127.0.0.2:1"] {
+            let run = case.dsm.run.display();
+            let line = format!("{run} --rsh {shell} -H {layout} ./{program} {arguments}");
+            assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");
+        }
+    }
+}
+
 /// What processes write comes through a pipe of each: its order among them is not kept.
 fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<_> = text.lines().collect();
