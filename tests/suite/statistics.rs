@@ -35,11 +35,12 @@ const HUGE_PAGE: u64 = 2 << 20;
 fn data_goes_into_huge_pages_when_asked_to() {
     for wanted in ["0", "1"] {
         let Some(outcome) = run(&[("DSM_HUGE", wanted)]) else { return };
-        // Four megabytes that both processes have, at any place in a huge page.
-        for bytes in outcome.counter("huge_page_bytes") {
-            let expected = if wanted == "1" && has_huge_pages() { HUGE_PAGE..=3 * HUGE_PAGE } else { 0..=0 };
-            assert!(bytes % HUGE_PAGE == 0 && expected.contains(&bytes), "{bytes}\n{}", outcome.errors());
-        }
+        // Four megabytes that both processes have, at any place in a huge page. The system may refuse one of them.
+        let moved = outcome.counter("huge_page_bytes");
+        let expected = if wanted == "1" && has_huge_pages() { HUGE_PAGE..=3 * HUGE_PAGE } else { 0..=0 };
+        let most = moved.iter().max().expect("there are processes");
+        assert!(expected.contains(most), "{moved:?}\n{}", outcome.errors());
+        assert!(moved.iter().all(|bytes| bytes % HUGE_PAGE == 0), "{moved:?}\n{}", outcome.errors());
     }
 }
 

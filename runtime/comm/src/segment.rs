@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// Why memory could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -177,16 +178,27 @@ pub unsafe fn give_back_reserved(address: *mut u8, bytes: usize) -> bool {
 
 /// Bytes of a huge page, where there are such. Elsewhere [`into_huge_pages`] fails.
 pub const HUGE_PAGE: usize = 2 << 20;
+/// How often [`into_huge_pages`] tries.
+const COLLAPSE_ATTEMPTS: u32 = 10;
 
 /// Moves whole huge pages of a mapped memory file, in each of which some memory is in use, into such pages, for all who have mapped it. What is there stays the same.
 ///
 /// # Errors
-/// What the system says: it cannot do so at all, or there is no such page left.
+/// What the system says: it cannot do so at all, there is no such page left, or others have held on to some of the memory for milliseconds.
 pub fn into_huge_pages(address: usize, bytes: usize) -> io::Result<()> {
-    // SAFETY: changes neither contents nor what is mapped where, and fails where nothing is mapped.
-    match unsafe { libc::madvise(address as *mut libc::c_void, bytes, libc::MADV_COLLAPSE) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+    let mut attempts = 0;
+    loop {
+        // SAFETY: changes neither contents nor what is mapped where, and fails where nothing is mapped.
+        if unsafe { libc::madvise(address as *mut libc::c_void, bytes, libc::MADV_COLLAPSE) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        attempts += 1;
+        // Some page is being looked at, by another process or by the system itself.
+        if error.kind() != io::ErrorKind::WouldBlock || attempts == COLLAPSE_ATTEMPTS {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
