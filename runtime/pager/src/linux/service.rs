@@ -15,6 +15,8 @@ use crate::system::System;
 
 /// How often who waits for another process's page looks whether it is there, nanoseconds.
 const PEER_NS: i64 = 50_000;
+/// Such looks until the other process is asked again.
+const LOOKS: u32 = 32;
 /// How often the pager tries again to free space, nanoseconds.
 const STARVED_NS: i64 = 1_000_000;
 
@@ -260,6 +262,8 @@ struct Awaited {
     rank: u32,
     page: Page,
     address: usize,
+    /// Looks that found that the page is not there.
+    looks: u32,
 }
 
 /// A pager with its mappings; [`Service::run`] is the thread.
@@ -402,7 +406,12 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             return;
         };
         let page = Page(((address - view.0.start) / PAGE_BYTES) as u32);
-        self.awaited.push(Awaited { rank: *rank, page, address: address / SYSTEM_PAGE * SYSTEM_PAGE });
+        self.awaited.push(Awaited {
+            rank: *rank,
+            page,
+            address: address / SYSTEM_PAGE * SYSTEM_PAGE,
+            looks: 0,
+        });
         let rank = *rank;
         self.pager.system().peers.request(rank, page);
     }
@@ -416,10 +425,14 @@ impl<P: Peers, R: Replacement> Service<P, R> {
     /// Accesses to other processes' memory files whose pages are there try again.
     fn look_at_awaited(&mut self) {
         let linux = self.pager.system();
-        self.awaited.retain(|awaited| {
+        self.awaited.retain_mut(|awaited| {
             let present = linux.peers.is_present(awaited.rank, awaited.page);
+            awaited.looks += 1;
             if present {
                 linux.userfault.wake(awaited.address..awaited.address + SYSTEM_PAGE);
+            } else if awaited.looks.is_multiple_of(LOOKS) {
+                // The page may have come and gone between two looks.
+                linux.peers.request(awaited.rank, awaited.page);
             }
             !present
         });
