@@ -66,16 +66,20 @@ fn operations_and_arrays() {
         ("elements", include_str!("../arrays/elements.c"), ""),
     ];
     let directory = Scratch::directory("hosts-operations");
-    let shell = shell(&directory, SHELL).display().to_string();
     for (program, text, arguments) in programs {
         let Some(case) = Case::new(program, &[(&format!("{program}.c"), text)]) else { return };
         case.compiled(&format!("-O2 -fopenmp ../{program}.c -o {program}"));
         for layout in ["127.0.0.1:1,127.0.0.2:1", "127.0.0.1:2,127.0.0.2:1"] {
-            let run = case.dsm.run.display();
-            let line = format!("{run} --rsh {shell} -H {layout} ./{program} {arguments}");
+            let (run, options) = (case.dsm.run.display(), options(&directory, layout));
+            let line = format!("{run} {options} ./{program} {arguments}");
             assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");
         }
     }
+}
+
+/// Options of the launcher for hosts, as `-H` has them, by way of a remote shell in the directory.
+pub fn options(directory: &Scratch, hosts: &str) -> String {
+    format!("--rsh {} -H {hosts}", shell(directory, SHELL).display())
 }
 
 /// What processes write comes through a pipe of each: its order among them is not kept.

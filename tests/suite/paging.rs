@@ -77,8 +77,7 @@ fn a_sort_goes_through_its_data() {
     let Some(case) = Case::new("sort", &[("sort.c", SORT)]) else { return };
     compiled(&case, "sort");
     let directory = Scratch::directory("paging-hosts");
-    let shell = hosts::shell(&directory, hosts::SHELL).display().to_string();
-    for layout in ["-n 1 -t 2", "-n 2", &format!("--rsh {shell} -H 127.0.0.1:1,127.0.0.2:1")] {
+    for layout in ["-n 1 -t 2", "-n 2", &hosts::options(&directory, "127.0.0.1:1,127.0.0.2:1")] {
         let line =
             format!("{} {layout} --memory 16M --spill . --stats=table.json ./sort", case.dsm.run.display());
         assert!(case.must("dsm", "env", &line).ends_with("verified\n"), "{line}");
@@ -92,9 +91,8 @@ fn processes_give_each_other_what_they_have() {
     let Some(case) = Case::new("cooperation", &[("kernels.c", KERNELS)]) else { return };
     compiled(&case, "kernels");
     let directory = Scratch::directory("cooperation");
-    let shell = hosts::shell(&directory, hosts::SHELL).display().to_string();
     let run = case.dsm.run.display();
-    let two_hosts = format!("--rsh {shell} -H 127.0.0.1:2,127.0.0.2:1");
+    let two_hosts = hosts::options(&directory, "127.0.0.1:2,127.0.0.2:1");
     for (variables, layout, kernel) in [
         ("DSM_TRANSPORT=shm", "-n 2", "scan"),
         ("DSM_TRANSPORT=shm", "-n 4", "lookups"),

@@ -133,9 +133,7 @@ impl<P: Peers> Linux<P> {
         };
         Some(Page((offset / PAGE_BYTES) as u32))
     }
-}
 
-impl<P: Peers> Linux<P> {
     /// Removes pages if `exclude` lets it, of which the disk has the contents or nobody needs them.
     fn remove_by(&mut self, run: Run, exclude: impl FnOnce(&mut P, Run, &mut dyn FnMut()) -> bool) -> bool {
         let addresses = self.in_view(run);
