@@ -20,7 +20,7 @@ use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring, control};
 use super::task::pool::{self, Pool};
-use super::task::{self, service, termination};
+use super::task::{self, service};
 use crate::operations::{pending, signal};
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync, trace};
@@ -167,7 +167,7 @@ impl Team {
             return pool::help(frame, || self.generation.load() != generation);
         }
         if self.distributed() {
-            termination::quiesce(frame);
+            pool::quiesce(frame);
         } else {
             pool::help(frame, || self.pool.is_empty());
         }

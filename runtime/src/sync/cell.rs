@@ -160,11 +160,6 @@ impl Cell {
         wait(self.value, self.sleepers, futex::ALL, |value| is_from(value, count));
     }
 
-    /// As [`Cell::wait_until`], but gives up instead of sleeping. The caller says what the time was spent on.
-    pub fn spin_until(self, until: impl Fn(u32) -> bool) -> Option<u32> {
-        spin(self.value, until)
-    }
-
     /// As [`Cell::wait_until`], but sleeps at once.
     pub fn sleep_until(self, until: impl Fn(u32) -> bool) -> u32 {
         self.value.sleep(self.sleepers, futex::ALL, until)

@@ -48,16 +48,20 @@ pub const TASK_THIEVES: usize = (49 << 20) + 128;
 pub const TASK_QUIET: usize = (49 << 20) + 192;
 /// Barriers at which tasks ended, in process 0.
 pub const TASK_EPOCH: usize = (49 << 20) + 256;
-/// Tasks given to the process.
+/// Tasks given to the process: its mailbox.
 pub const TASK_MESSAGE: usize = (49 << 20) + 1024;
+/// Words of that.
+pub const TASK_MESSAGE_WORDS: usize = 192;
 /// Calls of the thread that hands out the process's tasks: a [`super::cell::Cell`].
 pub const TASK_SERVICE: usize = (49 << 20) + 512;
 /// Ends of tasks that went elsewhere.
 pub const TASK_SLOTS: usize = 48 << 20;
+/// Number of these.
+pub const TASK_SLOT_COUNT: usize = 1 << 16;
 /// What two processes have for a reduction of this one: for each a [`super::cell::Cell`] that counts the messages, then the last one.
 pub const REDUCTION: usize = 50 << 20;
-/// Distance between the two.
-pub const REDUCTION_STRIDE: usize = 64 + 8 * super::reduction::MESSAGE_WORDS;
+/// Longest message of a reduction, words.
+pub const REDUCTION_WORDS: usize = 128;
 /// Messages of this process for reductions that were taken: a [`super::cell::Cell`].
 pub const REDUCTION_TAKEN: usize = REDUCTION + 4096;
 /// Control words.
@@ -140,9 +144,8 @@ const _: () =
     assert!(CONDITIONS + 64 * CONDITION_SLOTS <= FREED && FREED + 8 * (1 + FREED_BUFFERS) <= STREAMS);
 const _: () = assert!(
     TASK_SERVICE + 8 <= TASK_MESSAGE
-        && TASK_MESSAGE + 8 * super::tasks::MESSAGE_WORDS <= LOCKS
+        && TASK_MESSAGE + 8 * TASK_MESSAGE_WORDS <= REDUCTION
         && MAILBOX + 64 <= MAILBOX_DATA
 );
-const _: () = assert!(REDUCTION + 2 * REDUCTION_STRIDE <= REDUCTION_TAKEN);
 const _: () = assert!(MAILBOX_DATA + MAILBOX_DATA_BYTES <= TASK_SLOTS);
-const _: () = assert!(TASK_SLOTS + 8 * super::tasks::SLOTS as usize <= TASK_CELL);
+const _: () = assert!(TASK_SLOTS + 8 * TASK_SLOT_COUNT <= TASK_CELL);

@@ -9,7 +9,6 @@ mod conditions;
 pub mod control;
 pub mod layout;
 pub mod reduction;
-pub mod tasks;
 pub mod threads;
 mod words;
 
@@ -39,9 +38,7 @@ pub use dsm_sync::Turn;
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
 pub use control::{CONTROL_WORDS, control_cas, control_fetch_add, control_load, control_store, control_wait};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
-pub use words::serve;
-
-use words::process;
+pub use words::{ControlAreas, process, serve};
 
 /// How long a waiting thread looks before it sleeps.
 static SPIN_NS: AtomicU64 = AtomicU64::new(0);

@@ -1,11 +1,13 @@
-//! What locks, barriers, regions and conditions ([`dsm_sync`]) are built on here: the control areas, and the coherent memory.
+//! What locks, barriers, regions, conditions, tasks and reductions ([`dsm_sync`]) are built on here: the control areas, and the coherent memory.
 
 use std::sync::atomic::Ordering;
 
 use dsm_abi::trace::flow;
 use dsm_coherence::ReleaseToken;
 use dsm_comm::Half;
-use dsm_sync::{ALL, Cell, Edge, LINE, Layout, Memory, Process, State, Waiting, Words};
+use dsm_sync::{ALL, Cell, Edge, LINE, Layout, Memory, Process, Reductions, State, Tasks, Waiting, Words};
+use dsm_threads::wait::Waitable;
+use parking_lot::Mutex;
 
 use super::cell;
 use super::control::{Line, area_bytes, is_mapped, line, read_words, send, write_words};
@@ -75,6 +77,23 @@ impl Words for ControlAreas {
         lock_evictions: layout::LOCK_EVICTIONS,
         conditions: layout::CONDITIONS,
         condition_slots: layout::CONDITION_SLOTS,
+        tasks: Tasks {
+            cell: layout::TASK_CELL,
+            service: layout::TASK_SERVICE,
+            wish: layout::TASK_WISH,
+            thieves: layout::TASK_THIEVES,
+            quiet: layout::TASK_QUIET,
+            epoch: layout::TASK_EPOCH,
+            message: layout::TASK_MESSAGE,
+            message_words: layout::TASK_MESSAGE_WORDS,
+            slots: layout::TASK_SLOTS,
+            slot_count: layout::TASK_SLOT_COUNT,
+        },
+        reduction: Reductions {
+            arrivals: layout::REDUCTION,
+            words: layout::REDUCTION_WORDS,
+            taken: layout::REDUCTION_TAKEN,
+        },
     };
 
     #[inline(always)]
@@ -162,13 +181,22 @@ impl Words for ControlAreas {
         let (word, sleepers) = halves(cell);
         let _now = match waiting {
             Waiting::Lock(name) => return wait_lock(name, (word, sleepers), mask, until),
-            Waiting::Table => None,
+            Waiting::Table | Waiting::Reduction => None,
             Waiting::Barrier(participants) => Some(Now::begin(Doing::Barrier, 0, participants)),
             Waiting::Join(participants) => Some(Now::begin(Doing::Join, 0, participants)),
             Waiting::Fork => Some(Now::begin(Doing::Idle, 0, 0)),
             Waiting::Condition(name) => Some(Now::begin(Doing::Condition, name, 0)),
         };
         cell::wait(word, sleepers, mask, until)
+    }
+
+    fn spin(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> Option<u32> {
+        cell::spin(halves(cell).0, until)
+    }
+
+    fn sleep(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> u32 {
+        let (word, sleepers) = halves(cell);
+        word.sleep(sleepers, ALL, until)
     }
 
     #[inline(always)]
@@ -204,6 +232,11 @@ impl Words for ControlAreas {
 
     fn is_traced(&self) -> bool {
         trace::is_on()
+    }
+
+    fn guard_mailbox(&self) -> impl Sized {
+        static MAILBOX: Mutex<()> = Mutex::new(());
+        MAILBOX.lock()
     }
 
     fn defer_handlers(&self) -> impl Sized {
@@ -296,4 +329,8 @@ impl Memory for ControlAreas {
 
 const _: () = assert!(LINE == layout::LOCK_BYTES && LINE == layout::BARRIER_STRIDE);
 const _: () = assert!(layout::FORK + ControlAreas::LAYOUT.fork_bytes() <= layout::CURSORS);
+const _: () = assert!(
+    ControlAreas::LAYOUT.reduction.arrivals + 2 * ControlAreas::LAYOUT.reduction.stride()
+        <= ControlAreas::LAYOUT.reduction.taken
+);
 const _: () = assert!(layout::LOCK_EVICTIONS + LINE <= area_bytes());

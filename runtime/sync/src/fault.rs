@@ -69,4 +69,44 @@ faults! {
     JoinsForgotten,
     /// Notifications between the mutex and the wait are missed.
     NotificationMissed,
+    /// Tasks are handed over before the process has published what they read.
+    GrantUnreleased,
+    /// Who gets tasks does not acquire from the process that they come from.
+    BatchUnacquired,
+    /// The mailbox says that there is a message before there is.
+    SenderBeforeMessage,
+    /// A mailbox may be written again before its message was read.
+    MailboxFreedUnread,
+    /// Two processes answer the same request.
+    ClaimUnseen,
+    /// A request ends behind the answer: the next one may be lost.
+    WishClearedLate,
+    /// Nobody is woken for tasks that came.
+    GrantUnheard,
+    /// News of tasks between the look at them and the wait are missed.
+    NewsMissed,
+    /// Nobody asks processes for tasks all of whose threads compute.
+    ServiceUncalled,
+    /// The end of tasks is reported before what they wrote is published.
+    ReportUnreleased,
+    /// Who completes tasks does not acquire from the process that ran them.
+    ReportUnacquired,
+    /// Nobody is woken for a report.
+    ReportUnheard,
+    /// The end of all tasks is declared when one process may still have some, or some are on their way.
+    TerminatedEarly,
+    /// A process is counted as quiet without a look whether tasks have come meanwhile.
+    CountedUnseen,
+    /// A process that gets tasks stays counted as quiet.
+    CountKept,
+    /// A process looks how many barriers have ended when it is counted as quiet already.
+    EpochReadLate,
+    /// A batch stays open though the process does not wait for its descendants any more.
+    SlotStaysOpen,
+    /// A message of a reduction is sent before the one of the last round was taken.
+    ReductionReused,
+    /// A message of a reduction counts as taken before it was read.
+    ReductionTakenUnread,
+    /// A message of a reduction is counted before it is there.
+    ReductionCountedEarly,
 }

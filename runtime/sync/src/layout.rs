@@ -2,7 +2,81 @@
 
 use crate::words::LINE;
 
-/// Offsets in the words of each process, multiples of [`LINE`]. Fork, join, locks and conditions are used at process 0, barriers at every process.
+/// Where tasks go from process to process: a line each, but for the last two.
+#[derive(Clone, Copy, Debug)]
+pub struct Tasks {
+    /// What threads without tasks wait on: a [`Cell`](crate::Cell).
+    pub cell: usize,
+    /// Calls of the thread that hands out the process's tasks: a [`Cell`](crate::Cell).
+    pub service: usize,
+    /// Which tasks the process requests.
+    pub wish: usize,
+    /// Processes that request tasks, as this one is told.
+    pub thieves: usize,
+    /// Processes without tasks, at process 0.
+    pub quiet: usize,
+    /// Barriers at which tasks ended, at process 0.
+    pub epoch: usize,
+    /// The mailbox: the sender, and its message.
+    pub message: usize,
+    /// Words of the mailbox.
+    pub message_words: usize,
+    /// Slots, a word each.
+    pub slots: usize,
+    /// Number of these.
+    pub slot_count: usize,
+}
+
+impl Tasks {
+    /// The parts one behind the other.
+    pub const fn packed(offset: usize, message_words: usize, slot_count: usize) -> Tasks {
+        let message = offset + 6 * LINE;
+        Tasks {
+            cell: offset,
+            service: offset + LINE,
+            wish: offset + 2 * LINE,
+            thieves: offset + 3 * LINE,
+            quiet: offset + 4 * LINE,
+            epoch: offset + 5 * LINE,
+            message,
+            message_words,
+            slots: message + (8 * message_words).next_multiple_of(LINE),
+            slot_count,
+        }
+    }
+
+    /// Behind the last word.
+    pub const fn end(&self) -> usize {
+        self.slots + (8 * self.slot_count).next_multiple_of(LINE)
+    }
+}
+
+/// Where messages of reductions arrive.
+#[derive(Clone, Copy, Debug)]
+pub struct Reductions {
+    /// What two processes have for this one: for each a [`Cell`](crate::Cell) that counts the messages, then the last one.
+    pub arrivals: usize,
+    /// Longest message, words.
+    pub words: usize,
+    /// Messages of this process that were taken: a [`Cell`](crate::Cell).
+    pub taken: usize,
+}
+
+impl Reductions {
+    /// Distance between the two.
+    pub const fn stride(&self) -> usize {
+        LINE + (8 * self.words).next_multiple_of(LINE)
+    }
+
+    /// The parts one behind the other.
+    pub const fn packed(offset: usize, words: usize) -> Reductions {
+        let mut reductions = Reductions { arrivals: offset, words, taken: 0 };
+        reductions.taken = offset + 2 * reductions.stride();
+        reductions
+    }
+}
+
+/// Offsets in the words of each process, multiples of [`LINE`]. Fork, join, locks and conditions are used at process 0, barriers, tasks and reductions at every process.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Arrivals of each barrier round: a [`Cell`](crate::Cell), then how far the signalling process has published. A line each.
@@ -31,6 +105,10 @@ pub struct Layout {
     pub conditions: usize,
     /// Number of these, a power of two.
     pub condition_slots: usize,
+    /// Hand-over of tasks.
+    pub tasks: Tasks,
+    /// Reductions.
+    pub reduction: Reductions,
 }
 
 impl Layout {
@@ -39,13 +117,15 @@ impl Layout {
     /// From the number of forks to the message: its length, then its header.
     pub const FORK_MESSAGE: usize = 8;
 
-    /// The parts one behind the other, for at most so many processes; `fork_words`, the slots, window and stripes of the table of locks and
-    /// `condition_slots` as the fields say.
+    /// The parts one behind the other, for at most so many processes; `fork_words`, the slots, window and stripes of the table of locks,
+    /// `condition_slots`, words of the mailbox and number of slots for tasks, and words of reductions as the fields say.
     pub const fn packed(
         processes: usize,
         fork_words: usize,
         (lock_slots, lock_window, lock_stripe_count): (usize, usize, usize),
         condition_slots: usize,
+        (message_words, task_slots): (usize, usize),
+        reduction_words: usize,
     ) -> Layout {
         let mut layout = Layout {
             barrier: 0,
@@ -61,6 +141,8 @@ impl Layout {
             lock_evictions: 0,
             conditions: 0,
             condition_slots,
+            tasks: Tasks::packed(0, message_words, task_slots),
+            reduction: Reductions::packed(0, reduction_words),
         };
         layout.join = layout.fork + layout.fork_bytes().next_multiple_of(LINE);
         layout.locks = layout.join + (8 * processes).next_multiple_of(LINE);
@@ -68,12 +150,14 @@ impl Layout {
         layout.lock_stripes = layout.lock_spilled + layout.spilled_bytes();
         layout.lock_evictions = layout.lock_stripes + lock_stripe_count * LINE;
         layout.conditions = layout.lock_evictions + LINE;
+        layout.tasks = Tasks::packed(layout.conditions + condition_slots * LINE, message_words, task_slots);
+        layout.reduction = Reductions::packed(layout.tasks.end(), reduction_words);
         layout
     }
 
     /// Bytes of all parts.
     pub const fn bytes(&self) -> usize {
-        self.conditions + self.condition_slots * LINE
+        self.reduction.taken + LINE
     }
 
     /// Bytes of what begins at [`Layout::fork`].

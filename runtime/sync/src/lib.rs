@@ -1,4 +1,4 @@
-//! Synchronisation of the processes of a job: locks, barriers, fork and join of regions, and conditions.
+//! Synchronisation of the processes of a job: locks, barriers, fork and join of regions, conditions, hand-over of tasks, and reductions.
 //!
 //! Everything is built on words that never migrate ([`Words`]) and on release and acquire of the coherent memory ([`Memory`]); how these are reached is the business of
 //! whoever implements the two traits: the runtime, over shared memory or a network, the schedule explorer, and the simulator. All three run what is here.
@@ -10,6 +10,8 @@
 //! - Barriers ([`Process::barrier`]): dissemination.
 //! - Regions ([`Process::fork`], [`Process::wait_fork`], [`Process::join`]): a bulletin that process 0 writes, and a counter.
 //! - Conditions ([`Process::condition_wait`]): counters of notifications.
+//! - Tasks ([`Process::help`], [`Process::quiesce`]): a process without tasks asks for some, and all find out when there are none left.
+//! - Reductions ([`Process::send_reduction`]): messages up a binary tree.
 #![forbid(unsafe_code)]
 
 #[cfg(not(loom))]
@@ -28,7 +30,11 @@ mod lock;
 #[cfg(not(loom))]
 mod process;
 #[cfg(not(loom))]
+mod reduction;
+#[cfg(not(loom))]
 mod region;
+#[cfg(not(loom))]
+mod task;
 #[cfg(not(loom))]
 mod words;
 
@@ -36,9 +42,10 @@ mod words;
 mod public {
     pub use crate::call::{KIND, REPLY_BYTES, serve};
     pub use crate::fault::Fault;
-    pub use crate::layout::Layout;
+    pub use crate::layout::{Layout, Reductions, Tasks};
     pub use crate::lock::Turn;
     pub use crate::process::{Process, State};
+    pub use crate::task::{Wish, Worker};
     pub use crate::words::{ALL, Cell, Edge, LINE, Memory, Waiting, Words};
 }
 #[cfg(not(loom))]

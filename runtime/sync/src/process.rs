@@ -2,6 +2,9 @@
 
 use std::sync::atomic::AtomicU32;
 
+use crate::reduction::ReductionState;
+use crate::task::TaskState;
+
 /// Rounds of a barrier of the most processes.
 pub(crate) const ROUNDS: usize = 32;
 
@@ -14,6 +17,8 @@ pub struct State {
     pub(crate) last_fork: AtomicU32,
     /// Arrivals at the ends of all regions so far, as process 0 expects them.
     pub(crate) joined: AtomicU32,
+    pub(crate) tasks: TaskState,
+    pub(crate) reduction: ReductionState,
 }
 
 impl State {
@@ -23,6 +28,8 @@ impl State {
             signals: [const { AtomicU32::new(0) }; ROUNDS],
             last_fork: AtomicU32::new(0),
             joined: AtomicU32::new(0),
+            tasks: TaskState::new(),
+            reduction: ReductionState::new(),
         }
     }
 }
@@ -33,8 +40,8 @@ impl Default for State {
     }
 }
 
-/// One process's part in the synchronisation of the job, as one of its threads sees it. Any thread may use locks and conditions; barrier, fork and join are for one
-/// at a time.
+/// One process's part in the synchronisation of the job, as one of its threads sees it. Any thread may use locks and conditions, and run tasks; barrier, fork, join,
+/// the two sides of a reduction and [`Process::quiesce`] are for one at a time.
 #[derive(Debug)]
 pub struct Process<'a, W> {
     /// What the process remembers.

@@ -43,6 +43,8 @@ pub enum Waiting {
     Fork,
     /// For a notification of the condition of a name.
     Condition(u64),
+    /// For a message of a reduction, or until the last one was taken.
+    Reduction,
 }
 
 /// What orders an acquire behind a release.
@@ -127,6 +129,10 @@ pub trait Words {
 
     /// Waits until a condition holds for the value of a cell; returns it. Changes are noticed that come with a wake of a mask that shares a bit.
     fn wait(&self, cell: Cell<Self::Line>, mask: u32, waiting: Waiting, until: impl Fn(u32) -> bool) -> u32;
+    /// Looks for as long as threads of the job do before they fall asleep; `None` if the condition did not hold meanwhile.
+    fn spin(&self, cell: Cell<Self::Line>, until: impl Fn(u32) -> bool) -> Option<u32>;
+    /// As [`Words::wait`] with all masks, without looking for long before.
+    fn sleep(&self, cell: Cell<Self::Line>, until: impl Fn(u32) -> bool) -> u32;
     /// Adds to the value of a cell and wakes all who wait for it; returns what it was.
     fn add_and_wake(&self, cell: Cell<Self::Line>, value: u32) -> u32;
     /// Writes the value of a cell and wakes those who wait for it with a mask that shares a bit.
@@ -154,6 +160,8 @@ pub trait Words {
         false
     }
 
+    /// Keeps the process's other threads out of its mailbox for tasks while the value lives.
+    fn guard_mailbox(&self) -> impl Sized;
     /// Keeps handlers of signals, which may synchronise too, from interrupting the thread while the value lives.
     #[inline]
     fn defer_handlers(&self) -> impl Sized {}

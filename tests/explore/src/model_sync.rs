@@ -1,5 +1,9 @@
-//! The runtime's synchronisation as far as programs see it: who holds which lock, which barriers were passed. Models what the runtime crate builds from the
-//! protocol's release and acquire; the protocol calls themselves are in `threads`.
+//! The synchronisation of the protocol's programs: who holds which lock, which barriers were passed; the protocol calls themselves are in `threads`.
+//!
+//! A model of what [`dsm_sync`] does, whose own code is run by [`crate::sync`] instead. Here it stays a model for two reasons. The search of all states tells states apart by a
+//! digest, and what a thread has on the stack of a coroutine, where blocking code runs, has none. And a lock's slot, name, ticket and turn, or a barrier's counters, would be
+//! accesses that all orders are tried of, of things that have nothing to do with blocks. The two meet at [`dsm_sync::Memory`]: what an acquire with a token brings is searched here,
+//! that each acquire has the token which it needs, there.
 
 use dsm_coherence::ReleaseToken;
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use dsm_explore::coroutine;
 use dsm_explore::hash::Random;
 use dsm_explore::sync::model::Model;
-use dsm_explore::sync::program::directed;
+use dsm_explore::sync::program::{directed, task_programs};
 use dsm_explore::sync::search::{exhaust, find_fault, run};
 use dsm_explore::sync::world::World;
 use dsm_sync::{Fault, KIND, Process, REPLY_BYTES, State, serve};
@@ -18,6 +18,14 @@ use dsm_sync::{Fault, KIND, Process, REPLY_BYTES, State, serve};
 fn schedules_with_a_departure_are_right() {
     for program in directed() {
         let runs = exhaust(&program, 1).unwrap_or_else(|failure| panic!("{}", failure.account()));
+        println!("{runs} runs\n{program}");
+    }
+}
+
+#[test]
+fn hand_over_with_two_departures_is_right() {
+    for program in task_programs() {
+        let runs = exhaust(&program, 2).unwrap_or_else(|failure| panic!("{}", failure.account()));
         println!("{runs} runs\n{program}");
     }
 }

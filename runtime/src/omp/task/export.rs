@@ -2,7 +2,7 @@
 //!
 //! A *slot* is a word in this process's control area that somebody else writes when something has ended: a batch of tasks that was handed over
 //! with all its descendants, or the event of a detachable task. While a batch runs, its slot tells whether the process that made it is waiting and
-//! may run descendants of the batch itself: then the slot is *open*, see [`super::steal`].
+//! may run descendants of the batch itself: then the slot is *open*, see [`super::steal`]. The word is [`dsm_sync`]'s; what it stands for is here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use super::node::Node;
 use super::pool::{self, Queue};
 use crate::omp::ompt;
 use crate::sync;
-use sync::tasks as words;
+use crate::sync::layout::TASK_SLOT_COUNT;
 
 /// Where the end of tasks is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,9 @@ impl Origin {
 
     /// Whether its process may run descendants of the batch while it waits.
     pub fn is_open(self) -> bool {
-        words::slot(self.rank, self.slot).load(Ordering::SeqCst) == OPEN
+        sync::process().is_open(self.rank, self.slot)
     }
 }
-
-/// Value of a slot whose batch runs, if descendants of it may come back. 0 stands for one that runs, else it is the reporting rank plus one.
-const OPEN: u64 = 1 << 63;
 
 /// What ends when a slot is written.
 struct Export {
@@ -63,12 +60,12 @@ pub fn take_slot() -> Option<u32> {
     let mut slots = SLOTS.lock();
     let slot = slots.0.pop().or_else(|| {
         let next = slots.1;
-        (next < words::SLOTS).then(|| {
+        ((next as usize) < TASK_SLOT_COUNT).then(|| {
             slots.1 += 1;
             next
         })
     })?;
-    words::slot(sync::rank(), slot).store(0, Ordering::SeqCst);
+    sync::process().clear_slot(slot);
     Some(slot)
 }
 
@@ -92,14 +89,7 @@ pub fn open_below(ancestor: &Arc<Node>) -> bool {
     let mut any = false;
     for export in EXPORTS.lock().iter().filter(|export| export.away) {
         let opens = export.nodes.iter().all(|node| node.descends_from(ancestor));
-        let (from, to) = if opens { (0, OPEN) } else { (OPEN, 0) };
-        // One that has been reported stays as it is.
-        let _ = words::slot(sync::rank(), export.slot).compare_exchange(
-            from,
-            to,
-            Ordering::SeqCst,
-            Ordering::SeqCst,
-        );
+        sync::process().set_open(export.slot, opens);
         any |= opens;
     }
     any
@@ -118,13 +108,7 @@ pub fn ancestor(slot: u32) -> Option<Arc<Node>> {
 
 /// What was made at `origin` has ended, all descendants included.
 pub fn report(origin: Origin) {
-    sync::release();
-    words::slot(origin.rank, origin.slot).store(u64::from(sync::rank()) + 1, Ordering::SeqCst);
-    words::cell(origin.rank).increment();
-    // What waited for it may go to a process that waits, even if the origin's own threads compute.
-    if words::thieves(origin.rank).load(Ordering::SeqCst) != 0 {
-        words::service(origin.rank).increment();
-    }
+    sync::process().report(origin.rank, origin.slot);
 }
 
 /// Completes tasks that were reported, and those whose events were fulfilled; whether there were any.
@@ -134,20 +118,15 @@ pub fn complete_reported(queue: Queue) -> bool {
     }
     let mut reported = Vec::new();
     EXPORTS.lock().retain_mut(|export| {
-        let value = words::slot(sync::rank(), export.slot).load(Ordering::SeqCst);
-        let runs = value == 0 || value == OPEN;
-        if !runs {
-            reported.push((export.slot, std::mem::take(&mut export.nodes), value as u32 - 1));
-        }
-        runs
+        let by = sync::process().reported(export.slot);
+        reported.extend(by.map(|by| (export.slot, std::mem::take(&mut export.nodes), by)));
+        by.is_none()
     });
     EXPORTED.fetch_sub(reported.len() as u32, Ordering::SeqCst);
     let any = !reported.is_empty();
     for (slot, nodes, by) in reported {
         give_slot(slot);
-        if by != sync::rank() {
-            sync::acquire_from(by);
-        }
+        sync::process().acquire_reported(by);
         for node in &nodes {
             ompt::task::fulfilled(node);
             pool::complete(queue, node);

@@ -15,7 +15,6 @@ pub mod reduction;
 pub mod service;
 pub mod steal;
 pub mod taskloop;
-pub mod termination;
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

@@ -1,10 +1,12 @@
 //! Ready tasks of a region in this process, and the threads that run them.
 //!
 //! Each thread has a deque: it takes what it pushed last, others take what was pushed first. A thread that waits inside a tied task may only run
-//! descendants of that task (the task scheduling constraint), and `mutexinoutset` tasks exclude each other. A thread with nothing to run sleeps on the process's task cell.
+//! descendants of that task (the task scheduling constraint), and `mutexinoutset` tasks exclude each other. What a thread with nothing to run does is in [`dsm_sync::Process::help`].
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+use dsm_sync::{Wish, Worker};
 
 use super::deque::{Deque, End};
 use super::node::{self, Node, flags};
@@ -18,13 +20,9 @@ use crate::progress::{Doing, Now};
 use crate::stats::time::{self, Activity};
 use crate::trace::{self, Event};
 use crate::{config, sync};
-use sync::cell::Cell;
 
 /// Tasks in a deque from which on new ones are run at once.
 const PLENTY: usize = 256;
-
-/// Threads of this process that are about to sleep for want of tasks.
-static WAITERS: AtomicU32 = AtomicU32::new(0);
 
 /// A deque of a team in this process: where the tasks go that a thread makes or makes ready, and where it looks first for one.
 #[derive(Clone, Copy)]
@@ -150,9 +148,7 @@ pub fn index(frame: &Frame) -> usize {
 
 /// Wakes threads that wait for tasks or for the end of some.
 pub fn notify() {
-    if WAITERS.load(Ordering::SeqCst) > 0 {
-        sync::tasks::cell(sync::rank()).increment();
-    }
+    sync::process().notify_workers();
 }
 
 /// A task with its dependences known: runs when they are fulfilled.
@@ -291,80 +287,87 @@ pub fn complete(queue: Queue, node: &Node) {
 
 /// Which tasks a waiting thread runs.
 #[derive(Clone, Copy)]
-struct Choice<'a> {
+pub struct Waiter<'a> {
+    /// The thread.
+    pub frame: &'a Frame,
     /// Descendants of this one first.
     first: Option<&'a Arc<Node>>,
     /// Only descendants of this one; of any at a barrier.
-    limit: Option<&'a Arc<Node>>,
+    pub limit: Option<&'a Arc<Node>>,
+}
+
+impl<'a> Waiter<'a> {
+    /// A thread that has come to a barrier, where any task may run.
+    pub fn at_barrier(frame: &'a Frame) -> Waiter<'a> {
+        Waiter { frame, first: None, limit: None }
+    }
+}
+
+impl Worker for Waiter<'_> {
+    type Batch = steal::Batch;
+    type Task = Arc<Node>;
+
+    fn wish(&self) -> Option<Wish> {
+        steal::wish(self.limit)
+    }
+
+    fn adopt(&self, word: impl Fn(usize) -> u64) -> steal::Batch {
+        steal::adopt(self, word)
+    }
+
+    fn run_batch(&self, batch: steal::Batch) {
+        steal::run_batch(self, batch);
+    }
+
+    fn complete_reported(&self) -> bool {
+        export::complete_reported(self.frame.into())
+    }
+
+    fn serve(&self) {
+        steal::serve(self.frame.into(), 2);
+    }
+
+    fn take(&self) -> Option<Arc<Node>> {
+        self.frame.team().pool.take(self.frame, self.first, self.limit)
+    }
+
+    fn run(&self, node: Arc<Node>) {
+        execute(self.frame, node, self.limit);
+    }
+
+    fn rest(&self, wait: impl FnOnce()) {
+        let (activity, doing) = match self.first {
+            Some(_) => (Activity::TaskWait, Doing::Tasks),
+            None => (Activity::Wait, Doing::Barrier),
+        };
+        let _now = Now::begin(doing, 0, 0);
+        blocked(|| time::spent(activity, || Some(Event::wait()), wait));
+    }
+
+    fn pause(&self) {
+        blocked(sync::cell::pass_core);
+    }
 }
 
 /// Runs tasks until `done`, which a thread waits for that has come to a barrier, where any task may run.
 pub fn help(frame: &Frame, done: impl Fn() -> bool) {
-    help_by(frame, Choice { first: None, limit: None }, done);
+    sync::process().help(&Waiter::at_barrier(frame), frame.team().participants, done);
+}
+
+/// The last thread of the process to arrive at a barrier: runs tasks until there is none in any process.
+pub fn quiesce(frame: &Frame) {
+    let team = frame.team();
+    sync::process().quiesce(&Waiter::at_barrier(frame), team.participants, || team.pool.is_empty());
 }
 
 /// Runs tasks until `done`, which the thread waits for in `node`: descendants of it, or else others that the task scheduling constraint allows.
 pub fn help_within(frame: &Frame, node: &Arc<Node>, done: impl Fn() -> bool) {
     if !done() {
-        node.with_limit(|limit| help_by(frame, Choice { first: Some(node), limit }, done));
+        let participants = frame.team().participants;
+        node.with_limit(|limit| {
+            sync::process().help(&Waiter { frame, first: Some(node), limit }, participants, done);
+        });
     }
-}
-
-fn help_by(frame: &Frame, choice: Choice, done: impl Fn() -> bool) {
-    let may_request = frame.team().distributed();
-    let mut requested = false;
-    while !done() {
-        if step(frame, choice, &mut requested) {
-            continue;
-        }
-        WAITERS.fetch_add(1, Ordering::SeqCst);
-        requested = requested || (may_request && steal::request(frame, choice.limit));
-        let cell = sync::tasks::cell(sync::rank());
-        let seen = cell.get();
-        if !done() && !step(frame, choice, &mut requested) {
-            let (activity, doing) = match choice.first {
-                Some(_) => (Activity::TaskWait, Doing::Tasks),
-                None => (Activity::Wait, Doing::Barrier),
-            };
-            let _now = Now::begin(doing, 0, 0);
-            let event = || Some(Event::wait());
-            blocked(|| time::spent(activity, event, || wait(frame, cell, seen, requested)));
-        }
-        WAITERS.fetch_sub(1, Ordering::SeqCst);
-    }
-    if requested {
-        steal::end_request(frame, choice.limit);
-    }
-}
-
-/// Waits for another value of the process's task cell than `seen`. `requested`: as for [`step`].
-fn wait(frame: &Frame, cell: Cell, seen: u32, requested: bool) {
-    let changed = |now| now != seen;
-    if cell.spin_until(changed).is_none() {
-        if requested {
-            service::call_all(frame.team());
-        }
-        cell.sleep_until(changed);
-    }
-}
-
-/// Does something about tasks; false if there is nothing to do. `requested`: the thread has requested tasks of other processes.
-fn step(frame: &Frame, choice: Choice, requested: &mut bool) -> bool {
-    if *requested && steal::receive(frame, choice.limit) {
-        *requested = false;
-        return true;
-    }
-    if export::complete_reported(frame.into()) {
-        return true;
-    }
-    let pool = &frame.team().pool;
-    steal::serve(frame.into(), 2);
-    let Some(node) = pool.take(frame, choice.first, choice.limit) else { return false };
-    if std::mem::take(requested) {
-        steal::end_request(frame, choice.limit);
-    }
-    execute(frame, node, choice.limit);
-    true
 }
 
 /// Runs a descendant of `within` if one is ready.

@@ -15,7 +15,6 @@ use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::pthread::thread::spawn_service;
 use crate::sync;
-use sync::tasks as words;
 
 /// This process's part of the running team of several processes.
 static TEAM: Mutex<Option<Running>> = Mutex::new(None);
@@ -52,20 +51,11 @@ pub fn start(team: &Team) {
     }
 }
 
-/// Calls the service threads of all other processes of the team. One that starts later answers then.
-pub fn call_all(team: &Team) {
-    let others = (0..team.participants).filter(|rank| *rank != sync::rank());
-    others.for_each(|rank| {
-        words::service(rank).increment();
-    });
-}
-
 fn serve() {
-    let calls = words::service(sync::rank());
     let mut seen = 0;
     ompt::tool::service_thread_begins();
     loop {
-        seen = calls.sleep_until(|now| now != seen);
+        seen = sync::process().next_call(seen);
         if let Some(Running(team)) = &*TEAM.lock() {
             // SAFETY: the team lives until its `Served` has taken the lock.
             let queue = Queue { team: unsafe { &**team }, index: 0 };

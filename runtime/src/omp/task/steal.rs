@@ -1,10 +1,5 @@
-//! Tasks go from one process to another when a process without tasks asks for them.
-//!
-//! A process with a thread that waits without tasks, the *thief*, requests some: that thread raises a flag. Whoever has tasks to spare sees in a word of
-//! its own that there are thieves, when it makes a task or is about to run one, and serves them (private deques: Acar, Charguéraud, Rainey): it releases, so that
-//! what the tasks will read is published, writes a message into the thief's mailbox and keeps the tasks as an export ([`super::export`]). The
-//! thief acquires from it, runs the tasks, and when they and all their descendants have ended, releases and reports; the victim acquires
-//! and completes the tasks as if they had run there. Where all threads of the victim are in user code, [`super::service`] does its part.
+//! Which tasks go to another process that asks for them, and how a message tells of them. How processes ask, and how tasks come and their ends are
+//! reported, is in [`dsm_sync::Process::help`] and what it calls; where all threads of the victim are in user code, [`super::service`] does its part.
 //!
 //! A thread at a barrier may run any task. One that waits inside a task may only run descendants of the tasks that are tied to it (the task scheduling
 //! constraint): its process opens the slots of the batches that consist of such, and a victim gives it descendants of these
@@ -16,34 +11,26 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
+use dsm_sync::Wish;
+
+use super::counters;
 use super::export::{self, Origin};
 use super::node::{Group, Import, Node, Task, flags};
-use super::pool::{self, Queue};
-use super::{counters, termination};
+use super::pool::{self, Queue, Waiter};
 use crate::omp::frame::{self, Frame};
 use crate::omp::{fork, icv_words, ompt};
+use crate::sync::layout::TASK_MESSAGE_WORDS;
 use crate::{config, memory, sync};
-use sync::tasks as words;
 
 /// Most tasks of a batch.
 const MOST: usize = 64;
 /// Batches that a task is told to come from, the last one first.
 const LINEAGE: usize = 16;
-/// Words of a message: sender's rank plus one; length of the lineage, and of the batch; control variables; lineage; descriptor and flags of each task.
-const HEADER: usize = 2 + icv_words::COUNT;
-const _: () = assert!(HEADER + LINEAGE + 2 * MOST <= words::MESSAGE_WORDS);
-
-/// What a process's flag says.
-mod wish {
-    /// Nothing is requested.
-    pub const NONE: u64 = 0;
-    /// Any task.
-    pub const ANY: u64 = 1;
-    /// Descendants of batches with open slots.
-    pub const DESCENDANTS: u64 = 2;
-}
+/// Words of a message: length of the lineage, and of the batch; control variables; lineage; descriptor and flags of each task.
+const HEADER: usize = 1 + icv_words::COUNT;
+const _: () = assert!(HEADER + LINEAGE + 2 * MOST < TASK_MESSAGE_WORDS);
 
 /// Why a task stays in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +46,6 @@ pub enum Obstacle {
     /// It may be cancelled.
     Cancellable,
 }
-
-/// Whether a thread of this process has a request.
-static REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// What keeps a queued task in its process; `None` if it may run in another one.
 pub fn obstacle(node: &Node) -> Option<Obstacle> {
@@ -89,9 +73,8 @@ pub fn is_wide(frame: &Frame) -> bool {
 
 /// Gives tasks to processes that request some, as long as at least `spare` are queued.
 pub fn serve(queue: Queue, spare: usize) {
-    if queue.team.distributed() && words::thieves(sync::rank()).load(Ordering::SeqCst) != 0 {
-        serve_all(queue, spare);
-    }
+    let has_spare = || queue.team.pool.queued() >= spare;
+    sync::process().serve(queue.team.participants, has_spare, |thief, wish| serve_one(queue, thief, wish));
 }
 
 /// The calling thread polls a variable: gives tasks to processes that request some, one of which may be to change it.
@@ -101,27 +84,13 @@ pub fn serve_while_polling() {
     }
 }
 
-#[cold]
-fn serve_all(queue: Queue, spare: usize) {
-    let (me, participants) = (sync::rank(), queue.team.participants);
-    for thief in (1..participants).map(|i| (me + i) % participants) {
-        if queue.team.pool.queued() < spare {
-            return;
-        }
-        let wish = words::wish(thief).load(Ordering::SeqCst);
-        if wish != wish::NONE && claim(thief, wish, participants) && !serve_one(queue, thief, wish) {
-            announce(thief, wish, participants);
-        }
-    }
-}
-
 /// Gives a batch to a thief whose request the caller has claimed; false if there is none for it.
-fn serve_one(queue: Queue, thief: u32, wish: u64) -> bool {
+fn serve_one(queue: Queue, thief: u32, wish: Wish) -> bool {
     let Some(slot) = export::take_slot() else { return false };
     let last = Cell::new(None);
     let may = |node: &Arc<Node>| {
         obstacle(node).is_none()
-            && (wish == wish::ANY || {
+            && (wish == Wish::Any || {
                 // Neighbours in a queue mostly have the same lineage.
                 let known = last.get().filter(|(lineage, _)| *lineage == node.lineage);
                 let (lineage, open) = known.unwrap_or_else(|| (node.lineage, descends_openly(node, thief)));
@@ -160,113 +129,54 @@ fn hand_over(thief: u32, slot: u32, batch: Vec<Arc<Node>>) {
         message.extend([node.task as u64, u64::from(node.flags) | u64::from(node.is_final) << 32]);
     }
     export::begin(slot, batch);
-    sync::release();
-    words::write_message(thief, 1, &message);
-    words::message(thief, 0).store(u64::from(me) + 1, Ordering::SeqCst);
-    words::cell(thief).increment();
-    // Threads of this process that wait for these tasks may now request their descendants.
-    pool::notify();
+    sync::process().hand_over(thief, &message);
 }
 
-/// Makes a request known, which nobody else changes meanwhile.
-fn announce(thief: u32, wish: u64, participants: u32) {
-    for rank in (0..participants).filter(|rank| *rank != thief) {
-        words::thieves(rank).fetch_add(1, Ordering::SeqCst);
-    }
-    words::wish(thief).store(wish, Ordering::SeqCst);
-}
-
-/// Ends a request; false if there is none, or somebody else did.
-fn claim(thief: u32, wish: u64, participants: u32) -> bool {
-    let claimed =
-        words::wish(thief).compare_exchange(wish, wish::NONE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-    if claimed {
-        for rank in (0..participants).filter(|rank| *rank != thief) {
-            words::thieves(rank).fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-    claimed
-}
-
-/// Requests tasks: any, or descendants of `limit` that run elsewhere, if there are such. At most one thread of the process has a request; until
-/// it has [`receive`]d tasks or withdrawn ([`end_request`]) it does nothing else: tasks that nobody takes up could be waited for in a circle.
-///
-/// True if the caller has a request now.
-pub fn request(frame: &Frame, limit: Option<&Arc<Node>>) -> bool {
-    if REQUESTED.swap(true, Ordering::SeqCst) {
-        return false;
-    }
-    if limit.is_some_and(|limit| !export::open_below(limit)) {
-        REQUESTED.store(false, Ordering::SeqCst);
-        return false;
-    }
-    let wish = if limit.is_some() { wish::DESCENDANTS } else { wish::ANY };
+/// What a thread asks for: any task, or descendants of `limit` that run elsewhere, if there are such.
+pub fn wish(limit: Option<&Arc<Node>>) -> Option<Wish> {
+    let wish = match limit {
+        Some(limit) => export::open_below(limit).then_some(Wish::Descendants)?,
+        None => Wish::Any,
+    };
     counters::REQUESTS.add(1);
-    announce(sync::rank(), wish, frame.team().participants);
-    true
+    Some(wish)
 }
 
-/// Ends the calling thread's request, if need be by running the tasks that are on their way.
-pub fn end_request(frame: &Frame, limit: Option<&Arc<Node>>) {
-    let me = sync::rank();
-    while !receive(frame, limit) {
-        let wish = words::wish(me).load(Ordering::SeqCst);
-        if wish != wish::NONE && claim(me, wish, frame.team().participants) {
-            REQUESTED.store(false, Ordering::SeqCst);
-            return;
-        }
-        crate::omp::event::blocked(sync::cell::pass_core);
-    }
-}
+/// Tasks of a batch that came.
+pub type Batch = Vec<Arc<Node>>;
 
-/// Takes the tasks that came for the calling thread and runs the first; false if there are none (yet).
-pub fn receive(frame: &Frame, limit: Option<&Arc<Node>>) -> bool {
-    let me = sync::rank();
-    if words::message(me, 0).load(Ordering::SeqCst) == 0 {
-        return false;
-    }
-    let mailbox = termination::lock_mailbox();
-    let sender = words::message(me, 0).load(Ordering::SeqCst);
-    if sender == 0 {
-        return false;
-    }
-    let tasks = read_message(frame, limit);
-    words::message(me, 0).store(0, Ordering::SeqCst);
-    REQUESTED.store(false, Ordering::SeqCst);
-    tasks.iter().for_each(|_| frame.team().pool.begin(frame.into()));
-    termination::leave_count();
-    drop(mailbox);
-    // Other threads of this process that wait may have requests now.
-    pool::notify();
-    counters::RECEIVED.add(tasks.len() as u64);
-    sync::acquire_from(sender as u32 - 1);
-    tasks.iter().for_each(|node| ompt::task::adopted(frame, node));
-    let mut tasks = tasks.into_iter();
+/// Runs the first of them.
+pub fn run_batch(waiter: &Waiter, batch: Batch) {
+    let frame = waiter.frame;
+    counters::RECEIVED.add(batch.len() as u64);
+    batch.iter().for_each(|node| ompt::task::adopted(frame, node));
+    let mut tasks = batch.into_iter();
     let first = tasks.next().expect("a batch has tasks");
     // Newest first, so that the oldest of the rest is run next by this thread.
     tasks.rev().for_each(|node| frame.team().pool.push(frame.into(), node));
-    pool::execute(frame, first, limit);
-    true
+    pool::execute(frame, first, waiter.limit);
 }
 
-/// The tasks of the message in the mailbox, which descend from `limit`.
-fn read_message(frame: &Frame, limit: Option<&Arc<Node>>) -> Vec<Arc<Node>> {
-    let word = |i| words::message(sync::rank(), i).load(Ordering::SeqCst);
-    let (origins, count) = (word(1) as u32 as usize, (word(1) >> 32) as usize);
-    let icv: Vec<u64> = (2..HEADER).map(word).collect();
+/// The tasks of a message, which descend from the thread's limit.
+pub fn adopt(waiter: &Waiter, word: impl Fn(usize) -> u64) -> Batch {
+    let frame = waiter.frame;
+    let (origins, count) = (word(0) as u32 as usize, (word(0) >> 32) as usize);
+    let icv: Vec<u64> = (1..HEADER).map(&word).collect();
     let origins: Vec<Origin> = (HEADER..HEADER + origins).map(|i| Origin::decode(word(i))).collect();
     let (origin, tasks_at) = (origins[0], HEADER + origins.len());
     let group = Group::new(None, Some(origin));
     group.pending.store(count as u32, Ordering::SeqCst);
     // What went away from here before and comes back.
     let returned = origins.iter().find(|origin| origin.rank == sync::rank());
-    let ancestor = returned.and_then(|origin| export::ancestor(origin.slot)).or_else(|| limit.cloned());
+    let ancestor =
+        returned.and_then(|origin| export::ancestor(origin.slot)).or_else(|| waiter.limit.cloned());
     let import = Arc::new(Import { origins, ancestor });
     let task = |i| {
         let (task, task_flags) = (word(tasks_at + 2 * i) as *mut Task, word(tasks_at + 2 * i + 1));
         let mut node = Node::imported(frame, group.clone(), task, task_flags as u32, import.clone());
         node.is_final |= task_flags >> 32 != 0;
         node.icv = icv_words::decode(&icv);
+        frame.team().pool.begin(frame.into());
         Arc::new(node)
     };
     (0..count).map(task).collect()

@@ -1,9 +1,10 @@
 //! The words and the memory as one process sees them.
 
+use std::fmt::Debug;
 use std::panic::resume_unwind;
 
 use dsm_coherence::ReleaseToken;
-use dsm_sync::{Cell, Edge, Fault, LINE, Layout, Memory, Process, REPLY_BYTES, State, Waiting, Words};
+use dsm_sync::{ALL, Cell, Edge, Fault, LINE, Layout, Memory, Process, REPLY_BYTES, State, Waiting, Words};
 
 use super::world::{Job, Line, Post, Shared, Wait, World, half, halves};
 use crate::coroutine::{Blocking, Yield};
@@ -18,6 +19,18 @@ pub struct Model<'a> {
     pub blocking: &'a Blocking<'a>,
 }
 
+/// See [`Model::guard`].
+pub struct Guard {
+    world: Shared,
+    what: (u32, &'static str),
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.world.borrow_mut().guarded.remove(&self.what);
+    }
+}
+
 impl Model<'_> {
     /// Others may go on.
     pub fn pause(&self) {
@@ -30,7 +43,8 @@ impl Model<'_> {
         act(&mut self.world.borrow_mut())
     }
 
-    fn until(&self, wait: Wait) {
+    /// Waits.
+    pub fn until(&self, wait: Wait) {
         {
             let mut world = self.world.borrow_mut();
             let current = world.current;
@@ -40,6 +54,42 @@ impl Model<'_> {
         let mut world = self.world.borrow_mut();
         let current = world.current;
         world.threads[current].wait = Wait::Ready;
+    }
+
+    /// Keeps the process's other threads from something while the value lives.
+    pub fn guard(&self, what: &'static str) -> Guard {
+        self.until(Wait::Guard(self.rank, what));
+        self.world.borrow_mut().guarded.insert((self.rank, what));
+        Guard { world: self.world.clone(), what: (self.rank, what) }
+    }
+
+    /// The thread will look again at the same words: not before one of them has changed since it last did.
+    pub fn step_aside(&self) {
+        let (last, changes) = {
+            let mut world = self.world.borrow_mut();
+            let (current, changes) = (world.current, world.changes);
+            (std::mem::replace(&mut world.threads[current].changes, changes), changes)
+        };
+        match last == changes {
+            true => self.until(Wait::Change(changes)),
+            false => self.pause(),
+        }
+    }
+
+    fn wait_for(&self, what: &dyn Debug, cell: Cell<Line>, mask: u32, until: impl Fn(u32) -> bool) -> u32 {
+        let place = World::value(cell);
+        let mut value = self.step(|world| world.read(place));
+        while !until(value) {
+            // Who is about to sleep says so by an atomic operation, and looks again.
+            value = self.atomic(|world| world.visible(place));
+            if !until(value) {
+                self.world.borrow_mut().note(|| format!("waits for {what:?} at {place:x?}, {value:#x}"));
+                self.until(Wait::Wake(place, mask));
+                value = self.world.borrow().visible(place);
+            }
+        }
+        self.world.borrow_mut().note(|| format!("has waited for {what:?} at {place:x?}: {value:#x}"));
+        value
     }
 
     /// A step behind all that the thread has posted.
@@ -75,7 +125,7 @@ impl Model<'_> {
 impl Words for Model<'_> {
     type Line = Line;
 
-    const LAYOUT: Layout = Layout::packed(16, 16, (4, 2, 2), 2);
+    const LAYOUT: Layout = Layout::packed(16, 16, (4, 2, 2), 2, (8, 16), 4);
 
     fn rank(&self) -> u32 {
         self.rank
@@ -157,19 +207,19 @@ impl Words for Model<'_> {
     }
 
     fn wait(&self, cell: Cell<Line>, mask: u32, waiting: Waiting, until: impl Fn(u32) -> bool) -> u32 {
-        let place = World::value(cell);
-        let mut value = self.step(|world| world.read(place));
-        while !until(value) {
-            // Who is about to sleep says so by an atomic operation, and looks again.
-            value = self.atomic(|world| world.visible(place));
-            if !until(value) {
-                self.world.borrow_mut().note(|| format!("waits for {waiting:?} at {place:x?}, {value:#x}"));
-                self.until(Wait::Wake(place, mask));
-                value = self.world.borrow().visible(place);
-            }
-        }
-        self.world.borrow_mut().note(|| format!("has waited for {waiting:?} at {place:x?}: {value:#x}"));
-        value
+        self.wait_for(&waiting, cell, mask, until)
+    }
+
+    fn spin(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> Option<u32> {
+        Some(self.load_half(cell.line, cell.value)).filter(|value| until(*value))
+    }
+
+    fn sleep(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> u32 {
+        self.wait_for(&"news of tasks", cell, ALL, until)
+    }
+
+    fn guard_mailbox(&self) -> impl Sized {
+        self.guard("mailbox")
     }
 
     fn add_and_wake(&self, cell: Cell<Line>, value: u32) -> u32 {
@@ -184,7 +234,7 @@ impl Words for Model<'_> {
     }
 
     fn wake(&self, cell: Cell<Line>) {
-        self.step(|world| world.wake(World::value(cell), dsm_sync::ALL));
+        self.step(|world| world.wake(World::value(cell), ALL));
     }
 
     fn asks(&self, at: u32) -> bool {

@@ -1,9 +1,10 @@
-//! Small programs on locks, barriers, regions and conditions.
+//! Small programs on locks, barriers, regions, conditions, tasks and reductions.
 
 use std::fmt;
 
 use dsm_sync::Fault;
 
+use super::tasks::Shape;
 use crate::hash::Random;
 
 /// An operation of a thread.
@@ -29,6 +30,18 @@ pub enum Op {
     Await(u64),
     /// Notifies it.
     Notify(u64),
+    /// Makes a task.
+    Make(Shape),
+    /// Waits for the tasks that the thread has made.
+    TaskWait,
+    /// Polls, in the program's own code, until somebody has begun the last task that the thread has made.
+    Poll,
+    /// A barrier of all threads, which ends when all tasks have.
+    TaskBarrier,
+    /// The process's service thread: it does nothing else, and has no end.
+    ServeCalls,
+    /// Adds up a number of each process at process 0.
+    Reduce,
 }
 
 /// Threads with their operations.
@@ -107,29 +120,87 @@ fn conditions(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
     threads
 }
 
+/// Tasks that make others, in processes with and without some, between barriers.
+fn tasks(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
+    let (processes, barriers) = (2 + random.below(2) as u32, 1 + random.below(2));
+    let mut threads = Vec::new();
+    for rank in 0..processes {
+        for _ in 0..1 + random.below(2) {
+            let mut ops = Vec::new();
+            for _ in 0..barriers {
+                for _ in 0..random.below(if rank == 0 { 4 } else { 2 }) {
+                    ops.push(Op::Make(Shape { depth: random.below(3) as u32, waits: random.chance(40) }));
+                }
+                ops.extend(random.chance(30).then_some(Op::TaskWait));
+                ops.push(Op::TaskBarrier);
+            }
+            threads.push((rank, ops));
+        }
+        threads.extend(random.chance(50).then(|| (rank, vec![Op::ServeCalls])));
+    }
+    threads
+}
+
+fn reductions(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
+    let (processes, count) = (2 + random.below(4) as u32, 1 + random.below(4));
+    (0..processes).map(|rank| (rank, vec![Op::Reduce; count])).collect()
+}
+
 /// A program that is a function of its seed.
 pub fn generate(seed: u64) -> Program {
     let mut random = Random::new(seed);
-    let threads = match random.below(8) {
+    let threads = match random.below(14) {
         0 | 1 => barriers(&mut random),
         2 | 3 => regions(&mut random),
         4 => conditions(&mut random),
+        5 => reductions(&mut random),
+        6..=9 => tasks(&mut random),
         _ => locks(&mut random),
     };
     let processes = threads.iter().map(|(rank, _)| rank + 1).max().expect("a thread");
     Program { processes, threads, asks: random.chance(40), is_traced: random.chance(20), fault: None }
 }
 
-/// Programs that are small enough for all schedules with few preemptions.
-pub fn directed() -> Vec<Program> {
-    use Op::{Await, Barrier, Critical, EndJob, Notify, Region, Serve, TryCritical};
-    let of = |asks: bool, threads: &[(u32, &[Op])]| Program {
+fn of(asks: bool, threads: &[(u32, &[Op])]) -> Program {
+    Program {
         processes: threads.iter().map(|(rank, _)| rank + 1).max().expect("a thread"),
         threads: threads.iter().map(|(rank, ops)| (*rank, ops.to_vec())).collect(),
         asks,
         is_traced: false,
         fault: None,
-    };
+    }
+}
+
+/// Tasks come to one thread of a process while the other one finds that there are none.
+pub fn beside_a_count() -> Program {
+    let make = Op::Make(Shape { depth: 0, waits: false });
+    of(false, &[(0, &[make, Op::TaskBarrier]), (1, &[Op::TaskBarrier]), (1, &[Op::TaskBarrier])])
+}
+
+/// Small programs of tasks and reductions.
+pub fn task_programs() -> Vec<Program> {
+    use Op::{Make, Poll, Reduce, ServeCalls, TaskBarrier, TaskWait};
+    let leaf = Make(Shape { depth: 0, waits: false });
+    let waits = Make(Shape { depth: 1, waits: true });
+    vec![
+        of(false, &[(0, &[leaf, leaf, TaskBarrier]), (1, &[TaskBarrier])]),
+        of(false, &[(0, &[leaf, TaskBarrier, leaf, TaskBarrier]), (1, &[TaskBarrier, TaskBarrier])]),
+        // Who gets the task makes more, and waits for these.
+        of(false, &[(0, &[waits, TaskBarrier]), (1, &[TaskBarrier])]),
+        of(false, &[(0, &[leaf, leaf, TaskWait, TaskBarrier]), (1, &[leaf, TaskBarrier])]),
+        // Nobody is there to give the task away but the service thread.
+        of(false, &[(0, &[leaf, Poll, TaskBarrier]), (0, &[ServeCalls]), (1, &[TaskBarrier])]),
+        // Two that have tasks for the one that asks, and two that ask in one process.
+        of(false, &[(0, &[leaf, TaskBarrier]), (1, &[leaf, TaskBarrier]), (2, &[TaskBarrier])]),
+        of(false, &[(0, &[leaf, leaf, TaskBarrier]), (1, &[TaskBarrier]), (1, &[TaskBarrier])]),
+        of(false, &[(0, &[Reduce, Reduce, Reduce]), (1, &[Reduce, Reduce, Reduce])]),
+        of(false, &[(0, &[Reduce, Reduce]), (1, &[Reduce, Reduce]), (2, &[Reduce, Reduce])]),
+    ]
+}
+
+/// Programs that are small enough for all schedules with few preemptions.
+pub fn directed() -> Vec<Program> {
+    use Op::{Await, Barrier, Critical, EndJob, Notify, Region, Serve, TryCritical};
     let (a, b, c, d, e) = (name(0), name(4), name(8), name(12), name(16));
     let locks = [false, true].into_iter().flat_map(|asks| {
         [
@@ -152,5 +223,5 @@ pub fn directed() -> Vec<Program> {
         of(false, &[(0, &[Region(2, 0), Region(2, 0), EndJob]), (1, &[Serve])]),
         of(true, &[(0, &[Region(2, 0), EndJob]), (1, &[Serve])]),
     ];
-    locks.chain(others).collect()
+    locks.chain(others).chain(task_programs()).collect()
 }

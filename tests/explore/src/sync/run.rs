@@ -10,8 +10,10 @@ use std::task::{Context, Poll, Waker};
 use dsm_sync::{LINE, Process, REPLY_BYTES, State, Words, serve};
 
 use super::model::Model;
+use super::perform::perform;
 use super::program::{Op, Program};
-use super::world::{Job, Shared, Thread, World, join};
+use super::tasks::Pool;
+use super::world::{Job, Shared, Thread, World};
 use crate::coroutine;
 use crate::preemption::Schedulable;
 
@@ -47,6 +49,8 @@ pub struct Run {
     world: Shared,
     processes: Vec<Rc<State>>,
     tasks: Vec<Option<Task>>,
+    /// For each thread whether it need not end.
+    daemons: Vec<bool>,
     /// For each thread that serves a request, whose post that was.
     serves: Vec<Option<usize>>,
     steps: u64,
@@ -62,6 +66,13 @@ impl Run {
             program.fault,
         );
         world.trace = traced.then(Vec::new);
+        let daemons: Vec<bool> =
+            program.threads.iter().map(|(_, ops)| ops.contains(&Op::ServeCalls)).collect();
+        world.tasks.pools = vec![Pool::default(); program.processes as usize];
+        world.tasks.threads = vec![0; program.processes as usize];
+        for ((rank, _), _) in program.threads.iter().zip(&daemons).filter(|(_, daemon)| !**daemon) {
+            world.tasks.threads[*rank as usize] += 1;
+        }
         let world: Shared = Rc::new(RefCell::new(world));
         let processes: Vec<Rc<State>> = (0..program.processes).map(|_| Rc::default()).collect();
         let task = |(rank, ops): &(u32, Vec<Op>)| {
@@ -70,7 +81,7 @@ impl Run {
         };
         let tasks: Vec<_> = program.threads.iter().map(task).collect();
         let serves = vec![None; tasks.len()];
-        Run { world, processes, tasks, serves, steps: 0 }
+        Run { world, processes, tasks, daemons, serves, steps: 0 }
     }
 
     fn poll(&mut self, thread: usize) {
@@ -107,6 +118,7 @@ impl Run {
         };
         self.world.borrow_mut().threads.push(Thread::default());
         self.tasks.push(Some(task));
+        self.daemons.push(false);
         self.serves.push(serves);
     }
 
@@ -161,8 +173,37 @@ impl Schedulable for Run {
         if world.is_full {
             return None;
         }
-        let waits = self.tasks.iter().any(Option::is_some).then(|| "all threads wait".to_string());
+        let waits = self.tasks.iter().zip(&self.daemons).any(|(task, daemon)| task.is_some() && !daemon);
+        let waits = waits.then(|| "all threads wait".to_string());
         world.failure.clone().or(waits).or_else(|| check_table(&world))
+    }
+}
+
+/// A run whose schedules are told apart by all choices: threads have a fixed order, and not to run the first one that can is a departure too. For
+/// programs of more than two threads, which wait often.
+pub struct Ordered(pub Run);
+
+impl Schedulable for Ordered {
+    type Choice = Choice;
+
+    fn choices(&self) -> Vec<Choice> {
+        self.0.choices()
+    }
+
+    fn preferred(choices: &[Choice], last: Option<Choice>) -> Option<usize> {
+        Run::preferred(choices, last).or((!choices.is_empty()).then_some(0))
+    }
+
+    fn step(&mut self, choice: Choice) {
+        self.0.step(choice);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_over()
+    }
+
+    fn verdict(&mut self) -> Option<String> {
+        self.0.verdict()
     }
 }
 
@@ -182,174 +223,4 @@ fn check_table(world: &World) -> Option<String> {
         }
     }
     None
-}
-
-/// A thread performs operations.
-fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
-    let (mut barriers, mut regions) = (0, 0);
-    for op in ops {
-        process.words.world.borrow_mut().note(|| format!("---- {op:?}"));
-        match op {
-            Op::Critical(name) => critical(process, name),
-            Op::TryCritical(name) => {
-                if process.try_lock(name) {
-                    held(process, name);
-                }
-            }
-            Op::Nested(outer, inner) => {
-                process.lock(outer);
-                enter(process, outer);
-                critical(process, inner);
-                held_again(process, outer);
-            }
-            Op::End(name) => {
-                process.words.world.borrow_mut().ended.insert(name);
-                process.end_lock(name);
-            }
-            Op::Barrier => {
-                let all = process.words.world.borrow().processes;
-                barrier(process, ("barrier", barriers), all);
-                barriers += 1;
-            }
-            Op::Region(participants, count) => {
-                region(process, regions, participants, count);
-                regions += 1;
-            }
-            Op::EndJob => process.end_job(),
-            Op::Serve => take_part(process),
-            Op::Await(name) => await_condition(process, name),
-            Op::Notify(name) => {
-                process.lock(name + 8);
-                enter(process, name + 8);
-                process.words.world.borrow_mut().gathered.insert(("condition", name), Default::default());
-                leave(process, name + 8);
-                process.unlock(name + 8);
-                process.condition_notify(name);
-            }
-        }
-    }
-}
-
-/// The thread has the lock: nobody else has, and its process knows all that the last holder knew.
-fn enter(process: Process<'_, Model<'_>>, name: u64) {
-    let (rank, world) = (process.words.rank, &mut *process.words.world.borrow_mut());
-    let (is_held, clock) = world.locks.remove(&name).unwrap_or_default();
-    if is_held {
-        world.fail(format!("two threads hold lock {name}"));
-    }
-    // A variable in the place of one that has ended knows nothing of that.
-    if !world.ended.contains(&name) {
-        world.expect(rank, &clock, || format!("of the last holder of lock {name}"));
-    }
-    world.locks.insert(name, (true, clock));
-}
-
-/// The thread is about to give the lock back.
-fn leave(process: Process<'_, Model<'_>>, name: u64) {
-    let (rank, world) = (process.words.rank, &mut *process.words.world.borrow_mut());
-    let clock = world.write_data(rank);
-    world.locks.insert(name, (false, clock));
-}
-
-fn critical(process: Process<'_, Model<'_>>, name: u64) {
-    process.lock(name);
-    held(process, name);
-}
-
-fn held(process: Process<'_, Model<'_>>, name: u64) {
-    enter(process, name);
-    held_again(process, name);
-}
-
-fn held_again(process: Process<'_, Model<'_>>, name: u64) {
-    process.words.pause();
-    leave(process, name);
-    process.unlock(name);
-}
-
-/// A process comes to something with others.
-fn come(process: Process<'_, Model<'_>>, what: (&'static str, u64)) {
-    let (rank, world) = (process.words.rank, &mut *process.words.world.borrow_mut());
-    let clock = world.write_data(rank);
-    let gathered = world.gathered.entry(what).or_default();
-    gathered.clock.resize(clock.len(), 0);
-    gathered.come.push(rank);
-    join(&mut gathered.clock, &clock);
-}
-
-/// It goes on: the ranks from `first` on, so many in all, have come, and it knows what these knew.
-fn go_on(process: Process<'_, Model<'_>>, what: (&'static str, u64), count: u32) {
-    let (rank, world) = (process.words.rank, &mut *process.words.world.borrow_mut());
-    let gathered = world.gathered.get(&what).cloned().unwrap_or_default();
-    if gathered.come.len() != count as usize {
-        world.fail(format!("process {rank} goes on from {what:?}, where {:?} have come", gathered.come));
-    }
-    world.expect(rank, &gathered.clock, || format!("of those who came to {what:?}"));
-}
-
-fn barrier(process: Process<'_, Model<'_>>, what: (&'static str, u64), participants: u32) {
-    come(process, what);
-    process.barrier(participants);
-    go_on(process, what, participants);
-}
-
-/// Barriers of a region.
-fn work(process: Process<'_, Model<'_>>, number: u64, participants: u32, barriers: u32) {
-    for i in 0..u64::from(barriers) {
-        if participants > 1 {
-            barrier(process, ("barrier of a region", number << 8 | i), participants);
-        }
-    }
-}
-
-/// The message of a region: words that tell of each other.
-fn message(number: u64, participants: u32, barriers: u32) -> Vec<u64> {
-    let head = [number, participants.into(), barriers.into()];
-    head.into_iter().chain((0..number % 4).map(|i| number << 8 | i)).collect()
-}
-
-fn region(process: Process<'_, Model<'_>>, number: u64, participants: u32, barriers: u32) {
-    come(process, ("fork", number));
-    process.fork(&message(number, participants, barriers), participants);
-    work(process, number, participants, barriers);
-    process.join(participants);
-    go_on(process, ("join", number), participants - 1);
-}
-
-fn take_part(process: Process<'_, Model<'_>>) {
-    let (mut words, mut last) = (Vec::new(), None);
-    while process.wait_fork(&mut words).is_some() {
-        let number = words[0];
-        let [participants, barriers] = [1, 2].map(|i| words.get(i).map_or(0, |word| *word as u32));
-        {
-            let rank = process.words.rank;
-            let mut world = process.words.world.borrow_mut();
-            if words != message(number, participants, barriers) || rank >= participants {
-                world.fail(format!("process {rank} gets the message {words:x?}"));
-            }
-            if last.is_some_and(|last| last >= number) {
-                world.fail(format!("process {rank} gets region {number} behind {last:?}"));
-            }
-        }
-        last = Some(number);
-        go_on(process, ("fork", number), 1);
-        work(process, number, participants, barriers);
-        come(process, ("join", number));
-        process.join(participants);
-    }
-}
-
-fn await_condition(process: Process<'_, Model<'_>>, name: u64) {
-    loop {
-        process.lock(name + 8);
-        enter(process, name + 8);
-        let seen = process.condition_count(name);
-        let is_there = process.words.world.borrow().gathered.contains_key(&("condition", name));
-        leave(process, name + 8);
-        process.unlock(name + 8);
-        if is_there {
-            return;
-        }
-        process.condition_wait(name, seen);
-    }
 }

@@ -2,8 +2,8 @@
 
 use dsm_sync::Fault;
 
-use super::program::{Program, directed, generate};
-use super::run::{Choice, Run};
+use super::program::{Program, beside_a_count, directed, generate};
+use super::run::{Choice, Ordered, Run};
 use crate::hash::Random;
 use crate::preemption::{self, Schedulable};
 
@@ -34,6 +34,8 @@ impl Failure {
 pub fn run(seed: u64, fault: Option<Fault>) -> Result<bool, Failure> {
     let mut random = Random::new(seed ^ 0x5eed);
     let mut program = match directed() {
+        // A few steps of three threads.
+        _ if fault == Some(Fault::CountedUnseen) => beside_a_count(),
         programs if seed.is_multiple_of(3) => programs[random.below(programs.len())].clone(),
         _ => generate(seed),
     };
@@ -62,16 +64,18 @@ pub fn run(seed: u64, fault: Option<Fault>) -> Result<bool, Failure> {
     }
 }
 
-/// All schedules of a program with at most so many departures from the default; the number of runs.
+/// All schedules of a program with at most so many departures from the default; the number of runs. With more than two threads, one that has to wait goes on
+/// to the next one by default.
 ///
 /// # Errors
 /// Something went wrong.
 pub fn exhaust(program: &Program, departures: u32) -> Result<u64, Failure> {
-    preemption::exhaust(|| Run::new(program, false), departures).map_err(|(why, schedule)| Failure {
-        why,
-        program: program.clone(),
-        schedule,
-    })
+    let begin = || Run::new(program, false);
+    let found = match program.threads.len() > 2 {
+        true => preemption::exhaust(|| Ordered(begin()), departures),
+        false => preemption::exhaust(begin, departures),
+    };
+    found.map_err(|(why, schedule)| Failure { why, program: program.clone(), schedule })
 }
 
 /// Looks for a broken rule in at most so many random runs; its seed.

@@ -6,6 +6,8 @@ use std::rc::Rc;
 
 use dsm_sync::{Cell, Fault};
 
+use super::tasks::Tasks;
+
 /// Half a word: process, and which one.
 pub type Half = (u32, usize);
 /// A line: process and offset.
@@ -44,6 +46,12 @@ pub enum Wait {
     Visible,
     /// A wake of a half word, with a mask.
     Wake(Half, u32),
+    /// That no other thread of the process has something for itself.
+    Guard(u32, &'static str),
+    /// That words are changed which were not since such a number of changes.
+    Change(u64),
+    /// That a task begins.
+    Begun(usize),
 }
 
 /// A thread.
@@ -53,11 +61,13 @@ pub struct Thread {
     pub posts: VecDeque<Post>,
     /// What it waits for.
     pub wait: Wait,
+    /// Changes of words so far when it last had to look again.
+    pub changes: u64,
 }
 
 impl Default for Thread {
     fn default() -> Thread {
-        Thread { posts: VecDeque::new(), wait: Wait::Ready }
+        Thread { posts: VecDeque::new(), wait: Wait::Ready, changes: u64::MAX }
     }
 }
 
@@ -74,6 +84,8 @@ pub struct Gathered {
 #[derive(Debug)]
 pub struct World {
     halves: BTreeMap<Half, u32>,
+    /// Changes of these so far.
+    pub changes: u64,
     /// Number of processes.
     pub processes: u32,
     /// The threads.
@@ -98,6 +110,10 @@ pub struct World {
     pub ended: BTreeSet<u64>,
     /// Who came to the barriers, and to the ends of regions, by what and number.
     pub gathered: BTreeMap<(&'static str, u64), Gathered>,
+    /// What threads have for themselves in their processes.
+    pub guarded: BTreeSet<(u32, &'static str)>,
+    /// Tasks.
+    pub tasks: Tasks,
     /// What went wrong.
     pub failure: Option<String>,
     /// Whether the table of locks was full: an end of the run that says nothing.
@@ -136,6 +152,7 @@ impl World {
         let nothing = vec![0; processes as usize];
         World {
             halves: BTreeMap::new(),
+            changes: 0,
             processes,
             threads: vec![Thread::default(); threads],
             current: 0,
@@ -148,6 +165,8 @@ impl World {
             locks: BTreeMap::new(),
             ended: BTreeSet::new(),
             gathered: BTreeMap::new(),
+            guarded: BTreeSet::new(),
+            tasks: Tasks::default(),
             failure: None,
             is_full: false,
             trace: None,
@@ -174,6 +193,9 @@ impl World {
             Wait::Ready => true,
             Wait::Visible => thread.posts.is_empty(),
             Wait::Wake(..) => false,
+            Wait::Guard(rank, what) => !self.guarded.contains(&(rank, what)),
+            Wait::Change(changes) => self.changes != changes,
+            Wait::Begun(task) => self.tasks.infos[task].begun > 0,
         }
     }
 
@@ -219,6 +241,7 @@ impl World {
 
     /// Writes half words, visible to all.
     pub fn write(&mut self, first: Half, values: &[u32]) {
+        self.changes += 1;
         for (i, value) in values.iter().enumerate() {
             self.halves.insert((first.0, first.1 + i), *value);
         }

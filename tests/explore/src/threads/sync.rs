@@ -1,4 +1,4 @@
-//! The runtime's synchronisation around the protocol: locks, flags and barriers.
+//! Synchronisation around the protocol: locks, flags and barriers, which call it as [`dsm_sync`] does. Why they are a model: [`crate::model_sync`].
 
 use dsm_coherence::{Fault, Rank, ReleaseToken};
 
