@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, CHUNK_BLOCKS, Extent};
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, ReleaseToken};
 
 use crate::dsm::{extent, load, store};
 use crate::engine::{Key, Map};
@@ -247,7 +247,17 @@ impl Machine for Directory {
 
     async fn release(&self) {}
 
+    async fn release_then(&self, then: impl FnOnce(ReleaseToken)) {
+        then(ReleaseToken::default());
+    }
+
+    fn published(&self) -> u64 {
+        0
+    }
+
     async fn acquire_from(&self, _rank: u32) {}
+
+    async fn acquire_with_token(&self, _rank: u32, _token: ReleaseToken) {}
 
     fn after_barrier(&self) {}
 

@@ -2,7 +2,7 @@
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Coherence, Extent, Fabric, Rank};
+use dsm_coherence::{Block, Coherence, Extent, Fabric, Rank, ReleaseToken};
 
 use crate::fabric::SimFabric;
 use crate::machine::Machine;
@@ -113,8 +113,20 @@ impl Machine for Dsm {
         self.coherence.release().await;
     }
 
+    async fn release_then(&self, then: impl FnOnce(ReleaseToken)) {
+        self.coherence.release_then(false, then).await;
+    }
+
+    fn published(&self) -> u64 {
+        self.coherence.published()
+    }
+
     async fn acquire_from(&self, rank: u32) {
         self.coherence.acquire_from(Rank(rank)).await;
+    }
+
+    async fn acquire_with_token(&self, rank: u32, token: ReleaseToken) {
+        self.coherence.acquire_with_token(Rank(rank), token).await;
     }
 
     fn after_barrier(&self) {

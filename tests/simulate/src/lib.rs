@@ -17,4 +17,5 @@ pub mod net;
 pub mod report;
 pub mod run;
 pub mod sync;
+pub mod words;
 pub mod workload;

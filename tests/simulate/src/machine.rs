@@ -1,5 +1,7 @@
 //! What a workload sees of a protocol: memory that all processes share, and publishing.
 
+use dsm_coherence::ReleaseToken;
+
 use crate::net::{Phase, Shared};
 
 /// A process under some coherence protocol. Addresses are bytes; words have eight.
@@ -23,8 +25,17 @@ pub trait Machine {
     /// Publishes own writes.
     async fn release(&self);
 
+    /// The same; calls `then` with what tells others of it, as soon as it is published.
+    async fn release_then(&self, then: impl FnOnce(ReleaseToken));
+
+    /// How far it has published.
+    fn published(&self) -> u64;
+
     /// Takes in what a process published and took in.
     async fn acquire_from(&self, rank: u32);
+
+    /// The same, of what it had published when it made the token.
+    async fn acquire_with_token(&self, rank: u32, token: ReleaseToken);
 
     /// All processes have passed a barrier.
     fn after_barrier(&self);

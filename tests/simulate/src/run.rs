@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use clap::ValueEnum;
+use dsm_coherence::ReleaseToken;
 use serde::Serialize;
 
 use crate::costs::{Costs, Time, us};
@@ -117,8 +118,8 @@ type Counters = Rc<std::cell::RefCell<BTreeMap<&'static str, u64>>>;
 fn start<M: Machine + 'static>(world: &Shared, setting: &Setting, machine: impl Fn(u32) -> M) -> Counters {
     let counters = Counters::default();
     for me in 0..setting.processes {
-        let participant = Participant::new(setting.barrier, setting.lock);
-        let machine = Counted { machine: machine(me), counters: counters.clone() };
+        let machine = Rc::new(Counted { machine: machine(me), counters: counters.clone() });
+        let participant = Participant::new(&machine, setting.barrier, setting.lock);
         world.engine.spawn(setting.workload.run(machine, participant, setting.sizes));
     }
     counters
@@ -164,8 +165,20 @@ impl<M: Machine> Machine for Counted<M> {
         self.machine.release().await;
     }
 
+    async fn release_then(&self, then: impl FnOnce(ReleaseToken)) {
+        self.machine.release_then(then).await;
+    }
+
+    fn published(&self) -> u64 {
+        self.machine.published()
+    }
+
     async fn acquire_from(&self, rank: u32) {
         self.machine.acquire_from(rank).await;
+    }
+
+    async fn acquire_with_token(&self, rank: u32, token: ReleaseToken) {
+        self.machine.acquire_with_token(rank, token).await;
     }
 
     fn after_barrier(&self) {

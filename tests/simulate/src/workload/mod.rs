@@ -7,6 +7,8 @@ mod stencil;
 mod table;
 mod transpose;
 
+use std::rc::Rc;
+
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -68,14 +70,14 @@ impl Workload {
     }
 
     /// What one process does.
-    pub async fn run<M: Machine>(self, m: M, participant: Participant, sizes: Sizes) {
+    pub async fn run<M: Machine + 'static>(self, m: Rc<M>, participant: Participant<M>, sizes: Sizes) {
         match self {
-            Workload::Private => private::run(&m, &participant, sizes).await,
-            Workload::Stencil => stencil::run(&m, &participant, sizes).await,
-            Workload::Transpose => transpose::run(&m, &participant, sizes).await,
-            Workload::Migratory => locked::run(&m, &participant, sizes).await,
-            Workload::Relay => relay::run(&m, &participant, sizes).await,
-            Workload::Table => table::run(&m, &participant, sizes).await,
+            Workload::Private => private::run(&*m, &participant, sizes).await,
+            Workload::Stencil => stencil::run(&*m, &participant, sizes).await,
+            Workload::Transpose => transpose::run(&*m, &participant, sizes).await,
+            Workload::Migratory => locked::run(&*m, &participant, sizes).await,
+            Workload::Relay => relay::run(&*m, &participant, sizes).await,
+            Workload::Table => table::run(&*m, &participant, sizes).await,
         }
     }
 }

@@ -10,23 +10,23 @@ const BYTES: u64 = 4096;
 /// Bytes of a process's part.
 pub(super) const PART: u64 = 2048 * BYTES;
 
-pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Sizes) {
+pub(super) async fn run<M: Machine + 'static>(m: &M, participant: &Participant<M>, sizes: Sizes) {
     let (me, holders) = (m.rank(), m.world().size() / 2);
     for iteration in 0..sizes.warm_up + sizes.iterations {
         begin(m, iteration, sizes);
         let record = iteration * BYTES;
         if me < holders {
-            participant.lock(m).await;
+            participant.lock().await;
             let count = timed_load(m, record, 0).await;
             m.write(record, 64, count + 1).await;
-            participant.unlock(m).await;
+            participant.unlock().await;
         }
-        participant.barrier(m).await;
+        participant.barrier().await;
         if me >= holders {
             let count = timed_load(m, record, 1).await;
             expect(count, u64::from(holders), format_args!("record {iteration} at {me}"));
         }
-        participant.barrier(m).await;
+        participant.barrier().await;
     }
     end(m).await;
 }

@@ -10,7 +10,7 @@ pub(super) const BYTES: u64 = 8000;
 /// Bytes of the neighbours' parts that an update needs.
 const EDGE: u64 = 64;
 
-pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Sizes) {
+pub(super) async fn run<M: Machine + 'static>(m: &M, participant: &Participant<M>, sizes: Sizes) {
     let world = m.world().clone();
     let (me, size) = (m.rank(), world.size());
     let starts = regions(size, &[BYTES, BYTES]).parts;
@@ -33,7 +33,7 @@ pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Siz
             }
         }
         m.write(part(me, new), BYTES, value(me, iteration)).await;
-        participant.barrier(m).await;
+        participant.barrier().await;
     }
     end(m).await;
 }

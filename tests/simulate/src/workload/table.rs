@@ -20,7 +20,7 @@ pub(super) fn part(processes: u32) -> u64 {
     (ENTRIES * BYTES).div_ceil(u64::from(processes)).next_multiple_of(BYTES)
 }
 
-pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Sizes) {
+pub(super) async fn run<M: Machine + 'static>(m: &M, participant: &Participant<M>, sizes: Sizes) {
     let (me, size) = (m.rank(), m.world().size());
     let mut random = Random::new(u64::from(me));
     let mut values = vec![0; ENTRIES as usize];
@@ -32,7 +32,7 @@ pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Siz
             m.read(at, BYTES).await;
             expect(m.load(at + BYTES - 8).await, values[entry], format_args!("entry {entry} at {me}"));
         }
-        participant.barrier(m).await;
+        participant.barrier().await;
         let mut changes = Random::new(!iteration);
         let writer = iteration * 7919 % u64::from(size);
         for change in 0..CHANGES {
@@ -42,7 +42,7 @@ pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Siz
                 m.write(entry as u64 * BYTES, BYTES, values[entry]).await;
             }
         }
-        participant.barrier(m).await;
+        participant.barrier().await;
     }
     end(m).await;
 }

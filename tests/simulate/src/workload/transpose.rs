@@ -12,13 +12,13 @@ pub(super) fn row(processes: u32) -> u64 {
     u64::from(processes) * PIECE
 }
 
-pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Sizes) {
+pub(super) async fn run<M: Machine + 'static>(m: &M, participant: &Participant<M>, sizes: Sizes) {
     let (me, size) = (m.rank(), m.world().size());
     let row = row(size);
     for iteration in 0..sizes.warm_up + sizes.iterations {
         begin(m, iteration, sizes);
         m.write(u64::from(me) * row, row, iteration << 16 | u64::from(me)).await;
-        participant.barrier(m).await;
+        participant.barrier().await;
         // Everybody begins elsewhere.
         for rank in (me..size).chain(0..me) {
             let at = u64::from(rank) * row + u64::from(me) * PIECE;
@@ -26,7 +26,7 @@ pub(super) async fn run<M: Machine>(m: &M, participant: &Participant, sizes: Siz
             let wanted = iteration << 16 | u64::from(rank);
             expect(m.load(at).await, wanted, format_args!("row {rank} at {me}, iteration {iteration}"));
         }
-        participant.barrier(m).await;
+        participant.barrier().await;
     }
     end(m).await;
 }
