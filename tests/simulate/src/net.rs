@@ -101,6 +101,8 @@ pub struct World {
     pub block_bytes: u64,
     /// What took how long.
     pub times: RefCell<Times>,
+    /// Whom the changes of a control word have woken so far: those who wait with a mask that shares a bit.
+    pub wakes: RefCell<Map<(u32, u32), Vec<u32>>>,
     regions: Regions,
 }
 
@@ -164,6 +166,7 @@ impl World {
             processes,
             block_bytes,
             times: RefCell::default(),
+            wakes: RefCell::default(),
             regions,
         })
     }

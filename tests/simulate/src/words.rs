@@ -1,7 +1,7 @@
 //! What the runtime's synchronisation ([`dsm_sync`]) is built on here: words of processes that are reached by messages, and a [`Machine`].
 //!
 //! Procedures on the words of another process are calls, as where the runtime has no memory of other hosts mapped: the target's processor executes them. Who waits for a
-//! word of another process sends a request that is answered when it is as wanted.
+//! word of another process looks at it, and sends a request that is answered when it is changed by somebody who wakes the waiter.
 
 use dsm_coherence::ReleaseToken;
 use dsm_explore::coroutine::Blocking;
@@ -93,6 +93,12 @@ impl<'a, M: Machine> SimWords<'a, M> {
         self.wait_for(atomic(&self.world, self.me, at, word, |old| change(old as u32).into())) as u32
     }
 
+    fn wake_some(&self, cell: Cell<(u32, usize)>, mask: u32) {
+        let (at, word) = Self::value(cell);
+        self.world.wakes.borrow_mut().entry((at, word)).or_default().push(mask);
+        self.world.engine.notify(Key::Control(at, word));
+    }
+
     fn update_word(&self, line: (u32, usize), byte: usize, change: impl FnOnce(u64) -> u64) -> u64 {
         assert!(line.0 == self.me, "words of other processes are changed by procedures");
         let (low, high) = (Self::half(line, byte), Self::half(line, byte + 4));
@@ -180,30 +186,28 @@ impl<M: Machine + 'static> Words for SimWords<'_, M> {
         self.store_half(line, at, value);
     }
 
-    fn post_and_wake(&self, cell: Cell<(u32, usize)>, value: u32, _mask: u32) {
-        self.store_half(cell.line, cell.value, value);
+    fn post_and_wake(&self, cell: Cell<(u32, usize)>, value: u32, mask: u32) {
+        self.store_and_wake(cell, value, mask);
     }
 
     fn wait(
         &self,
         cell: Cell<(u32, usize)>,
-        _mask: u32,
+        mask: u32,
         _waiting: Waiting,
         until: impl Fn(u32) -> bool,
     ) -> u32 {
         let (at, word) = Self::value(cell);
         let world = &self.world;
-        let there = || Some(control(world, at, word) as u32).filter(|value| until(*value));
-        self.wait_for(async {
-            if at == self.me {
-                return world.engine.wait(Key::Control(at, word), there).await;
-            }
-            world.pay(self.me).await;
-            world.travel(self.me, self.me, at, 16).await;
-            let value = world.engine.wait(Key::Control(at, word), there).await;
-            world.travel(self.me, at, self.me, 8).await;
-            value
-        })
+        if at == self.me {
+            let there = || Some(control(world, at, word) as u32).filter(|value| until(*value));
+            return self.wait_for(world.engine.wait(Key::Control(at, word), there));
+        }
+        let mut value = self.read((at, word));
+        while !until(value) {
+            value = self.wait_for(wait_change(world, self.me, (at, word), value, mask));
+        }
+        value
     }
 
     fn spin(&self, _cell: Cell<(u32, usize)>, _until: impl Fn(u32) -> bool) -> Option<u32> {
@@ -215,14 +219,19 @@ impl<M: Machine + 'static> Words for SimWords<'_, M> {
     }
 
     fn add_and_wake(&self, cell: Cell<(u32, usize)>, value: u32) -> u32 {
-        self.fetch_add_half(cell.line, cell.value, value)
+        let old = self.fetch_add_half(cell.line, cell.value, value);
+        self.wake(cell);
+        old
     }
 
-    fn store_and_wake(&self, cell: Cell<(u32, usize)>, value: u32, _mask: u32) {
+    fn store_and_wake(&self, cell: Cell<(u32, usize)>, value: u32, mask: u32) {
         self.store_half(cell.line, cell.value, value);
+        self.wake_some(cell, mask);
     }
 
-    fn wake(&self, _cell: Cell<(u32, usize)>) {}
+    fn wake(&self, cell: Cell<(u32, usize)>) {
+        self.wake_some(cell, ALL);
+    }
 
     fn asks(&self, at: u32) -> bool {
         at != self.me
@@ -285,6 +294,25 @@ async fn fetch(world: &Shared, me: u32, first: Half, into: &mut [u64]) {
         *word = word_at(world, (first.0, first.1 + 2 * i as u32));
     }
     world.travel(me, first.0, me, 8 * into.len() as u64).await;
+}
+
+/// Has a process answer when one of its half words is not `seen`: at once, or when whoever changes it wakes those with such a mask.
+async fn wait_change(world: &Shared, me: u32, (at, word): Half, seen: u32, mask: u32) -> u32 {
+    world.pay(me).await;
+    world.travel(me, me, at, 16).await;
+    let wakes = || world.wakes.borrow().get(&(at, word)).map_or(0, Vec::len);
+    let first = wakes();
+    let is_woken = || {
+        let wakes = world.wakes.borrow();
+        wakes.get(&(at, word)).is_some_and(|masks| masks[first..].iter().any(|woken| woken & mask != 0))
+    };
+    let changed = || Some(control(world, at, word) as u32).filter(|value| *value != seen);
+    let value = match changed() {
+        Some(value) => value,
+        None => world.engine.wait(Key::Control(at, word), || changed().filter(|_| is_woken())).await,
+    };
+    world.travel(me, at, me, 8).await;
+    value
 }
 
 impl<M: Machine + 'static> Memory for SimWords<'_, M> {
