@@ -9,7 +9,6 @@ pub mod arrays;
 pub mod atomics;
 pub mod biased_lock;
 pub mod check;
-pub mod config;
 pub mod context;
 pub mod crash;
 pub mod cxx;
@@ -44,6 +43,8 @@ pub mod thread_local;
 pub mod trace;
 pub mod verify;
 pub mod window;
+
+use dsm_config as config;
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {

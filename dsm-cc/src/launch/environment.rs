@@ -1,11 +1,4 @@
 //! Environment variables: the runtime's table of them, for `--help-env`, and those that go to all hosts of a job.
-//!
-//! The table is the runtime's own source file, compiled a second time: the launcher must not link the runtime, which
-//! brings a `main` of its own.
-
-#[path = "../../../runtime/src/config/mod.rs"]
-#[allow(dead_code, reason = "the launcher only prints the table and reads what concerns it")]
-mod config;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,10 +7,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use dsm_abi::job::JOB_VARIABLE;
+use dsm_config as config;
 
-pub use config::affinity::Part;
-pub use config::machine::part_of;
-pub use config::{MAX_THREADS, help, page};
+pub use dsm_config::affinity::Part;
+pub use dsm_config::machine::part_of;
+pub use dsm_config::{MAX_THREADS, help, page};
 
 /// Variables by name.
 pub type Variables = BTreeMap<OsString, OsString>;
