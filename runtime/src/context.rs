@@ -62,7 +62,7 @@ fn map(bytes: usize) -> usize {
         let at =
             libc::mmap(std::ptr::null_mut(), PAGE + bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
         if at == libc::MAP_FAILED {
-            crate::start::die(&format!("makecontext: no memory for a stack of {bytes} bytes"));
+            crate::job::die(&format!("makecontext: no memory for a stack of {bytes} bytes"));
         }
         libc::mprotect(at, PAGE, libc::PROT_NONE);
         at as usize + PAGE

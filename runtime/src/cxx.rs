@@ -136,7 +136,7 @@ pub unsafe extern "C" fn __dsm_cxa_atexit(function: *mut u8, object: *mut u8, li
     }
     let slot = exit_slot(sync::control_fetch_add(control::EXITS, 1));
     if sync::control_load(slot) != 0 {
-        crate::start::die(&format!(
+        crate::job::die(&format!(
             "more than {ROOM} functions were registered for the end in one parallel region"
         ));
     }

@@ -86,7 +86,7 @@ fn report(owner: u32, address: usize, write: bool, pc: usize) -> ! {
         None => image::call_site(pc + 1).to_string(),
     };
     let verb = if write { "writes" } else { "reads" };
-    crate::start::die(&format!(
+    crate::job::die(&format!(
         "process {}: {who} {verb} {address:#x}, which is private to process {owner}: the stack or thread-local data of one of its threads, or \
          memory that a library allocated there",
         sync::rank()

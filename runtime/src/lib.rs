@@ -13,14 +13,11 @@ pub mod context;
 pub mod crash;
 pub mod cxx;
 pub mod debugger;
-pub mod destination;
 pub mod fabric;
 pub mod fault;
 pub mod fortran;
 pub mod guard;
 pub mod heap;
-pub mod image;
-pub mod job;
 mod managed;
 pub mod memory;
 pub mod omp;
@@ -45,6 +42,7 @@ pub mod verify;
 pub mod window;
 
 use dsm_config as config;
+use dsm_job::{self as job, image};
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {

@@ -26,7 +26,7 @@ use crate::memory::table::StateTable;
 use crate::pthread::thread::spawn_service;
 use crate::sync::cell::Cell;
 use crate::sync::layout;
-use crate::{config, guard, image, memory, start, sync};
+use crate::{config, guard, image, job, memory, sync};
 
 const PAGE: usize = 1 << PAGE_SHIFT;
 /// Bit of the page fault's error code that tells writes apart (x86).
@@ -178,7 +178,7 @@ fn protect(range: Range<usize>, protection: c_int) {
     let result = unsafe { libc::mprotect(range.start as *mut c_void, range.len(), protection | executable) };
     if result != 0 {
         let error = std::io::Error::last_os_error();
-        start::die(&format!(
+        job::die(&format!(
             "cannot protect pages of shared memory: {error}; each run of pages with one protection is a mapping, of which the system allows a process as many as \
              vm.max_map_count says: raise it, or use larger blocks (DSM_BLOCK)"
         ));

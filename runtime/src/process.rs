@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::operations::{deferred, pending};
-use crate::{check, config, image, memory, omp, progress, start, trace};
+use crate::{check, config, image, job, memory, omp, progress, trace};
 
 thread_local! {
     /// Return address of the call that the thread is in, or was in last.
@@ -48,7 +48,7 @@ pub fn assert_of_job() {
 fn lost() -> ! {
     let site = SITE.get();
     let at = if site == 0 { "in a library".into() } else { format!("at {}", image::call_site(site)) };
-    start::die(&format!(
+    job::die(&format!(
         "the child of the fork {at} uses memory that its parent did not have, or synchronisation with other processes; it is no part \
          of the job: let it call exec, or run the program as one process"
     ))
@@ -70,7 +70,7 @@ extern "C" fn in_child() {
     trace::end_in_child();
     omp::team::after_fork(true);
     if let Err(error) = memory::detach() {
-        start::die(&format!("fork: {error}"));
+        job::die(&format!("fork: {error}"));
     }
 }
 
@@ -109,7 +109,7 @@ pub extern "C" fn __dsm_target(line: u32) {
     let named = TARGET_DEVICE.take();
     let host_wanted = || omp::api::is_host(named.unwrap_or_else(|| omp::frame::current().icv.get().device));
     if config::get().is_offload_mandatory() && !host_wanted() {
-        start::die(&format!(
+        job::die(&format!(
             "OMP_TARGET_OFFLOAD is mandatory, and there is no device for the target region in line {line}; leave the variable out to have \
              such regions run on the host"
         ));
@@ -142,7 +142,7 @@ unsafe extern "C" fn dsm_rt_dlopen(path: *const c_char, flags: c_int, site: usiz
 
 /// Ends the job because a library with code of the pass is being loaded while it runs.
 pub fn refuse_library(name: &str) -> ! {
-    start::die(&format!(
+    job::die(&format!(
         "dlopen at {}: {name} has code that dsm-cc compiled; its variables and functions would exist in one process only: link the \
          program with it, or compile it with another compiler",
         image::call_site(SITE.get())

@@ -32,5 +32,5 @@ pub extern "C" fn dsm_rt_load_element(element: *const u8, bytes: usize) {
 /// Ends the job: there is no private memory for so many bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_rt_no_memory_to_sort(bytes: usize) -> ! {
-    crate::start::die(&format!("no memory to sort {bytes} bytes"))
+    crate::job::die(&format!("no memory to sort {bytes} bytes"))
 }

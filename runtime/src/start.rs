@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use dsm_abi::job::COMPLAINED_WORD;
 
 use crate::image::{self, Image};
-use crate::job::{Job, JobPage};
+use crate::job::{Job, JobPage, die};
 use crate::operations::deferred;
 use crate::{
     access_counters, atomics, config, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp,
@@ -22,13 +22,6 @@ use crate::{
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
     fn dsm_rt_has_user_main() -> c_int;
-}
-
-/// Ends this process, and with it the job, with a message.
-pub fn die(message: &str) -> ! {
-    eprintln!("dsm: error: {message}");
-    // SAFETY: ends the process without handlers; other threads may hold any lock.
-    unsafe { libc::_exit(1) }
 }
 
 /// What the C `main` does.
@@ -54,6 +47,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         leave_to_others(&job, &error);
         die(&error.to_string());
     }
+    image::refuse_later(process::refuse_library);
     if let Err(error) = memory::private_range::init(&job) {
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }

@@ -91,7 +91,7 @@ pub unsafe extern "C" fn __dsm_thread_local(
 /// The thread's own place has so many bytes.
 unsafe fn make_block(own_place: *mut u8, bytes: usize, align: usize) -> usize {
     let Some((address, _)) = heap::allocate_blocks(bytes, align) else {
-        crate::start::die("no shared memory for thread-local variables; set DSM_HEAP to a larger size")
+        crate::job::die("no shared memory for thread-local variables; set DSM_HEAP to a larger size")
     };
     check::overwritten(address, bytes);
     // SAFETY: a new object of at least so many bytes, made writable.

@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use dsm_abi::state;
 
 use crate::check::Access;
+use crate::job::die;
 use crate::memory::geometry::Geometry;
 use crate::memory::{self, Memory};
 use crate::omp::frame;
 use crate::race::{self, sites};
-use crate::start::die;
 use crate::sync::layout;
 use crate::{image, sync};
 use dsm_comm::Word;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dsm_abi::job::{JOB_VARIABLE, JOB_VERSION};
 use dsm_abi::progress::JOB_FILE_BYTES;
 use dsm_comm::segment::MemoryFile;
-use dsm_rt::job::{Job, JobPage};
+use dsm_job::{Job, JobPage};
 use dsm_rt::{memory, sync};
 
 const ROW: &str = "PROTOCOL_BENCH_ROW";

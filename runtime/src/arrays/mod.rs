@@ -16,9 +16,9 @@ use dsm_arrays::table::{self, CreationError};
 use dsm_arrays::{Array, Arrays, BadShape, Location, call};
 use dsm_comm::Segments;
 
+use crate::job::die;
 use crate::memory::Shared;
 use crate::signals::Deferred;
-use crate::start::die;
 use crate::{check, config, memory, process, sync};
 use areas::{Areas, ProgramMemory};
 pub use place::{MESSAGE, follow};

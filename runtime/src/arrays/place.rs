@@ -12,10 +12,10 @@ use std::pin::pin;
 use dsm_coherence::{Extent, Rank};
 
 use crate::fabric::run;
+use crate::job::die;
 use crate::memory::Shared;
 use crate::omp::{fork, frame};
 use crate::operations::deferred;
-use crate::start::die;
 use crate::{check, memory, process, sync};
 
 /// First word of the messages, where a region has its function.

@@ -281,12 +281,12 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     order: u32,
 ) {
     let Some(op) = RmwOp::from_code(op) else {
-        crate::start::die(&format!("atomic operation {op} is unknown; compiler and runtime do not fit"))
+        crate::job::die(&format!("atomic operation {op} is unknown; compiler and runtime do not fit"))
     };
     // SAFETY: the caller's promise.
     let operand = unsafe { get(value, size) };
     if op.is_float() && !matches!(size, 4 | 8) {
-        crate::start::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
+        crate::job::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
     if old.is_null() && order == order::RELAXED && deferred::post(addr as usize, size, op, operand) {
         return;

@@ -8,7 +8,7 @@ use super::statement::Begin;
 use super::values::Values;
 use super::wire::{Reader, Writer};
 use crate::check;
-use crate::start::die;
+use crate::job::die;
 use crate::stdio::mailbox::{Held, Operation};
 use crate::sync;
 use crate::sync::layout::MAILBOX_DATA_BYTES;

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::remote::Remote;
 use super::units::{self, STANDARD_ERROR, STANDARD_INPUT, STANDARD_OUTPUT};
+use crate::job::die;
 use crate::omp::frame;
-use crate::start::die;
 use crate::stdio::mailbox;
 use crate::sync;
 

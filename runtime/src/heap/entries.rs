@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dsm_rt_realloc(old: *mut u8, size: u64, site: usize) ->
         match own_size(address) {
             Some(bytes) if size <= bytes && size > bytes / 2 => return old,
             Some(bytes) => bytes,
-            None => crate::start::die(&format!("realloc of {address:#x}, where no object begins")),
+            None => crate::job::die(&format!("realloc of {address:#x}, where no object begins")),
         }
     } else {
         // Only the owner knows the size. What follows the object is readable memory of the same arena, and its

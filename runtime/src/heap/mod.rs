@@ -170,9 +170,7 @@ pub fn free(address: usize) {
         Some(rank) if rank == sync::rank() => {
             let freed = part_of(address).is_some_and(|part| part.arena.lock().free(address - part.base));
             if !freed {
-                crate::start::die(&format!(
-                    "free of {address:#x}, where no object of the shared heap begins"
-                ));
+                crate::job::die(&format!("free of {address:#x}, where no object of the shared heap begins"));
             }
         }
         Some(rank) => foreign::defer(rank, address),

@@ -212,7 +212,7 @@ pub fn allocate(handle: usize, align: usize, bytes: usize, zeroed: bool) -> *mut
         fallback::DEFAULT_MEMORY => {
             from_heap(DEFAULT_ALLOCATOR, align, bytes, zeroed).unwrap_or(std::ptr::null_mut())
         }
-        fallback::ABORT => crate::start::die(&format!(
+        fallback::ABORT => crate::job::die(&format!(
             "an allocator with the trait abort_fb has no {bytes} bytes left of a pool of {}",
             allocator.pool
         )),

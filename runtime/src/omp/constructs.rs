@@ -224,7 +224,7 @@ fn publish(pointers: &[usize], list: usize) -> usize {
     }
     let bytes = size_of_val(pointers);
     let Some((address, _)) = heap::allocate(bytes, 16) else {
-        crate::start::die("no shared memory for copyprivate")
+        crate::job::die("no shared memory for copyprivate")
     };
     check::writable(address, bytes);
     // SAFETY: a new writable object of `bytes` bytes.

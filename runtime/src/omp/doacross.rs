@@ -57,7 +57,7 @@ fn set_up(frame: &Frame, dimensions: Vec<Dimension>) -> Doacross {
     let slot = team.ring.enter(number);
     if matches!(team.ring, Ring::Control) {
         if count > control::DOACROSS_FLAGS {
-            crate::start::die(&format!(
+            crate::job::die(&format!(
                 "an ordered loop nest with dependences has {count} iterations; over several processes at most {} are possible",
                 control::DOACROSS_FLAGS
             ));

@@ -23,7 +23,7 @@ impl Staged {
         let needed = sync::size() > 1 && words.iter().any(|word| block.contains(word));
         let copy = needed.then(|| {
             let Some((address, _)) = heap::allocate(block.len(), 64) else {
-                crate::start::die("no shared memory for copyin data");
+                crate::job::die("no shared memory for copyin data");
             };
             check::writable(address, block.len());
             // SAFETY: the block is this thread's own; the destination is a new writable object of its length.

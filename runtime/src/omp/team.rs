@@ -296,7 +296,7 @@ pub unsafe fn call(task: Microtask, tid: u32, args: &[usize]) {
     }
     // SAFETY: as the caller promises; the two numbers live through the call.
     if unsafe { dsm_rt_call_microtask(task, &mut gtid, &mut bound, args.len(), args.as_ptr()) } == 0 {
-        crate::start::die(&format!("a parallel region captures {} variables; 256 are supported", args.len()));
+        crate::job::die(&format!("a parallel region captures {} variables; 256 are supported", args.len()));
     }
 }
 
@@ -371,7 +371,7 @@ impl Helper {
         }
         let index = pool.len() as u32 + 1;
         if index + pthread::thread::stacks() >= config::MAX_THREADS {
-            crate::start::die(&format!("more than {} threads in a process", config::MAX_THREADS));
+            crate::job::die(&format!("more than {} threads in a process", config::MAX_THREADS));
         }
         let helper: &'static Helper = Box::leak(Box::new(Helper {
             busy: AtomicU32::new(1),
@@ -391,7 +391,7 @@ impl Helper {
             .stack_size(config::get().native_stack_bytes);
         let spawned = pthread::thread::own(|| thread.spawn(move || self.serve(index)));
         if let Err(error) = spawned {
-            crate::start::die(&format!("cannot start thread {index} of the team: {error}"));
+            crate::job::die(&format!("cannot start thread {index} of the team: {error}"));
         }
     }
 

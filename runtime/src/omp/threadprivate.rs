@@ -70,7 +70,7 @@ unsafe fn make_copy(data: *mut c_void, bytes: usize) -> usize {
     let initial = INITIAL.get().and_then(|all| all.get(&(data as usize))).filter(|v| v.len() >= bytes);
     let bytes = initial.map_or(bytes, |v| v.len());
     let Some((address, _)) = heap::allocate(bytes, 64) else {
-        crate::start::die("no memory for threadprivate data")
+        crate::job::die("no memory for threadprivate data")
     };
     let constructor = CONSTRUCTORS.lock().iter().find(|(of, _)| *of == data as usize).map(|(_, f)| *f);
     if let Some(construct) = constructor {

@@ -10,8 +10,8 @@ use dsm_coherence::calls::actions::{Action, ActionList, Change};
 use parking_lot::Mutex;
 
 use super::{is_on_stack, pending, refuse};
+use crate::job::die;
 use crate::signals::Deferred;
-use crate::start::die;
 use crate::{atomics, memory, sync};
 
 /// Most operations of a bundle.

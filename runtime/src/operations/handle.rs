@@ -3,7 +3,7 @@
 use super::pending::Posted;
 use super::signal::{self, Sent};
 use super::{bundle, pending};
-use crate::start::die;
+use crate::job::die;
 use crate::{check, memory, sync};
 
 /// As `dsm.h` has it. Zeros: nothing that would have to be waited for.

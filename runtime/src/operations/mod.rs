@@ -18,7 +18,7 @@ use std::fmt::Display;
 
 use dsm_abi::atomic::{RmwOp, Update};
 
-use crate::{atomics, heap, memory, start, sync};
+use crate::{atomics, heap, job, memory, sync};
 
 /// Stands for compare-and-swap among the codes of operations, as in `dsm.h`.
 const COMPARE_SWAP: u32 = 255;
@@ -26,7 +26,7 @@ const COMPARE_SWAP: u32 = 255;
 /// Ends the job because a call cannot be carried out.
 #[cold]
 fn refuse(function: &str, address: usize, why: impl Display) -> ! {
-    start::die(&format!("process {}: {function} of {address:#x}: {why}", sync::rank()))
+    job::die(&format!("process {}: {function} of {address:#x}: {why}", sync::rank()))
 }
 
 /// What an operation of `dsm.h` is called.

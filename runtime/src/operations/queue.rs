@@ -17,7 +17,7 @@ use crate::fabric::run;
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::reblock::Refusal;
 use crate::signals::Deferred;
-use crate::{atomics, check, heap, memory, process, start, sync};
+use crate::{atomics, check, heap, job, memory, process, sync};
 
 /// First byte of a request. Those of the protocol begin with small numbers.
 pub const TAG: u8 = dsm_arrays::call::KIND - 1;
@@ -273,7 +273,7 @@ fn ask<R>(queue: *mut u8, what: (&str, u8), element: &[u8], take: impl FnOnce(bo
 pub extern "C" fn dsm_fifo_create(capacity: usize, element_bytes: usize) -> *mut u8 {
     let is_right = capacity > 0 && (1..=MOST_ELEMENT_BYTES).contains(&element_bytes);
     let Some(bytes) = queue_bytes(capacity, element_bytes).filter(|_| is_right) else {
-        start::die(&format!(
+        job::die(&format!(
             "process {}: dsm_fifo_create({capacity}, {element_bytes}): a queue has space for one element at least, of 1 to {MOST_ELEMENT_BYTES} bytes",
             sync::rank()
         ));

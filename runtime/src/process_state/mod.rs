@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dsm_comm::Word;
 use parking_lot::Mutex;
 
+use crate::job::die;
 use crate::omp::frame;
-use crate::start::die;
 use crate::sync::layout::{PROCESS_STATE, PROCESS_STATE_BYTES};
 use crate::{check, config, heap, memory, sync};
 

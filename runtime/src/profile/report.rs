@@ -9,8 +9,8 @@ use super::findings::{self, Finding};
 use super::is_wanted;
 use super::names::Objects;
 use super::usage::{self, Usage};
-use crate::destination::{self, Destination};
 use crate::job::Job;
+use crate::job::destination::{self, Destination};
 use crate::{config, image, memory, omp};
 
 /// Findings that are told.

@@ -21,7 +21,7 @@ pub fn make(destructor: Destructor) -> libc::pthread_key_t {
     let mut key = 0;
     // SAFETY: the key is written; destructors of keys stay loaded.
     if unsafe { libc::pthread_key_create(&mut key, destructor) } != 0 {
-        crate::start::die("the C library has no keys left for thread-specific data");
+        crate::job::die("the C library has no keys left for thread-specific data");
     }
     key
 }

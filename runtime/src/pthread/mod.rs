@@ -22,7 +22,7 @@ pub(crate) fn next_function(name: &CStr, version: Option<&CStr>) -> *mut c_void 
         versioned.filter(|f| !f.is_null()).unwrap_or_else(|| libc::dlsym(libc::RTLD_NEXT, name.as_ptr()))
     };
     if found.is_null() {
-        crate::start::die(&format!("the C library has no {}", name.to_string_lossy()));
+        crate::job::die(&format!("the C library has no {}", name.to_string_lossy()));
     }
     found
 }

@@ -98,7 +98,7 @@ pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 's
     let thread = std::thread::Builder::new().name(name.into()).stack_size(SERVICE_STACK);
     let thread = as_services(|| thread.spawn(serve));
     if let Err(error) = thread {
-        crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
+        crate::job::die(&format!("cannot start the thread for {purpose}: {error}"));
     }
 }
 
@@ -117,7 +117,7 @@ pub fn spawn_worker(purpose: &str, routine: Routine) {
     let status = without_signals(create);
     if status != 0 {
         let error = std::io::Error::from_raw_os_error(status);
-        crate::start::die(&format!("cannot start the thread for {purpose}: {error}"));
+        crate::job::die(&format!("cannot start the thread for {purpose}: {error}"));
     }
 }
 
@@ -151,9 +151,7 @@ pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
     let stack = limit.max(config::get().native_stack_bytes);
     let thread = std::thread::Builder::new().stack_size(stack);
     if let Err(error) = own(|| thread.spawn(work)) {
-        crate::start::die(&format!(
-            "cannot start the process's thread with a stack of {stack} bytes: {error}"
-        ));
+        crate::job::die(&format!("cannot start the process's thread with a stack of {stack} bytes: {error}"));
     }
     // SAFETY: blocks signals for this thread; the set is initialised by the call before.
     unsafe {

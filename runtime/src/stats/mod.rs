@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use serde::Serialize;
 
-use crate::destination::{self, Destination};
 use crate::job::Job;
+use crate::job::destination::{self, Destination};
 use crate::operations::deferred;
 use crate::{config, image, memory, omp, sync};
 

@@ -131,7 +131,7 @@ impl Held {
     /// Waits for the mailbox.
     pub fn claim(owner: u32) -> Held {
         if HELD.with_borrow(|held| held.contains(&owner)) {
-            crate::start::die(&format!(
+            crate::job::die(&format!(
                 "process {} uses a file of process {owner} inside a Fortran input statement on a unit of that process: end the statement first",
                 sync::rank()
             ));

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::arrivals;
 use super::descriptors::{self, Place, functions};
 use super::mailbox::{self, Operation};
-use crate::start::die;
+use crate::job::die;
 use crate::sync::layout::MAILBOX_DATA_BYTES;
 use crate::{check, sync};
 

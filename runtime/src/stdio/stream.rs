@@ -86,7 +86,7 @@ pub fn proxy_stream(owner: u32, file: usize) -> File {
         unsafe {
             let stream = fopencookie(cookie, c"r+".as_ptr(), functions);
             if stream.is_null() {
-                crate::start::die("no memory for a stream of another process");
+                crate::job::die("no memory for a stream of another process");
             }
             setvbuf(stream, std::ptr::null_mut(), UNBUFFERED, 0);
             stream as usize

@@ -15,7 +15,7 @@ use super::layout;
 use super::threads::Inside;
 use crate::progress::{self, Doing, Now};
 use crate::signals::Deferred;
-use crate::{memory, pthread, race, start, trace};
+use crate::{job, memory, pthread, race, trace};
 
 static STATE: State = State::new();
 
@@ -248,7 +248,7 @@ impl Words for ControlAreas {
     }
 
     fn too_many_locks(&self, slots: usize) -> ! {
-        start::die(&format!(
+        job::die(&format!(
             "the program holds too many locks at once: {slots} that share a part of the table of {}",
             layout::LOCK_SLOTS
         ))

@@ -20,8 +20,8 @@ use dsm_abi::trace::{
 use parking_lot::Mutex;
 
 use crate::job::Job;
+use crate::job::die;
 use crate::omp::Loc;
-use crate::start::die;
 use crate::stats::time;
 
 pub use event::{Event, Open};

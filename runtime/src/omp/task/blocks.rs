@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use crate::{check, heap, race, start};
+use crate::{check, heap, job, race};
 
 /// Unit of sizes, and alignment.
 const UNIT: usize = 64;
@@ -44,7 +44,7 @@ pub fn allocate(bytes: usize, shared: bool) -> *mut u8 {
         unsafe { libc::aligned_alloc(UNIT, bytes).cast::<u8>() }
     };
     if base.is_null() {
-        start::die("no memory for a task");
+        job::die("no memory for a task");
     }
     if shared {
         check::writable(base as usize, bytes);

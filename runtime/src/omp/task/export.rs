@@ -137,7 +137,7 @@ pub fn complete_reported(queue: Queue) -> bool {
 
 /// Makes the event of a detachable task.
 pub fn make_event(node: &Arc<Node>) -> usize {
-    let Some(slot) = take_slot() else { crate::start::die("too many detached tasks at a time") };
+    let Some(slot) = take_slot() else { crate::job::die("too many detached tasks at a time") };
     node.extras().event.store(slot + 1, Ordering::SeqCst);
     (sync::rank() as usize) << 32 | (slot as usize + 1)
 }

@@ -255,7 +255,7 @@ fn own_locale(copy: usize, name: &CStr) -> Locale {
     // SAFETY: a name that process 0's C library has taken.
     let own = unsafe { next_newlocale()(libc::LC_ALL_MASK, name.as_ptr(), std::ptr::null_mut()) };
     if own.is_null() {
-        crate::start::die(&format!(
+        crate::job::die(&format!(
             "process {} has no locale {}, which process 0 uses: install it on this host, too",
             sync::rank(),
             name.to_string_lossy()

@@ -1,7 +1,11 @@
-//! The job as the launcher describes it: rank, size, inherited files, and the page shared with the launcher.
+//! The job as one of its processes sees it: rank, size, inherited files, and the page shared with the launcher; the files that are linked ([`image`]); where
+//! reports go ([`destination`]); the end with a message ([`die`]). It knows nothing of memory, threads or OpenMP: they tell it what to call.
 //!
 //! Owns the parsing of `DSM_JOB` (layout in [`dsm_abi::job`]) and the mapping of the job page. Without the
 //! variable the program is a job of one process with a private page.
+
+pub mod destination;
+pub mod image;
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -17,6 +21,13 @@ use dsm_abi::job::{
 };
 use dsm_threads::futex;
 use thiserror::Error;
+
+/// Ends this process, and with it the job, with a message.
+pub fn die(message: &str) -> ! {
+    eprintln!("dsm: error: {message}");
+    // SAFETY: ends the process without handlers; other threads may hold any lock.
+    unsafe { libc::_exit(1) }
+}
 
 /// Why a job description was refused.
 #[derive(Debug, Error, PartialEq, Eq)]

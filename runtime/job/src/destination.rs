@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::config::STANDARD_ERROR;
-use crate::job::Job;
-use crate::start::die;
+use dsm_config::STANDARD_ERROR;
+
+use crate::{Job, die};
 
 /// A place for one report of process 0.
 #[derive(Debug)]

@@ -15,7 +15,6 @@ use dsm_abi::note::Checking;
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 use parking_lot::Mutex;
 
-use crate::{memory, process};
 pub use symbols::{
     Place, Serial, Variable, call_site, file_of, files, function_of, instrumented, program, program_name,
     serial, variable_at, variables,
@@ -75,11 +74,19 @@ unsafe extern "C" {
 /// Libraries in the order in which the loader initialises them.
 static LIBRARIES: Mutex<Vec<&'static Image>> = Mutex::new(Vec::new());
 
+/// What becomes of a library that is loaded while the program runs: nobody else has it.
+static REFUSE: OnceLock<fn(&str) -> !> = OnceLock::new();
+
+/// From now on, libraries that are being loaded are refused.
+pub fn refuse_later(refuse: fn(&str) -> !) {
+    let _ = REFUSE.set(refuse);
+}
+
 /// Takes in the record of a library that is being loaded.
 #[unsafe(no_mangle)]
 extern "C" fn __dsm_add_image(image: &'static Image) {
-    if memory::is_set_up() {
-        image.loaded_late();
+    if let Some(refuse) = REFUSE.get() {
+        refuse(&image.path().display().to_string());
     }
     LIBRARIES.lock().push(image);
 }
@@ -172,11 +179,6 @@ impl Image {
     /// Listed threadprivate variables.
     pub fn threadprivates(&self) -> &[Threadprivate] {
         records(&self.threadprivates)
-    }
-
-    /// What becomes of a library that is loaded while the program runs: nobody else has it.
-    fn loaded_late(&'static self) {
-        process::refuse_library(&self.path().display().to_string());
     }
 }
 
