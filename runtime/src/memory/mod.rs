@@ -3,11 +3,8 @@
 //! In a job of several processes each keeps its copy of the shared data in a segment of its own, mapped at the same addresses everywhere
 //! and, as views, into its peers. A single process has plain private memory and no coherence at all.
 
-pub mod blocks;
 pub mod dump;
 pub mod executable;
-pub mod geometry;
-pub mod globals;
 pub mod huge;
 pub mod paging;
 pub mod private_range;
@@ -16,6 +13,8 @@ pub mod rules;
 pub mod services;
 pub mod table;
 pub mod twins;
+
+pub use dsm_geometry::{self as geometry, blocks};
 
 use std::ops::Range;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -42,7 +41,7 @@ use crate::image;
 use crate::job::{Job, JobPage, Reach};
 use crate::signals::Deferred;
 use crate::{pages, profile, race};
-use geometry::{Geometry, PAGE, Shape};
+use geometry::{Geometry, Observed, PAGE, Shape};
 use paging::PagingError;
 use rules::Rules;
 use table::StateTable;
@@ -136,8 +135,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         stack_bytes: config.stack_bytes,
         stacks: config::MAX_THREADS as usize,
         notices: config.notices,
-        race: race::is_on(),
-        profile: profile::is_wanted(),
+        observed: observed(job.size),
         paged: paging::limit().is_some(),
     })
     .map_err(MemoryError::Layout)?;
@@ -157,6 +155,18 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
     memory.leave_out_of_core();
     assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
     Ok(())
+}
+
+/// Space for what race reports and profiles remember.
+fn observed(processes: u32) -> Observed {
+    let if_any = |is_on: bool, size: usize| if is_on { size } else { 0 };
+    let (race, profile) = (race::is_on(), profile::is_wanted());
+    Observed {
+        write_bytes: if_any(race, race::WRITE_BYTES),
+        sites_bytes: if_any(race || profile, race::sites::AREA_BYTES),
+        profile_bytes: if_any(profile, profile::AREA_BYTES),
+        clock_words: if_any(race, processes as usize + race::clocks::ARRIVALS),
+    }
 }
 
 /// The state table and the place for heap and stacks: of full size, or, under a tool that confines a program to few

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use dsm_comm::segment::HUGE_PAGE;
 
-use super::blocks::{MAX_BLOCK_SHIFT, UNIT_SHIFT};
+use crate::blocks::{MAX_BLOCK_SHIFT, UNIT_SHIFT};
 
 const MAX_BLOCK: usize = 1 << MAX_BLOCK_SHIFT;
 const UNIT: usize = 1 << UNIT_SHIFT;

@@ -9,9 +9,8 @@ use super::{
     CONTROL_BYTES, Geometry, HEADER_BYTES, MARK_LEVELS, NOTICE_BYTES, PAGE, PAGING_WORDS, RECORDS_BYTES,
     TWIN_COUNTS,
 };
-use crate::memory::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
-use crate::memory::globals::Globals;
-use crate::{profile, race};
+use crate::blocks::{BlockMap, MAX_BLOCK_SHIFT, UNIT_SHIFT};
+use crate::globals::Globals;
 
 /// Unit of the parts of the data.
 const UNIT: usize = 1 << UNIT_SHIFT;
@@ -47,12 +46,23 @@ pub struct Shape {
     pub stacks: usize,
     /// Notices that a signature buffer holds.
     pub notices: usize,
-    /// Whether writes and allocations are remembered for race reports.
-    pub race: bool,
-    /// Whether allocations and misses are remembered for a profile.
-    pub profile: bool,
+    /// What is remembered for race reports and profiles.
+    pub observed: Observed,
     /// Whether memory is limited.
     pub paged: bool,
+}
+
+/// Space in each segment for what is remembered of the program's accesses: 0 where nobody asked for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Observed {
+    /// Bytes for the last write of a block.
+    pub write_bytes: usize,
+    /// Bytes for allocations.
+    pub sites_bytes: usize,
+    /// Bytes for a profile's tables.
+    pub profile_bytes: usize,
+    /// Words of a vector clock, and what belongs to it.
+    pub clock_words: usize,
 }
 
 impl Shape {
@@ -65,7 +75,7 @@ impl Shape {
     fn arena(&self, stacks_bytes: usize) -> Result<(usize, usize), String> {
         let processes = self.processes as usize;
         // Twice the data (twins), records and marks: a segment is at most three times the data; four times with what race reports need.
-        let times = if self.race { 4 } else { 3 };
+        let times = if self.observed.write_bytes > 0 { 4 } else { 3 };
         let view = VIEW_SPACE / processes - self.arrays_bytes();
         let most = self.region.len().min(view / times) / processes;
         if stacks_bytes + UNIT > most {
@@ -130,12 +140,10 @@ impl Geometry {
         // Space for one release more than the bound: the list is cut after it was extended.
         let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES, PAGE));
         let control = place(CONTROL_BYTES, PAGE);
-        let race = usize::from(shape.race);
-        let writes = place(race * blocks.end() as usize * race::WRITE_BYTES, PAGE);
-        let profiled = usize::from(shape.profile);
-        let sites = place((race | profiled) * race::sites::AREA_BYTES, PAGE);
-        let profile = place(profiled * profile::AREA_BYTES, PAGE);
-        let clock = place(race * (processes + race::clocks::ARRIVALS) * 8, PAGE);
+        let writes = place(blocks.end() as usize * shape.observed.write_bytes, PAGE);
+        let sites = place(shape.observed.sites_bytes, PAGE);
+        let profile = place(shape.observed.profile_bytes, PAGE);
+        let clock = place(shape.observed.clock_words * 8, PAGE);
         let page_groups = usize::from(shape.paged) * headers.div_ceil(64 * PAGE_BYTES);
         let paging = place(8 * (PAGING_WORDS * page_groups + page_groups.div_ceil(64)), PAGE);
         let arrays_bytes = shape.arrays_bytes();

@@ -60,6 +60,7 @@ impl Geometry {
     }
 
     /// The blocks of one size that hold the shared addresses from `first` on, at most to `last`; both lie in the same part.
+    #[inline]
     pub fn extent(&self, first: usize, last: usize) -> Extent {
         let (from, to) = (self.offset(first), self.offset(last));
         let block = self.blocks.block(from);
@@ -68,6 +69,7 @@ impl Geometry {
     }
 
     /// The blocks of `[first, last]` as extents, each of one size; both addresses lie in the same part.
+    #[inline]
     pub fn extents(&self, first: usize, last: usize) -> impl Iterator<Item = Extent> + '_ {
         let mut at = first;
         std::iter::from_fn(move || {
@@ -78,6 +80,7 @@ impl Geometry {
     }
 
     /// The blocks of an extent in one part of the data all of whose bytes are in `[first, last]`, addresses of that part.
+    #[inline]
     pub fn whole(&self, extent: Extent, first: usize, last: usize) -> Option<Extent> {
         let bytes = self.block_bytes(extent.first);
         let start = self.address(extent.first);

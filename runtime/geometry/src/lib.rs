@@ -12,21 +12,23 @@
 //! Twins, records and marks are laid out for every block size everywhere; what is not touched takes no memory.
 
 mod address;
+pub mod blocks;
+pub mod globals;
 mod layout;
 mod regions;
 mod segment;
 #[cfg(test)]
 mod tests;
 
-pub use layout::Shape;
+pub use layout::{Observed, Shape};
 
 use std::ops::Range;
 
 use dsm_abi::layout::PEER_BASE;
 use dsm_coherence::{CHUNK_BLOCKS, MarkKind};
 
-use super::blocks::BlockMap;
-use super::globals::Globals;
+use blocks::BlockMap;
+use globals::Globals;
 
 /// Bytes of the records of a chunk: its blocks' links, then lease and version of each.
 pub const RECORDS_BYTES: usize = CHUNK_BLOCKS as usize * 24;
@@ -86,36 +88,43 @@ pub struct Geometry {
 
 impl Geometry {
     /// Number of processes.
+    #[inline]
     pub fn processes(&self) -> u32 {
         self.shape.processes
     }
 
     /// Which part of the data has which block size.
+    #[inline]
     pub fn blocks(&self) -> &BlockMap {
         &self.blocks
     }
 
     /// Base-two logarithm of the line size.
+    #[inline]
     pub fn line_shift(&self) -> u32 {
         self.shape.line_shift
     }
 
     /// Bytes of a segment.
+    #[inline]
     pub fn segment_bytes(&self) -> usize {
         self.segment_bytes
     }
 
     /// First address of the peers' views.
+    #[inline]
     pub fn view_base(&self) -> usize {
         PEER_BASE as usize
     }
 
     /// Addresses that the views of segments lie in.
+    #[inline]
     pub fn views(&self) -> Range<usize> {
         self.view_base()..self.view_base() + layout::VIEW_SPACE
     }
 
     /// The shared globals.
+    #[inline]
     pub fn globals(&self) -> &Globals {
         &self.globals
     }

@@ -6,10 +6,10 @@ use dsm_coherence::{Block, CHUNK_BLOCKS, Chunk, MarkKind};
 use dsm_pager::PAGE_BYTES;
 
 use super::{Geometry, HEADER_BYTES, PAGE, RECORDS_BYTES, TWIN_COUNTS};
-use crate::race;
 
 impl Geometry {
     /// Whether all blocks of a chunk lie in the data.
+    #[inline]
     pub fn has_chunk(&self, chunk: Chunk) -> bool {
         let Some(end) = chunk.0.checked_add(1).and_then(|next| next.checked_mul(CHUNK_BLOCKS)) else {
             return false;
@@ -77,16 +77,19 @@ impl Geometry {
     }
 
     /// Number of levels of the bit sets.
+    #[inline]
     pub fn mark_levels(&self) -> u8 {
         self.mark_levels as u8
     }
 
     /// Words of the highest mark level.
+    #[inline]
     pub fn top_mark_words(&self) -> u64 {
         self.top_words
     }
 
     /// Number of groups of 64 pages of twins.
+    #[inline]
     pub fn twin_groups(&self) -> usize {
         self.data_bytes.div_ceil(64 * PAGE)
     }
@@ -110,36 +113,43 @@ impl Geometry {
     }
 
     /// Parts of a segment that hold the program's data and what the protocol knows of its blocks, as ranges of offsets.
+    #[inline]
     pub fn data_and_metadata(&self) -> (Range<usize>, Range<usize>) {
         (0..self.data_bytes, self.records..self.buffers[0])
     }
 
     /// Segment offset of a signature buffer.
+    #[inline]
     pub fn buffer_offset(&self, buffer: u8) -> usize {
         self.buffers[buffer as usize]
     }
 
     /// Segment offset of the control area.
+    #[inline]
     pub fn control_offset(&self) -> usize {
         self.control
     }
 
     /// Segment offset of a block's last write, where races are looked for.
+    #[inline]
     pub fn write_offset(&self, block: Block) -> usize {
-        self.writes + block.0 as usize * race::WRITE_BYTES
+        self.writes + block.0 as usize * self.shape.observed.write_bytes
     }
 
     /// Segment offset of the rings of allocations, where races are looked for or a profile is made.
+    #[inline]
     pub fn sites_offset(&self) -> usize {
         self.sites
     }
 
     /// Segment offset of the tables of a profile, where one is made.
+    #[inline]
     pub fn profile_offset(&self) -> usize {
         self.profile
     }
 
     /// Segment offset of a word of the vector clock, where races are looked for.
+    #[inline]
     pub fn clock_offset(&self, i: u32) -> usize {
         self.clock + i as usize * 8
     }
@@ -151,26 +161,31 @@ impl Geometry {
     }
 
     /// What a pager keeps a part of in memory: data, twins, and the records of blocks.
+    #[inline]
     pub fn paged(&self) -> Range<usize> {
         0..self.headers
     }
 
     /// Groups of 64 pages that a pager has.
+    #[inline]
     pub fn paging_groups(&self) -> usize {
         self.paged().end.div_ceil(64 * PAGE_BYTES)
     }
 
     /// Segment offset of the [`super::PAGING_WORDS`] words of a pager for each group.
+    #[inline]
     pub fn paging_offset(&self) -> usize {
         self.paging
     }
 
     /// Segment offset of a bit for each group: whether one of its pages is wanted.
+    #[inline]
     pub fn paging_summary_offset(&self) -> usize {
         self.paging + 8 * super::PAGING_WORDS * self.paging_groups()
     }
 
     /// The area of relocatable arrays, as a range of segment offsets.
+    #[inline]
     pub fn arrays(&self) -> Range<usize> {
         self.arrays..self.arrays + self.arrays_bytes
     }

@@ -71,6 +71,7 @@ impl BlockMap {
     }
 
     /// All block numbers are below this multiple of [`TOP_BLOCKS`].
+    #[inline]
     pub fn end(&self) -> u64 {
         self.tops.len() as u64 * TOP_BLOCKS
     }
@@ -122,6 +123,7 @@ impl BlockMap {
     }
 
     /// The last offset up to `last` that belongs, with everything before it, to blocks of the size at `from`.
+    #[inline]
     pub fn run_end(&self, from: usize, last: usize) -> usize {
         let shift = self.shift_at(from);
         let mut at = from;
@@ -140,6 +142,7 @@ impl BlockMap {
     }
 
     /// The range made larger so that it is whole granules and cuts no block, of `1 << shift` bytes or of those that are there.
+    #[inline]
     pub fn widen(&self, range: Range<usize>, shift: u32) -> Range<usize> {
         let down = |at: usize, unit: u32| at >> unit << unit;
         let unit = self.granule_shift.max(shift);
@@ -155,6 +158,7 @@ impl BlockMap {
     }
 
     /// Gives a range that [`BlockMap::widen`] returned blocks of `1 << shift` bytes.
+    #[inline]
     pub fn set(&self, range: Range<usize>, shift: u32) {
         if range.is_empty() {
             return;

@@ -16,8 +16,7 @@ fn geometry(processes: u32) -> Geometry {
         stack_bytes: 1 << 20,
         stacks: 16,
         notices: 1024,
-        race: false,
-        profile: false,
+        observed: Observed::default(),
         paged: false,
     })
     .unwrap()
