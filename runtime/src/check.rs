@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::pin::pin;
 
 use dsm_abi::layout::ADDRESS_BITS;
-use dsm_abi::state::{READ_LIMIT, READABLE};
 use dsm_coherence::Extent;
+
+pub use dsm_abi::state::Access;
 
 use crate::atomics;
 use crate::fabric;
@@ -16,31 +17,10 @@ use crate::operations::deferred;
 use crate::profile;
 use crate::progress;
 use crate::race;
-use crate::stats::time::{self, Activity};
 use crate::strings;
+use crate::time::{self, Activity};
 use crate::trace::Event;
 use crate::verify;
-
-/// What an access needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// It reads.
-    Read,
-    /// It writes.
-    Write,
-    /// A write of every byte before the thread's next release, with none read before it was written.
-    Overwrite,
-}
-
-impl Access {
-    /// States from this on refuse it.
-    pub(crate) fn limit(self) -> u8 {
-        match self {
-            Access::Read => READ_LIMIT,
-            Access::Write | Access::Overwrite => READABLE,
-        }
-    }
-}
 
 /// Makes the shared part of `[address, address + len)` accessible.
 pub(crate) fn ensure(address: usize, len: usize, access: Access) {

@@ -4,7 +4,6 @@
 //! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
-pub mod access_counters;
 pub mod arrays;
 pub mod atomics;
 pub mod biased_lock;
@@ -25,10 +24,7 @@ pub mod operations;
 pub mod pages;
 pub mod process;
 pub mod process_state;
-pub mod profile;
-pub mod progress;
 pub mod pthread;
-pub mod race;
 pub mod signals;
 pub mod sort;
 pub mod start;
@@ -37,12 +33,12 @@ pub mod stdio;
 pub mod strings;
 pub mod sync;
 pub mod thread_local;
-pub mod trace;
 pub mod verify;
 pub mod window;
 
 use dsm_config as config;
 use dsm_job::{self as job, image};
+use dsm_observe::{access_counters, profile, progress, race, time, trace};
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {

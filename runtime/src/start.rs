@@ -10,13 +10,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dsm_abi::job::COMPLAINED_WORD;
+use dsm_coherence::Coherence;
 
+use crate::fabric::SegmentFabric;
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage, die};
 use crate::operations::deferred;
 use crate::{
     access_counters, atomics, config, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp,
-    pages, process, process_state, profile, progress, pthread, signals, stats, stdio, sync, trace,
+    pages, process, process_state, profile, progress, pthread, signals, stats, stdio, sync, time, trace,
 };
 
 unsafe extern "C" {
@@ -48,6 +50,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         die(&error.to_string());
     }
     image::refuse_later(process::refuse_library);
+    observe();
     if let Err(error) = memory::private_range::init(&job) {
         die(&format!("{error}; address space may be limited (ulimit -v)"));
     }
@@ -70,6 +73,23 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         pthread::thread::serve_elsewhere(move || run(&job, arguments));
     }
     run(&job, arguments)
+}
+
+/// Tells race detection, profile and trace of the memory, where there are several processes.
+fn observe() {
+    let Some(shared) = memory::shared() else { return };
+    let memory = memory::get();
+    fn coherence() -> &'static Coherence<SegmentFabric> {
+        &memory::shared().expect("there are several processes").coherence
+    }
+    dsm_observe::memory::observe(dsm_observe::memory::Memory {
+        segments: shared.segments,
+        geometry: memory.geometry(),
+        rank: memory.rank(),
+        reports: memory.geometry().control_offset() + sync::layout::RACE,
+        watch: |extents| coherence().watch(extents),
+        counters: || coherence().stats(),
+    });
 }
 
 /// How long another process may take to say what this one would, and to end the job.
@@ -109,7 +129,7 @@ unsafe impl Send for Arguments {}
 fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     progress::begin_thread();
     if stats::are_wanted() {
-        stats::time::measure();
+        time::measure();
     }
     debugger::keep();
     fortran::init();
@@ -212,7 +232,7 @@ extern "C" fn at_exit() {
         unsafe { libc::fflush(std::ptr::null_mut()) };
         stats::write();
     }
-    profile::write();
+    profile::write(omp::threads_in_job());
 }
 
 /// How long the other processes have to leave their counters.

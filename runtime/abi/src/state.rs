@@ -28,4 +28,26 @@ pub const MAX_LINE_SHIFT: u32 = 16;
 /// Line size (as a shift) where the user names none.
 pub const DEFAULT_LINE_SHIFT: u32 = 10;
 
+/// What an access needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// A write of every byte before the thread's next release, with none read before it was written.
+    Overwrite,
+}
+
+impl Access {
+    /// States from this on refuse it.
+    #[inline(always)]
+    pub fn limit(self) -> u8 {
+        match self {
+            Access::Read => READ_LIMIT,
+            Access::Write | Access::Overwrite => READABLE,
+        }
+    }
+}
+
 const _: () = assert!(WRITABLE == 0 && READABLE < READ_LIMIT && COLD >= READ_LIMIT);

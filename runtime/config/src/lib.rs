@@ -349,6 +349,7 @@ impl Config {
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
 /// The process's settings; the environment is read at the first call.
+#[inline]
 pub fn get() -> &'static Config {
     CONFIG.get_or_init(|| Config::read(|name| std::env::var(name).ok()).0)
 }

@@ -30,9 +30,9 @@ use crate::memory::geometry::{Geometry, MARK_LEVELS};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
 use crate::race;
-use crate::stats::time::{self, Activity};
 use crate::sync::cell::Cell;
 use crate::sync::{layout, threads};
+use crate::time::{self, Activity};
 use crate::trace::Event;
 
 pub use block_handle::BlockHandle;

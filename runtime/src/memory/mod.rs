@@ -40,8 +40,8 @@ use crate::fabric::{SegmentFabric, calls};
 use crate::image;
 use crate::job::{Job, JobPage, Reach};
 use crate::signals::Deferred;
-use crate::{pages, profile, race};
-use geometry::{Geometry, Observed, PAGE, Shape};
+use crate::{pages, race};
+use geometry::{Geometry, PAGE, Shape};
 use paging::PagingError;
 use rules::Rules;
 use table::StateTable;
@@ -135,7 +135,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         stack_bytes: config.stack_bytes,
         stacks: config::MAX_THREADS as usize,
         notices: config.notices,
-        observed: observed(job.size),
+        observed: dsm_observe::memory::space(job.size),
         paged: paging::limit().is_some(),
     })
     .map_err(MemoryError::Layout)?;
@@ -155,18 +155,6 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
     memory.leave_out_of_core();
     assert!(MEMORY.set(memory).is_ok(), "memory is set up once");
     Ok(())
-}
-
-/// Space for what race reports and profiles remember.
-fn observed(processes: u32) -> Observed {
-    let if_any = |is_on: bool, size: usize| if is_on { size } else { 0 };
-    let (race, profile) = (race::is_on(), profile::is_wanted());
-    Observed {
-        write_bytes: if_any(race, race::WRITE_BYTES),
-        sites_bytes: if_any(race || profile, race::sites::AREA_BYTES),
-        profile_bytes: if_any(profile, profile::AREA_BYTES),
-        clock_words: if_any(race, processes as usize + race::clocks::ARRIVALS),
-    }
 }
 
 /// The state table and the place for heap and stacks: of full size, or, under a tool that confines a program to few

@@ -11,7 +11,7 @@ use dsm_threads::yielding::Yielding;
 use super::control::half;
 use crate::biased_lock;
 use crate::progress::Now;
-use crate::stats::time::{self, Activity};
+use crate::time::{self, Activity};
 use crate::trace::Event;
 
 /// What waiting threads of this process found out about yielding.

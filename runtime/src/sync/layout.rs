@@ -37,7 +37,7 @@ pub const RACE: usize = 1 << 19;
 /// 1 once an assertion of `-fdsm-verify` has failed, in process 0.
 pub const VERIFY_FAILED: usize = RACE + 8 * (RACE_SLOTS + 2);
 /// Reports of a job.
-pub const RACE_SLOTS: usize = 64;
+pub const RACE_SLOTS: usize = crate::race::REPORTS;
 /// Threads without tasks: a [`super::cell::Cell`].
 pub const TASK_CELL: usize = 49 << 20;
 /// Which tasks the process requests.

@@ -27,8 +27,8 @@ use crate::profile::{self, Wait};
 use crate::progress;
 use crate::race;
 use crate::signals;
-use crate::stats::time::{self, Activity};
 use crate::stdio;
+use crate::time::{self, Activity};
 use crate::trace::Event;
 use crate::verify::Synchronising;
 

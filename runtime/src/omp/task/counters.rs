@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::node::Node;
 use super::steal::{self, Obstacle};
-use crate::stats::time;
+use crate::time;
 
 /// A row of the table.
 pub struct Counter {

@@ -17,7 +17,7 @@ use crate::omp::frame::Frame;
 use crate::omp::ompt;
 use crate::omp::team::Team;
 use crate::progress::{Doing, Now};
-use crate::stats::time::{self, Activity};
+use crate::time::{self, Activity};
 use crate::trace::{self, Event};
 use crate::{config, sync};
 

@@ -25,9 +25,10 @@ use std::time::Instant;
 use dsm_abi::state;
 use dsm_coherence::Extent;
 
-use crate::check::Access;
 use crate::config;
-use crate::memory::{self, geometry::Geometry};
+use crate::memory;
+use dsm_abi::state::Access;
+use dsm_geometry::Geometry;
 use offsets::Offsets;
 use sample::Sampler;
 use table::{Shape, Table};
@@ -195,9 +196,9 @@ pub fn is_on() -> bool {
 
 /// Starts noting. Memory is set up, and no code of the program runs yet.
 pub fn init() {
-    let Some(shared) = memory::shared().filter(|_| is_wanted()) else { return };
-    let geometry = memory::get().geometry();
-    let area = shared.segments.own().words(geometry.profile_offset(), AREA_BYTES / 8);
+    let Some(memory) = memory::get().filter(|_| is_wanted()) else { return };
+    let geometry = memory.geometry;
+    let area = memory.segments.own().words(geometry.profile_offset(), AREA_BYTES / 8);
     // The unwinder is loaded before anything needs it.
     places::frames().for_each(drop);
     let profile = Profile {
@@ -215,7 +216,7 @@ pub fn init() {
 
 /// Stops noting, and leaves what process 0 needs to know of the clock.
 pub fn deposit() {
-    if memory::get().rank() == 0 {
+    if memory::rank() == 0 {
         ends_alone();
     }
     ON.store(false, Relaxed);

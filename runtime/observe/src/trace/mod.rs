@@ -2,7 +2,7 @@
 //!
 //! Each thread writes records into a [`ring`] of its own in a memory file that the launcher has made (layout and meaning: [`dsm_abi::trace`]). The launcher reads the
 //! rings while the job runs and after its processes have died, however they did, and writes the trace: nothing is written to files here. Events are noted in slow
-//! paths only, mostly where times are taken anyway ([`crate::stats::time`]).
+//! paths only, mostly where times are taken anyway ([`crate::time`]).
 //!
 //! Off, it costs a look at a flag where a region, loop, barrier, task or wait for a lock begins and ends, and nothing where times are taken.
 
@@ -11,6 +11,7 @@ mod ring;
 mod text;
 
 use std::cell::{Cell, OnceCell};
+use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,11 +22,13 @@ use parking_lot::Mutex;
 
 use crate::job::Job;
 use crate::job::die;
-use crate::omp::Loc;
-use crate::stats::time;
+use crate::time;
 
 pub use event::{Event, Open};
 use ring::{Ring, Writer};
+
+/// A position of the program, as the compiler passes it.
+type Loc = *const c_void;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static BUFFERS: OnceLock<Buffers> = OnceLock::new();

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::collect::{Collected, Misses};
 use super::names::{self, Objects};
-use crate::check::Access;
-use crate::memory::geometry::Geometry;
+use dsm_abi::state::Access;
+use dsm_geometry::Geometry;
 use sharing::{Shares, Sharing};
 
 /// What happens.

@@ -7,7 +7,7 @@ use dsm_coherence::{Block, Extent, Rank};
 use dsm_comm::{Segments, Word};
 
 use super::{bytes_of, clocks};
-use crate::memory::geometry::Geometry;
+use dsm_geometry::Geometry;
 
 /// The twin does not tell the writes of one interval.
 const UNKNOWN: u64 = 0;

@@ -14,6 +14,8 @@ pub mod intervals;
 mod report;
 pub mod sites;
 
+pub use report::REPORTS;
+
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -21,7 +23,8 @@ use dsm_coherence::{Block, Extent};
 use dsm_comm::Segments;
 
 use crate::config::{self, RaceMode};
-use crate::memory::{self, geometry::Geometry};
+use crate::memory;
+use dsm_geometry::Geometry;
 
 /// Bytes of a block's record of its last write: return address of the check, first address written, interval.
 pub const WRITE_BYTES: usize = 24;
@@ -44,9 +47,8 @@ pub struct Write {
 /// Remembers a write of `[address, address + len)` that asks; `pc` is the return address of its check.
 #[cold]
 pub fn note_write(address: usize, len: usize, pc: usize) {
-    let Some(shared) = memory::shared() else { return };
-    let memory = memory::get();
-    let geometry = memory.geometry();
+    let Some(memory) = memory::get() else { return };
+    let geometry = memory.geometry;
     for part in geometry.parts() {
         let (first, last) =
             (address.max(part.start), address.saturating_add(len.max(1) - 1).min(part.end.max(1) - 1));
@@ -55,9 +57,9 @@ pub fn note_write(address: usize, len: usize, pc: usize) {
         }
         for block in geometry.extents(first, last).flat_map(Extent::blocks) {
             let offset = geometry.write_offset(block);
-            shared.segments.word(memory.rank(), offset).store(pc as u64, Ordering::Relaxed);
+            memory.segments.word(memory.rank, offset).store(pc as u64, Ordering::Relaxed);
             let start = first.max(geometry.address(block));
-            shared.segments.word(memory.rank(), offset + 8).store(start as u64, Ordering::Relaxed);
+            memory.segments.word(memory.rank, offset + 8).store(start as u64, Ordering::Relaxed);
         }
     }
 }
@@ -65,8 +67,8 @@ pub fn note_write(address: usize, len: usize, pc: usize) {
 /// Makes the first writes to a new object ask.
 #[cold]
 pub fn watch_allocation(address: usize, bytes: usize) {
-    if let Some(shared) = memory::shared() {
-        shared.coherence.watch(memory::get().geometry().extents(address, address + bytes.max(1) - 1));
+    if let Some(memory) = memory::get() {
+        (memory.watch)(&mut memory.geometry.extents(address, address + bytes.max(1) - 1));
     }
 }
 
@@ -75,10 +77,11 @@ pub fn watch_stack() {
     unsafe extern "C" {
         safe fn dsm_rt_shared_sp() -> usize;
     }
-    let (Some(shared), true) = (memory::shared(), is_on()) else { return };
-    let (lowest, top) = (dsm_rt_shared_sp(), memory::stack_top(0));
-    if (memory::get().geometry().region().start..top).contains(&lowest) {
-        shared.coherence.watch(memory::get().geometry().extents(lowest, top - 1));
+    let Some(memory) = memory::get().filter(|_| is_on()) else { return };
+    let top = memory.geometry.stack_top(memory.rank, 0).expect("a process has an initial thread");
+    let lowest = dsm_rt_shared_sp();
+    if (memory.geometry.region().start..top).contains(&lowest) {
+        (memory.watch)(&mut memory.geometry.extents(lowest, top - 1));
     }
 }
 

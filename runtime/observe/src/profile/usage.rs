@@ -7,8 +7,8 @@ use super::collect::{Collected, Misses};
 use super::findings::sharing::{self, Shares, Sharing};
 use super::findings::{by_object, is_coherence};
 use super::names::Objects;
-use crate::check::Access;
-use crate::memory::geometry::Geometry;
+use dsm_abi::state::Access;
+use dsm_geometry::Geometry;
 
 /// Counts of an object, over all processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

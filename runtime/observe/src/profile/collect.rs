@@ -8,8 +8,8 @@ use super::{
     AREA_BYTES, BLOCKS, BLOCKS_AT, HEADER_WORDS, MISSES, MISSES_AT, WAITS, WAITS_AT, Wait, access_and_state,
     block_word, miss_word, places, process_word, wait_word,
 };
-use crate::check::Access;
-use crate::memory::geometry::Geometry;
+use dsm_abi::state::Access;
+use dsm_geometry::Geometry;
 
 /// Misses of one access in one part of memory.
 #[derive(Clone, Debug)]

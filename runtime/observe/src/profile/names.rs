@@ -8,8 +8,8 @@ use dsm_comm::Segments;
 
 use super::places;
 use crate::image::{self, Place};
-use crate::memory::geometry::Geometry;
 use crate::race::sites::{self, Allocation};
+use dsm_geometry::Geometry;
 
 /// A variable, or all objects that one place in the program has allocated.
 #[derive(Clone, Debug, PartialEq)]

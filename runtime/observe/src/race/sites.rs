@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use dsm_comm::Segments;
 
 use crate::memory;
-use crate::memory::geometry::Geometry;
 use crate::profile::{self, CALLERS};
+use dsm_geometry::Geometry;
 
 /// Records of a ring.
 const RECORDS: usize = 1 << 16;
@@ -59,12 +59,11 @@ fn ring(geometry: &Geometry, bytes: usize) -> usize {
 /// Remembers an allocation of this process.
 #[cold]
 pub fn note(address: usize, bytes: usize, site: usize) {
-    let Some(shared) = memory::shared() else { return };
+    let Some(memory) = memory::get() else { return };
     let with_callers = bytes >= LARGE && site != 0 && profile::is_on();
     let callers = if with_callers { profile::callers(site) } else { [0; CALLERS] };
-    let memory = memory::get();
-    let ring = ring(memory.geometry(), bytes);
-    let own = shared.segments.own();
+    let ring = ring(memory.geometry, bytes);
+    let own = memory.segments.own();
     let number = own.word(ring).fetch_add(1, Ordering::SeqCst) as usize;
     let record = ring + HEADER_BYTES + number % RECORDS * RECORD_WORDS * 8;
     let words = Allocation { address, bytes, site, callers }.words();

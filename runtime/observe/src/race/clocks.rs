@@ -21,12 +21,12 @@ static BARRIERS: AtomicU32 = AtomicU32::new(0);
 
 /// Word `i` of the clock of process `at`; `None` if races are not looked for.
 fn word(at: u32, i: u32) -> Option<Word> {
-    let shared = memory::shared().filter(|_| is_on())?;
-    Some(shared.segments.word(at, memory::get().geometry().clock_offset(i)))
+    let memory = memory::get().filter(|_| is_on())?;
+    Some(memory.segments.word(at, memory.geometry.clock_offset(i)))
 }
 
 fn arrival_word(slot: u32) -> u32 {
-    memory::get().geometry().processes() + slot
+    memory::processes() + slot
 }
 
 fn value(at: u32, i: u32) -> u64 {
@@ -34,7 +34,7 @@ fn value(at: u32, i: u32) -> u64 {
 }
 
 fn raise(of: u32, least: u64) {
-    if let Some(own) = word(memory::get().rank(), of) {
+    if let Some(own) = word(memory::rank(), of) {
         own.fetch_max(least, Ordering::SeqCst);
     }
 }
@@ -48,7 +48,7 @@ pub fn known(at: u32, of: u32) -> u64 {
 #[inline]
 pub fn before_release() {
     if is_on() {
-        let me = memory::get().rank();
+        let me = memory::rank();
         raise(me, value(me, me) + 1);
     }
 }
@@ -57,12 +57,12 @@ pub fn before_release() {
 #[inline]
 pub fn after_acquire(from: u32) {
     if is_on() {
-        (0..memory::get().geometry().processes()).for_each(|of| raise(of, value(from, of)));
+        (0..memory::processes()).for_each(|of| raise(of, value(from, of)));
     }
 }
 
 fn record_releases(slot: u32) {
-    let me = memory::get().rank();
+    let me = memory::rank();
     if let Some(place) = word(me, arrival_word(slot)) {
         place.store(value(me, me), Ordering::SeqCst);
     }
@@ -83,7 +83,7 @@ pub fn forked() {
     if is_on() {
         BARRIERS.store(0, Ordering::SeqCst);
         raise(0, value(0, arrival_word(FORK)));
-        (1..memory::get().geometry().processes()).for_each(|of| raise(of, value(0, of)));
+        (1..memory::processes()).for_each(|of| raise(of, value(0, of)));
     }
 }
 

@@ -4,8 +4,8 @@ use dsm_abi::trace::{CALLS, Kind, Phase, Record};
 use dsm_coherence::stats::Shard;
 use dsm_coherence::{Extent, Rank, calls};
 
-use crate::check::Access;
 use crate::memory;
+use dsm_abi::state::Access;
 
 use super::{now, with};
 
@@ -52,7 +52,7 @@ impl Event {
     pub fn request(at: u32, message: &[u8]) -> Event {
         let (name, block) = calls::subject(message).unwrap_or((CALLS[0], None));
         let call = CALLS.iter().position(|known| *known == name).unwrap_or(0);
-        let address = block.map_or(0, |block| memory::get().geometry().address(block));
+        let address = block.zip(memory::get()).map_or(0, |(block, memory)| memory.geometry.address(block));
         Event::of(Kind::Request, Some(at), [address as u64, call as u64])
     }
 
@@ -78,8 +78,8 @@ pub struct Open {
 
 /// What a release or acquire counts.
 fn counts(kind: Kind) -> [u64; 4] {
-    let Some(shared) = memory::shared() else { return [0; 4] };
-    let own: &Shard = shared.coherence.stats();
+    let Some(memory) = memory::get() else { return [0; 4] };
+    let own: &Shard = (memory.counters)();
     match kind {
         Kind::Release => [
             own.notices_out.get(),

@@ -1,7 +1,5 @@
 //! The counters at the end of a run (`DSM_STATS`): a table, or the same as JSON.
 
-pub mod time;
-
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -10,7 +8,7 @@ use serde::Serialize;
 use crate::job::Job;
 use crate::job::destination::{self, Destination};
 use crate::operations::deferred;
-use crate::{config, image, memory, omp, sync};
+use crate::{config, image, memory, omp, sync, time};
 
 static REPORT: Destination = Destination::new("DSM_STATS", "table of counters");
 

@@ -12,11 +12,10 @@ use super::{last_write, sites};
 use crate::config::{self, RaceMode};
 use crate::image;
 use crate::memory;
-use crate::memory::geometry::Geometry;
-use crate::sync::layout;
+use dsm_geometry::Geometry;
 
 /// Most reports of a job.
-const MOST: usize = layout::RACE_SLOTS;
+pub const REPORTS: usize = 64;
 
 /// A race that was found.
 pub struct Race<'a> {
@@ -49,7 +48,7 @@ pub fn report(race: &Race) {
     let owner = owner(race);
     match claim(race, owner.key) {
         Claim::New => print(&text(race, &owner)),
-        Claim::Full => print(&format!("dsm: race: {MOST} variables were reported; there are more\n")),
+        Claim::Full => print(&format!("dsm: race: {REPORTS} variables were reported; there are more\n")),
         Claim::Known => {}
     }
     if config::get().race == RaceMode::Abort {
@@ -74,15 +73,16 @@ enum Claim {
 
 /// Reserves the report about `key` in the job's table, in process 0's segment.
 fn claim(race: &Race, key: usize) -> Claim {
-    let slot = |i: usize| race.segments.word(0, race.geometry.control_offset() + layout::RACE + 8 * i);
-    for i in 0..MOST {
+    let Some(memory) = memory::get() else { return Claim::Known };
+    let slot = |i: usize| race.segments.word(0, memory.reports + 8 * i);
+    for i in 0..REPORTS {
         match slot(i).compare_exchange(0, key as u64, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => return Claim::New,
             Err(other) if other == key as u64 => return Claim::Known,
             Err(_) => {}
         }
     }
-    if slot(MOST).swap(1, Ordering::SeqCst) == 0 { Claim::Full } else { Claim::Known }
+    if slot(REPORTS).swap(1, Ordering::SeqCst) == 0 { Claim::Full } else { Claim::Known }
 }
 
 fn owner(race: &Race) -> Owner {
@@ -122,7 +122,7 @@ fn owner(race: &Race) -> Owner {
 }
 
 fn text(race: &Race, owner: &Owner) -> String {
-    let me = memory::get().rank();
+    let me = memory::rank();
     let offset = race.bytes.start - owner.range.start;
     let end = race.bytes.end.min(owner.range.end).max(race.bytes.start + 1);
     let count = end - race.bytes.start;

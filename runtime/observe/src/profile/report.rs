@@ -11,7 +11,7 @@ use super::names::Objects;
 use super::usage::{self, Usage};
 use crate::job::Job;
 use crate::job::destination::{self, Destination};
-use crate::{config, image, memory, omp};
+use crate::{config, image, memory};
 
 /// Findings that are told.
 const WORST: usize = 10;
@@ -43,23 +43,23 @@ pub fn prepare(job: &Job) {
     REPORT.prepare(job, &config::get().profile);
 }
 
-/// Process 0, at the end: writes the report.
-pub fn write() {
+/// Process 0, at the end: writes the report, for a job of so many threads.
+pub fn write(threads: u32) {
     if !is_wanted() {
         return;
     }
-    let Some(shared) = memory::shared() else {
+    let Some(memory) = memory::get() else {
         return put(
             "dsm: profile: a program of one process neither misses nor waits for others; run it with -n 2 or more\n",
         );
     };
-    let geometry = memory::get().geometry();
-    let collected = collect::collect(&shared.segments, geometry);
-    let mut objects = Objects::new(&shared.segments, geometry);
+    let geometry = memory.geometry;
+    let collected = collect::collect(&memory.segments, geometry);
+    let mut objects = Objects::new(&memory.segments, geometry);
     let mut findings = findings::all(&collected, geometry, &mut objects);
     findings.truncate(WORST);
     let usages = usage::all(&collected, geometry, &mut objects);
-    let report = Report::new(&collected, geometry.processes(), findings, usages);
+    let report = Report::new(&collected, (geometry.processes(), threads), findings, usages);
     put(&match destination::is_json(&config::get().profile) {
         true => serde_json::to_string_pretty(&report).expect("numbers and strings") + "\n",
         false => report.text(),
@@ -71,13 +71,18 @@ fn put(text: &str) {
 }
 
 impl Report {
-    fn new(collected: &Collected, processes: u32, findings: Vec<Finding>, objects: Vec<Usage>) -> Report {
+    fn new(
+        collected: &Collected,
+        (processes, threads): (u32, u32),
+        findings: Vec<Finding>,
+        objects: Vec<Usage>,
+    ) -> Report {
         use super::Wait::Serial;
         let waits = collected.waits.iter().filter(|w| w.kind != Serial);
         Report {
             program: image::program().display().to_string(),
             processes,
-            threads: omp::threads_in_job(),
+            threads,
             seconds: collected.seconds,
             misses: collected.misses.iter().map(|m| m.misses).sum(),
             miss_seconds: collected.misses.iter().map(|m| m.seconds).sum(),
