@@ -1,4 +1,4 @@
-//! Which block sizes the parts of variables have with a block file: the rules are applied as the runtime does (`runtime/src/memory/blocks.rs`), where a rule
+//! Which block sizes the parts of variables have with a block file: the rules are applied as the runtime does (`runtime/geometry/src/blocks.rs`), where a rule
 //! takes along the pages that its variable touches, and the whole of larger blocks at its ends.
 
 use std::collections::BTreeMap;
