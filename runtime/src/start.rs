@@ -13,9 +13,11 @@ use dsm_abi::job::COMPLAINED_WORD;
 use dsm_coherence::Coherence;
 
 use crate::fabric::SegmentFabric;
+use crate::heap::foreign;
 use crate::image::{self, Image};
 use crate::job::{Job, JobPage, die};
-use crate::operations::deferred;
+use crate::operations::{deferred, pending, signal};
+use crate::sync::hooks::Hooks;
 use crate::{
     access_counters, atomics, config, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp,
     pages, process, process_state, profile, progress, pthread, signals, stats, stdio, sync, time, trace,
@@ -33,6 +35,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     if let Err(error) = unsafe { managed::become_launcher(argc, argv) } {
         die(&error);
     }
+    register();
     let job = Job::from_environment().unwrap_or_else(|error| die(&error.to_string()));
     if let Err(error) = JobPage::init(&job) {
         die(&error.to_string());
@@ -73,6 +76,26 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         pthread::thread::serve_elsewhere(move || run(&job, arguments));
     }
     run(&job, arguments)
+}
+
+/// Registers what happens where the process publishes, acquires or may wait.
+pub fn register() {
+    sync::hooks::register(Hooks {
+        before_lock: || {
+            signal::assert_allowed("a lock");
+            deferred::send_all();
+        },
+        before_release: pending::before_release,
+        before_undisturbed_release: || {
+            stdio::before_release();
+            foreign::before_release();
+        },
+        begin_release: foreign::written,
+        after_release: foreign::after_release,
+        after_acquire: foreign::after_acquire,
+        after_fork: stdio::after_fork,
+        start_thread: |work| _ = pthread::thread::own(|| std::thread::spawn(work)),
+    });
 }
 
 /// Tells race detection, profile and trace of the memory, where there are several processes.
@@ -281,5 +304,31 @@ fn outlast_first() {
         Some(shared) if shared.segments.are_mapped() => {}
         Some(shared) if shared.segments.is_mapped(0) => JobPage::get().wait_satisfied(),
         Some(shared) => shared.segments.wait_end(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::c_void;
+
+    unsafe extern "C" {
+        static stdout: *mut c_void;
+        fn __fpending(stream: *mut c_void) -> usize;
+    }
+
+    #[test]
+    fn a_release_writes_streams_but_not_in_a_handler() {
+        register();
+        // SAFETY: the C library's stream, which nothing else writes to; a string of C.
+        unsafe {
+            assert!(libc::fputs(c" ".as_ptr(), stdout.cast()) >= 0);
+            let pending = __fpending(stdout);
+            assert!(pending > 0);
+            signals::over_user_code(sync::before_release);
+            assert_eq!(__fpending(stdout), pending);
+            sync::before_release();
+            assert_eq!(__fpending(stdout), 0);
+        }
     }
 }

@@ -8,7 +8,7 @@ use dsm_abi::job::{JOB_VARIABLE, JOB_VERSION};
 use dsm_abi::progress::JOB_FILE_BYTES;
 use dsm_comm::segment::MemoryFile;
 use dsm_job::{Job, JobPage};
-use dsm_rt::{memory, sync};
+use dsm_rt::{memory, start, sync};
 
 const ROW: &str = "PROTOCOL_BENCH_ROW";
 
@@ -17,6 +17,7 @@ pub fn from_environment() -> Option<String> {
     let row = std::env::var(ROW).ok()?;
     let job = Job::from_environment().expect("the job was described by `start`");
     JobPage::init(&job).expect("the page can be mapped");
+    start::register();
     memory::init(&job).expect("memory can be set up");
     sync::init(job.size);
     sync::user_threads_enter();

@@ -21,7 +21,7 @@ use crate::{check, job, memory, sync};
 use dsm_comm::Word;
 
 /// Numbers of each process.
-pub const RANGE: c_int = 4096;
+pub const RANGE: c_int = sync::layout::DESCRIPTOR_RANGE as c_int;
 
 /// Bytes of a `struct sockaddr_storage`.
 const ADDRESS_BYTES: usize = 128;

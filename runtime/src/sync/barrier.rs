@@ -6,10 +6,10 @@
 use std::sync::atomic::Ordering;
 
 use super::control::word;
+use super::hooks::hooks;
 use super::threads::Inside;
 use super::words::process;
 use super::{layout, rank, size};
-use crate::stdio;
 use crate::verify::Synchronising;
 
 /// See [`dsm_sync::Process::fork`].
@@ -39,7 +39,7 @@ pub fn left() -> u32 {
 /// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.
 pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
     process().wait_fork(message)?;
-    stdio::after_fork();
+    (hooks().after_fork)();
     Some(())
 }
 

@@ -104,12 +104,14 @@ pub const MAILBOX: usize = STREAMS_CHANGES + 64;
 pub const MAILBOX_DATA: usize = 41 << 20;
 /// Size of a mailbox's data, bytes.
 pub const MAILBOX_DATA_BYTES: usize = 64 << 10;
+/// Numbers of descriptors of a process.
+pub const DESCRIPTOR_RANGE: usize = 4096;
 /// Numbers of the descriptors that the program has opened in process 0: a set of bits.
 pub const DESCRIPTORS: usize = MAILBOX_DATA + MAILBOX_DATA_BYTES;
 /// Numbers of the process's descriptors that others have copies of, likewise.
-pub const IMPORTED: usize = DESCRIPTORS + crate::stdio::descriptors::RANGE as usize / 8;
+pub const IMPORTED: usize = DESCRIPTORS + DESCRIPTOR_RANGE / 8;
 /// 1 once the process has copies of other processes' descriptors.
-pub const IMPORTS: usize = IMPORTED + crate::stdio::descriptors::RANGE as usize / 8;
+pub const IMPORTS: usize = IMPORTED + DESCRIPTOR_RANGE / 8;
 /// How often process 0 has put another file in the place of standard output, and of standard error.
 pub const STANDARD_CHANGES: usize = IMPORTS + 64;
 /// Keys for thread-specific data that were made.

@@ -7,6 +7,7 @@ mod barrier;
 pub mod cell;
 mod conditions;
 pub mod control;
+pub mod hooks;
 pub mod layout;
 pub mod reduction;
 pub mod threads;
@@ -20,14 +21,11 @@ use dsm_threads::futex;
 
 use crate::config;
 use crate::fabric::{run, run_sync};
-use crate::heap::foreign;
 use crate::memory;
-use crate::operations::{deferred, pending, signal};
 use crate::profile::{self, Wait};
 use crate::progress;
 use crate::race;
 use crate::signals;
-use crate::stdio;
 use crate::time::{self, Activity};
 use crate::trace::Event;
 use crate::verify::Synchronising;
@@ -39,6 +37,8 @@ pub use conditions::{condition_count, condition_notify, condition_poll, conditio
 pub use control::{CONTROL_WORDS, control_cas, control_fetch_add, control_load, control_store, control_wait};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
 pub use words::{ControlAreas, process, serve};
+
+use hooks::hooks;
 
 /// How long a waiting thread looks before it sleeps.
 static SPIN_NS: AtomicU64 = AtomicU64::new(0);
@@ -91,9 +91,9 @@ pub fn release() {
             || Some(Event::release(None)),
             || {
                 before_release();
-                let freed = foreign::written();
+                let begun = (hooks().begin_release)();
                 run(pin!(shared.coherence.release()));
-                foreign::after_release(freed);
+                (hooks().after_release)(begun);
             },
         );
         profile::released(since);
@@ -111,23 +111,22 @@ fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(ReleaseToken))
         || Some(Event::release(Some(precedes()))),
         || {
             before_release();
-            let freed = foreign::written();
+            let begun = (hooks().begin_release)();
             if let Err(then) = run_sync(|| shared.coherence.release_sync(then)) {
                 run(pin!(shared.coherence.release_then(false, then)));
             }
-            foreign::after_release(freed);
+            (hooks().after_release)(begun);
         },
     );
     profile::released(since);
 }
 
-fn before_release() {
-    pending::before_release();
-    // A handler may have interrupted the C library inside of a stream, or the heap.
+/// What precedes every release.
+pub(crate) fn before_release() {
+    (hooks().before_release)();
     if !signals::is_over_user_code() {
         threads::pass();
-        stdio::before_release();
-        foreign::before_release();
+        (hooks().before_undisturbed_release)();
     }
     race::clocks::before_release();
 }
@@ -144,7 +143,7 @@ pub fn acquire_unordered(rank: u32) {
     if let Some(shared) = memory::shared() {
         let event = || (rank != self::rank()).then(|| Event::acquire(rank, 0));
         time::spent(Activity::Acquire, event, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
-        foreign::after_acquire();
+        (hooks().after_acquire)();
     }
 }
 
@@ -168,7 +167,7 @@ fn acquire_token(rank: u32, token: impl Into<ReleaseToken>, follows: impl FnOnce
                 }
             },
         );
-        foreign::after_acquire();
+        (hooks().after_acquire)();
     }
 }
 
@@ -187,8 +186,7 @@ pub fn flush() {
 
 /// Distributed FIFO lock named by a word that is not 0, with acquire and release of the memory model. Any thread may call.
 pub fn lock(name: u64) {
-    signal::assert_allowed("a lock");
-    deferred::send_all();
+    (hooks().before_lock)();
     drop(Synchronising::begin());
     let since = profile::now_and_then();
     process().lock(name);
@@ -242,29 +240,4 @@ pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) {
 /// Wakes the threads in [`wait_local`] on the word, which was changed (SeqCst) before.
 pub fn wake_local(word: &AtomicU32) {
     cell::wake(word, sleepers(word), futex::ALL);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::ffi::c_void;
-
-    unsafe extern "C" {
-        static stdout: *mut c_void;
-        fn __fpending(stream: *mut c_void) -> usize;
-        fn __fpurge(stream: *mut c_void);
-    }
-
-    #[test]
-    fn a_release_of_a_handler_leaves_streams_alone() {
-        // SAFETY: the C library's stream, which nothing else writes to; a string of C.
-        unsafe {
-            assert!(libc::fputs(c"part of a line".as_ptr(), stdout.cast()) >= 0);
-            let pending = __fpending(stdout);
-            assert!(pending > 0);
-            signals::over_user_code(before_release);
-            assert_eq!(__fpending(stdout), pending);
-            __fpurge(stdout);
-        }
-    }
 }

@@ -11,11 +11,12 @@ use parking_lot::Mutex;
 
 use super::cell;
 use super::control::{Line, area_bytes, is_mapped, line, read_words, send, write_words};
+use super::hooks::hooks;
 use super::layout;
 use super::threads::Inside;
 use crate::progress::{self, Doing, Now};
 use crate::signals::Deferred;
-use crate::{job, memory, pthread, race, trace};
+use crate::{job, memory, race, trace};
 
 static STATE: State = State::new();
 
@@ -244,7 +245,7 @@ impl Words for ControlAreas {
     }
 
     fn delegate_turn(&self, slot: usize, ticket: u32) {
-        pthread::thread::own(|| std::thread::spawn(move || process().pass_turn(slot, ticket)));
+        (hooks().start_thread)(Box::new(move || process().pass_turn(slot, ticket)));
     }
 
     fn too_many_locks(&self, slots: usize) -> ! {
