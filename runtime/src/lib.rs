@@ -2,6 +2,8 @@
 //!
 //! Compiled code enters through the `__dsm_*` functions of [`dsm_abi::entries`] (`check`, `atomics`, `heap`) and the
 //! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
+//!
+//! This crate joins the others: configuration, job, geometry and what is observed have crates of their own, under the names below, and are told by `start` what to call here.
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
 pub mod arrays;
