@@ -111,6 +111,7 @@ programs! {
     f_walks
     f_workshare
     file_io
+    first_touch
     flags
     float_environment
     flush_data

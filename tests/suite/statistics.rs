@@ -57,8 +57,17 @@ fn each_process_of_a_fortran_program_counts() {
     assert!(releases.len() == 3 && !releases.contains(&0), "{}", outcome.errors());
 }
 
-/// Runs a program of tasks with two processes and returns its counters.
-fn run_tasks(program: &str) -> Option<Outcome> {
+/// Half of an array of 2048 pages that process 0 has allocated goes to process 1 without contents, and some of two more, to which both store side by side.
+#[test]
+fn memory_that_nobody_has_stored_to_moves_without_contents() {
+    let Some(outcome) = run_counted("first_touch") else { return };
+    let errors = outcome.errors();
+    let [_, holes] = outcome.counter("blocks_of_holes")[..] else { panic!("{errors}") };
+    assert!((1024..=4 * 1024).contains(&holes), "{errors}");
+}
+
+/// Runs a program with two processes and returns its counters.
+fn run_counted(program: &str) -> Option<Outcome> {
     toolchain::dsm()?;
     let (program, target) = (Program::load(program), Target::Dsm(Build { level: 2, line: 1024 }));
     let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
@@ -71,7 +80,7 @@ fn run_tasks(program: &str) -> Option<Outcome> {
 /// Each of forty tasks waits until the other process has begun the next one, and then for its end: half of them by `taskwait`, half at the end of a group.
 #[test]
 fn processes_that_wait_for_tasks_run_tasks_below_them() {
-    let Some(outcome) = run_tasks("task_waiters") else { return };
+    let Some(outcome) = run_counted("task_waiters") else { return };
     for row in ["tasks_made", "tasks_handed_over", "tasks_received"] {
         assert_eq!(outcome.counter(row), [20, 20], "{row}\n{}", outcome.errors());
     }
@@ -80,7 +89,7 @@ fn processes_that_wait_for_tasks_run_tasks_below_them() {
 /// Ten pairs of untied tasks wait for each other. None of them has anything that keeps it.
 #[test]
 fn untied_tasks_run_in_both_processes() {
-    let Some(outcome) = run_tasks("task_untied") else { return };
+    let Some(outcome) = run_counted("task_untied") else { return };
     let errors = outcome.errors();
     let total = |row: &str| outcome.counter(row).iter().sum::<u64>();
     assert_eq!(total("tasks_made"), 10 * 2 * (2 + 1 + 100 + 1), "{errors}");

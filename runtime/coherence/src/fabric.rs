@@ -277,6 +277,19 @@ pub trait Fabric {
     ) -> impl Future<Output = u64>;
     /// Copies a peer's blocks to private memory. `into` has [`Fabric::block_bytes`] bytes for each.
     fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()>;
+    /// Of some blocks of a chunk, those that take no memory at a process: that are zero because nobody has stored to them, as far as that can be told without reading
+    /// them. None, where it cannot be told.
+    fn holes(&self, _at: Rank, _chunk: Chunk, _blocks: u64) -> impl Future<Output = u64> {
+        async { 0 }
+    }
+    /// Makes the peer's twins of blocks zero, as [`Fabric::post_twin`] would, if that takes memory, and else not.
+    fn post_zero_twin(&self, _to: Rank, _extent: Extent) -> impl Future<Output = ()> {
+        async { unreachable!("it tells of no holes") }
+    }
+    /// Makes own blocks zero.
+    fn clear(&self, _extent: Extent) {
+        unreachable!("it tells of no holes")
+    }
     /// Makes `contents` the peer's twins of the blocks.
     fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()>;
     /// Blocks that one snapshot should hold: they stay in a fast cache until they are merged.

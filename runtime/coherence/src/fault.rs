@@ -39,6 +39,10 @@ faults! {
     NoTwin,
     /// The link of a writable home leads on before the twin is placed there.
     NoTwinFlush,
+    /// The taker of a writable home that takes no memory leaves no twin.
+    NoTwinOfHole,
+    /// The taker looks whether a home takes memory before its records are locked.
+    HolesBeforeLock,
     /// Twins' memory is given back without a look at who is leaving one there.
     FreeExpectedTwin,
     /// A home's link leads on, and its records are unlocked, before the contents are read and the twin is left.

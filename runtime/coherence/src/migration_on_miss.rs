@@ -208,7 +208,10 @@ impl<F: Fabric> Coherence<F> {
         let block_bytes = fabric.block_bytes(chunk.span(blocks).first) as u64;
         let bytes = |blocks: u64| u64::from(blocks.count_ones()) * block_bytes;
         self.stats.bytes_moved.add(bytes(contents));
-        let overwritten = blocks & !contents;
+        let holes = taken.holes & !claim.whole();
+        chunk.runs(holes).for_each(|run| fabric.clear(run));
+        self.stats.blocks_of_holes.add(u64::from(holes.count_ones()));
+        let overwritten = blocks & !contents & !holes;
         chunk.runs(overwritten).for_each(|run| fabric.not_fetched(run));
         self.stats.blocks_overwritten.add(u64::from(overwritten.count_ones()));
         self.stats.bytes_not_fetched.add(bytes(overwritten));

@@ -92,6 +92,8 @@ counters! {
     blocks_overwritten,
     /// Bytes of these.
     bytes_not_fetched,
+    /// Blocks that were not fetched, since they were zero and took no memory at their home.
+    blocks_of_holes,
     /// Blocks published at their home.
     published_in_place,
     /// Homes that went from writable to shared because somebody had read them.

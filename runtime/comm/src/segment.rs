@@ -81,6 +81,17 @@ impl MemoryFile {
         usize::try_from(at).unwrap_or(range.end).min(range.end)
     }
 
+    /// Whether no byte of a range of offsets takes memory: all are zero, and nobody has stored there. What the system has swapped out takes memory. False, too, if the
+    /// system does not tell.
+    pub fn is_hole(&self, range: Range<usize>) -> bool {
+        // SAFETY: plain system call on an own descriptor; nobody reads or writes at the position.
+        let at = unsafe { libc::lseek(self.0.as_raw_fd(), range.start as libc::off_t, libc::SEEK_DATA) };
+        match usize::try_from(at) {
+            Ok(data) => data >= range.end,
+            Err(_) => io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO),
+        }
+    }
+
     /// Bytes of a range of offsets that take memory now.
     pub fn resident_bytes_of(&self, range: Range<usize>) -> u64 {
         self.resident(range).map(|part| part.len() as u64).sum()
@@ -267,6 +278,7 @@ mod tests {
             unsafe { own.add(at).write(value(at)) };
         }
         assert_eq!(file.next_resident(4096..BYTES), 3 * 4096);
+        assert!(file.is_hole(4096..3 * 4096) && !file.is_hole(4096..3 * 4096 + 1) && !file.is_hole(0..8192));
         let pages = (0..BYTES).step_by(4096).filter(touched).count();
         assert_eq!(file.resident_bytes_of(0..BYTES), 4096 * pages as u64);
         assert!(

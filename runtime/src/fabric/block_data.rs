@@ -49,6 +49,9 @@ impl SegmentFabric {
         let bytes = self.geometry.block_bytes(extent.first);
         let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
         (0..extent.count as usize).fold(0, |mask, i| {
+            if self.is_untouched(Extent::single(Block(extent.first.0 + i as u64))) {
+                return mask;
+            }
             // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
             let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
             if !same && profile::is_on() {
@@ -69,6 +72,7 @@ impl SegmentFabric {
                 race::check_merge(&self.segments, self.geometry, block, part, (self.rank, from.0));
             }
         }
+        self.twins.use_them(self.rank, extent);
         let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
         // SAFETY: blocks and twins are mapped, aligned and as long as `incoming`, which is private; the twins are used by who holds the chunk.
         unsafe { diff::merge(own, twin, incoming) }

@@ -3,6 +3,7 @@
 mod block_data;
 mod block_handle;
 pub mod calls;
+mod holes;
 mod notices;
 mod run;
 mod states;
@@ -20,6 +21,7 @@ use dsm_coherence::{
     Block, BlockWord, Chunk, Extent, Fabric, Gate, Header, MarkKind, Notice, Part, Parts, Rank, Record,
     Timestamp, Word,
 };
+use dsm_comm::segment::MemoryFile;
 use dsm_comm::{CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
 
@@ -56,6 +58,8 @@ pub struct SegmentFabric {
     /// Levels from 1 on that there are.
     summary_levels: usize,
     twins: TwinPages,
+    /// The memory files of the segments that are mapped, by rank.
+    files: &'static [Option<MemoryFile>],
     stripes: Box<[CachePadded<biased_lock::Lock>]>,
     gates: [CachePadded<biased_lock::Lock>; 2],
     /// Parts of the protocol that are left out.
@@ -84,7 +88,13 @@ fn fence_behind_atomic() {
 
 impl SegmentFabric {
     /// The world of process `rank`.
-    pub fn new(geometry: &'static Geometry, table: StateTable, segments: Segments, rank: u32) -> Self {
+    pub fn new(
+        geometry: &'static Geometry,
+        table: StateTable,
+        segments: Segments,
+        files: &'static [Option<MemoryFile>],
+        rank: u32,
+    ) -> Self {
         let own = segments.own();
         let summaries = |level: usize| match level < usize::from(geometry.mark_levels()) && level > 0 {
             true => {
@@ -104,6 +114,7 @@ impl SegmentFabric {
                 .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
             summaries: std::array::from_fn(summaries),
             twins: TwinPages::new(geometry, segments),
+            files,
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
             without: config::get().protocol,
@@ -317,6 +328,19 @@ impl Fabric for SegmentFabric {
         );
         fence(Ordering::Acquire);
         ready(())
+    }
+
+    fn holes(&self, at: Rank, chunk: Chunk, blocks: u64) -> impl Future<Output = u64> {
+        ready(self.holes_of(at, chunk, blocks))
+    }
+
+    fn post_zero_twin(&self, to: Rank, extent: Extent) -> impl Future<Output = ()> {
+        self.leave_zero_twin(to, extent);
+        ready(())
+    }
+
+    fn clear(&self, extent: Extent) {
+        self.make_zero(extent);
     }
 
     #[inline(always)]

@@ -62,7 +62,7 @@ fn look() {
     let mut progress = PROGRESS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let progress = progress.get_or_insert_with(|| Progress { done: HashSet::new(), looks: 0, interval: 1 });
     let geometry = memory::get().geometry();
-    let found = progress.candidates(geometry, &shared.own_file);
+    let found = progress.candidates(geometry, shared.own_file);
     progress.looks += 1;
     progress.interval = match found.is_empty() && progress.looks > EAGER {
         true => (2 * progress.interval).min(LONGEST),

@@ -67,9 +67,9 @@ pub struct Shared {
     pub coherence: Coherence<SegmentFabric>,
     /// Memory of the twins.
     pub twins: TwinPages,
-    own_file: MemoryFile,
-    /// The memory files of this host's other processes, if memory is limited.
-    peer_files: Vec<Option<MemoryFile>>,
+    own_file: &'static MemoryFile,
+    /// The memory files of this host's processes, by rank.
+    files: &'static [Option<MemoryFile>],
 }
 
 static MEMORY: OnceLock<Memory> = OnceLock::new();
@@ -192,16 +192,15 @@ fn apply_symbols(rules: &Rules, geometry: &Geometry, rank: u32) {
 }
 
 fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Shared, MemoryError> {
-    let (mut files, peers) = open_segments(job);
+    let (files, peers) = open_segments(job);
+    // For the life of the process.
+    let files: &'static [Option<MemoryFile>] = files.leak();
     agree(job, geometry)?;
-    let own = job.rank as usize;
-    let sized = files[own].as_ref().expect("the own segment is a file");
-    sized.set_size(geometry.segment_bytes() as u64)?;
+    let own_file = files[job.rank as usize].as_ref().expect("the own segment is a file");
+    own_file.set_size(geometry.segment_bytes() as u64)?;
     wait_for_segments(job);
-    let segments = reach(job, &files, peers, geometry)?;
-    let own_file = files[own].take().expect("as above");
-    let peer_files = if geometry.is_paged() { files } else { Vec::new() };
-    map_data(&own_file, geometry, segments.own())?;
+    let segments = reach(job, files, peers, geometry)?;
+    map_data(own_file, geometry, segments.own())?;
     let mut cold = Vec::new();
     if job.rank != 0 {
         cold.extend(geometry.globals().ranges());
@@ -211,14 +210,14 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     }
     cold.retain(|range| !range.is_empty());
     table.fill_cold(&cold)?;
-    let fabric = SegmentFabric::new(geometry, table, segments, job.rank);
+    let fabric = SegmentFabric::new(geometry, table, segments, files, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
     if race::is_on() && job.rank == 0 {
         for range in geometry.globals().ranges() {
             coherence.watch(geometry.extents(range.start, range.end - 1));
         }
     }
-    Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file, peer_files })
+    Ok(Shared { segments, coherence, twins: TwinPages::new(geometry, segments), own_file, files })
 }
 
 /// Maps the own segment where the program has its data.
@@ -249,7 +248,7 @@ fn map_single_process(geometry: &Geometry) -> Result<(Segments, MemoryFile), Seg
 pub fn start_paging() -> Result<(), MemoryError> {
     let memory = get();
     let (segments, file) = match (&memory.shared, &memory.paged) {
-        (Some(shared), _) => (shared.segments, &shared.own_file),
+        (Some(shared), _) => (shared.segments, shared.own_file),
         (None, Some((segments, file))) => (*segments, file),
         (None, None) => return Ok(()),
     };

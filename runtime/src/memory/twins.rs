@@ -4,6 +4,8 @@
 //! them too. Above the bound (`DSM_TWINS`) a process looks at some of its barriers: what is recent stays, since what one interval needs the next one most
 //! likely needs too, and what is not goes back to the system if the protocol needs none of the twins in it.
 //! Where there is a pager, a process looks at each barrier, and the pager discards what the protocol does not need, instead of writing it, when it needs space.
+//!
+//! A page that is not present is a hole: its twins are zero. The twin of a block that was a hole itself when its home was taken is left there without being written (`fabric/holes.rs`).
 
 use std::ops::Range;
 use std::pin::pin;
@@ -89,6 +91,12 @@ impl TwinPages {
                 self.peak(at).fetch_max(now, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Whether none of an extent's twins is in a page that is present: they are zero.
+    #[inline]
+    pub fn are_holes(self, at: u32, extent: Extent) -> bool {
+        self.pages(extent).all(|(group, mask)| self.group(at, group)[0].load(Ordering::Relaxed) & mask == 0)
     }
 
     /// Segment offsets of an extent's twins.

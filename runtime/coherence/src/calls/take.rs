@@ -5,6 +5,8 @@
 //!
 //! - *Taken mark* before the snapshot: a release here that misses this mark happened before the snapshot was read.
 //! - *Twin*: the snapshot itself. What was stored here before it is in the contents that the requester gets; what is stored behind it differs from the twin.
+//! - *Holes*: blocks that take no memory here, of which a miss gets the home for the first time. Nobody has stored to them, so their contents are zeros, which nobody
+//!   need copy: the snapshot is the look at the memory, at the place where else the contents are read. Their twins are zeros, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,13 @@ pub(crate) enum Claim {
     Lock { queue: bool },
     /// The holder has handed over the block, whose link is pending. `writable`: stores to it pass their check here.
     Granted { writable: bool },
+}
+
+impl Claim {
+    /// The blocks that are about to be overwritten.
+    pub(crate) fn whole(self) -> u64 {
+        if let Claim::Miss { whole } = self { whole } else { 0 }
+    }
 }
 
 /// What a requester asks for.
@@ -52,6 +61,8 @@ pub(crate) struct Taken {
     pub(crate) queued: u64,
     /// Blocks that a miss leaves here because several processes store to them.
     pub(crate) contended: u64,
+    /// Of those whose homes go to the requester, the ones that take no memory here: they are zero.
+    pub(crate) holes: u64,
     /// A miss finds that the home of the first block is not here, but this link, and has looked at nothing else.
     pub(crate) away: Option<Seen>,
     /// Above every version and every lease of the blocks here.
@@ -61,13 +72,21 @@ pub(crate) struct Taken {
 impl Taken {
     /// Blocks whose contents the requester gets, those of which no thread here can change them first.
     pub(crate) fn contents(&self, claim: Claim) -> [u64; 2] {
-        let whole = if let Claim::Miss { whole } = claim { whole } else { 0 };
-        let blocks = self.blocks & !whole;
+        let blocks = self.blocks & !claim.whole() & !self.holes;
         [blocks & !self.writable, blocks & self.writable]
     }
 }
 
 impl<F: Fabric> Segment<'_, F> {
+    /// The blocks of a miss that have never been at home elsewhere and take no memory here, among those whose contents would be copied.
+    async fn holes(&self, Request { chunk, claim, .. }: &Request, blocks: u64, records: &Records) -> u64 {
+        let Claim::Miss { whole } = *claim else { return 0 };
+        let never_moved = |block: &_| records.of(*block).link == 0;
+        let asked =
+            chunk.blocks(blocks & !whole).filter(never_moved).fold(0, |mask, block| mask | block.bit());
+        if asked == 0 { 0 } else { self.fabric.holes(self.at, *chunk, asked).await }
+    }
+
     /// See the module documentation. `records` become those of the span of the wanted blocks as they were before: links, versions and leases.
     ///
     /// # Errors
@@ -98,9 +117,14 @@ impl<F: Fabric> Segment<'_, F> {
                 return Ok(Taken { away: Some(seen), ..Taken::default() });
             }
         }
+        let early = match self.fault(Fault::HolesBeforeLock) {
+            true => self.fabric.holes(self.at, chunk, wanted).await,
+            false => 0,
+        };
         let sequence = self.try_lock_records(chunk).await?;
         let homes = self.home_records(chunk.span(wanted), records).await;
         let mut taken = self.choose(request, homes, records).await;
+        taken.holes = early;
         if taken.queued != 0 {
             let queued = Link::Link { to: request.to, pending: true };
             for run in chunk.runs(taken.queued) {
@@ -189,6 +213,14 @@ impl<F: Fabric> Segment<'_, F> {
             self.mark(MarkKind::Taken, chunk, taken.writable).await;
         }
         taken.version = self.stamp(request, *taken, records).await;
+        let early = taken.holes & taken.blocks;
+        let holes = self.holes(request, taken.blocks, records).await;
+        taken.holes = if self.fault(Fault::HolesBeforeLock) { holes | early } else { holes };
+        for run in chunk.runs(taken.holes & taken.writable) {
+            if !self.fault(Fault::NoTwinOfHole) {
+                fabric.post_zero_twin(self.at, run).await;
+            }
+        }
         let [readable, writable] = taken.contents(claim);
         for run in chunk.runs(readable) {
             landing.fetch(self, run, false).await;

@@ -377,8 +377,12 @@ pub(super) mod reply {
         let taken = match head {
             Answer::Busy { seen } => Err(busy(request.chunk, seen)),
             Answer::Taken(taken) => {
-                let Taken { blocks, writable, queued, contended, .. } = taken;
-                if (blocks | queued | contended) & !request.wanted != 0 || writable & !blocks != 0 {
+                let Taken { blocks, writable, queued, contended, holes, .. } = taken;
+                let is_miss = matches!(request.claim, Claim::Miss { .. });
+                if (blocks | queued | contended) & !request.wanted != 0
+                    || (writable | holes) & !blocks != 0
+                    || holes != 0 && !is_miss
+                {
                     return Err(Malformed);
                 }
                 rest.get_records(request.chunk.span(request.wanted), records)?;

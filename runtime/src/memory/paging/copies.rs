@@ -78,7 +78,7 @@ impl Region {
 
 impl JobCopies {
     pub(super) fn new(geometry: &'static Geometry, shared: &'static Shared, rank: u32) -> JobCopies {
-        let files = (0u32..).zip(&shared.peer_files).filter(|(at, _)| *at != rank);
+        let files = (0u32..).zip(shared.files).filter(|(at, _)| *at != rank);
         let (near, far): (Vec<_>, Vec<_>) = files.partition(|(_, file)| file.is_some());
         JobCopies {
             geometry,
@@ -212,7 +212,7 @@ pub fn serve(shared: &Shared, request: &[u8], reply: &mut [u8]) -> Option<usize>
     let (found_bytes, into) = reply.split_first_chunk_mut::<FOUND_BYTES>()?;
     let into = into.get_mut(..length)?;
     let there = there(&shared.segments, geometry, rank, first, 0..contents.len());
-    let found = read(&shared.own_file, first, &contents, there, into);
+    let found = read(shared.own_file, first, &contents, there, into);
     *found_bytes = found.to_le_bytes();
     let mut end = 0;
     for at in (0..contents.len()).filter(|at| found & 1 << at != 0) {

@@ -221,6 +221,15 @@ impl Fabric for ModelFabric {
         transfer::snapshot(self, from, extent, into).await
     }
 
+    async fn holes(&self, at: Rank, chunk: Chunk, blocks: u64) -> u64 {
+        transfer::holes(self, at, chunk, blocks).await
+    }
+
+    async fn post_zero_twin(&self, to: Rank, extent: Extent) {
+        let zeros = vec![0; self.extent_addrs(extent).count()];
+        self.post_twin(to, extent, &zeros).await;
+    }
+
     async fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) {
         transfer::post_twin(self, to, extent, contents).await
     }
@@ -383,6 +392,11 @@ impl Fabric for ModelFabric {
 
     fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
         self.world.borrow_mut().merge(extent, incoming, from);
+    }
+
+    fn clear(&self, extent: Extent) {
+        let zeros = vec![0; self.extent_addrs(extent).count()];
+        self.overwrite(extent, &zeros);
     }
 
     fn overwrite(&self, extent: Extent, contents: &[u8]) {

@@ -99,6 +99,30 @@ pub(super) async fn snapshot(fabric: &ModelFabric, from: Rank, extent: Extent, i
     fabric.point().await;
 }
 
+/// See [`dsm_coherence::Fabric::holes`]: what is zero may be one, and a block is one or not at one time. A store that has not reached memory counts as not made; in production it
+/// has made the page by then.
+pub(super) async fn holes(fabric: &ModelFabric, at: Rank, chunk: Chunk, blocks: u64) -> u64 {
+    let mut holes = 0;
+    let checkpoint = fabric.checkpoint();
+    for block in chunk.blocks(blocks) {
+        fabric.point().await;
+        let addrs: Vec<usize> = fabric.extent_addrs(Extent::single(block)).collect();
+        let mut w = fabric.world.borrow_mut();
+        let stored = addrs.into_iter().filter(|addr| {
+            let loc = w.layout.data(*addr);
+            w.remote_read(at.0 as usize, loc) != 0
+        });
+        holes |= if stored.count() == 0 { block.bit() } else { 0 };
+        w.live_since(checkpoint, (block, holes));
+    }
+    fabric
+        .world
+        .borrow_mut()
+        .note(|| format!("holes of {chunk:?} at p{} among {blocks:#x}: {holes:#x}", at.0));
+    fabric.point().await;
+    holes
+}
+
 /// See [`dsm_coherence::Fabric::post_twin`].
 pub(super) async fn post_twin(fabric: &ModelFabric, to: Rank, extent: Extent, contents: &[u8]) {
     fabric.point().await;
