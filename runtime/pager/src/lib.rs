@@ -15,6 +15,7 @@
 //! # Modules
 //! - [`Pager`]: what is done on faults and completions, in terms of a [`System`]; no clock, no thread, no system call. Tests run it with random schedules on a simulated one.
 //! - [`replacement`]: which page goes: [`replacement::S3Fifo`], and [`replacement::SecondChance`] to compare it with.
+//! - [`requests`]: how other processes ask for pages.
 //! - [`stores`]: what processes that have the memory file mapped as well say of their stores.
 //! - [`linux`]: the system: `userfaultfd`, `io_uring`, the file.
 
@@ -23,6 +24,7 @@ mod page;
 mod pager;
 mod readahead;
 pub mod replacement;
+pub mod requests;
 #[cfg(test)]
 mod simulated;
 mod statistics;

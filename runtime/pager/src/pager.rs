@@ -58,11 +58,13 @@ pub enum Fault {
     DiscardedNeeded,
     /// Pages that were discarded are read from disk later.
     DiscardedToDisk,
+    /// A page that there is no space for is forgotten.
+    RequestDropped,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 13] = [
+    pub const ALL: [Fault; 14] = [
         Fault::StoredWhileWritten,
         Fault::StoreNotNoted,
         Fault::MapWhileWritten,
@@ -76,6 +78,7 @@ impl Fault {
         Fault::MapAheadWithStores,
         Fault::DiscardedNeeded,
         Fault::DiscardedToDisk,
+        Fault::RequestDropped,
     ];
 }
 
@@ -457,6 +460,9 @@ impl<S: System, R: Replacement> Pager<S, R> {
 
     fn starve(&mut self, page: Page) {
         self.statistics.waited_for_frames += 1;
+        if self.seeded(Fault::RequestDropped) {
+            return;
+        }
         self.starved.push_back(page);
     }
 

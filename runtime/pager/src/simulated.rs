@@ -32,6 +32,8 @@ enum Event {
     Missing(Page, bool),
     Unmapped(Page, bool),
     Protected(Page),
+    /// Another process asks for a page.
+    Asked(Page),
 }
 
 #[derive(Debug)]
@@ -56,14 +58,25 @@ struct World {
     changed: BTreeSet<u32>,
     transfers: Vec<Transfer>,
     woken: BTreeSet<u32>,
+    /// Pages that another process has asked for, and those that have been in memory since.
+    asked: BTreeSet<u32>,
+    answered: BTreeSet<u32>,
     /// Pages that another process has in memory.
     elsewhere: BTreeSet<u32>,
     /// Pages whose contents nobody needs.
     needless: BTreeSet<u32>,
 }
 
+impl World {
+    /// Pages are in memory: who has asked for them hears of it.
+    fn answer(&mut self, run: Run) {
+        self.answered.extend(run.pages().map(|page| page.0).filter(|page| self.asked.remove(page)));
+    }
+}
+
 impl System for World {
     fn zero(&mut self, run: Run) {
+        self.answer(run);
         for page in run.pages() {
             self.memory.entry(page.0).or_insert(0);
             self.program.insert(page.0, false);
@@ -73,6 +86,7 @@ impl System for World {
     }
 
     fn place(&mut self, run: Run) {
+        self.answer(run);
         for page in run.pages() {
             let contents = *self.disk.get(&page.0).expect("what is read was written");
             self.memory.insert(page.0, contents);
@@ -251,6 +265,10 @@ impl<R: Replacement> Simulation<R> {
             return Ok(());
         }
         let event = match path {
+            Path::Peer if !world.memory.contains_key(&page) => {
+                world.asked.insert(page);
+                Some(Event::Asked(Page(page)))
+            }
             _ if !world.memory.contains_key(&page) => {
                 Some(Event::Missing(Page(page), stores && path == Path::Program))
             }
@@ -291,6 +309,10 @@ impl<R: Replacement> Simulation<R> {
             Event::Missing(page, stores) => self.pager.missing(page, stores),
             Event::Unmapped(page, stores) => self.pager.unmapped(page, stores),
             Event::Protected(page) => self.pager.protected(page),
+            Event::Asked(page) if self.pager.system().memory.contains_key(&page.0) => {
+                self.pager.system().answer(Run::single(page));
+            }
+            Event::Asked(page) => self.pager.missing(page, false),
         }
     }
 
@@ -322,13 +344,14 @@ impl<R: Replacement> Simulation<R> {
         let world = self.pager.system();
         for thread in &mut self.threads {
             let Some(access) = thread.access.filter(|_| thread.waits) else { continue };
-            // A peer looks by itself whether the page is there.
-            let there = access.path == Path::Peer && world.memory.contains_key(&access.page);
-            if there || world.woken.contains(&access.page) {
+            // A peer hears of its answer only, not whether the page is still there.
+            let heard = if access.path == Path::Peer { &world.answered } else { &world.woken };
+            if heard.contains(&access.page) {
                 thread.waits = false;
             }
         }
         world.woken.clear();
+        world.answered.clear();
     }
 
     fn run(&mut self) -> Result<(), String> {

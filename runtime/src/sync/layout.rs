@@ -14,8 +14,10 @@ pub const LEFT: usize = 192;
 pub const REVOKED: usize = 256;
 /// Requests of this kind: a [`super::cell::Cell`].
 pub const REVOCATIONS: usize = 320;
-/// Requests for pages that are on this process's disk: a [`super::cell::Cell`].
-pub const PAGE_REQUESTS: usize = 384;
+/// Requests for pages that are on this process's disk, and answers to its own: a [`super::cell::Cell`].
+pub const PAGE_BELL: usize = 384;
+/// Number of such answers that this process waits for.
+pub const PAGE_WAITS: usize = 448;
 /// Arrivals of each barrier round: a [`super::cell::Cell`], then how far the signalling process's signature is published.
 pub const BARRIER: usize = 4096;
 /// Distance between barrier rounds.

@@ -13,10 +13,6 @@ use crate::replacement::Replacement;
 use crate::statistics::Statistics;
 use crate::system::System;
 
-/// How often who waits for another process's page looks whether it is there, nanoseconds.
-const PEER_NS: i64 = 50_000;
-/// Such looks until the other process is asked again.
-const LOOKS: u32 = 32;
 /// How often the pager tries again to free space, nanoseconds.
 const STARVED_NS: i64 = 1_000_000;
 
@@ -47,16 +43,16 @@ pub trait Peers: Send {
     /// Calls `remove` while nobody can begin to need what is in the pages, unless somebody does. Returns whether it did.
     fn drop_needless(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
 
-    /// Says whether pages are in the memory file.
+    /// Says whether pages are in the memory file. If they are, requests for them are answered.
     fn set_present(&mut self, run: Run, present: bool);
 
-    /// Asks another process's pager for a page of its memory file.
+    /// Asks another process's pager for a page of its memory file. [`Handle::notify`] follows when it may have answered.
     fn request(&mut self, rank: u32, page: Page);
 
-    /// Whether another process's page is in its memory file.
-    fn is_present(&mut self, rank: u32, page: Page) -> bool;
+    /// Whether another process has answered a request: its page was in its memory file since. A request is over then.
+    fn take_answer(&mut self, rank: u32, page: Page) -> bool;
 
-    /// Hands on the pages that other processes have asked for since the last call.
+    /// Answers the requests of other processes for pages that are there, and hands on the other pages that they have asked for.
     fn take_requests(&mut self, take: &mut dyn FnMut(Page));
 }
 
@@ -84,7 +80,7 @@ impl Peers for SingleProcess {
 
     fn request(&mut self, _rank: u32, _page: Page) {}
 
-    fn is_present(&mut self, _rank: u32, _page: Page) -> bool {
+    fn take_answer(&mut self, _rank: u32, _page: Page) -> bool {
         true
     }
 
@@ -242,7 +238,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Other processes have asked for pages.
+    /// Other processes have asked for pages, or answered requests.
     pub fn notify(&self) {
         let one = 1u64;
         // SAFETY: adds to the counter of an event.
@@ -260,8 +256,6 @@ struct Awaited {
     rank: u32,
     page: Page,
     address: usize,
-    /// Looks that found that the page is not there.
-    looks: u32,
 }
 
 /// A pager with its mappings; [`Service::run`] is the thread.
@@ -329,6 +323,7 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             self.answer_faults();
             if notified {
                 self.answer_peers();
+                self.take_answers();
             }
             while let Some(done) = self.pager.system().disk.next()? {
                 self.finish(done);
@@ -337,20 +332,15 @@ impl<P: Peers, R: Replacement> Service<P, R> {
                 self.pager.make_free();
             }
             self.pager.system().disk.submit();
-            self.look_at_awaited();
             let copied = self.pager.system().disk.copied();
             *self.handle.statistics.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
                 Statistics { copied, ..self.pager.statistics() };
         }
     }
 
-    /// Sleeps until something happens. Returns whether other processes have asked for pages.
+    /// Sleeps until something happens. Returns whether other processes have asked for pages or answered.
     fn wait(&mut self) -> bool {
-        let timeout = match (self.awaited.is_empty(), self.pager.is_starved()) {
-            (false, _) => Some(PEER_NS),
-            (true, true) => Some(STARVED_NS),
-            (true, false) => None,
-        };
+        let timeout = self.pager.is_starved().then_some(STARVED_NS);
         let notified = self.handle.notified.as_raw_fd();
         let linux = self.pager.system();
         let (faults, done) = (linux.userfault.as_fd().as_raw_fd(), linux.disk.event().as_raw_fd());
@@ -404,12 +394,7 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             return;
         };
         let page = Page(((address - view.0.start) / PAGE_BYTES) as u32);
-        self.awaited.push(Awaited {
-            rank: *rank,
-            page,
-            address: address / SYSTEM_PAGE * SYSTEM_PAGE,
-            looks: 0,
-        });
+        self.awaited.push(Awaited { rank: *rank, page, address: address / SYSTEM_PAGE * SYSTEM_PAGE });
         let rank = *rank;
         self.pager.system().peers.request(rank, page);
     }
@@ -420,19 +405,15 @@ impl<P: Peers, R: Replacement> Service<P, R> {
         wanted.into_iter().for_each(|page| self.missing_in_view(page));
     }
 
-    /// Accesses to other processes' memory files whose pages are there try again.
-    fn look_at_awaited(&mut self) {
+    /// Accesses to other processes' memory files whose pages have been there try again.
+    fn take_answers(&mut self) {
         let linux = self.pager.system();
-        self.awaited.retain_mut(|awaited| {
-            let present = linux.peers.is_present(awaited.rank, awaited.page);
-            awaited.looks += 1;
-            if present {
+        self.awaited.retain(|awaited| {
+            let is_answered = linux.peers.take_answer(awaited.rank, awaited.page);
+            if is_answered {
                 linux.userfault.wake(awaited.address..awaited.address + SYSTEM_PAGE);
-            } else if awaited.looks.is_multiple_of(LOOKS) {
-                // The page may have come and gone between two looks.
-                linux.peers.request(awaited.rank, awaited.page);
             }
-            !present
+            !is_answered
         });
     }
 

@@ -192,20 +192,16 @@ impl Paged<'_> {
         self.segments.mapped_addresses(rank, self.geometry.paged())
     }
 
-    /// Has the pager look at other processes' requests.
+    /// Has the pager look at other processes' requests, and at their answers to its own.
     fn serve_requests(&self) {
-        let cell = peers::requests(self.rank);
+        let bell = peers::bell(self.rank);
         let handle = PAGER.get().expect("it was just started").clone();
-        spawn_service(
-            "dsm-pager-peers",
-            "other processes' requests for memory that does not fit",
-            move || {
-                let mut seen = 0;
-                loop {
-                    seen = cell.sleep_until(|count| count != seen);
-                    handle.notify();
-                }
-            },
-        );
+        spawn_service("dsm-pager-peers", "requests and answers for memory that does not fit", move || {
+            let mut seen = 0;
+            loop {
+                seen = bell.sleep_until(|count| count != seen);
+                handle.notify();
+            }
+        });
     }
 }

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 
 use dsm_comm::{Segments, Word};
 use dsm_pager::linux::Peers;
+use dsm_pager::requests::{Requests, is_waiting};
 use dsm_pager::stores::{SharedWord, Stores};
 use dsm_pager::{PAGE_BYTES, Page, Run};
 use dsm_threads::backoff::Backoff;
 
 use crate::memory::geometry::{Geometry, PAGING_WORDS};
 use crate::sync::cell::Cell;
-use crate::sync::layout;
+use crate::sync::{control, layout};
 
 /// Words of a group of 64 pages.
 #[derive(Clone, Copy)]
@@ -89,9 +90,14 @@ pub(super) fn has_page(segments: &Segments, geometry: &Geometry, at: u32, page: 
         .all(|(group, mask)| word(segments, geometry, at, Set::Present, group).load() & mask != 0)
 }
 
-/// Requests for pages of a process.
-pub(super) fn requests(rank: u32) -> Cell {
-    Cell::at(rank, layout::PAGE_REQUESTS)
+/// What a process's pager sleeps at: there are requests for its pages, or answers to its own.
+pub(super) fn bell(rank: u32) -> Cell {
+    Cell::at(rank, layout::PAGE_BELL)
+}
+
+/// Number of answers that a process waits for.
+fn waits(rank: u32) -> PagingWord {
+    PagingWord(control::word(rank, layout::PAGE_WAITS))
 }
 
 /// A store to another process's paged memory that is under way; it ends when this is dropped.
@@ -170,6 +176,18 @@ impl JobPeers {
         stores(&self.segments, self.geometry, self.rank, group)
     }
 
+    fn requests(&self, at: u32, group: usize) -> Requests<PagingWord> {
+        Requests(self.word(at, Set::Wanted, group))
+    }
+
+    /// Rings for the processes of this host that wait for answers.
+    fn ring_waiting(&self) {
+        let others = (0..self.geometry.processes()).filter(|rank| *rank != self.rank);
+        for rank in others.filter(|rank| self.segments.is_mapped(*rank) && is_waiting(waits(*rank))) {
+            bell(rank).increment();
+        }
+    }
+
     fn change(&self, set: Set, run: Run, on: bool) {
         for (group, mask) in groups(run) {
             let word = self.word(self.rank, set, group);
@@ -210,22 +228,28 @@ impl Peers for JobPeers {
 
     fn set_present(&mut self, run: Run, present: bool) {
         self.change(Set::Present, run, present);
+        let answer = |asked: bool, (group, mask)| self.requests(self.rank, group).answer(mask) || asked;
+        if present && groups(run).fold(false, answer) {
+            self.ring_waiting();
+        }
     }
 
     fn request(&mut self, rank: u32, page: Page) {
         for (group, mask) in groups(Run::single(page)) {
-            self.word(rank, Set::Wanted, group).set(mask);
+            self.requests(rank, group).ask(mask, waits(self.rank));
             let summary = self.segments.word(rank, self.geometry.paging_summary_offset() + 8 * (group / 64));
             summary.fetch_or(1 << (group % 64), Ordering::SeqCst);
         }
-        requests(rank).increment();
+        bell(rank).increment();
     }
 
-    fn is_present(&mut self, rank: u32, page: Page) -> bool {
-        has_page(&self.segments, self.geometry, rank, page)
+    fn take_answer(&mut self, rank: u32, page: Page) -> bool {
+        groups(Run::single(page))
+            .all(|(group, mask)| self.requests(rank, group).take_answer(mask, waits(self.rank)))
     }
 
     fn take_requests(&mut self, take: &mut dyn FnMut(Page)) {
+        let mut is_asked = false;
         for index in 0..self.geometry.paging_groups().div_ceil(64) {
             let summary = self.segments.word(self.rank, self.geometry.paging_summary_offset() + 8 * index);
             if summary.load(Ordering::SeqCst) == 0 {
@@ -235,12 +259,18 @@ impl Peers for JobPeers {
             while wanted != 0 {
                 let group = 64 * index + wanted.trailing_zeros() as usize;
                 wanted &= wanted - 1;
-                let mut pages = self.word(self.rank, Set::Wanted, group).0.swap(0, Ordering::SeqCst);
+                let requests = self.requests(self.rank, group);
+                let present = self.word(self.rank, Set::Present, group).load();
+                is_asked |= requests.answer(present);
+                let mut pages = requests.open() & !present;
                 while pages != 0 {
                     take(Page(64 * group as u32 + pages.trailing_zeros()));
                     pages &= pages - 1;
                 }
             }
+        }
+        if is_asked {
+            self.ring_waiting();
         }
     }
 }
