@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use dsm_pager::replacement::S3Fifo;
-use dsm_pager::{Page, Pager, Run, System};
+use dsm_pager::{Extent, Page, Pager, Run, System};
 use random::Random;
 
 const PAGES: u32 = 8192;
@@ -25,7 +25,7 @@ struct Simulated {
     resident: Vec<bool>,
     mapped: Vec<bool>,
     reads: Vec<Run>,
-    writes: Vec<Run>,
+    writes: Vec<Extent>,
 }
 
 impl Simulated {
@@ -82,12 +82,12 @@ impl System for Simulated {
         self.copies.borrow()[page.0 as usize] > u32::from(self.resident[page.0 as usize])
     }
 
-    fn read(&mut self, run: Run) {
+    fn read(&mut self, run: Run, _slot: u32) {
         self.reads.push(run);
     }
 
-    fn write(&mut self, run: Run) {
-        self.writes.push(run);
+    fn write(&mut self, extent: Extent) {
+        self.writes.push(extent);
     }
 }
 
@@ -129,8 +129,8 @@ impl Process {
                 self.copied += copied as u64;
                 self.read += u64::from(run.count) - copied as u64;
                 self.pager.read_done(run);
-            } else if let Some(run) = system.writes.pop() {
-                self.pager.write_done(run);
+            } else if let Some(extent) = system.writes.pop() {
+                self.pager.write_done(&extent);
             } else {
                 return;
             }

@@ -15,6 +15,7 @@
 //! # Modules
 //! - [`Pager`]: what is done on faults and completions, in terms of a [`System`]; no clock, no thread, no system call. Tests run it with random schedules on a simulated one.
 //! - [`replacement`]: which page goes: [`replacement::S3Fifo`], and [`replacement::SecondChance`] to compare it with.
+//! - `slots`: where pages are in the file on disk.
 //! - [`requests`]: how other processes ask for pages.
 //! - [`stores`]: what processes that have the memory file mapped as well say of their stores.
 //! - [`linux`]: the system: `userfaultfd`, `io_uring`, the file.
@@ -27,11 +28,13 @@ pub mod replacement;
 pub mod requests;
 #[cfg(test)]
 mod simulated;
+mod slots;
 mod statistics;
 pub mod stores;
 mod system;
 
 pub use page::{PAGE_BYTES, Page, Run, runs};
 pub use pager::{Fault, Pager};
+pub use slots::Extent;
 pub use statistics::Statistics;
 pub use system::System;

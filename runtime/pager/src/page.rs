@@ -42,7 +42,7 @@ impl Run {
         self.first.0 + self.count
     }
 
-    /// Offset in the memory file, and in the file on disk.
+    /// Offset in the memory file.
     pub fn offset(self) -> usize {
         self.first.0 as usize * PAGE_BYTES
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::page::{Page, Run, runs};
 use crate::readahead::Readahead;
 use crate::replacement::Replacement;
+use crate::slots::{Extent, Slots};
 use crate::statistics::Statistics;
 use crate::system::System;
 
@@ -60,11 +61,19 @@ pub enum Fault {
     DiscardedToDisk,
     /// A page that there is no space for is forgotten.
     RequestDropped,
+    /// The slot of a page that is stored to stays used.
+    SlotLeaked,
+    /// The slot of a page that is to be stored to is free while the page is read from there.
+    SlotFreeWhileRead,
+    /// The slot of a page is free as soon as the page is stored to, while it is still written there.
+    SlotFreeWhileWritten,
+    /// Pages that follow each other are read as if their slots did.
+    SlotsTakenToFollow,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 18] = [
         Fault::StoredWhileWritten,
         Fault::StoreNotNoted,
         Fault::MapWhileWritten,
@@ -79,6 +88,10 @@ impl Fault {
         Fault::DiscardedNeeded,
         Fault::DiscardedToDisk,
         Fault::RequestDropped,
+        Fault::SlotLeaked,
+        Fault::SlotFreeWhileRead,
+        Fault::SlotFreeWhileWritten,
+        Fault::SlotsTakenToFollow,
     ];
 }
 
@@ -156,6 +169,9 @@ pub struct Pager<S, R> {
     /// Pages that are stored to in order while the disk has the same contents.
     stores: Readahead,
     entries: Vec<u16>,
+    slots: Slots,
+    /// Pages with contents, wherever these are.
+    contents: u32,
     /// Pages that may be resident.
     limit: u32,
     /// Pages that are, those being written among them.
@@ -186,6 +202,8 @@ impl<S: System, R: Replacement> Pager<S, R> {
             touches: Readahead::new(window.min(IO_PAGES)),
             stores: Readahead::new(window.min(IO_PAGES)),
             entries: vec![0; pages as usize],
+            slots: Slots::new(pages),
+            contents: 0,
             limit,
             resident: 0,
             reading: 0,
@@ -240,6 +258,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         if self.place(page) == Place::Nowhere {
             self.set(page, Entry::at(Place::Resident));
             self.resident += 1;
+            self.contents += 1;
             self.replacement.insert(page);
         }
     }
@@ -254,6 +273,13 @@ impl<S: System, R: Replacement> Pager<S, R> {
 
     fn set(&mut self, page: Page, entry: Entry) {
         self.entries[page.0 as usize] = entry.0;
+    }
+
+    /// A page is stored to: the disk does not have its contents any more.
+    fn forget_slot(&mut self, page: Page) {
+        if !self.seeded(Fault::SlotLeaked) {
+            self.slots.release(page);
+        }
     }
 
     fn seeded(&self, fault: Fault) -> bool {
@@ -284,6 +310,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         let entry = self.entry(page);
         if stores && entry.place() == Place::Resident && !self.seeded(Fault::StoreNotNoted) {
             self.set(page, entry.without(CLEAN));
+            self.forget_slot(page);
         }
         match entry.place() {
             Place::Resident | Place::Writing => self.map_touched(page),
@@ -343,6 +370,9 @@ impl<S: System, R: Replacement> Pager<S, R> {
             Place::Resident => self.allow_stores(page),
             Place::Writing => {
                 self.set(page, entry.with(STORED));
+                if self.seeded(Fault::SlotFreeWhileWritten) {
+                    self.slots.release(page);
+                }
                 self.system.unprotect(Run::single(page));
             }
             _ => self.system.wake(Run::single(page)),
@@ -360,6 +390,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
             let fault = if next == page { Fault::StoreNotNoted } else { Fault::StoresAheadNotNoted };
             if !self.seeded(fault) {
                 self.set(next, self.entry(next).without(CLEAN));
+                self.forget_slot(next);
             }
         }
         self.system.unprotect(run);
@@ -379,9 +410,10 @@ impl<S: System, R: Replacement> Pager<S, R> {
         if self.seeded(Fault::NeverWritten) {
             self.reading += run.count;
             run.pages().for_each(|page| self.set(page, Entry::at(Place::Reading).with(WANTED)));
-            return self.system.read(run);
+            return self.system.read(run, 0);
         }
         self.system.zero(run);
+        self.contents += run.count;
         self.statistics.zeroed += u64::from(run.count);
         self.resident += run.count;
         for page in run.pages() {
@@ -404,6 +436,9 @@ impl<S: System, R: Replacement> Pager<S, R> {
         debug_assert_eq!(entry.place(), Place::Reading);
         self.statistics.read_ahead -= 1;
         self.set(page, entry.with(WANTED | if stores { STORES } else { 0 }));
+        if stores && self.seeded(Fault::SlotFreeWhileRead) {
+            self.slots.release(page);
+        }
     }
 
     /// Reads what of a window is on disk before anybody wants it, or of one of the next if that is nothing.
@@ -445,9 +480,21 @@ impl<S: System, R: Replacement> Pager<S, R> {
             self.reading += run.count;
             self.statistics.read += u64::from(run.count);
             self.statistics.read_ahead += u64::from(run.count);
-            self.system.read(run);
+            self.read(run);
         }
         first
+    }
+
+    /// Begins to read pages, wherever the disk has them.
+    fn read(&mut self, mut run: Run) {
+        while run.count > 0 {
+            let (mut extent, slot) = self.slots.extent(run);
+            if self.seeded(Fault::SlotsTakenToFollow) {
+                extent = run;
+            }
+            self.system.read(extent, slot);
+            run = Run { first: Page(extent.end()), count: run.count - extent.count };
+        }
     }
 
     /// The first pages of a run that are alike; at least one.
@@ -480,6 +527,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
             self.replacement.insert(page);
             if wanted && entry.has(STORES) {
                 self.set(page, Entry::at(Place::Resident));
+                self.forget_slot(page);
                 stored.push(page);
                 continue;
             }
@@ -498,14 +546,14 @@ impl<S: System, R: Replacement> Pager<S, R> {
     }
 
     /// Pages have got to disk.
-    pub fn write_done(&mut self, run: Run) {
-        self.writing -= run.count;
+    pub fn write_done(&mut self, extent: &Extent) {
+        self.writing -= extent.pages();
         let (mut kept, mut leaving) = (Vec::new(), Vec::new());
-        for page in run.pages() {
+        for page in extent.runs.iter().flat_map(|run| run.pages()) {
             let stored = self.entry(page).has(STORED) && !self.seeded(Fault::StoredWhileWritten);
             if stored { kept.push(page) } else { leaving.push(page) }
         }
-        self.statistics.written += u64::from(run.count);
+        self.statistics.written += u64::from(extent.pages());
         for run in runs(&mut leaving, IO_PAGES) {
             if !self.remove(run) {
                 kept.extend(run.pages());
@@ -526,6 +574,9 @@ impl<S: System, R: Replacement> Pager<S, R> {
         let flags = if self.seeded(Fault::KeptAsClean) { CLEAN } else { 0 };
         for page in pages.iter() {
             self.set(*page, Entry::at(Place::Resident).with(flags));
+            if flags == 0 {
+                self.forget_slot(*page);
+            }
             self.replacement.insert(*page);
         }
         for run in runs(pages, IO_PAGES) {
@@ -613,8 +664,12 @@ impl<S: System, R: Replacement> Pager<S, R> {
     fn discard(&mut self, run: Run) {
         if self.system.discard(run) || self.seeded(Fault::DiscardedNeeded) {
             let place = if self.seeded(Fault::DiscardedToDisk) { Place::Disk } else { Place::Nowhere };
-            run.pages().for_each(|page| self.set(page, Entry::at(place)));
+            for page in run.pages() {
+                self.set(page, Entry::at(place));
+                self.forget_slot(page);
+            }
             self.resident -= run.count;
+            self.contents -= run.count;
             self.statistics.discarded += u64::from(run.count);
         } else {
             // Somebody has just begun to need them.
@@ -648,13 +703,33 @@ impl<S: System, R: Replacement> Pager<S, R> {
                 self.keep(&mut pages);
             }
         }
-        for run in runs(&mut stored, IO_PAGES) {
+        self.write(&mut stored);
+    }
+
+    /// Begins to write pages that the disk does not have.
+    fn write(&mut self, pages: &mut [Page]) {
+        let runs: Vec<Run> = runs(pages, IO_PAGES).collect();
+        for run in &runs {
             run.pages().for_each(|page| self.set(page, Entry::at(Place::Writing)));
             self.writing += run.count;
             if !self.seeded(Fault::NotProtected) {
-                self.system.protect(run);
+                self.system.protect(*run);
             }
-            self.system.write(run);
         }
+        for extent in self.slots.assign(&runs, self.contents, IO_PAGES) {
+            self.system.write(extent);
+        }
+    }
+
+    /// Whether each page has a slot that the disk has or gets, and nothing else has one.
+    #[cfg(test)]
+    pub(crate) fn has_right_slots(&self) -> bool {
+        let on_disk = |page: &Page| {
+            let entry = self.entry(*page);
+            entry.has(CLEAN) || matches!(entry.place(), Place::Disk | Place::Reading | Place::Writing)
+        };
+        let pages = || (0..self.entries.len() as u32).map(Page);
+        pages().all(|page| on_disk(&page) == self.slots.slot(page).is_some())
+            && pages().filter(on_disk).count() == self.slots.count().0 as usize
     }
 }

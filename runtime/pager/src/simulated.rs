@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::page::{Page, Run};
 use crate::pager::{Fault, Pager};
 use crate::replacement::{Replacement, S3Fifo, SecondChance};
+use crate::slots::Extent;
 use crate::system::System;
 
 const PAGES: u32 = 24;
@@ -38,17 +39,20 @@ enum Event {
 
 #[derive(Debug)]
 struct Transfer {
-    run: Run,
+    extent: Extent,
     writes: bool,
-    /// Pages whose contents the disk has taken.
-    taken: BTreeSet<u32>,
+    /// Pages whose contents the disk has taken, or given.
+    taken: BTreeMap<u32, Option<u64>>,
 }
 
 /// Contents are numbers.
 #[derive(Debug, Default)]
 struct World {
     memory: BTreeMap<u32, u64>,
+    /// By slot.
     disk: BTreeMap<u32, u64>,
+    /// What a read has brought.
+    arrived: BTreeMap<u32, Option<u64>>,
     /// Pages in the program mapping, and whether stores there trap.
     program: BTreeMap<u32, bool>,
     /// Pages where stores through the view trap.
@@ -88,7 +92,7 @@ impl System for World {
     fn place(&mut self, run: Run) {
         self.answer(run);
         for page in run.pages() {
-            let contents = *self.disk.get(&page.0).expect("what is read was written");
+            let contents = self.arrived[&page.0].expect("what is read was written");
             self.memory.insert(page.0, contents);
             self.view.insert(page.0);
         }
@@ -163,12 +167,13 @@ impl System for World {
         self.elsewhere.contains(&page.0)
     }
 
-    fn read(&mut self, run: Run) {
-        self.transfers.push(Transfer { run, writes: false, taken: BTreeSet::new() });
+    fn read(&mut self, run: Run, slot: u32) {
+        let extent = Extent { slot, runs: vec![run] };
+        self.transfers.push(Transfer { extent, writes: false, taken: BTreeMap::new() });
     }
 
-    fn write(&mut self, run: Run) {
-        self.transfers.push(Transfer { run, writes: true, taken: BTreeSet::new() });
+    fn write(&mut self, extent: Extent) {
+        self.transfers.push(Transfer { extent, writes: true, taken: BTreeMap::new() });
     }
 }
 
@@ -321,22 +326,24 @@ impl<R: Replacement> Simulation<R> {
         let which = self.random.below(self.pager.system().transfers.len());
         let whole = self.random.below(3) == 0;
         let world = self.pager.system();
-        let transfer = &mut world.transfers[which];
-        let rest: Vec<u32> =
-            transfer.run.pages().map(|page| page.0).filter(|page| !transfer.taken.contains(page)).collect();
-        for page in rest.iter().take(if whole { rest.len() } else { 1 }) {
-            transfer.taken.insert(*page);
-            if transfer.writes
-                && let Some(contents) = world.memory.get(page)
-            {
-                world.disk.insert(*page, *contents);
+        let Transfer { extent, writes, taken } = &mut world.transfers[which];
+        let pages = extent.runs.iter().flat_map(|run| run.pages()).map(|page| page.0).zip(extent.slot..);
+        let rest: Vec<(u32, u32)> = pages.filter(|(page, _)| !taken.contains_key(page)).collect();
+        for (page, slot) in rest.iter().take(if whole { rest.len() } else { 1 }) {
+            if *writes && let Some(contents) = world.memory.get(page) {
+                world.disk.insert(*slot, *contents);
             }
+            taken.insert(*page, world.disk.get(slot).copied());
         }
         if !whole {
             return;
         }
-        let Transfer { run, writes, .. } = world.transfers.swap_remove(which);
-        if writes { self.pager.write_done(run) } else { self.pager.read_done(run) }
+        let Transfer { extent, writes, taken } = world.transfers.swap_remove(which);
+        if writes {
+            return self.pager.write_done(&extent);
+        }
+        world.arrived = taken;
+        self.pager.read_done(extent.runs[0]);
     }
 
     /// Threads whose accesses may be possible now try again.
@@ -360,6 +367,9 @@ impl<R: Replacement> Simulation<R> {
             let resident = self.pager.system().memory.len();
             if resident > LIMIT as usize {
                 return Err(format!("{resident} pages are resident"));
+            }
+            if !self.pager.has_right_slots() {
+                return Err("a slot is leaked or missing".into());
             }
         }
         for _ in 0..100 * STEPS {

@@ -1,6 +1,7 @@
 //! What a pager needs of the operating system.
 
 use crate::page::{Page, Run};
+use crate::slots::Extent;
 
 /// The memory file's mappings, and the file on disk. Runs given to one call lie inside one range of addresses only by accident: implementations split them.
 pub trait System {
@@ -38,9 +39,10 @@ pub trait System {
     /// Whether another process has a page in memory, as far as is known, or none can have it.
     fn is_elsewhere(&mut self, page: Page) -> bool;
 
-    /// Begins to read pages, from disk or from other processes that have the same contents in memory. A call of [`Pager::read_done`](crate::Pager::read_done) follows.
-    fn read(&mut self, run: Run);
+    /// Begins to read pages, from disk, where they have slots that follow each other, or from other processes that have the same contents in memory. A call of
+    /// [`Pager::read_done`](crate::Pager::read_done) follows.
+    fn read(&mut self, run: Run, slot: u32);
 
     /// Begins to write resident pages. A call of [`Pager::write_done`](crate::Pager::write_done) follows.
-    fn write(&mut self, run: Run);
+    fn write(&mut self, extent: Extent);
 }

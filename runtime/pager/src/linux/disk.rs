@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::pool::Pool;
 use super::uring::Uring;
 use crate::page::{PAGE_BYTES, Page, Run, runs};
 use crate::pager::IO_PAGES;
+use crate::slots::Extent;
 
 /// Threads for transfers where the system has no queues for them.
 const THREADS: usize = 8;
@@ -57,39 +59,67 @@ impl Buffer {
     }
 }
 
-/// A transfer, and how much of it is done.
+/// What a transfer is for.
+enum Work {
+    Read(Run, Buffer),
+    Write(Extent),
+}
+
+/// A transfer, and what is left of it.
 pub(super) struct Transfer {
-    pub(super) run: Run,
-    /// `None`: it writes.
-    buffer: Option<Buffer>,
-    from: *mut u8,
-    done: usize,
+    work: Work,
+    /// In the file.
+    offset: usize,
+    /// Memory that is left, in the order of the file.
+    parts: Vec<libc::iovec>,
     /// Of a read that other processes are asked for first.
     expected: Option<Expected>,
     /// Of a read that processes of other hosts are asked for: its number.
     far: Option<u64>,
 }
 
-// SAFETY: the addresses are those of memory that is mapped for good.
+// SAFETY: the addresses are those of memory that is mapped for good, or of the transfer's buffer.
 unsafe impl Send for Transfer {}
 
 impl Transfer {
+    fn read(run: Run, slot: u32, buffer: Buffer) -> Transfer {
+        let parts = vec![libc::iovec { iov_base: buffer.address().cast(), iov_len: run.bytes() }];
+        let offset = slot as usize * PAGE_BYTES;
+        Transfer { work: Work::Read(run, buffer), offset, parts, expected: None, far: None }
+    }
+
     pub(super) fn writes(&self) -> bool {
-        self.buffer.is_none()
+        matches!(self.work, Work::Write(_))
     }
 
-    /// What other processes are asked for first, with the memory for it.
-    pub(super) fn take_expected(&mut self) -> Option<(Expected, &mut [u8])> {
-        let buffer = self.buffer.as_ref()?;
+    /// What other processes are asked for first, with the memory for it, and its offset in the file.
+    pub(super) fn take_expected(&mut self) -> Option<(Expected, Run, &mut [u8], usize)> {
+        let Work::Read(run, buffer) = &self.work else { return None };
         // SAFETY: memory of its own, as long as the longest run.
-        let space = unsafe { std::slice::from_raw_parts_mut(buffer.address(), self.run.bytes()) };
-        Some((self.expected.take()?, space))
+        let space = unsafe { std::slice::from_raw_parts_mut(buffer.address(), run.bytes()) };
+        Some((self.expected.take()?, *run, space, self.offset))
     }
 
-    /// Address, length and offset in the file of what is left.
-    pub(super) fn rest(&self) -> (*mut u8, usize, u64) {
-        let start = self.buffer.as_ref().map_or(self.from, Buffer::address);
-        (start.wrapping_add(self.done), self.run.bytes() - self.done, (self.run.offset() + self.done) as u64)
+    /// Memory that is left, and its offset in the file.
+    pub(super) fn rest(&self) -> (&[libc::iovec], u64) {
+        (&self.parts, self.offset as u64)
+    }
+
+    /// So many bytes more are done. Returns whether that is all.
+    fn advance(&mut self, mut bytes: usize) -> bool {
+        self.offset += bytes;
+        let whole = self.parts.iter().take_while(|part| {
+            let is_whole = part.iov_len <= bytes;
+            bytes -= if is_whole { part.iov_len } else { 0 };
+            is_whole
+        });
+        let whole = whole.count();
+        self.parts.drain(..whole);
+        if let Some(part) = self.parts.first_mut() {
+            part.iov_base = part.iov_base.wrapping_byte_add(bytes);
+            part.iov_len -= bytes;
+        }
+        self.parts.is_empty()
     }
 }
 
@@ -105,22 +135,24 @@ enum Engine {
 struct Far {
     /// Number of the last transfer.
     last: u64,
-    /// Pages, with the transfers that bring them.
-    pages: HashMap<Page, u64>,
+    /// Pages, with the transfers that bring them, and their slots.
+    pages: HashMap<Page, (u64, u32)>,
     /// Pages that came from disk meanwhile.
     overtaken: HashSet<(Page, u64)>,
 }
 
 impl Far {
-    fn begin(&mut self, run: Run) -> u64 {
+    fn begin(&mut self, run: Run, slot: u32) -> u64 {
         self.last += 1;
-        self.pages.extend(run.pages().map(|page| (page, self.last)));
+        self.pages.extend(run.pages().zip(slot..).map(|(page, slot)| (page, (self.last, slot))));
         self.last
     }
 
-    fn overtake(&mut self, page: Page) -> bool {
-        let transfer = self.pages.remove(&page);
-        transfer.is_some_and(|transfer| self.overtaken.insert((page, transfer)))
+    /// A page comes from disk, from the slot that this returns; `None`: it was not asked for.
+    fn overtake(&mut self, page: Page) -> Option<u32> {
+        let (transfer, slot) = self.pages.remove(&page)?;
+        self.overtaken.insert((page, transfer));
+        Some(slot)
     }
 
     /// The pages that a transfer has brought and nothing else.
@@ -144,7 +176,7 @@ pub(super) struct Arrived {
 /// A transfer that is done.
 pub(super) enum Done {
     Read(Arrived),
-    Written(Run),
+    Written(Extent),
 }
 
 /// Other processes, and the threads that copy what they have. Those that copy from this host never wait for another one.
@@ -198,9 +230,10 @@ impl Disk {
         self.done.as_fd()
     }
 
-    /// Begins to read a run, and what of it another process may have from there. `is_urgent`: whether a page must not wait for other hosts.
-    pub(super) fn read(&mut self, run: Run, is_urgent: impl Fn(Page) -> bool) {
-        let Some(Others { cooperation, .. }) = &self.others else { return self.begin_read(run) };
+    /// Begins to read a run from slots that follow each other, and what of it another process may have from there. `is_urgent`: whether a page must not wait for other hosts.
+    pub(super) fn read(&mut self, run: Run, slot: u32, is_urgent: impl Fn(Page) -> bool) {
+        let Some(Others { cooperation, .. }) = &self.others else { return self.begin_read(run, slot) };
+        let slot_of = |part: Run| slot + (part.first.0 - run.first.0);
         let (mut near, rest): (Vec<Page>, Vec<Page>) =
             run.pages().partition(|page| cooperation.is_near(*page));
         let (mut far, mut rest): (Vec<Page>, Vec<Page>) =
@@ -209,42 +242,50 @@ impl Disk {
             .map(|run| (run, false))
             .chain(runs(&mut far, IO_PAGES).map(|run| (run, true)))
         {
-            let transfer = self.transfer(run);
-            let far = is_far.then(|| self.far.begin(run));
+            let slot = slot_of(run);
+            let transfer = self.transfer(run, slot);
+            let far = is_far.then(|| self.far.begin(run, slot));
             let Others { cooperation, near, far: from_far } = self.others.as_mut().expect("as above");
             let pool = if is_far { from_far } else { near };
             pool.begin(Transfer { expected: Some(cooperation.expected(run, is_far)), far, ..transfer });
         }
-        runs(&mut rest, IO_PAGES).for_each(|run| self.begin_read(run));
+        runs(&mut rest, IO_PAGES).for_each(|run| self.begin_read(run, slot_of(run)));
     }
 
     /// A page must not wait for other hosts any more.
     pub(super) fn overtake(&mut self, page: Page) {
-        if self.far.overtake(page) {
-            self.begin_read(Run::single(page));
+        if let Some(slot) = self.far.overtake(page) {
+            self.begin_read(Run::single(page), slot);
         }
     }
 
-    fn transfer(&mut self, run: Run) -> Transfer {
-        let buffer = self.free.pop().unwrap_or_else(Buffer::new);
-        Transfer { run, buffer: Some(buffer), from: std::ptr::null_mut(), done: 0, expected: None, far: None }
+    fn transfer(&mut self, run: Run, slot: u32) -> Transfer {
+        Transfer::read(run, slot, self.free.pop().unwrap_or_else(Buffer::new))
     }
 
-    fn begin_read(&mut self, run: Run) {
-        let transfer = self.transfer(run);
+    fn begin_read(&mut self, run: Run, slot: u32) {
+        let transfer = self.transfer(run, slot);
         self.begin(transfer);
     }
 
-    /// Begins to write a run.
+    /// Begins to write pages.
     ///
     /// # Safety
-    /// The run's contents, at least those of its pages that are in the memory file, are at `from`, mapped for good; no thread of this process stores to them.
-    pub(super) unsafe fn write(&mut self, run: Run, (from, bytes): (*mut u8, usize)) {
+    /// The contents of each run, at least those of its pages that are in the memory file, are at `address(run)`, mapped for good; no thread of this process stores to them.
+    pub(super) unsafe fn write(&mut self, extent: Extent, address: impl Fn(Run) -> Range<usize>) {
         if let Some(Others { cooperation, .. }) = &mut self.others {
-            // SAFETY: the caller's promise. What another process stores meanwhile spoils the digest, and keeps the pages from leaving.
-            cooperation.note(run, unsafe { std::slice::from_raw_parts(from, bytes) });
+            for run in &extent.runs {
+                let addresses = address(*run);
+                // SAFETY: the caller's promise. What another process stores meanwhile spoils the digest, and keeps the pages from leaving.
+                let contents =
+                    unsafe { std::slice::from_raw_parts(addresses.start as *const u8, addresses.len()) };
+                cooperation.note(*run, contents);
+            }
         }
-        self.begin(Transfer { run, buffer: None, from, done: 0, expected: None, far: None });
+        let part = |run: &Run| libc::iovec { iov_base: address(*run).start as *mut _, iov_len: run.bytes() };
+        let parts = extent.runs.iter().map(part).collect();
+        let offset = extent.offset();
+        self.begin(Transfer { work: Work::Write(extent), offset, parts, expected: None, far: None });
     }
 
     /// Whether another process of this host has a page in memory.
@@ -294,15 +335,15 @@ impl Disk {
                 Engine::Pool(pool) => pool.next(),
             });
             let Some((mut transfer, result)) = next else { return Ok(None) };
-            transfer.done += result.map_err(|error| self.error(&transfer, error))?;
-            if transfer.done == transfer.run.bytes() {
-                let Transfer { run, buffer, far, .. } = transfer;
-                return Ok(Some(match buffer {
-                    Some(buffer) => {
-                        let wanted = far.map_or_else(|| vec![run], |number| self.far.end(run, number));
+            let bytes = result.map_err(|error| self.error(&transfer, error))?;
+            if transfer.advance(bytes) {
+                return Ok(Some(match transfer.work {
+                    Work::Read(run, buffer) => {
+                        let wanted =
+                            transfer.far.map_or_else(|| vec![run], |number| self.far.end(run, number));
                         Done::Read(Arrived { run, wanted, buffer })
                     }
-                    None => Done::Written(run),
+                    Work::Write(extent) => Done::Written(extent),
                 }));
             }
             self.begin(transfer);

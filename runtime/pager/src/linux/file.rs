@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::page::PAGE_BYTES;
+use crate::slots::Slots;
+
 /// Why there is no file.
 #[derive(Debug, Error)]
 pub enum FileError {
@@ -32,7 +35,7 @@ pub struct SpillFile {
 }
 
 impl SpillFile {
-    /// A file of `bytes` bytes in a directory; it takes no space before something is written.
+    /// A file in a directory for `bytes` bytes of data; it takes no space before something is written, and never more than the data and a cluster of slots.
     ///
     /// # Errors
     /// The directory is missing, or its file system refuses.
@@ -46,6 +49,7 @@ impl SpillFile {
             }
             Err(error) => return Err(create(error)),
         };
+        let bytes = Slots::file_bytes(bytes.div_ceil(PAGE_BYTES));
         // SAFETY: plain system call on an own descriptor.
         if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) } != 0 {
             return Err(FileError::Size(directory.into(), bytes, io::Error::last_os_error()));

@@ -44,12 +44,13 @@ impl Pool {
 fn transfer_all(file: RawFd, event: RawFd, wanted: &Receiver<Transfer>, finished: &Sender<Done>) {
     for mut transfer in wanted {
         let result = copy_and_read(file, &mut transfer).unwrap_or_else(|| {
-            let (address, bytes, offset) = transfer.rest();
+            let (parts, offset) = transfer.rest();
+            let (first, count, offset) = (parts.as_ptr(), parts.len() as i32, offset as libc::off_t);
             // SAFETY: the memory is the transfer's, or mapped for good.
             let result = unsafe {
                 match transfer.writes() {
-                    true => libc::pwrite(file, address.cast(), bytes, offset as libc::off_t),
-                    false => libc::pread(file, address.cast(), bytes, offset as libc::off_t),
+                    true => libc::pwritev(file, first, count, offset),
+                    false => libc::preadv(file, first, count, offset),
                 }
             };
             if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) }
@@ -64,12 +65,11 @@ fn transfer_all(file: RawFd, event: RawFd, wanted: &Receiver<Transfer>, finished
 
 /// Executes a read that other processes are asked for first; `None`: it is another transfer.
 fn copy_and_read(file: RawFd, transfer: &mut Transfer) -> Option<io::Result<usize>> {
-    let run = transfer.run;
-    let (expected, space) = transfer.take_expected()?;
+    let (expected, run, space, begin) = transfer.take_expected()?;
     for mut missing in expected.copy(run, space) {
         while !missing.is_empty() {
             let part = &mut space[missing.clone()];
-            let offset = (run.offset() + missing.start) as libc::off_t;
+            let offset = (begin + missing.start) as libc::off_t;
             // SAFETY: reads into the slice.
             let result = unsafe { libc::pread(file, part.as_mut_ptr().cast(), part.len(), offset) };
             match if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) } {

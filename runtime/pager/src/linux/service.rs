@@ -10,6 +10,7 @@ use super::userfault::{Kind, SYSTEM_PAGE, Userfault, UserfaultError};
 use crate::page::{PAGE_BYTES, Page, Run};
 use crate::pager::Pager;
 use crate::replacement::Replacement;
+use crate::slots::Extent;
 use crate::statistics::Statistics;
 use crate::system::System;
 
@@ -101,11 +102,15 @@ struct Linux<P> {
     urgent: HashSet<Page>,
 }
 
+fn in_view(View(view): &View, run: Run) -> Range<usize> {
+    let start = view.start + run.offset();
+    start..(start + run.bytes()).min(view.end)
+}
+
 impl<P: Peers> Linux<P> {
     /// Addresses of pages in the view.
     fn in_view(&self, run: Run) -> Range<usize> {
-        let start = self.view.0.start + run.offset();
-        start..(start + run.bytes()).min(self.view.0.end)
+        in_view(&self.view, run)
     }
 
     /// Addresses of pages in the program mapping.
@@ -219,14 +224,14 @@ impl<P: Peers> System for Linux<P> {
         !self.disk.may_be_elsewhere(page) || self.disk.is_near(page)
     }
 
-    fn read(&mut self, run: Run) {
-        self.disk.read(run, |page| self.urgent.contains(&page));
+    fn read(&mut self, run: Run, slot: u32) {
+        self.disk.read(run, slot, |page| self.urgent.contains(&page));
     }
 
-    fn write(&mut self, run: Run) {
-        let addresses = self.in_view(run);
+    fn write(&mut self, extent: Extent) {
+        let view = &self.view;
         // SAFETY: the pager has just protected the pages, which are resident and mapped for good.
-        unsafe { self.disk.write(run, (addresses.start as *mut u8, addresses.len())) };
+        unsafe { self.disk.write(extent, |run| in_view(view, run)) };
     }
 }
 
@@ -420,7 +425,7 @@ impl<P: Peers, R: Replacement> Service<P, R> {
     fn finish(&mut self, done: Done) {
         let Arrived { run, wanted, buffer } = match done {
             Done::Read(arrived) => arrived,
-            Done::Written(run) => return self.pager.write_done(run),
+            Done::Written(extent) => return self.pager.write_done(&extent),
         };
         self.pager.system().arrived = Some((run, buffer));
         wanted.into_iter().for_each(|run| self.pager.read_done(run));

@@ -30,14 +30,14 @@ impl Uring {
 
     pub(super) fn begin(&mut self, transfer: Transfer) {
         let Some(number) = self.free.pop() else { return self.waiting.push_back(transfer) };
-        let (address, bytes, offset) = transfer.rest();
-        let (file, bytes) = (types::Fd(self.file), bytes as u32);
+        let (parts, offset) = transfer.rest();
+        let (file, count) = (types::Fd(self.file), parts.len() as u32);
         let entry = match transfer.writes() {
-            true => opcode::Write::new(file, address, bytes).offset(offset).build(),
-            false => opcode::Read::new(file, address, bytes).offset(offset).build(),
+            true => opcode::Writev::new(file, parts.as_ptr(), count).offset(offset).build(),
+            false => opcode::Readv::new(file, parts.as_ptr(), count).offset(offset).build(),
         };
         self.begun[number] = Some(transfer);
-        // SAFETY: the memory stays: that of reads belongs to the transfer, that of writes is mapped for good. There are as many entries as numbers.
+        // SAFETY: the memory stays: that of reads belongs to the transfer, that of writes is mapped for good; the list of it is the transfer's. There are as many entries as numbers.
         unsafe { self.ring.submission().push(&entry.user_data(number as u64)) }
             .expect("there is an entry for each number");
     }
