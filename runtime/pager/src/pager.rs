@@ -493,6 +493,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
                 extent = run;
             }
             self.system.read(extent, slot);
+            self.statistics.reads += 1;
             run = Run { first: Page(extent.end()), count: run.count - extent.count };
         }
     }
@@ -718,6 +719,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         }
         for extent in self.slots.assign(&runs, self.contents, IO_PAGES) {
             self.system.write(extent);
+            self.statistics.writes += 1;
         }
     }
 

@@ -9,12 +9,16 @@ pub struct Statistics {
     pub zeroed: u64,
     /// Read from disk, or copied from other processes.
     pub read: u64,
-    /// Those of them that another process had in memory.
+    /// Reads that brought them: transfers.
+    pub reads: u64,
+    /// Those of the pages that another process had in memory.
     pub copied: u64,
-    /// Those of them that nobody had asked for yet.
+    /// Those of the pages that nobody had asked for yet.
     pub read_ahead: u64,
     /// Written to disk.
     pub written: u64,
+    /// Writes that brought them there: transfers.
+    pub writes: u64,
     /// Left without being written: the disk had the same contents.
     pub left_clean: u64,
     /// Left without being written: nobody needed the contents.

@@ -161,7 +161,30 @@ fn a_scan_is_read_ahead() {
     counted(&|s| s.read >= 2 * (pages - (LIMIT / PAGE_BYTES) as u64));
     counted(&|s| s.read_ahead * 10 > s.read * 9);
     counted(&|s| s.left_clean > pages / 2);
+    // Pages that were written in order are read together.
+    let Statistics { read, reads, .. } = handle.statistics();
+    assert!(read > 8 * reads, "{:?}", handle.statistics());
     assert!(handle.statistics().written < 2 * pages, "{:?}", handle.statistics());
+}
+
+/// Pages that are stored to at random leave together, one behind the other on disk wherever they are in memory.
+#[test]
+fn pages_that_leave_together_are_one_write() {
+    let memory = Memory::new();
+    let handle = memory.page(None, None);
+    let step = 4096 / 8;
+    for word in (0..WORDS).step_by(step) {
+        memory.word(word, false).store(1, Ordering::Relaxed);
+    }
+    let before = handle.statistics();
+    let mut state = 12345;
+    // Not more than the disk still has no page for.
+    for _ in 0..LIMIT / PAGE_BYTES * 3 / 4 {
+        memory.word(random(&mut state) % WORDS, false).fetch_add(1, Ordering::Relaxed);
+    }
+    let after = handle.statistics();
+    let (pages, writes) = (after.written - before.written, after.writes - before.writes);
+    assert!(pages > 200 && pages > 4 * writes, "{pages} pages in {writes} writes");
 }
 
 /// Another process, of this host or another one: it has each page with the contents that [`fill`] gives it in one round.
