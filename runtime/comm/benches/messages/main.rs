@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo bench -p dsm-comm --bench messages                # as root; ROUNDS=9 in the environment for more rounds
 //! cargo bench -p dsm-comm --bench messages -- raw stream  # without MPI
+//! LEAST=4194304 cargo bench -p dsm-comm --bench messages  # no shorter operations
 //! ```
 //!
 //! The two processes are in two network namespaces that are joined by a link (veth), which root can make. A read is a request and a reply with the bytes; a write is the
@@ -32,7 +33,7 @@ use network::Network;
 use table::Cells;
 
 /// Sizes of operations, bytes. 1440 are what a packet of Ethernet carries.
-const SIZES: [usize; 8] = [8, 64, 512, 1440, 4096, 32 << 10, 256 << 10, 4 << 20];
+const SIZES: [usize; 9] = [8, 64, 512, 1440, 4096, 32 << 10, 256 << 10, 4 << 20, 64 << 20];
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 const MOST: usize = SIZES[SIZES.len() - 1];
 /// Each thread has a part of the segment.
@@ -103,8 +104,9 @@ fn both_ends(network: &Network, system: &str) -> String {
 
 /// Measures all cells, and says what came of them: operation, bytes, threads, microseconds.
 fn measure(exchanges: &impl Exchanges) {
+    let least = std::env::var("LEAST").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     for operation in [Operation::Read, Operation::Write] {
-        for bytes in SIZES {
+        for bytes in SIZES.into_iter().filter(|bytes| *bytes >= least) {
             for threads in THREADS {
                 let micros = measure_one(exchanges, operation, bytes, threads);
                 println!("{operation:?} {bytes} {threads} {micros}");

@@ -8,7 +8,7 @@
 #include <time.h>
 
 enum { READ, WRITE, END };
-enum { MOST_THREADS = 8, MOST_BYTES = 4 << 20 };
+enum { MOST_THREADS = 8, MOST_BYTES = 64 << 20 };
 static const int sizes[] = {SIZES}, counts_of_threads[] = {THREADS};
 static MPI_Comm comms[MOST_THREADS];
 static char *buffers[MOST_THREADS];

@@ -124,6 +124,7 @@ macro_rules! conformance {
             a_wait_keeps_no_operation,
             bulk_in_both_directions_at_once,
             bulk_of_1_to_8_threads,
+            many_pieces_among_requests_of_others,
             a_difference_leaves_other_bytes_alone,
             differences_of_neighbouring_bytes_do_not_disturb_each_other,
         }

@@ -406,6 +406,55 @@ pub(super) fn bulk_of_1_to_8_threads<S: Subject>() {
     }
 }
 
+/// Transfers of many pieces, which may be under way at once, between requests of other threads: long replies, which the agent has no space for behind others, long
+/// requests, and short ones.
+pub(super) fn many_pieces_among_requests_of_others<S: Subject>() {
+    const PLACE: usize = 3 * MEGABYTE;
+    for &seed in S::SEEDS {
+        let job = Job::start::<S>(2, 5 * PLACE, seed);
+        let start = &Barrier::new(10);
+        std::thread::scope(|scope| {
+            for (to, process) in job.0.iter().rev().enumerate() {
+                for thread in 0..5 {
+                    let random = Random::new(seed.unwrap_or(7), thread as u64);
+                    scope.spawn(move || {
+                        start.wait();
+                        let (to, base) = (to as u32, PLACE * thread);
+                        match thread {
+                            0 | 1 => transfer(process, to, base, &[PLACE - 1000, 9 * MEGABYTE / 4], random),
+                            2 => send_differences(process, to, base, PLACE, random),
+                            3 => transfer(process, to, base, &[MAX_PAYLOAD; 8], random),
+                            _ => (0..100).for_each(|count| {
+                                let before =
+                                    process.peers.update(to, base, Width::Bits64, Update::Add, 1, None);
+                                assert_eq!(before, count, "seed {seed:?}");
+                            }),
+                        }
+                    });
+                }
+            }
+        });
+    }
+}
+
+/// Sends changes of some groups of long memory to a peer, and reads all of it back.
+fn send_differences(process: &Process, to: u32, base: usize, bytes: usize, mut random: Random) {
+    let mut own = vec![Group([0; 64]); bytes / 64];
+    let mut twin = own.clone();
+    let mut got = own.clone();
+    // Many in the first half, and few behind.
+    let some = own.iter_mut().enumerate().filter(|(at, _)| *at < bytes / 128 || at % 9973 == 0);
+    some.for_each(|(_, group)| group.0.fill_with(|| random.next() as u8));
+    let start = |groups: &mut [Group]| groups.as_mut_ptr().cast::<u8>();
+    // SAFETY: all have as many bytes, and groups are aligned.
+    unsafe {
+        process.peers.send_diff(to, base, start(&mut own), start(&mut twin), bytes);
+        process.peers.read(to, base, start(&mut got), bytes);
+    }
+    let equal = |one: &[Group], other: &[Group]| one.iter().zip(other).all(|(a, b)| a.0 == b.0);
+    assert!(equal(&own, &got) && equal(&own, &twin), "{bytes} bytes at {base}");
+}
+
 #[repr(align(64))]
 #[derive(Clone)]
 struct Group([u8; 64]);

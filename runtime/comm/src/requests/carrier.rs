@@ -110,7 +110,7 @@ pub(crate) trait Port: Send {
     /// Waits until something has come on a lane, or what did not go at once goes, or a lane has ended; at most for `timeout`, if there is one. Puts
     /// the numbers of these lanes into `ready`. Lanes that are `paused` count only when they have ended or not at all.
     fn wait(&mut self, paused: &[bool], timeout: Option<Duration>, ready: &mut Vec<usize>);
-    /// Takes what has come, unless replies have still to be sent; whether there may be something to decode. An error says that the lane has ended.
+    /// Takes what has come and there is space for, also while replies have still to be sent if requests may follow each other; whether there may be something to decode or to send. An error says that the lane has ended.
     fn receive(&mut self, lane: usize) -> io::Result<bool>;
     /// Whether there is space for a reply behind what is still to be sent.
     fn has_space(&self, _lane: usize) -> bool {

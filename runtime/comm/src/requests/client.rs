@@ -9,7 +9,7 @@ use super::Wake;
 use super::carrier::{Exchanges, Replies, Sender};
 use super::lost::{lost, or_lost};
 use super::pipeline::Lane;
-use super::wire::{self, HEADER, Malformed, Request};
+use super::wire::{self, HEADER, MAX_PAYLOAD, Malformed, Request};
 use crate::transport::section;
 
 /// Lanes to one peer.
@@ -40,32 +40,50 @@ impl Client {
         self.exchange_header(request, |replies| self.value(replies, 0))
     }
 
-    /// Has a request without payload executed whose reply has one of `bytes` bytes, and hands that to `take`.
-    pub(super) fn fetch(&self, request: &Request, bytes: usize, take: impl FnOnce(&[u8])) {
-        self.exchange_header(request, |replies| {
-            self.value(replies, bytes);
-            take(or_lost(self.rank, replies.payload(bytes)));
+    /// Has a transfer of so many bytes executed in pieces: `make` makes the request, without payload, for one at an offset of so many bytes, whose contents the reply has. Hands
+    /// these, and their offset, to `take`, in their order.
+    pub(super) fn fetch<'a>(
+        &self,
+        bytes: usize,
+        make: impl Fn(usize, usize) -> Request<'a>,
+        mut take: impl FnMut(usize, &[u8]),
+    ) {
+        let length = |at: usize| MAX_PAYLOAD.min(bytes - at);
+        let (mut asked, mut taken) = (0, 0);
+        let put = |buffer: &mut [u8]| {
+            if asked == bytes {
+                return 0;
+            }
+            buffer.copy_from_slice(&make(asked, length(asked)).header());
+            asked += length(asked);
+            HEADER
+        };
+        self.requests.exchange_all(HEADER, put, |replies| {
+            let piece = length(taken);
+            self.value(replies, piece);
+            take(taken, or_lost(self.rank, replies.payload(piece)));
+            taken += piece;
         });
     }
 
-    /// Has a request executed whose payload of at most `most` bytes `fill` puts into the buffer it gets; it says how many bytes that are. `make` makes the request of the
-    /// payload; there is none if that is empty.
-    pub(super) fn send(
+    /// Has requests executed, those whose payloads of at most `most` bytes `fill` puts into the buffer it gets, one at a time; it says what it is and how many bytes that are. `make`
+    /// makes the request of what it says and the payload. One with an empty payload is none, and ends them.
+    pub(super) fn send<T>(
         &self,
         most: usize,
-        fill: impl FnOnce(&mut [u8]) -> usize,
-        make: impl for<'a> FnOnce(&'a [u8]) -> Request<'a>,
+        mut fill: impl FnMut(&mut [u8]) -> (T, usize),
+        make: impl for<'a> Fn(T, &'a [u8]) -> Request<'a>,
     ) {
         let put = |buffer: &mut [u8]| {
             let (header, payload) = buffer.split_at_mut(HEADER);
-            let bytes = fill(payload);
+            let (what, bytes) = fill(payload);
             if bytes == 0 {
                 return 0;
             }
-            header.copy_from_slice(&make(&payload[..bytes]).header());
+            header.copy_from_slice(&make(what, &payload[..bytes]).header());
             HEADER + bytes
         };
-        self.requests.exchange(HEADER + most, put, |replies| self.value(replies, 0));
+        self.requests.exchange_all(HEADER + most, put, |replies| _ = self.value(replies, 0));
     }
 
     /// Has the peer execute a call; returns the length of the reply.
@@ -82,7 +100,7 @@ impl Client {
             or_lost(self.rank, replies.payload_into(&mut reply[..length]));
             length
         };
-        self.requests.exchange(HEADER + request.len(), put, take).expect("a request has bytes")
+        self.requests.exchange(HEADER + request.len(), put, take)
     }
 
     /// Waits until the peer has ended.
@@ -113,7 +131,7 @@ impl Client {
             buffer.copy_from_slice(&request.header());
             HEADER
         };
-        self.requests.exchange(HEADER, put, take).expect("a request has bytes")
+        self.requests.exchange(HEADER, put, take)
     }
 
     /// The value of the reply, which `expected` bytes follow.

@@ -12,8 +12,10 @@
 //! another process or for a lock that is held by a thread that does: the pool's queue, the table of waiters and the allocator are locked for moments.
 //! A thread that calls waits for the agent of its target, and for threads whose requests are before its own. Of those that wait for replies, the one whose request is the first
 //! takes what the agent sends. While a thread sends, be it requests of others, the agent takes the message once it owes no reply, and those that it owes are to requests that were sent before, whose threads
-//! take them: no thread sends a request before it has the reply to the one before. So each exchange ends, whatever the others do. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
-//! other threads of the process come in between. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
+//! take them, or to pieces of the same transfer. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
+//! other threads of the process come in between; where requests may follow each other, a thread sends a window of pieces before it takes their replies. No request of another thread is in
+//! a window, so what the agent owes while it takes one, besides what other threads take, are replies to pieces of it: without contents, which the connection has space for, or with contents, to requests
+//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before. So each exchange ends, whatever the others do. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
 //! takes it.
 //!
 //! # Trust
@@ -34,6 +36,7 @@ mod random;
 mod tests;
 mod wire;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use agent::{Agent, Lane, Purpose};
@@ -173,94 +176,71 @@ impl Transport for Requests {
     }
 
     fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
-        let peer = self.peer(rank);
-        for (i, piece) in into.chunks_mut(MAX_PAYLOAD / 8).enumerate() {
-            let bytes = size_of_val(piece);
-            let request = self.checked(Request::ReadWords { offset: offset + i * MAX_PAYLOAD, bytes });
-            peer.fetch(&request, bytes, |payload| {
-                for (word, bytes) in piece.iter_mut().zip(payload.as_chunks::<8>().0) {
-                    *word = u64::from_le_bytes(*bytes);
-                }
-            });
-        }
+        let make = |at, bytes| self.checked(Request::ReadWords { offset: offset + at, bytes });
+        self.peer(rank).fetch(size_of_val(into), make, |at, payload| {
+            for (word, bytes) in into[at / 8..].iter_mut().zip(payload.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+        });
     }
 
     fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
-        let peer = self.peer(rank);
-        for (i, piece) in words.chunks(MAX_PAYLOAD / 8).enumerate() {
-            let fill = |buffer: &mut [u8]| {
-                for (bytes, word) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
-                    *bytes = word.to_le_bytes();
-                }
-                size_of_val(piece)
-            };
-            let offset = offset + i * MAX_PAYLOAD;
-            peer.send(size_of_val(piece), fill, |words| self.checked(Request::WriteWords { offset, words }));
-        }
+        let mut pieces = words.chunks(MAX_PAYLOAD / 8);
+        let mut at = offset;
+        let fill = |buffer: &mut [u8]| {
+            let piece = pieces.next().unwrap_or_default();
+            for (bytes, word) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
+                *bytes = word.to_le_bytes();
+            }
+            let offset = at;
+            at += size_of_val(piece);
+            (offset, size_of_val(piece))
+        };
+        let most = MAX_PAYLOAD.min(size_of_val(words));
+        self.peer(rank).send(most, fill, |offset, words| self.checked(Request::WriteWords { offset, words }));
     }
 
     unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) {
-        let peer = self.peer(rank);
-        for at in (0..bytes).step_by(MAX_PAYLOAD) {
-            let piece = MAX_PAYLOAD.min(bytes - at);
-            let request = self.checked(Request::Read { offset: offset + at, bytes: piece });
-            // SAFETY: the piece is part of the caller's memory, and the payload is as long.
-            peer.fetch(&request, piece, |payload| unsafe { copy(payload.as_ptr(), into.add(at), piece) });
-        }
+        let make = |at, bytes| self.checked(Request::Read { offset: offset + at, bytes });
+        self.peer(rank).fetch(bytes, make, |at, payload| {
+            // SAFETY: the pieces are parts of the caller's memory, behind each other.
+            unsafe { copy(payload.as_ptr(), into.add(at), payload.len()) };
+        });
     }
 
     unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) {
-        let peer = self.peer(rank);
-        for at in (0..bytes).step_by(MAX_PAYLOAD) {
-            let piece = MAX_PAYLOAD.min(bytes - at);
-            let fill = |buffer: &mut [u8]| {
-                let buffer = &mut buffer[..piece];
-                // SAFETY: the piece is part of the caller's memory, and the buffer is as long.
-                unsafe { copy(from.add(at), buffer.as_mut_ptr(), piece) };
-                piece
-            };
-            let offset = offset + at;
-            peer.send(piece, fill, |contents| self.checked(Request::Write { offset, contents }));
-        }
+        let mut at = 0;
+        let fill = |buffer: &mut [u8]| {
+            let start = at;
+            let piece = MAX_PAYLOAD.min(bytes - start);
+            let buffer = &mut buffer[..piece];
+            // SAFETY: the piece is part of the caller's memory, and the buffer is as long.
+            unsafe { copy(from.add(start), buffer.as_mut_ptr(), piece) };
+            at += piece;
+            (offset + start, piece)
+        };
+        let most = MAX_PAYLOAD.min(bytes);
+        self.peer(rank)
+            .send(most, fill, |offset, contents| self.checked(Request::Write { offset, contents }));
     }
 
     unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize) {
         assert!(bytes.is_multiple_of(diff::GROUP), "a difference of {bytes} bytes");
-        let peer = self.peer(rank);
         let mut at = 0;
         // A piece with many changes takes more than one patch: each ends where the next may not fit.
-        while at < bytes {
-            let start = at;
-            let end = bytes.min(start + MAX_PAYLOAD);
-            let fill = |buffer: &mut [u8]| {
+        let fill = |buffer: &mut [u8]| {
+            let mut length = 0;
+            let mut start = at;
+            while at < bytes && length == 0 {
+                start = at;
                 let mut patch = Patch::new(&mut buffer[..MAX_PAYLOAD]);
-                while at < end {
-                    // SAFETY: the group that begins here, or the rest of one, is inside the caller's memory, and aligned. What other threads write
-                    // may be anything, but is read once.
-                    unsafe {
-                        if at.is_multiple_of(diff::GROUP)
-                            && diff::equal(own.add(at), twin.add(at), diff::GROUP)
-                        {
-                            at += diff::GROUP;
-                            continue;
-                        }
-                        if patch.is_full() {
-                            break;
-                        }
-                        let twin = twin.add(at).cast::<u64>();
-                        let (new, old) = (own.add(at).cast::<u64>().read_volatile(), twin.read());
-                        if new != old {
-                            patch.add(at - start, new, old);
-                            twin.write(new);
-                        }
-                    }
-                    at += 8;
-                }
-                patch.len()
-            };
-            let offset = offset + start;
-            peer.send(MAX_PAYLOAD, fill, |runs| self.checked(Request::Patch { offset, runs }));
-        }
+                // SAFETY: the caller's memory up to the end of the piece.
+                at = unsafe { add_changes(&mut patch, own, twin, start..bytes.min(start + MAX_PAYLOAD)) };
+                length = patch.len();
+            }
+            (offset + start, length)
+        };
+        self.peer(rank).send(MAX_PAYLOAD, fill, |offset, runs| self.checked(Request::Patch { offset, runs }));
     }
 
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
@@ -276,4 +256,33 @@ impl Transport for Requests {
     fn wake(&self, rank: u32, offset: usize, wake: Wake) {
         self.call(rank, Request::Wake { offset, wake });
     }
+}
+
+/// Adds changes of `own` against `twin` in a range of both, at offsets from its start, as far as there is space, and makes them in the twin; where the rest begins.
+///
+/// # Safety
+/// As [`Transport::send_diff`], of memory that ends with the range.
+unsafe fn add_changes(patch: &mut Patch, own: *const u8, twin: *mut u8, range: Range<usize>) -> usize {
+    let mut at = range.start;
+    while at < range.end {
+        // SAFETY: the group that begins here, or the rest of one, is inside the caller's memory, and aligned. What other threads write
+        // may be anything, but is read once.
+        unsafe {
+            if at.is_multiple_of(diff::GROUP) && diff::equal(own.add(at), twin.add(at), diff::GROUP) {
+                at += diff::GROUP;
+                continue;
+            }
+            if patch.is_full() {
+                break;
+            }
+            let twin = twin.add(at).cast::<u64>();
+            let (new, old) = (own.add(at).cast::<u64>().read_volatile(), twin.read());
+            if new != old {
+                patch.add(at - range.start, new, old);
+                twin.write(new);
+            }
+        }
+        at += 8;
+    }
+    at
 }

@@ -7,17 +7,30 @@
 //!
 //! A thread that sends takes no replies, so it must send nothing behind its own request: the agent, which could not send the reply to that one, would take no more. What it sends
 //! before its own request is of threads that take their replies.
+//!
+//! # Windows
+//! The pieces of a transfer go as *windows*: up to [`WINDOW`] requests that are put into the queue at once, so that no other thread's request is among them, and are sent at
+//! once. All replies of a window are taken when the turn of its first has come. While the thread sends a window, the agent takes all of it before any reply is taken: either its requests
+//! are long and the replies [`REPLY_BYTES`] each, for which a connection that is empty otherwise has space, or the requests are headers, which the agent has space for while it cannot send a
+//! reply. Before it takes the replies, the thread puts the next window into the queue if there is space, and never waits for that: threads behind the window
+//! wait for it to take its replies. It sends that window only when it has taken them, as somebody else's request may be between the two.
 
 use std::io;
 use std::mem;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use dsm_threads::futex;
 
 use super::carrier::{BATCH, Exchanges, MAX_REQUEST, REPLY_BYTES, Replies, RequestSender, Requester};
 use super::client::lock;
 use super::lost::or_lost;
+
+/// Most requests of a window.
+const WINDOW: u32 = 8;
+/// How many of the longest requests the queue holds.
+const LONGEST: usize = 4;
 
 pub(super) struct Lane {
     rank: u32,
@@ -38,26 +51,46 @@ impl Lane {
         Lane { rank, kind }
     }
 
-    /// Sends the request of at most `most` bytes that `fill` makes, which says how long it is, and hands the reply to `take`. There is none of a request without bytes.
+    /// Sends the requests of at most `most` bytes each that `fill` makes, one at a time, of which it says how long it is, until it makes one without bytes. Hands
+    /// the replies to `take`, in the order of the requests.
+    pub(super) fn exchange_all(
+        &self,
+        most: usize,
+        mut fill: impl FnMut(&mut [u8]) -> usize,
+        mut take: impl FnMut(&mut dyn Replies),
+    ) {
+        match &self.kind {
+            Kind::OneByOne(requester) => loop {
+                // Other threads come in between.
+                let requester = &mut **lock(requester);
+                let bytes = fill(&mut requester.request()[..most]);
+                if bytes == 0 {
+                    return;
+                }
+                let head = or_lost(self.rank, requester.exchange(bytes));
+                take(&mut OneReply { head, requester });
+            },
+            Kind::InOrder(pipeline) => pipeline.exchange_all(self.rank, most, &mut fill, &mut take),
+        }
+    }
+
+    /// Sends the request of at most `most` bytes that `fill` makes, which says how long it is, and hands the reply to `take`.
     pub(super) fn exchange<R>(
         &self,
         most: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
         take: impl FnOnce(&mut dyn Replies) -> R,
-    ) -> Option<R> {
+    ) -> R {
         match &self.kind {
             Kind::OneByOne(requester) => {
                 let requester = &mut **lock(requester);
                 let bytes = fill(&mut requester.request()[..most]);
-                if bytes == 0 {
-                    return None;
-                }
                 let head = or_lost(self.rank, requester.exchange(bytes));
-                Some(take(&mut OneReply { head, requester }))
+                take(&mut OneReply { head, requester })
             }
             Kind::InOrder(pipeline) => {
-                let number = pipeline.put(most, fill)?;
-                Some(pipeline.complete(self.rank, number, take))
+                let number = pipeline.put(most, fill);
+                pipeline.complete(self.rank, number, take)
             }
         }
     }
@@ -134,7 +167,7 @@ fn mask(number: u32) -> u32 {
 
 impl Pipeline {
     fn new(sender: Box<dyn RequestSender>, replies: Box<dyn Replies>) -> Pipeline {
-        let buffer = || vec![0; MAX_REQUEST + BATCH].into();
+        let buffer = || vec![0; LONGEST * MAX_REQUEST + BATCH].into();
         let queue = Queue {
             bytes: buffer(),
             used: 0,
@@ -153,38 +186,91 @@ impl Pipeline {
         }
     }
 
-    /// Puts a request into the queue; its number, if there is one.
-    fn put(&self, most: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Option<u32> {
+    /// The queue, once it has space for so many bytes.
+    fn space(&self, bytes: usize) -> MutexGuard<'_, Queue> {
         let mut queue = lock(&self.queue);
-        while queue.bytes.len() - queue.used < most {
+        while !queue.has_space(bytes) {
             queue.waiting += 1;
             queue = self.not_full.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.waiting -= 1;
         }
+        queue
+    }
+
+    /// Puts a request into the queue; its number.
+    fn put(&self, most: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> u32 {
+        let mut queue = self.space(most);
         let used = queue.used;
         let bytes = fill(&mut queue.bytes[used..][..most]);
-        (bytes != 0).then(|| queue.number(bytes))
+        queue.number(bytes)
     }
 
     /// Hands the reply of this number to `take`, when its turn has come. Until then the thread sends what is its to send.
     fn complete<R>(&self, rank: u32, number: u32, take: impl FnOnce(&mut dyn Replies) -> R) -> R {
+        self.wait_turn(rank, number, number);
+        let result = take(&mut **lock(&self.replies));
+        self.end_turn(number);
+        result
+    }
+
+    /// [`Lane::exchange_all`].
+    fn exchange_all(
+        &self,
+        rank: u32,
+        most: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+        take: &mut dyn FnMut(&mut dyn Replies),
+    ) {
+        let mut is_last = false;
+        let mut next = None;
+        loop {
+            let window = match next.take() {
+                Some(window) => window,
+                None if is_last => return,
+                // Nothing of this thread is under way: it may wait for space.
+                None => match self.space(most).window(most, fill, &mut is_last) {
+                    Some(window) => window,
+                    None => return,
+                },
+            };
+            let (first, last) = window.into_inner();
+            self.wait_turn(rank, first, last);
+            if !is_last {
+                let mut queue = lock(&self.queue);
+                if queue.has_space(most) {
+                    next = queue.window(most, fill, &mut is_last);
+                }
+            }
+            let mut replies = lock(&self.replies);
+            for _ in 0..=last.wrapping_sub(first) {
+                take(&mut **replies);
+            }
+            drop(replies);
+            self.end_turn(last);
+        }
+    }
+
+    /// Waits until the turn of the first of these requests has come. Until then the thread sends what is its to send.
+    fn wait_turn(&self, rank: u32, first: u32, last: u32) {
         loop {
             let event = self.event.load(Ordering::SeqCst);
-            if self.is_unsent(number) {
-                self.send(rank, number);
+            if self.is_unsent(last) {
+                self.send(rank, last);
             }
-            if self.turn.load(Ordering::SeqCst) == number && !self.is_unsent(number) {
-                break;
+            if self.turn.load(Ordering::SeqCst) == first && !self.is_unsent(last) {
+                return;
             }
-            futex::wait(&self.event, event, mask(number));
+            futex::wait(&self.event, event, mask(first) | mask(last));
         }
-        let result = take(&mut **lock(&self.replies));
-        let next = number.wrapping_add(1);
+    }
+
+    /// The replies up to this one have been taken.
+    fn end_turn(&self, last: u32) {
+        let next = last.wrapping_add(1);
         self.turn.store(next, Ordering::SeqCst);
         if lock(&self.queue).next != next {
             self.notify(next);
         }
-        result
     }
 
     fn is_unsent(&self, number: u32) -> bool {
@@ -229,6 +315,31 @@ impl Pipeline {
 }
 
 impl Queue {
+    fn has_space(&self, bytes: usize) -> bool {
+        self.bytes.len() - self.used >= bytes
+    }
+
+    /// Puts as many requests of at most `most` bytes each as a window has, and as there is space for, behind the others; their numbers. Sets `is_last` when `fill` makes
+    /// one without bytes.
+    fn window(
+        &mut self,
+        most: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+        is_last: &mut bool,
+    ) -> Option<RangeInclusive<u32>> {
+        let first = self.next;
+        while self.next.wrapping_sub(first) < WINDOW && self.has_space(most) {
+            let used = self.used;
+            let bytes = fill(&mut self.bytes[used..][..most]);
+            if bytes == 0 {
+                *is_last = true;
+                break;
+            }
+            self.number(bytes);
+        }
+        (self.next != first).then(|| first..=self.next.wrapping_sub(1))
+    }
+
     /// The number of a request that has been put behind the others.
     fn number(&mut self, bytes: usize) -> u32 {
         self.used += bytes;

@@ -48,12 +48,14 @@ impl Connection {
         }
     }
 
-    /// What to wait for. A request that is being delayed, and a reply that is being sent, come before the next request.
+    /// What to wait for. A request that is being delayed comes before the next one. While a reply is being sent, short requests are taken that may be behind
+    /// the one it is for: their sender may take no reply before they are.
     fn events(&self, is_paused: bool) -> i16 {
+        let takes = if self.received < self.input.len() { libc::POLLIN } else { 0 };
         match (is_paused, self.unsent.is_empty()) {
             (true, _) => 0,
             (false, true) => libc::POLLIN,
-            (false, false) => libc::POLLOUT,
+            (false, false) => libc::POLLOUT | takes,
         }
     }
 }
@@ -80,16 +82,18 @@ impl Port for SocketPort {
     }
 
     fn receive(&mut self, lane: usize) -> io::Result<bool> {
-        let connection = &mut self.connections[lane];
-        let Some(socket) = connection.socket.as_ref().filter(|_| connection.unsent.is_empty()) else {
-            return Ok(connection.socket.is_some());
-        };
-        let free = &mut connection.input[connection.received..];
+        let Connection { socket, input, received, unsent, .. } = &mut self.connections[lane];
+        let Some(socket) = socket else { return Ok(false) };
+        let free = &mut input[*received..];
+        if free.is_empty() {
+            return Ok(true);
+        }
         match socket::receive_now(socket, free, self.random.as_mut())? {
-            None => Ok(false),
+            // There may be more to send.
+            None => Ok(unsent.start < unsent.end),
             Some(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Some(received) => {
-                connection.received += received;
+            Some(bytes) => {
+                *received += bytes;
                 Ok(true)
             }
         }
