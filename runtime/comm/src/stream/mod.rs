@@ -2,7 +2,7 @@
 //!
 //! # No deadlock
 //! Sockets take what they have space for, so a sender may block while the receiver does not read. Threads that call send to agents only, and an agent
-//! reads from a connection whenever it has no reply left to send on it; while it has, a thread that waits for one takes what it sends. A thread of the pool
+//! reads from a connection whenever it has no reply left to send on it, and as far as its buffer goes while it has; then a thread that waits for it takes what it sends. A thread of the pool
 //! that sends an answer waits for the agent of the process that asked, which always reads. That two processes write to each other at once, more than
 //! sockets hold, changes nothing: threads of the program wait for agents, and agents for nobody.
 
