@@ -80,7 +80,8 @@ fn what_is_overwritten_is_not_fetched() {
         return;
     }
     let ((saved, moved), (none, all)) = (bytes(None), bytes(Some("-fdsm-disable=overwrite")));
-    assert!(none == 0 && saved > 1 << 20 && moved + saved / 2 < all, "{saved} {moved}, {none} {all}");
+    // Other contents may move more than once, as processes come to store side by side.
+    assert!(none == 0 && saved > 1 << 20 && moved + saved / 4 < all, "{saved} {moved}, {none} {all}");
 }
 
 #[test]

@@ -48,8 +48,9 @@ impl SegmentFabric {
     pub(super) fn different(&self, extent: Extent) -> u64 {
         let bytes = self.geometry.block_bytes(extent.first);
         let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        let may_be_holes = !self.twins.are_present(self.rank, extent);
         (0..extent.count as usize).fold(0, |mask, i| {
-            if self.is_untouched(Extent::single(Block(extent.first.0 + i as u64))) {
+            if may_be_holes && self.is_untouched(Extent::single(Block(extent.first.0 + i as u64))) {
                 return mask;
             }
             // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.

@@ -99,6 +99,13 @@ impl TwinPages {
         self.pages(extent).all(|(group, mask)| self.group(at, group)[0].load(Ordering::Relaxed) & mask == 0)
     }
 
+    /// Whether all of an extent's twins are in pages that are present.
+    #[inline]
+    pub fn are_present(self, at: u32, extent: Extent) -> bool {
+        self.pages(extent)
+            .all(|(group, mask)| self.group(at, group)[0].load(Ordering::Relaxed) & mask == mask)
+    }
+
     /// Segment offsets of an extent's twins.
     fn offsets(self, extent: Extent) -> Range<usize> {
         let start = self.geometry.twin_offset(extent.first);
