@@ -1,4 +1,4 @@
-/* Memory that one thread allocates and nobody has stored to moves to who stores first, alone or side by side with others. */
+/* Memory that one thread allocates and nobody has stored to moves to the first thread that stores to it, whether others store beside it or not. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
