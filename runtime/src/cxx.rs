@@ -10,7 +10,7 @@ use dsm_threads::backoff::Backoff;
 use parking_lot::Mutex;
 
 use crate::atomics::{__dsm_atomic_load, __dsm_atomic_store};
-use crate::omp::ring::control;
+use crate::control::Watched;
 use crate::{check, heap, memory, process, sync};
 
 unsafe extern "C" {
@@ -116,13 +116,21 @@ pub unsafe extern "C" fn __cxa_guard_abort(guard: *mut u8) {
 // ---- what runs at the end ----
 
 /// Registrations that processes other than 0 may have waiting.
-const ROOM: u64 = control::EXITS_ROOM as u64;
+const ROOM: u64 = 4096;
+crate::control::declare! {
+    /// Number of functions that processes other than 0 registered for the end.
+    static REGISTERED: Watched;
+    /// These functions with their arguments.
+    static EXITS: Watched, 2 * ROOM as usize;
+}
+
 /// How many process 0 has taken over.
 static ADOPTED: Mutex<u64> = Mutex::new(0);
 
-/// First of the two control words of registration number `index`: function, argument.
-fn exit_slot(index: u64) -> usize {
-    control::EXITS + 1 + 2 * (index % ROOM) as usize
+/// The two control words of registration number `index`: function, argument.
+fn exit_slot(index: u64) -> [Watched; 2] {
+    let first = 2 * (index % ROOM) as usize;
+    [EXITS.shared(first), EXITS.shared(first + 1)]
 }
 
 /// See [`dsm_abi::entries`].
@@ -134,14 +142,14 @@ pub unsafe extern "C" fn __dsm_cxa_atexit(function: *mut u8, object: *mut u8, li
         // SAFETY: passed on as it came.
         return unsafe { __cxa_atexit(function.cast(), object.cast(), library.cast()) } as u32;
     }
-    let slot = exit_slot(sync::control_fetch_add(control::EXITS, 1));
-    if sync::control_load(slot) != 0 {
+    let [to, argument] = exit_slot(REGISTERED.shared(0).fetch_add(1));
+    if to.load() != 0 {
         crate::job::die(&format!(
             "more than {ROOM} functions were registered for the end in one parallel region"
         ));
     }
-    sync::control_store(slot + 1, object as u64);
-    sync::control_store(slot, function as u64);
+    argument.store(object as u64);
+    to.store(function as u64);
     0
 }
 
@@ -158,11 +166,11 @@ pub fn adopt_exits() {
         return;
     }
     let mut adopted = ADOPTED.lock();
-    while *adopted < sync::control_load(control::EXITS) {
-        let slot = exit_slot(*adopted);
-        let function = sync::control_wait(slot, |function| function != 0);
-        let object = sync::control_load(slot + 1);
-        sync::control_store(slot, 0);
+    while *adopted < REGISTERED.shared(0).load() {
+        let [from, argument] = exit_slot(*adopted);
+        let function = from.wait(|function| function != 0);
+        let object = argument.load();
+        from.store(0);
         *adopted += 1;
         // SAFETY: another process registered them; images and data lie at equal addresses.
         unsafe { __cxa_atexit(function as *mut c_void, object as *mut c_void, std::ptr::null_mut()) };

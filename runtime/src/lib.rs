@@ -11,6 +11,7 @@ pub mod atomics;
 pub mod biased_lock;
 pub mod check;
 pub mod context;
+pub mod control;
 pub mod crash;
 pub mod cxx;
 pub mod debugger;

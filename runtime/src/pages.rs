@@ -20,12 +20,10 @@ use parking_lot::Mutex;
 
 use crate::check::{self, Access};
 use crate::config::RaceMode;
-use crate::fabric::run;
+use crate::fabric::{revocations, run};
 use crate::memory::executable;
 use crate::memory::table::StateTable;
 use crate::pthread::thread::spawn_service;
-use crate::sync::cell::Cell;
-use crate::sync::layout;
 use crate::{config, guard, image, job, memory, sync};
 
 const PAGE: usize = 1 << PAGE_SHIFT;
@@ -150,7 +148,7 @@ pub fn init() {
 fn start_revoking() {
     let (begun, begins) = mpsc::channel();
     spawn_service("dsm-revoke", "permissions to store", move || {
-        let requests = Cell::at(sync::rank(), layout::REVOCATIONS);
+        let requests = revocations(sync::rank());
         let revoke = || memory::shared().map_or((), |shared| run(pin!(shared.coherence.revoke())));
         // From here on no thread has the protocol for itself while it waits for another process.
         revoke();

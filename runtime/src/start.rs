@@ -19,8 +19,9 @@ use crate::job::{Job, JobPage, die};
 use crate::operations::{deferred, pending, signal};
 use crate::sync::hooks::Hooks;
 use crate::{
-    access_counters, atomics, config, crash, cxx, debugger, fault, fortran, heap, managed, memory, omp,
-    pages, process, process_state, profile, progress, pthread, signals, stats, stdio, sync, time, trace,
+    access_counters, atomics, config, control, crash, cxx, debugger, fault, fortran, heap, managed, memory,
+    omp, pages, process, process_state, profile, progress, pthread, race, signals, stats, stdio, sync, time,
+    trace, verify,
 };
 
 unsafe extern "C" {
@@ -36,6 +37,7 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         die(&error);
     }
     register();
+    place_control_words();
     let job = Job::from_environment().unwrap_or_else(|error| die(&error.to_string()));
     if let Err(error) = JobPage::init(&job) {
         die(&error.to_string());
@@ -98,6 +100,45 @@ pub fn register() {
     });
 }
 
+crate::control::declare! {
+    /// Number of processes that have left their counters, in process 0.
+    static LEFT: u64;
+    /// Keys of the races reported so far, then a word that says that there were more, in process 0.
+    static RACES: u64, race::REPORTS + 2;
+}
+
+/// The control words of all modules, in the order of their places.
+const ALL_CONTROL_WORDS: [&[&control::Declaration]; 23] = [
+    control::watched::CONTROL_WORDS,
+    CONTROL_WORDS,
+    stats::CONTROL_WORDS,
+    memory::paging::peers::CONTROL_WORDS,
+    heap::CONTROL_WORDS,
+    heap::brk::CONTROL_WORDS,
+    heap::foreign::CONTROL_WORDS,
+    verify::CONTROL_WORDS,
+    signal::CONTROL_WORDS,
+    pthread::key::CONTROL_WORDS,
+    cxx::CONTROL_WORDS,
+    process_state::CONTROL_WORDS,
+    stdio::mailbox::CONTROL_WORDS,
+    stdio::registry::CONTROL_WORDS,
+    stdio::descriptors::CONTROL_WORDS,
+    stdio::import::CONTROL_WORDS,
+    fortran::units::CONTROL_WORDS,
+    omp::ring::CONTROL_WORDS,
+    omp::constructs::CONTROL_WORDS,
+    omp::team::CONTROL_WORDS,
+    omp::doacross::CONTROL_WORDS,
+    omp::contention::CONTROL_WORDS,
+    omp::affinity_format::CONTROL_WORDS,
+];
+
+/// Gives the control words of all modules their places; before memory is set up.
+pub fn place_control_words() {
+    ALL_CONTROL_WORDS.iter().for_each(|words| control::place(words));
+}
+
 /// Tells race detection, profile and trace of the memory, where there are several processes.
 fn observe() {
     let Some(shared) = memory::shared() else { return };
@@ -109,7 +150,7 @@ fn observe() {
         segments: shared.segments,
         geometry: memory.geometry(),
         rank: memory.rank(),
-        reports: memory.geometry().control_offset() + sync::layout::RACE,
+        reports: memory.geometry().control_offset() + RACES.offset(),
         watch: |extents| coherence().watch(extents),
         counters: || coherence().stats(),
     });
@@ -267,7 +308,7 @@ const TOOL_LIMIT: Duration = Duration::from_secs(10);
 /// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
 fn wait_for_deposits(limit: Duration) {
     let deadline = Instant::now() + limit;
-    while sync::left() + 1 < sync::size() && Instant::now() < deadline {
+    while LEFT.shared(0).load(Ordering::SeqCst) as u32 + 1 < sync::size() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -291,7 +332,7 @@ extern "C" fn end_worker() {
     profile::deposit();
     // Process 0 has done so on its own host.
     JobPage::get().finish();
-    sync::leave();
+    LEFT.shared(0).fetch_add(1, Ordering::SeqCst);
     outlast_first();
     // SAFETY: ends the process without handlers.
     unsafe { libc::_exit(0) }
@@ -310,11 +351,48 @@ fn outlast_first() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
     use std::ffi::c_void;
+    use std::fs;
+    use std::path::Path;
 
     unsafe extern "C" {
         static stdout: *mut c_void;
         fn __fpending(stream: *mut c_void) -> usize;
+    }
+
+    /// Paths of the modules under a directory that declare control words, tests left aside.
+    fn declaring(directory: &Path, module: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory).expect("sources") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let inner = if name == "mod" { module.to_owned() } else { format!("{module}::{name}") };
+            if path.is_dir() {
+                found.extend(declaring(&path, &inner));
+            } else if fs::read_to_string(&path).expect("a source").contains("\ncrate::control::declare! {") {
+                found.push(inner);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn all_declared_control_words_have_a_place_of_their_own() {
+        place_control_words();
+        let mut places = control::places();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let declaring: BTreeSet<_> = declaring(&source, "dsm_rt").into_iter().collect();
+        let module = |(name, _): &(&str, _)| name.rsplit_once("::").map(|(module, _)| module.to_owned());
+        let placed: BTreeSet<_> = places.iter().filter_map(module).collect();
+        let missing: Vec<_> = declaring.difference(&placed).collect();
+        assert!(missing.is_empty() && declaring.len() > 10, "not in the table: {missing:?}");
+        places.sort_by_key(|(_, range)| range.start);
+        let lines = |range: &std::ops::Range<usize>| range.start / 128..range.end.div_ceil(128);
+        for (one, other) in places.iter().zip(&places[1..]) {
+            assert!(lines(&one.1).end <= lines(&other.1).start, "{one:x?} and {other:x?} share lines");
+        }
+        assert!(places.iter().all(|(_, range)| range.start.is_multiple_of(128)));
     }
 
     #[test]

@@ -31,6 +31,11 @@ pub fn write() {
 /// Most counters a process reports.
 const MAX: usize = 96;
 
+crate::control::declare! {
+    /// Counters that the process leaves for the table at the end.
+    static COUNTERS: u64, MAX;
+}
+
 /// This process's counters with names, memory included; of a single process those of the pager, if there is one.
 pub fn values() -> Vec<(&'static str, u64)> {
     let Some(shared) = memory::shared() else { return memory::paging::values() };
@@ -57,13 +62,13 @@ pub fn values() -> Vec<(&'static str, u64)> {
 /// Leaves this process's counters where process 0 can read them.
 pub fn deposit() {
     for (i, (_, value)) in values().into_iter().enumerate() {
-        sync::control::stats_word(sync::rank(), i).store(value, SeqCst);
+        COUNTERS.of(sync::rank(), i).store(value, SeqCst);
     }
 }
 
 /// A counter of all processes.
 fn of_processes(number: usize) -> Vec<u64> {
-    (0..sync::size()).map(|rank| sync::control::stats_word(rank, number).load(SeqCst)).collect()
+    (0..sync::size()).map(|rank| COUNTERS.of(rank, number).load(SeqCst)).collect()
 }
 
 /// A line per counter, a column per process.

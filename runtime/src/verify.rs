@@ -22,7 +22,6 @@ use crate::memory::geometry::Geometry;
 use crate::memory::{self, Memory};
 use crate::omp::frame;
 use crate::race::{self, sites};
-use crate::sync::layout;
 use crate::{image, sync};
 use dsm_comm::Word;
 
@@ -278,12 +277,15 @@ fn refused(memory: &Memory, address: usize, access: Access) -> Option<Refused> {
     bad.then_some(Refused::State)
 }
 
+crate::control::declare! {
+    /// 1 once an assertion has failed, in process 0.
+    static JOB_FAILED: u64;
+}
+
 /// Others may fail at the same time; the first one ends the job, and only that one returns.
 fn fail_once() {
     static FAILED: AtomicU64 = AtomicU64::new(0);
-    let control = memory::get().geometry().control_offset();
-    let failed = memory::shared()
-        .map_or(Word::of(&FAILED), |shared| shared.segments.word(0, control + layout::VERIFY_FAILED));
+    let failed = memory::shared().map_or(Word::of(&FAILED), |_| JOB_FAILED.shared(0));
     while failed.swap(1, Ordering::SeqCst) != 0 {
         std::thread::park();
     }

@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering;
 use dsm_comm::Half;
 use std::time::{Duration, Instant};
 
-use dsm_rt::sync::layout::{LOCK_BYTES, LOCKS};
+use dsm_rt::control::{self, Watched};
 use dsm_rt::{check, memory, sync};
+use dsm_sync::Words;
 
 /// As of any instrumented program.
 #[unsafe(no_mangle)]
@@ -21,13 +22,20 @@ pub static __dsm_line_shift: u32 = 6;
 /// Place of the lock in the table, which small names fill in order.
 const PLACE: usize = 77;
 const LOCK: u64 = 8 * PLACE as u64;
-/// Control word that says who may queue.
-const COME: usize = 7000;
 const ROUNDS: u64 = 40;
 const TURNS: u64 = 400;
 
+control::declare! {
+    /// Who may queue.
+    static COME: Watched;
+}
+
+fn come() -> Watched {
+    COME.shared(0)
+}
+
 fn main() {
-    match job::from_environment() {
+    match job::from_environment(CONTROL_WORDS) {
         Some(test) => {
             match test.as_str() {
                 "queue" => queue(),
@@ -83,13 +91,9 @@ fn note() {
 }
 
 fn half(at: usize) -> Half {
-    let place = LOCKS + PLACE * LOCK_BYTES;
-    assert_eq!(
-        sync::control::word(0, place).load(Ordering::SeqCst),
-        LOCK,
-        "the lock is where it is looked at"
-    );
-    sync::control::half(0, place + at)
+    let slot = control::line(0, sync::ControlAreas::LAYOUT.locks + PLACE * dsm_sync::LINE);
+    assert_eq!(slot.word(0).load(Ordering::SeqCst), LOCK, "the lock is where it is looked at");
+    slot.half(at)
 }
 
 /// Tickets handed out.
@@ -115,9 +119,9 @@ fn pass() {
     for step in 0..ROUNDS {
         let (rank, body) = steps[step as usize % steps.len()];
         if rank == sync::rank() {
-            sync::control_wait(COME, |come| come == step);
+            come().wait(|come| come == step);
             body();
-            sync::control_store(COME, step + 1);
+            come().store(step + 1);
         }
     }
 }
@@ -142,7 +146,7 @@ fn queue() {
             sync::lock(LOCK);
             for next in 1..size {
                 let before = tickets();
-                sync::control_store(COME, round * size + next);
+                come().store(round * size + next);
                 let start = Instant::now();
                 while tickets() == before {
                     assert!(
@@ -158,7 +162,7 @@ fn queue() {
             note();
             sync::unlock(LOCK);
         } else {
-            sync::control_wait(COME, |come| come == round * size + place);
+            come().wait(|come| come == round * size + place);
         }
         sync::lock(LOCK);
         note();
@@ -185,11 +189,11 @@ fn contend() {
         note();
         sync::unlock(LOCK);
     }
-    sync::control_fetch_add(COME, extra);
+    come().fetch_add(extra);
     barrier();
     let size = u64::from(sync::size());
     let total = load(counter());
-    assert_eq!(total, size * TURNS + sync::control_load(COME));
+    assert_eq!(total, size * TURNS + come().load());
     let turns = (0..total).filter(|number| load(turn(*number)) == u64::from(sync::rank())).count() as u64;
     assert_eq!(turns, TURNS + extra);
 }

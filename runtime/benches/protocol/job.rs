@@ -8,16 +8,19 @@ use dsm_abi::job::{JOB_VARIABLE, JOB_VERSION};
 use dsm_abi::progress::JOB_FILE_BYTES;
 use dsm_comm::segment::MemoryFile;
 use dsm_job::{Job, JobPage};
+use dsm_rt::control::{self, Declaration};
 use dsm_rt::{memory, start, sync};
 
 const ROW: &str = "PROTOCOL_BENCH_ROW";
 
-/// In a process of a job: sets up memory and returns the row to measure.
-pub fn from_environment() -> Option<String> {
+/// In a process of a job: sets up memory, control words of the caller included, and returns the row to measure.
+pub fn from_environment(words: &[&'static Declaration]) -> Option<String> {
     let row = std::env::var(ROW).ok()?;
     let job = Job::from_environment().expect("the job was described by `start`");
     JobPage::init(&job).expect("the page can be mapped");
     start::register();
+    start::place_control_words();
+    control::place(words);
     memory::init(&job).expect("memory can be set up");
     sync::init(job.size);
     sync::user_threads_enter();

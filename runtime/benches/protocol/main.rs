@@ -17,7 +17,7 @@ pub static __dsm_line_shift: u32 = 6;
 fn main() {
     // Cargo passes `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    match job::from_environment() {
+    match job::from_environment(rows::CONTROL_WORDS) {
         Some(row) => rows::run(&row),
         None => rows::start_all(arguments.first().map(String::as_str)),
     }

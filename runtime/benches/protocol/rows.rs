@@ -5,6 +5,7 @@ mod locks;
 mod reads;
 mod releases;
 
+use dsm_rt::control::{self, Watched};
 use dsm_rt::{memory, sync};
 
 use crate::{barrier, job, median, time};
@@ -13,6 +14,23 @@ use crate::{barrier, job, median, time};
 const SHORT_ROUNDS: usize = 101;
 const MIB: usize = 1 << 20;
 const ROUNDS: usize = 9;
+
+control::declare! {
+    /// Process 0's part of a round trip.
+    static THERE: Watched;
+    /// Process 1's.
+    static BACK: Watched;
+    /// Figures that process 1 hands to process 0.
+    static FIGURES: Watched, 2;
+    /// Whose turn it is, or how far one process has come.
+    static TURN: Watched;
+    /// How far the other has.
+    static ANSWER: Watched;
+    /// Entries of all processes.
+    static ENTRIES: Watched;
+    /// What each process of eight has counted.
+    static RESULTS: Watched, 16;
+}
 
 struct Row {
     name: &'static str,
@@ -75,23 +93,22 @@ fn ping_pong() -> f64 {
 /// One round of [`ping_pong`].
 fn ping_pong_round() -> f64 {
     const TRIPS: u64 = 200;
-    // Two control words on different cache lines.
-    let (there, back) = (512, 576);
+    let (there, back) = (THERE.shared(0), BACK.shared(0));
     barrier();
-    let base = sync::control_load(there);
+    let base = there.load();
     barrier();
     let ns = time(|| {
         for i in base + 1..=base + TRIPS {
             if sync::rank() == 0 {
-                sync::control_store(there, i);
-                while sync::control_load(back) != i {
+                there.store(i);
+                while back.load() != i {
                     std::hint::spin_loop();
                 }
             } else if sync::rank() == 1 {
-                while sync::control_load(there) != i {
+                while there.load() != i {
                     std::hint::spin_loop();
                 }
-                sync::control_store(back, i);
+                back.store(i);
             }
         }
     }) / TRIPS as f64;
@@ -128,11 +145,11 @@ fn heap(rank: u32) -> usize {
 
 /// Process 1 hands its figures to process 0, which prints.
 fn publish(ns: f64, reference: f64) {
-    sync::control_store(1024, ns.to_bits());
-    sync::control_store(1025, reference.to_bits());
+    FIGURES.shared(0).store(ns.to_bits());
+    FIGURES.shared(1).store(reference.to_bits());
 }
 
 fn report_published(name: &str, bar: &str) {
-    let [ns, reference] = [1024, 1025].map(|i| f64::from_bits(sync::control_load(i)));
+    let [ns, reference] = [0, 1].map(|i| f64::from_bits(FIGURES.shared(i).load()));
     report(name, ns, reference, bar);
 }

@@ -17,6 +17,7 @@ use dsm_coherence::Extent;
 use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
+use crate::control::cell;
 use crate::fabric::run;
 use crate::operations::deferred;
 use crate::profile::{self, Wait};
@@ -230,7 +231,7 @@ pub(crate) fn poll(address: usize, value: u64) {
     if (last, seen) != (address, value) {
         LAST.set((address, value, 0));
         if times > PATIENCE {
-            sync::cell::polled();
+            cell::polled();
         }
         return;
     }
@@ -238,7 +239,7 @@ pub(crate) fn poll(address: usize, value: u64) {
     omp::task::steal::serve_while_polling();
     if times >= PATIENCE {
         let _inside = sync::threads::Inside::begin();
-        sync::cell::pass_core();
+        cell::pass_core();
     }
 }
 

@@ -27,18 +27,26 @@ use dsm_threads::backoff::Backoff;
 
 use crate::biased_lock;
 use crate::config;
+use crate::control::{Cell, Fixed};
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::geometry::{Geometry, MARK_LEVELS};
 use crate::memory::table::StateTable;
 use crate::memory::twins::TwinPages;
 use crate::race;
-use crate::sync::cell::Cell;
-use crate::sync::{layout, threads};
+use crate::sync::threads;
 use crate::time::{self, Activity};
 use crate::trace::Event;
 
 pub use block_handle::BlockHandle;
 pub use run::{run, run_sync};
+
+/// What the thread of a process that takes permissions to store back sleeps at: requests for that.
+pub fn revocations(rank: u32) -> Cell {
+    words::place::REVOCATIONS.of(rank, 0)
+}
+
+/// The last control words of the protocol.
+pub const LAST_WORDS: Fixed<u64> = words::place::CURSORS;
 
 /// Locks that the chunks are spread over.
 const STRIPES: usize = 1024;
@@ -258,7 +266,7 @@ impl Fabric for SegmentFabric {
     }
 
     async fn notify(&self, at: Rank) {
-        Cell::at(at.0, layout::REVOCATIONS).increment();
+        revocations(at.0).increment();
     }
 
     fn call_agent(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {

@@ -2,13 +2,32 @@
 
 use std::sync::atomic::AtomicU64;
 
+use dsm_abi::job::MAX_PROCESSES;
 use dsm_coherence::{Block, Extent, Record, Word};
 use dsm_comm::Bytes;
 
 use super::SegmentFabric;
+use crate::control::{Cell, Fixed};
 use crate::memory::geometry::MARK_LEVELS;
 use crate::memory::paging::Store;
-use crate::sync::layout;
+
+/// The protocol's words in each control area.
+pub(super) mod place {
+    use super::{Cell, Fixed, MAX_PROCESSES};
+
+    /// Hand-off of a block's lock.
+    pub const GRANT: Fixed<u64> = Fixed::first(1);
+    /// State of the signature.
+    pub const LOG_STATE: Fixed<u64> = Fixed::behind(GRANT, 1);
+    /// `min_wr_ts` of the signature. Not in the line of the state word, which changes with every release: takers of homes read it.
+    pub const LOG_MIN: Fixed<u64> = Fixed::behind(LOG_STATE, 2);
+    /// The block that another process wants to store to, see [`dsm_coherence::Word::Revoked`].
+    pub const REVOKED: Fixed<u64> = Fixed::behind(LOG_MIN, 1);
+    /// Requests of this kind.
+    pub const REVOCATIONS: Fixed<Cell> = Fixed::behind(REVOKED, 1);
+    /// State words of the peers' signatures, up to which they have been applied.
+    pub const CURSORS: Fixed<u64> = Fixed::behind(REVOCATIONS, MAX_PROCESSES as usize);
+}
 
 impl SegmentFabric {
     #[inline(always)]
@@ -42,11 +61,11 @@ impl SegmentFabric {
             Word::Homes(chunk) => g.header_offset(chunk) + 32,
             Word::WriteProtected(chunk) => g.header_offset(chunk) + 40,
             Word::Mark { kind, level, index } => g.mark_offset(kind, level, index),
-            Word::Grant => g.control_offset() + layout::GRANT,
-            Word::LogState => g.control_offset() + layout::LOG_STATE,
-            Word::Cursor(peer) => g.control_offset() + layout::CURSORS + 8 * peer.0 as usize,
-            Word::Revoked => g.control_offset() + layout::REVOKED,
-            Word::LogMin(buffer) => g.control_offset() + layout::LOG_MIN + 8 * buffer as usize,
+            Word::Grant => g.control_offset() + place::GRANT.offset(0),
+            Word::LogState => g.control_offset() + place::LOG_STATE.offset(0),
+            Word::Cursor(peer) => g.control_offset() + place::CURSORS.offset(peer.0 as usize),
+            Word::Revoked => g.control_offset() + place::REVOKED.offset(0),
+            Word::LogMin(buffer) => g.control_offset() + place::LOG_MIN.offset(buffer as usize),
         }
     }
 

@@ -7,7 +7,7 @@ mod descriptor;
 mod remote;
 pub(crate) mod serve;
 pub(crate) mod statement;
-mod units;
+pub mod units;
 mod values;
 mod wire;
 

@@ -9,9 +9,8 @@ use super::values::Values;
 use super::wire::{Reader, Writer};
 use crate::check;
 use crate::job::die;
-use crate::stdio::mailbox::{Held, Operation};
+use crate::stdio::mailbox::{DATA_BYTES, Held, Operation};
 use crate::sync;
-use crate::sync::layout::MAILBOX_DATA_BYTES;
 
 /// Parts of a message; the owner's side is in [`super::serve`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,15 +90,14 @@ impl Remote {
         let message = std::mem::take(&mut self.message).0;
         loop {
             let held = self.held.get_or_insert_with(|| Held::claim(self.owner));
-            let (head, tail) =
-                message.split_at((message.len().max(1) - 1) / MAILBOX_DATA_BYTES * MAILBOX_DATA_BYTES);
-            for chunk in head.chunks(MAILBOX_DATA_BYTES) {
+            let (head, tail) = message.split_at((message.len().max(1) - 1) / DATA_BYTES * DATA_BYTES);
+            for chunk in head.chunks(DATA_BYTES) {
                 let _ = held.exchange(Operation::FortranPart, 0, (chunk.len() as i64, 0), chunk, &mut []);
             }
-            let mut chunk = vec![0; MAILBOX_DATA_BYTES];
+            let mut chunk = vec![0; DATA_BYTES];
             let run = held.exchange(Operation::FortranRun, 0, (tail.len() as i64, 0), tail, &mut chunk);
             let len = run.unwrap_or(0) as usize;
-            let mut reply = chunk[..len.min(MAILBOX_DATA_BYTES)].to_vec();
+            let mut reply = chunk[..len.min(DATA_BYTES)].to_vec();
             while reply.len() < len {
                 let at = (reply.len() as i64, 0);
                 let got =

@@ -4,16 +4,27 @@
 //! connected it, these three too once the program has opened them: a table in the control words keeps the owners. The library hands out
 //! numbers for `newunit=` from -1 down; those of process `r` go under numbers that are smaller by `r * RANGE`, which name the owner.
 
-use crate::omp::ring::control;
+use crate::control::Watched;
 use crate::stdio::mailbox;
 use crate::sync;
 
+/// Of the program, with its own number in every process.
 pub const STANDARD_ERROR: i32 = 0;
+/// Process 0's.
 pub const STANDARD_INPUT: i32 = 5;
+/// As [`STANDARD_ERROR`].
 pub const STANDARD_OUTPUT: i32 = 6;
 
 /// Numbers of each process for `newunit=`; more than the library has.
 const RANGE: i32 = 4096;
+
+/// Words of the table.
+const TABLE_WORDS: usize = 1024;
+
+crate::control::declare! {
+    /// Which process a unit is connected in, in process 0.
+    static UNITS: Watched, TABLE_WORDS;
+}
 
 /// Set in a word of the table that has served a unit; the owner's rank plus one, or 0, lies below, the unit above.
 const IN_USE: u64 = 1 << 31;
@@ -24,12 +35,12 @@ fn key(unit: i32) -> u64 {
 
 /// Looks for the unit's word: calls `found(word, contents)` for it, or for the free word where it could be, until that gives a result;
 /// `None` if the unit is not there and the table is full.
-fn look_up<R>(unit: i32, mut found: impl FnMut(usize, u64) -> Option<R>) -> Option<R> {
-    let first = unit as usize % control::UNIT_WORDS;
-    for step in 0..control::UNIT_WORDS {
-        let word = control::UNITS + (first + step) % control::UNIT_WORDS;
+fn look_up<R>(unit: i32, mut found: impl FnMut(Watched, u64) -> Option<R>) -> Option<R> {
+    let first = unit as usize % TABLE_WORDS;
+    for step in 0..TABLE_WORDS {
+        let word = UNITS.shared((first + step) % TABLE_WORDS);
         loop {
-            let contents = sync::control_load(word);
+            let contents = word.load();
             if contents != 0 && contents & !(IN_USE - 1) != key(unit) {
                 break;
             }
@@ -57,7 +68,7 @@ pub fn claim(unit: i32) -> u32 {
         if let Some(rank) = rank_in(contents) {
             return Some(rank);
         }
-        let taken = sync::control_cas(word, contents, key(unit) | u64::from(me + 1)).is_ok();
+        let taken = word.compare_exchange(contents, key(unit) | u64::from(me + 1)).is_ok();
         taken.then(|| {
             mailbox::serve();
             me
@@ -70,7 +81,7 @@ pub fn claim(unit: i32) -> u32 {
 pub fn release(unit: i32) {
     let mine = key(unit) | u64::from(sync::rank() + 1);
     look_up(unit, |word, contents| {
-        (contents != mine || sync::control_cas(word, mine, key(unit)).is_ok()).then_some(())
+        (contents != mine || word.compare_exchange(mine, key(unit)).is_ok()).then_some(())
     });
 }
 

@@ -3,7 +3,6 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sync::layout::BREAK;
 use crate::{memory, sync};
 use dsm_comm::Word;
 
@@ -11,13 +10,18 @@ use dsm_comm::Word;
 const SHARE: usize = 4;
 const PAGE: usize = 4096;
 
+crate::control::declare! {
+    /// First address of what `sbrk` gives, and how much it has given, in process 0.
+    static BREAK: u64, 2;
+}
+
 /// First address, 0 before the first call, and the break's distance from it.
 fn words() -> [Word; 2] {
     static ALONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
     if sync::size() == 1 {
         return [Word::of(&ALONE[0]), Word::of(&ALONE[1])];
     }
-    [sync::control::word(0, BREAK), sync::control::word(0, BREAK + 8)]
+    [BREAK.shared(0), BREAK.shared(1)]
 }
 
 fn space() -> usize {

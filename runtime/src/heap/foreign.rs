@@ -14,8 +14,15 @@ use parking_lot::Mutex;
 use std::sync::OnceLock;
 
 use super::arena::PAGE;
-use crate::sync::layout::{FREED, FREED_BUFFERS};
 use crate::{check, signals, sync};
+
+/// Buffers that wait for a process.
+const FREED_BUFFERS: usize = 63;
+
+crate::control::declare! {
+    /// Memory of the process that others have freed: number of buffers that came, then their addresses.
+    static FREED: u64, 1 + FREED_BUFFERS;
+}
 
 /// Addresses that make a collection worth sending.
 const ENOUGH: usize = 64;
@@ -146,7 +153,7 @@ fn announce(end: u64) {
 
 /// Puts a buffer into a free word of the owner's control area; false if there is none.
 fn post(owner: u32, buffer: usize) -> bool {
-    let word = |i: usize| sync::control::word(owner, FREED + 8 * i);
+    let word = |i: usize| FREED.of(owner, i);
     let put = |i: &usize| {
         word(*i).load(Ordering::Relaxed) == 0
             && word(*i).compare_exchange(0, buffer as u64, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -163,7 +170,7 @@ fn post(owner: u32, buffer: usize) -> bool {
 pub fn after_acquire() {
     /// The own control area's word, looked up once.
     static ARRIVALS: OnceLock<Word> = OnceLock::new();
-    let arrivals = ARRIVALS.get_or_init(|| sync::control::word(sync::rank(), FREED)).load(Ordering::Relaxed);
+    let arrivals = ARRIVALS.get_or_init(|| FREED.of(sync::rank(), 0)).load(Ordering::Relaxed);
     if arrivals != SEEN.load(Ordering::Relaxed) {
         once(receive);
     }
@@ -172,7 +179,7 @@ pub fn after_acquire() {
 #[cold]
 fn receive() {
     let Some(_receiving) = RECEIVING.try_lock() else { return };
-    let word = |i: usize| sync::control::word(sync::rank(), FREED + 8 * i);
+    let word = |i: usize| FREED.of(sync::rank(), i);
     SEEN.store(word(0).load(Ordering::SeqCst), Ordering::Relaxed);
     for i in 1..=FREED_BUFFERS {
         let buffer = word(i).load(Ordering::SeqCst) as usize;

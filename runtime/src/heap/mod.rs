@@ -2,7 +2,7 @@
 //! no traffic to coherent memory. Objects of other arenas go back to their owner through `foreign`.
 
 pub mod arena;
-mod brk;
+pub mod brk;
 pub mod entries;
 pub mod extents;
 pub mod foreign;
@@ -18,7 +18,6 @@ use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::operations::pending;
 use crate::signals::Deferred;
-use crate::sync::layout;
 use crate::{config, memory, process_state, profile, race, sync};
 use arena::Arena;
 
@@ -98,8 +97,13 @@ fn chosen_part(rules: &Rules, size: usize, site: usize) -> &'static Part {
     &parts()[index.map_or(0, |index| index + 1)]
 }
 
+crate::control::declare! {
+    /// Rules for allocations that some allocation followed: bits, in process 0.
+    static FOLLOWED: u64;
+}
+
 fn followed() -> Word {
-    sync::control::word(0, layout::RULES_FOLLOWED)
+    FOLLOWED.shared(0)
 }
 
 fn note_followed(rule: usize) {

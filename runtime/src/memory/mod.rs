@@ -40,7 +40,7 @@ use crate::fabric::{SegmentFabric, calls};
 use crate::image;
 use crate::job::{Job, JobPage, Reach};
 use crate::signals::Deferred;
-use crate::{pages, race};
+use crate::{control, pages, race};
 use geometry::{Geometry, PAGE, Shape};
 use paging::PagingError;
 use rules::Rules;
@@ -210,6 +210,7 @@ fn share(job: &Job, geometry: &'static Geometry, table: StateTable) -> Result<Sh
     }
     cold.retain(|range| !range.is_empty());
     table.fill_cold(&cold)?;
+    control::init(segments, geometry.control_offset());
     let fabric = SegmentFabric::new(geometry, table, segments, files, job.rank);
     let coherence = Coherence::new(fabric, config::get().notices);
     if race::is_on() && job.rank == 0 {
@@ -322,10 +323,11 @@ fn share_globals(own: &MemoryFile, geometry: &Geometry, segment: Own) -> Result<
     Ok(())
 }
 
-/// A digest, not 0, of what all processes of a job have alike: addresses of globals, sizes of lines, blocks and segments.
+/// A digest, not 0, of what all processes of a job have alike: addresses of globals, sizes of lines, blocks and segments, places of control words.
 fn digest(geometry: &Geometry) -> u64 {
     let ends = geometry.globals().ranges().flat_map(|range| [range.start, range.end]);
-    let sizes = [1 << geometry.line_shift(), config::get().block_bytes, geometry.segment_bytes()];
+    let sizes =
+        [1 << geometry.line_shift(), config::get().block_bytes, geometry.segment_bytes(), control::digest()];
     // FNV-1a.
     let digest = ends.chain(sizes).fold(0xcbf2_9ce4_8422_2325, |hash: u64, value| {
         value

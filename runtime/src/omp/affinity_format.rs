@@ -2,13 +2,18 @@
 
 use std::ffi::{CStr, CString, c_char};
 
-use super::ring::control;
 use super::{frame, get};
-use crate::{check, config, heap, process_state, sync};
+use crate::control::Watched;
+use crate::{check, config, heap, process_state};
+
+crate::control::declare! {
+    /// Address of the format in shared memory, or 0; in process 0.
+    static FORMAT: Watched;
+}
 
 /// The affinity-format-var, of which all processes have one: a text in shared memory that is never changed, only replaced.
 fn current() -> Vec<u8> {
-    let address = sync::control_load(control::AFFINITY_FORMAT) as usize;
+    let address = FORMAT.shared(0).load() as usize;
     if address == 0 {
         return config::get().affinity_format.clone().into_bytes();
     }
@@ -23,7 +28,7 @@ fn current() -> Vec<u8> {
 
 /// Replaces the affinity-format-var; `None` stands for that of the environment. The old text stays: another thread may be reading it.
 fn set(text: Option<Vec<u8>>) {
-    let Some(text) = text else { return sync::control_store(control::AFFINITY_FORMAT, 0) };
+    let Some(text) = text else { return FORMAT.shared(0).store(0) };
     let bytes = size_of::<usize>() + text.len();
     let Some((address, _)) = heap::allocate(bytes, align_of::<usize>()) else { return };
     check::writable(address, bytes);
@@ -32,7 +37,7 @@ fn set(text: Option<Vec<u8>>) {
         (address as *mut usize).write(text.len());
         ((address + size_of::<usize>()) as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
     }
-    sync::control_store(control::AFFINITY_FORMAT, address as u64);
+    FORMAT.shared(0).store(address as u64);
 }
 
 /// What a field of a format stands for, by its letter or its name.

@@ -6,11 +6,17 @@ use std::sync::atomic::Ordering;
 use super::frame::{self, Frame};
 use super::ompt::abi::{Endpoint, WorkKind};
 use super::ompt::{wait::Waiting, work};
-use super::ring::{control, word};
+use super::ring::word;
 use super::staging::Staged;
 use super::{Loc, get, task};
+use crate::control::Watched;
 use crate::profile::{self, Wait};
 use crate::{check, config, heap, sync, trace};
+
+crate::control::declare! {
+    /// Address handed around by copyprivate, in process 0.
+    static COPYPRIVATE: Watched;
+}
 
 /// Kinds of cancellation.
 const CANCEL_PARALLEL: u32 = 1;
@@ -188,7 +194,7 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
     if source == 0 {
         barrier();
         let from = if team.distributed() {
-            sync::control_load(control::COPYPRIVATE) as *mut c_void
+            COPYPRIVATE.shared(0).load() as *mut c_void
         } else {
             team.copyprivate.load(Ordering::SeqCst).cast()
         };
@@ -209,7 +215,7 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
     let staged = Staged::for_words(&pointers);
     let translated = pointers.iter().map(|&p| staged.translate(p)).collect::<Vec<_>>();
     let published = publish(&translated, list as usize);
-    sync::control_store(control::COPYPRIVATE, published as u64);
+    COPYPRIVATE.shared(0).store(published as u64);
     barrier();
     barrier();
     if published != list as usize {

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::event::blocked;
 use super::frame::{self, Frame};
 use super::ompt::work;
-use super::ring::{Ring, control, word};
+use super::ring::{Ring, word};
 use super::{Loc, get};
+use crate::control::Watched;
 use crate::sync;
 
 /// Bounds of one loop of the nest, as the compiler lays them out.
@@ -50,23 +51,38 @@ fn flatten(dimensions: &[Dimension], values: impl Iterator<Item = i64>) -> Optio
         .try_fold(0_u64, |flat, (d, value)| Some(flat * d.trip() + d.position(value)?))
 }
 
+/// Most iterations of a nest over several processes: a flag for each, 32 to a word, as waiting notices changes of the lower halves.
+const FLAGS: u64 = 32 << 16;
+
+crate::control::declare! {
+    /// Number of the construct that owns the flags, plus one; 0 while they are free. In process 0.
+    static OWNER: Watched;
+    /// Flags of iterations, in process 0.
+    static FLAG_WORDS: Watched, FLAGS as usize / 32;
+}
+
+/// The word of an iteration's flag, and its bit there.
+fn flag(flat: u64) -> (Watched, u64) {
+    (FLAG_WORDS.shared((flat / 32) as usize), 1 << (flat % 32))
+}
+
 fn set_up(frame: &Frame, dimensions: Vec<Dimension>) -> Doacross {
     let team = frame.team();
     let count = dimensions.iter().map(|d| d.trip()).product::<u64>();
     let number = frame.next_construct();
     let slot = team.ring.enter(number);
     if matches!(team.ring, Ring::Control) {
-        if count > control::DOACROSS_FLAGS {
+        if count > FLAGS {
             crate::job::die(&format!(
                 "an ordered loop nest with dependences has {count} iterations; over several processes at most {} are possible",
-                control::DOACROSS_FLAGS
+                FLAGS
             ));
         }
         let owner = number + 1;
         blocked(|| {
-            sync::control_wait(control::DOACROSS_OWNER, |now| {
-                now == owner || (now == 0 && sync::control_cas(control::DOACROSS_OWNER, 0, owner).is_ok())
-            })
+            OWNER
+                .shared(0)
+                .wait(|now| now == owner || (now == 0 && OWNER.shared(0).compare_exchange(0, owner).is_ok()))
         });
         return Doacross { number, dimensions, shared: std::ptr::null(), count };
     }
@@ -90,9 +106,9 @@ impl Doacross {
         let team = frame.team();
         if team.distributed() {
             sync::release();
-            let (i, bit) = (control::DOACROSS + (flat / 32) as usize, 1 << (flat % 32));
-            if sync::control_load(i) & bit == 0 {
-                sync::control_fetch_add(i, bit);
+            let (flags, bit) = flag(flat);
+            if flags.load() & bit == 0 {
+                flags.fetch_add(bit);
             }
             return;
         }
@@ -103,9 +119,9 @@ impl Doacross {
     fn wait(&self, frame: &Frame, flat: u64) {
         let team = frame.team();
         if team.distributed() {
-            let (i, bit) = (control::DOACROSS + (flat / 32) as usize, 1 << (flat % 32));
-            if sync::control_load(i) & bit == 0 {
-                blocked(|| sync::control_wait(i, |now| now & bit != 0));
+            let (flags, bit) = flag(flat);
+            if flags.load() & bit == 0 {
+                blocked(|| flags.wait(|now| now & bit != 0));
             }
             // The flag does not say who set it.
             (0..team.participants).filter(|&p| p != sync::rank()).for_each(sync::acquire_from);
@@ -119,9 +135,8 @@ impl Doacross {
         let team = frame.team();
         team.ring.slot(self.number).leave(self.number, team.size, || {
             if team.distributed() {
-                (0..self.count.div_ceil(32))
-                    .for_each(|i| sync::control_store(control::DOACROSS + i as usize, 0));
-                sync::control_store(control::DOACROSS_OWNER, 0);
+                (0..self.count.div_ceil(32)).for_each(|i| FLAG_WORDS.shared(i as usize).store(0));
+                OWNER.shared(0).store(0);
             } else {
                 // SAFETY: allocated in `set_up`; every other thread has left.
                 drop(unsafe { Box::from_raw(self.shared.cast_mut()) });

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::control::cell::{wait_local, wake_local};
 use crate::sync;
 
 /// A `u32` with sleepers.
@@ -22,18 +23,18 @@ impl Event {
     /// Sets the value and wakes those who wait for it.
     pub fn store(&self, value: u32) {
         self.0.store(value, Ordering::SeqCst);
-        sync::wake_local(&self.0);
+        wake_local(&self.0);
     }
 
     /// Changes the value to a new one and wakes.
     pub fn bump(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
-        sync::wake_local(&self.0);
+        wake_local(&self.0);
     }
 
     /// Returns once the value fulfils `until`.
     pub fn wait(&self, until: impl Fn(u32) -> bool) {
-        sync::wait_local(&self.0, until);
+        wait_local(&self.0, until);
     }
 }
 

@@ -12,10 +12,10 @@ use super::frame::{self, Frame, Icv, League};
 use super::ompt::abi::{CodePointer, Endpoint};
 use super::ompt::region::{Construct, Invoker};
 use super::ompt::{self, Call};
-use super::ring::{Ring, control};
+use super::ring::Ring;
 use super::schedule::first_thread;
 use super::staging::Staged;
-use super::team::{self, Microtask, Team, Work};
+use super::team::{self, CANCEL, CANCELLED, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words, idle};
 use crate::operations::signal;
 use crate::profile::{self, Wait};
@@ -188,10 +188,10 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     end_region(construct, &team);
     profile::begins_alone(message[0]);
     crate::cxx::adopt_exits();
-    let cancelled = next.is_none() || sync::control_load(control::CANCELLED) != 0;
+    let cancelled = next.is_none() || CANCELLED.shared(0).load() != 0;
     if cancelled {
-        sync::control_store(control::CANCEL, 0);
-        sync::control_store(control::CANCELLED, 0);
+        CANCEL.shared(0).store(0);
+        CANCELLED.shared(0).store(0);
     }
     NEXT_CONTROL.set(next.filter(|_| !cancelled));
 }

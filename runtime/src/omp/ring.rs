@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::event::{Event, blocked};
-use crate::sync;
+use crate::control::Watched;
 
 /// Constructs in flight.
 pub const SLOTS: u64 = 64;
@@ -36,37 +36,9 @@ pub mod word {
     pub const FLAGS: usize = 6;
 }
 
-/// Where the control words of process 0 are used for what.
-pub mod control {
-    use super::{SLOT_WORDS, SLOTS};
-    /// First word of the ring.
-    pub const RING: usize = 0;
-    /// Address handed around by copyprivate.
-    pub const COPYPRIVATE: usize = RING + SLOTS as usize * SLOT_WORDS;
-    /// Cancellation request of the team.
-    pub const CANCEL: usize = COPYPRIVATE + 1;
-    /// 1 once a region was left by cancellation.
-    pub const CANCELLED: usize = COPYPRIVATE + 3;
-    /// Number of the construct that owns the doacross flags, plus one; 0 while they are free.
-    pub const DOACROSS_OWNER: usize = COPYPRIVATE + 2;
-    /// First of the words that say which process a Fortran unit is connected in.
-    pub const UNITS: usize = COPYPRIVATE + 16;
-    /// Number of these.
-    pub const UNIT_WORDS: usize = 1024;
-    /// Number of functions that processes other than 0 registered for the end, then the functions with their arguments.
-    pub const EXITS: usize = UNITS + UNIT_WORDS;
-    /// Most of them that wait for process 0.
-    pub const EXITS_ROOM: usize = 4096;
-    /// First of the words of contention groups.
-    pub const GROUPS: usize = EXITS + 1 + 2 * EXITS_ROOM;
-    /// Number of these.
-    pub const GROUP_WORDS: usize = 256;
-    /// Address of the affinity format in shared memory, or 0.
-    pub const AFFINITY_FORMAT: usize = GROUPS + GROUP_WORDS;
-    /// First of the doacross flags, 32 to a word: waiting notices changes of the lower halves.
-    pub const DOACROSS: usize = AFFINITY_FORMAT + 1;
-    /// Number of doacross flags.
-    pub const DOACROSS_FLAGS: u64 = (crate::sync::CONTROL_WORDS - DOACROSS) as u64 * 32;
+crate::control::declare! {
+    /// The ring of a team that spans processes, in process 0.
+    static RING: Watched, SLOTS as usize * SLOT_WORDS;
 }
 
 /// A slot in local memory.
@@ -107,9 +79,9 @@ impl Ring {
             Ring::Local(ring) => *ring = LocalRing::default(),
             Ring::Control => {
                 for i in 0..SLOTS as usize {
-                    let base = control::RING + i * SLOT_WORDS;
-                    (1..SLOT_WORDS).for_each(|w| sync::control_store(base + w, 0));
-                    sync::control_store(base + word::TURN, i as u64);
+                    let base = i * SLOT_WORDS;
+                    (1..SLOT_WORDS).for_each(|w| RING.shared(base + w).store(0));
+                    RING.shared(base + word::TURN).store(i as u64);
                 }
             }
         }
@@ -140,7 +112,7 @@ impl Slot<'_> {
     pub fn load(&self, w: usize) -> u64 {
         match self.ring {
             Ring::Local(ring) => ring.slots[self.index].words[w].load(Ordering::SeqCst),
-            Ring::Control => sync::control_load(self.control(w)),
+            Ring::Control => self.control(w).load(),
         }
     }
 
@@ -152,7 +124,7 @@ impl Slot<'_> {
                 slot.words[w].store(value, Ordering::SeqCst);
                 slot.changed.bump();
             }
-            Ring::Control => sync::control_store(self.control(w), value),
+            Ring::Control => self.control(w).store(value),
         }
     }
 
@@ -160,7 +132,7 @@ impl Slot<'_> {
     pub fn fetch_add(&self, w: usize, value: u64) -> u64 {
         match self.ring {
             Ring::Local(ring) => ring.slots[self.index].words[w].fetch_add(value, Ordering::SeqCst),
-            Ring::Control => sync::control_fetch_add(self.control(w), value),
+            Ring::Control => self.control(w).fetch_add(value),
         }
     }
 
@@ -173,7 +145,7 @@ impl Slot<'_> {
                 Ordering::SeqCst,
                 Ordering::SeqCst,
             ),
-            Ring::Control => sync::control_cas(self.control(w), expected, new),
+            Ring::Control => self.control(w).compare_exchange(expected, new),
         }
     }
 
@@ -191,7 +163,7 @@ impl Slot<'_> {
             },
             Ring::Control => {
                 let value = self.load(w);
-                if until(value) { value } else { blocked(|| sync::control_wait(self.control(w), until)) }
+                if until(value) { value } else { blocked(|| self.control(w).wait(until)) }
             }
         }
     }
@@ -219,14 +191,14 @@ impl Slot<'_> {
         for w in [word::NEXT, word::DONE, word::ORDERED, word::ORDERED_RANK, word::SETUP, word::FLAGS] {
             match self.ring {
                 Ring::Local(ring) => ring.slots[self.index].words[w].store(0, Ordering::SeqCst),
-                Ring::Control => sync::control_store(self.control(w), 0),
+                Ring::Control => self.control(w).store(0),
             }
         }
         self.store(word::TURN, number + SLOTS);
     }
 
-    fn control(&self, w: usize) -> usize {
-        control::RING + self.index * SLOT_WORDS + w
+    fn control(&self, w: usize) -> Watched {
+        RING.shared(self.index * SLOT_WORDS + w)
     }
 }
 

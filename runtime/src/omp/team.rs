@@ -18,12 +18,20 @@ use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
 use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
-use super::ring::{LocalRing, Ring, control};
+use super::ring::{LocalRing, Ring};
 use super::task::pool::{self, Pool};
 use super::task::{self, service};
+use crate::control::Watched;
 use crate::operations::{pending, signal};
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync, trace};
+
+crate::control::declare! {
+    /// Cancellation request of the team that spans processes, in process 0.
+    pub(super) static CANCEL: Watched;
+    /// 1 once a region was left by cancellation, in process 0.
+    pub(super) static CANCELLED: Watched;
+}
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
 pub type Microtask = unsafe extern "C" fn();
@@ -181,11 +189,7 @@ impl Team {
 
     /// The pending cancellation: 0 or the kind of `__kmpc_cancel`.
     pub fn cancel_request(&self) -> u32 {
-        if self.distributed() {
-            sync::control_load(control::CANCEL) as u32
-        } else {
-            self.cancel.load(Ordering::SeqCst)
-        }
+        if self.distributed() { CANCEL.shared(0).load() as u32 } else { self.cancel.load(Ordering::SeqCst) }
     }
 
     /// Sets or clears the pending cancellation.
@@ -195,9 +199,9 @@ impl Team {
         }
         if self.distributed() {
             if kind == 1 {
-                sync::control_store(control::CANCELLED, 1);
+                CANCELLED.shared(0).store(1);
             }
-            sync::control_store(control::CANCEL, u64::from(kind));
+            CANCEL.shared(0).store(u64::from(kind));
         } else {
             self.cancel.store(kind, Ordering::SeqCst);
         }

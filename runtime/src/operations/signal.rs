@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dsm_abi::job::MAX_PROCESSES;
 use parking_lot::{Mutex, RwLock};
 
 use super::handle::Handle;
@@ -20,9 +21,7 @@ use crate::fabric::run;
 use crate::job::die;
 use crate::omp::{fork, frame};
 use crate::pthread::thread;
-use crate::sync::cell;
-use crate::sync::layout::{SIGNALS, SIGNALS_DONE};
-use crate::{check, memory, process, sync};
+use crate::{check, control, memory, process, sync};
 
 /// First word of the message that registers a function, where a region has its function.
 pub const MESSAGE: u64 = 2;
@@ -51,6 +50,15 @@ thread_local! {
     static UNAWAITED: RefCell<Vec<Sent>> = const { RefCell::new(Vec::new()) };
 }
 
+crate::control::declare! {
+    /// Number of signals for functions of the process.
+    static ARRIVALS: control::Cell;
+    /// The queue that these are in.
+    static QUEUE: u64;
+    /// Signals of the process that others have executed.
+    static DONE: control::Cell, MAX_PROCESSES as usize;
+}
+
 /// A signal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -62,8 +70,8 @@ pub(super) struct Sent {
 
 impl Sent {
     /// Counts what `at` has executed, in this process.
-    fn done(self) -> cell::Cell {
-        cell::Cell::at(sync::rank(), SIGNALS_DONE + 8 * self.at as usize)
+    fn done(self) -> control::Cell {
+        DONE.of(sync::rank(), self.at as usize)
     }
 
     pub(super) fn test(self) -> bool {
@@ -183,7 +191,7 @@ fn add(function: usize) {
             if queue.is_null() {
                 die(&format!("process {}: dsm_register: no memory for a queue of signals", sync::rank()));
             }
-            sync::control::word(sync::rank(), SIGNALS + 8).store(queue as u64, Ordering::SeqCst);
+            QUEUE.of(sync::rank(), 0).store(queue as u64, Ordering::SeqCst);
             thread::spawn_worker("functions that signals call", serve);
         });
     }
@@ -281,7 +289,7 @@ unsafe fn send(at: u32, place: *mut u8, function: usize, argument: *const u8, by
     }
     sync::release();
     let sent = Sent { at, number: push(at, &signal.encode()) };
-    cell::Cell::at(at, SIGNALS).increment();
+    ARRIVALS.of(at, 0).increment();
     UNAWAITED.with_borrow_mut(|unawaited| {
         unawaited.retain(|other| other.at != at);
         unawaited.push(sent);
@@ -291,7 +299,7 @@ unsafe fn send(at: u32, place: *mut u8, function: usize, argument: *const u8, by
 
 /// Puts a signal into a process's queue as soon as there is space; its number.
 fn push(at: u32, element: &[u8]) -> u32 {
-    let queue = sync::control::word(at, SIGNALS + 8).load(Ordering::SeqCst) as *mut u8;
+    let queue = QUEUE.of(at, 0).load(Ordering::SeqCst) as *mut u8;
     loop {
         {
             let mut sent = SENT.lock();
@@ -303,7 +311,7 @@ fn push(at: u32, element: &[u8]) -> u32 {
             }
         }
         let _inside = sync::threads::Inside::begin();
-        cell::pass_core();
+        control::cell::pass_core();
     }
 }
 
@@ -314,8 +322,8 @@ pub fn wait_all() {
 
 /// The thread that executes signals.
 extern "C" fn serve(_: *mut c_void) -> *mut c_void {
-    let arrivals = cell::Cell::at(sync::rank(), SIGNALS);
-    let queue = sync::control::word(sync::rank(), SIGNALS + 8).load(Ordering::SeqCst) as *mut u8;
+    let arrivals = ARRIVALS.of(sync::rank(), 0);
+    let queue = QUEUE.of(sync::rank(), 0).load(Ordering::SeqCst) as *mut u8;
     let mut seen = 0;
     loop {
         sync::user_threads_leave();
@@ -349,7 +357,7 @@ fn execute(signals: &[Signal]) -> bool {
     signals.iter().for_each(Signal::run);
     sync::release();
     for (sender, count) in senders {
-        cell::Cell::at(sender, SIGNALS_DONE + 8 * sync::rank() as usize).increase(count);
+        DONE.of(sender, sync::rank() as usize).increase(count);
     }
     true
 }

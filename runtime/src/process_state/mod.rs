@@ -23,7 +23,6 @@ use parking_lot::Mutex;
 
 use crate::job::die;
 use crate::omp::frame;
-use crate::sync::layout::{PROCESS_STATE, PROCESS_STATE_BYTES};
 use crate::{check, config, heap, memory, sync};
 
 pub use environment::{array as environment, shared_arguments};
@@ -34,11 +33,14 @@ const STRTOK: usize = random::END;
 /// The process id that the program has.
 const PID: usize = random::END + 1;
 
-const _: () = assert!(8 * (PID + 1) <= PROCESS_STATE_BYTES);
+crate::control::declare! {
+    /// The state that the job has once, in process 0.
+    static STATE: u64, PID + 1;
+}
 
 /// A word of the state that the job has once.
 fn word(i: usize) -> Word {
-    sync::control::word(0, PROCESS_STATE + 8 * i)
+    STATE.shared(i)
 }
 
 /// Where `strtok` goes on, for all threads: the GNU C library has one place for the program.

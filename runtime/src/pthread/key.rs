@@ -8,8 +8,7 @@ use dsm_comm::Word;
 use parking_lot::Mutex;
 
 use super::spread;
-use crate::sync::layout::{KEY_SLOTS, KEYS, KEYS_MADE};
-use crate::{check, sync};
+use crate::check;
 
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
@@ -24,6 +23,16 @@ pub fn make(destructor: Destructor) -> libc::pthread_key_t {
         crate::job::die("the C library has no keys left for thread-specific data");
     }
     key
+}
+
+/// Number of keys.
+const KEY_SLOTS: usize = 1024;
+
+crate::control::declare! {
+    /// Keys that were made, in process 0.
+    static MADE: u64;
+    /// Their destructors.
+    static KEYS: u64, KEY_SLOTS;
 }
 
 /// This process's keys, by number, with the word that they were made for.
@@ -45,7 +54,7 @@ fn destructor(word: u64) -> Destructor {
 }
 
 fn slot(key: c_uint) -> Option<Word> {
-    ((key as usize) < KEY_SLOTS).then(|| sync::control::word(0, KEYS + 8 * key as usize))
+    ((key as usize) < KEY_SLOTS).then(|| KEYS.shared(key as usize))
 }
 
 /// The key here; `None` if there is none with the number.
@@ -76,7 +85,7 @@ unsafe extern "C" fn __dsm_key_create(to: *mut c_uint, destructor: Destructor) -
         // SAFETY: the program's arguments.
         return unsafe { libc::pthread_key_create(to, destructor) };
     }
-    let first = sync::control::word(0, KEYS_MADE).fetch_add(1, Ordering::AcqRel) as usize;
+    let first = MADE.shared(0).fetch_add(1, Ordering::AcqRel) as usize;
     let claim = |number: &usize| {
         let Some(slot) = slot(*number as c_uint) else { return false };
         let old = slot.load(Ordering::Acquire);

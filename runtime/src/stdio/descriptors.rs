@@ -14,26 +14,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::import;
 use super::mailbox::{self, Operation};
 use super::remote::{self, Call};
+use crate::control::Words;
 use crate::job::die;
 use crate::omp::frame;
-use crate::sync::layout::{DESCRIPTORS, STANDARD_CHANGES};
 use crate::{check, job, memory, sync};
 use dsm_comm::Word;
 
 /// Numbers of each process.
-pub const RANGE: c_int = sync::layout::DESCRIPTOR_RANGE as c_int;
+pub const RANGE: c_int = 4096;
+/// Words of a set of them.
+pub const SET_WORDS: usize = RANGE as usize / 64;
+
+crate::control::declare! {
+    /// Numbers of the descriptors that the program has opened in process 0: a set of bits.
+    static OPENED: u64, SET_WORDS;
+    /// How often process 0 has put another file in the place of standard output, and of standard error.
+    static STANDARD_CHANGES: u64, 2;
+}
 
 /// Bytes of a `struct sockaddr_storage`.
 const ADDRESS_BYTES: usize = 128;
 
 /// Where the set of a process has a number, and which bit it is.
-pub fn bit(rank: u32, set: usize, descriptor: c_int) -> (Word, u64) {
+pub fn bit(rank: u32, set: &'static Words<u64>, descriptor: c_int) -> (Word, u64) {
     let n = (descriptor % RANGE) as usize;
-    (sync::control::word(rank, set + n / 64 * 8), 1 << (n % 64))
+    (set.of(rank, n / 64), 1 << (n % 64))
 }
 
 fn is_opened_by_process_0(descriptor: c_int) -> bool {
-    let (word, bit) = bit(0, DESCRIPTORS, descriptor);
+    let (word, bit) = bit(0, &OPENED, descriptor);
     word.load(Ordering::Acquire) & bit != 0
 }
 
@@ -105,13 +114,13 @@ pub fn enter(descriptor: c_int) {
         }
         return;
     }
-    let (word, bit) = bit(0, DESCRIPTORS, descriptor);
+    let (word, bit) = bit(0, &OPENED, descriptor);
     word.fetch_or(bit, Ordering::AcqRel);
 }
 
 /// How often process 0 has put another file at 1 or 2.
 fn standard_changes(descriptor: c_int) -> Word {
-    sync::control::word(0, STANDARD_CHANGES + 8 * (descriptor as usize - 1))
+    STANDARD_CHANGES.shared(descriptor as usize - 1)
 }
 
 /// At the begin of a region: standard output and error are where process 0's are once the program has moved these.
@@ -168,7 +177,7 @@ pub extern "C" fn __dsm_descriptor(descriptor: u32) -> u32 {
 /// A descriptor of this process is about to be closed.
 pub fn leave(descriptor: c_int) {
     if sync::size() > 1 && sync::rank() == 0 && (0..RANGE).contains(&descriptor) {
-        let (word, bit) = bit(0, DESCRIPTORS, descriptor);
+        let (word, bit) = bit(0, &OPENED, descriptor);
         word.fetch_and(!bit, Ordering::AcqRel);
     }
 }

@@ -79,7 +79,7 @@ fn warn_full() {
     if !WARNED.swap(true, Ordering::Relaxed) {
         eprintln!(
             "dsm: warning: more than {} streams are open: further ones can be used only by the process that opens them",
-            crate::sync::layout::STREAM_SLOTS
+            registry::STREAM_SLOTS
         );
     }
 }

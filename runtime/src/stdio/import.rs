@@ -7,10 +7,16 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use super::descriptors::{RANGE, bit};
+use super::descriptors::{RANGE, SET_WORDS, bit};
 use super::mailbox::{self, Operation};
 use crate::sync;
-use crate::sync::layout::{IMPORTED, IMPORTS};
+
+crate::control::declare! {
+    /// Numbers of the process's descriptors that others have copies of: a set of bits.
+    static IMPORTED: u64, SET_WORDS;
+    /// 1 once the process has copies of other processes' descriptors.
+    static IMPORTS: u64;
+}
 
 /// Copies in this process: the program's number, the one here.
 static COPIES: Mutex<Option<HashMap<c_int, c_int>>> = Mutex::new(None);
@@ -77,7 +83,7 @@ pub fn send(descriptor: c_int, request: &[u8]) -> i64 {
     message.msg_name = address.as_ptr() as *mut c_void;
     message.msg_namelen = address.len() as u32;
     // Before the file goes: whoever closes it looks here.
-    let (word, bit) = bit(sync::rank(), IMPORTED, descriptor);
+    let (word, bit) = bit(sync::rank(), &IMPORTED, descriptor);
     word.fetch_or(bit, Ordering::SeqCst);
     // SAFETY: the message and what it names are on the stack or in the request.
     let sent = unsafe { libc::syscall(libc::SYS_sendmsg, socket.0, &raw const message, 0) };
@@ -134,7 +140,7 @@ pub fn local(owner: u32, descriptor: c_int) -> c_int {
     }
     // Whoever closes the file tells this process by its mailbox.
     mailbox::serve();
-    sync::control::word(sync::rank(), IMPORTS).store(1, Ordering::SeqCst);
+    IMPORTS.of(sync::rank(), 0).store(1, Ordering::SeqCst);
     match receive(owner, descriptor) {
         Ok(file) => {
             let old = COPIES.lock().get_or_insert_default().insert(descriptor, file);
@@ -168,13 +174,13 @@ pub fn forget_everywhere(owner: u32, descriptor: c_int) {
     if sync::size() == 1 || !(0..RANGE).contains(&(descriptor - owner as c_int * RANGE)) {
         return;
     }
-    let (word, bit) = bit(owner, IMPORTED, descriptor);
+    let (word, bit) = bit(owner, &IMPORTED, descriptor);
     if word.fetch_and(!bit, Ordering::SeqCst) & bit == 0 {
         return;
     }
     forget(descriptor);
     for rank in (0..sync::size()).filter(|r| *r != sync::rank() && *r != owner) {
-        if sync::control::word(rank, IMPORTS).load(Ordering::SeqCst) != 0 {
+        if IMPORTS.of(rank, 0).load(Ordering::SeqCst) != 0 {
             let _ = mailbox::request(
                 rank,
                 Operation::DescriptorForget,

@@ -12,10 +12,10 @@ use std::sync::atomic::{Ordering, fence};
 use dsm_threads::futex;
 
 use super::{File, buffers, descriptors, fflush, import, registry, remote, stdin};
+use crate::control::Line;
 use crate::fortran::serve;
 use crate::pthread::thread::spawn_service;
 use crate::sync;
-use crate::sync::layout::{MAILBOX, MAILBOX_DATA, MAILBOX_DATA_BYTES};
 use dsm_comm::{Bytes, Half, Word};
 use dsm_threads::wait::Waitable;
 
@@ -75,6 +75,16 @@ unsafe extern "C" {
     fn fileno(stream: File) -> c_int;
 }
 
+/// Size of a mailbox's data, bytes.
+pub const DATA_BYTES: usize = 64 << 10;
+
+crate::control::declare! {
+    /// Requests to use a stream of the process: state and sleepers, then the request's words.
+    static MAILBOX: Line;
+    /// Bytes read or written.
+    static DATA: u8, DATA_BYTES;
+}
+
 #[derive(Clone, Copy)]
 struct Mailbox {
     rank: u32,
@@ -82,19 +92,19 @@ struct Mailbox {
 
 impl Mailbox {
     fn word(self, i: usize) -> Word {
-        sync::control::word(self.rank, MAILBOX + 8 * i)
+        MAILBOX.of(self.rank, 0).word(8 * i)
     }
 
     fn state(self) -> Half {
-        sync::control::half(self.rank, MAILBOX)
+        MAILBOX.of(self.rank, 0).half(0)
     }
 
     fn sleepers(self) -> Half {
-        sync::control::half(self.rank, MAILBOX + 4)
+        MAILBOX.of(self.rank, 0).half(4)
     }
 
     fn data(self) -> Bytes {
-        sync::control::bytes(self.rank, MAILBOX_DATA)
+        DATA.of(self.rank, 0)
     }
 
     fn answer(self, result: i64, error: c_int) {
@@ -119,7 +129,7 @@ thread_local! {
 
 /// The data area of the own mailbox: the requester leaves it alone until it has the answer.
 fn own_data() -> *mut u8 {
-    sync::control::own_area(MAILBOX_DATA)
+    DATA.own_address()
 }
 
 /// Another process's mailbox, which is this thread's alone while the value lives.
@@ -145,7 +155,7 @@ impl Held {
     }
 
     /// Has the owner carry out an operation on `file`; `out` goes with the request, `into` takes what comes back. Data beyond
-    /// [`MAILBOX_DATA_BYTES`] is left out: the result says how much was done.
+    /// [`DATA_BYTES`] is left out: the result says how much was done.
     ///
     /// # Errors
     /// The owner's `errno`.
@@ -162,7 +172,7 @@ impl Held {
         for (i, value) in (1..).zip(words) {
             mailbox.word(i).store(value, Ordering::Relaxed);
         }
-        assert!(out.len() <= MAILBOX_DATA_BYTES && into.len() <= MAILBOX_DATA_BYTES);
+        assert!(out.len() <= DATA_BYTES && into.len() <= DATA_BYTES);
         // SAFETY: the data area has space by the assertion and is this thread's while it holds the mailbox.
         unsafe { mailbox.data().write(out.as_ptr(), out.len()) };
         mailbox.become_state(REQUEST);
@@ -242,8 +252,8 @@ fn carry_out(mailbox: Mailbox) {
 
 fn on_descriptor(operation: Operation, descriptor: c_int, a: u64, b: i64) -> i64 {
     // SAFETY: the data area is this request's.
-    let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
-    let bytes = (a as usize).min(MAILBOX_DATA_BYTES);
+    let data = unsafe { std::slice::from_raw_parts_mut(own_data(), DATA_BYTES) };
+    let bytes = (a as usize).min(DATA_BYTES);
     match operation {
         Operation::DescriptorSend => import::send(descriptor, &data[..bytes]),
         Operation::DescriptorForget => {
@@ -260,8 +270,8 @@ fn on_descriptor(operation: Operation, descriptor: c_int, a: u64, b: i64) -> i64
 /// Operations of Fortran statements.
 fn fortran(operation: Operation, a: usize) -> usize {
     // SAFETY: the data area is this request's.
-    let data = unsafe { std::slice::from_raw_parts_mut(own_data(), MAILBOX_DATA_BYTES) };
-    let given = a.min(MAILBOX_DATA_BYTES);
+    let data = unsafe { std::slice::from_raw_parts_mut(own_data(), DATA_BYTES) };
+    let given = a.min(DATA_BYTES);
     match operation {
         Operation::FortranPart => {
             serve::part(&data[..given]);
@@ -286,7 +296,7 @@ fn stream(file: usize) -> Option<File> {
 }
 
 fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int) {
-    let len = (a.max(0) as usize).min(MAILBOX_DATA_BYTES);
+    let len = (a.max(0) as usize).min(DATA_BYTES);
     // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
     // requester leaves alone.
     let result = unsafe {

@@ -5,7 +5,6 @@
 use std::sync::atomic::Ordering;
 
 use crate::sync;
-use crate::sync::layout::{STREAM_SLOTS, STREAMS, STREAMS_CHANGES, STREAMS_LOCK};
 use dsm_comm::Word;
 
 /// Slot whose stream was closed; a search goes on behind it.
@@ -20,28 +19,36 @@ pub enum Refused {
     Full,
 }
 
-fn word(offset: usize) -> Word {
-    sync::control::word(0, offset)
+/// Number of slots.
+pub const STREAM_SLOTS: usize = 4096;
+
+crate::control::declare! {
+    /// Streams by address, each with its owner: hash slots, in process 0.
+    static STREAMS: u64, STREAM_SLOTS;
+    /// 1 while the slots are being changed.
+    static LOCK: u64;
+    /// Number of changes of the slots.
+    static CHANGES: u64;
 }
 
 fn slots(address: usize) -> impl Iterator<Item = Word> {
     let start = (address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    (0..STREAM_SLOTS).map(move |i| word(STREAMS + 8 * ((start + i) % STREAM_SLOTS)))
+    (0..STREAM_SLOTS).map(move |i| STREAMS.shared((start + i) % STREAM_SLOTS))
 }
 
 /// Number of changes so far; what was looked up before may be wrong once it has changed.
 pub fn changes() -> u64 {
-    word(STREAMS_CHANGES).load(Ordering::Acquire)
+    CHANGES.shared(0).load(Ordering::Acquire)
 }
 
 /// Changes are rare, and short.
 fn changing<R>(change: impl FnOnce() -> R) -> R {
-    let lock = word(STREAMS_LOCK);
+    let lock = LOCK.shared(0);
     while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
         std::thread::yield_now();
     }
     let result = change();
-    word(STREAMS_CHANGES).fetch_add(1, Ordering::Release);
+    CHANGES.shared(0).fetch_add(1, Ordering::Release);
     lock.store(0, Ordering::Release);
     result
 }

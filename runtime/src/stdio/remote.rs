@@ -14,7 +14,6 @@ use super::arrivals;
 use super::descriptors::{self, Place, functions};
 use super::mailbox::{self, Operation};
 use crate::job::die;
-use crate::sync::layout::MAILBOX_DATA_BYTES;
 use crate::{check, sync};
 
 /// In the place of an error number: nothing can be read or written now.
@@ -107,7 +106,7 @@ pub(super) unsafe fn read(
     bytes: usize,
     offset: Option<i64>,
 ) -> i64 {
-    let mut piece = vec![0; bytes.min(MAILBOX_DATA_BYTES)];
+    let mut piece = vec![0; bytes.min(mailbox::DATA_BYTES)];
     let mut done = 0;
     loop {
         let length = (bytes - done).min(piece.len());
@@ -139,7 +138,7 @@ pub(super) unsafe fn read(
 unsafe fn write(owner: u32, descriptor: c_int, from: *const u8, bytes: usize, offset: Option<i64>) -> i64 {
     let mut done = 0;
     loop {
-        let length = (bytes - done).min(MAILBOX_DATA_BYTES);
+        let length = (bytes - done).min(mailbox::DATA_BYTES);
         // SAFETY: the caller's promise.
         let piece = unsafe { std::slice::from_raw_parts(from.add(done), length) };
         let at = offset.map_or(OWN_POSITION, |offset| offset.wrapping_add(done as i64));

@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 use super::mailbox::{self, Operation};
 use super::{File, UNBUFFERED, registry, setvbuf, stderr, stdin, stdout};
 use crate::sync;
-use crate::sync::layout::MAILBOX_DATA_BYTES;
 
 /// `cookie_io_functions_t` of the GNU C library.
 #[repr(C)]
@@ -119,7 +118,7 @@ fn done(result: Result<i64, c_int>) -> i64 {
 }
 
 unsafe extern "C" fn read(cookie: *mut c_void, into: *mut u8, len: usize) -> isize {
-    let len = len.min(MAILBOX_DATA_BYTES);
+    let len = len.min(mailbox::DATA_BYTES);
     // SAFETY: the C library passes the cookie given at creation, and a buffer of at least `len` bytes.
     let (target, into) = unsafe { (*cookie.cast::<Target>(), std::slice::from_raw_parts_mut(into, len)) };
     done(mailbox::request(target.owner, Operation::Read, target.file, (len as i64, 0), &[], into)) as isize
@@ -129,7 +128,7 @@ unsafe extern "C" fn write(cookie: *mut c_void, from: *const u8, len: usize) -> 
     // SAFETY: as in `read`.
     let (target, from) = unsafe { (*cookie.cast::<Target>(), std::slice::from_raw_parts(from, len)) };
     let mut written = 0;
-    for part in from.chunks(MAILBOX_DATA_BYTES) {
+    for part in from.chunks(mailbox::DATA_BYTES) {
         let place = (part.len() as i64, 0);
         match mailbox::request(target.owner, Operation::Write, target.file, place, part, &mut []) {
             Ok(count) => written += count,

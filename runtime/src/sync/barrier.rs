@@ -3,13 +3,10 @@
 //! Each is one message a process: a word in the receiver's (or process 0's) control area, on which the receiver spins. The state word of the sender's signature
 //! travels in the same cache line, so a receiver for which there is nothing new touches nothing else of the sender.
 
-use std::sync::atomic::Ordering;
-
-use super::control::word;
 use super::hooks::hooks;
 use super::threads::Inside;
 use super::words::process;
-use super::{layout, rank, size};
+use super::{rank, size};
 use crate::verify::Synchronising;
 
 /// See [`dsm_sync::Process::fork`].
@@ -24,16 +21,6 @@ pub fn end_job() {
     if size() > 1 {
         process().end_job();
     }
-}
-
-/// Another process than 0 has left its counters.
-pub fn leave() {
-    word(0, layout::LEFT).fetch_add(1, Ordering::SeqCst);
-}
-
-/// Processes that have left their counters.
-pub fn left() -> u32 {
-    word(0, layout::LEFT).load(Ordering::SeqCst) as u32
 }
 
 /// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.

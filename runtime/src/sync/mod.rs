@@ -4,22 +4,16 @@
 //! that released before. In a single process the synchronisation is one of threads, and there is no coherence to do.
 
 mod barrier;
-pub mod cell;
 mod conditions;
-pub mod control;
 pub mod hooks;
-pub mod layout;
 pub mod reduction;
 pub mod threads;
 mod words;
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use dsm_coherence::{Rank, ReleaseToken};
-use dsm_threads::futex;
 
-use crate::config;
 use crate::fabric::{run, run_sync};
 use crate::memory;
 use crate::profile::{self, Wait};
@@ -30,46 +24,15 @@ use crate::time::{self, Activity};
 use crate::trace::Event;
 use crate::verify::Synchronising;
 
-pub use barrier::{barrier, end_job, fork, join, leave, left, wait_fork};
+pub use barrier::{barrier, end_job, fork, join, wait_fork};
 pub use dsm_sync::Turn;
 
+pub use crate::control::cell::{init, wait_local, wake_local};
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
-pub use control::{CONTROL_WORDS, control_cas, control_fetch_add, control_load, control_store, control_wait};
 pub use threads::{enter as user_threads_enter, leave as user_threads_leave};
-pub use words::{ControlAreas, process, serve};
+pub use words::{ControlAreas, TASK_MESSAGE_WORDS, TASK_SLOT_COUNT, process, serve};
 
 use hooks::hooks;
-
-/// How long a waiting thread looks before it sleeps.
-static SPIN_NS: AtomicU64 = AtomicU64::new(0);
-/// How often it looks before it lets others have the core in between.
-static LOOKS: AtomicU32 = AtomicU32::new(1);
-/// Whether it looks as long as that even if others keep the core: the user said how long.
-static INSISTS: AtomicBool = AtomicBool::new(false);
-
-/// Decides how threads wait. Where the job has more threads for this process's cores than there are of those, whoever waits lets others have the core after the first
-/// look; else after about as long as it takes to fall asleep and be woken. `threads` is the number of those that may use the same cores.
-pub fn init(threads: u32) {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let config = config::get();
-    let spin_us = config.spin_us();
-    let looks = if threads > cores || spin_us == 0 { 1 } else { 200 };
-    SPIN_NS.store(u64::from(spin_us) * 1000, Ordering::Relaxed);
-    LOOKS.store(looks, Ordering::Relaxed);
-    INSISTS.store(spin_us > config::Config::default().spin_us(), Ordering::Relaxed);
-}
-
-fn spin_ns() -> u64 {
-    SPIN_NS.load(Ordering::Relaxed)
-}
-
-fn looks() -> u32 {
-    LOOKS.load(Ordering::Relaxed)
-}
-
-fn spins_anyway() -> bool {
-    INSISTS.load(Ordering::Relaxed)
-}
 
 /// This process's number.
 pub fn rank() -> u32 {
@@ -223,21 +186,4 @@ pub fn end_lock(name: u64) {
 /// What tells the present holding of a lock from all others; for its holder. `None` if nobody ever held it.
 pub fn lock_holding(name: u64) -> Option<Turn> {
     process().turn(name)
-}
-
-/// Sleepers on words of this process, by the word's address.
-static SLEEPERS: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
-
-fn sleepers(word: &AtomicU32) -> &'static AtomicU32 {
-    &SLEEPERS[(word.as_ptr() as usize >> 6) % SLEEPERS.len()]
-}
-
-/// Waits for another thread of this process: spins briefly, then sleeps until `until` holds for the word.
-pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) {
-    cell::wait(word, sleepers(word), futex::ALL, until);
-}
-
-/// Wakes the threads in [`wait_local`] on the word, which was changed (SeqCst) before.
-pub fn wake_local(word: &AtomicU32) {
-    cell::wake(word, sleepers(word), futex::ALL);
 }

@@ -1,10 +1,9 @@
 //! Reductions over processes, see [`dsm_sync::Process::send_reduction`].
 
-use super::layout;
-use super::words::process;
+use super::words::{REDUCTION_WORDS, process};
 
 /// Longest message, words.
-pub const MESSAGE_WORDS: usize = layout::REDUCTION_WORDS;
+pub const MESSAGE_WORDS: usize = REDUCTION_WORDS;
 
 /// A message, aligned for all numbers.
 #[repr(align(16))]

@@ -2,21 +2,50 @@
 
 use std::sync::atomic::Ordering;
 
+use dsm_abi::job::MAX_PROCESSES;
 use dsm_abi::trace::flow;
 use dsm_coherence::ReleaseToken;
 use dsm_comm::Half;
-use dsm_sync::{ALL, Cell, Edge, LINE, Layout, Memory, Process, Reductions, State, Tasks, Waiting, Words};
+use dsm_sync::{ALL, Cell, Edge, LINE, Layout, Memory, Process, State, Waiting, Words};
 use dsm_threads::wait::Waitable;
 use parking_lot::Mutex;
 
-use super::cell;
-use super::control::{Line, area_bytes, is_mapped, line, read_words, send, write_words};
 use super::hooks::hooks;
-use super::layout;
 use super::threads::Inside;
+use crate::control::{Fixed, Line, cell, is_mapped, line, read_words, send, write_words};
 use crate::progress::{self, Doing, Now};
 use crate::signals::Deferred;
-use crate::{job, memory, race, trace};
+use crate::{fabric, job, memory, race, trace};
+
+/// Slots of the table of locks. Few in tests, which want them to run out.
+const LOCK_SLOTS: usize = if cfg!(test) { 128 } else { 1 << 21 };
+/// Neighbouring slots in which a name may live that is not at home.
+const LOCK_WINDOW: usize = 32;
+/// Locks of parts of the table of locks.
+const LOCK_STRIPES: usize = 64;
+/// Longest fork message, words.
+const FORK_WORDS: usize = 4096;
+/// Counters of notifications.
+const CONDITION_SLOTS: usize = 1 << 16;
+/// Longest message about tasks, words.
+pub const TASK_MESSAGE_WORDS: usize = 192;
+/// Tasks of a process that other processes may have at a time.
+pub const TASK_SLOT_COUNT: usize = 1 << 16;
+/// Longest message of a reduction, words.
+pub(super) const REDUCTION_WORDS: usize = 128;
+
+/// Where the words are, behind those of the protocol.
+const LAYOUT: Layout = Layout::packed(
+    BEGIN.offset(0),
+    MAX_PROCESSES as usize,
+    FORK_WORDS,
+    (LOCK_SLOTS, LOCK_WINDOW, LOCK_STRIPES),
+    CONDITION_SLOTS,
+    (TASK_MESSAGE_WORDS, TASK_SLOT_COUNT),
+    REDUCTION_WORDS,
+);
+const BEGIN: Fixed<Line> = Fixed::behind(fabric::LAST_WORDS, 1);
+const _: Fixed<Line> = Fixed::behind(fabric::LAST_WORDS, (LAYOUT.end() - BEGIN.offset(0)) / LINE);
 
 static STATE: State = State::new();
 
@@ -64,38 +93,7 @@ fn wait_lock(name: u64, (word, sleepers): (Half, Half), mask: u32, until: impl F
 impl Words for ControlAreas {
     type Line = Line;
 
-    const LAYOUT: Layout = Layout {
-        barrier: layout::BARRIER,
-        fork: layout::FORK,
-        fork_words: layout::FORK_WORDS,
-        join: layout::JOIN,
-        locks: layout::LOCKS,
-        lock_slots: layout::LOCK_SLOTS,
-        lock_window: layout::LOCK_WINDOW,
-        lock_spilled: layout::LOCK_SPILLED,
-        lock_stripes: layout::LOCK_STRIPES,
-        lock_stripe_count: layout::LOCK_STRIPES_COUNT,
-        lock_evictions: layout::LOCK_EVICTIONS,
-        conditions: layout::CONDITIONS,
-        condition_slots: layout::CONDITION_SLOTS,
-        tasks: Tasks {
-            cell: layout::TASK_CELL,
-            service: layout::TASK_SERVICE,
-            wish: layout::TASK_WISH,
-            thieves: layout::TASK_THIEVES,
-            quiet: layout::TASK_QUIET,
-            epoch: layout::TASK_EPOCH,
-            message: layout::TASK_MESSAGE,
-            message_words: layout::TASK_MESSAGE_WORDS,
-            slots: layout::TASK_SLOTS,
-            slot_count: layout::TASK_SLOT_COUNT,
-        },
-        reduction: Reductions {
-            arrivals: layout::REDUCTION,
-            words: layout::REDUCTION_WORDS,
-            taken: layout::REDUCTION_TAKEN,
-        },
-    };
+    const LAYOUT: Layout = LAYOUT;
 
     #[inline(always)]
     fn rank(&self) -> u32 {
@@ -251,7 +249,7 @@ impl Words for ControlAreas {
     fn too_many_locks(&self, slots: usize) -> ! {
         job::die(&format!(
             "the program holds too many locks at once: {slots} that share a part of the table of {}",
-            layout::LOCK_SLOTS
+            LOCK_SLOTS
         ))
     }
 }
@@ -327,11 +325,3 @@ impl Memory for ControlAreas {
         }
     }
 }
-
-const _: () = assert!(LINE == layout::LOCK_BYTES && LINE == layout::BARRIER_STRIDE);
-const _: () = assert!(layout::FORK + ControlAreas::LAYOUT.fork_bytes() <= layout::CURSORS);
-const _: () = assert!(
-    ControlAreas::LAYOUT.reduction.arrivals + 2 * ControlAreas::LAYOUT.reduction.stride()
-        <= ControlAreas::LAYOUT.reduction.taken
-);
-const _: () = assert!(layout::LOCK_EVICTIONS + LINE <= area_bytes());

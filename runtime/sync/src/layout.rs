@@ -117,9 +117,10 @@ impl Layout {
     /// From the number of forks to the message: its length, then its header.
     pub const FORK_MESSAGE: usize = 8;
 
-    /// The parts one behind the other, for at most so many processes; `fork_words`, the slots, window and stripes of the table of locks,
+    /// The parts one behind the other from an offset on, for at most so many processes; `fork_words`, the slots, window and stripes of the table of locks,
     /// `condition_slots`, words of the mailbox and number of slots for tasks, and words of reductions as the fields say.
     pub const fn packed(
+        offset: usize,
         processes: usize,
         fork_words: usize,
         (lock_slots, lock_window, lock_stripe_count): (usize, usize, usize),
@@ -128,8 +129,8 @@ impl Layout {
         reduction_words: usize,
     ) -> Layout {
         let mut layout = Layout {
-            barrier: 0,
-            fork: processes.next_power_of_two().ilog2() as usize * LINE,
+            barrier: offset,
+            fork: offset + processes.next_power_of_two().ilog2() as usize * LINE,
             fork_words,
             join: 0,
             locks: 0,
@@ -155,8 +156,8 @@ impl Layout {
         layout
     }
 
-    /// Bytes of all parts.
-    pub const fn bytes(&self) -> usize {
+    /// Behind the last part.
+    pub const fn end(&self) -> usize {
         self.reduction.taken + LINE
     }
 

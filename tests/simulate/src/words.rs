@@ -115,7 +115,7 @@ impl<'a, M: Machine> SimWords<'a, M> {
 impl<M: Machine + 'static> Words for SimWords<'_, M> {
     type Line = (u32, usize);
 
-    const LAYOUT: Layout = Layout::packed(PROCESSES, 16, (16, 4, 2), 2, (8, 8), 4);
+    const LAYOUT: Layout = Layout::packed(0, PROCESSES, 16, (16, 4, 2), 2, (8, 8), 4);
 
     fn rank(&self) -> u32 {
         self.me

@@ -2,9 +2,10 @@
 
 use std::hint::black_box;
 
+use dsm_rt::control::Watched;
 use dsm_rt::{check, sync};
 
-use super::{MIB, ROUNDS, heap, publish, report, report_published, with_ping_pong};
+use super::{ANSWER, MIB, ROUNDS, TURN, heap, publish, report, report_published, with_ping_pong};
 use crate::{barrier, fill, load, median, store, time};
 
 pub fn empty() {
@@ -71,9 +72,9 @@ pub fn private_sweep() {
 pub fn bound() {
     const SINGLE: usize = 1200;
     const INTERVALS: u64 = 61;
-    let (has_read, has_published) = (4096, 4160);
-    let wait_for = |flag: usize, interval: u64| {
-        while sync::control_load(flag) != interval {
+    let (has_read, has_published) = (TURN.shared(0), ANSWER.shared(0));
+    let wait_for = |flag: Watched, interval: u64| {
+        while flag.load() != interval {
             std::hint::spin_loop();
         }
     };
@@ -84,14 +85,14 @@ pub fn bound() {
             if sync::rank() == 1 {
                 (0..SINGLE).for_each(|i| _ = black_box(load(blocks + i * 128)));
                 check::readable(copies, bytes);
-                sync::control_store(has_read, interval);
+                has_read.store(interval);
                 wait_for(has_published, interval);
             } else {
                 // No barrier, which would take the marks of what was read before the stores.
                 wait_for(has_read, interval);
                 (0..SINGLE).for_each(|i| store(blocks + i * 128, interval));
                 sync::release();
-                sync::control_store(has_published, interval);
+                has_published.store(interval);
             }
             samples.push(time(barrier));
         }

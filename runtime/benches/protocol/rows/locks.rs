@@ -4,24 +4,24 @@ use std::time::Instant;
 
 use dsm_rt::sync;
 
-use super::{SHORT_ROUNDS, heap, report, with_ping_pong};
+use super::{ENTRIES, RESULTS, SHORT_ROUNDS, TURN, heap, report, with_ping_pong};
 use crate::{barrier, load, median, store, time};
 
 /// Strict alternation: each takes the lock, stores to one block, gives the lock away and waits for its turn.
 pub fn hand_off() {
     const COUNT: u64 = 200;
-    let turn = 2048;
+    let turn = TURN.shared(0);
     let (ns, trip) = with_ping_pong(|round| {
         let base = round * 2 * COUNT;
         time(|| {
             for i in 0..COUNT {
                 let mine = base + 2 * i + u64::from(sync::rank());
-                while sync::control_load(turn) != mine {
+                while turn.load() != mine {
                     std::hint::spin_loop();
                 }
                 sync::lock(1);
                 store(heap(0), load(heap(0)) + 1);
-                sync::control_store(turn, mine + 1);
+                turn.store(mine + 1);
                 sync::unlock(1);
             }
         }) / (2 * COUNT) as f64
@@ -37,26 +37,25 @@ pub fn contended() {
     const MS: u128 = 300;
     let (size, rank) = (u64::from(sync::size()), u64::from(sync::rank()));
     let counter = heap(0);
-    let entries = 4095;
+    let entries = ENTRIES.shared(0);
     let (mut turns, mut longest) = (0, 0);
     barrier();
     let start = Instant::now();
     let ns = time(|| {
         while turns == 0 || start.elapsed().as_millis() < MS {
-            let before = sync::control_load(entries);
+            let before = entries.load();
             sync::lock(2);
-            longest = longest.max(sync::control_fetch_add(entries, 1) - before);
+            longest = longest.max(entries.fetch_add(1) - before);
             store(counter, load(counter) + 1);
             sync::unlock(2);
             turns += 1;
         }
     });
-    let results = 4096;
-    sync::control_store(results + 2 * rank as usize, turns);
-    sync::control_store(results + 2 * rank as usize + 1, longest);
+    RESULTS.shared(2 * rank as usize).store(turns);
+    RESULTS.shared(2 * rank as usize + 1).store(longest);
     barrier();
     let each: Vec<[u64; 2]> =
-        (0..size as usize).map(|r| [0, 1].map(|i| sync::control_load(results + 2 * r + i))).collect();
+        (0..size as usize).map(|r| [0, 1].map(|i| RESULTS.shared(2 * r + i).load())).collect();
     let total: u64 = each.iter().map(|e| e[0]).sum();
     assert_eq!(load(counter), total);
     if sync::rank() == 0 {
@@ -83,14 +82,14 @@ pub fn false_sharing() {
     const SAMPLES: usize = 5;
     /// Words of a block that each process updates in turn.
     const WORDS: usize = 4;
-    let (here, come) = (sync::rank() as usize, 6144);
+    let (here, come) = (sync::rank() as usize, ENTRIES.shared(0));
     let updates = |count: usize, samples: usize, first: usize| {
         let lock = 3 + here as u64;
         let run = || {
             barrier();
             // Looks without sleeping, so that both begin at the same moment.
-            let all = (sync::control_fetch_add(come, 1) / 2 + 1) * 2;
-            while sync::control_load(come) < all {
+            let all = (come.fetch_add(1) / 2 + 1) * 2;
+            while come.load() < all {
                 std::hint::spin_loop();
             }
             let ns = time(|| {

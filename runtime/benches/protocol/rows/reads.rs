@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use dsm_rt::{check, sync};
 
-use super::{MIB, ROUNDS, heap, peer_copy, ping_pong, publish, report_published};
+use super::{MIB, ROUNDS, TURN, heap, peer_copy, ping_pong, publish, report_published};
 use crate::{barrier, fill, load, median, time};
 
 pub fn read_miss() {
@@ -62,11 +62,11 @@ pub fn busy_home() {
         let mut ns = 0.0;
         if sync::rank() == 1 {
             ns = time(|| (0..BLOCKS).for_each(|i| _ = black_box(load(heap(0) + i * 4096)))) / BLOCKS as f64;
-            sync::control_store(3072, 2 * round + u64::from(busy) + 1);
+            TURN.shared(0).store(2 * round + u64::from(busy) + 1);
         } else if busy {
             // Computes without ever entering the runtime's protocol.
             let mut x = 1u64;
-            while sync::control_load(3072) != 2 * round + 2 {
+            while TURN.shared(0).load() != 2 * round + 2 {
                 x = black_box(x.wrapping_mul(3));
             }
         }

@@ -2,7 +2,7 @@
 
 use dsm_rt::{check, memory, sync};
 
-use super::{MIB, ROUNDS, heap, peer_copy, publish, report, report_published};
+use super::{MIB, ROUNDS, TURN, heap, peer_copy, publish, report, report_published};
 use crate::{barrier, fill, load, median, time};
 
 const BYTES: usize = 64 * MIB;
@@ -88,13 +88,13 @@ pub fn merged() {
     const BLOCKS: u64 = (BYTES / (2 * HALF)) as u64;
     /// Rounds until both know that both store to these blocks.
     const FIRST: u64 = 2;
-    let (me, turn) = (u64::from(sync::rank()), 6144);
+    let (me, turn) = (u64::from(sync::rank()), TURN.shared(0));
     let in_turn = |number: u64, body: &mut dyn FnMut()| {
-        while sync::control_load(turn) != number {
+        while turn.load() != number {
             std::hint::spin_loop();
         }
         body();
-        sync::control_store(turn, number + 1);
+        turn.store(number + 1);
     };
     let merged_blocks = || counter("blocks_merged") + counter("blocks_merged_at_home");
     let [mut misses, mut releases, mut home] = [const { Vec::new() }; 3];

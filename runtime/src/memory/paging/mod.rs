@@ -5,7 +5,7 @@
 //! that has this one's segment mapped.
 
 pub mod copies;
-mod peers;
+pub mod peers;
 
 use std::ops::Range;
 use std::path::Path;

@@ -11,9 +11,8 @@ use dsm_pager::stores::{SharedWord, Stores};
 use dsm_pager::{PAGE_BYTES, Page, Run};
 use dsm_threads::backoff::Backoff;
 
+use crate::control::Cell;
 use crate::memory::geometry::{Geometry, PAGING_WORDS};
-use crate::sync::cell::Cell;
-use crate::sync::{control, layout};
 
 /// Words of a group of 64 pages.
 #[derive(Clone, Copy)]
@@ -90,14 +89,21 @@ pub(super) fn has_page(segments: &Segments, geometry: &Geometry, at: u32, page: 
         .all(|(group, mask)| word(segments, geometry, at, Set::Present, group).load() & mask != 0)
 }
 
+crate::control::declare! {
+    /// Requests for pages that are on the process's disk, and answers to its own.
+    static BELL: Cell;
+    /// Number of such answers that the process waits for.
+    static WAITS: u64;
+}
+
 /// What a process's pager sleeps at: there are requests for its pages, or answers to its own.
 pub(super) fn bell(rank: u32) -> Cell {
-    Cell::at(rank, layout::PAGE_BELL)
+    BELL.of(rank, 0)
 }
 
 /// Number of answers that a process waits for.
 fn waits(rank: u32) -> PagingWord {
-    PagingWord(control::word(rank, layout::PAGE_WAITS))
+    PagingWord(WAITS.of(rank, 0))
 }
 
 /// A store to another process's paged memory that is under way; it ends when this is dropped.

@@ -13,7 +13,7 @@ use super::node::Node;
 use super::pool::{self, Queue};
 use crate::omp::ompt;
 use crate::sync;
-use crate::sync::layout::TASK_SLOT_COUNT;
+use crate::sync::TASK_SLOT_COUNT;
 
 /// Where the end of tasks is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

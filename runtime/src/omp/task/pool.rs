@@ -11,6 +11,7 @@ use dsm_sync::{Wish, Worker};
 use super::deque::{Deque, End};
 use super::node::{self, Node, flags};
 use super::{counters, export, service, steal};
+use crate::control::cell;
 use crate::omp::contention;
 use crate::omp::event::blocked;
 use crate::omp::frame::Frame;
@@ -345,7 +346,7 @@ impl Worker for Waiter<'_> {
     }
 
     fn pause(&self) {
-        blocked(sync::cell::pass_core);
+        blocked(cell::pass_core);
     }
 }
 

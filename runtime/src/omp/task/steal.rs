@@ -21,7 +21,7 @@ use super::node::{Group, Import, Node, Task, flags};
 use super::pool::{self, Queue, Waiter};
 use crate::omp::frame::{self, Frame};
 use crate::omp::{fork, icv_words, ompt};
-use crate::sync::layout::TASK_MESSAGE_WORDS;
+use crate::sync::TASK_MESSAGE_WORDS;
 use crate::{config, memory, sync};
 
 /// Most tasks of a batch.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use dsm_coherence::ReleaseToken;
 use dsm_sync::{Cell, Edge, Layout, Memory, Process, State, Waiting, Words};
 
-const BYTES: usize = Local::LAYOUT.bytes();
+const BYTES: usize = Local::LAYOUT.end();
 
 /// The words of all processes.
 pub struct Shared {
@@ -60,7 +60,7 @@ impl Local {
 impl Words for Local {
     type Line = usize;
 
-    const LAYOUT: Layout = Layout::packed(16, 16, (128, 32, 4), 2, (32, 16), 8);
+    const LAYOUT: Layout = Layout::packed(0, 16, 16, (128, 32, 4), 2, (32, 16), 8);
 
     fn rank(&self) -> u32 {
         self.rank

@@ -125,7 +125,7 @@ impl Model<'_> {
 impl Words for Model<'_> {
     type Line = Line;
 
-    const LAYOUT: Layout = Layout::packed(16, 16, (4, 2, 2), 2, (8, 16), 4);
+    const LAYOUT: Layout = Layout::packed(0, 16, 16, (4, 2, 2), 2, (8, 16), 4);
 
     fn rank(&self) -> u32 {
         self.rank

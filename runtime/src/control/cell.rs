@@ -1,6 +1,6 @@
 //! A word to wait on: spin briefly, then sleep. Works across processes.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dsm_comm::Half;
@@ -8,11 +8,42 @@ use dsm_threads::futex;
 use dsm_threads::wait::Waitable;
 use dsm_threads::yielding::Yielding;
 
-use super::control::half;
 use crate::biased_lock;
+use crate::config;
 use crate::progress::Now;
 use crate::time::{self, Activity};
 use crate::trace::Event;
+
+/// How long a waiting thread looks before it sleeps.
+static SPIN_NS: AtomicU64 = AtomicU64::new(0);
+/// How often it looks before it lets others have the core in between.
+static LOOKS: AtomicU32 = AtomicU32::new(1);
+/// Whether it looks as long as that even if others keep the core: the user said how long.
+static INSISTS: AtomicBool = AtomicBool::new(false);
+
+/// Decides how threads wait. Where the job has more threads for this process's cores than there are of those, whoever waits lets others have the core after the first
+/// look; else after about as long as it takes to fall asleep and be woken. `threads` is the number of those that may use the same cores.
+pub fn init(threads: u32) {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let config = config::get();
+    let spin_us = config.spin_us();
+    let looks = if threads > cores || spin_us == 0 { 1 } else { 200 };
+    SPIN_NS.store(u64::from(spin_us) * 1000, Ordering::Relaxed);
+    LOOKS.store(looks, Ordering::Relaxed);
+    INSISTS.store(spin_us > config::Config::default().spin_us(), Ordering::Relaxed);
+}
+
+fn spin_ns() -> u64 {
+    SPIN_NS.load(Ordering::Relaxed)
+}
+
+fn looks() -> u32 {
+    LOOKS.load(Ordering::Relaxed)
+}
+
+fn spins_anyway() -> bool {
+    INSISTS.load(Ordering::Relaxed)
+}
 
 /// What waiting threads of this process found out about yielding.
 static YIELDING: Yielding = Yielding::new();
@@ -37,12 +68,12 @@ pub fn spin(word: impl Waitable, until: impl Fn(u32) -> bool) -> Option<u32> {
             None
         })
     };
-    let looks = super::looks();
+    let looks = looks();
     if let Some(value) = look(looks) {
         return Some(value);
     }
-    let spin_ns = super::spin_ns();
-    let insists = super::spins_anyway();
+    let spin_ns = spin_ns();
+    let insists = spins_anyway();
     if spin_ns == 0 || !(insists || YIELDING.begin()) {
         return None;
     }
@@ -74,7 +105,7 @@ pub fn polled() {
 /// Looks at the word for about a microsecond, less where threads share cores; whether `until(value)` came.
 pub fn look(word: impl Waitable, until: impl Fn(u32) -> bool) -> bool {
     const LOOKS: u32 = 100;
-    let looks = if word.is_mapped() { super::looks().min(LOOKS) } else { 0 };
+    let looks = if word.is_mapped() { looks().min(LOOKS) } else { 0 };
     for _ in 0..looks {
         if until(word.load()) {
             return true;
@@ -120,9 +151,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The cell at a byte offset of a process's control area.
-    pub fn at(rank: u32, offset: usize) -> Cell {
-        Cell { value: half(rank, offset), sleepers: half(rank, offset + 4) }
+    pub(super) fn new(value: Half, sleepers: Half) -> Cell {
+        Cell { value, sleepers }
     }
 
     /// The word itself.
@@ -169,4 +199,21 @@ impl Cell {
     pub fn wait_until(self, until: impl Fn(u32) -> bool) -> u32 {
         wait(self.value, self.sleepers, futex::ALL, until)
     }
+}
+
+/// Sleepers on words of this process, by the word's address.
+static SLEEPERS: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
+
+fn sleepers(word: &AtomicU32) -> &'static AtomicU32 {
+    &SLEEPERS[(word.as_ptr() as usize >> 6) % SLEEPERS.len()]
+}
+
+/// Waits for another thread of this process: spins briefly, then sleeps until `until` holds for the word.
+pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) {
+    wait(word, sleepers(word), futex::ALL, until);
+}
+
+/// Wakes the threads in [`wait_local`] on the word, which was changed (SeqCst) before.
+pub fn wake_local(word: &AtomicU32) {
+    wake(word, sleepers(word), futex::ALL);
 }
