@@ -11,7 +11,8 @@ use dsm_coherence::Extent;
 pub use dsm_abi::state::Access;
 
 use crate::atomics;
-use crate::fabric;
+use crate::checked;
+use crate::memory::fabric;
 use crate::memory::{self, Shared};
 use crate::operations::deferred;
 use crate::profile;
@@ -20,12 +21,11 @@ use crate::race;
 use crate::strings;
 use crate::time::{self, Activity};
 use crate::trace::Event;
-use crate::verify;
 
 /// Makes the shared part of `[address, address + len)` accessible.
 pub(crate) fn ensure(address: usize, len: usize, access: Access) {
-    if verify::is_on() {
-        verify::checked(address, len, access);
+    if checked::is_on() {
+        checked::note(memory::get().geometry(), address, len, access);
     }
     let Some(shared) = memory::shared() else { return };
     if len == 0 {
@@ -96,7 +96,7 @@ fn ensure_part(shared: &Shared, first: usize, last: usize, access: Access) {
 /// Whether checks do anything: in a single process all memory is valid, and they are only entered for `-fdsm-verify`.
 #[inline]
 pub(crate) fn has_effect() -> bool {
-    memory::shared().is_some() || verify::is_on()
+    memory::shared().is_some() || checked::is_on()
 }
 
 /// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive. Steps may be
@@ -123,7 +123,7 @@ pub(crate) fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usiz
         }
     }
     let [(step, count), (outer_step, outer_count)] = rest;
-    let (table, verified) = (memory::get().table(), verify::is_on());
+    let (table, verified) = (memory::get().table(), checked::is_on());
     let mut row = address;
     for _ in 0..=outer_count {
         let mut at = row;
@@ -192,7 +192,7 @@ pub(crate) fn ready(
             }
         }
     }
-    if verify::is_on() {
+    if checked::is_on() {
         ensure_grid(address, run, [(step, count), (outer_step, outer_count)], access);
     }
     true

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 
 use crate::atomics::{__dsm_atomic_load, __dsm_atomic_store};
 use crate::control::Watched;
-use crate::{check, heap, memory, process, sync};
+use crate::job::child;
+use crate::{check, heap, memory, sync};
 
 unsafe extern "C" {
     /// Opens (1) or closes (0) the process's `std::cout` and its relatives, if the program has any.
@@ -182,7 +183,7 @@ pub fn adopt_exits() {
 /// Writable memory for an exception's object that has blocks of coherence of its own; null if no other process can ask for it.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_exception(bytes: usize) -> *mut u8 {
-    if !memory::is_set_up() || sync::size() == 1 || process::is_child() {
+    if !memory::is_set_up() || sync::size() == 1 || child::is_child() {
         return std::ptr::null_mut();
     }
     let Some((address, _)) = heap::allocate_blocks(bytes, 16) else { return std::ptr::null_mut() };

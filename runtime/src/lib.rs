@@ -8,40 +8,39 @@
 
 pub mod arrays;
 pub mod atomics;
-pub mod biased_lock;
 pub mod check;
 pub mod context;
-pub mod control;
 pub mod crash;
 pub mod cxx;
 pub mod debugger;
-pub mod fabric;
 pub mod fault;
 pub mod fortran;
 pub mod guard;
 pub mod heap;
 mod managed;
-pub mod memory;
 pub mod omp;
 pub mod operations;
 pub mod pages;
 pub mod process;
 pub mod process_state;
 pub mod pthread;
+pub mod reblock;
 pub mod signals;
 pub mod sort;
 pub mod start;
 pub mod stats;
 pub mod stdio;
 pub mod strings;
-pub mod sync;
 pub mod thread_local;
 pub mod verify;
 pub mod window;
 
 use dsm_config as config;
+pub use dsm_consistency as sync;
+pub use dsm_control as control;
 use dsm_job::{self as job, image};
-use dsm_observe::{access_counters, profile, progress, race, time, trace};
+pub use dsm_memory as memory;
+use dsm_observe::{access_counters, checked, profile, progress, race, time, trace};
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {

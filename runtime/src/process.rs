@@ -6,17 +6,10 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::job::child;
 use crate::operations::{deferred, pending};
 use crate::{check, config, image, job, memory, omp, progress, trace};
-
-thread_local! {
-    /// Return address of the call that the thread is in, or was in last.
-    static SITE: Cell<usize> = const { Cell::new(0) };
-}
-
-static CHILD: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
     // In C, where a function can ask for its return address: each calls the function below of its name.
@@ -30,30 +23,6 @@ pub fn init() {
     unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
 }
 
-/// Whether this is a child that `fork` made, and not a process of the job.
-#[inline]
-pub fn is_child() -> bool {
-    CHILD.load(Ordering::Relaxed)
-}
-
-/// Ends a child that asks for what only processes of the job have.
-#[inline]
-pub fn assert_of_job() {
-    if is_child() {
-        lost();
-    }
-}
-
-#[cold]
-fn lost() -> ! {
-    let site = SITE.get();
-    let at = if site == 0 { "in a library".into() } else { format!("at {}", image::call_site(site)) };
-    job::die(&format!(
-        "the child of the fork {at} uses memory that its parent did not have, or synchronisation with other processes; it is no part \
-         of the job: let it call exec, or run the program as one process"
-    ))
-}
-
 extern "C" fn before_fork() {
     pending::before_release();
     omp::team::before_fork();
@@ -64,7 +33,7 @@ extern "C" fn in_parent() {
 }
 
 extern "C" fn in_child() {
-    CHILD.store(true, Ordering::Relaxed);
+    child::begin();
     deferred::end_in_child();
     progress::detach();
     trace::end_in_child();
@@ -77,7 +46,7 @@ extern "C" fn in_child() {
 /// `fork`; `site` is the caller's address.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
-    SITE.set(site);
+    child::set_site(site);
     if memory::paging::is_on() {
         eprintln!(
             "dsm: error: fork at {} fails: memory is limited (--memory, DSM_MEMORY), and a child would not have what is on disk; posix_spawn, system and popen work",
@@ -123,7 +92,7 @@ unsafe extern "C" fn dsm_rt_dlopen(path: *const c_char, flags: c_int, site: usiz
         // SAFETY: the program passes a string.
         unsafe { check::readable_string(path as usize) };
     }
-    SITE.set(site);
+    child::set_site(site);
     // SAFETY: the program's arguments, made readable.
     let handle = unsafe { libc::dlopen(path, flags) };
     if !handle.is_null() {
@@ -145,6 +114,6 @@ pub fn refuse_library(name: &str) -> ! {
     job::die(&format!(
         "dlopen at {}: {name} has code that dsm-cc compiled; its variables and functions would exist in one process only: link the \
          program with it, or compile it with another compiler",
-        image::call_site(SITE.get())
+        image::call_site(child::site())
     ))
 }

@@ -12,16 +12,17 @@ use std::time::{Duration, Instant};
 use dsm_abi::job::COMPLAINED_WORD;
 use dsm_coherence::Coherence;
 
-use crate::fabric::SegmentFabric;
 use crate::heap::foreign;
 use crate::image::{self, Image};
+use crate::job::child;
 use crate::job::{Job, JobPage, die};
-use crate::operations::{deferred, pending, signal};
+use crate::memory::fabric::{SegmentFabric, calls};
+use crate::operations::{deferred, pending, queue, signal};
 use crate::sync::hooks::Hooks;
 use crate::{
-    access_counters, atomics, config, control, crash, cxx, debugger, fault, fortran, heap, managed, memory,
-    omp, pages, process, process_state, profile, progress, pthread, race, signals, stats, stdio, sync, time,
-    trace, verify,
+    access_counters, arrays, atomics, config, control, crash, cxx, debugger, fault, fortran, heap, managed,
+    memory, omp, pages, process, process_state, profile, progress, pthread, race, signals, stats, stdio,
+    sync, time, trace, verify,
 };
 
 unsafe extern "C" {
@@ -80,8 +81,12 @@ extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     run(&job, arguments)
 }
 
-/// Registers what happens where the process publishes, acquires or may wait.
+/// Registers what happens where the process publishes, acquires or may wait, where handlers of signals are kept, and who executes which calls of peers.
 pub fn register() {
+    signals::init();
+    calls::register(dsm_arrays::call::KIND, arrays::serve);
+    calls::register(queue::TAG, |_, request, reply| queue::serve(request, reply));
+    calls::register(dsm_sync::KIND, |_, request, reply| sync::serve(request, reply));
     sync::hooks::register(Hooks {
         before_lock: || {
             signal::assert_allowed("a lock");
@@ -96,7 +101,7 @@ pub fn register() {
         after_release: foreign::after_release,
         after_acquire: foreign::after_acquire,
         after_fork: stdio::after_fork,
-        start_thread: |work| _ = pthread::thread::own(|| std::thread::spawn(work)),
+        start_thread: |work| _ = memory::services::own(|| std::thread::spawn(work)),
     });
 }
 
@@ -265,7 +270,7 @@ extern "C" fn run_destructors() {
 
 /// Runs after the program's own handlers, in whichever process calls `exit`.
 extern "C" fn at_exit() {
-    if sync::rank() != 0 || process::is_child() {
+    if sync::rank() != 0 || child::is_child() {
         return;
     }
     // Processes in the middle of a region never come to their end.
@@ -356,6 +361,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use dsm_threads::handler;
+
     unsafe extern "C" {
         static stdout: *mut c_void;
         fn __fpending(stream: *mut c_void) -> usize;
@@ -403,7 +410,8 @@ mod tests {
             assert!(libc::fputs(c" ".as_ptr(), stdout.cast()) >= 0);
             let pending = __fpending(stdout);
             assert!(pending > 0);
-            signals::over_user_code(sync::before_release);
+            let frame = 0u8;
+            handler::run(&raw const frame as usize, true, sync::before_release);
             assert_eq!(__fpending(stdout), pending);
             sync::before_release();
             assert_eq!(__fpending(stdout), 0);

@@ -9,10 +9,10 @@ use std::ops::Range;
 use dsm_abi::layout::{ADDRESS_BITS, WALK_WINDOW_WORDS, WINDOW_WORDS};
 
 use crate::check::{Access, ensure, ensure_grid, has_effect};
+use crate::checked;
 use crate::memory;
 use crate::profile;
 use crate::race;
-use crate::verify;
 
 /// First byte and end of memory that is known to be valid.
 #[repr(C)]
@@ -105,8 +105,8 @@ fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
         None => last + 1,
     };
     let start = if walks { old.start as usize } else { (from & !(line - 1)).max(part.start) };
-    if verify::is_on() {
-        verify::checked(from, end - from, access);
+    if checked::is_on() {
+        checked::note(memory::get().geometry(), from, end - from, access);
     }
     to_window(start..end)
 }
@@ -124,7 +124,7 @@ fn look_along(
         let window = look(address, len.wrapping_add(step.wrapping_mul(count)), old.window, access);
         return WalkWindow { window, ..old };
     }
-    if old.walk.has(address, len, (step, count)) && !verify::is_on() {
+    if old.walk.has(address, len, (step, count)) && !checked::is_on() {
         return old;
     }
     ensure_grid(address, len, [(step, count), (0, 0)], access);
@@ -133,8 +133,8 @@ fn look_along(
     let table = memory::get().table();
     match whole.filter(|end| (end - address) / line <= AHEAD_MAX) {
         Some(end) if table.first_at_least(address, end - 1, access.limit()).is_none() => {
-            if verify::is_on() {
-                verify::checked(address, end - address, access);
+            if checked::is_on() {
+                checked::note(memory::get().geometry(), address, end - address, access);
             }
             WalkWindow { window: to_window(address..end), ..old }
         }

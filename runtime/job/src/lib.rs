@@ -4,6 +4,7 @@
 //! Owns the parsing of `DSM_JOB` (layout in [`dsm_abi::job`]) and the mapping of the job page. Without the
 //! variable the program is a job of one process with a private page.
 
+pub mod child;
 pub mod destination;
 pub mod image;
 

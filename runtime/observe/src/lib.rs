@@ -4,6 +4,7 @@
 //! tells it once ([`memory::observe`]), with functions to call for what is done elsewhere.
 
 pub mod access_counters;
+pub mod checked;
 pub mod memory;
 pub mod profile;
 pub mod progress;

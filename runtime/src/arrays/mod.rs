@@ -16,11 +16,11 @@ use dsm_arrays::table::{self, CreationError};
 use dsm_arrays::{Array, Arrays, BadShape, Location, call};
 use dsm_comm::Segments;
 
-use crate::job::die;
+use crate::job::{child, die};
 use crate::memory::Shared;
-use crate::signals::Deferred;
-use crate::{check, config, memory, process, sync};
+use crate::{check, config, memory, sync};
 use areas::{Areas, ProgramMemory};
+use dsm_threads::handler::Deferred;
 pub use place::{MESSAGE, follow};
 
 /// Address space for the arrays of a single process, bytes.
@@ -62,7 +62,7 @@ pub fn serve(shared: &Shared, request: &[u8], reply: &mut [u8]) -> Option<usize>
 #[inline(always)]
 fn at_once<F: Future>(future: F) -> F::Output {
     if memory::shared().is_some() {
-        process::assert_of_job();
+        child::assert_of_job();
     }
     let _deferred = Deferred::begin();
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

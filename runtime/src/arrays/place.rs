@@ -11,12 +11,12 @@ use std::pin::pin;
 
 use dsm_coherence::{Extent, Rank};
 
-use crate::fabric::run;
-use crate::job::die;
+use crate::job::{child, die};
 use crate::memory::Shared;
+use crate::memory::fabric::run;
 use crate::omp::{fork, frame};
 use crate::operations::deferred;
-use crate::{check, memory, process, sync};
+use crate::{check, memory, sync};
 
 /// First word of the messages, where a region has its function.
 pub const MESSAGE: u64 = 1;
@@ -84,7 +84,7 @@ fn bring(shared: &Shared, range: &Range<usize>, process: u32) -> Result<(), Stri
              outside of regions by the thread that runs main"
         ));
     }
-    process::assert_of_job();
+    child::assert_of_job();
     for block in memory::get().geometry().extents(range.start, range.end - 1).flat_map(Extent::blocks) {
         let _drained = deferred::drain(Extent::single(block));
         run(pin!(shared.coherence.critical(block, async {})));

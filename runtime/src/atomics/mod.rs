@@ -18,7 +18,7 @@ use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
 use crate::control::cell;
-use crate::fabric::run;
+use crate::memory::fabric::run;
 use crate::operations::deferred;
 use crate::profile::{self, Wait};
 use crate::{check, memory, omp, sync};
@@ -238,7 +238,7 @@ pub(crate) fn poll(address: usize, value: u64) {
     LAST.set((address, value, times.saturating_add(1)));
     omp::task::steal::serve_while_polling();
     if times >= PATIENCE {
-        let _inside = sync::threads::Inside::begin();
+        let _inside = memory::threads::Inside::begin();
         cell::pass_core();
     }
 }

@@ -15,8 +15,9 @@ pub mod stack;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use crate::job::child;
+use crate::memory;
 use crate::omp::frame;
-use crate::{memory, process};
 use line::Line;
 
 /// Signals by which programs crash.
@@ -115,7 +116,7 @@ extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         unsafe { (Crash::new(signal, info, context), (*info).si_pid(), libc::gettid()) };
     let sent = matches!(crash.code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
     let from_elsewhere = sent && sender != std::process::id().cast_signed();
-    if from_elsewhere || process::is_child() {
+    if from_elsewhere || child::is_child() {
         return end(signal, true);
     }
     match REPORTER.compare_exchange(0, thread, Ordering::SeqCst, Ordering::SeqCst) {

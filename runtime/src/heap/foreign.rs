@@ -10,11 +10,12 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use dsm_comm::Word;
+use dsm_threads::handler;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 
 use super::arena::PAGE;
-use crate::{check, signals, sync};
+use crate::{check, sync};
 
 /// Buffers that wait for a process.
 const FREED_BUFFERS: usize = 63;
@@ -58,7 +59,7 @@ thread_local! {
 /// Runs `body` unless the thread is in here already.
 fn once(body: impl FnOnce()) {
     // A handler may have interrupted the heap.
-    if !signals::is_over_user_code() && !BUSY.replace(true) {
+    if !handler::is_over_user_code() && !BUSY.replace(true) {
         body();
         BUSY.set(false);
     }

@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::operations::pending;
-use crate::signals::Deferred;
 use crate::{config, memory, process_state, profile, race, sync};
 use arena::Arena;
+use dsm_threads::handler::Deferred;
 
 /// A piece of this process's arena, with one block size.
 struct Part {

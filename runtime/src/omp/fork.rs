@@ -19,7 +19,7 @@ use super::team::{self, CANCEL, CANCELLED, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words, idle};
 use crate::operations::signal;
 use crate::profile::{self, Wait};
-use crate::{arrays, config, image, memory, process_state, race, sync, trace};
+use crate::{arrays, config, image, process_state, race, reblock, sync, trace};
 
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
@@ -214,8 +214,8 @@ pub fn serve() {
         if is_over {
             break;
         }
-        if message[0] == memory::reblock::MESSAGE {
-            memory::reblock::follow(&message);
+        if message[0] == reblock::MESSAGE {
+            reblock::follow(&message);
             continue;
         }
         if message[0] == arrays::MESSAGE {

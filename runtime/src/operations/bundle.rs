@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use super::{is_on_stack, pending, refuse};
 use crate::job::die;
-use crate::signals::Deferred;
 use crate::{atomics, memory, sync};
+use dsm_threads::handler::Deferred;
 
 /// Most operations of a bundle.
 const MOST_OPERATIONS: usize = 64;

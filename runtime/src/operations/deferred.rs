@@ -23,9 +23,9 @@ use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 
 use super::list::List;
-use crate::pthread::thread::spawn_service;
-use crate::signals::Deferred;
+use crate::memory::services::spawn_service;
 use crate::{atomics, config, memory, race};
+use dsm_threads::handler::Deferred;
 
 /// What is kept for longer is sent.
 const LONGEST: Duration = Duration::from_millis(1);

@@ -14,7 +14,7 @@ use dsm_abi::atomic::{RmwOp, Update};
 use dsm_coherence::calls::actions::{Action, ActionList, Actions, Change};
 use dsm_coherence::{Block, Chunk};
 
-use crate::fabric::run;
+use crate::memory::fabric::run;
 use crate::memory::{self, geometry::Geometry};
 
 /// Operations from which on a list is executed.

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::deferred;
 use super::list::{List, Operation, What};
 use crate::memory;
-use crate::signals::Deferred;
+use dsm_threads::handler::Deferred;
 
 /// Words of which a list remembers the last operation.
 const WORDS: usize = 4096;

@@ -13,14 +13,15 @@ use dsm_comm::copy::copy;
 use dsm_comm::{Bytes, CALL_REPLY_BYTES, Word};
 
 use super::{bundle, pending, refuse};
-use crate::fabric::run;
+use crate::job::child;
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
-use crate::memory::reblock::Refusal;
-use crate::signals::Deferred;
-use crate::{atomics, check, heap, job, memory, process, sync};
+use crate::memory::fabric::run;
+use crate::reblock::Refusal;
+use crate::{atomics, check, heap, job, memory, sync};
+use dsm_threads::handler::Deferred;
 
 /// First byte of a request. Those of the protocol begin with small numbers.
-pub const TAG: u8 = dsm_arrays::call::KIND - 1;
+pub const TAG: u8 = 0xfe;
 /// What a queue begins with, mixed with its address; 0 once it is destroyed.
 const MAGIC: u64 = 0x6f66_6966_6d73_6421;
 /// Offsets of the words of a queue; what different threads change lies in different cache lines.
@@ -359,7 +360,7 @@ fn result(done: bool, otherwise: Refusal) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dsm_fifo_push(queue: *mut u8, element: *const u8) -> i32 {
     let function = "dsm_fifo_push";
-    process::assert_of_job();
+    child::assert_of_job();
     bundle::assert_none(function);
     pending::flush();
     let (_, bytes, _) = parts(function, queue);
@@ -376,7 +377,7 @@ pub unsafe extern "C" fn dsm_fifo_push(queue: *mut u8, element: *const u8) -> i3
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dsm_fifo_pop(queue: *mut u8, element: *mut u8) -> i32 {
     let function = "dsm_fifo_pop";
-    process::assert_of_job();
+    child::assert_of_job();
     bundle::assert_none(function);
     pending::flush();
     let (_, bytes, _) = parts(function, queue);

@@ -8,7 +8,7 @@ use dsm_coherence::Extent;
 use dsm_comm::copy::copy;
 
 use super::{bundle, check_place, deferred, is_on_stack, pending, refuse};
-use crate::fabric::run;
+use crate::memory::fabric::run;
 use crate::{atomics, check, memory};
 
 /// Bytes that are read before they are handed to the program.

@@ -17,11 +17,11 @@ use parking_lot::{Mutex, RwLock};
 
 use super::handle::Handle;
 use super::{bundle, check_place, pending, queue};
-use crate::fabric::run;
-use crate::job::die;
+use crate::job::{child, die};
+use crate::memory::fabric::run;
 use crate::omp::{fork, frame};
 use crate::pthread::thread;
-use crate::{check, control, memory, process, sync};
+use crate::{check, control, memory, sync};
 
 /// First word of the message that registers a function, where a region has its function.
 pub const MESSAGE: u64 = 2;
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn dsm_signal_process(
 /// # Safety
 /// As for [`dsm_signal`].
 unsafe fn send(at: u32, place: *mut u8, function: usize, argument: *const u8, bytes: usize) -> Handle {
-    process::assert_of_job();
+    child::assert_of_job();
     assert_allowed("dsm_signal");
     bundle::assert_none("dsm_signal");
     // SAFETY: the caller's promise.
@@ -310,7 +310,7 @@ fn push(at: u32, element: &[u8]) -> u32 {
                 return *count;
             }
         }
-        let _inside = sync::threads::Inside::begin();
+        let _inside = memory::threads::Inside::begin();
         control::cell::pass_core();
     }
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dsm_comm::Word;
 use parking_lot::Mutex;
 
-use crate::job::die;
+use crate::job::{child, die};
 use crate::omp::frame;
 use crate::{check, config, heap, memory, sync};
 
@@ -183,7 +183,7 @@ fn shared_bytes(bytes: &[u8]) -> usize {
 /// `getpid`: the process of `main`, whoever asks; a child of `fork` is a process of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_getpid() -> i32 {
-    if sync::size() == 1 || crate::process::is_child() {
+    if sync::size() == 1 || child::is_child() {
         return std::process::id() as i32;
     }
     word(PID).load(Ordering::Acquire) as i32

@@ -6,9 +6,9 @@
 use std::sync::atomic::Ordering;
 
 use super::{shared_object, word};
-use crate::signals::Deferred;
 use crate::{check, sync};
 use dsm_comm::Word;
+use dsm_threads::handler::Deferred;
 
 /// Words of the job-wide state: first of the additive generator, then of the linear congruential one.
 const LOCK: usize = 0;

@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 
 use super::condition::left;
 use super::spread;
-use crate::signals::Deferred;
 use crate::{check, memory, sync};
+use dsm_threads::handler::Deferred;
 
 /// Time on a clock until which one waits.
 pub type Deadline = Option<(c_int, libc::timespec)>;

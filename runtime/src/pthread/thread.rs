@@ -5,12 +5,12 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
 use super::{key, next_function};
+use crate::memory::services::{self, own, without_signals};
 use crate::{config, crash, memory, omp, progress, sync};
 
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -54,7 +54,6 @@ impl Stacks {
 }
 
 thread_local! {
-    static OWN: Cell<bool> = const { Cell::new(false) };
     static STACK: Cell<u32> = const { Cell::new(0) };
     /// Rounds of destructors of keys that the thread has left.
     static ROUNDS: Cell<u32> = const { Cell::new(0) };
@@ -84,29 +83,6 @@ unsafe extern "C" fn end_of_thread(_: *mut c_void) {
     STACKS.lock().free.push(STACK.get());
 }
 
-/// Runs `make`, which makes a thread that never runs user code or cares for itself.
-pub fn own<T>(make: impl FnOnce() -> T) -> T {
-    let outer = OWN.replace(true);
-    let made = make();
-    OWN.set(outer);
-    made
-}
-
-/// Starts a thread of the runtime that serves other processes as long as this one lives. Ends the job if there can be none; `purpose` says in the
-/// message what it is for.
-pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().name(name.into()).stack_size(SERVICE_STACK);
-    let thread = as_services(|| thread.spawn(serve));
-    if let Err(error) = thread {
-        crate::job::die(&format!("cannot start the thread for {purpose}: {error}"));
-    }
-}
-
-/// Runs `make`, which starts threads that never run user code: they get no signals.
-pub fn as_services<T>(make: impl FnOnce() -> T) -> T {
-    without_signals(|| own(make))
-}
-
 /// Starts a thread of the runtime that runs code of the program, and lasts as long as the process. `purpose` as for [`spawn_service`].
 pub fn spawn_worker(purpose: &str, routine: Routine) {
     let mut thread: libc::pthread_t = 0;
@@ -121,23 +97,6 @@ pub fn spawn_worker(purpose: &str, routine: Routine) {
     }
 }
 
-/// Runs `make`, which makes a thread, and has it block all signals: these are for the program's threads.
-fn without_signals<T>(make: impl FnOnce() -> T) -> T {
-    let mut all = MaybeUninit::uninit();
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: plain signal sets on the stack; the mask is put back below.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-    }
-    let made = make();
-    // SAFETY: the set was filled in above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    made
-}
-
-/// Stack of a thread of the runtime, bytes.
-const SERVICE_STACK: usize = 1 << 20;
 /// Stack of a process's own thread where the system's limit is infinite, bytes: memory that is not used costs nothing.
 const UNLIMITED_STACK: usize = 1 << 30;
 
@@ -189,7 +148,7 @@ pub unsafe extern "C" fn pthread_create(
 ) -> c_int {
     // SAFETY: the C library's function of this name has this type.
     let create: Create = unsafe { std::mem::transmute(next_function(c"pthread_create", None)) };
-    if OWN.get() || !memory::is_set_up() {
+    if services::is_own() || !memory::is_set_up() {
         // SAFETY: passed on as it came.
         return unsafe { create(thread, attributes, routine, argument) };
     }

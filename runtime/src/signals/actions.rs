@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use super::{all_but_synchronous, interrupt};
 use crate::job::JobPage;
+use crate::job::child;
 use crate::process_state::{self, Kind};
-use crate::{check, crash, fault, memory, pages, process, sync, verify};
+use crate::{check, checked, crash, fault, memory, pages, sync};
 
 /// Signals of Linux, and 0.
 pub const SIGNALS: usize = 65;
@@ -136,7 +137,7 @@ fn current(signal: c_int) -> Option<Action> {
 
 /// Puts an action in force; the result is that of the system call.
 fn install(signal: c_int, new: Action) -> c_int {
-    let alone = sync::size() == 1 && !verify::is_on();
+    let alone = sync::size() == 1 && !checked::is_on();
     let direct = new.handler <= libc::SIG_IGN || alone;
     // SAFETY: all zero is a valid structure.
     let mut kernel: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -161,7 +162,7 @@ fn install(signal: c_int, new: Action) -> c_int {
     let result = unsafe { libc::sigaction(signal, &kernel, std::ptr::null_mut()) };
     if result == 0
         && sync::rank() == 0
-        && !process::is_child()
+        && !child::is_child()
         && let Some(page) = JobPage::mapped()
     {
         page.set_handled(signal, new.handler != libc::SIG_DFL);
@@ -180,7 +181,7 @@ pub fn stand_by() {
 
 /// Whether a signal is for process 0 and not for this one: it ends jobs, and came from outside of the process.
 pub fn is_for_process_0(signal: c_int, info: &libc::siginfo_t) -> bool {
-    if sync::rank() == 0 || !ENDING.contains(&signal) || process::is_child() {
+    if sync::rank() == 0 || !ENDING.contains(&signal) || child::is_child() {
         return false;
     }
     let other = || {

@@ -6,20 +6,21 @@
 //! thread's own instruction caused are never kept.
 //!
 //! A handler is to the other threads of its process like one more of them. Where it interrupted user code, the thread may be between a passed check
-//! and its store: a release by the handler takes no permissions away ([`is_over_user_code`]). Where it interrupted a wait, the thread
+//! and its store: a release by the handler takes no permissions away ([`handler::is_over_user_code`]). Where it interrupted a wait, the thread
 //! counts as in user code while it runs.
 
 mod actions;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{Ordering, compiler_fence};
 
+use dsm_threads::handler::{self, Deferred};
+
+use crate::checked;
 use crate::crash::arena;
-use crate::sync::threads;
-use crate::verify;
+use crate::memory::threads;
 
 pub use actions::{Action, SIGNALS, follow, snapshot, stand_by};
 
@@ -30,41 +31,9 @@ struct Kept {
     context: libc::ucontext_t,
 }
 
-// None of these has a destructor, so all of them are plain thread-local memory, which handlers may use.
+// Has no destructor, so it is plain thread-local memory, which handlers may use.
 thread_local! {
-    /// How many values of [`Deferred`] the thread has.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static IS_KEPT: Cell<bool> = const { Cell::new(false) };
     static KEPT: UnsafeCell<MaybeUninit<Kept>> = const { UnsafeCell::new(MaybeUninit::uninit()) };
-    /// Where on the stack the handler began that interrupted user code; 0: none did.
-    static OVER_USER_CODE: Cell<usize> = const { Cell::new(0) };
-}
-
-/// While it lives, the thread's signals are kept.
-#[must_use]
-pub struct Deferred(());
-
-impl Deferred {
-    /// See the type.
-    #[inline(always)]
-    pub fn begin() -> Deferred {
-        DEPTH.set(DEPTH.get() + 1);
-        compiler_fence(Ordering::SeqCst);
-        Deferred(())
-    }
-}
-
-impl Drop for Deferred {
-    #[inline(always)]
-    fn drop(&mut self) {
-        compiler_fence(Ordering::SeqCst);
-        let depth = DEPTH.get() - 1;
-        DEPTH.set(depth);
-        compiler_fence(Ordering::SeqCst);
-        if depth == 0 && IS_KEPT.get() {
-            deliver();
-        }
-    }
 }
 
 /// Signals that an instruction of the thread causes, and `abort`.
@@ -96,14 +65,14 @@ extern "C" fn interrupt(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     // SAFETY: as above.
     let errno = unsafe { *libc::__errno_location() };
     let interrupted = context.cast::<libc::ucontext_t>();
-    if DEPTH.get() > 0 && !SYNCHRONOUS.contains(&signal) {
+    if handler::is_deferred() && !SYNCHRONOUS.contains(&signal) {
         // SAFETY: nothing is kept: all signals are blocked from here to the delivery. The kernel passes both records.
         unsafe {
             let kept = Kept { signal, info: info.read(), context: interrupted.read() };
             KEPT.with(|place| (*place.get()).write(kept));
             (*interrupted).uc_sigmask = all_but_synchronous();
         }
-        IS_KEPT.set(true);
+        handler::keep();
     } else {
         // SAFETY: the kernel's records.
         unsafe { run(signal, info, interrupted) };
@@ -112,15 +81,17 @@ extern "C" fn interrupt(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     unsafe { *libc::__errno_location() = errno };
 }
 
+/// Signals are kept while a thread has a [`Deferred`]; before the program can have a handler.
+pub fn init() {
+    handler::register(deliver);
+}
+
 /// Runs the handler of the signal that was kept.
-#[cold]
-#[inline(never)]
 fn deliver() {
     // SAFETY: a signal is kept; no other can be until the mask is set back. The thread's own errno.
     unsafe {
         let errno = *libc::__errno_location();
         let mut kept = KEPT.with(|place| (*place.get()).assume_init_read());
-        IS_KEPT.set(false);
         let mask = kept.context.uc_sigmask;
         run(kept.signal, &mut kept.info, &mut kept.context);
         set_mask(&mask);
@@ -135,44 +106,15 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::uco
     let mut mask = unsafe { (*context).uc_sigmask };
     action.block(signal, &mut mask);
     let waiting = threads::begin_handler();
-    let outer = OVER_USER_CODE.get();
-    if !waiting && !is_over_user_code() {
-        OVER_USER_CODE.set((&raw const mask) as usize);
-    }
-    set_mask(&mask);
-    let verified = verify::Handler::begin();
-    // SAFETY: the program's function, with the arguments that it asked for.
-    unsafe { action.call(signal, info, context) };
-    drop(verified);
-    set_mask(&all_but_synchronous());
-    OVER_USER_CODE.set(outer);
+    handler::run((&raw const mask) as usize, !waiting, || {
+        set_mask(&mask);
+        let verified = checked::Handler::begin();
+        // SAFETY: the program's function, with the arguments that it asked for.
+        unsafe { action.call(signal, info, context) };
+        drop(verified);
+        set_mask(&all_but_synchronous());
+    });
     threads::end_handler(waiting);
-}
-
-/// Whether the thread runs a handler that interrupted user code. One that was left by `siglongjmp` counts no more: its frame lies above the stack pointer,
-/// or on another stack.
-pub fn is_over_user_code() -> bool {
-    /// More than a handler's own frames take.
-    const HANDLER_BYTES: usize = 64 << 20;
-    let began = OVER_USER_CODE.get();
-    if began == 0 {
-        return false;
-    }
-    let here = 0u8;
-    let inside = began.wrapping_sub(&raw const here as usize) < HANDLER_BYTES;
-    if !inside {
-        OVER_USER_CODE.set(0);
-    }
-    inside
-}
-
-/// Runs `body` as a handler that interrupted user code.
-#[cfg(test)]
-pub fn over_user_code(body: impl FnOnce()) {
-    let frame = 0u8;
-    OVER_USER_CODE.set((&raw const frame) as usize);
-    body();
-    OVER_USER_CODE.set(0);
 }
 
 /// The C library's allocator. A handler whose access needs the protocol may need memory, too, so none runs inside it. A thread that reports a crash has an
@@ -221,19 +163,3 @@ unsafe impl GlobalAlloc for Allocator {
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_handler_that_was_left_counts_no_more() {
-        assert!(!is_over_user_code());
-        let frame = 0u8;
-        OVER_USER_CODE.set((&raw const frame) as usize + 4096);
-        assert!(is_over_user_code());
-        OVER_USER_CODE.set((&raw const frame) as usize - 4096);
-        assert!(!is_over_user_code());
-        assert_eq!(OVER_USER_CODE.get(), 0);
-    }
-}

@@ -14,7 +14,7 @@ use dsm_threads::futex;
 use super::{File, buffers, descriptors, fflush, import, registry, remote, stdin};
 use crate::control::Line;
 use crate::fortran::serve;
-use crate::pthread::thread::spawn_service;
+use crate::memory::services::spawn_service;
 use crate::sync;
 use dsm_comm::{Bytes, Half, Word};
 use dsm_threads::wait::Waitable;

@@ -12,4 +12,8 @@ pub mod wait;
 pub mod yielding;
 
 #[cfg(not(loom))]
+pub mod fence;
+#[cfg(not(loom))]
 pub mod futex;
+#[cfg(not(loom))]
+pub mod handler;

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 
 use super::pool::Queue;
 use super::{export, steal};
+use crate::memory::services::spawn_service;
 use crate::omp::ompt;
 use crate::omp::team::Team;
-use crate::pthread::thread::spawn_service;
 use crate::sync;
 
 /// This process's part of the running team of several processes.

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::job::child;
 use crate::memory::{self, private_range};
-use crate::signals::Deferred;
-use crate::{process, sync};
+use crate::sync;
+use dsm_threads::handler::Deferred;
 
 /// In front of an object: its size class.
 const HEADER: usize = 16;
@@ -173,7 +174,7 @@ extern "C" fn dsm_rt_locale_new(bytes: usize) -> *mut c_void {
 /// Whether the job has several processes, and this is one of them. Libraries' initialisation comes before that is known: it has private memory, as a
 /// child of `fork` has.
 pub fn are_several() -> bool {
-    memory::is_set_up() && sync::size() > 1 && !process::is_child()
+    memory::is_set_up() && sync::size() > 1 && !child::is_child()
 }
 
 /// See [`are_several`].

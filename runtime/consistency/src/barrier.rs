@@ -1,0 +1,50 @@
+//! Global synchronisation: the fork and the join of a region (libomp's fork and join barriers), and the barrier.
+//!
+//! Each is one message a process: a word in the receiver's (or process 0's) control area, on which the receiver spins. The state word of the sender's signature
+//! travels in the same cache line, so a receiver for which there is nothing new touches nothing else of the sender.
+
+use crate::hooks::hooks;
+use crate::words::process;
+use crate::{rank, size};
+use dsm_memory::threads::Inside;
+use dsm_observe::checked::Synchronising;
+
+/// See [`dsm_sync::Process::fork`].
+pub fn fork(message: &[u64], participants: u32) {
+    if size() > 1 {
+        process().fork(message, participants);
+    }
+}
+
+/// Process 0, at the orderly end of the program. See [`dsm_sync::Process::end_job`].
+pub fn end_job() {
+    if size() > 1 {
+        process().end_job();
+    }
+}
+
+/// Other processes: sleeps until the next fork they take part in, and acquires. `None`: the program has ended.
+pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
+    process().wait_fork(message)?;
+    (hooks().after_fork)();
+    Some(())
+}
+
+/// End of a region: the others release and return at once; process 0 waits for all participants and acquires.
+pub fn join(participants: u32) {
+    drop(Synchronising::begin());
+    if size() > 1 {
+        let _inside = (rank() == 0).then(Inside::begin);
+        process().join(participants);
+    }
+}
+
+/// See [`dsm_sync::Process::barrier`].
+pub fn barrier(participants: u32) {
+    drop(Synchronising::begin());
+    if size() == 1 || participants == 1 {
+        return;
+    }
+    let _inside = Inside::begin();
+    process().barrier(participants);
+}

@@ -1,0 +1,47 @@
+//! What parts above `sync` do where the process publishes, acquires or may wait. Start registers it, so `sync` knows none of them.
+
+use std::sync::OnceLock;
+
+/// See the module. Nothing is done where nothing is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Hooks {
+    /// The thread is going to wait for a lock.
+    pub before_lock: fn(),
+    /// The process is going to publish what it wrote.
+    pub before_release: fn(),
+    /// Likewise, but not in a handler that interrupted user code: it may have interrupted the C library inside of a stream, or the heap.
+    pub before_undisturbed_release: fn(),
+    /// A release begins: says what it publishes, for [`Hooks::after_release`].
+    pub begin_release: fn() -> u64,
+    /// A release has published that.
+    pub after_release: fn(u64),
+    /// The process has acquired.
+    pub after_acquire: fn(),
+    /// Another process than 0 takes part in a region.
+    pub after_fork: fn(),
+    /// Starts a thread of the runtime that never runs user code.
+    pub start_thread: fn(Box<dyn FnOnce() + Send>),
+}
+
+const NOTHING: Hooks = Hooks {
+    before_lock: || (),
+    before_release: || (),
+    before_undisturbed_release: || (),
+    begin_release: || 0,
+    after_release: |_| (),
+    after_acquire: || (),
+    after_fork: || (),
+    start_thread: |work| _ = std::thread::spawn(work),
+};
+
+static HOOKS: OnceLock<Hooks> = OnceLock::new();
+
+/// Registers what is done; what was registered first stays.
+pub fn register(hooks: Hooks) {
+    let _ = HOOKS.set(hooks);
+}
+
+#[inline(always)]
+pub(crate) fn hooks() -> &'static Hooks {
+    HOOKS.get().unwrap_or(&NOTHING)
+}

@@ -1,0 +1,190 @@
+//! Synchronisation among the threads of all processes: barriers, locks, conditions and flags, which OpenMP, POSIX threads, heap and streams build on.
+//!
+//! Every operation that orders memory is a release (publish own writes), a synchronisation by words that never migrate, and an acquire from the processes
+//! that released before. In a single process the synchronisation is one of threads, and there is no coherence to do.
+
+mod barrier;
+mod conditions;
+pub mod hooks;
+pub mod reduction;
+mod words;
+
+use std::pin::pin;
+
+use dsm_coherence::{Rank, ReleaseToken};
+use dsm_threads::handler;
+
+use dsm_memory::fabric::{run, run_sync};
+use dsm_memory::{self as memory, threads};
+use dsm_observe::checked::Synchronising;
+use dsm_observe::profile::{self, Wait};
+use dsm_observe::progress;
+use dsm_observe::race;
+use dsm_observe::time::{self, Activity};
+use dsm_observe::trace::Event;
+
+pub use barrier::{barrier, end_job, fork, join, wait_fork};
+pub use dsm_sync::Turn;
+
+pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};
+pub use dsm_control::cell::{init, wait_local, wake_local};
+pub use dsm_memory::threads::{enter as user_threads_enter, leave as user_threads_leave};
+pub use words::{ControlAreas, TASK_MESSAGE_WORDS, TASK_SLOT_COUNT, process, serve};
+
+use hooks::hooks;
+
+/// This process's number.
+#[inline]
+pub fn rank() -> u32 {
+    memory::get().rank()
+}
+
+/// Number of processes.
+#[inline]
+pub fn size() -> u32 {
+    memory::get().geometry().processes()
+}
+
+/// Makes everything this process wrote so far visible to whoever acquires from it.
+pub fn release() {
+    let _verified = Synchronising::begin();
+    if let Some(shared) = memory::shared() {
+        let since = profile::now();
+        time::spent(
+            Activity::Release,
+            || Some(Event::release(None)),
+            || {
+                before_release();
+                let begun = (hooks().begin_release)();
+                run(pin!(shared.coherence.release()));
+                (hooks().after_release)(begun);
+            },
+        );
+        profile::released(since);
+    }
+}
+
+/// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it. `precedes`: the flow in a
+/// trace to whoever does.
+fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(ReleaseToken)) {
+    let _verified = Synchronising::begin();
+    let Some(shared) = memory::shared() else { return then(ReleaseToken::default()) };
+    let since = profile::now();
+    time::spent(
+        Activity::Release,
+        || Some(Event::release(Some(precedes()))),
+        || {
+            before_release();
+            let begun = (hooks().begin_release)();
+            if let Err(then) = run_sync(|| shared.coherence.release_sync(then)) {
+                run(pin!(shared.coherence.release_then(false, then)));
+            }
+            (hooks().after_release)(begun);
+        },
+    );
+    profile::released(since);
+}
+
+/// What precedes every release.
+pub fn before_release() {
+    (hooks().before_release)();
+    if !handler::is_over_user_code() {
+        threads::pass();
+        (hooks().before_undisturbed_release)();
+    }
+    race::clocks::before_release();
+}
+
+/// Acquires everything that `rank` has published so far, what it has acquired itself included.
+pub fn acquire_from(rank: u32) {
+    acquire_unordered(rank);
+    race::clocks::after_acquire(rank);
+}
+
+/// The same, without its effect on race reports: for the runtime's own data.
+pub fn acquire_unordered(rank: u32) {
+    let _verified = Synchronising::begin();
+    if let Some(shared) = memory::shared() {
+        let event = || (rank != self::rank()).then(|| Event::acquire(rank, 0));
+        time::spent(Activity::Acquire, event, || run(pin!(shared.coherence.acquire_from(Rank(rank)))));
+        (hooks().after_acquire)();
+    }
+}
+
+/// How far the own signature is published; acquirers pass it to [`acquire_token`].
+fn published() -> u64 {
+    memory::shared().map_or(0, |shared| shared.coherence.published())
+}
+
+/// As [`acquire_from`], but only what `rank` had published when [`published`] was `token`, or [`release_then`] gave it, there, and without its effect on race reports:
+/// barriers and locks know better what they order. `follows`: the flow in a trace from there.
+fn acquire_token(rank: u32, token: impl Into<ReleaseToken>, follows: impl FnOnce() -> u64) {
+    let _verified = Synchronising::begin();
+    if let Some(shared) = memory::shared() {
+        let (from, token) = (Rank(rank), token.into());
+        time::spent(
+            Activity::Acquire,
+            || Some(Event::acquire(rank, follows())),
+            || {
+                if !run_sync(|| shared.coherence.acquire_sync(from, token)) {
+                    run(pin!(shared.coherence.acquire_with_token(from, token)));
+                }
+            },
+        );
+        (hooks().after_acquire)();
+    }
+}
+
+/// Prefetches for [`acquire_token`] of what comes after `token`.
+fn prefetch(token: ReleaseToken) {
+    if let Some(shared) = memory::shared() {
+        shared.coherence.prefetch_by_token(token);
+    }
+}
+
+/// `omp flush`: publishes own writes and acquires what all others published.
+pub fn flush() {
+    release();
+    (0..size()).for_each(acquire_from);
+}
+
+/// Distributed FIFO lock named by a word that is not 0, with acquire and release of the memory model. Any thread may call.
+pub fn lock(name: u64) {
+    (hooks().before_lock)();
+    drop(Synchronising::begin());
+    let since = profile::now_and_then();
+    process().lock(name);
+    progress::hold(name);
+    profile::waited(Wait::Lock, name, since);
+}
+
+/// As [`lock`], but gives up if the lock is held.
+pub fn try_lock(name: u64) -> bool {
+    let taken = process().try_lock(name);
+    if taken {
+        progress::hold(name);
+    }
+    taken
+}
+
+/// Publishes own writes and lets the next in line have the lock.
+pub fn unlock(name: u64) {
+    drop(Synchronising::begin());
+    progress::pass_on(name);
+    process().unlock(name);
+}
+
+/// A lock variable begins: it is free, whatever was in its place.
+pub fn begin_lock(name: u64) {
+    process().begin_lock(name);
+}
+
+/// A lock variable ends; what is kept of its lock is given back.
+pub fn end_lock(name: u64) {
+    process().end_lock(name);
+}
+
+/// What tells the present holding of a lock from all others; for its holder. `None` if nobody ever held it.
+pub fn lock_holding(name: u64) -> Option<Turn> {
+    process().turn(name)
+}

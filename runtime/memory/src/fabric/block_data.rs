@@ -1,0 +1,162 @@
+//! Blocks' contents: twins, comparing and merging.
+
+use std::ops::Range;
+
+use dsm_abi::atomic::Update;
+use dsm_abi::state;
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
+use dsm_comm::copy::copy;
+use dsm_comm::diff;
+
+use super::SegmentFabric;
+use crate::paging::Store;
+use crate::{profile, race};
+
+impl SegmentFabric {
+    /// The process is about to store to a segment, maybe another process's, at these offsets of what is paged, and does so until what this returns is dropped.
+    #[inline(always)]
+    pub(super) fn begin_store(&self, at: u32, offsets: impl FnOnce() -> Range<usize>) -> Option<Store<'_>> {
+        match self.geometry.is_paged() && at != self.rank {
+            true => Store::begin(&self.segments, self.geometry, at, offsets()),
+            false => None,
+        }
+    }
+
+    /// Of some bytes from the start of a block on.
+    #[inline(always)]
+    fn begin_data_store(&self, at: Rank, first: Block, bytes: Range<usize>) -> Option<Store<'_>> {
+        self.begin_store(at.0, || {
+            let start = self.geometry.data_offset(first);
+            start + bytes.start..start + bytes.end
+        })
+    }
+
+    /// Copies blocks to their twins.
+    #[inline]
+    pub(super) fn copy_to_twin(&self, extent: Extent) {
+        self.twins.use_them(self.rank, extent);
+        // SAFETY: data and twin are different parts of the own segment, mapped for their whole length.
+        unsafe { copy(self.own_data(extent.first), self.own_twin(extent.first), self.bytes(extent)) }
+        if race::is_on() {
+            extent
+                .blocks()
+                .for_each(|block| race::intervals::open(&self.segments, self.geometry, self.rank, block));
+        }
+    }
+
+    /// Which blocks differ from their twins.
+    pub(super) fn different(&self, extent: Extent) -> u64 {
+        let bytes = self.geometry.block_bytes(extent.first);
+        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        let may_be_holes = !self.twins.are_present(self.rank, extent);
+        (0..extent.count as usize).fold(0, |mask, i| {
+            if may_be_holes && self.is_untouched(Extent::single(Block(extent.first.0 + i as u64))) {
+                return mask;
+            }
+            // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
+            let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
+            if !same && profile::is_on() {
+                let address = self.geometry.address(Block(extent.first.0 + i as u64));
+                // SAFETY: as above.
+                unsafe { profile::changed(address, bytes, own.add(i * bytes), twin.add(i * bytes)) };
+            }
+            mask | u64::from(!same) << ((extent.first.0 % CHUNK_BLOCKS) as usize + i)
+        })
+    }
+
+    /// Merges what another process had into own contents: where own bytes equal the twin.
+    pub(super) fn merge_in(&self, extent: Extent, incoming: &[u8], from: Rank) {
+        assert_eq!(incoming.len(), self.bytes(extent));
+        if race::is_on() {
+            let bytes = self.geometry.block_bytes(extent.first);
+            for (block, part) in extent.blocks().zip(incoming.chunks_exact(bytes)) {
+                race::check_merge(&self.segments, self.geometry, block, part, (self.rank, from.0));
+            }
+        }
+        self.twins.use_them(self.rank, extent);
+        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        // SAFETY: blocks and twins are mapped, aligned and as long as `incoming`, which is private; the twins are used by who holds the chunk.
+        unsafe { diff::merge(own, twin, incoming) }
+    }
+
+    /// Writes what was changed in own contents since the twins into a peer's.
+    pub(super) fn send_changes(&self, to: Rank, extent: Extent) {
+        let bytes = self.bytes(extent);
+        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        let _store = self.begin_data_store(to, extent.first, 0..bytes);
+        // SAFETY: blocks here and there and twins are mapped and aligned; the twins are used by who holds the chunk.
+        unsafe { self.data(to.0, extent.first).send_diff(own, twin, bytes) }
+    }
+
+    /// Hands on what was changed in own contents since the twin.
+    pub(super) fn each_change(&self, block: Block, with: impl FnMut(usize, &[u8])) {
+        let (own, twin) = (self.own_data(block), self.own_twin(block));
+        // SAFETY: block and twin are mapped and aligned; the twin is used by who holds the chunk.
+        unsafe { diff::each(own, twin, self.geometry.block_bytes(block), with) }
+    }
+
+    /// Writes some bytes of an own block.
+    pub(super) fn put_bytes(&self, block: Block, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.geometry.block_bytes(block));
+        // SAFETY: inside the block by the assertion.
+        unsafe { diff::patch(self.own_data(block).add(offset), bytes) }
+    }
+
+    /// Writes some bytes of an own twin.
+    pub(super) fn put_twin_bytes(&self, block: Block, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.geometry.block_bytes(block));
+        // SAFETY: inside the twin by the assertion, which is used by who holds the chunk; `bytes` are private.
+        unsafe { copy(bytes.as_ptr(), self.own_twin(block).add(offset), bytes.len()) }
+    }
+
+    /// Puts other contents in place.
+    pub(super) fn replace_by(&self, extent: Extent, contents: &[u8]) {
+        assert_eq!(contents.len(), self.bytes(extent));
+        // SAFETY: the blocks are mapped and have the length of `contents`, which is private.
+        unsafe { copy(contents.as_ptr(), self.own_data(extent.first), contents.len()) }
+        if race::is_on() {
+            // SAFETY: so are their twins.
+            unsafe { copy(contents.as_ptr(), self.own_twin(extent.first), contents.len()) }
+        }
+    }
+
+    /// The blocks are published: what was stored to them is complete, for who looks for races.
+    #[inline(always)]
+    pub(super) fn close_intervals(&self, extent: Extent) {
+        if race::is_on() {
+            self.close_each(extent);
+        }
+    }
+
+    #[cold]
+    fn close_each(&self, extent: Extent) {
+        for block in extent.blocks() {
+            let ended = self.state(block) != state::WRITABLE;
+            race::intervals::close(&self.segments, self.geometry, self.rank, block, ended);
+        }
+    }
+
+    /// Reads some aligned bytes of a block at once.
+    #[inline]
+    pub(super) fn load_part(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
+        // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
+        unsafe { self.data(at.0, block).skip(offset).load(bytes) }
+    }
+
+    /// Applies an operation to some aligned bytes of a block at once; returns what they were.
+    #[inline]
+    pub(super) fn update_part(
+        &self,
+        at: Rank,
+        block: Block,
+        (offset, bytes): (usize, usize),
+        update: Update,
+    ) -> u64 {
+        assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
+        let _store = self.begin_data_store(at, block, offset..offset + bytes);
+        let change = |old: u64| update.apply(bytes as u32, old.into()).map(|new| new as u64);
+        // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
+        unsafe { self.data(at.0, block).skip(offset).update(bytes, change) }
+    }
+}

@@ -1,0 +1,135 @@
+//! Handles of blocks, which hold the addresses of their words, and prefetching of the cache lines that a migration needs.
+
+use dsm_abi::state;
+use dsm_coherence::{self as coherence, Block, BlockWord, Extent, Rank};
+use dsm_comm::{Bytes, Word};
+
+use super::SegmentFabric;
+use crate::paging::Store;
+use crate::protection;
+
+/// A block in a process's segment, with the words of its chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockHandle {
+    pub(super) at: Rank,
+    pub(super) block: Block,
+    pub(super) header: Bytes,
+    pub(super) link: Word,
+    /// Lease and version.
+    pub(super) stamps: Bytes,
+    /// Segment offset of the data.
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    pub(super) data: Bytes,
+}
+
+impl BlockHandle {
+    #[inline(always)]
+    pub(super) fn word(self, word: BlockWord) -> Word {
+        let (base, index) = match word {
+            BlockWord::Records => (self.header, 0),
+            BlockWord::Lease => (self.header, 1),
+            BlockWord::ChunkVersion => (self.header, 2),
+            BlockWord::Replaced => (self.header, 3),
+            BlockWord::Homes => (self.header, 4),
+            BlockWord::WriteProtected => (self.header, 5),
+            BlockWord::Link => return self.link,
+            BlockWord::Rd => (self.stamps, 0),
+            BlockWord::Wr => (self.stamps, 1),
+        };
+        // SAFETY: every segment has the words of all chunks and of their blocks, aligned; they are only accessed atomically.
+        unsafe { base.word(8 * index) }
+    }
+}
+
+/// Bytes of a block that are prefetched.
+const PREFETCHED: usize = 256;
+
+impl SegmentFabric {
+    /// The words of a block in a process.
+    #[inline(always)]
+    pub(super) fn handle_of(&self, at: Rank, block: Block) -> BlockHandle {
+        let g = self.geometry;
+        let chunk = block.chunk();
+        assert!(chunk.0 < g.mark_words(0), "there is no such block");
+        let offset = g.data_offset(block);
+        let bytes = |offset| self.segments.bytes(at.0, offset);
+        BlockHandle {
+            at,
+            block,
+            header: bytes(g.header_offset(chunk)),
+            link: self.segments.word(at.0, g.link_offset(block)),
+            stamps: bytes(g.stamps_offset(block)),
+            offset,
+            bytes: g.block_bytes(block),
+            data: bytes(offset),
+        }
+    }
+
+    /// The process is about to store to a word of a block, as [`SegmentFabric::begin_store`].
+    #[inline(always)]
+    pub(super) fn begin_handle_store(&self, handle: BlockHandle, word: BlockWord) -> Option<Store<'_>> {
+        let offset = match word {
+            BlockWord::Link => coherence::Word::Link,
+            BlockWord::Rd => coherence::Word::Rd,
+            BlockWord::Wr => coherence::Word::Wr,
+            _ => return None,
+        };
+        self.begin_word_store(handle.at.0, || self.offset(offset(handle.block)))
+    }
+
+    /// State of the block.
+    #[inline(always)]
+    pub(super) fn state_of(&self, handle: BlockHandle) -> u8 {
+        if !self.geometry.blocks().is_current(handle.block) {
+            return state::COLD;
+        }
+        self.table.get(self.geometry.address_at(handle.offset))
+    }
+
+    /// Sets the state of the block.
+    #[inline(always)]
+    pub(super) fn set_state_of(&self, handle: BlockHandle, state: u8) {
+        match protection::enabled() {
+            true => self.set_states(Extent::single(handle.block), state),
+            false => self.table.set(self.geometry.address_at(handle.offset), handle.bytes, state),
+        }
+    }
+
+    /// Prefetches the cache lines that the block's migration needs.
+    #[inline(always)]
+    pub(super) fn prefetch_lines(&self, handle: BlockHandle) {
+        handle.word(BlockWord::Records).prefetch::<true>();
+        handle.word(BlockWord::Link).prefetch::<true>();
+        match handle.at.0 == self.rank {
+            true => {
+                handle.word(BlockWord::Rd).prefetch::<true>();
+                handle.data.prefetch::<true>();
+            }
+            // Mostly they are only read.
+            false => {
+                handle.word(BlockWord::Rd).prefetch::<false>();
+                handle.data.prefetch::<false>();
+            }
+        }
+    }
+
+    /// The same for a run of blocks, as far as it is worth it.
+    #[inline]
+    pub(super) fn prefetch_run(&self, from: Rank, extent: Extent) {
+        let g = self.geometry;
+        let (there, here) = (self.data(from.0, extent.first), self.data(self.rank, extent.first));
+        for at in (0..self.bytes(extent).min(PREFETCHED)).step_by(64) {
+            there.skip(at).prefetch::<false>();
+            here.skip(at).prefetch::<true>();
+        }
+        for at in [from.0, self.rank] {
+            let records = [
+                g.header_offset(extent.first.chunk()),
+                g.link_offset(extent.first),
+                g.stamps_offset(extent.first),
+            ];
+            records.into_iter().for_each(|offset| self.segments.bytes(at, offset).prefetch::<true>());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Blocks that take no memory: their homes move without anything being copied, and nothing is allocated where they were.
+//!
+//! A memory file has pages where somebody has stored, or read through a mapping, and holes elsewhere. A store to a hole makes its page before it is done, so a look at
+//! the file is a look at the contents: what is a hole had not been stored to by then.
+
+use std::ops::Range;
+
+use dsm_coherence::{Chunk, Extent, Rank};
+use dsm_comm::segment::MemoryFile;
+
+use super::SegmentFabric;
+use crate::geometry::PAGE;
+
+/// What twins are made zero with.
+static ZEROS: [u8; PAGE] = [0; PAGE];
+
+impl SegmentFabric {
+    /// The memory file of a segment. With a pager, what is no page may be on disk.
+    fn file(&self, at: u32) -> Option<&'static MemoryFile> {
+        if self.geometry.is_paged() { None } else { self.files[at as usize].as_ref() }
+    }
+
+    fn offsets(&self, extent: Extent) -> Range<usize> {
+        let start = self.geometry.data_offset(extent.first);
+        start..start + self.bytes(extent)
+    }
+
+    /// Of some blocks of a chunk, those that are holes.
+    pub(super) fn holes_of(&self, at: Rank, chunk: Chunk, blocks: u64) -> u64 {
+        let Some(file) = self.file(at.0) else { return 0 };
+        let is_hole = |extent: &Extent| file.is_hole(self.offsets(*extent));
+        let holes = |run: Extent| match is_hole(&run) {
+            true => run.mask(),
+            false if run.count == 1 => 0,
+            false => {
+                run.blocks().map(Extent::single).filter(is_hole).fold(0, |holes, one| holes | one.mask())
+            }
+        };
+        chunk.runs(blocks).fold(0, |all, run| all | holes(run))
+    }
+
+    /// Leaves twins of zeros at a process. The records of the chunk are locked there.
+    pub(super) fn leave_zero_twin(&self, to: Rank, extent: Extent) {
+        if self.twins.are_holes(to.0, extent) {
+            return;
+        }
+        self.twins.use_them(to.0, extent);
+        let bytes = self.bytes(extent);
+        for at in (0..bytes).step_by(PAGE) {
+            let twin = self.twin(to.0, extent.first).skip(at);
+            // SAFETY: the twins have so many bytes; their owner does not use them while the records are locked.
+            unsafe { twin.write(ZEROS.as_ptr(), PAGE.min(bytes - at)) }
+        }
+    }
+
+    /// Makes own blocks zero.
+    pub(super) fn make_zero(&self, extent: Extent) {
+        let is_zero = self.file(self.rank).is_some_and(|file| file.is_hole(self.offsets(extent)));
+        if !is_zero {
+            // SAFETY: the blocks are mapped; no thread of this process uses what is not valid here.
+            unsafe { self.own_data(extent.first).write_bytes(0, self.bytes(extent)) }
+        }
+    }
+
+    /// Whether an own block and its twin are holes, so that the two do not differ. If not, the twin counts as used from now on.
+    pub(super) fn is_untouched(&self, extent: Extent) -> bool {
+        if !self.twins.are_holes(self.rank, extent) {
+            return false;
+        }
+        let is_hole = self.file(self.rank).is_some_and(|file| file.is_hole(self.offsets(extent)));
+        if !is_hole {
+            self.twins.use_them(self.rank, extent);
+        }
+        is_hole
+    }
+}

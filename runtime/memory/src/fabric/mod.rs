@@ -1,0 +1,667 @@
+//! The protocol's world in production: [`Fabric`] on the segments of the job's processes, by whatever transport. Every operation is done when it is called.
+
+mod block_data;
+mod block_handle;
+pub mod calls;
+mod holes;
+mod notices;
+mod run;
+mod states;
+mod words;
+
+use std::fmt::Debug;
+use std::future::{Future, ready};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crossbeam_utils::CachePadded;
+use dsm_abi::atomic::Update;
+use dsm_abi::state;
+use dsm_coherence::calls as protocol;
+use dsm_coherence::{
+    Block, BlockWord, Chunk, Extent, Fabric, Gate, Header, MarkKind, Notice, Part, Parts, Rank, Record,
+    Timestamp, Word,
+};
+use dsm_comm::segment::MemoryFile;
+use dsm_comm::{CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
+use dsm_threads::backoff::Backoff;
+
+use crate::biased_lock;
+use crate::blocks::MAX_BLOCK_SHIFT;
+use crate::config;
+use crate::geometry::{Geometry, MARK_LEVELS};
+use crate::race;
+use crate::table::StateTable;
+use crate::threads;
+use crate::time::{self, Activity};
+use crate::trace::Event;
+use crate::twins::TwinPages;
+use dsm_control::{Cell, Fixed};
+
+pub use block_handle::BlockHandle;
+pub use run::{run, run_sync};
+
+/// What the thread of a process that takes permissions to store back sleeps at: requests for that.
+pub fn revocations(rank: u32) -> Cell {
+    words::place::REVOCATIONS.of(rank, 0)
+}
+
+/// The last control words of the protocol.
+pub const LAST_WORDS: Fixed<u64> = words::place::CURSORS;
+
+/// Locks that the chunks are spread over.
+const STRIPES: usize = 1024;
+
+/// See the module documentation.
+pub struct SegmentFabric {
+    geometry: &'static Geometry,
+    table: StateTable,
+    segments: Segments,
+    rank: u32,
+    /// The own segment.
+    own: Own,
+    /// Its bit sets, by kind.
+    marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
+    /// Their summaries by level, those of all kinds side by side.
+    summaries: [&'static [Summaries]; MARK_LEVELS],
+    /// Levels from 1 on that there are.
+    summary_levels: usize,
+    twins: TwinPages,
+    /// The memory files of the segments that are mapped, by rank.
+    files: &'static [Option<MemoryFile>],
+    stripes: Box<[CachePadded<biased_lock::Lock>]>,
+    gates: [CachePadded<biased_lock::Lock>; 2],
+    /// Parts of the protocol that are left out.
+    without: Parts,
+}
+
+/// Summary words of one number, by kind.
+type Summaries = [AtomicU64; MarkKind::SUMMARISED];
+
+/// What a release looks at of them.
+#[inline(always)]
+fn marked(words: &Summaries) -> u64 {
+    let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
+    marked[0] | marked[1] | marked[2]
+}
+
+/// Orders everything before an atomic read-modify-write of this thread before everything after it.
+#[inline]
+fn fence_behind_atomic() {
+    // On x86-64 the operation itself does.
+    #[cfg(not(target_arch = "x86_64"))]
+    fence(Ordering::SeqCst);
+    #[cfg(target_arch = "x86_64")]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+impl SegmentFabric {
+    /// The world of process `rank`.
+    pub fn new(
+        geometry: &'static Geometry,
+        table: StateTable,
+        segments: Segments,
+        files: &'static [Option<MemoryFile>],
+        rank: u32,
+    ) -> Self {
+        let own = segments.own();
+        let summaries = |level: usize| match level < usize::from(geometry.mark_levels()) && level > 0 {
+            true => {
+                let words = geometry.mark_words(level) as usize * MarkKind::SUMMARISED;
+                own.words(geometry.summaries_offset(level as u8, 0), words).as_chunks().0
+            }
+            false => &[][..],
+        };
+        SegmentFabric {
+            summary_levels: usize::from(geometry.mark_levels()) - 1,
+            geometry,
+            table,
+            segments,
+            rank,
+            own,
+            marks: MarkKind::ALL
+                .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
+            summaries: std::array::from_fn(summaries),
+            twins: TwinPages::new(geometry, segments),
+            files,
+            stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
+            gates: Default::default(),
+            without: config::get().protocol,
+        }
+    }
+}
+
+impl SegmentFabric {
+    /// See [`Fabric::load_marked_apart`].
+    #[inline(always)]
+    fn marked_apart(&self, chunk: Chunk) -> u64 {
+        let (mut index, mut apart) = (chunk.0 as usize, 0);
+        let levels = &self.summaries[1..][..self.summary_levels];
+        for words in levels {
+            let bit = 1 << (index % 64);
+            index /= 64;
+            apart |= marked(&words[index]) ^ bit;
+        }
+        let roots = levels[levels.len() - 1].iter().enumerate().filter(|(root, _)| *root != index);
+        roots.fold(apart, |apart, (_, words)| apart | marked(words))
+    }
+}
+
+impl SegmentFabric {
+    /// Contents of blocks that come from a peer, as a trace has them.
+    fn fetched(&self, from: Rank, extent: Extent) -> Option<Event> {
+        (from.0 != self.rank)
+            .then(|| Event::fetch(from, self.geometry.address(extent.first), self.bytes(extent)))
+    }
+}
+
+impl Fabric for SegmentFabric {
+    const SYNCHRONOUS: bool = true;
+    type Exclusive<T: Send + Debug> = biased_lock::Shared<T>;
+    type Guard<'a> = biased_lock::Locked<'a>;
+    type Handle = BlockHandle;
+
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        Rank(self.rank)
+    }
+
+    fn size(&self) -> u32 {
+        self.geometry.processes()
+    }
+
+    #[inline(always)]
+    fn block_bytes(&self, block: Block) -> usize {
+        self.geometry.block_bytes(block)
+    }
+
+    #[inline(always)]
+    fn default_home(&self, block: Block) -> Rank {
+        self.geometry.default_home(block)
+    }
+
+    #[inline]
+    fn default_homes(&self, at: Rank, chunk: Chunk) -> u64 {
+        if self.geometry.default_home(chunk.block(0)) == at { u64::MAX } else { 0 }
+    }
+
+    #[inline(always)]
+    fn mark_levels(&self) -> u8 {
+        self.geometry.mark_levels()
+    }
+
+    fn top_mark_words(&self) -> u64 {
+        self.geometry.top_mark_words()
+    }
+
+    #[inline(always)]
+    fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64> {
+        ready(self.word(at.0, word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
+        debug_assert!(level > 0, "only summaries lie side by side");
+        ready(marked(&self.summaries[usize::from(level) % MARK_LEVELS][index as usize]))
+    }
+
+    #[inline(always)]
+    fn load_marked_apart(&self, chunk: Chunk) -> impl Future<Output = u64> {
+        ready(self.marked_apart(chunk))
+    }
+
+    #[inline(always)]
+    fn cas(&self, at: Rank, word: Word, expected: u64, new: u64) -> impl Future<Output = u64> {
+        let _store = match word {
+            Word::Link(_) => self.begin_word_store(at.0, || self.offset(word)),
+            _ => None,
+        };
+        let word = self.word(at.0, word);
+        ready(match word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(old) | Err(old) => old,
+        })
+    }
+
+    #[inline(always)]
+    fn fetch_or(&self, at: Rank, word: Word, bits: u64) -> impl Future<Output = u64> {
+        let old = self.word(at.0, word).fetch_or(bits, Ordering::SeqCst);
+        // A reader reads data after its mark.
+        fence_behind_atomic();
+        ready(old)
+    }
+
+    #[inline(always)]
+    fn swap_own(&self, word: Word, new: u64) -> impl Future<Output = u64> {
+        ready(self.own_word(word).swap(new, Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn post_store(&self, at: Rank, word: Word, value: u64) -> impl Future<Output = ()> {
+        self.word(at.0, word).store(value, Ordering::Release);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn flush(&self, _at: Rank) -> impl Future<Output = ()> {
+        // What was posted are stores. What is posted next, and tells of them, comes behind.
+        fence(Ordering::Release);
+        ready(())
+    }
+
+    async fn wait_change(&self, at: Rank, word: Word, seen: u64) -> u64 {
+        let word = self.word(at.0, word);
+        let mut backoff = Backoff::default();
+        loop {
+            let value = word.load(Ordering::SeqCst);
+            if value != seen {
+                return value;
+            }
+            backoff.pause();
+        }
+    }
+
+    #[inline(always)]
+    fn has_agent(&self, at: Rank) -> bool {
+        // What looks for races remembers what it sees of a peer while it reads there.
+        !self.segments.is_mapped(at.0) && !race::is_on()
+    }
+
+    async fn notify(&self, at: Rank) {
+        revocations(at.0).increment();
+    }
+
+    fn call_agent(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
+        let event = || Some(Event::request(at.0, request));
+        ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
+    }
+
+    fn request_bytes(&self) -> usize {
+        const {
+            assert!(
+                CALL_BYTES >= protocol::REQUEST_BYTES + protocol::most_difference_bytes(1 << MAX_BLOCK_SHIFT)
+            )
+        };
+        CALL_BYTES
+    }
+
+    fn reply_bytes(&self) -> usize {
+        CALL_REPLY_BYTES
+    }
+
+    fn has_chunk(&self, chunk: Chunk) -> bool {
+        self.geometry.has_chunk(chunk)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, from: Rank, extent: Extent) -> impl Future<Output = ()> {
+        let (there, here) = (self.data(from.0, extent.first), self.own_data(extent.first));
+        // SAFETY: both runs of blocks have this length and lie in different segments.
+        time::spent(
+            Activity::Fetch,
+            || self.fetched(from, extent),
+            || unsafe { there.read(here, self.bytes(extent)) },
+        );
+        // Loads that the protocol issues after the copy must not be satisfied before it.
+        fence(Ordering::Acquire);
+        ready(())
+    }
+
+    #[inline]
+    async fn load_bytes(&self, at: Rank, block: Block, offset: usize, bytes: usize) -> u64 {
+        self.load_part(at, block, offset, bytes)
+    }
+
+    #[inline(always)]
+    fn update_bytes(
+        &self,
+        at: Rank,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> impl Future<Output = u64> {
+        ready(self.update_part(at, block, (offset, bytes), update))
+    }
+
+    #[inline(always)]
+    fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()> {
+        assert_eq!(into.len(), self.bytes(extent));
+        if race::is_on() {
+            race::intervals::remember(&self.segments, self.geometry, from, extent);
+        }
+        // SAFETY: the blocks are there; `into` has their length by the assertion and is private.
+        time::spent(
+            Activity::Fetch,
+            || self.fetched(from, extent),
+            || unsafe { self.data(from.0, extent.first).read(into.as_mut_ptr(), into.len()) },
+        );
+        fence(Ordering::Acquire);
+        ready(())
+    }
+
+    fn holes(&self, at: Rank, chunk: Chunk, blocks: u64) -> impl Future<Output = u64> {
+        ready(self.holes_of(at, chunk, blocks))
+    }
+
+    fn post_zero_twin(&self, to: Rank, extent: Extent) -> impl Future<Output = ()> {
+        self.leave_zero_twin(to, extent);
+        ready(())
+    }
+
+    fn clear(&self, extent: Extent) {
+        self.make_zero(extent);
+    }
+
+    #[inline(always)]
+    fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()> {
+        assert_eq!(contents.len(), self.bytes(extent));
+        self.twins.use_them(to.0, extent);
+        let _store = self.begin_store(to.0, || {
+            let start = self.geometry.twin_offset(extent.first);
+            start..start + contents.len()
+        });
+        // SAFETY: the twins have the length of `contents`; their owner does not use them while the links are pending.
+        unsafe { self.twin(to.0, extent.first).write(contents.as_ptr(), contents.len()) }
+        ready(())
+    }
+
+    #[inline]
+    fn prefetch_move(&self, from: Rank, extent: Extent) {
+        self.prefetch_run(from, extent)
+    }
+
+    #[inline(always)]
+    fn handle(&self, at: Rank, block: Block) -> BlockHandle {
+        self.handle_of(at, block)
+    }
+
+    #[inline(always)]
+    fn target_of(&self, handle: BlockHandle) -> (Rank, Block) {
+        (handle.at, handle.block)
+    }
+
+    #[inline(always)]
+    fn load_by_handle(&self, handle: BlockHandle, word: BlockWord) -> impl Future<Output = u64> {
+        ready(handle.word(word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn try_lock_by_handle(&self, handle: BlockHandle) -> impl Future<Output = Option<u64>> {
+        let word = handle.word(BlockWord::Records);
+        let seen = word.load(Ordering::SeqCst);
+        let locked = seen.is_multiple_of(2)
+            && word.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        ready(locked.then_some(seen))
+    }
+
+    #[inline(always)]
+    fn post_by_handle(&self, handle: BlockHandle, word: BlockWord, value: u64) -> impl Future<Output = ()> {
+        let _store = self.begin_handle_store(handle, word);
+        handle.word(word).store(value, Ordering::Release);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn fetch_by_handle(&self, from: BlockHandle, to: BlockHandle) -> impl Future<Output = ()> {
+        assert!(from.block == to.block && from.at != to.at);
+        // SAFETY: both are places of one block, of its whole length, in different segments; the second is this process's.
+        time::spent(
+            Activity::Fetch,
+            || self.fetched(from.at, Extent::single(from.block)),
+            || unsafe { from.data.read(self.own.address(to.offset), from.bytes) },
+        );
+        fence(Ordering::Acquire);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn own_by_handle(&self, handle: BlockHandle, word: BlockWord) -> u64 {
+        handle.word(word).load(Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn set_own_by_handle(&self, handle: BlockHandle, word: BlockWord, value: u64) {
+        handle.word(word).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn is_default_home(&self, handle: BlockHandle) -> bool {
+        self.geometry.default_home_at(handle.offset) == handle.at
+    }
+
+    #[inline(always)]
+    fn state_by_handle(&self, handle: BlockHandle) -> u8 {
+        self.state_of(handle)
+    }
+
+    #[inline(always)]
+    fn set_state_by_handle(&self, handle: BlockHandle, state: u8) {
+        self.set_state_of(handle, state)
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, handle: BlockHandle) {
+        self.prefetch_lines(handle)
+    }
+
+    #[inline(always)]
+    fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()> {
+        self.get_records(from.0, extent, into);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header> {
+        let mut words = [0; 5];
+        self.segments.read_words(from.0, self.offset(Word::Lease(chunk)), &mut words);
+        let [lease, chunk_version, _replaced, homes, write_protected] = words;
+        ready(Header { lease, chunk_version, homes, write_protected })
+    }
+
+    #[inline(always)]
+    fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()> {
+        self.put_stamps(to.0, extent, stamps);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn post_links(&self, to: Rank, extent: Extent, link: u64) -> impl Future<Output = ()> {
+        self.put_links(to.0, extent, link);
+        ready(())
+    }
+
+    async fn read_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
+        self.get_notices(from, buffer, start, count, out);
+    }
+
+    fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
+        self.put_notices(buffer, start, notices);
+    }
+
+    #[inline(always)]
+    fn own(&self, word: Word) -> u64 {
+        self.own_word(word).load(Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn set_own(&self, word: Word, value: u64) {
+        self.own_word(word).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn own_records(&self, extent: Extent, into: &mut [Record]) {
+        self.get_records(self.rank, extent, into);
+    }
+
+    #[inline(always)]
+    fn own_links(&self, extent: Extent, into: &mut [Record]) {
+        self.get_links(self.rank, extent, into);
+    }
+
+    #[inline(always)]
+    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+        self.put_stamps(self.rank, extent, stamps);
+    }
+
+    #[inline(always)]
+    fn set_own_links(&self, extent: Extent, link: u64) {
+        self.put_links(self.rank, extent, link);
+    }
+
+    #[inline(always)]
+    fn or_own(&self, word: Word, bits: u64) -> u64 {
+        let word = self.own_word(word);
+        let now = word.load(Ordering::Acquire);
+        if now & bits == bits {
+            return now;
+        }
+        if !biased_lock::holds_bias() {
+            return word.fetch_or(bits, Ordering::SeqCst);
+        }
+        word.store(now | bits, Ordering::Release);
+        now
+    }
+
+    #[inline(always)]
+    fn take_own(&self, word: Word) -> u64 {
+        let word = self.own_word(word);
+        if !biased_lock::holds_bias() {
+            return word.swap(0, Ordering::SeqCst);
+        }
+        let old = word.load(Ordering::Acquire);
+        word.store(0, Ordering::Release);
+        old
+    }
+
+    #[inline(always)]
+    fn clear_own(&self, word: Word, bits: u64) -> impl Future<Output = u64> {
+        ready(self.own_word(word).fetch_and(!bits, Ordering::SeqCst) & !bits)
+    }
+
+    #[inline(always)]
+    fn state(&self, block: Block) -> u8 {
+        // An old notice may name blocks that are not any more: nothing of them is here.
+        if !self.geometry.blocks().is_current(block) {
+            return state::COLD;
+        }
+        self.table.get(self.geometry.address(block))
+    }
+
+    #[inline]
+    fn set_state(&self, extent: Extent, state: u8) {
+        self.set_states(extent, state);
+    }
+
+    #[inline(always)]
+    fn state_run(&self, extent: Extent) -> u64 {
+        self.states_alike(extent)
+    }
+
+    #[inline]
+    fn make_twin(&self, extent: Extent) {
+        self.copy_to_twin(extent);
+    }
+
+    fn drop_twin(&self, _extent: Extent) {}
+
+    fn free_twins(&self, extent: Extent) {
+        self.twins.give_back(extent);
+    }
+
+    fn changed(&self, extent: Extent) -> u64 {
+        self.different(extent)
+    }
+
+    fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
+        self.merge_in(extent, incoming, from);
+    }
+
+    #[inline(always)]
+    fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()> {
+        self.send_changes(to, extent);
+        ready(())
+    }
+
+    fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8])) {
+        self.each_change(block, with);
+    }
+
+    #[inline]
+    fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) -> impl Future<Output = ()> {
+        assert_eq!(to.0, self.rank, "differences in messages are for the process that executes them");
+        self.put_bytes(block, offset, bytes);
+        ready(())
+    }
+
+    fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]) {
+        self.put_twin_bytes(block, offset, bytes);
+    }
+
+    fn overwrite(&self, extent: Extent, contents: &[u8]) {
+        self.replace_by(extent, contents);
+    }
+
+    #[inline(always)]
+    fn published(&self, extent: Extent, _wr_ts: Timestamp) {
+        self.close_intervals(extent);
+    }
+
+    #[inline(always)]
+    fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = biased_lock::Locked<'_>> {
+        ready(self.stripes[chunk.0 as usize % STRIPES].lock())
+    }
+
+    #[inline(always)]
+    fn lock_gate(&self, gate: Gate) -> impl Future<Output = biased_lock::Locked<'_>> {
+        ready(match gate {
+            Gate::Publish => {
+                let guard = self.gates[0].lock_inside();
+                // A release looks at the marks after everything the process stored.
+                if guard.is_some() {
+                    fence_behind_atomic()
+                } else {
+                    dsm_threads::fence::fence()
+                }
+                guard
+            }
+            Gate::Acquire => self.gates[1].lock_inside(),
+        })
+    }
+
+    #[inline]
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn gate_free(&self, gate: Gate) -> bool {
+        let free = match gate {
+            Gate::Publish => self.gates[0].is_free(),
+            Gate::Acquire => self.gates[1].is_free(),
+        };
+        fence(Ordering::Acquire);
+        free
+    }
+
+    #[inline]
+    fn leaves_out(&self, part: Part) -> bool {
+        self.without.has(part)
+    }
+
+    #[inline]
+    fn watches_writes(&self) -> bool {
+        race::is_on()
+    }
+
+    #[inline(always)]
+    fn is_sole_thread(&self) -> bool {
+        biased_lock::holds_bias()
+    }
+
+    fn begin_exclusive(&self, wait: bool) -> bool {
+        threads::begin_exclusive(wait)
+    }
+
+    fn end_exclusive(&self) {
+        threads::end_exclusive();
+    }
+}

@@ -1,0 +1,141 @@
+//! Where the words and blocks of the processes lie, and records by extent.
+
+use std::sync::atomic::AtomicU64;
+
+use dsm_abi::job::MAX_PROCESSES;
+use dsm_coherence::{Block, Extent, Record, Word};
+use dsm_comm::Bytes;
+
+use super::SegmentFabric;
+use crate::geometry::MARK_LEVELS;
+use crate::paging::Store;
+use dsm_control::{Cell, Fixed};
+
+/// The protocol's words in each control area.
+pub(super) mod place {
+    use super::{Cell, Fixed, MAX_PROCESSES};
+
+    /// Hand-off of a block's lock.
+    pub const GRANT: Fixed<u64> = Fixed::first(1);
+    /// State of the signature.
+    pub const LOG_STATE: Fixed<u64> = Fixed::behind(GRANT, 1);
+    /// `min_wr_ts` of the signature. Not in the line of the state word, which changes with every release: takers of homes read it.
+    pub const LOG_MIN: Fixed<u64> = Fixed::behind(LOG_STATE, 2);
+    /// The block that another process wants to store to, see [`dsm_coherence::Word::Revoked`].
+    pub const REVOKED: Fixed<u64> = Fixed::behind(LOG_MIN, 1);
+    /// Requests of this kind.
+    pub const REVOCATIONS: Fixed<Cell> = Fixed::behind(REVOKED, 1);
+    /// State words of the peers' signatures, up to which they have been applied.
+    pub const CURSORS: Fixed<u64> = Fixed::behind(REVOCATIONS, MAX_PROCESSES as usize);
+}
+
+impl SegmentFabric {
+    #[inline(always)]
+    pub(super) fn word(&self, at: u32, word: Word) -> dsm_comm::Word {
+        self.segments.word(at, self.offset(word))
+    }
+
+    #[inline(always)]
+    pub(super) fn own_word(&self, word: Word) -> &'static AtomicU64 {
+        match word {
+            Word::Mark { kind, level: 0, index } => &self.marks[kind as usize][index as usize],
+            Word::Mark { kind, level, index } => {
+                &self.summaries[usize::from(level) % MARK_LEVELS][index as usize][kind as usize]
+            }
+            _ => self.own.word(self.offset(word)),
+        }
+    }
+
+    // Which word is known where it is called: nothing but an addition is left.
+    #[inline(always)]
+    pub(super) fn offset(&self, word: Word) -> usize {
+        let g = self.geometry;
+        match word {
+            Word::Link(block) => g.link_offset(block),
+            Word::Rd(block) => g.stamps_offset(block),
+            Word::Wr(block) => g.stamps_offset(block) + 8,
+            Word::Records(chunk) => g.header_offset(chunk),
+            Word::Lease(chunk) => g.header_offset(chunk) + 8,
+            Word::ChunkVersion(chunk) => g.header_offset(chunk) + 16,
+            Word::Replaced(chunk) => g.header_offset(chunk) + 24,
+            Word::Homes(chunk) => g.header_offset(chunk) + 32,
+            Word::WriteProtected(chunk) => g.header_offset(chunk) + 40,
+            Word::Mark { kind, level, index } => g.mark_offset(kind, level, index),
+            Word::Grant => g.control_offset() + place::GRANT.offset(0),
+            Word::LogState => g.control_offset() + place::LOG_STATE.offset(0),
+            Word::Cursor(peer) => g.control_offset() + place::CURSORS.offset(peer.0 as usize),
+            Word::Revoked => g.control_offset() + place::REVOKED.offset(0),
+            Word::LogMin(buffer) => g.control_offset() + place::LOG_MIN.offset(buffer as usize),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn data(&self, at: u32, block: Block) -> Bytes {
+        self.segments.bytes(at, self.geometry.data_offset(block))
+    }
+
+    #[inline(always)]
+    pub(super) fn own_data(&self, block: Block) -> *mut u8 {
+        self.own.address(self.geometry.data_offset(block))
+    }
+
+    #[inline]
+    pub(super) fn twin(&self, at: u32, block: Block) -> Bytes {
+        self.segments.bytes(at, self.geometry.twin_offset(block))
+    }
+
+    #[inline]
+    pub(super) fn own_twin(&self, block: Block) -> *mut u8 {
+        self.own.address(self.geometry.twin_offset(block))
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self, extent: Extent) -> usize {
+        extent.count as usize * self.geometry.block_bytes(extent.first)
+    }
+
+    /// The process is about to store to a record's word, as [`SegmentFabric::begin_store`].
+    #[inline(always)]
+    pub(super) fn begin_word_store(&self, at: u32, offset: impl FnOnce() -> usize) -> Option<Store<'_>> {
+        self.begin_store(at, || {
+            let offset = offset();
+            offset..offset + 8
+        })
+    }
+
+    /// Reads links of an extent in one chunk.
+    #[inline(always)]
+    pub(super) fn get_links(&self, at: u32, extent: Extent, into: &mut [Record]) {
+        let into = &mut into[..extent.count as usize];
+        let offset = self.geometry.link_offset(extent.first);
+        self.segments.load_groups(at, offset, into.len(), |i, [link]| into[i].link = link);
+    }
+
+    /// Reads records of an extent in one chunk.
+    #[inline(always)]
+    pub(super) fn get_records(&self, at: u32, extent: Extent, into: &mut [Record]) {
+        self.get_links(at, extent, into);
+        let into = &mut into[..extent.count as usize];
+        let offset = self.geometry.stamps_offset(extent.first);
+        self.segments.load_groups(at, offset, into.len(), |i, stamps| {
+            [into[i].rd_ts, into[i].wr_ts] = stamps;
+        });
+    }
+
+    /// Writes leases and versions of an extent in one chunk.
+    #[inline(always)]
+    pub(super) fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
+        let stamps = &stamps[..extent.count as usize];
+        let offset = self.geometry.stamps_offset(extent.first);
+        let _store = self.begin_store(at, || offset..offset + 16 * stamps.len());
+        self.segments.store_groups(at, offset, stamps.len(), |i| [stamps[i].rd_ts, stamps[i].wr_ts]);
+    }
+
+    /// Writes one link for all blocks of an extent in one chunk.
+    #[inline(always)]
+    pub(super) fn put_links(&self, at: u32, extent: Extent, value: u64) {
+        let offset = self.geometry.link_offset(extent.first);
+        let _store = self.begin_store(at, || offset..offset + 8 * extent.count as usize);
+        self.segments.store_groups(at, offset, extent.count as usize, |_| [value]);
+    }
+}
