@@ -2,6 +2,7 @@
 //!
 //! In a single process no state byte ever refuses, so nothing here runs but the first test of the range entries.
 
+use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::pin::pin;
 
@@ -10,15 +11,13 @@ use dsm_coherence::Extent;
 
 pub use dsm_abi::state::Access;
 
-use crate::atomics;
 use crate::checked;
 use crate::memory::fabric;
 use crate::memory::{self, Shared};
-use crate::operations::deferred;
+use crate::posted::deferred;
 use crate::profile;
 use crate::progress;
 use crate::race;
-use crate::strings;
 use crate::time::{self, Activity};
 use crate::trace::Event;
 
@@ -213,13 +212,63 @@ pub fn overwritten(address: usize, len: usize) {
     ensure(address, len, Access::Overwrite);
 }
 
+/// Bytes from an address to the end of its line, or as many as `left`.
+pub(crate) fn rest_of_line(address: usize, left: usize) -> usize {
+    let line = 1usize << memory::get().geometry().line_shift();
+    (line - address % line).min(left)
+}
+
+/// Makes memory readable line by line until `find` finds something in the readable bytes that it is given; how many bytes that are with what
+/// it found, `bound` if nothing was.
+///
+/// # Safety
+/// `bound` bytes start at `address`, or as many as up to what `find` finds.
+pub(crate) unsafe fn readable_until(
+    address: usize,
+    bound: usize,
+    find: impl Fn(usize, usize) -> Option<usize>,
+) -> usize {
+    let mut done = 0;
+    while done < bound {
+        let len = rest_of_line(address + done, bound - done);
+        readable(address + done, len);
+        if let Some(at) = find(address + done, len) {
+            return done + at + 1;
+        }
+        done += len;
+    }
+    bound
+}
+
+/// Where a byte is among `len` bytes at `address`.
+///
+/// # Safety
+/// The bytes are readable up to the first of that value.
+pub(crate) unsafe fn find_byte(address: usize, value: c_int, len: usize) -> Option<usize> {
+    // SAFETY: as the caller says.
+    let found = unsafe { libc::memchr(address as *const c_void, value, len) };
+    (!found.is_null()).then(|| found as usize - address)
+}
+
+/// Makes a string of at most `bound` bytes readable; returns its length without the NUL.
+///
+/// # Safety
+/// A string or `bound` bytes start at `address`.
+pub unsafe fn readable_within(address: usize, bound: usize) -> usize {
+    // SAFETY: the bytes up to a NUL are the program's, and `readable_until` goes no further.
+    unsafe {
+        let length = readable_until(address, bound, |at, len| find_byte(at, 0, len));
+        if length > 0 && *((address + length - 1) as *const u8) == 0 { length - 1 } else { length }
+    }
+}
+
 /// Makes a NUL-terminated string readable; returns its length without the NUL.
 ///
 /// # Safety
 /// A string starts at `address`.
 pub unsafe fn readable_string(address: usize) -> usize {
     // SAFETY: as the caller says.
-    unsafe { strings::readable_within(address, usize::MAX) }
+    unsafe { readable_within(address, usize::MAX) }
 }
 
 unsafe extern "C" {
@@ -227,7 +276,6 @@ unsafe extern "C" {
     pub(crate) fn __dsm_load_miss(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_load_range(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_store_miss(addr: *mut u8, len: u64);
-    pub(crate) fn __dsm_store_value_miss(addr: *mut u8, len: u64, value: u64);
     pub(crate) fn __dsm_store_range(addr: *mut u8, len: u64);
     pub(crate) fn __dsm_overwrite_range(addr: *mut u8, len: u64);
 }
@@ -242,25 +290,11 @@ extern "C" fn dsm_rt_load_miss(addr: *mut u8, len: u64, pc: usize) {
 /// A store at return address `pc` asks.
 #[unsafe(no_mangle)]
 #[cold]
-extern "C" fn dsm_rt_store_miss(addr: *mut u8, len: u64, pc: usize) {
+pub(crate) extern "C" fn dsm_rt_store_miss(addr: *mut u8, len: u64, pc: usize) {
     if race::is_on() {
         race::note_write(addr as usize, len as usize, pc);
     }
     profile::at(pc, || writable(addr as usize, len as usize));
-}
-
-/// As `dsm_rt_store_miss`, for a store of a value that may be executed at the home.
-#[unsafe(no_mangle)]
-#[cold]
-extern "C" fn dsm_rt_store_value_miss(addr: *mut u8, len: u64, value: u64, pc: usize) {
-    if race::is_on() {
-        return dsm_rt_store_miss(addr, len, pc);
-    }
-    profile::at(pc, || {
-        if !atomics::store_at_home(addr as usize, len as usize, value) {
-            writable(addr as usize, len as usize);
-        }
-    });
 }
 
 /// As `dsm_rt_load_miss`, for loads that may all be allowed.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use crate::pages::Fault;
+use crate::memory::protection::Fault;
 use crate::{image, sync};
 
 /// Files with code of the pass, from the lowest to the highest address.

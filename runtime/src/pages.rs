@@ -9,7 +9,7 @@ use dsm_abi::part::Part;
 
 use crate::check::{self, Access};
 use crate::memory::fabric::{revocations, run};
-use crate::memory::protection::{self, Mode};
+use crate::memory::protection::{self, Fault, Mode};
 use crate::memory::services::spawn_service;
 use crate::{config, guard, memory, sync};
 
@@ -24,17 +24,6 @@ unsafe impl Send for Previous {}
 unsafe impl Sync for Previous {}
 
 static PREVIOUS: OnceLock<Previous> = OnceLock::new();
-
-/// A fault in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    /// What was accessed.
-    pub address: usize,
-    /// Whether it was to be written.
-    pub write: bool,
-    /// The instruction.
-    pub pc: usize,
-}
 
 /// Starts protecting; memory is set up, and no user code runs yet.
 pub fn init() {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::job::child;
-use crate::operations::{deferred, pending};
+use crate::posted::{deferred, pending};
 use crate::{check, config, image, job, memory, omp, progress, trace};
 
 unsafe extern "C" {

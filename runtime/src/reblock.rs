@@ -5,51 +5,20 @@
 //! others do the same, with cold copies. Numbers of old blocks may live on in notices; the block map tells that they are not current, and the new
 //! blocks' versions are above every notice, should the numbers come back.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::c_int;
 use std::ops::Range;
 
 use dsm_coherence::{Rank, Timestamp};
 
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
-use crate::omp::{fork, frame};
-use crate::operations::pending;
+use crate::memory::threads;
+use crate::posted::pending;
+use crate::refusal::Refusal;
+use crate::sync::regions;
 use crate::{check, memory, sync};
 
 /// First word of the message, where a region has its function.
 pub const MESSAGE: u64 = 0;
-
-macro_rules! results {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// Why something is not done; the codes are those of `dsm.h`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(i32)]
-        pub enum Refusal { $($(#[$doc])* $name = $code,)* }
-
-        /// The sentence for a code.
-        fn sentence(code: c_int) -> &'static CStr {
-            match code {
-                0 => c"success",
-                $($code => $text,)*
-                _ => c"no result of a function of dsm.h",
-            }
-        }
-    };
-}
-
-results! {
-    /// The block size is no power of two, or out of range.
-    BadSize = 1, c"the block size is not a power of two from the program's line size (dsm-cc -fdsm-line) to 65536";
-    /// The range is not within one object's shared memory.
-    NotShared = 2, c"the range is empty or not within the global variables of the program or of one library, or the heap of one process";
-    /// The call is in a parallel region.
-    NotSerial = 3, c"block sizes can be set outside parallel regions only";
-    /// Another thread than the initial one calls.
-    NotInitial = 4, c"block sizes can be set by the thread that runs main only";
-    /// See the sentence.
-    Full = 5, c"the queue is full";
-    /// See the sentence.
-    Empty = 6, c"the queue is empty";
-}
 
 /// See `dsm.h`.
 #[unsafe(no_mangle)]
@@ -67,12 +36,6 @@ pub extern "C" fn dsm_block_size(address: usize) -> usize {
     if geometry.is_shared(address) { geometry.block_bytes(geometry.block(address)) } else { 0 }
 }
 
-/// See `dsm.h`.
-#[unsafe(no_mangle)]
-pub extern "C" fn dsm_error(code: c_int) -> *const c_char {
-    sentence(code).as_ptr()
-}
-
 fn set(address: usize, len: usize, bytes: usize) -> Result<(), Refusal> {
     let geometry = memory::get().geometry();
     if !bytes.is_power_of_two() || !(1 << geometry.line_shift()..=1 << MAX_BLOCK_SHIFT).contains(&bytes) {
@@ -84,10 +47,10 @@ fn set(address: usize, len: usize, bytes: usize) -> Result<(), Refusal> {
     if !geometry.globals().ranges().chain(arenas).any(whole) {
         return Err(Refusal::NotShared);
     }
-    if sync::rank() != 0 || frame::current().active_level > 0 {
+    if sync::rank() != 0 || regions::is_active() {
         return Err(Refusal::NotSerial);
     }
-    if !fork::is_initial_thread() {
+    if !threads::is_initial() {
         return Err(Refusal::NotInitial);
     }
     let shift = bytes.trailing_zeros();
@@ -101,10 +64,7 @@ fn set(address: usize, len: usize, bytes: usize) -> Result<(), Refusal> {
     check::readable(first, offsets.len());
     let version = shared.coherence.clock() + 1;
     change(offsets.clone(), shift, version);
-    sync::user_threads_leave();
-    sync::fork(&[MESSAGE, offsets.start as u64, offsets.end as u64, shift.into(), version], sync::size());
-    sync::join(sync::size());
-    sync::user_threads_enter();
+    sync::tell_others(&[MESSAGE, offsets.start as u64, offsets.end as u64, shift.into(), version]);
     Ok(())
 }
 

@@ -17,8 +17,11 @@ use crate::image::{self, Image};
 use crate::job::child;
 use crate::job::{Job, JobPage, die};
 use crate::memory::fabric::{SegmentFabric, calls};
-use crate::operations::{deferred, pending, queue, signal};
+use crate::operations::{queue, signal};
+use crate::posted::{deferred, pending};
+use crate::stdio::mailbox::Statements;
 use crate::sync::hooks::Hooks;
+use crate::sync::regions::{self, Regions};
 use crate::{
     access_counters, arrays, atomics, config, control, crash, cxx, debugger, fault, fortran, heap, managed,
     memory, omp, pages, process, process_state, profile, progress, pthread, race, signals, stats, stdio,
@@ -87,6 +90,7 @@ pub fn register() {
     calls::register(dsm_arrays::call::KIND, arrays::serve);
     calls::register(queue::TAG, |_, request, reply| queue::serve(request, reply));
     calls::register(dsm_sync::KIND, |_, request, reply| sync::serve(request, reply));
+    register_above();
     sync::hooks::register(Hooks {
         before_lock: || {
             signal::assert_allowed("a lock");
@@ -113,7 +117,7 @@ crate::control::declare! {
 }
 
 /// The control words of all modules, in the order of their places.
-const ALL_CONTROL_WORDS: [&[&control::Declaration]; 23] = [
+const ALL_CONTROL_WORDS: [&[&control::Declaration]; 24] = [
     control::watched::CONTROL_WORDS,
     CONTROL_WORDS,
     stats::CONTROL_WORDS,
@@ -128,6 +132,7 @@ const ALL_CONTROL_WORDS: [&[&control::Declaration]; 23] = [
     process_state::CONTROL_WORDS,
     stdio::mailbox::CONTROL_WORDS,
     stdio::registry::CONTROL_WORDS,
+    stdio::strings::CONTROL_WORDS,
     stdio::descriptors::CONTROL_WORDS,
     stdio::import::CONTROL_WORDS,
     fortran::units::CONTROL_WORDS,
@@ -142,6 +147,24 @@ const ALL_CONTROL_WORDS: [&[&control::Declaration]; 23] = [
 /// Gives the control words of all modules their places; before memory is set up.
 pub fn place_control_words() {
     ALL_CONTROL_WORDS.iter().for_each(|words| control::place(words));
+}
+
+/// Registers what parts below others ask of these.
+fn register_above() {
+    regions::register(Regions {
+        active_level: || omp::frame::current().active_level,
+        number: omp::frame::number,
+        serve_while_polling: omp::task::steal::serve_while_polling,
+        adopt_stack: omp::team::adopt_stack,
+        helpers: omp::team::helpers,
+    });
+    heap::register(process_state::locale::free);
+    signals::on_change(|| process_state::changed(process_state::Kind::Handlers));
+    stdio::mailbox::register(Statements {
+        part: fortran::serve::part,
+        run: fortran::serve::run,
+        fetch: fortran::serve::fetch,
+    });
 }
 
 /// Tells race detection, profile and trace of the memory, where there are several processes.
@@ -235,7 +258,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
         die("the program has no main function compiled by dsm-cc");
     }
     omp::idle::report_missing_openmp();
-    omp::fork::mark_initial_thread();
+    memory::threads::mark_initial();
     profile::begins_alone(0);
     omp::display_environment_at_start();
     omp::affinity::start();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::job::Job;
 use crate::job::destination::{self, Destination};
-use crate::operations::deferred;
+use crate::posted::deferred;
 use crate::{config, image, memory, omp, sync, time};
 
 static REPORT: Destination = Destination::new("DSM_STATS", "table of counters");

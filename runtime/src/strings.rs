@@ -3,59 +3,8 @@
 //! Bounds of such functions may lie far behind the object (`strncmp(s, t, SIZE_MAX)`), so every line is looked at before the next one is
 //! made readable. In a single process nothing is to be done.
 
-use std::ffi::{c_int, c_void};
-
+use crate::check::{find_byte, readable_until, readable_within, rest_of_line};
 use crate::{check, memory};
-
-/// Bytes from an address to the end of its line, or as many as `left`.
-fn rest_of_line(address: usize, left: usize) -> usize {
-    let line = 1usize << memory::get().geometry().line_shift();
-    (line - address % line).min(left)
-}
-
-/// Makes memory readable line by line until `find` finds something in the readable bytes that it is given; how many bytes that are with what
-/// it found, `bound` if nothing was.
-///
-/// # Safety
-/// `bound` bytes start at `address`, or as many as up to what `find` finds.
-unsafe fn readable_until(
-    address: usize,
-    bound: usize,
-    find: impl Fn(usize, usize) -> Option<usize>,
-) -> usize {
-    let mut done = 0;
-    while done < bound {
-        let len = rest_of_line(address + done, bound - done);
-        check::readable(address + done, len);
-        if let Some(at) = find(address + done, len) {
-            return done + at + 1;
-        }
-        done += len;
-    }
-    bound
-}
-
-/// Where a byte is among `len` bytes at `address`.
-///
-/// # Safety
-/// The bytes are readable up to the first of that value.
-unsafe fn find_byte(address: usize, value: c_int, len: usize) -> Option<usize> {
-    // SAFETY: as the caller says.
-    let found = unsafe { libc::memchr(address as *const c_void, value, len) };
-    (!found.is_null()).then(|| found as usize - address)
-}
-
-/// Makes a string of at most `bound` bytes readable; returns its length without the NUL.
-///
-/// # Safety
-/// A string or `bound` bytes start at `address`.
-pub unsafe fn readable_within(address: usize, bound: usize) -> usize {
-    // SAFETY: the bytes up to a NUL are the program's, and `readable_until` goes no further.
-    unsafe {
-        let length = readable_until(address, bound, |at, len| find_byte(at, 0, len));
-        if length > 0 && *((address + length - 1) as *const u8) == 0 { length - 1 } else { length }
-    }
-}
 
 /// Entry point, see `dsm_abi::entries`.
 ///

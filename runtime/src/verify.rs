@@ -19,8 +19,8 @@ use dsm_observe::checked::{self, Known};
 use crate::check::Access;
 use crate::job::die;
 use crate::memory::{self, Memory};
-use crate::omp::frame;
 use crate::race::{self, sites};
+use crate::sync::regions;
 use crate::{image, sync};
 use dsm_comm::Word;
 
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn __dsm_verify_same_interval(interval: u32, place: *mut u
             "verify: process {}, thread {}: the call of {called} at {place} has synchronised, which it is taken not to do; checks made before it \
              are relied on behind it",
             sync::rank(),
-            frame::current().tid,
+            regions::number().unwrap_or(0),
         ))
     }
 }
@@ -154,7 +154,7 @@ fn fail(
         "verify: process {}, thread {}: {verb} of {len} bytes at {address:#x} ({}) {why}, at {place}; the state of the line at {:#x} is {}, needed is \
          {needed}; what the access relied on: {relied}",
         sync::rank(),
-        frame::current().tid,
+        regions::number().unwrap_or(0),
         object(memory, at.max(address)),
         at & !((1 << memory.geometry().line_shift()) - 1),
         name(memory.table().get(at)),

@@ -1,4 +1,4 @@
-//! Crates of the runtime depend on each other as the book says, and the modules of the crate that joins them form no circle but the known one.
+//! Crates of the runtime depend on each other as the book says, and the modules of the crate that joins them form no circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -128,9 +128,10 @@ fn circular(graph: &Graph) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_module_joins_the_circle() {
-    let expected: BTreeSet<String> = documented("circle").into_iter().flatten().collect();
-    assert_eq!(circular(&modules()), expected, "left: the sources; right: the book's list");
+fn modules_form_no_circle() {
+    let modules = modules();
+    assert!(modules["start"].contains("omp"), "imports are found");
+    assert_eq!(circular(&modules), BTreeSet::new());
 }
 
 #[test]

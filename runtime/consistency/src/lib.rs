@@ -6,7 +6,9 @@
 mod barrier;
 mod conditions;
 pub mod hooks;
+pub mod nest;
 pub mod reduction;
+pub mod regions;
 mod words;
 
 use std::pin::pin;
@@ -140,6 +142,14 @@ fn prefetch(token: ReleaseToken) {
     if let Some(shared) = memory::shared() {
         shared.coherence.prefetch_by_token(token);
     }
+}
+
+/// Process 0 sends a message to all other processes, in the serial part; returns when they have followed it.
+pub fn tell_others(message: &[u64]) {
+    user_threads_leave();
+    fork(message, size());
+    join(size());
+    user_threads_enter();
 }
 
 /// `omp flush`: publishes own writes and acquires what all others published.

@@ -7,6 +7,7 @@
 pub mod child;
 pub mod destination;
 pub mod image;
+pub mod library;
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};

@@ -34,6 +34,17 @@ pub enum Mode {
     Guard,
 }
 
+/// A fault in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// What was accessed.
+    pub address: usize,
+    /// Whether it was to be written.
+    pub write: bool,
+    /// The instruction.
+    pub pc: usize,
+}
+
 struct Pages {
     mode: Mode,
     table: StateTable,

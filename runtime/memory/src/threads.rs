@@ -12,6 +12,7 @@ static USER_CODE: UserCode = UserCode::new();
 
 thread_local! {
     static COUNTED: Cell<bool> = const { Cell::new(false) };
+    static INITIAL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The calling thread.
@@ -49,6 +50,16 @@ impl Thread for Caller {
     fn defer(&self) -> impl Sized {
         Deferred::begin()
     }
+}
+
+/// Marks the calling thread as the one that runs `main` in process 0.
+pub fn mark_initial() {
+    INITIAL.set(true);
+}
+
+/// Whether the calling thread is the program's initial thread.
+pub fn is_initial() -> bool {
+    INITIAL.get()
 }
 
 /// The thread goes on to user code, see [`UserCode::enter`].

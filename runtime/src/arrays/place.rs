@@ -14,8 +14,9 @@ use dsm_coherence::{Extent, Rank};
 use crate::job::{child, die};
 use crate::memory::Shared;
 use crate::memory::fabric::run;
-use crate::omp::{fork, frame};
-use crate::operations::deferred;
+use crate::memory::threads;
+use crate::posted::deferred;
+use crate::sync::regions;
 use crate::{check, memory, sync};
 
 /// First word of the messages, where a region has its function.
@@ -41,18 +42,18 @@ pub extern "C" fn dsm_place(address: usize, bytes: usize, process: c_int) {
     let refuse = |why: String| -> ! { die(&format!("dsm_place: {why}")) };
     let range = check_arguments(address, bytes, process).unwrap_or_else(|why| refuse(why));
     let Some(shared) = memory::shared() else { return };
-    if sync::rank() != 0 || frame::current().active_level > 0 || !fork::is_initial_thread() {
+    if sync::rank() != 0 || regions::is_active() || !threads::is_initial() {
         return bring(shared, &range, process as u32).unwrap_or_else(|why| refuse(why));
     }
     let home = process as u64;
     if home == 0 {
         check::readable(range.start, range.len());
     } else {
-        fork::tell_others(&[MESSAGE, FETCH, range.start as u64, range.end as u64, home, 0]);
+        sync::tell_others(&[MESSAGE, FETCH, range.start as u64, range.end as u64, home, 0]);
     }
     let version = shared.coherence.clock() + 1;
     adopt(&range, home, version);
-    fork::tell_others(&[MESSAGE, ADOPT, range.start as u64, range.end as u64, home, version]);
+    sync::tell_others(&[MESSAGE, ADOPT, range.start as u64, range.end as u64, home, version]);
 }
 
 /// The blocks of a range, as addresses; why it cannot be placed.

@@ -5,7 +5,9 @@
 
 use dsm_abi::atomic::Update;
 
-use super::{after, before, exclusive, is_direct, load_value, poll, update};
+use dsm_threads::atomic::is_direct;
+
+use super::{after, before, exclusive, load_value, poll, update};
 use crate::check;
 
 /// A copy of an operand.

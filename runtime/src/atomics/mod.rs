@@ -19,9 +19,10 @@ use parking_lot::Mutex;
 
 use crate::control::cell;
 use crate::memory::fabric::run;
-use crate::operations::deferred;
+use crate::posted::deferred;
 use crate::profile::{self, Wait};
-use crate::{check, memory, omp, sync};
+use crate::sync::regions;
+use crate::{check, memory, race, sync};
 
 /// Atomics that no processor instruction does, in a single process.
 static WIDE: Mutex<()> = Mutex::new(());
@@ -37,11 +38,6 @@ pub fn init() {
 
 /// Name of the lock around operations on objects that lie in two blocks: an address that is no lock's.
 const STRADDLING: u64 = 2;
-
-/// Whether the processor has atomic instructions for objects of this size at this address.
-pub(crate) fn is_direct(address: usize, size: usize) -> bool {
-    matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size)
-}
 
 /// Runs `body` on the object at `address`, whose bytes are current, while nobody else runs an atomic operation on it.
 fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
@@ -101,7 +97,7 @@ pub(crate) fn store_at_home(address: usize, size: usize, value: u64) -> bool {
     else {
         return false;
     };
-    if !is_direct(address, size) {
+    if !atomic::is_direct(address, size) {
         return false;
     }
     let geometry = memory::get().geometry();
@@ -135,6 +131,25 @@ unsafe fn integer(at: *mut u8, size: usize) -> &'static dyn Atomic {
     unsafe { atomic::at(at, Width::of(size)) }
 }
 
+unsafe extern "C" {
+    // In C, where a function can ask for its return address: calls the function below of its name.
+    pub(crate) fn __dsm_store_value_miss(addr: *mut u8, len: u64, value: u64);
+}
+
+/// As [`check::dsm_rt_store_miss`], for a store of a value that may be executed at the home.
+#[unsafe(no_mangle)]
+#[cold]
+extern "C" fn dsm_rt_store_value_miss(addr: *mut u8, len: u64, value: u64, pc: usize) {
+    if race::is_on() {
+        return check::dsm_rt_store_miss(addr, len, pc);
+    }
+    profile::at(pc, || {
+        if !store_at_home(addr as usize, len as usize, value) {
+            check::writable(addr as usize, len as usize);
+        }
+    });
+}
+
 /// Applies an operation to memory of this process alone; returns the old value.
 fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
     match update {
@@ -151,7 +166,7 @@ fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
 /// Applies an operation; returns the old value.
 pub(crate) fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     let (at, bytes) = (address as usize, size as usize);
-    if !is_direct(at, bytes) {
+    if !atomic::is_direct(at, bytes) {
         return exclusive(at, bytes, || {
             // SAFETY: the program's operand.
             let old = unsafe { get(address, size) };
@@ -194,7 +209,7 @@ pub(crate) fn read_own(address: *mut u8, size: u32) -> u64 {
 fn load_value(address: *mut u8, size: u32) -> u128 {
     let at = address as usize;
     match memory::shared().filter(|_| memory::is_shared(at)) {
-        Some(shared) if is_direct(at, size as usize) => {
+        Some(shared) if atomic::is_direct(at, size as usize) => {
             let geometry = memory::get().geometry();
             let block = geometry.block(at);
             let offset = at - geometry.address(block);
@@ -236,7 +251,7 @@ pub(crate) fn poll(address: usize, value: u64) {
         return;
     }
     LAST.set((address, value, times.saturating_add(1)));
-    omp::task::steal::serve_while_polling();
+    (regions::get().serve_while_polling)();
     if times >= PATIENCE {
         let _inside = memory::threads::Inside::begin();
         cell::pass_core();

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::job::child;
 use crate::memory;
-use crate::omp::frame;
+use crate::sync::regions;
 use line::Line;
 
 /// Signals by which programs crash.
@@ -162,7 +162,7 @@ fn first_line(crash: &Crash) -> Line {
     let name = CRASHES.iter().find(|(signal, _)| *signal == crash.signal).map_or("", |(_, name)| name);
     let rank = if memory::is_set_up() { memory::get().rank() } else { 0 };
     line.add(format_args!("dsm: process {rank}, "));
-    match frame::number() {
+    match regions::number() {
         Some(number) => line.add(format_args!("thread {number} of its team")),
         // SAFETY: a system call.
         None => line.add(format_args!("a thread outside of OpenMP ({})", unsafe { libc::gettid() })),

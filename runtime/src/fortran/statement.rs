@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::remote::Remote;
 use super::units::{self, STANDARD_ERROR, STANDARD_INPUT, STANDARD_OUTPUT};
 use crate::job::die;
-use crate::omp::frame;
 use crate::stdio::mailbox;
 use crate::sync;
+use crate::sync::regions;
 
 unsafe extern "C" {
     fn dsm_rt_io_original_end(cookie: *mut c_void) -> i32;
@@ -157,7 +157,7 @@ unsafe extern "C" fn dsm_rt_io_end(cookie: *mut c_void, remote: u32) -> i32 {
     }
     if let Some(unit) = statement.writes {
         // A statement around this one may be using the unit still.
-        if outermost && (frame::current().active_level > 0 || sync::rank() != 0) {
+        if outermost && (regions::is_active() || sync::rank() != 0) {
             // SAFETY: no statement of this thread is under way.
             unsafe { dsm_rt_fortran_flush(unit) };
         } else {

@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 
 use crate::image::{self, Place};
 use crate::memory::rules::Rules;
-use crate::operations::pending;
-use crate::{config, memory, process_state, profile, race, sync};
+use crate::posted::pending;
+use crate::{config, memory, profile, race, sync};
 use arena::Arena;
 use dsm_threads::handler::Deferred;
 
@@ -161,6 +161,14 @@ pub fn own_size(address: usize) -> Option<usize> {
     part.arena.lock().size(address - part.base)
 }
 
+/// Frees what is neither an arena's nor the C library's; false if it is none of that.
+static FREE_OTHER: OnceLock<fn(usize) -> bool> = OnceLock::new();
+
+/// Says who frees what is neither an arena's nor the C library's: false if an address is none of that. Before user code runs.
+pub fn register(free: fn(usize) -> bool) {
+    let _ = FREE_OTHER.set(free);
+}
+
 /// Frees an object of any arena; other addresses belong to the C library.
 pub fn free(address: usize) {
     if !memory::is_set_up() {
@@ -178,7 +186,7 @@ pub fn free(address: usize) {
             }
         }
         Some(rank) => foreign::defer(rank, address),
-        None if process_state::locale::free(address) => {}
+        None if FREE_OTHER.get().is_some_and(|free| free(address)) => {}
         // SAFETY: not ours, so the program got it from the C library.
         None => unsafe { libc::free(address as *mut libc::c_void) },
     }

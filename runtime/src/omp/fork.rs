@@ -17,6 +17,7 @@ use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, CANCEL, CANCELLED, Microtask, Team, Work};
 use super::{Loc, affinity, contention, icv_words, idle};
+use crate::memory::threads;
 use crate::operations::signal;
 use crate::profile::{self, Wait};
 use crate::{arrays, config, image, process_state, race, reblock, sync, trace};
@@ -24,7 +25,6 @@ use crate::{arrays, config, image, process_state, race, reblock, sync, trace};
 thread_local! {
     /// Ring of the last in-process team that this thread led, with the number of its next construct.
     static SPARE: Cell<Option<(Ring, u64)>> = const { Cell::new(None) };
-    static INITIAL: Cell<bool> = const { Cell::new(false) };
     /// Number of the next construct in the control ring.
     static NEXT_CONTROL: Cell<Option<u64>> = const { Cell::new(None) };
 }
@@ -32,19 +32,9 @@ thread_local! {
 /// Where the control variables begin in the message of a region; the arguments follow them.
 const ICV_WORDS: usize = 13;
 
-/// Marks the calling thread as the one that ran `main` in process 0.
-pub fn mark_initial_thread() {
-    INITIAL.set(true);
-}
-
-/// Whether the calling thread is the program's initial thread.
-pub fn is_initial_thread() -> bool {
-    INITIAL.get()
-}
-
 /// Whether a region that the thread of `frame` starts may have threads of all processes.
 pub fn may_spread(frame: &Frame) -> bool {
-    INITIAL.get() && frame.active_level == 0 && sync::size() > 1
+    threads::is_initial() && frame.active_level == 0 && sync::size() > 1
 }
 
 /// Starts a region of the team size that the clause, the control variables and the limits give.
@@ -194,14 +184,6 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
         CANCELLED.shared(0).store(0);
     }
     NEXT_CONTROL.set(next.filter(|_| !cancelled));
-}
-
-/// Sends a message to all other processes, in the serial part; returns when they have followed it.
-pub fn tell_others(message: &[u64]) {
-    sync::user_threads_leave();
-    sync::fork(message, sync::size());
-    sync::join(sync::size());
-    sync::user_threads_enter();
 }
 
 /// Processes other than 0: takes part in regions until the job ends.

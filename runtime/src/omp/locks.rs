@@ -1,81 +1,14 @@
 //! Critical sections, locks and the atomic bracket. A lock's name is the address of its variable, whose contents
-//! are not used; nest locks keep their depth with the thread that owns them. Initialising and destroying a lock begin and end its entry in
+//! are not used. Initialising and destroying a lock begin and end its entry in
 //! the table of locks.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::c_void;
-use std::mem::ManuallyDrop;
 
 use super::ompt::abi::MutexKind;
 use super::ompt::mutex::{self, Taken};
 use super::{Loc, get};
 use crate::sync;
-
-/// A nest lock that the thread holds.
-struct Nest {
-    depth: u32,
-    /// What tells this holding from one of another thread after the lock was initialised anew.
-    holding: Option<sync::Turn>,
-}
-
-thread_local! {
-    // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
-    static NESTS: RefCell<ManuallyDrop<HashMap<u64, Nest>>> = RefCell::default();
-}
-
-/// Takes a lock that the thread may hold already; returns how often it holds it now.
-pub(crate) fn nest_set(name: u64) -> u32 {
-    if let Some(depth) = nest_again(name) {
-        return depth;
-    }
-    sync::lock(name);
-    nest_begin(name)
-}
-
-fn nest_begin(name: u64) -> u32 {
-    let nest = Nest { depth: 1, holding: sync::lock_holding(name) };
-    NESTS.with_borrow_mut(|held| held.insert(name, nest));
-    1
-}
-
-fn nest_again(name: u64) -> Option<u32> {
-    NESTS.with_borrow_mut(|held| {
-        let nest = held.get_mut(&name)?;
-        if nest.holding != sync::lock_holding(name) {
-            held.remove(&name);
-            return None;
-        }
-        nest.depth += 1;
-        Some(nest.depth)
-    })
-}
-
-/// As [`nest_set`], but 0 if another thread holds the lock.
-pub(crate) fn nest_test(name: u64) -> u32 {
-    if let Some(depth) = nest_again(name) {
-        return depth;
-    }
-    if sync::try_lock(name) { nest_begin(name) } else { 0 }
-}
-
-/// Undoes one of the two.
-///
-/// Whether the lock is free now.
-pub(crate) fn nest_unset(name: u64) -> bool {
-    let free = NESTS.with_borrow_mut(|held| match held.get_mut(&name) {
-        Some(nest) if nest.depth == 1 => held.remove(&name).is_some(),
-        Some(nest) => {
-            nest.depth -= 1;
-            false
-        }
-        None => false,
-    });
-    if free {
-        sync::unlock(name);
-    }
-    free
-}
+use crate::sync::nest;
 
 /// Begin of a critical section.
 #[unsafe(export_name = "dsm_rt___kmpc_critical")]
@@ -170,7 +103,7 @@ lock_functions! {
     omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = |name| init(MutexKind::NestLock, name, 0);
     omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = |name, hint| init(MutexKind::NestLock, name, hint);
     omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = |name| destroy(MutexKind::NestLock, name);
-    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { mutex::acquire(MutexKind::NestLock, 0, name, nest_set, nest_taken); };
-    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = |name| mutex::release(MutexKind::NestLock, name, nest_unset);
-    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| mutex::acquire(MutexKind::TestNestLock, 0, name, nest_test, nest_taken) as i32;
+    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { mutex::acquire(MutexKind::NestLock, 0, name, nest::set, nest_taken); };
+    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = |name| mutex::release(MutexKind::NestLock, name, nest::unset);
+    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| mutex::acquire(MutexKind::TestNestLock, 0, name, nest::test, nest_taken) as i32;
 }

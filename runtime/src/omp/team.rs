@@ -22,7 +22,8 @@ use super::ring::{LocalRing, Ring};
 use super::task::pool::{self, Pool};
 use super::task::{self, service};
 use crate::control::Watched;
-use crate::operations::{pending, signal};
+use crate::operations::signal;
+use crate::posted::pending;
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread, sync, trace};
 

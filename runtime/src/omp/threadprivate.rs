@@ -12,8 +12,9 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::{Loc, fork};
+use super::Loc;
 use crate::image::{self, Image, Threadprivate};
+use crate::memory::threads;
 use crate::{check, heap};
 
 type Construct = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn __kmpc_threadprivate_cached(
     bytes: usize,
     _cache: *mut c_void,
 ) -> *mut c_void {
-    if fork::is_initial_thread() {
+    if threads::is_initial() {
         return data;
     }
     if let Some(copy) = COPIES.with_borrow(|copies| copies.get(&(data as usize)).copied()) {

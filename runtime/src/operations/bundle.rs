@@ -9,8 +9,9 @@ use dsm_abi::atomic::Update;
 use dsm_coherence::calls::actions::{Action, ActionList, Change};
 use parking_lot::Mutex;
 
-use super::{is_on_stack, pending, refuse};
+use super::{is_on_stack, refuse};
 use crate::job::die;
+use crate::posted::pending;
 use crate::{atomics, memory, sync};
 use dsm_threads::handler::Deferred;
 

@@ -1,9 +1,9 @@
 //! Handles (`dsm_handle` of `dsm.h`): what a thread has posted, or a signal that it has sent, to be tested or waited for.
 
-use super::pending::Posted;
+use super::bundle;
 use super::signal::{self, Sent};
-use super::{bundle, pending};
 use crate::job::die;
+use crate::posted::pending::{self, Posted};
 use crate::{check, memory, sync};
 
 /// As `dsm.h` has it. Zeros: nothing that would have to be waited for.

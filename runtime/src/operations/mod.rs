@@ -6,10 +6,7 @@
 //! a chunk of memory go to its home in one call ([`Coherence::apply`](dsm_coherence::Coherence::change)).
 
 mod bundle;
-pub mod deferred;
 mod handle;
-mod list;
-pub mod pending;
 pub mod queue;
 mod ranges;
 pub mod signal;
@@ -18,6 +15,7 @@ use std::fmt::Display;
 
 use dsm_abi::atomic::{RmwOp, Update};
 
+use crate::posted::pending;
 use crate::{atomics, heap, job, memory, sync};
 
 /// Stands for compare-and-swap among the codes of operations, as in `dsm.h`.

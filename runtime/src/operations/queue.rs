@@ -12,11 +12,12 @@ use dsm_coherence::Extent;
 use dsm_comm::copy::copy;
 use dsm_comm::{Bytes, CALL_REPLY_BYTES, Word};
 
-use super::{bundle, pending, refuse};
+use super::{bundle, refuse};
 use crate::job::child;
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::fabric::run;
-use crate::reblock::Refusal;
+use crate::posted::pending;
+use crate::refusal::Refusal;
 use crate::{atomics, check, heap, job, memory, sync};
 use dsm_threads::handler::Deferred;
 

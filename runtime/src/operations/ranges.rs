@@ -7,9 +7,11 @@ use dsm_abi::atomic::Update;
 use dsm_coherence::Extent;
 use dsm_comm::copy::copy;
 
-use super::{bundle, check_place, deferred, is_on_stack, pending, refuse};
+use super::{bundle, check_place, is_on_stack, refuse};
 use crate::memory::fabric::run;
+use crate::posted::{deferred, pending};
 use crate::{atomics, check, memory};
+use dsm_threads::atomic;
 
 /// Bytes that are read before they are handed to the program.
 const PIECE_BYTES: usize = 64 << 10;
@@ -54,7 +56,7 @@ pub unsafe extern "C" fn dsm_read(into: *mut u8, from: *const u8, bytes: usize) 
     pending::flush();
     deferred::send_all();
     let Some(shared) = memory::shared() else {
-        if !atomics::is_direct(address, bytes) {
+        if !atomic::is_direct(address, bytes) {
             // SAFETY: the caller's promise.
             return unsafe { copy(from, into, bytes) };
         }

@@ -16,11 +16,13 @@ use dsm_abi::job::MAX_PROCESSES;
 use parking_lot::{Mutex, RwLock};
 
 use super::handle::Handle;
-use super::{bundle, check_place, pending, queue};
+use super::{bundle, check_place, queue};
 use crate::job::{child, die};
 use crate::memory::fabric::run;
-use crate::omp::{fork, frame};
+use crate::memory::threads;
+use crate::posted::pending;
 use crate::pthread::thread;
+use crate::sync::regions;
 use crate::{check, control, memory, sync};
 
 /// First word of the message that registers a function, where a region has its function.
@@ -160,7 +162,7 @@ pub extern "C" fn dsm_register(function: usize) {
     if function == 0 {
         refuse("a null pointer is no function");
     }
-    if sync::rank() != 0 || frame::current().active_level > 0 || !fork::is_initial_thread() {
+    if sync::rank() != 0 || regions::is_active() || !threads::is_initial() {
         refuse(
             "it was called inside a parallel region, or by a thread that does not run main; register functions outside, before they are used",
         );
@@ -170,7 +172,7 @@ pub extern "C" fn dsm_register(function: usize) {
     }
     add(function);
     if memory::shared().is_some() {
-        fork::tell_others(&[MESSAGE, function as u64]);
+        sync::tell_others(&[MESSAGE, function as u64]);
     }
 }
 

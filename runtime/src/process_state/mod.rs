@@ -22,16 +22,14 @@ use dsm_comm::Word;
 use parking_lot::Mutex;
 
 use crate::job::{child, die};
-use crate::omp::frame;
+use crate::sync::regions;
 use crate::{check, config, heap, memory, sync};
 
 pub use environment::{array as environment, shared_arguments};
 pub use snapshot::{follow, publish};
 
-/// Where `strtok` goes on: a word of the job-wide state.
-const STRTOK: usize = random::END;
 /// The process id that the program has.
-const PID: usize = random::END + 1;
+const PID: usize = random::END;
 
 crate::control::declare! {
     /// The state that the job has once, in process 0.
@@ -41,11 +39,6 @@ crate::control::declare! {
 /// A word of the state that the job has once.
 fn word(i: usize) -> Word {
     STATE.shared(i)
-}
-
-/// Where `strtok` goes on, for all threads: the GNU C library has one place for the program.
-pub fn strtok_word() -> Word {
-    word(STRTOK)
 }
 
 /// Before the program runs, in every process.
@@ -100,7 +93,7 @@ pub fn changed(kind: Kind) {
     CHANGES[kind as usize].fetch_add(1, Ordering::Relaxed);
     static WARNED: AtomicU64 = AtomicU64::new(0);
     let bit = 1 << kind as u32;
-    let (rank, inside) = (sync::rank(), frame::current().active_level > 0);
+    let (rank, inside) = (sync::rank(), regions::is_active());
     // A program asks for the mask by setting another for a moment.
     if kind != Kind::Mask && (rank != 0 || inside) && WARNED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         let others =

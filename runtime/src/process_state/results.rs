@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulong};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{shared_bytes, shared_object};
-use crate::pthread::next_function;
+use crate::job::library::next_function;
 use crate::stdio::descriptors;
 use crate::{check, memory, sync};
 

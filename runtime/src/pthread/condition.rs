@@ -8,7 +8,8 @@
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-use super::{__dsm_mutex_lock, __dsm_mutex_unlock, next_function, spread};
+use super::{__dsm_mutex_lock, __dsm_mutex_unlock, spread};
+use crate::job::library::next_function;
 use crate::{check, memory, sync};
 
 /// Version of the functions below in the C library; older ones are for other condition variables.

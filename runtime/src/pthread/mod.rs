@@ -9,23 +9,10 @@ mod monitor;
 pub mod objects;
 pub mod thread;
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::c_int;
 
-use crate::omp::locks::{nest_set, nest_test, nest_unset};
+use crate::sync::nest;
 use crate::{check, sync};
-
-/// The C library's function that one of this process stands in front of.
-pub(crate) fn next_function(name: &CStr, version: Option<&CStr>) -> *mut c_void {
-    // SAFETY: looks up names; a version that the library does not have gives null.
-    let found = unsafe {
-        let versioned = version.map(|v| libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), v.as_ptr()));
-        versioned.filter(|f| !f.is_null()).unwrap_or_else(|| libc::dlsym(libc::RTLD_NEXT, name.as_ptr()))
-    };
-    if found.is_null() {
-        crate::job::die(&format!("the C library has no {}", name.to_string_lossy()));
-    }
-    found
-}
 
 fn spread() -> bool {
     sync::size() > 1
@@ -53,7 +40,7 @@ pub unsafe extern "C" fn __dsm_mutex_lock(mutex: *mut u8) -> u32 {
         return unsafe { libc::pthread_mutex_lock(mutex.cast()) } as u32;
     }
     if is_recursive(mutex) {
-        nest_set(mutex as u64);
+        nest::set(mutex as u64);
     } else {
         sync::lock(mutex as u64);
     }
@@ -68,7 +55,7 @@ pub unsafe extern "C" fn __dsm_mutex_trylock(mutex: *mut u8) -> u32 {
         return unsafe { libc::pthread_mutex_trylock(mutex.cast()) } as u32;
     }
     let name = mutex as u64;
-    status(if is_recursive(mutex) { nest_test(name) > 0 } else { sync::try_lock(name) })
+    status(if is_recursive(mutex) { nest::test(name) > 0 } else { sync::try_lock(name) })
 }
 
 /// See [`dsm_abi::entries`].
@@ -79,7 +66,7 @@ pub unsafe extern "C" fn __dsm_mutex_unlock(mutex: *mut u8) -> u32 {
         return unsafe { libc::pthread_mutex_unlock(mutex.cast()) } as u32;
     }
     if is_recursive(mutex) {
-        nest_unset(mutex as u64);
+        nest::unset(mutex as u64);
     } else {
         sync::unlock(mutex as u64);
     }

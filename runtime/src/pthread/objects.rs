@@ -4,9 +4,10 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::time::Duration;
 
+use super::__dsm_mutex_trylock;
 use super::condition::{deadline, left};
 use super::monitor::{self, Deadline, Step, Words, is_ours};
-use super::{__dsm_mutex_trylock, next_function};
+use crate::job::library::next_function;
 use crate::{check, sync};
 
 macro_rules! objects {

@@ -9,9 +9,11 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::{key, next_function};
+use super::key;
+use crate::job::library::next_function;
 use crate::memory::services::{self, own, without_signals};
-use crate::{config, crash, memory, omp, progress, sync};
+use crate::sync::regions;
+use crate::{config, crash, memory, progress, sync};
 
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
@@ -131,7 +133,7 @@ extern "C" fn dsm_rt_thread_begins(stack: u32) {
     progress::begin_thread();
     ROUNDS.set(key::DESTRUCTOR_ROUNDS);
     await_end();
-    omp::team::adopt_stack(stack);
+    (regions::get().adopt_stack)(stack);
     sync::user_threads_enter();
 }
 
@@ -152,7 +154,7 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: passed on as it came.
         return unsafe { create(thread, attributes, routine, argument) };
     }
-    let helpers = omp::team::helpers();
+    let helpers = (regions::get().helpers)();
     let Some(stack) = STACKS.lock().take(helpers) else {
         eprintln!("dsm: error: pthread_create: a process has at most {} threads", config::MAX_THREADS);
         return libc::EAGAIN;

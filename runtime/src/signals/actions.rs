@@ -7,12 +7,12 @@
 //! sends to the other processes as well does nothing there.
 
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use super::{all_but_synchronous, interrupt};
 use crate::job::JobPage;
 use crate::job::child;
-use crate::process_state::{self, Kind};
 use crate::{check, checked, crash, fault, memory, pages, sync};
 
 /// Signals of Linux, and 0.
@@ -205,6 +205,14 @@ extern "C" fn bystander(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     }
 }
 
+/// What is to be done when the program has changed an action.
+static CHANGED: OnceLock<fn()> = OnceLock::new();
+
+/// Says what is to be done when the program has changed an action. Before user code runs.
+pub fn on_change(changed: fn()) {
+    let _ = CHANGED.set(changed);
+}
+
 /// Does what the program asks for; gives the action before.
 fn set(signal: c_int, new: Action) -> Option<Action> {
     let before = current(signal)?;
@@ -213,7 +221,9 @@ fn set(signal: c_int, new: Action) -> Option<Action> {
     }
     if sync::size() > 1 && before != new {
         SET.fetch_or(bit(signal), Ordering::Relaxed);
-        process_state::changed(Kind::Handlers);
+        if let Some(changed) = CHANGED.get() {
+            changed();
+        }
     }
     Some(before)
 }

@@ -22,7 +22,7 @@ use crate::checked;
 use crate::crash::arena;
 use crate::memory::threads;
 
-pub use actions::{Action, SIGNALS, follow, snapshot, stand_by};
+pub use actions::{Action, SIGNALS, follow, on_change, snapshot, stand_by};
 
 /// A signal that waits for the end of what the thread is in.
 struct Kept {

@@ -16,7 +16,7 @@ use super::mailbox::{self, Operation};
 use super::remote::{self, Call};
 use crate::control::Words;
 use crate::job::die;
-use crate::omp::frame;
+use crate::sync::regions;
 use crate::{check, job, memory, sync};
 use dsm_comm::Word;
 
@@ -109,7 +109,7 @@ pub fn enter(descriptor: c_int) {
         return;
     }
     if descriptor == 1 || descriptor == 2 {
-        if frame::current().active_level == 0 {
+        if !regions::is_active() {
             standard_changes(descriptor).fetch_add(1, Ordering::AcqRel);
         }
         return;

@@ -6,14 +6,13 @@
 use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
 use std::mem::ManuallyDrop;
-use std::sync::Once;
 use std::sync::atomic::{Ordering, fence};
+use std::sync::{Once, OnceLock};
 
 use dsm_threads::futex;
 
 use super::{File, buffers, descriptors, fflush, import, registry, remote, stdin};
 use crate::control::Line;
-use crate::fortran::serve;
 use crate::memory::services::spawn_service;
 use crate::sync;
 use dsm_comm::{Bytes, Half, Word};
@@ -267,22 +266,41 @@ fn on_descriptor(operation: Operation, descriptor: c_int, a: u64, b: i64) -> i64
     }
 }
 
+/// Who carries out Fortran statements.
+#[derive(Clone, Copy, Debug)]
+pub struct Statements {
+    /// A part of a message has arrived.
+    pub part: fn(&[u8]),
+    /// The message is complete with these bytes: length of the reply.
+    pub run: fn(&[u8]) -> usize,
+    /// Copies the reply from a byte on.
+    pub fetch: fn(usize, &mut [u8]) -> usize,
+}
+
+static STATEMENTS: OnceLock<Statements> = OnceLock::new();
+
+/// Says who carries out Fortran statements. Before user code runs.
+pub fn register(statements: Statements) {
+    let _ = STATEMENTS.set(statements);
+}
+
 /// Operations of Fortran statements.
 fn fortran(operation: Operation, a: usize) -> usize {
     // SAFETY: the data area is this request's.
     let data = unsafe { std::slice::from_raw_parts_mut(own_data(), DATA_BYTES) };
     let given = a.min(DATA_BYTES);
+    let Some(statements) = STATEMENTS.get() else { return 0 };
     match operation {
         Operation::FortranPart => {
-            serve::part(&data[..given]);
+            (statements.part)(&data[..given]);
             0
         }
         Operation::FortranRun => {
-            let len = serve::run(&data[..given]);
-            serve::fetch(0, data);
+            let len = (statements.run)(&data[..given]);
+            (statements.fetch)(0, data);
             len
         }
-        _ => serve::fetch(a, data),
+        _ => (statements.fetch)(a, data),
     }
 }
 

@@ -39,7 +39,7 @@ mod memory_stream;
 pub mod registry;
 mod remote;
 mod stream;
-mod strings;
+pub mod strings;
 mod waiting;
 
 use std::ffi::{c_int, c_void};

@@ -3,7 +3,12 @@
 use std::ffi::{c_char, c_long};
 use std::sync::atomic::Ordering;
 
-use crate::{check, heap, memory, process_state, strings};
+use crate::{check, heap, memory};
+
+crate::control::declare! {
+    /// Where `strtok` goes on, for all threads of the job: the GNU C library has one place for the program.
+    static STRTOK: u64;
+}
 
 /// Makes a string readable: to its NUL, or `bound` bytes if that is not negative.
 #[unsafe(no_mangle)]
@@ -12,7 +17,7 @@ pub unsafe extern "C" fn dsm_rt_load_string(string: *const u8, bound: c_long) {
     unsafe {
         match usize::try_from(bound) {
             Err(_) => _ = check::readable_string(string as usize),
-            Ok(bound) => _ = strings::readable_within(string as usize, bound),
+            Ok(bound) => _ = check::readable_within(string as usize, bound),
         }
     }
 }
@@ -104,7 +109,7 @@ pub unsafe extern "C" fn __dsm_strtok_r(string: *mut u8, separators: *mut u8, re
 /// See [`dsm_abi::entries`]. Where it goes on is kept for the job, as the GNU C library keeps it for the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_strtok(string: *mut u8, separators: *mut u8) -> *mut u8 {
-    let word = process_state::strtok_word();
+    let word = STRTOK.shared(0);
     let mut rest = word.load(Ordering::Acquire) as *mut u8;
     // SAFETY: as the program promises; `rest` is a local pointer.
     let token = unsafe { __dsm_strtok_r(string, separators, (&raw mut rest).cast()) };

@@ -123,6 +123,11 @@ pub unsafe fn at(address: *mut u8, width: Width) -> &'static dyn Atomic {
     }
 }
 
+/// Whether the processor has atomic instructions for objects of this size at this address.
+pub fn is_direct(address: usize, size: usize) -> bool {
+    matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::memory::{allocate, are_several, free, in_common, is_owner, note_change};
+use crate::job::library::next_function;
 use crate::process_state::{environment, shared_bytes};
-use crate::pthread::next_function;
 use crate::sync;
 
 /// Categories of a locale by their numbers; number 6 stands for all of them.

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::shared_pointers;
-use crate::omp::frame;
+use crate::sync::regions;
 use crate::{check, sync};
 
 /// Bytes of a `std::locale::facet`: a table of functions, a count of references.
@@ -29,7 +29,7 @@ unsafe fn make_counts_writable(locale: *const Impl, adds: bool) {
     let Impl { facets, count, caches, .. } = unsafe { locale.read() };
     // What is kept of facets, such as texts that numbers are made of, is counted like them.
     let table = |start: *const usize| start as usize..start as usize + count * size_of::<usize>();
-    let several = adds && (frame::current().active_level > 0 || sync::rank() != 0);
+    let several = adds && (regions::is_active() || sync::rank() != 0);
     for facet in shared_pointers(table(facets)).chain(shared_pointers(table(caches))) {
         check::writable(facet, COUNTED);
         // SAFETY: the count, behind the table of functions, made writable.

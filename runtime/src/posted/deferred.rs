@@ -17,14 +17,14 @@ use std::time::Duration;
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state::{COLD, NOTICED};
 use dsm_coherence::{Block, Chunk, Extent};
-use dsm_threads::futex;
 use dsm_threads::wait::Waitable;
+use dsm_threads::{atomic, futex};
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 
 use super::list::List;
 use crate::memory::services::spawn_service;
-use crate::{atomics, config, memory, race};
+use crate::{config, memory, race};
 use dsm_threads::handler::Deferred;
 
 /// What is kept for longer is sent.
@@ -154,7 +154,7 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
     if !ENABLED.load(Ordering::Relaxed)
         || !memory::is_shared(address)
         || !is_elsewhere(address)
-        || !atomics::is_direct(address, size as usize)
+        || !atomic::is_direct(address, size as usize)
     {
         return false;
     }
