@@ -59,6 +59,7 @@ checks:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile tests --locked -- -D warnings
 	scripts/licences.sh
+	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --offline --locked check licenses bans sources; fi
 
 loom:
 	$(LOOM)

@@ -5,6 +5,9 @@
 //! (asymmetric Dekker synchronisation by `membarrier`), and waits until the owner is not inside. The fence is a system call for the other thread, and costs the owner
 //! nothing: either the owner's store came before the fence, and the other thread sees it, or the owner looks after the fence, and sees the revocation.
 
+#[cfg(not(loom))]
+use rustix::thread::{MembarrierCommand, membarrier};
+
 use crate::backoff::Backoff;
 use crate::primitive::{AtomicU32, Ordering, light_fence};
 
@@ -68,16 +71,13 @@ impl Default for Bias {
 /// Has the kernel prepare for [`fence_all_threads`]; false if it cannot.
 #[cfg(not(loom))]
 pub fn can_fence_all_threads() -> bool {
-    // SAFETY: the call takes no memory.
-    unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
+    membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
 }
 
 /// Puts a fence into every thread of the process. Only after [`can_fence_all_threads`].
 #[cfg(not(loom))]
 pub fn fence_all_threads() {
-    // SAFETY: the call takes no memory.
-    let result = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
-    assert_eq!(result, 0, "the kernel has agreed to this");
+    membarrier(MembarrierCommand::PrivateExpedited).expect("the kernel has agreed to this");
 }
 
 #[cfg(all(test, loom))]

@@ -1,6 +1,9 @@
 //! Waiting for a word to change, across processes (the words live in shared mappings, so the futexes are not private).
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::futex::{self, Flags};
 
 pub use crate::wait::ALL;
 use crate::wait::{self, Sleep, Waitable};
@@ -41,33 +44,16 @@ impl Waitable for &AtomicU32 {
 
 /// Sleeps while `*word == seen`, until woken with a `mask` that shares a bit, or for no reason at all.
 pub fn wait(word: &AtomicU32, seen: u32, mask: u32) {
-    // SAFETY: the word lives for the call; a null timeout and second address are allowed. The kernel only reads the word. Any result is
-    // fine: callers look at the word again.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET,
-            seen,
-            std::ptr::null::<libc::timespec>(),
-            std::ptr::null::<u32>(),
-            mask,
-        );
+    if let Some(mask) = NonZeroU32::new(mask) {
+        // Any result is fine: callers look at the word again.
+        let _ = futex::wait_bitset(word, Flags::empty(), seen, None, mask);
     }
 }
 
 /// Wakes all sleepers whose mask shares a bit with `mask`.
 pub fn wake(word: &AtomicU32, mask: u32) {
-    // SAFETY: as in `wait`; the kernel uses the address as a key only.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE_BITSET,
-            i32::MAX,
-            std::ptr::null::<libc::timespec>(),
-            std::ptr::null::<u32>(),
-            mask,
-        );
+    if let Some(mask) = NonZeroU32::new(mask) {
+        // The kernel uses the address as a key only.
+        let _ = futex::wake_bitset(word, Flags::empty(), i32::MAX as u32, mask);
     }
 }
