@@ -1,5 +1,5 @@
 /* Input and output statements of Fortran, as compiled code calls them: `_FortranAio<name>` is `__dsm_io<name>` here. Statements on units of
-   other processes are recorded and carried out there (runtime/src/fortran/remote.rs); all others are flang's library's, whose functions are
+   other processes are recorded and carried out there (runtime/fortran/src/remote.rs); all others are flang's library's, whose functions are
    weak here: only Fortran programs have them. */
 #include "internal.h"
 #include "fortran_io.h"

@@ -1,48 +1,30 @@
 //! The runtime library of instrumented programs: coherent memory and OpenMP over several processes.
 //!
-//! Compiled code enters through the `__dsm_*` functions of [`dsm_abi::entries`] (`check`, `atomics`, `heap`) and the
-//! LLVM OpenMP ABI (`omp`); the C `main` starts in `start`.
+//! Compiled code enters through the `__dsm_*` functions of [`dsm_abi::entries`] and the LLVM OpenMP ABI; the C `main` starts in `start`.
 //!
-//! This crate joins the others: configuration, job, geometry and what is observed have crates of their own, under the names below, and are told by `start` what to call here.
+//! This crate joins the others, which have the names below here, and tells them in `start` what to call of each other. What it has in C (`c/`) belongs to all of them.
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 
-pub mod arrays;
-pub mod atomics;
-pub mod check;
 pub mod context;
-pub mod crash;
-pub mod cxx;
 pub mod debugger;
-pub mod fault;
-pub mod fortran;
-pub mod guard;
-pub mod heap;
 mod managed;
-pub mod omp;
-pub mod operations;
-pub mod pages;
-pub mod posted;
 pub mod process;
-pub mod process_state;
-pub mod pthread;
-pub mod reblock;
-pub mod refusal;
-pub mod signals;
 pub mod sort;
 pub mod start;
 pub mod stats;
-pub mod stdio;
-pub mod strings;
 pub mod thread_local;
-pub mod verify;
-pub mod window;
 
+pub use dsm_access::{atomics, check, heap, posted, strings, verify, window};
 use dsm_config as config;
 pub use dsm_consistency as sync;
 pub use dsm_control as control;
+pub use dsm_fortran as fortran;
 use dsm_job::{self as job, image};
 pub use dsm_memory as memory;
-use dsm_observe::{access_counters, checked, profile, progress, race, time, trace};
+use dsm_observe::{access_counters, profile, progress, race, time, trace};
+pub use dsm_omp::{self as omp, cxx};
+pub use dsm_operations::{arrays, operations, reblock, refusal};
+pub use dsm_posix::{crash, fault, guard, pages, process_state, pthread, signals, stdio};
 
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {

@@ -397,10 +397,11 @@ mod tests {
         for entry in fs::read_dir(directory).expect("sources") {
             let path = entry.expect("an entry").path();
             let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-            let inner = if name == "mod" { module.to_owned() } else { format!("{module}::{name}") };
+            let inner =
+                if matches!(&*name, "mod" | "lib") { module.to_owned() } else { format!("{module}::{name}") };
             if path.is_dir() {
                 found.extend(declaring(&path, &inner));
-            } else if fs::read_to_string(&path).expect("a source").contains("\ncrate::control::declare! {") {
+            } else if fs::read_to_string(&path).expect("a source").contains("declare! {\n    /// ") {
                 found.push(inner);
             }
         }
@@ -411,8 +412,14 @@ mod tests {
     fn all_declared_control_words_have_a_place_of_their_own() {
         place_control_words();
         let mut places = control::places();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let declaring: BTreeSet<_> = declaring(&source, "dsm_rt").into_iter().collect();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let crates = fs::read_dir(root).expect("crates").map(|entry| entry.expect("an entry").path());
+        let sources = crates.filter(|path| path.join("Cargo.toml").exists()).map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (path.join("src"), format!("dsm_{name}"))
+        });
+        let sources = sources.chain([(root.join("src"), "dsm_rt".into())]);
+        let declaring: BTreeSet<_> = sources.flat_map(|(source, name)| declaring(&source, &name)).collect();
         let module = |(name, _): &(&str, _)| name.rsplit_once("::").map(|(module, _)| module.to_owned());
         let placed: BTreeSet<_> = places.iter().filter_map(module).collect();
         let missing: Vec<_> = declaring.difference(&placed).collect();

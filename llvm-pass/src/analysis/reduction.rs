@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Soundness. Only threads of the same process get the list: the runtime hands it to the compiler's function, on one thread while the others wait,
-//! and what the process has combined goes to the variable by code of the program (`runtime/src/omp/reduce.rs`). So lists and copies may be memory of
+//! and what the process has combined goes to the variable by code of the program (`runtime/omp/src/reduce.rs`). So lists and copies may be memory of
 //! the process, if two things hold. The list is seen by nobody else: it is a local whose elements are stored, and that is handed to
 //! these entries, and nothing more. And the function leaves no copy of an element behind: it is here to be looked at, loads pointers from its lists,
 //! and these escape as little as a parameter does that does not (`escape`).

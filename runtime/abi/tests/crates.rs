@@ -47,12 +47,11 @@ fn name(value: &Value) -> String {
 
 #[test]
 fn crates_depend_on_each_other_as_the_book_says() {
-    let mut found = crates();
-    let library = found.remove("dsm-runtime").expect("the library");
+    let found = crates();
     let lines = documented("crates").into_iter();
     let expected: Graph = lines.map(|mut line| (line.remove(0), line.into_iter().collect())).collect();
     assert_eq!(found, expected, "left: cargo; right: the book's table");
-    assert_eq!(library, expected.into_keys().collect());
+    assert!(found.contains_key("dsm-runtime"), "the library is one of them");
 }
 
 /// Which top modules of `runtime/src` name each other, from `crate::` paths and imports.

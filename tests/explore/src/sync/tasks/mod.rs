@@ -1,4 +1,4 @@
-//! Tasks of the processes, as the runtime's pool keeps them (`runtime/src/omp/task`), cut down to what the hand-over needs: one queue a process, no dependences,
+//! Tasks of the processes, as the runtime's pool keeps them (`runtime/omp/src/task`), cut down to what the hand-over needs: one queue a process, no dependences,
 //! and an oracle that knows of all.
 
 mod help;

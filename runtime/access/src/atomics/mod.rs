@@ -1,0 +1,357 @@
+//! Atomic operations of the program on possibly shared memory.
+//!
+//! In a single process they are the processor's, where it has any. Over several processes the protocol executes those that the processor has at the home of
+//! the variable ([`Coherence::update`](dsm_coherence::Coherence::update)). Others run in the critical section of their block, whose home comes here; an object that lies in two
+//! blocks has a lock instead. [`library`] has the operations on objects of any size. Acquire and release order are the memory model's: the former takes in what all others published,
+//! the latter publishes.
+
+pub mod library;
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dsm_abi::atomic::{RmwOp, Update, order};
+use dsm_abi::state::WRITABLE;
+use dsm_coherence::Extent;
+use dsm_threads::atomic::{self, Atomic, Width};
+use parking_lot::Mutex;
+
+use crate::control::cell;
+use crate::memory::fabric::run;
+use crate::posted::deferred;
+use crate::profile::{self, Wait};
+use crate::sync::regions;
+use crate::{check, memory, race, sync};
+
+/// Atomics that no processor instruction does, in a single process.
+static WIDE: Mutex<()> = Mutex::new(());
+
+/// Not 0 in a job of one process: compiled code then executes atomic instructions by itself.
+#[unsafe(no_mangle)]
+pub static __dsm_single_process: AtomicU32 = AtomicU32::new(0);
+
+/// The number of processes is known; no code of the program has run.
+pub fn init() {
+    __dsm_single_process.store((sync::size() == 1).into(), Ordering::Relaxed);
+}
+
+/// Name of the lock around operations on objects that lie in two blocks: an address that is no lock's.
+const STRADDLING: u64 = 2;
+
+/// Runs `body` on the object at `address`, whose bytes are current, while nobody else runs an atomic operation on it.
+fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
+    let Some(shared) = memory::shared().filter(|_| memory::is_shared(address)) else {
+        let _wide = WIDE.lock();
+        return body();
+    };
+    let geometry = memory::get().geometry();
+    let block = geometry.block(address);
+    if block == geometry.block(address + size.max(1) - 1) {
+        let since = if memory::get().table().get(address) == WRITABLE { 0 } else { profile::now_and_then() };
+        let drained = deferred::drain(Extent::single(block));
+        let result = run(pin!(shared.coherence.critical(block, async { body() })));
+        drop(drained);
+        profile::waited(Wait::Atomic, address as u64, since);
+        return result;
+    }
+    sync::lock(STRADDLING);
+    check::writable(address, size);
+    let result = body();
+    sync::unlock(STRADDLING);
+    result
+}
+
+fn before(order: u32) {
+    if matches!(order, order::RELEASE | order::ACQ_REL | order::SEQ_CST) {
+        RELEASES.set(RELEASES.get().wrapping_add(1));
+        sync::release();
+    }
+}
+
+fn after(order: u32) {
+    if matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST) {
+        for rank in 0..sync::size() {
+            sync::acquire_from(rank);
+        }
+    }
+}
+
+thread_local! {
+    /// Atomic operations of the thread that were releases.
+    static RELEASES: Cell<u32> = const { Cell::new(0) };
+    /// What that was when a store of the thread last missed, and the stores in a row that missed with a release in between.
+    static STORES: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// Stores in a row that missed, each behind a release of its own, from which on they are executed at the homes.
+const SINGLE_STORES: u32 = 8;
+
+/// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
+/// operation that is a release between any two such stores. `false`: nothing was done.
+pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
+    let (releases, (seen, times)) = (RELEASES.get(), STORES.get());
+    let times = if releases == seen { 0 } else { times.saturating_add(1) };
+    STORES.set((releases, times));
+    let Some(shared) = memory::shared().filter(|_| times >= SINGLE_STORES && memory::is_shared(address))
+    else {
+        return false;
+    };
+    if !atomic::is_direct(address, size) {
+        return false;
+    }
+    let geometry = memory::get().geometry();
+    let block = geometry.block(address);
+    let offset = address - geometry.address(block);
+    let since = profile::now_and_then();
+    let drained = deferred::drain(Extent::single(block));
+    run(pin!(shared.coherence.store_at_home(block, offset, size, value)));
+    drop(drained);
+    profile::waited(Wait::Atomic, address as u64, since);
+    true
+}
+
+/// Reads an operand of `size` bytes.
+unsafe fn get(at: *const u8, size: u32) -> u128 {
+    let mut bytes = [0; 16];
+    // SAFETY: the caller's operand has `size` bytes, at most 16.
+    unsafe { std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), size as usize) };
+    u128::from_le_bytes(bytes)
+}
+
+/// Writes an operand of `size` bytes.
+unsafe fn put(at: *mut u8, size: u32, value: u128) {
+    // SAFETY: the caller's operand has `size` bytes, at most 16.
+    unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize) };
+}
+
+/// The processor's atomic integer of `size` bytes. Only where [`is_direct`].
+unsafe fn integer(at: *mut u8, size: usize) -> &'static dyn Atomic {
+    // SAFETY: aligned to its size by the rules for atomics, mapped by the caller's promise.
+    unsafe { atomic::at(at, Width::of(size)) }
+}
+
+#[allow(missing_docs, reason = "see `dsm_abi::entries`")]
+unsafe extern "C" {
+    // In C, where a function can ask for its return address: calls the function below of its name.
+    pub fn __dsm_store_value_miss(addr: *mut u8, len: u64, value: u64);
+}
+
+/// As [`check::dsm_rt_store_miss`], for a store of a value that may be executed at the home.
+#[unsafe(no_mangle)]
+#[cold]
+extern "C" fn dsm_rt_store_value_miss(addr: *mut u8, len: u64, value: u64, pc: usize) {
+    if race::is_on() {
+        return check::dsm_rt_store_miss(addr, len, pc);
+    }
+    profile::at(pc, || {
+        if !store_at_home(addr as usize, len as usize, value) {
+            check::writable(addr as usize, len as usize);
+        }
+    });
+}
+
+/// Applies an operation to memory of this process alone; returns the old value.
+fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
+    match update {
+        Update::Rmw { op: RmwOp::Xchg, operand } => integer.swap(operand as u64),
+        Update::Rmw { op: RmwOp::Add, operand } => integer.fetch_add(operand as u64),
+        Update::Rmw { op: RmwOp::Sub, operand } => integer.fetch_add((operand as u64).wrapping_neg()),
+        Update::Rmw { op: RmwOp::And, operand } => integer.fetch_and(operand as u64),
+        Update::Rmw { op: RmwOp::Or, operand } => integer.fetch_or(operand as u64),
+        Update::Rmw { op: RmwOp::Xor, operand } => integer.fetch_xor(operand as u64),
+        _ => atomic::update(integer, |old| update.apply(size, old.into()).map(|new| new as u64)),
+    }
+}
+
+/// Applies an operation; returns the old value.
+pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
+    let (at, bytes) = (address as usize, size as usize);
+    if !atomic::is_direct(at, bytes) {
+        return exclusive(at, bytes, || {
+            // SAFETY: the program's operand.
+            let old = unsafe { get(address, size) };
+            if let Some(new) = update.apply(size, old) {
+                // SAFETY: as above.
+                unsafe { put(address, size, new) };
+            }
+            old
+        });
+    }
+    if let Some(shared) = memory::shared().filter(|_| memory::is_shared(at)) {
+        let geometry = memory::get().geometry();
+        let block = geometry.block(at);
+        let offset = at - geometry.address(block);
+        if memory::get().table().get(at) == WRITABLE
+            && let Some(old) = run(pin!(shared.coherence.update_local(block, offset, bytes, update)))
+        {
+            return old.into();
+        }
+        let since = profile::now_and_then();
+        let drained = deferred::drain(Extent::single(block));
+        let old = run(pin!(shared.coherence.update(block, offset, bytes, update)));
+        drop(drained);
+        profile::waited(Wait::Atomic, at as u64, since);
+        return old.into();
+    }
+    // SAFETY: the program's operand.
+    update_integer(unsafe { integer(address, bytes) }, size, update).into()
+}
+
+/// Reads a variable of 1, 2, 4 or 8 aligned bytes in a single process.
+pub fn read_own(address: *mut u8, size: u32) -> u64 {
+    // SAFETY: the program's object, aligned.
+    let value = unsafe { integer(address, size as usize) }.load();
+    poll(address as usize, value);
+    value
+}
+
+/// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
+fn load_value(address: *mut u8, size: u32) -> u128 {
+    let at = address as usize;
+    match memory::shared().filter(|_| memory::is_shared(at)) {
+        Some(shared) if atomic::is_direct(at, size as usize) => {
+            let geometry = memory::get().geometry();
+            let block = geometry.block(at);
+            let offset = at - geometry.address(block);
+            // This thread may be waiting for what others do about them.
+            deferred::send_all();
+            let stored = run(pin!(shared.coherence.has_own_stores(block)));
+            let mut value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
+            // SAFETY: the program's object, of which the bytes here are read, whatever they are.
+            if stored && unsafe { integer(address, size as usize) }.load() != value {
+                // The program has stored to the object, or to others of the block, without an atomic operation.
+                value = update(address, size, Update::NONE) as u64;
+            }
+            poll(at, value);
+            value.into()
+        }
+        _ => {
+            let value = update(address, size, Update::NONE);
+            poll(at, value as u64);
+            value
+        }
+    }
+}
+
+/// Reads of one value in a row from which on a thread counts as waiting for another.
+const PATIENCE: u32 = 32;
+
+/// Gives tasks away when a thread finds the same value of the same variable again, and the core when it does so again and again: who is to
+/// change it may need them.
+pub fn poll(address: usize, value: u64) {
+    thread_local! {
+        static LAST: Cell<(usize, u64, u32)> = const { Cell::new((0, 0, 0)) };
+    }
+    let (last, seen, times) = LAST.get();
+    if (last, seen) != (address, value) {
+        LAST.set((address, value, 0));
+        if times > PATIENCE {
+            cell::polled();
+        }
+        return;
+    }
+    LAST.set((address, value, times.saturating_add(1)));
+    (regions::get().serve_while_polling)();
+    if times >= PATIENCE {
+        let _inside = memory::threads::Inside::begin();
+        cell::pass_core();
+    }
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand, `out` private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
+    let value = load_value(addr, size);
+    // SAFETY: the caller's promise.
+    unsafe { put(out, size, value) };
+    after(order);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand, `value` private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size: u32, order: u32) {
+    // SAFETY: the caller's promise.
+    let new = unsafe { get(value, size) };
+    before(order);
+    update(addr, size, Update::store(new));
+    after(order);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand; `value` and `old` are private memory of `size` bytes, or `old` is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_rmw(
+    addr: *mut u8,
+    value: *mut u8,
+    old: *mut u8,
+    size: u32,
+    op: u32,
+    order: u32,
+) {
+    let Some(op) = RmwOp::from_code(op) else {
+        crate::job::die(&format!("atomic operation {op} is unknown; compiler and runtime do not fit"))
+    };
+    // SAFETY: the caller's promise.
+    let operand = unsafe { get(value, size) };
+    if op.is_float() && !matches!(size, 4 | 8) {
+        crate::job::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
+    }
+    if old.is_null() && order == order::RELAXED && deferred::post(addr as usize, size, op, operand) {
+        return;
+    }
+    before(order);
+    let before_value = update(addr, size, Update::Rmw { op, operand });
+    if !old.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { put(old, size, before_value) };
+    }
+    if op == RmwOp::Xchg && before_value == operand {
+        // The way of spin locks.
+        poll(addr as usize, operand as u64);
+    }
+    after(order);
+}
+
+/// Entry point, see `dsm_abi::entries`.
+///
+/// # Safety
+/// `addr` is the program's operand; `expected` and `desired` are private memory of `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_atomic_cas(
+    addr: *mut u8,
+    expected: *mut u8,
+    desired: *mut u8,
+    size: u32,
+    success: u32,
+    failure: u32,
+) -> u32 {
+    // SAFETY: the caller's promise.
+    let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
+    before(success);
+    let old = update(addr, size, Update::CompareExchange { expected: wanted, new });
+    // SAFETY: the caller's promise.
+    unsafe { put(expected, size, old) };
+    let swapped = old == wanted;
+    if !swapped {
+        poll(addr as usize, old as u64);
+    }
+    after(if swapped { success } else { failure });
+    u32::from(swapped)
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_atomic_fence(order: u32) {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    before(order);
+    after(order);
+}

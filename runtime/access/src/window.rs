@@ -1,0 +1,292 @@
+//! Windows: what a loop nest remembers of the memory around the ranges that it checks.
+//!
+//! A range check inside of a loop first looks whether its range lies in the window, which compiled code keeps on its stack and
+//! empties in front of the outermost loop without synchronisation. A window holds lines that were found valid since, so it holds until
+//! the thread's next acquire, as any check. How far a miss looks ahead grows while the ranges walk on through memory.
+
+use std::ops::Range;
+
+use dsm_abi::layout::{ADDRESS_BITS, WALK_WINDOW_WORDS, WINDOW_WORDS};
+
+use crate::check::{Access, ensure, ensure_grid, has_effect};
+use crate::checked;
+use crate::memory;
+use crate::profile;
+use crate::race;
+
+/// First byte and end of memory that is known to be valid.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    start: u64,
+    end: u64,
+}
+
+/// A walk whose bytes are known to be valid, and with them the rest of their lines: `len` bytes at `address + i * step`, `i` up to `count` inclusive, from each
+/// address between `first` and `last`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Walk {
+    first: u64,
+    last: u64,
+    len: u64,
+    step: u64,
+    count: u64,
+}
+
+impl Walk {
+    /// The walk, and those beside it that touch the same lines.
+    fn of(address: usize, len: usize, (step, count): (usize, usize), line: usize) -> Walk {
+        let (mut before, mut behind) = (line - 1, line - 1);
+        for i in 0..=count {
+            let first = address.wrapping_add(i.wrapping_mul(step));
+            let last = first.wrapping_add(len - 1);
+            before = before.min(first & (line - 1));
+            behind = behind.min(!last & (line - 1));
+        }
+        let (first, last) = (address.saturating_sub(before), address.saturating_add(behind));
+        Walk {
+            first: first as u64,
+            last: last as u64,
+            len: len as u64,
+            step: step as u64,
+            count: count as u64,
+        }
+    }
+
+    fn has(&self, address: usize, len: usize, (step, count): (usize, usize)) -> bool {
+        (self.first..=self.last).contains(&(address as u64))
+            && len as u64 <= self.len
+            && step as u64 == self.step
+            && count as u64 <= self.count
+    }
+}
+
+/// A [`Window`] and the last walk. A nest that walks down the columns of a matrix, one after the other, finds the same lines as before until it leaves them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct WalkWindow {
+    window: Window,
+    walk: Walk,
+}
+
+const _: () = assert!(size_of::<Window>() == 8 * WINDOW_WORDS as usize);
+const _: () = assert!(size_of::<WalkWindow>() == 8 * WALK_WINDOW_WORDS as usize);
+
+/// Lines that a miss looks ahead at first, and at most.
+const AHEAD_MIN: usize = 16;
+const AHEAD_MAX: usize = 4096;
+
+/// Makes a range valid and finds the window around it.
+fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
+    if !has_effect() {
+        return Window { start: 0, end: 1 << ADDRESS_BITS };
+    }
+    let (from, to) = (address, address.saturating_add(len));
+    if (old.start as usize) <= from && to <= old.end as usize {
+        return old;
+    }
+    ensure(address, len, access);
+    let (table, geometry) = (memory::get().table(), memory::get().geometry());
+    let line = 1usize << geometry.line_shift();
+    let Some(part) = geometry.parts().find(|p| p.contains(&from)) else {
+        return to_window(private(from, to, geometry.parts()));
+    };
+    if to > part.end {
+        return to_window(from..to);
+    }
+    // Walks on from the window: everything between its start and the range is valid if they touch.
+    let walks = (old.start as usize) < from && from <= old.end as usize;
+    let known = if walks { (old.end - old.start) as usize } else { 0 };
+    let ahead = (2 * known).clamp(AHEAD_MIN * line, AHEAD_MAX * line);
+    let last = to.saturating_add(ahead).min(part.end) - 1;
+    let end = match table.first_at_least(to.max(from + 1) - 1, last, access.limit()) {
+        Some(refused) => refused.max(to),
+        None => last + 1,
+    };
+    let start = if walks { old.start as usize } else { (from & !(line - 1)).max(part.start) };
+    if checked::is_on() {
+        checked::note(memory::get().geometry(), from, end - from, access);
+    }
+    to_window(start..end)
+}
+
+/// As [`look`] for `len` bytes at `address + i * step`, `i` up to `count` inclusive.
+fn look_along(
+    address: usize,
+    len: usize,
+    (step, count): (usize, usize),
+    old: WalkWindow,
+    access: Access,
+) -> WalkWindow {
+    let line = 1usize << memory::get().geometry().line_shift();
+    if !has_effect() || step < len + line {
+        let window = look(address, len.wrapping_add(step.wrapping_mul(count)), old.window, access);
+        return WalkWindow { window, ..old };
+    }
+    if old.walk.has(address, len, (step, count)) && !checked::is_on() {
+        return old;
+    }
+    ensure_grid(address, len, [(step, count), (0, 0)], access);
+    // Lines between the steps may be valid, too. Backwards steps are not looked at: the inline test fails for them anyway.
+    let whole = step.checked_mul(count).and_then(|far| address.checked_add(far)?.checked_add(len));
+    let table = memory::get().table();
+    match whole.filter(|end| (end - address) / line <= AHEAD_MAX) {
+        Some(end) if table.first_at_least(address, end - 1, access.limit()).is_none() => {
+            if checked::is_on() {
+                checked::note(memory::get().geometry(), address, end - address, access);
+            }
+            WalkWindow { window: to_window(address..end), ..old }
+        }
+        _ => WalkWindow { walk: Walk::of(address, len, (step, count), line), ..old },
+    }
+}
+
+/// The private memory around a range that starts in it.
+fn private(from: usize, to: usize, shared: impl Iterator<Item = Range<usize>>) -> Range<usize> {
+    let (mut start, mut end) = (0, 1 << ADDRESS_BITS);
+    for part in shared {
+        if part.end <= from {
+            start = start.max(part.end);
+        } else {
+            end = end.min(part.start);
+        }
+    }
+    // The range may reach into shared memory, which was made valid then.
+    start..end.max(to)
+}
+
+fn to_window(range: Range<usize>) -> Window {
+    Window { start: range.start as u64, end: range.end as u64 }
+}
+
+#[allow(missing_docs, reason = "see `dsm_abi::entries`")]
+unsafe extern "C" {
+    // In C, where a function can ask for its return address: each calls the function below of its name.
+    pub fn __dsm_load_window(addr: *mut u8, len: u64, window: *mut u8);
+    pub fn __dsm_load_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8);
+    pub fn __dsm_store_window(addr: *mut u8, len: u64, window: *mut u8);
+    pub fn __dsm_overwrite_window(addr: *mut u8, len: u64, window: *mut u8);
+    pub fn __dsm_store_walk(addr: *mut u8, len: u64, step: u64, count: u64, window: *mut u8);
+}
+
+/// A load at return address `pc` asks.
+///
+/// # Safety
+/// `window` points to a [`Window`] that nobody else uses.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_load_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<Window>() };
+    *window = profile::at(pc, || look(addr as usize, len as usize, *window, Access::Read));
+}
+
+/// As [`dsm_rt_load_window`], for a walk.
+///
+/// # Safety
+/// `window` points to a [`WalkWindow`] that nobody else uses.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_load_walk(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    window: *mut u8,
+    pc: usize,
+) {
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<WalkWindow>() };
+    let steps = (step as usize, count as usize);
+    *window = profile::at(pc, || look_along(addr as usize, len as usize, steps, *window, Access::Read));
+}
+
+/// As [`dsm_rt_store_window`], for a walk.
+///
+/// # Safety
+/// As for [`dsm_rt_load_walk`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_store_walk(
+    addr: *mut u8,
+    len: u64,
+    step: u64,
+    count: u64,
+    window: *mut u8,
+    pc: usize,
+) {
+    if race::is_on() {
+        for i in 0..=count {
+            race::note_write((addr as u64).wrapping_add(i.wrapping_mul(step)) as usize, len as usize, pc);
+        }
+    }
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<WalkWindow>() };
+    let steps = (step as usize, count as usize);
+    *window = profile::at(pc, || look_along(addr as usize, len as usize, steps, *window, Access::Write));
+}
+
+/// A store at return address `pc` asks.
+///
+/// # Safety
+/// As for [`dsm_rt_load_window`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { store_window(addr, len, window, pc, Access::Write) }
+}
+
+/// As [`dsm_rt_store_window`], for stores to every byte.
+///
+/// # Safety
+/// As for [`dsm_rt_load_window`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_overwrite_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { store_window(addr, len, window, pc, Access::Overwrite) }
+}
+
+/// # Safety
+/// As for [`dsm_rt_load_window`].
+unsafe fn store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize, access: Access) {
+    if race::is_on() {
+        race::note_write(addr as usize, len as usize, pc);
+    }
+    // SAFETY: the caller's promise.
+    let window = unsafe { &mut *window.cast::<Window>() };
+    *window = profile::at(pc, || look(addr as usize, len as usize, *window, access));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_beside_one_are_known_as_far_as_they_touch_its_lines() {
+        // The second step begins 256 bytes into its line, the third 512.
+        let walk = Walk::of(0x1000, 8, (0x1100, 2), 0x400);
+        assert!(walk.has(0x1000, 8, (0x1100, 2)));
+        assert!(walk.has(0x1000 + 0x1f8, 8, (0x1100, 1)));
+        assert!(!walk.has(0x1000 + 0x1f9, 8, (0x1100, 2)));
+        assert!(!walk.has(0xfff, 8, (0x1100, 2)));
+        assert!(!walk.has(0x1000, 16, (0x1100, 2)));
+        assert!(!walk.has(0x1000, 8, (0x1000, 2)));
+        assert!(!walk.has(0x1000, 8, (0x1100, 3)));
+        assert!(!Walk::default().has(0x1000, 8, (0x1100, 2)));
+    }
+
+    #[test]
+    fn walks_may_go_backwards() {
+        let back = 0usize.wrapping_sub(0x1000);
+        let walk = Walk::of(0x8010, 8, (back, 3), 0x400);
+        assert!(walk.has(0x8000, 8, (back, 3)) && walk.has(0x8000 + 0x3f8, 8, (back, 3)));
+        assert!(!walk.has(0x7fff, 8, (back, 3)) && !walk.has(0x8000 + 0x3f9, 8, (back, 3)));
+    }
+
+    #[test]
+    fn private_memory_ends_where_shared_memory_starts() {
+        let shared = [100..200, 1000..2000];
+        assert_eq!(private(20, 30, shared.clone().into_iter()), 0..100);
+        assert_eq!(private(300, 310, shared.clone().into_iter()), 200..1000);
+        assert_eq!(private(950, 1010, shared.clone().into_iter()), 200..1010);
+        assert_eq!(private(2000, 2010, shared.clone().into_iter()), 2000..1 << ADDRESS_BITS);
+    }
+}

@@ -1,0 +1,436 @@
+//! Parallel regions: who takes part, and how the region reaches the other processes.
+//!
+//! A region that the program's initial thread starts outside other active regions spreads over all processes:
+//! process 0 sends a message {function, arguments, team, control variables}; the others decode it in
+//! [`serve`]. All other regions stay inside their process.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::floats::FloatControl;
+use super::frame::{self, Frame, Icv, League};
+use super::ompt::abi::{CodePointer, Endpoint};
+use super::ompt::region::{Construct, Invoker};
+use super::ompt::{self, Call};
+use super::ring::Ring;
+use super::schedule::first_thread;
+use super::staging::Staged;
+use super::team::{self, CANCEL, CANCELLED, Microtask, Team, Work};
+use super::{Loc, affinity, contention, icv_words, idle};
+use crate::memory::threads;
+use crate::operations::signal;
+use crate::profile::{self, Wait};
+use crate::{arrays, config, image, process_state, race, reblock, sync, trace};
+
+thread_local! {
+    /// Ring of the last in-process team that this thread led, with the number of its next construct.
+    static SPARE: Cell<Option<(Ring, u64)>> = const { Cell::new(None) };
+    /// Number of the next construct in the control ring.
+    static NEXT_CONTROL: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Where the control variables begin in the message of a region; the arguments follow them.
+const ICV_WORDS: usize = 13;
+
+/// Whether a region that the thread of `frame` starts may have threads of all processes.
+pub fn may_spread(frame: &Frame) -> bool {
+    threads::is_initial() && frame.active_level == 0 && sync::size() > 1
+}
+
+/// Starts a region of the team size that the clause, the control variables and the limits give.
+pub fn fork(task: Microtask, args: Vec<usize>) {
+    signal::assert_allowed("a parallel region");
+    let frame = frame::current();
+    let icv = frame.icv.get();
+    let places = affinity::next_region(frame);
+    // A library that another compiler made knows the memory of its process only.
+    let of_program = image::has_code(task as usize);
+    let spread = of_program && may_spread(frame);
+    let construct =
+        Construct::parallel(frame, Invoker::Runtime, || asked_size(frame, frame.requested_threads.get()));
+    let helpers = contention::reserve(&icv, wanted_size(frame, &icv, of_program, spread) - 1);
+    let size = helpers + 1;
+    if size == 1 {
+        return run_serial(frame, construct.as_ref(), task, &args);
+    }
+    let floats = FloatControl::current();
+    let work = Work {
+        task,
+        args,
+        level: frame.level + 1,
+        active_level: frame.active_level + 1,
+        parent: frame,
+        icv: child_icv(icv, frame.level + 1),
+        league: frame.league.get(),
+        places,
+        floats,
+    };
+    sync::user_threads_leave();
+    if spread {
+        crate::fortran::before_fork();
+        fork_processes(size, work, construct.as_ref());
+    } else {
+        fork_local(size, work, construct.as_ref());
+    }
+    floats.adopt();
+    sync::user_threads_enter();
+    contention::release(&icv, helpers);
+}
+
+/// Threads that a region would have without limits; `clause`: what its clause says, or 0.
+fn asked_size(frame: &Frame, clause: u32) -> u32 {
+    if clause == 0 { super::default_team(frame) } else { clause }
+}
+
+/// Threads that the next region is to have, at least one; the contention group may not have as many. `of_program`: instrumented code starts it.
+fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 {
+    let clause = frame.requested_threads.replace(0);
+    if frame.active_level >= icv.max_active_levels {
+        return 1;
+    }
+    let default = || match super::default_team(frame) {
+        size if !of_program && frame.active_level == 0 => (size / sync::size()).max(1),
+        size => size,
+    };
+    let size = if clause == 0 { default() } else { clause }.min(icv.thread_limit);
+    let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
+    if size > most {
+        eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
+    }
+    let size = size.clamp(1, most);
+    if spread && clause == 0 {
+        idle::check_team(size, icv);
+    }
+    size
+}
+
+fn child_icv(mut icv: Icv, level: u32) -> Icv {
+    if let Some(&threads) = config::get().num_threads.get(level as usize) {
+        icv.threads = threads;
+    }
+    icv
+}
+
+fn fork_local(size: u32, work: Work, construct: Option<&Construct>) {
+    let (ring, first) = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(|| (team::local_ring(), 0));
+    let mut team = Team::new(size, 1, 0, size, ring, first);
+    begin_region(construct, &team);
+    let next = team.run(work, || ());
+    end_region(construct, &team);
+    // At the end of the program the thread-local values are gone before its handlers run.
+    _ = SPARE.try_with(|spare| spare.set(next.map(|next| (team.ring, next))));
+}
+
+/// Tells a tool that a region begins; its callbacks may be instrumented code.
+fn begin_region(construct: Option<&Construct>, team: &Team) {
+    if let Some(construct) = construct {
+        sync::user_threads_enter();
+        construct.begins(team);
+        sync::user_threads_leave();
+    }
+}
+
+/// Tells a tool that a region has ended.
+fn end_region(construct: Option<&Construct>, team: &Team) {
+    if let Some(construct) = construct {
+        sync::user_threads_enter();
+        construct.ends(team);
+        sync::user_threads_leave();
+    }
+}
+
+fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
+    let participants = size.min(sync::size());
+    let first = NEXT_CONTROL.get().unwrap_or_else(|| {
+        Ring::Control.reset();
+        0
+    });
+    let staged = Staged::for_words(&work.args);
+    let mut message = vec![
+        work.task as usize as u64,
+        u64::from(size),
+        u64::from(participants),
+        first,
+        u64::from(work.level),
+        u64::from(work.active_level),
+        u64::from(work.league.team),
+        u64::from(work.league.teams),
+        work.places.encode(),
+        work.floats.encode(),
+    ];
+    message.extend(process_state::publish());
+    message.push(construct.map_or(0, |construct| construct.code_pointer() as u64));
+    message.extend(icv_words::encode(work.icv));
+    message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
+    let mut team =
+        Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
+    begin_region(construct, &team);
+    race::watch_stack();
+    profile::ends_alone();
+    sync::fork(&message, participants);
+    let next = team.run(work, || {
+        let since = profile::now();
+        let traced = trace::join(message[0]);
+        sync::join(participants);
+        drop(traced);
+        profile::waited(Wait::Join, message[0], since);
+    });
+    end_region(construct, &team);
+    profile::begins_alone(message[0]);
+    crate::cxx::adopt_exits();
+    let cancelled = next.is_none() || CANCELLED.shared(0).load() != 0;
+    if cancelled {
+        CANCEL.shared(0).store(0);
+        CANCELLED.shared(0).store(0);
+    }
+    NEXT_CONTROL.set(next.filter(|_| !cancelled));
+}
+
+/// Processes other than 0: takes part in regions until the job ends.
+pub fn serve() {
+    let mut message = Vec::new();
+    loop {
+        let since = profile::now();
+        let is_over = sync::wait_fork(&mut message).is_none();
+        profile::idled(since);
+        if is_over {
+            break;
+        }
+        if message[0] == reblock::MESSAGE {
+            reblock::follow(&message);
+            continue;
+        }
+        if message[0] == arrays::MESSAGE {
+            arrays::follow(&message);
+            continue;
+        }
+        if message[0] == signal::MESSAGE {
+            signal::follow(&message);
+            continue;
+        }
+        let word = |i: usize| message[i] as u32;
+        let (size, participants) = (word(1), word(2));
+        let lower = first_thread(size, sync::rank(), participants);
+        let upper = first_thread(size, sync::rank() + 1, participants);
+        process_state::follow([message[10], message[11]]);
+        let args = ICV_WORDS + icv_words::COUNT;
+        let work = Work {
+            // SAFETY: the address of an outlined function in process 0; images lie at equal addresses.
+            task: unsafe { std::mem::transmute::<usize, Microtask>(message[0] as usize) },
+            args: message[args..].iter().map(|&arg| arg as usize).collect(),
+            level: word(4),
+            active_level: word(5),
+            parent: std::ptr::null(),
+            icv: icv_words::decode(&message[ICV_WORDS..args]),
+            league: League { team: word(6), teams: word(7) },
+            places: affinity::Region::decode(message[8]),
+            floats: FloatControl::decode(message[9]),
+        };
+        let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
+        ompt::note_call(message[12] as usize, &raw const team as usize);
+        let construct = Construct::parallel(frame::current(), Invoker::Runtime, || size);
+        begin_region(construct.as_ref(), &team);
+        team.run(work, || sync::join(participants));
+        end_region(construct.as_ref(), &team);
+        drop(construct);
+        profile::begins_alone(message[0]);
+    }
+}
+
+/// Runs a region of one thread.
+fn run_serial(frame: &Frame, construct: Option<&Construct>, task: Microtask, args: &[usize]) {
+    push_serial(frame, construct);
+    // SAFETY: compiler and caller agree on the arguments of the outlined function.
+    unsafe { team::call(task, 0, args) };
+    pop_serial(construct.map(Construct::code_pointer));
+}
+
+/// Enters a region of one thread.
+fn push_serial(frame: &Frame, construct: Option<&Construct>) {
+    let team: &Team = Box::leak(Box::new(Team::serial()));
+    if let Some(construct) = construct {
+        construct.begins(team);
+    }
+    let icv = child_icv(frame.icv.get(), frame.level + 1);
+    let inner = Frame::new(team, 0, frame.level + 1, frame.active_level, frame, icv);
+    inner.league.set(frame.league.get());
+    frame.requested_threads.set(0);
+    if let Some(construct) = construct {
+        construct.leaves_runtime(&inner);
+    }
+    frame::push(Box::new(inner));
+    ompt::region::enter(frame::current());
+}
+
+/// A control variable of the device, which is a process: what the program has set, else what the environment says.
+pub struct DeviceVariable {
+    set: AtomicU32,
+    given: fn(&config::Config) -> u32,
+}
+
+/// The nteams-var; 0 if nobody set it.
+pub static NUM_TEAMS: DeviceVariable = DeviceVariable { set: AtomicU32::new(0), given: |c| c.num_teams };
+
+/// The teams-thread-limit-var; 0 if nobody set it.
+pub static TEAMS_THREAD_LIMIT: DeviceVariable =
+    DeviceVariable { set: AtomicU32::new(0), given: |c| c.teams_thread_limit };
+
+impl DeviceVariable {
+    /// Its value.
+    pub fn get(&self) -> u32 {
+        match self.set.load(Ordering::Relaxed) {
+            0 => (self.given)(config::get()),
+            n => n,
+        }
+    }
+
+    /// Sets it; numbers that are not positive give it back to the environment.
+    pub fn set(&self, value: i32) {
+        self.set.store(value.max(0) as u32, Ordering::Relaxed);
+    }
+}
+
+/// Runs a league: its teams one after the other, each of which may start regions of all threads.
+fn fork_teams(task: Microtask, args: &[usize]) {
+    let frame = frame::current();
+    let (clause, limit) = frame.requested_teams.replace((0, 0));
+    let teams = [clause, NUM_TEAMS.get(), 1].into_iter().find(|&n| n > 0).unwrap_or(1);
+    let limit = [limit, TEAMS_THREAD_LIMIT.get()].into_iter().find(|&n| n > 0);
+    let construct = Construct::league(frame, || teams);
+    let region = Team::serial();
+    if let Some(construct) = &construct {
+        construct.begins(&region);
+    }
+    for number in 0..teams {
+        let team = Team::serial();
+        let outer = frame.icv.get();
+        let icv = contention::begin(outer, limit.unwrap_or(outer.thread_limit));
+        let inner = Frame::new(&team, 0, frame.level, frame.active_level, frame, icv);
+        inner.league.set(League { team: number, teams });
+        frame::with(&inner, || {
+            tell_team(&inner, Endpoint::Begin);
+            // SAFETY: compiler and caller agree on the arguments of the outlined function.
+            unsafe { team::call(task, 0, args) };
+            tell_team(&inner, Endpoint::End);
+        });
+        contention::end(&icv, &outer);
+    }
+    if let Some(construct) = &construct {
+        construct.ends(&region);
+    }
+}
+
+/// Tells a tool of a team of a league.
+fn tell_team(frame: &Frame, endpoint: Endpoint) {
+    if ompt::is_active() {
+        ompt::region::team_of_league(frame, endpoint);
+    }
+}
+
+/// Called by the variadic `__kmpc_fork_call`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_fork(_loc: Loc, task: Microtask, argc: usize, argv: *const usize) {
+    // SAFETY: the caller's array has `argc` words.
+    fork(task, unsafe { words(argc, argv) });
+}
+
+/// Called by the variadic `__kmpc_fork_teams`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dsm_rt_fork_teams(_loc: Loc, task: Microtask, argc: usize, argv: *const usize) {
+    // SAFETY: the caller's array has `argc` words.
+    let args = unsafe { words(argc, argv) };
+    fork_teams(task, &args);
+}
+
+unsafe fn words(argc: usize, argv: *const usize) -> Vec<usize> {
+    // SAFETY: as the caller says.
+    unsafe { std::slice::from_raw_parts(argv, argc) }.to_vec()
+}
+
+/// Region with an `if` clause; flang packs the arguments into one structure.
+#[unsafe(export_name = "dsm_rt___kmpc_fork_call_if")]
+pub unsafe extern "C" fn __kmpc_fork_call_if(
+    _loc: Loc,
+    argc: i32,
+    task: Microtask,
+    condition: i32,
+    args: *mut u8,
+) {
+    let args = if argc > 0 { vec![args as usize] } else { Vec::new() };
+    if condition != 0 {
+        return fork(task, args);
+    }
+    let frame = frame::current();
+    let construct = Construct::parallel(frame, Invoker::Runtime, || 1);
+    run_serial(frame, construct.as_ref(), task, &args);
+}
+
+/// Begin of a region whose `if` clause is false.
+#[unsafe(export_name = "dsm_rt___kmpc_serialized_parallel")]
+pub extern "C" fn __kmpc_serialized_parallel(_loc: Loc, _gtid: i32) {
+    let frame = frame::current();
+    let construct = Construct::parallel(frame, Invoker::Program, || 1);
+    push_serial(frame, construct.as_ref());
+    if let Some(construct) = construct {
+        construct.stay();
+    }
+}
+
+/// End of such a region.
+#[unsafe(export_name = "dsm_rt___kmpc_end_serialized_parallel")]
+pub extern "C" fn __kmpc_end_serialized_parallel(_loc: Loc, _gtid: i32) {
+    pop_serial(Call::begin(frame::current()).map(|call| call.at));
+    ompt::region::returns(frame::current());
+}
+
+/// `num_threads` of the next region.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_threads(_loc: Loc, _gtid: i32, threads: i32) {
+    frame::current().requested_threads.set(threads.max(0) as u32);
+}
+
+/// `num_threads(strict: ...)` of the next region; teams always have the size asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_threads_strict(
+    loc: Loc,
+    gtid: i32,
+    threads: i32,
+    _severity: i32,
+    _text: Loc,
+) {
+    __kmpc_push_num_threads(loc, gtid, threads);
+}
+
+/// `num_teams` and `thread_limit` of the next league.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_teams(_loc: Loc, _gtid: i32, teams: i32, threads: i32) {
+    frame::current().requested_teams.set((teams.max(0) as u32, threads.max(0) as u32));
+}
+
+/// As `__kmpc_push_num_teams`, with a lower bound.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_push_num_teams_51(loc: Loc, gtid: i32, _lower: i32, upper: i32, threads: i32) {
+    __kmpc_push_num_teams(loc, gtid, upper, threads);
+}
+
+/// `thread_limit` of a target region on the host: its task is a contention group, which ends with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
+    let frame = frame::current();
+    if limit > 0 {
+        frame.icv.set(contention::begin(frame.icv.get(), limit as u32));
+    }
+}
+
+/// Leaves a region of one thread; `at`: where, if a tool is to be told.
+fn pop_serial(at: Option<CodePointer>) {
+    super::task::end_implicit(frame::current());
+    if at.is_some() {
+        ompt::region::end_implicit(frame::current());
+    }
+    let (frame, team) = frame::pop();
+    if let Some(at) = at {
+        ompt::region::ends(frame::current(), &team, at);
+    }
+    frame.floats.adopt();
+}

@@ -1,0 +1,430 @@
+//! What the runtime knows of a task: descriptor, bookkeeping, groups.
+//!
+//! The descriptor is the compiler's; it lies on the shared heap if the task may move to another process, else on the C heap. The bookkeeping, a
+//! [`Node`], is private to the process. In front of each descriptor stands the address of its node.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::blocks;
+use super::depend::Dependences;
+use super::export::{self, Origin};
+use super::reduction::Reduction;
+use crate::frame::{Frame, Icv};
+use crate::ompt::{self, TaskRecord};
+use crate::team::Team;
+use crate::{get, put};
+
+/// Flags of `__kmpc_omp_task_alloc`.
+pub mod flags {
+    /// The task stays with the thread that started it.
+    pub const TIED: u32 = 1;
+    /// Its descendants are part of it.
+    pub const FINAL: u32 = 2;
+    /// `data1` of the descriptor destroys what it captured.
+    pub const DESTRUCTORS: u32 = 8;
+    /// `data2` holds its priority.
+    pub const PRIORITY: u32 = 32;
+    /// It ends when its event is fulfilled, too.
+    pub const DETACHABLE: u32 = 64;
+}
+
+/// The compiler's task descriptor; its private data and the shared pointers follow.
+#[repr(C)]
+pub struct Task {
+    /// Pointers to captured variables.
+    pub shareds: *mut c_void,
+    /// The code.
+    pub routine: Routine,
+    /// Where an untied task goes on.
+    pub part: i32,
+    /// Destructors.
+    pub data1: usize,
+    /// Priority.
+    pub data2: usize,
+}
+
+/// Code of a task: `(thread number, descriptor)`.
+pub type Routine = unsafe extern "C" fn(i32, *mut Task) -> i32;
+
+/// Bytes in front of a descriptor.
+const PREFIX: usize = 64;
+
+/// Memory of a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Bytes of the descriptor with private data.
+    pub bytes: usize,
+    /// Bytes of the shared pointers behind it.
+    pub shareds: usize,
+    /// Whether it lies on the shared heap.
+    pub shared: bool,
+}
+
+/// What the end of a task does to others.
+#[derive(Default)]
+pub struct Links {
+    /// The task has ended.
+    pub done: bool,
+    /// Tasks that wait for it.
+    pub successors: Vec<Arc<Node>>,
+}
+
+/// What only few tasks have: such that have dependences, or children with dependences, or exclude others, or wait for events.
+#[derive(Default)]
+pub struct Extras {
+    /// See [`Links`].
+    pub links: Mutex<Links>,
+    /// What its children depend on.
+    pub dependences: Mutex<Dependences>,
+    /// Held while it runs: one for each `mutexinoutset`.
+    pub mutexes: Mutex<Vec<Arc<AtomicBool>>>,
+    /// Control variables of the code that an `if(0)` task interrupts.
+    pub interrupted: Mutex<Option<Icv>>,
+    /// Event slot of a detachable task, plus one.
+    pub event: AtomicU32,
+    /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers.
+    pub tied_ancestor: Mutex<Option<Arc<Node>>>,
+}
+
+/// A task.
+pub struct Node {
+    /// The task that created it.
+    pub parent: Option<Arc<Node>>,
+    /// Whether [`Node::group`] gives one.
+    is_grouped: AtomicBool,
+    group: Mutex<Option<Arc<Group>>>,
+    /// The group it belongs to.
+    pub member_of: Option<Arc<Group>>,
+    /// Descriptor; null for an implicit task.
+    pub task: *mut Task,
+    /// See [`flags`].
+    pub flags: u32,
+    /// Its descendants are run at once.
+    pub is_final: bool,
+    /// Children that have not ended.
+    pub children: AtomicU32,
+    /// Dependences that are not fulfilled, and one while the task is not submitted.
+    pub blockers: AtomicU32,
+    extras: OnceLock<Box<Extras>>,
+    /// Compiled code calls its routine, not the runtime.
+    pub included: AtomicBool,
+    /// A part of it has ended, and another one follows.
+    pub has_next_part: AtomicBool,
+    /// Its control variables at its creation.
+    pub icv: Icv,
+    /// The region; outlives all its tasks.
+    pub team: *const Team,
+    /// Its memory, if it has a descriptor.
+    pub memory: Option<Memory>,
+    /// Of the priority clause.
+    pub priority: AtomicU32,
+    /// What a tool keeps with it; none without a tool.
+    pub tool: Option<Box<TaskRecord>>,
+    /// Number of its ancestors.
+    pub depth: u32,
+    /// Of a task of another process: where it came from.
+    pub import: Option<Arc<Import>>,
+    /// The import of the ancestor that came from another process, which lives at least as long, or null.
+    pub lineage: *const Import,
+}
+
+/// How a batch of tasks came from another process.
+pub struct Import {
+    /// The batches that it descends from: its own, the one that its sender's tasks came in, and so on.
+    pub origins: Vec<Origin>,
+    /// The task of this process that it is known to descend from.
+    pub ancestor: Option<Arc<Node>>,
+}
+
+// SAFETY: the raw pointers name a descriptor, which one thread at a time uses, an import that an ancestor holds, and a team, whose fields are made for sharing.
+unsafe impl Send for Node {}
+// SAFETY: as above; everything that changes is atomic or locked, or, as `tool`, changed by the thread that runs the task.
+unsafe impl Sync for Node {}
+
+impl Node {
+    /// The implicit task of a frame.
+    pub fn implicit(frame: &Frame) -> Arc<Node> {
+        Arc::new(Node::new(frame, None, None, std::ptr::null_mut(), 0))
+    }
+
+    /// A task of `frame`'s region below `parent`.
+    pub fn new(
+        frame: &Frame,
+        parent: Option<Arc<Node>>,
+        group: Option<Arc<Group>>,
+        task: *mut Task,
+        task_flags: u32,
+    ) -> Node {
+        Node {
+            depth: parent.as_ref().map_or(0, |p| p.depth + 1),
+            lineage: parent.as_ref().map_or(std::ptr::null(), |p| p.lineage),
+            import: None,
+            is_final: task_flags & flags::FINAL != 0 || parent.as_ref().is_some_and(|p| p.is_final),
+            parent,
+            is_grouped: AtomicBool::new(group.is_some()),
+            group: Mutex::new(group.clone()),
+            member_of: group,
+            task,
+            flags: task_flags,
+            children: AtomicU32::new(0),
+            blockers: AtomicU32::new(1),
+            extras: OnceLock::new(),
+            included: AtomicBool::new(false),
+            has_next_part: AtomicBool::new(false),
+            icv: frame.icv.get(),
+            team: frame.team,
+            memory: None,
+            priority: AtomicU32::new(0),
+            tool: ompt::is_active().then(Box::default),
+        }
+    }
+
+    /// What a tool keeps with it. A tool that is attached was so before any task.
+    pub fn record(&self) -> &TaskRecord {
+        self.tool.as_ref().expect("a tool is attached")
+    }
+
+    /// What few tasks have, made when it is first asked for.
+    pub fn extras(&self) -> &Extras {
+        self.extras.get_or_init(Box::default)
+    }
+
+    /// What few tasks have, if this one has.
+    pub fn existing_extras(&self) -> Option<&Extras> {
+        self.extras.get().map(Box::as_ref)
+    }
+
+    /// Innermost group of the code it runs now; at its start, the group it belongs to. Asked for by its own thread.
+    pub fn group(&self) -> Option<Arc<Group>> {
+        self.is_grouped.load(Ordering::Relaxed).then(|| self.group.lock().clone()).flatten()
+    }
+
+    /// The code it runs enters or leaves a group.
+    pub fn set_group(&self, group: Option<Arc<Group>>) {
+        self.is_grouped.store(group.is_some(), Ordering::Relaxed);
+        *self.group.lock() = group;
+    }
+
+    /// True of tasks that the program made.
+    pub fn is_explicit(&self) -> bool {
+        !self.task.is_null()
+    }
+
+    /// The region.
+    pub fn team(&self) -> &Team {
+        // SAFETY: a region ends after all its tasks.
+        unsafe { &*self.team }
+    }
+
+    /// A task of another process, which came in this way.
+    pub fn imported(
+        frame: &Frame,
+        group: Arc<Group>,
+        task: *mut Task,
+        task_flags: u32,
+        import: Arc<Import>,
+    ) -> Node {
+        let node = Node::new(frame, None, Some(group), task, task_flags);
+        let depth = import.ancestor.as_ref().map_or(0, |a| a.depth + 1);
+        Node {
+            depth,
+            blockers: AtomicU32::new(0),
+            lineage: Arc::as_ptr(&import),
+            import: Some(import),
+            ..node
+        }
+    }
+
+    /// The task above it in this process.
+    pub fn above(&self) -> Option<&Arc<Node>> {
+        self.parent.as_ref().or_else(|| self.import.as_ref()?.ancestor.as_ref())
+    }
+
+    /// Whether `ancestor` created it, directly or not.
+    pub fn descends_from(&self, ancestor: &Arc<Node>) -> bool {
+        let mut at = self.above();
+        while let Some(node) = at.filter(|node| node.depth > ancestor.depth) {
+            at = node.above();
+        }
+        at.is_some_and(|node| Arc::ptr_eq(node, ancestor))
+    }
+
+    /// Whether it stays with the thread that began it, as implicit tasks do. In fact all tasks stay, but only these restrict what their thread runs
+    /// while they wait.
+    pub fn is_tied(&self) -> bool {
+        !self.is_explicit() || self.flags & flags::TIED != 0
+    }
+
+    /// Calls `act` with the task whose descendants its thread may run, and no others, while it waits.
+    pub fn with_limit<R>(self: &Arc<Node>, act: impl FnOnce(Option<&Arc<Node>>) -> R) -> R {
+        if self.is_tied() {
+            return act(Some(self));
+        }
+        let ancestor = self.existing_extras().and_then(|extras| extras.tied_ancestor.lock().clone());
+        act(ancestor.as_ref())
+    }
+
+    /// It begins on a thread whose innermost tied task, if it is not at a barrier, is `limit`.
+    pub fn begin_below(&self, limit: Option<&Arc<Node>>) {
+        if !self.is_tied() && limit.is_some() {
+            *self.extras().tied_ancestor.lock() = limit.cloned();
+        }
+    }
+
+    /// Whether tasks wait for its end because of dependences.
+    pub fn has_successors(&self) -> bool {
+        self.existing_extras().is_some_and(|extras| !extras.links.lock().successors.is_empty())
+    }
+
+    /// Whether it excludes others: it has `mutexinoutset` dependences.
+    pub fn is_exclusive(&self) -> bool {
+        self.existing_extras().is_some_and(|extras| !extras.mutexes.lock().is_empty())
+    }
+
+    /// The batches of other processes that it descends from.
+    pub fn origins(&self) -> &[Origin] {
+        // SAFETY: the node or an ancestor, which it holds, holds the import.
+        unsafe { self.lineage.as_ref() }.map_or(&[], |import| &import.origins)
+    }
+
+    /// Takes the mutexes of its `mutexinoutset` dependences, all or none.
+    pub fn take_mutexes(&self) -> bool {
+        let Some(extras) = self.existing_extras() else { return true };
+        let mutexes = extras.mutexes.lock();
+        for (i, mutex) in mutexes.iter().enumerate() {
+            if mutex.swap(true, Ordering::SeqCst) {
+                mutexes[..i].iter().for_each(|m| m.store(false, Ordering::SeqCst));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// It has ended: gives its mutexes back, and drops what its children depended on, for these point back to it; the tasks that wait for it.
+    pub fn end(&self) -> Vec<Arc<Node>> {
+        let Some(extras) = self.existing_extras() else { return Vec::new() };
+        extras.mutexes.lock().iter().for_each(|m| m.store(false, Ordering::SeqCst));
+        extras.dependences.lock().clear();
+        let mut links = extras.links.lock();
+        links.done = true;
+        std::mem::take(&mut links.successors)
+    }
+
+    /// Whether its group, or one around it, was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.member_of.as_ref().is_some_and(|g| g.is_cancelled())
+    }
+}
+
+/// A task group.
+pub struct Group {
+    /// The group around it.
+    pub parent: Option<Arc<Group>>,
+    /// Tasks in it that have not ended, descendants included.
+    pub pending: AtomicU32,
+    cancelled: AtomicBool,
+    /// Items of `task_reduction`.
+    pub reductions: Mutex<Vec<Reduction>>,
+    /// Its tasks stay in the process.
+    pub local: AtomicBool,
+    /// Told when the last task ends.
+    pub origin: Option<Origin>,
+}
+
+impl Group {
+    /// A group inside another.
+    pub fn new(parent: Option<Arc<Group>>, origin: Option<Origin>) -> Arc<Group> {
+        let local = parent.as_ref().is_some_and(|p| p.local.load(Ordering::Relaxed));
+        Arc::new(Group {
+            parent,
+            pending: AtomicU32::new(0),
+            cancelled: AtomicBool::new(false),
+            reductions: Mutex::default(),
+            local: AtomicBool::new(local),
+            origin,
+        })
+    }
+
+    /// Its tasks that have not begun will not run.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+    }
+
+    /// See [`Group::cancel`].
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// A task of it has ended.
+    pub fn leave(&self) {
+        if self.pending.fetch_sub(1, Ordering::SeqCst) == 1
+            && let Some(origin) = self.origin
+        {
+            export::report(origin);
+        }
+    }
+}
+
+/// Zeroed memory in units of 64 bytes, on the shared heap or on the C library's; `heap::free` takes both.
+pub fn zeroed(bytes: usize, shared: bool) -> *mut u8 {
+    let base = blocks::allocate(bytes, shared);
+    // SAFETY: a new object of that size, writable now.
+    unsafe { base.write_bytes(0, bytes) };
+    base
+}
+
+/// Makes a descriptor with shared pointers behind it.
+///
+/// # Safety
+/// Sizes and routine are the compiler's.
+pub unsafe fn allocate(memory: Memory, routine: Routine) -> *mut Task {
+    let base = blocks::take(PREFIX + memory.bytes + memory.shareds, memory.shared);
+    // SAFETY: the object holds prefix, descriptor and shareds in this order, 64-byte aligned, writable.
+    unsafe {
+        let task = base.add(PREFIX).cast::<Task>();
+        let behind = task.cast::<u8>().add(memory.bytes);
+        task.write(Task { shareds: behind.cast(), routine, part: 0, data1: 0, data2: 0 });
+        task
+    }
+}
+
+/// Frees a descriptor.
+///
+/// # Safety
+/// It comes from [`allocate`] with the same `memory`, and nobody uses it any more.
+pub unsafe fn release(task: *mut Task, memory: Memory) {
+    let base = task.cast::<u8>().wrapping_sub(PREFIX);
+    // SAFETY: as the caller says.
+    unsafe { blocks::give(base, PREFIX + memory.bytes + memory.shareds, memory.shared) };
+}
+
+/// Makes the descriptor name its node, and keeps the node alive until [`take`].
+///
+/// # Safety
+/// `task` comes from [`allocate`], in this process.
+pub unsafe fn name(task: *mut Task, node: Arc<Node>) {
+    // SAFETY: the prefix belongs to the descriptor.
+    unsafe { put(task.cast::<usize>().sub(1), Arc::into_raw(node) as usize) };
+}
+
+/// The node of a descriptor, which names it no longer.
+///
+/// # Safety
+/// [`name`] was called for it in this process, and its node was not taken since.
+pub unsafe fn take(task: *mut Task) -> Arc<Node> {
+    // SAFETY: as the caller says: the word holds a pointer from `Arc::into_raw` that owns a count.
+    unsafe { Arc::from_raw(get(task.cast::<usize>().sub(1)) as *const Node) }
+}
+
+/// The node that a descriptor names.
+///
+/// # Safety
+/// As for [`take`].
+pub unsafe fn of(task: *mut Task) -> Arc<Node> {
+    // SAFETY: as for `take`, whose result is not dropped.
+    unsafe { Arc::clone(&*std::mem::ManuallyDrop::new(take(task))) }
+}
