@@ -63,11 +63,13 @@ pub fn is_initial() -> bool {
 }
 
 /// The thread goes on to user code, see [`UserCode::enter`].
+#[inline]
 pub fn enter() {
     USER_CODE.enter(&Caller);
 }
 
 /// The thread waits inside the runtime, see [`UserCode::leave`].
+#[inline]
 pub fn leave() {
     USER_CODE.leave(&Caller);
 }
@@ -83,11 +85,13 @@ pub fn end_handler(waiting: bool) {
 }
 
 /// See [`UserCode::begin_exclusive`].
+#[inline]
 pub fn begin_exclusive(wait: bool) -> bool {
     USER_CODE.begin_exclusive(&Caller, wait)
 }
 
 /// See [`UserCode::end_exclusive`].
+#[inline]
 pub fn end_exclusive() {
     USER_CODE.end_exclusive(&Caller);
 }
@@ -103,6 +107,7 @@ pub struct Inside(#[expect(dead_code, reason = "is dropped")] user_code::Inside<
 
 impl Inside {
     /// See the type.
+    #[inline]
     pub fn begin() -> Inside {
         Inside(user_code::Inside::begin(&USER_CODE, &Caller))
     }

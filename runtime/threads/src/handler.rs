@@ -53,6 +53,7 @@ impl Drop for Deferred {
 }
 
 /// Whether the thread's signals are kept now.
+#[inline]
 pub fn is_deferred() -> bool {
     DEPTH.get() > 0
 }
@@ -81,6 +82,7 @@ pub fn run(frame: usize, over_user_code: bool, handler: impl FnOnce()) {
 
 /// Whether the thread runs a handler that interrupted user code. One that was left by `siglongjmp` counts no more: its frame lies above the stack pointer,
 /// or on another stack.
+#[inline]
 pub fn is_over_user_code() -> bool {
     /// More than a handler's own frames take.
     const HANDLER_BYTES: usize = 64 << 20;

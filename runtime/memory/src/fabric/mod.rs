@@ -165,6 +165,7 @@ impl Fabric for SegmentFabric {
         Rank(self.rank)
     }
 
+    #[inline]
     fn size(&self) -> u32 {
         self.geometry.processes()
     }
@@ -189,6 +190,7 @@ impl Fabric for SegmentFabric {
         self.geometry.mark_levels()
     }
 
+    #[inline]
     fn top_mark_words(&self) -> u64 {
         self.geometry.top_mark_words()
     }
@@ -274,6 +276,7 @@ impl Fabric for SegmentFabric {
         ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
     }
 
+    #[inline]
     fn request_bytes(&self) -> usize {
         const {
             assert!(
@@ -283,10 +286,12 @@ impl Fabric for SegmentFabric {
         CALL_BYTES
     }
 
+    #[inline]
     fn reply_bytes(&self) -> usize {
         CALL_REPLY_BYTES
     }
 
+    #[inline]
     fn has_chunk(&self, chunk: Chunk) -> bool {
         self.geometry.has_chunk(chunk)
     }
@@ -473,6 +478,7 @@ impl Fabric for SegmentFabric {
         self.get_notices(from, buffer, start, count, out);
     }
 
+    #[inline]
     fn write_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
         self.put_notices(buffer, start, notices);
     }
@@ -561,16 +567,19 @@ impl Fabric for SegmentFabric {
         self.copy_to_twin(extent);
     }
 
+    #[inline]
     fn drop_twin(&self, _extent: Extent) {}
 
     fn free_twins(&self, extent: Extent) {
         self.twins.give_back(extent);
     }
 
+    #[inline]
     fn changed(&self, extent: Extent) -> u64 {
         self.different(extent)
     }
 
+    #[inline]
     fn merge(&self, extent: Extent, incoming: &[u8], from: Rank) {
         self.merge_in(extent, incoming, from);
     }
@@ -657,10 +666,12 @@ impl Fabric for SegmentFabric {
         biased_lock::holds_bias()
     }
 
+    #[inline]
     fn begin_exclusive(&self, wait: bool) -> bool {
         threads::begin_exclusive(wait)
     }
 
+    #[inline]
     fn end_exclusive(&self) {
         threads::end_exclusive();
     }

@@ -17,6 +17,7 @@ impl SegmentFabric {
     }
 
     /// Appends notices of a buffer.
+    #[inline]
     pub(super) fn get_notices(&self, from: Rank, buffer: u8, start: u32, count: u32, out: &mut Vec<Notice>) {
         let offset = self.notice_offset(buffer, start);
         let take = |_, [place, first, blocks, wr_ts]: [u64; NOTICE_WORDS]| {
@@ -33,6 +34,7 @@ impl SegmentFabric {
     }
 
     /// Writes notices to an own buffer.
+    #[inline]
     pub(super) fn put_notices(&self, buffer: u8, start: u32, notices: &[Notice]) {
         // Whoever still reads the buffer's former contents and sees these finds another sequence number afterwards.
         fence(Ordering::Release);
