@@ -33,7 +33,10 @@ pub const CALL_BYTES: usize = requests::MAX_PAYLOAD;
 /// Most bytes of the reply to a call, see [`Segments::ask`].
 pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
 
-pub use transport::{Section, Transport, Update, Wake, Width};
+/// Most bytes of a call without a reply, see [`Segments::post`].
+pub const POST_BYTES: usize = requests::MAX_POST;
+
+pub use transport::{Ask, Section, Transport, Update, Wake, Width};
 
 /// Random bytes that nobody can guess; few enough to come at once.
 fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {

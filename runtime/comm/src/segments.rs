@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::place::{Bytes, Half, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
-use crate::transport::{Section, Transport, install, is_far, remote};
+use crate::transport::{Ask, Section, Transport, install, is_far, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
@@ -118,6 +118,17 @@ impl Segments {
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     pub fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
         self.call(rank, |transport| transport.ask(rank, request, reply))
+    }
+
+    /// Has a process whose segment is not mapped execute calls, in their order; returns when it has executed all.
+    pub fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
+        self.call(rank, |transport| transport.ask_all(rank, asks));
+    }
+
+    /// Has a process whose segment is not mapped execute a call of at most [`POST_BYTES`](crate::POST_BYTES) whose reply nobody wants, before what this thread has it do next. It
+    /// need not be placed when this returns.
+    pub fn post(&self, rank: u32, request: &[u8]) {
+        self.call(rank, |transport| transport.post(rank, request));
     }
 
     /// What a process whose segment is not mapped said of itself when it started; `None` of others.

@@ -37,6 +37,17 @@ pub struct Wake {
     pub mask: u32,
 }
 
+/// A call, and the place for its reply.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    /// At most [`CALL_BYTES`](crate::CALL_BYTES).
+    pub request: &'a [u8],
+    /// As long as the reply may be.
+    pub reply: &'a mut [u8],
+    /// Length of the reply.
+    pub length: usize,
+}
+
 /// Operations on peers' segments. Each returns when its effect is placed; all atomics are sequentially consistent. Ranks and offsets are those
 /// of [`crate::Segments`], never the own rank; words are aligned.
 pub trait Transport: Sync + Send {
@@ -89,6 +100,11 @@ pub trait Transport: Sync + Send {
     /// Has the process execute a call on its segment, which transport and segments know nothing of. Returns the length of the reply, for which there is space for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize;
+    /// Has the process execute calls, in their order. The replies come when all have been executed.
+    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]);
+    /// Has the process execute a call of at most [`POST_BYTES`](crate::POST_BYTES) whose reply nobody wants, before what this thread has it do next. Need not be placed when this
+    /// returns.
+    fn post(&self, rank: u32, request: &[u8]);
     /// Sleeps until the `u32` differs from `seen`; returns it.
     fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32;
     /// Wakes sleepers on the `u32`.

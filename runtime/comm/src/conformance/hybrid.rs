@@ -16,7 +16,7 @@ use crate::Segments;
 use crate::requests::{MAX_PAYLOAD, Requests};
 use crate::segment::{self, HUGE_PAGE};
 use crate::stream::{Peer, carrier};
-use crate::transport::{Transport, Update, Wake, Width};
+use crate::transport::{Ask, Transport, Update, Wake, Width};
 
 struct Hybrid;
 
@@ -129,6 +129,14 @@ impl Transport for Peers {
 
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
         self.to(rank).ask(rank, request, reply)
+    }
+
+    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
+        self.to(rank).ask_all(rank, asks);
+    }
+
+    fn post(&self, rank: u32, request: &[u8]) {
+        self.to(rank).post(rank, request);
     }
 
     fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {

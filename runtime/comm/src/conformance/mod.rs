@@ -58,9 +58,24 @@ pub(crate) fn call(length: usize, others: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), others].concat()
 }
 
-/// Executes [`call`]; there is no other.
+/// A call that counts: adds one to a word of the test, if it has this value, and else leaves it.
+pub(crate) fn counting_call(word: &'static AtomicU64, value: u64) -> Vec<u8> {
+    let address = std::ptr::from_ref(word).expose_provenance();
+    [usize::MAX.to_le_bytes(), address.to_le_bytes(), value.to_le_bytes()].concat()
+}
+
+/// Executes [`call`] and [`counting_call`]; there are no others.
 pub(crate) fn calls(request: &[u8], reply: &mut [u8]) -> Option<usize> {
     let (length, others) = request.split_first_chunk()?;
+    if usize::from_le_bytes(*length) == usize::MAX {
+        let [address, value] = others.as_chunks().0 else { return None };
+        let address = std::ptr::with_exposed_provenance::<AtomicU64>(usize::from_le_bytes(*address));
+        // SAFETY: processes are simulated in the one of the test, whose word it is.
+        let word = unsafe { &*address };
+        let value = u64::from_le_bytes(*value);
+        _ = word.compare_exchange(value, value + 1, Ordering::SeqCst, Ordering::SeqCst);
+        return Some(0);
+    }
     let reply = reply.get_mut(..usize::from_le_bytes(*length))?;
     reply.fill(others.iter().fold(0, |sum, byte| byte.wrapping_add(sum)));
     Some(reply.len())
@@ -114,6 +129,8 @@ macro_rules! conformance {
             $subject:
             loads_of_all_widths,
             calls_are_executed,
+            calls_of_a_batch_are_executed_in_order,
+            posted_calls_are_executed_in_order,
             atomic_updates,
             an_operation_is_placed_when_it_returns,
             any_number_of_words,

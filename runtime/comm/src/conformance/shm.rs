@@ -9,7 +9,7 @@ use dsm_threads::wait::Waitable;
 
 use super::{Access, Job, Process, Subject, calls};
 use crate::segment::{self, MemoryFile};
-use crate::transport::{Transport, Update, Wake, Width};
+use crate::transport::{Ask, Transport, Update, Wake, Width};
 use crate::{Half, Segments, Word};
 
 struct Handles;
@@ -107,6 +107,14 @@ impl Transport for Adapter {
     fn ask(&self, _rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
         // Whoever makes a call executes it.
         calls(request, reply).expect("a call of the suite")
+    }
+
+    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
+        asks.iter_mut().for_each(|ask| ask.length = self.ask(rank, ask.request, ask.reply));
+    }
+
+    fn post(&self, rank: u32, request: &[u8]) {
+        self.ask(rank, request, &mut []);
     }
 
     fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {

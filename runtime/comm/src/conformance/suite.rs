@@ -1,14 +1,14 @@
 //! The tests. They are generic in what reaches the peers.
 
 use std::sync::Barrier;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dsm_threads::futex::Futex;
 
-use super::{Job, MEGABYTE, Process, Subject, call};
+use super::{Job, MEGABYTE, Process, Subject, call, counting_call};
 use crate::CALL_REPLY_BYTES;
 use crate::requests::{MAX_PAYLOAD, Random};
-use crate::transport::{Update, Wake, Width};
+use crate::transport::{Ask, Update, Wake, Width};
 
 pub(super) fn loads_of_all_widths<S: Subject>() {
     for &seed in S::SEEDS {
@@ -40,6 +40,75 @@ pub(super) fn calls_are_executed<S: Subject>() {
                         assert_eq!(peers.ask(2, &request, &mut reply), length, "seed {seed:?}");
                         let expected = (asked as u8).wrapping_mul(thread);
                         assert!(reply[..length].iter().all(|byte| *byte == expected), "seed {seed:?}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Calls of several threads, many at once: with long requests, with long replies, and with both.
+pub(super) fn calls_of_a_batch_are_executed_in_order<S: Subject>() {
+    let lengths = |thread: usize| match thread % 3 {
+        0 => (20, MAX_PAYLOAD),
+        1 => (MAX_PAYLOAD - 8, 600),
+        _ => (100_000, 70_000),
+    };
+    for &seed in S::SEEDS {
+        let job = Job::start::<S>(2, 4096, seed);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let peers = &*job[thread % 2].peers;
+                scope.spawn(move || {
+                    let count = Box::leak(Box::new(AtomicU64::new(0)));
+                    let (asked, length) = lengths(thread);
+                    let requests: Vec<_> = (0..20)
+                        .map(|i| match i % 2 {
+                            0 => counting_call(count, i / 2),
+                            _ => call(length - i as usize, &vec![i as u8; asked]),
+                        })
+                        .collect();
+                    let mut replies = vec![vec![0; length]; requests.len()];
+                    let asks = requests.iter().zip(&mut replies);
+                    let mut asks: Vec<_> =
+                        asks.map(|(request, reply)| Ask { request, reply, length: usize::MAX }).collect();
+                    peers.ask_all(1 - thread as u32 % 2, &mut asks);
+                    assert_eq!(count.load(Ordering::SeqCst), 10, "seed {seed:?}");
+                    for (i, Ask { reply, length: got, .. }) in asks.iter().enumerate() {
+                        assert_eq!(*got, if i % 2 == 0 { 0 } else { length - i }, "seed {seed:?}");
+                        let expected = (asked as u8).wrapping_mul(i as u8);
+                        assert!(reply[..*got].iter().all(|byte| *byte == expected), "seed {seed:?}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Nobody waits for a posted call, and each is executed behind what its thread has had executed before: among long requests and replies of other threads.
+pub(super) fn posted_calls_are_executed_in_order<S: Subject>() {
+    const POSTS: u64 = 300;
+    for &seed in S::SEEDS {
+        let job = Job::start::<S>(2, 5 * MEGABYTE, seed);
+        std::thread::scope(|scope| {
+            for thread in 0..6 {
+                let process = &job[thread % 2];
+                let to = 1 - thread as u32 % 2;
+                let random = Random::new(seed.unwrap_or(3), thread as u64);
+                scope.spawn(move || {
+                    if thread < 2 {
+                        return transfer(process, to, thread * MEGABYTE, &[MAX_PAYLOAD - 1000; 6], random);
+                    }
+                    let count = Box::leak(Box::new(AtomicU64::new(0)));
+                    for value in 0..POSTS {
+                        process.peers.post(to, &counting_call(count, value));
+                        if value % 50 == 49 {
+                            assert_eq!(
+                                process.peers.ask(to, &call(3, b"x"), &mut vec![0; CALL_REPLY_BYTES]),
+                                3
+                            );
+                            assert_eq!(count.load(Ordering::SeqCst), value + 1, "seed {seed:?}");
+                        }
                     }
                 });
             }

@@ -164,8 +164,10 @@ impl Agent {
                 _ => {
                     let (head, payload) = output.split_at_mut(REPLY);
                     let (value, bytes) = self.segment.execute(&request, payload)?;
-                    head.copy_from_slice(&wire::reply(value, bytes));
-                    self.port.reply(at, REPLY + bytes);
+                    if !matches!(request, Request::Post { .. }) {
+                        head.copy_from_slice(&wire::reply(value, bytes));
+                        self.port.reply(at, REPLY + bytes);
+                    }
                 }
             }
             lane.is_due = false;

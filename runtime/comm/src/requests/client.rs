@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dsm_threads::futex;
 
 use super::Wake;
-use super::carrier::{Exchanges, Replies, Sender};
+use super::carrier::{BATCH, Exchanges, REPLY_BYTES, Replies, Sender};
 use super::lost::{lost, or_lost};
 use super::pipeline::Lane;
 use super::wire::{self, HEADER, MAX_PAYLOAD, Malformed, Request};
-use crate::transport::section;
+use crate::transport::{Ask, section};
 
 /// Lanes to one peer.
 pub(super) struct Client {
@@ -19,6 +19,26 @@ pub(super) struct Client {
     /// Locked while a request to wait is being sent.
     waits: Mutex<Box<dyn Sender>>,
     waiters: Arc<Waiters>,
+}
+
+/// Puts a call into a buffer; returns its length.
+fn put_call(request: &[u8], buffer: &mut [u8]) -> usize {
+    let length = HEADER + request.len();
+    let (header, payload) = buffer[..length].split_at_mut(HEADER);
+    header.copy_from_slice(&Request::Call { request }.header());
+    payload.copy_from_slice(request);
+    length
+}
+
+/// How many calls may be under way before a reply is taken: their requests are short, or their replies. At least one.
+fn leading(asks: &[Ask<'_>]) -> usize {
+    let (mut requests, mut replies) = (0, 0);
+    let fits = |ask: &&Ask<'_>| {
+        requests += HEADER + ask.request.len();
+        replies += REPLY_BYTES + ask.reply.len();
+        requests <= BATCH || replies <= BATCH
+    };
+    asks.iter().take_while(fits).count().max(1)
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,19 +108,39 @@ impl Client {
 
     /// Has the peer execute a call; returns the length of the reply.
     pub(super) fn ask(&self, request: &[u8], reply: &mut [u8]) -> usize {
-        let put = |buffer: &mut [u8]| {
-            let (header, payload) = buffer.split_at_mut(HEADER);
-            header.copy_from_slice(&Request::Call { request }.header());
-            payload.copy_from_slice(request);
-            buffer.len()
-        };
-        let take = |replies: &mut dyn Replies| {
+        let put = |buffer: &mut [u8]| put_call(request, buffer);
+        self.requests.exchange(HEADER + request.len(), put, |replies| self.call_reply(replies, reply))
+    }
+
+    /// Has the peer execute calls, in their order.
+    pub(super) fn ask_all(&self, mut asks: &mut [Ask<'_>]) {
+        while !asks.is_empty() {
+            let (group, rest) = asks.split_at_mut(leading(asks));
+            let most = group.iter().map(|ask| HEADER + ask.request.len()).max().expect("one at least");
+            let mut taken = 0;
+            // Requests are read while lengths of replies are written: these are different fields.
+            let requests: Vec<&[u8]> = group.iter().map(|ask| ask.request).collect();
+            let mut requests = requests.into_iter();
+            let put = |buffer: &mut [u8]| match requests.next() {
+                Some(request) => put_call(request, buffer),
+                None => 0,
+            };
+            self.requests.exchange_all(most, put, |replies| {
+                let Ask { reply, length, .. } = &mut group[taken];
+                *length = self.call_reply(replies, reply);
+                taken += 1;
+            });
+            asks = rest;
+        }
+    }
+
+    /// Has the peer execute a call whose reply nobody wants.
+    pub(super) fn post(&self, request: &[u8]) {
+        self.requests.post(&Request::Post { request }, &Request::Call { request }, |replies| {
             let head = or_lost(self.rank, replies.head());
             let length = self.well_formed(wire::decode_call_reply(&head));
-            or_lost(self.rank, replies.payload_into(&mut reply[..length]));
-            length
-        };
-        self.requests.exchange(HEADER + request.len(), put, take)
+            or_lost(self.rank, replies.payload(length));
+        });
     }
 
     /// Waits until the peer has ended.
@@ -123,6 +163,20 @@ impl Client {
             }
             None => lost(self.rank, &CLOSED),
         }
+    }
+
+    /// Takes the reply to a call; returns its length.
+    fn call_reply(&self, replies: &mut dyn Replies, reply: &mut [u8]) -> usize {
+        let head = or_lost(self.rank, replies.head());
+        let length = self.well_formed(wire::decode_call_reply(&head));
+        let Some(reply) = reply.get_mut(..length) else {
+            lost(
+                self.rank,
+                &format_args!("malformed reply: {length} bytes to a call with space for {}", reply.len()),
+            )
+        };
+        or_lost(self.rank, replies.payload_into(reply));
+        length
     }
 
     /// Sends a request without payload, and hands the reply to `take`.

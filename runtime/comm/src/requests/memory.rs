@@ -140,7 +140,7 @@ impl Segment {
                 0
             }
             Request::Identity => self.service.identity,
-            Request::Call { request } => {
+            Request::Call { request } | Request::Post { request } => {
                 read = (self.service.calls)(request, payload).ok_or(Malformed::Call)?;
                 0
             }

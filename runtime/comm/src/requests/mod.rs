@@ -47,12 +47,12 @@ pub(crate) use lost::lost;
 use memory::Segment;
 use pool::Pool;
 pub(crate) use random::Random;
-pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD};
+pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD, MAX_POST};
 use wire::{Patch, Request};
 
 use crate::copy::copy;
 use crate::diff;
-use crate::transport::{Transport, Update, Wake, Width};
+use crate::transport::{Ask, Transport, Update, Wake, Width};
 
 /// Starts a thread of a name that runs a function.
 pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
@@ -246,6 +246,16 @@ impl Transport for Requests {
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
         assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without space");
         self.peer(rank).ask(request, reply)
+    }
+
+    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
+        assert!(asks.iter().all(|ask| ask.request.len() <= MAX_PAYLOAD), "a call without space");
+        self.peer(rank).ask_all(asks);
+    }
+
+    fn post(&self, rank: u32, request: &[u8]) {
+        assert!(request.len() <= MAX_POST, "a call without space");
+        self.peer(rank).post(request);
     }
 
     fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {

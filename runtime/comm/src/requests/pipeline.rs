@@ -8,11 +8,14 @@
 //! A thread that sends takes no replies, so it must send nothing behind its own request: the agent, which could not send the reply to that one, would take no more. What it sends
 //! before its own request is of threads that take their replies.
 //!
+//! A *posted* request has no reply and no number. Its thread sends it with what is there, once nobody else is sending. If another thread sends it behind its own request, the agent has
+//! space for it while it cannot reply: of posted requests there are never more than [`BATCH`] bytes in the queue.
+//!
 //! # Windows
 //! The pieces of a transfer go as *windows*: up to [`WINDOW`] requests that are put into the queue at once, so that no other thread's request is among them, and are sent at
 //! once. All replies of a window are taken when the turn of its first has come. While the thread sends a window, the agent takes all of it before any reply is taken: either its requests
-//! are long and the replies [`REPLY_BYTES`] each, for which a connection that is empty otherwise has space, or the requests are headers, which the agent has space for while it cannot send a
-//! reply. Before it takes the replies, the thread puts the next window into the queue if there is space, and never waits for that: threads behind the window
+//! are long and the replies short, for which a connection that is empty otherwise has space, or the requests are short, which the agent has space for while it cannot send a
+//! reply: [`BATCH`] bytes together. Before it takes the replies, the thread puts the next window into the queue if there is space, and never waits for that: threads behind the window
 //! wait for it to take its replies. It sends that window only when it has taken them, as somebody else's request may be between the two.
 
 use std::io;
@@ -26,6 +29,7 @@ use dsm_threads::futex;
 use super::carrier::{BATCH, Exchanges, MAX_REQUEST, REPLY_BYTES, Replies, RequestSender, Requester};
 use super::client::lock;
 use super::lost::or_lost;
+use super::wire::{HEADER, Request};
 
 /// Most requests of a window.
 const WINDOW: u32 = 8;
@@ -95,6 +99,26 @@ impl Lane {
         }
     }
 
+    /// Sends a request that has no reply. Where each exchange ends before the next one begins, `answered` in its place, whose reply goes to `take`.
+    pub(super) fn post(
+        &self,
+        request: &Request<'_>,
+        answered: &Request<'_>,
+        take: impl FnOnce(&mut dyn Replies),
+    ) {
+        let fill = |request: &Request<'_>, buffer: &mut [u8]| {
+            let (header, payload) = buffer.split_at_mut(HEADER);
+            header.copy_from_slice(&request.header());
+            payload.copy_from_slice(request.payload());
+            buffer.len()
+        };
+        let bytes = HEADER + request.payload().len();
+        match &self.kind {
+            Kind::OneByOne(_) => self.exchange(bytes, |buffer| fill(answered, buffer), take),
+            Kind::InOrder(pipeline) => pipeline.post(self.rank, bytes, |buffer| _ = fill(request, buffer)),
+        }
+    }
+
     /// Waits until the peer has ended.
     pub(super) fn wait_end(&self) {
         match &self.kind {
@@ -130,8 +154,8 @@ impl Replies for OneReply<'_> {
 
 struct Pipeline {
     queue: Mutex<Queue>,
-    /// Notified when there is space in the queue.
-    not_full: Condvar,
+    /// Notified when there is space in the queue, and when nobody sends any more.
+    changed: Condvar,
     /// Number of the first request that nobody has taken to send.
     unsent: AtomicU32,
     /// Number of the thread that receives.
@@ -146,9 +170,13 @@ struct Pipeline {
 struct Queue {
     bytes: Box<[u8]>,
     used: usize,
+    /// Bytes of these that belong to requests without a reply: at most [`BATCH`].
+    posted: usize,
     /// Number of the next request.
     next: u32,
-    /// Threads that wait for space.
+    /// How often all that was there has been taken to be sent.
+    taken: u64,
+    /// Threads that wait for space, or until nobody sends.
     waiting: u32,
     /// `None` while somebody sends.
     sender: Option<Idle>,
@@ -171,14 +199,16 @@ impl Pipeline {
         let queue = Queue {
             bytes: buffer(),
             used: 0,
+            posted: 0,
             next: 0,
+            taken: 0,
             waiting: 0,
             sender: Some(Idle { sender, buffer: buffer() }),
         };
         let [unsent, turn, event] = [(); 3].map(|()| AtomicU32::new(0));
         Pipeline {
             queue: Mutex::new(queue),
-            not_full: Condvar::new(),
+            changed: Condvar::new(),
             unsent,
             turn,
             event,
@@ -190,11 +220,35 @@ impl Pipeline {
     fn space(&self, bytes: usize) -> MutexGuard<'_, Queue> {
         let mut queue = lock(&self.queue);
         while !queue.has_space(bytes) {
-            queue.waiting += 1;
-            queue = self.not_full.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.waiting -= 1;
+            queue = self.wait_changed(queue);
         }
         queue
+    }
+
+    fn wait_changed<'a>(&self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        queue.waiting += 1;
+        queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        queue.waiting -= 1;
+        queue
+    }
+
+    /// Sends a request of so many bytes, which has no reply, with what is there.
+    fn post(&self, rank: u32, bytes: usize, fill: impl FnOnce(&mut [u8])) {
+        let mut queue = self.space(bytes);
+        while queue.posted + bytes > BATCH || !queue.has_space(bytes) {
+            queue = self.wait_changed(queue);
+        }
+        let used = queue.used;
+        fill(&mut queue.bytes[used..][..bytes]);
+        queue.used += bytes;
+        queue.posted += bytes;
+        let before = queue.taken;
+        while queue.taken == before {
+            match queue.sender.take() {
+                Some(idle) => return self.send_all(rank, queue, idle, None),
+                None => queue = self.wait_changed(queue),
+            }
+        }
     }
 
     /// Puts a request into the queue; its number.
@@ -286,29 +340,42 @@ impl Pipeline {
     /// Sends all requests up to this one, if it is the last one and nobody else is sending.
     fn send(&self, rank: u32, number: u32) {
         let mut queue = lock(&self.queue);
-        let end = number.wrapping_add(1);
-        if queue.next != end || !self.is_unsent(number) {
+        if queue.next != number.wrapping_add(1) || !self.is_unsent(number) {
             return;
         }
-        let Some(Idle { mut sender, buffer }) = queue.sender.take() else { return };
+        if let Some(idle) = queue.sender.take() {
+            self.send_all(rank, queue, idle, Some(number));
+        }
+    }
+
+    /// Sends all that is in the queue. `number`: of the thread's own request, if there is a reply to it.
+    fn send_all(&self, rank: u32, mut queue: MutexGuard<'_, Queue>, idle: Idle, number: Option<u32>) {
+        let Idle { mut sender, buffer } = idle;
         let buffer = mem::replace(&mut queue.bytes, buffer);
         let bytes = mem::take(&mut queue.used);
+        queue.posted = 0;
+        queue.taken += 1;
+        let end = queue.next;
         self.unsent.store(end, Ordering::SeqCst);
         if queue.waiting != 0 {
-            self.not_full.notify_all();
+            self.changed.notify_all();
         }
         drop(queue);
         // Its turn may have come before its request was taken.
         let turn = self.turn.load(Ordering::SeqCst);
-        if turn != number {
+        if turn != end && number.is_none_or(|number| turn != number) {
             self.notify(turn);
         }
         or_lost(rank, sender.send(&buffer[..bytes]));
         let mut queue = lock(&self.queue);
         queue.sender = Some(Idle { sender, buffer });
+        if queue.waiting != 0 {
+            self.changed.notify_all();
+        }
         let last = queue.next.wrapping_sub(1);
         drop(queue);
-        if last != number {
+        // Somebody may have put a request there meanwhile, and looked in vain for what sends.
+        if self.is_unsent(last) && Some(last) != number {
             self.notify(last);
         }
     }

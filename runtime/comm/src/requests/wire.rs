@@ -11,6 +11,8 @@ pub(super) const HEADER: usize = 48;
 pub(crate) const MAX_PAYLOAD: usize = 256 << 10;
 /// Most bytes of the reply to a call: contents as of a transfer, and what tells of them.
 pub(crate) const MAX_CALL_REPLY: usize = MAX_PAYLOAD + (4 << 10);
+/// Most bytes of a call that has no reply.
+pub(crate) const MAX_POST: usize = 8 << 10;
 /// Bytes of a reply without its payload.
 pub(super) const REPLY: usize = 16;
 /// Bytes of the answer to a wait.
@@ -94,6 +96,10 @@ pub(super) enum Request<'a> {
     Call {
         request: &'a [u8],
     },
+    /// The same, which nobody waits for: it has no reply.
+    Post {
+        request: &'a [u8],
+    },
 }
 
 const LOAD: u8 = 1;
@@ -108,6 +114,7 @@ const WAIT: u8 = 9;
 const WAKE: u8 = 10;
 const IDENTITY: u8 = 11;
 const CALL: u8 = 12;
+const POST: u8 = 13;
 
 /// A header, field by field.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -189,7 +196,8 @@ impl<'a> Request<'a> {
             Request::WriteWords { words: payload, .. }
             | Request::Write { contents: payload, .. }
             | Request::Patch { runs: payload, .. }
-            | Request::Call { request: payload } => payload,
+            | Request::Call { request: payload }
+            | Request::Post { request: payload } => payload,
             _ => &[],
         }
     }
@@ -222,6 +230,7 @@ impl<'a> Request<'a> {
             Request::Wake { offset, wake } => of(WAKE, offset).with_wake(Some(wake)),
             Request::Identity => of(IDENTITY, 0),
             Request::Call { .. } => of(CALL, 0),
+            Request::Post { .. } => of(POST, 0),
         }
     }
 
@@ -231,6 +240,7 @@ impl<'a> Request<'a> {
         let fields = Fields::decode(header);
         let most = match fields.operation {
             WRITE_WORDS | WRITE | PATCH | CALL => MAX_PAYLOAD,
+            POST => MAX_POST,
             LOAD..=IDENTITY => 0,
             unknown => return Err(Malformed::Operation(unknown)),
         };
@@ -263,6 +273,7 @@ impl<'a> Request<'a> {
             }
             WAKE => Request::Wake { offset, wake: fields.wake().ok_or(Malformed::Fields)? },
             IDENTITY => Request::Identity,
+            POST => Request::Post { request: payload },
             _ => Request::Call { request: payload },
         };
         if request.fields() != fields {
@@ -322,7 +333,10 @@ impl<'a> Request<'a> {
             Request::Call { request } if request.len() > MAX_PAYLOAD => {
                 Err(Malformed::Length(request.len() as u64))
             }
-            Request::Call { .. } => Ok(()),
+            Request::Post { request } if request.len() > MAX_POST => {
+                Err(Malformed::Length(request.len() as u64))
+            }
+            Request::Call { .. } | Request::Post { .. } => Ok(()),
         }
     }
 }
@@ -608,6 +622,8 @@ mod tests {
             (Request::Identity, true),
             (Request::Call { request: &large[..MAX_PAYLOAD] }, true),
             (Request::Call { request: &large }, false),
+            (Request::Post { request: &large[..MAX_POST] }, true),
+            (Request::Post { request: &large[..MAX_POST + 1] }, false),
         ] {
             let bytes = encode(&request);
             let decoded = Request::decode(&bytes, segment);
@@ -617,8 +633,8 @@ mod tests {
         let long = encode(&Request::Write { offset: 0, contents: &large });
         assert_eq!(Request::decode(&long[..HEADER], SEGMENT), Err(Malformed::Length(large.len() as u64)));
         let mut unknown = encode(&load(0, Width::Bits8));
-        unknown[0] = CALL + 1;
-        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(CALL + 1)));
+        unknown[0] = POST + 1;
+        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(POST + 1)));
     }
 
     #[test]
