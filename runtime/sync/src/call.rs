@@ -5,6 +5,7 @@
 use dsm_coherence::ReleaseToken;
 
 use crate::Process;
+use crate::layout::Layout;
 use crate::lock::{Queued, Seen, Slot};
 use crate::process::ROUNDS;
 use crate::words::Words;
@@ -21,6 +22,7 @@ const FIND: u8 = 2;
 const HAND_OVER: u8 = 3;
 const SIGNAL: u8 = 4;
 const ARRIVE: u8 = 5;
+const FORK: u8 = 6;
 
 const SEEN_WORDS: usize = 3 + ReleaseToken::WORDS;
 /// Instead of a slot: the lock has none.
@@ -69,18 +71,21 @@ fn ask<W: Words, const WORDS: usize, const REPLY: usize>(
     words(&reply[..length]).expect("a reply has its length")
 }
 
-/// Has a process execute what nobody waits for; returns what it replies if somebody wants to know.
+/// Has a process execute what nobody waits for, and acquire; returns what it replies if somebody wants to know.
 fn tell<W: Words, const WORDS: usize>(
     process: Process<'_, W>,
     at: u32,
     what: u8,
     sent: [u64; WORDS],
 ) -> Option<u64> {
-    if process.words.is_traced() {
-        return Some(ask::<W, WORDS, 1>(process, at, what, sent)[0]);
-    }
     let (request, length) = request(what, sent);
-    process.words.post_request(at, &request[..length]);
+    if process.words.is_traced() {
+        let mut reply = [0; REPLY_BYTES];
+        let length = process.words.ask_to_acquire(at, &request[..length], &mut reply);
+        let [count] = words(&reply[..length]).expect("a reply has its length");
+        return Some(count);
+    }
+    process.words.post_to_acquire(at, &request[..length]);
     None
 }
 
@@ -128,6 +133,13 @@ pub(crate) fn arrive<W: Words>(process: Process<'_, W>, state: u64) {
     tell(process, 0, ARRIVE, [process.words.rank().into(), state]);
 }
 
+/// See [`Process::place_fork`].
+pub(crate) fn fork<W: Words>(process: Process<'_, W>, to: u32, message: &[u64]) {
+    let mut request = vec![KIND, FORK];
+    message.iter().for_each(|word| request.extend(word.to_le_bytes()));
+    process.words.post_to_acquire(to, &request);
+}
+
 /// Executes a request on the own words; returns the length of the reply, or nothing if no process makes such a request. `reply` has at least
 /// [`REPLY_BYTES`].
 pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]) -> Option<usize> {
@@ -172,6 +184,18 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
             let [from, state] = words(sent)?;
             process.place_arrival(rank(from)?, state);
             Some(write(&[0], reply))
+        }
+        FORK => {
+            let (sent, rest) = sent.as_chunks();
+            let most = Layout::FORK_HEADER + W::LAYOUT.fork_words;
+            let is_right = (Layout::FORK_HEADER..=most).contains(&sent.len()) && rest.is_empty();
+            // Process 0 makes them, and has its own at hand.
+            if !is_right || process.words.rank() == 0 {
+                return None;
+            }
+            let message: Vec<u64> = sent.iter().map(|word| u64::from_le_bytes(*word)).collect();
+            process.place_fork(process.words.rank(), &message);
+            Some(0)
         }
         _ => None,
     }

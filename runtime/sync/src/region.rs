@@ -1,4 +1,4 @@
-//! Fork and join of parallel regions: a message of process 0 to all, and a counter of those who are through.
+//! Fork and join of parallel regions: a message of process 0 to all, which those read there that have its words at hand, and a counter of those who are through.
 
 use std::sync::atomic::Ordering;
 
@@ -10,12 +10,15 @@ use crate::layout::Layout;
 use crate::words::{ALL, Cell, Edge, LINE, Memory, Waiting, Words};
 use crate::{Fault, Process, call};
 
-/// The fork message at process 0.
-struct ForkMessage<'a, W>(&'a W);
+/// The fork message as a process has it: process 0 for all that have its words at hand, and each other for itself.
+struct ForkMessage<'a, W> {
+    words: &'a W,
+    at: u32,
+}
 
 impl<W: Words> ForkMessage<'_, W> {
     fn cell(&self) -> Cell<W::Line> {
-        Cell::first(self.0.line(0, W::LAYOUT.fork))
+        Cell::first(self.words.line(self.at, W::LAYOUT.fork))
     }
 
     fn offset(first: usize) -> usize {
@@ -25,31 +28,31 @@ impl<W: Words> ForkMessage<'_, W> {
 
 impl<W: Words> Bulletin for ForkMessage<'_, W> {
     fn advance(&self) {
-        self.0.fetch_add_half(self.cell().line, self.cell().value, 1);
+        self.words.fetch_add_half(self.cell().line, self.cell().value, 1);
     }
 
     fn count(&self) -> u32 {
-        self.0.load_half(self.cell().line, self.cell().value)
+        self.words.load_half(self.cell().line, self.cell().value)
     }
 
     fn wait(&self, until: impl Fn(u32) -> bool) -> u32 {
-        self.0.wait(self.cell(), ALL, Waiting::Fork, until)
+        self.words.wait(self.cell(), ALL, Waiting::Fork, until)
     }
 
     fn read(&self, first: usize, into: &mut [u64]) {
-        self.0.read_words(0, Self::offset(first), into);
+        self.words.read_words(self.at, Self::offset(first), into);
     }
 
     fn write(&self, first: usize, words: &[u64]) {
-        self.0.write_words(0, Self::offset(first), words);
+        self.words.write_words(self.at, Self::offset(first), words);
     }
 
     fn is_read_blindly(&self) -> bool {
-        self.0.fault(Fault::ForkUnchecked)
+        self.words.fault(Fault::ForkUnchecked)
     }
 
     fn is_written_quietly(&self) -> bool {
-        self.0.fault(Fault::ForkUnannounced)
+        self.words.fault(Fault::ForkUnannounced)
     }
 }
 
@@ -83,15 +86,14 @@ impl<W: Words + Memory> Process<'_, W> {
     }
 
     fn write_fork(self, message: &[u64], participants: u32) {
-        let fork = ForkMessage(self.words);
+        let words = self.words;
         let count = self.last_fork().wrapping_add(bulletin::STEP);
         self.state.last_fork.store(count, Ordering::Relaxed);
-        let state = if self.words.fault(Fault::ForkStateLeftOut) { 0 } else { self.words.published() };
-        bulletin::write(&fork, &[&header(participants, state), message].concat());
-        self.words.begin_region(count);
-        if !self.words.fault(Fault::ForkUnheard) {
-            self.words.wake(fork.cell());
-        }
+        let state = if words.fault(Fault::ForkStateLeftOut) { 0 } else { words.published() };
+        let message = [&header(participants, state), message].concat();
+        (1..words.size()).filter(|to| words.asks(*to)).for_each(|to| call::fork(self, to, &message));
+        self.place_fork(0, &message);
+        words.begin_region(count);
     }
 
     fn last_fork(self) -> u32 {
@@ -103,8 +105,9 @@ impl<W: Words + Memory> Process<'_, W> {
         let most = Layout::FORK_HEADER + W::LAYOUT.fork_words;
         let (words, me) = (self.words, self.words.rank());
         loop {
+            let fork = ForkMessage { words, at: if words.asks(0) { me } else { 0 } };
             // Process 0 waits for those who take part before it forks again, so only the others can read a mixture.
-            let seen = bulletin::read(&ForkMessage(words), self.last_fork(), most, message);
+            let seen = bulletin::read(&fork, self.last_fork(), most, message);
             words.begin_region(seen);
             self.state.last_fork.store(seen, Ordering::Relaxed);
             let (participants, state) = take_header(message);
@@ -164,6 +167,15 @@ impl<W: Words + Memory> Process<'_, W> {
 }
 
 impl<W: Words> Process<'_, W> {
+    /// The message of a fork is placed at a process, and those are woken who wait for it there. Messages come in the order of the forks.
+    pub(crate) fn place_fork(self, at: u32, message: &[u64]) {
+        let fork = ForkMessage { words: self.words, at };
+        bulletin::write(&fork, message);
+        if !self.words.fault(Fault::ForkUnheard) {
+            self.words.wake(fork.cell());
+        }
+    }
+
     fn joins(self) -> Cell<W::Line> {
         Cell::first(self.words.line(0, W::LAYOUT.join))
     }

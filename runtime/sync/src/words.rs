@@ -153,6 +153,16 @@ pub trait Words {
     fn post_request(&self, _at: u32, _request: &[u8]) {
         unreachable!("all words are at hand")
     }
+    /// As [`Words::ask`], of a request that has the process acquire what this one has published: what that is may go with it.
+    #[inline]
+    fn ask_to_acquire(&self, at: u32, request: &[u8], reply: &mut [u8]) -> usize {
+        self.ask(at, request, reply)
+    }
+    /// The same without a reply, posted.
+    #[inline]
+    fn post_to_acquire(&self, at: u32, request: &[u8]) {
+        self.post_request(at, request);
+    }
 
     /// Whether somebody wants to know of each [`Edge`].
     #[inline]
