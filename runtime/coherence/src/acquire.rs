@@ -53,7 +53,12 @@ impl<F: Fabric> Coherence<F> {
         let mut scratch = ScratchGuard::new();
         let Scratch { own, fresh, .. } = &mut *scratch;
         let request = signature::Request { cursor: self.fabric.own(Word::Cursor(from)), state };
-        let Some((min_wr_ts, cursor)) = self.call_signature(from, &request, fresh).await else { return };
+        let came = state.and_then(|state| self.take_piggyback(from, request.cursor, state, fresh));
+        let read = match came {
+            Some(came) => Some(came),
+            None => self.call_signature(from, &request, fresh).await,
+        };
+        let Some((min_wr_ts, cursor)) = read else { return };
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
         }
@@ -236,7 +241,10 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         fabric.own_records(run, own.run_mut(run));
         let (mut dirty, mut noticed, mut forgotten) = (0, 0, 0);
-        let migratory = fabric_mark(fabric, MarkKind::Migratory, run.first.chunk());
+        // What is sure to be read; a contended block is noticed by its own release already.
+        let [migratory, contended] = [MarkKind::Migratory, MarkKind::Contended]
+            .map(|kind| fabric_mark(fabric, kind, run.first.chunk()));
+        let used = migratory | contended;
         let replaced = if state == abi::WRITABLE { self.replaced(run.first.chunk()) } else { 0 };
         for block in run.blocks() {
             let link = self.decode(own.of(block).link, self.me(), block);
@@ -255,7 +263,7 @@ impl<F: Fabric> Coherence<F> {
                 (abi::WRITABLE, _) if replaced & block.bit() == 0 => dirty |= block.bit(),
                 // Not read since the last notice: let it go cold, so that the next notices pass over it. Unless it is sure to be read, and
                 // the links would lead along all that wrote it meanwhile.
-                (abi::NOTICED, _) if migratory & block.bit() == 0 => forgotten |= block.bit(),
+                (abi::NOTICED, _) if used & block.bit() == 0 => forgotten |= block.bit(),
                 (_, Link::Link { pending: false, .. }) => {
                     noticed |= block.bit();
                     record.wr_ts = notice.wr_ts;
@@ -267,6 +275,10 @@ impl<F: Fabric> Coherence<F> {
         self.stats.blocks_invalidated.add(u64::from((dirty | noticed | forgotten).count_ones()));
         for part in chunk.runs(dirty) {
             fabric.set_state(part, abi::INVALID_DIRTY);
+        }
+        self.not_ahead(chunk, noticed | forgotten);
+        if matches!(state, abi::READABLE | abi::NOTICED) {
+            self.expect_read(notice.writer, chunk, noticed);
         }
         for part in chunk.runs(noticed) {
             fabric.set_own_links(part, Link::to(notice.writer).encode());

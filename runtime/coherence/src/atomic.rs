@@ -200,6 +200,7 @@ impl<F: Fabric> Coherence<F> {
         };
         self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
+        self.changed_elsewhere(block);
         if self.updates().record(block, version, sequence) {
             self.list_update(block, lookup.at, version);
         }

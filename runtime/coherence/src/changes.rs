@@ -118,6 +118,7 @@ impl<F: Fabric> Coherence<F> {
             if self.fabric.state(block) == abi::READABLE && !self.fabric.fault(Fault::BatchCopyStays) {
                 self.fabric.set_state(Extent::single(block), abi::EXPIRED);
             }
+            self.changed_elsewhere(block);
             let version = batched.version_of(block, records);
             let is_new = self.updates().record(block, version, batched.sequence);
             let left_out =

@@ -34,13 +34,7 @@ impl<F: Fabric> Coherence<F> {
         progress: &mut Progress,
     ) -> u64 {
         let chunk = work.chunk;
-        // A merge at the home finds no races.
-        let fixed = self.fabric.leaves_out(Part::MovingHomes);
-        if !(progress.global_sync || fixed) || self.fabric.watches_writes() {
-            return 0;
-        }
-        let contended = if fixed { u64::MAX } else { self.fabric.own(hint(MarkKind::Contended, chunk)) };
-        let mut left = changed & contended;
+        let mut left = changed & self.merged_at_homes(chunk, progress);
         let mut published = 0;
         let mut homes = [self.me(); CHUNK_BLOCKS as usize];
         let home_of = |block: Block| (block.0 % CHUNK_BLOCKS) as usize;
@@ -79,6 +73,16 @@ impl<F: Fabric> Coherence<F> {
         published
     }
 
+    /// The blocks of a chunk whose changes their homes merge.
+    pub(crate) fn merged_at_homes(&self, chunk: Chunk, progress: &Progress) -> u64 {
+        // A merge at the home finds no races.
+        let fixed = self.fabric.leaves_out(Part::MovingHomes);
+        if !(progress.global_sync || fixed) || self.fabric.watches_writes() {
+            return 0;
+        }
+        if fixed { u64::MAX } else { self.fabric.own(hint(MarkKind::Contended, chunk)) }
+    }
+
     fn linked(&self, own: &Records, block: Block) -> Rank {
         match self.decode(own.of(block).link, self.me(), block) {
             Link::Link { to, pending: false } => to,
@@ -101,10 +105,11 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Lists blocks of one version whose home is elsewhere. No acquirer sees the notices before the contents are placed: the signature is published at the end of the release.
-    fn list_merged(&self, home: Rank, chunk: Chunk, merged: Merged, progress: &mut Progress) {
+    pub(crate) fn list_merged(&self, home: Rank, chunk: Chunk, merged: Merged, progress: &mut Progress) {
         let Merged { blocks, version: wr_ts } = merged;
         self.list_run(progress);
-        progress.version = wr_ts;
+        // Merges that are under way together come back in versions of any order.
+        progress.version = progress.version.max(wr_ts);
         let count = u64::from(blocks.count_ones());
         self.stats.blocks_merged_at_home.add(count);
         self.stats.notices_out.add(count);
@@ -118,7 +123,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// What becomes of the copies here whose changes are at home now. Those whose leases, in `own`, did not cover the version before, in `peer`, lack what others have
     /// published. The chunk is locked.
-    async fn keep_copies(&self, work: Work, merged: Merged, own: &Records, peer: &Records) {
+    pub(crate) async fn keep_copies(&self, work: Work, merged: Merged, own: &Records, peer: &Records) {
         let fabric = &self.fabric;
         let Merged { blocks, version: wr_ts } = merged;
         for block in work.chunk.blocks(blocks) {
@@ -130,7 +135,11 @@ impl<F: Fabric> Coherence<F> {
             } else if work.exclusive && state == abi::WRITABLE {
                 // As the notice of this version would have it, which will come back to here.
                 fabric.set_own(Word::Wr(block), wr_ts);
+                self.not_ahead(block.chunk(), block.bit());
                 fabric.set_state(extent, abi::NOTICED);
+                if let (_, Link::Link { to, pending: false }) = self.own_link(block) {
+                    self.expect_read(to, block.chunk(), block.bit());
+                }
             }
         }
     }

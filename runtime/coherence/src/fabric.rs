@@ -41,11 +41,17 @@ pub enum MarkKind {
     MigratedOnMiss,
     /// Set by the process itself for blocks that several processes store to in the same intervals: misses leave their homes alone. Level 0 only.
     Contended,
+    /// Set by the process itself for blocks that it has read at the writer of a notice: it will after the next one, see [`crate::Coherence::fetch_ahead`]. Level 0 only.
+    Reread,
+    /// Set by the process itself for blocks with a notice whose contents it has fetched since. Level 0 only.
+    Ahead,
+    /// Set by the process itself for blocks at home here that somebody has read since stores to them were published last. Level 0 only.
+    ReadSince,
 }
 
 impl MarkKind {
     /// All of them.
-    pub const ALL: [MarkKind; 7] = [
+    pub const ALL: [MarkKind; 10] = [
         MarkKind::Read,
         MarkKind::Taken,
         MarkKind::Dirty,
@@ -53,6 +59,9 @@ impl MarkKind {
         MarkKind::Migratory,
         MarkKind::MigratedOnMiss,
         MarkKind::Contended,
+        MarkKind::Reread,
+        MarkKind::Ahead,
+        MarkKind::ReadSince,
     ];
 
     /// Those that a release looks at.
@@ -141,6 +150,17 @@ impl<T: Debug> Exclusive<T> for Mutex<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
         Mutex::lock(self).expect("no thread panics while it has the value")
     }
+}
+
+/// A call that an agent executes among others, and the place for its reply.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// The request.
+    pub request: &'a [u8],
+    /// As long as the reply may be.
+    pub reply: &'a mut [u8],
+    /// Length of the reply.
+    pub length: usize,
 }
 
 /// See the module documentation.
@@ -248,6 +268,14 @@ pub trait Fabric {
     /// Has the agent of a process execute a call ([`crate::calls::serve`]). Returns the length of the reply. `reply` has [`Fabric::reply_bytes`] bytes.
     fn call_agent(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
         async move { unreachable!("process {} has no agent", at.0) }
+    }
+    /// Has the agent of a process execute calls, which are under way together, in their order.
+    fn call_agent_all(&self, at: Rank, exchanges: &mut [Exchange<'_>]) -> impl Future<Output = ()> {
+        async move {
+            for Exchange { request, reply, length } in exchanges {
+                *length = self.call_agent(at, request, reply).await;
+            }
+        }
     }
     /// Most bytes of a request. At least one block's difference ([`crate::calls::most_difference_bytes`]) fits in besides [`crate::calls::REQUEST_BYTES`].
     fn request_bytes(&self) -> usize {
@@ -427,6 +455,8 @@ pub trait Fabric {
 
     /// Locks a chunk's records and states among the threads of the process. Never held while waiting for another process.
     fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Self::Guard<'_>>;
+    /// As [`Fabric::lock_chunk`], if no thread has it locked.
+    fn try_lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Option<Self::Guard<'_>>>;
     /// Locks a gate among the threads of the process. [`Gate::Publish`] is a full fence: the program's earlier stores are visible before anything is read
     /// afterwards.
     fn lock_gate(&self, gate: Gate) -> impl Future<Output = Self::Guard<'_>>;

@@ -179,8 +179,20 @@ faults! {
     MergeNoticeEarly,
     /// A request to merge is executed once more after its reply. For the fabric to obey.
     MergeRepeated,
+    /// What a home does not merge, of merges that are under way together, is not published either.
+    MergesMarksLost,
     /// A home does not pass notices of others on that merged their changes into its contents.
     MergedNotPassedOn,
+    /// An acquire takes the notices that have come though it is to know newer ones.
+    PiggybackOld,
+    /// Notices come without the bound that covers those which the list does not have any more.
+    PiggybackUnbounded,
+    /// What is fetched ahead is put in its place without the lock of the chunk, which another thread's acquire may have invalidated meanwhile.
+    AheadUnlocked,
+    /// What was fetched ahead of a notice counts for the next one as well.
+    AheadKept,
+    /// What was fetched ahead counts although an operation of this process has been executed at the home since.
+    AheadBesideUpdate,
     /// An atomic operation is executed at a home without the lock of the records there.
     UpdateUnlocked,
     /// An atomic operation is executed at a write-protected home.

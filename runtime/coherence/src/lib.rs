@@ -9,8 +9,8 @@
 //! - words: [`link`] (probable owner and queue lock), `records` (leases and versions, and their lock), `marks` (sharer, dirty and cached bits), `signature` (write notices), `release_token`
 //!   (notices piggybacked on locks), [`block_word`] (a block's words, by handle);
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
-//! - misses: `miss` (making blocks readable and writable), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
-//! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `twins` (giving their memory back);
+//! - misses: `miss` (making blocks readable and writable), `ahead` (reading what is missed after every notice at the acquire), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
+//! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `merges` (many of these at once), `twins` (giving their memory back);
 //! - atomic and memory-based operations of the program: `atomic`, `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
 //! - `inspect`: what debuggers ask;
@@ -32,6 +32,7 @@
 #[macro_use]
 mod maybe_async;
 mod acquire;
+mod ahead;
 mod atomic;
 pub mod block_word;
 pub mod calls;
@@ -45,6 +46,7 @@ mod home_migration;
 mod inspect;
 pub mod link;
 mod marks;
+mod merges;
 mod migration_on_miss;
 mod miss;
 mod overwrite;
@@ -66,14 +68,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use block_word::BlockWord;
-pub use fabric::{Exclusive, Fabric, Gate, MarkKind, Word};
+pub use fabric::{Exchange, Exclusive, Fabric, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use inspect::Inspection;
 pub use link::Link;
 pub use release_token::ReleaseToken;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
+use ahead::Ahead;
 use atomic::Updates;
+use calls::piggyback::Piggyback;
 pub use dsm_abi::part::{Part, Parts};
 use dsm_abi::state as abi;
 use expire::Leases;
@@ -89,6 +93,8 @@ pub struct Coherence<F: Fabric> {
     leases: F::Exclusive<Leases>,
     updates: F::Exclusive<Updates>,
     front: Arc<Front>,
+    piggyback: Piggyback,
+    ahead: F::Exclusive<Ahead>,
     /// Comparisons of blocks with their twins that found nothing, since the other threads were last held; changed with the publish gate locked.
     wasted_diffs: AtomicU32,
     /// How many of them make it worth while to wait for the other threads.
@@ -100,6 +106,7 @@ impl<F: Fabric> Coherence<F> {
     pub fn new(fabric: F, notices: usize) -> Self {
         let signature = Signature::new(notices);
         let front = signature.front();
+        let piggyback = Piggyback::new(fabric.size());
         Coherence {
             fabric,
             signature: F::Exclusive::new(signature),
@@ -107,6 +114,8 @@ impl<F: Fabric> Coherence<F> {
             leases: F::Exclusive::new(Leases::default()),
             updates: F::Exclusive::new(Updates::default()),
             front,
+            piggyback,
+            ahead: F::Exclusive::new(Ahead::default()),
             wasted_diffs: AtomicU32::new(0),
             wasted_limit: AtomicU32::new(release::WASTED_MIN),
         }
@@ -193,6 +202,8 @@ impl<F: Fabric> Coherence<F> {
         self.signature().digest(&mut h);
         h.write_u64(self.listed().digest());
         self.updates().hash(&mut h);
+        self.piggyback.digest(&mut h);
+        self.ahead().hash(&mut h);
         h.write_u32(self.wasted_diffs.load(Ordering::Relaxed));
         h.write_u32(self.wasted_limit.load(Ordering::Relaxed));
         h.finish()
@@ -232,6 +243,10 @@ impl<F: Fabric> Coherence<F> {
 
     fn updates(&self) -> <F::Exclusive<Updates> as Exclusive<Updates>>::Guard<'_> {
         self.updates.lock()
+    }
+
+    fn ahead(&self) -> <F::Exclusive<Ahead> as Exclusive<Ahead>>::Guard<'_> {
+        self.ahead.lock()
     }
 
     fn me(&self) -> Rank {

@@ -10,7 +10,7 @@ use crate::overwrite::Purpose;
 use crate::records::{Blocked, Records};
 use crate::scratch::{Scratch, ScratchGuard};
 use crate::segment::{Busy, Seen};
-use crate::types::{Block, Extent, Rank};
+use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
 type Outcome = Result<(), Blocked>;
@@ -105,12 +105,22 @@ impl<F: Fabric> Coherence<F> {
         Ok(())
     }
 
-    /// Blocks with a notice: one transfer for each run of one writer.
+    /// Blocks with a notice: what has been fetched ahead is here.
     async fn read_from_writers(&self, run: Extent, scratch: &mut Scratch) -> Outcome {
-        let fabric = &self.fabric;
         let min = self.signature().min_applied();
         let own = &mut scratch.own;
-        fabric.own_records(run, own.run_mut(run));
+        self.fabric.own_records(run, own.run_mut(run));
+        let here = self.fetched_ahead(run, min, own);
+        self.read_noticed(run.first.chunk(), here, own);
+        for run in run.first.chunk().runs(run.mask() & !here) {
+            self.read_from_writers_there(run, min, scratch).await?;
+        }
+        Ok(())
+    }
+
+    /// Blocks with a notice, whose records are in `own`: one transfer for each run of one writer.
+    async fn read_from_writers_there(&self, run: Extent, min: Timestamp, scratch: &mut Scratch) -> Outcome {
+        let fabric = &self.fabric;
         let writer = |own: &Records, block| match self.decode(own.of(block).link, self.me(), block) {
             Link::Link { to, pending: false } if own.of(block).wr_ts >= min => Some(to),
             _ => None,
@@ -124,15 +134,10 @@ impl<F: Fabric> Coherence<F> {
             let part = Extent::new(at, count);
             let mut left = part.mask();
             if let Some(from) = source {
-                left &= !self.read_from_writer(from, part, own).await;
-                let own = &mut scratch.own;
-                for done in at.chunk().runs(part.mask() & !left) {
-                    for record in own.run_mut(done) {
-                        record.rd_ts = record.wr_ts;
-                    }
-                    fabric.set_own_stamps(done, own.run(done));
-                    fabric.set_state(done, abi::READABLE);
-                }
+                let read = self.read_from_writer(from, part, own).await;
+                left &= !read;
+                self.read_noticed(at.chunk(), part.mask() & read, &mut scratch.own);
+                self.note_reread(from, at.chunk(), part.mask() & read);
             }
             for rest in at.chunk().runs(left) {
                 fabric.set_state(rest, abi::COLD);
@@ -141,6 +146,18 @@ impl<F: Fabric> Coherence<F> {
             at = part.end();
         }
         Ok(())
+    }
+
+    /// Blocks with a notice, of a chunk, have the contents of the version that it told of, which is in `own`. The chunk is locked.
+    pub(crate) fn read_noticed(&self, chunk: Chunk, blocks: u64, own: &mut Records) {
+        let fabric = &self.fabric;
+        for run in chunk.runs(blocks) {
+            for record in own.run_mut(run) {
+                record.rd_ts = record.wr_ts;
+            }
+            fabric.set_own_stamps(run, own.run(run));
+            fabric.set_state(run, abi::READABLE);
+        }
     }
 
     /// Reads from the writer of a notice, whose version is in `own`; returns the blocks that were at home there all the time.

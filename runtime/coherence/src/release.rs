@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::home_migration::has_twin;
 use crate::link::Link;
+use crate::migration_on_miss::hint;
 use crate::queue_lock::LockRequests;
 use crate::records::Records;
 use crate::scratch::{Scratch, ScratchGuard};
@@ -52,7 +53,12 @@ pub(crate) struct Progress {
 impl Work {
     /// A block that threads of this process may have stored to, by themselves.
     pub(crate) fn of_writer(chunk: Chunk, block: u64) -> Work {
-        Work { chunk, dirty: block, read: 0, exclusive: false }
+        Work::of_stores(chunk, block, false)
+    }
+
+    /// Blocks that threads of this process may have stored to.
+    pub(crate) fn of_stores(chunk: Chunk, blocks: u64, exclusive: bool) -> Work {
+        Work { chunk, dirty: blocks, read: 0, exclusive }
     }
 }
 
@@ -130,6 +136,7 @@ impl<F: Fabric> Coherence<F> {
         let checkpoint = fabric.checkpoint();
         marks::scan(fabric, &mut chunks).await;
         fabric.live_since(checkpoint, || &chunks);
+        self.merge_together(&chunks, exclusive, &mut progress).await;
         let checkpoint = fabric.checkpoint();
         for chunk in chunks.drain(..) {
             self.release_chunk(chunk, exclusive, &mut progress).await;
@@ -231,6 +238,7 @@ impl<F: Fabric> Coherence<F> {
         let done = homes.all & *todo;
         let publish = done & (work.dirty | work.read & !homes.write_protected);
         *todo &= !done;
+        let read = work.read | self.read_since(chunk, work.read & done, publish & work.dirty);
         if publish == 0 {
             return;
         }
@@ -249,11 +257,23 @@ impl<F: Fabric> Coherence<F> {
         if work.exclusive {
             self.downgrade_homes(
                 chunk,
-                if self.downgrades_all() { publish } else { publish & (work.read | migrated) },
+                if self.downgrades_all() { publish } else { publish & (read | migrated) },
             );
         }
         self.stats.published_in_place.add(u64::from(publish.count_ones()));
         self.list(chunk, publish, wr_ts, progress);
+    }
+
+    /// Of blocks at home here whose stores are published now, those that have been read since stores to them were published last. `read`: in this interval. Who has read what a process
+    /// stored reads what it stores next, too: if that stayed writable, it would have to be published once more because it was read.
+    fn read_since(&self, chunk: Chunk, read: u64, stored: u64) -> u64 {
+        let word = hint(MarkKind::ReadSince, chunk);
+        let before = self.fabric.own(word);
+        let now = (before | read) & !stored;
+        if now != before {
+            self.fabric.set_own(word, now);
+        }
+        before & stored
     }
 
     /// Version in which blocks of a chunk that are home here can be published: at least `at_least`, above all leases. The chunk's records are locked.

@@ -36,6 +36,10 @@ impl Default for Message {
     }
 }
 
+/// Buffers of calls that are under way together.
+#[derive(Debug, Default)]
+pub(crate) struct Messages(pub(crate) Vec<Message>);
+
 /// A kind of buffers.
 pub(crate) trait Kept: Default + 'static {
     /// Those that no operation of this thread uses at present.
@@ -45,6 +49,7 @@ pub(crate) trait Kept: Default + 'static {
 thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
     static MESSAGE: Cell<Option<Box<Message>>> = const { Cell::new(None) };
+    static MESSAGES: Cell<Option<Box<Messages>>> = const { Cell::new(None) };
 }
 
 impl Kept for Scratch {
@@ -61,12 +66,34 @@ impl Kept for Message {
     }
 }
 
+impl Kept for Messages {
+    #[inline]
+    fn spare() -> &'static LocalKey<Cell<Option<Box<Self>>>> {
+        &MESSAGES
+    }
+}
+
+impl Messages {
+    /// Buffers number `i`, with space for a reply of so many bytes.
+    pub(crate) fn at(&mut self, i: usize, reply_bytes: usize) -> &mut Message {
+        if self.0.len() <= i {
+            self.0.resize_with(i + 1, Message::default);
+        }
+        let message = &mut self.0[i];
+        if message.reply.len() < reply_bytes {
+            message.reply.resize(reply_bytes, 0);
+        }
+        message
+    }
+}
+
 /// Buffers for one operation, with what the last user left in them.
 #[derive(Debug)]
 pub(crate) struct Guard<T: Kept>(Option<Box<T>>);
 
 pub(crate) type ScratchGuard = Guard<Scratch>;
 pub(crate) type MessageGuard = Guard<Message>;
+pub(crate) type MessagesGuard = Guard<Messages>;
 
 impl<T: Kept> Guard<T> {
     #[inline]

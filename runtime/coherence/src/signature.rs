@@ -65,6 +65,16 @@ pub(crate) struct Signature {
     token: ReleaseToken,
 }
 
+/// A published signature.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Published<'a> {
+    /// See [`Word::LogState`].
+    pub(crate) state: u64,
+    /// See [`Word::LogMin`].
+    pub(crate) min_wr_ts: Timestamp,
+    pub(crate) notices: &'a [Notice],
+}
+
 impl Signature {
     /// An empty signature of at most `capacity` notices.
     pub(crate) fn new(capacity: usize) -> Self {
@@ -359,6 +369,13 @@ impl Signature {
         let mut token = ReleaseToken::default();
         self.notices[length.saturating_sub(TAIL)..length].iter().for_each(|notice| token.push(*notice));
         token
+    }
+
+    /// What of it is published.
+    pub(crate) fn published(&self) -> Published<'_> {
+        let length = self.notices.len() - self.unpublished;
+        let state = state_word(self.sequence, length);
+        Published { state, min_wr_ts: self.min_out, notices: &self.notices[..length] }
     }
 
     fn buffer(&self) -> u8 {

@@ -72,6 +72,10 @@ counters! {
     write_misses,
     /// Blocks whose contents were read from a peer.
     blocks_fetched,
+    /// Of these, the ones that were read before anybody missed them.
+    blocks_fetched_ahead,
+    /// Misses that found such blocks.
+    misses_ahead,
     /// Blocks found unchanged at their home after a timestamp invalidation.
     blocks_renewed,
     /// Copies made of blocks before writing to them.

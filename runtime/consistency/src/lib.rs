@@ -137,6 +137,16 @@ fn acquire_token(rank: u32, token: impl Into<ReleaseToken>, follows: impl FnOnce
     }
 }
 
+/// Fetches what the acquires of a barrier or a region have invalidated and the process is likely to read next, where its processes are reached by messages.
+fn fetch_ahead() {
+    if let Some(shared) = memory::shared()
+        && !shared.segments.are_mapped()
+    {
+        run(pin!(shared.coherence.fetch_ahead()));
+        (hooks().after_acquire)();
+    }
+}
+
 /// Prefetches for [`acquire_token`] of what comes after `token`.
 fn prefetch(token: ReleaseToken) {
     if let Some(shared) = memory::shared() {

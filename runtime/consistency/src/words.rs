@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 
 use dsm_abi::job::MAX_PROCESSES;
 use dsm_abi::trace::flow;
-use dsm_coherence::ReleaseToken;
-use dsm_comm::Half;
+use dsm_coherence::{Rank, ReleaseToken};
+use dsm_comm::{Half, POST_BYTES};
 use dsm_sync::{ALL, Cell, Edge, LINE, Layout, Memory, Process, State, Waiting, Words};
 use dsm_threads::wait::Waitable;
 use parking_lot::Mutex;
 
 use crate::hooks::hooks;
-use dsm_control::{Fixed, Line, cell, is_mapped, line, read_words, send, write_words};
+use dsm_control::{Fixed, Line, cell, is_mapped, line, post, read_words, send, write_words};
 use dsm_job as job;
 use dsm_memory::threads::Inside;
 use dsm_memory::{self as memory, fabric};
@@ -59,7 +59,43 @@ pub fn process() -> Process<'static, ControlAreas> {
 
 /// Executes a procedure for a process that does not have the control area of this one mapped. See [`dsm_comm::requests::Calls`].
 pub fn serve(request: &[u8], reply: &mut [u8]) -> Option<usize> {
+    let request = match request.strip_prefix(&NOTICES) {
+        Some(rest) => take_notices(rest)?,
+        None => request,
+    };
     dsm_sync::serve(process(), request, reply)
+}
+
+/// Begins a request in front of which are write notices: then come the rank of the sender, the number of their bytes, and they.
+const NOTICES: [u8; 2] = [dsm_sync::KIND, u8::MAX];
+/// Bytes in front of the notices.
+const NOTICES_HEAD: usize = NOTICES.len() + 4 + 4;
+
+/// A request behind the write notices that the process needs for the acquire that it causes, as far as there is space.
+fn with_notices(at: u32, request: &[u8]) -> Vec<u8> {
+    let mut message = NOTICES.to_vec();
+    message.extend(crate::rank().to_le_bytes());
+    message.extend([0; 4]);
+    let most = POST_BYTES.saturating_sub(NOTICES_HEAD + request.len());
+    if let Some(shared) = memory::shared() {
+        shared.coherence.add_piggyback(Rank(at), most, &mut message);
+    }
+    let bytes = (message.len() - NOTICES_HEAD) as u32;
+    message[NOTICES_HEAD - 4..NOTICES_HEAD].copy_from_slice(&bytes.to_le_bytes());
+    message.extend(request);
+    message
+}
+
+/// Keeps the write notices in front of a request, and returns that; `None` if there are none such.
+fn take_notices(message: &[u8]) -> Option<&[u8]> {
+    let (from, rest) = message.split_first_chunk()?;
+    let (bytes, rest) = rest.split_first_chunk()?;
+    let (notices, request) = rest.split_at_checked(u32::from_le_bytes(*bytes) as usize)?;
+    if !notices.is_empty() {
+        let from = Rank(u32::from_le_bytes(*from));
+        memory::wait_shared().coherence.receive_piggyback(from, notices).ok()?;
+    }
+    Some(request)
 }
 
 /// The control areas of all processes.
@@ -228,7 +264,15 @@ impl Words for ControlAreas {
     }
 
     fn post_request(&self, at: u32, request: &[u8]) {
-        send(at, request, &mut []);
+        post(at, request);
+    }
+
+    fn ask_to_acquire(&self, at: u32, request: &[u8], reply: &mut [u8]) -> usize {
+        send(at, &with_notices(at, request), reply)
+    }
+
+    fn post_to_acquire(&self, at: u32, request: &[u8]) {
+        post(at, &with_notices(at, request));
     }
 
     fn is_traced(&self) -> bool {
@@ -317,6 +361,7 @@ impl Memory for ControlAreas {
 
     /// If these are all processes of the job, every process has acquired from every other.
     fn synchronised(&self, participants: u32) {
+        crate::fetch_ahead();
         let _deferred = Deferred::begin();
         if participants == crate::size() {
             if let Some(shared) = memory::shared() {

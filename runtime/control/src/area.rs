@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-use dsm_comm::{Bytes, CALL_REPLY_BYTES, Half, Segments, Word};
+use dsm_comm::{Bytes, CALL_REPLY_BYTES, Half, POST_BYTES, Segments, Word};
 
 use dsm_geometry::CONTROL_BYTES;
 use dsm_threads::handler::Deferred;
@@ -55,6 +55,17 @@ pub const fn area_bytes() -> usize {
 #[inline(always)]
 pub fn is_mapped(rank: u32) -> bool {
     areas().segments.is_mapped(rank)
+}
+
+/// Has a process whose control area is not mapped execute a request whose reply nobody wants, before what this thread has it do next.
+pub fn post(rank: u32, request: &[u8]) {
+    if request.len() > POST_BYTES {
+        send(rank, request, &mut []);
+        return;
+    }
+    // A handler that interrupts the thread may want to send something, too.
+    let _deferred = Deferred::begin();
+    areas().segments.post(rank, request);
 }
 
 /// Has a process whose control area is not mapped execute a request; the length of the reply, for which `reply` has space.

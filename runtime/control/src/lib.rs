@@ -7,7 +7,7 @@ pub mod cell;
 pub mod watched;
 mod words;
 
-pub use area::{Line, area_bytes, bytes, init, is_mapped, line, read_words, send, word, write_words};
+pub use area::{Line, area_bytes, bytes, init, is_mapped, line, post, read_words, send, word, write_words};
 pub use cell::Cell;
 pub use watched::Watched;
 pub use words::{Declaration, Fixed, Kind, Words, digest, place, places};

@@ -116,6 +116,11 @@ impl Lock {
         self.0.lock()
     }
 
+    /// As [`Lock::lock`], if nobody has it.
+    pub fn try_lock(&self) -> Option<Locked<'_>> {
+        if holds_bias() { Some(None) } else { self.0.try_lock().map(Some) }
+    }
+
     /// Whether nobody has it.
     #[inline(always)]
     pub fn is_free(&self) -> bool {

@@ -95,7 +95,7 @@ fn told_of_an_own_version_that_is_on_its_way() -> Beginning {
     let legs = vec![
         To(2, "---- a1"),
         To(0, "write byte 3: 0x05"),
-        To(2, "or taken.0 at p0"),
+        To(2, "or Taken.0 at p0"),
         // What comes with the reply does not become visible yet.
         HoldStores(2),
         To(2, "post records lock 0 at p0"),

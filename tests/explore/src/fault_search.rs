@@ -83,6 +83,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::MergedNotPassedOn => Some(merged_at_a_third()),
         Fault::DiffTwinStays => Some(merged_twice()),
         Fault::MergeRepeated => Some(merged_twice().by_agents()),
+        Fault::AheadBesideUpdate => Some(addition_behind_fetching_ahead()),
         Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
         Fault::UpdateBesideStore => Some(addition_beside_a_store()),
         Fault::BatchAtFormerHome => Some(batch_of_two_homes()),
@@ -93,6 +94,13 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         _ => None,
     }
+}
+
+/// A process adds to a variable at the home of a block that it has fetched ahead, and then reads the block.
+fn addition_behind_fetching_ahead() -> Program {
+    let reader = "barrier r0 barrier barrier r0 barrier barrier a2 r0";
+    let writer = "w0=1 barrier barrier w0=2 barrier barrier w0=3 barrier";
+    Program::parse(2, 1, 4, &[reader, writer]).by_agents()
 }
 
 /// All directed programs.

@@ -377,12 +377,7 @@ impl Layout {
             _ if at < self.base_marks() => format!("data[{}]", at - 4 * b),
             _ if at < self.base_words() => {
                 let at = at - self.base_marks();
-                format!(
-                    "{}.{}",
-                    ["read", "taken", "dirty", "cached", "migratory", "migrated on miss", "contended"]
-                        [at / self.marks()],
-                    at % self.marks()
-                )
+                format!("{:?}.{}", MarkKind::ALL[at / self.marks()], at % self.marks())
             }
             _ if (self.base_records()..self.base_notices()).contains(&at) => {
                 let at = at - self.base_records();

@@ -21,12 +21,28 @@ struct Lock {
     clocks: Clocks,
 }
 
+/// What a process signals to another one in a round of a barrier.
+#[derive(Clone, Debug, Default)]
+pub struct Signal {
+    /// How far its signature was published.
+    pub state: u64,
+    /// Write notices that come along.
+    pub notices: Vec<u8>,
+}
+
+impl Signal {
+    /// Digest of everything here.
+    pub fn digest(&self) -> u64 {
+        self.notices.iter().fold(self.state, |digest, byte| crate::hash::mix(digest, u64::from(*byte)))
+    }
+}
+
 /// A barrier of all processes.
 #[derive(Clone, Debug, Default)]
 struct Barrier {
     arrived: u32,
-    /// Round, process, how far its signature was published.
-    signals: Vec<(u32, usize, u64)>,
+    /// Round, process, and what it signals.
+    signals: Vec<(u32, usize, Signal)>,
     clocks: Clocks,
 }
 
@@ -123,15 +139,15 @@ impl SyncState {
         self.barriers.get(number).map_or(0, |m| m.arrived)
     }
 
-    /// A process has finished the rounds before `round` of a dissemination, and has published its signature up to `state`.
-    pub fn signal(&mut self, number: u32, round: u32, process: usize, state: u64) {
-        self.barrier(number as usize).signals.push((round, process, state));
+    /// A process has finished the rounds before `round` of a dissemination.
+    pub fn signal(&mut self, number: u32, round: u32, process: usize, signal: Signal) {
+        self.barrier(number as usize).signals.push((round, process, signal));
     }
 
-    /// How far it had published when it did; `None`: it has not.
-    pub fn signalled(&self, number: u32, round: u32, process: usize) -> Option<u64> {
+    /// What it signalled then; `None`: it has not.
+    pub fn signalled(&self, number: u32, round: u32, process: usize) -> Option<&Signal> {
         let signals = &self.barriers.get(number as usize)?.signals;
-        signals.iter().find(|(r, p, _)| (*r, *p) == (round, process)).map(|s| s.2)
+        signals.iter().find(|(r, p, _)| (*r, *p) == (round, process)).map(|s| &s.2)
     }
 
     /// A thread arrives at its process's barrier; returns how many have, and the generation.
@@ -168,7 +184,7 @@ impl SyncState {
         for m in &self.barriers {
             d.add(u64::from(m.arrived));
             let signals = m.signals.iter().fold(0u64, |a, (r, p, s)| {
-                a.wrapping_add(crate::hash::mix(u64::from(*r) << 32 | *p as u64, *s))
+                a.wrapping_add(crate::hash::mix(u64::from(*r) << 32 | *p as u64, s.digest()))
             });
             d.add(signals);
             m.clocks.digest(d);

@@ -13,7 +13,8 @@ use crate::net::Shared;
 pub struct Dsm {
     world: Shared,
     me: u32,
-    coherence: Coherence<SimFabric>,
+    /// The protocol.
+    pub coherence: Coherence<SimFabric>,
 }
 
 impl Dsm {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use dsm_coherence::Rank;
 use dsm_simulate::costs::Costs;
 use dsm_simulate::dsm::Dsm;
 use dsm_simulate::machine::Machine;
@@ -104,7 +105,7 @@ fn merged(p: &Dsm) -> u64 {
 }
 
 #[test]
-fn a_release_that_merges_at_a_home_elsewhere_is_a_call_for_each_chunk() {
+fn a_release_that_merges_at_a_home_elsewhere_is_one_round_trip() {
     run(|p| async move {
         let blocks = [0, BLOCK, CHUNK];
         for value in 1..6 {
@@ -120,13 +121,72 @@ fn a_release_that_merges_at_a_home_elsewhere_is_a_call_for_each_chunk() {
         let before = [merged(&p[0]), merged(&p[1])];
         let trips = [trips(&p[0], p[0].release()).await, trips(&p[1], p[1].release()).await];
         let merged = [merged(&p[0]) - before[0], merged(&p[1]) - before[1]];
-        assert_eq!((trips, merged), ([0.0, 2.0], [0, 3]));
+        assert_eq!((trips, merged), ([0.0, 1.0], [0, 3]));
         p[0].acquire_from(1).await;
         p[2].acquire_from(0).await;
         p[2].acquire_from(1).await;
         for block in blocks {
             assert_eq!((p[2].load(block).await, p[2].load(block + 8).await), (9, 9));
         }
+    });
+}
+
+#[test]
+fn what_was_missed_after_the_last_notice_is_fetched_in_one_round_trip() {
+    run(|p| async move {
+        let chunks = [0, CHUNK, 3 * CHUNK];
+        for value in 1..5 {
+            for chunk in chunks {
+                p[0].write(chunk, 2 * BLOCK, value).await;
+            }
+            p[0].release().await;
+            p[1].acquire_from(0).await;
+            // The first copies come from the home, the second ones from the writer of the notice.
+            let ahead = if value < 3 { 0.0 } else { 1.0 };
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead()).await, ahead, "{value}");
+            let missed = async {
+                for chunk in chunks {
+                    p[1].read(chunk, 2 * BLOCK).await;
+                }
+            };
+            assert_eq!(trips(&p[1], missed).await, 3.0 * (1.0 - ahead), "{value}");
+            assert_eq!(p[1].load(CHUNK).await, value);
+        }
+        // What nobody has missed is fetched once, and not again.
+        for (value, ahead) in [(5, 1.0), (6, 0.0), (7, 0.0)] {
+            p[0].write(0, 8, value).await;
+            p[0].release().await;
+            p[1].acquire_from(0).await;
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead()).await, ahead, "{value}");
+        }
+        assert_eq!(p[1].load(0).await, 7);
+    });
+}
+
+#[test]
+fn an_acquire_whose_notices_came_with_a_message_is_no_call() {
+    run(|p| async move {
+        p[1].read(0, CHUNK).await;
+        for value in 1..4 {
+            p[0].write(0, 8, value).await;
+            p[0].release().await;
+            let mut message = Vec::new();
+            p[0].coherence.add_piggyback(Rank(1), 1000, &mut message);
+            assert!(!message.is_empty());
+            p[1].coherence.receive_piggyback(Rank(0), &message).unwrap();
+            let state = p[0].coherence.published();
+            assert_eq!(trips(&p[1], p[1].coherence.acquire_published(Rank(0), state)).await, 0.0);
+            assert_eq!(p[1].load(0).await, value);
+        }
+        // Without space for them.
+        p[0].write(0, 8, 9).await;
+        p[0].release().await;
+        let mut message = Vec::new();
+        p[0].coherence.add_piggyback(Rank(1), 100, &mut message);
+        assert!(message.is_empty());
+        let state = p[0].coherence.published();
+        assert_eq!(trips(&p[1], p[1].coherence.acquire_published(Rank(0), state)).await, 1.0);
+        assert_eq!(p[1].load(0).await, 9);
     });
 }
 

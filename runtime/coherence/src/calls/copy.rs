@@ -15,6 +15,13 @@ pub(crate) struct Request<'a> {
     pub(crate) versions: &'a Records,
 }
 
+impl Request<'_> {
+    /// Makes a message of it; returns the length.
+    pub(crate) fn encode(&self, into: &mut [u8]) -> usize {
+        super::wire::request::copy(self, into)
+    }
+}
+
 impl<F: Fabric> Segment<'_, F> {
     /// Sets the read marks and copies contents. Returns the blocks that were at home here all the time; what was copied of others is worth nothing.
     pub(crate) async fn copy(&self, request: &Request<'_>, landing: &mut Landing<'_>) -> u64 {

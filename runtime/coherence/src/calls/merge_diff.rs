@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::difference::Differences;
-use crate::fabric::{Fabric, Word};
+use crate::fabric::{Fabric, MarkKind, Word};
+use crate::migration_on_miss::{hint, is_trial};
 use crate::records::{Homes, Records};
 use crate::segment::{Busy, Segment};
 use crate::types::{CHUNK_BLOCKS, Chunk, Record, Timestamp};
@@ -24,6 +25,9 @@ pub(crate) struct Request<'a> {
     /// Of its copies.
     pub(crate) versions: &'a Records,
 }
+
+/// Bytes of the longest reply.
+pub(crate) const REPLY_BYTES: usize = super::RESULT_BYTES;
 
 /// Where the changes are.
 pub(crate) enum Source<'a> {
@@ -60,7 +64,7 @@ impl<F: Fabric> Segment<'_, F> {
         let locked = !self.fault(Fault::DiffUnlocked);
         let sequence = if locked { self.try_lock_records(chunk).await? } else { 0 };
         let homes = self.home_records(span, records).await;
-        let mut merged = Merged { blocks: self.mergeable(request, homes, records), version: 0 };
+        let mut merged = Merged { blocks: self.mergeable(request, homes, records).await, version: 0 };
         if merged.blocks != 0 {
             let leases = chunk.blocks(merged.blocks).map(|block| records.of(block).rd_ts);
             let longest = leases.max().expect("there are blocks");
@@ -77,8 +81,9 @@ impl<F: Fabric> Segment<'_, F> {
         Ok(merged)
     }
 
-    /// The blocks that stay here: those at home that somebody else stores to as well, since the requester has read them or now.
-    fn mergeable(&self, request: &Request<'_>, homes: Homes, records: &Records) -> u64 {
+    /// The blocks that stay here: those at home that somebody else stores to as well, since the requester has read them, or now, or so far: the requester may only be the faster one
+    /// in this interval. From time to time that does not count, as the others may not store to the block any more.
+    async fn mergeable(&self, request: &Request<'_>, homes: Homes, records: &Records) -> u64 {
         let there = match self.fault(Fault::MergeAtFormerHome) {
             true => request.wanted,
             false => request.wanted & homes.all,
@@ -87,8 +92,12 @@ impl<F: Fabric> Segment<'_, F> {
             return there;
         }
         let is_unchanged = |block: &_| request.versions.of(*block).wr_ts == records.of(*block).wr_ts;
-        let write_protected = request.chunk.blocks(there & homes.write_protected);
-        there & !write_protected.filter(is_unchanged).fold(0, |mask, block| mask | block.bit())
+        let unchanged = request.chunk.blocks(there & homes.write_protected).filter(is_unchanged);
+        let unchanged = unchanged.fold(0, |mask, block| mask | block.bit());
+        if unchanged == 0 || is_trial(request.at_least) {
+            return there & !unchanged;
+        }
+        there & !(unchanged & !self.load(hint(MarkKind::Contended, request.chunk)).await)
     }
 
     /// Writes the changes of `blocks` into the contents.

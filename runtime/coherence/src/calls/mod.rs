@@ -12,6 +12,7 @@
 //! - [`copy`]: a read miss at the writer of a notice: mark, contents.
 //! - [`merge_diff`]: differences go into contents at a home that stays.
 //! - [`read`]: an atomic read of the program, or of a range, at the home.
+//! - [`piggyback`]: no procedure, but notices that come with the messages of others.
 //! - [`redirect`]: shortens a way along links.
 //! - [`signature`]: reads what a process has published.
 //! - [`take`]: homes go to the requester: link, stamps, contents, twins.
@@ -23,6 +24,7 @@ pub(crate) mod copy;
 mod difference;
 pub(crate) mod lend;
 pub(crate) mod merge_diff;
+pub(crate) mod piggyback;
 pub(crate) mod read;
 pub(crate) mod redirect;
 mod serve;
@@ -35,7 +37,7 @@ use crate::fabric::Fabric;
 use crate::records::Records;
 use crate::scratch::{Message, MessageGuard};
 use crate::segment::{Busy, Seen, Segment};
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp};
+use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
 use batch::Batched;
 use difference::Differences;
@@ -143,11 +145,15 @@ impl<F: Fabric> Coherence<F> {
             return self.segment(at).copy(request, &mut Landing::Blocks).await;
         }
         let message = &mut *MessageGuard::new();
-        let length = wire::request::copy(request, &mut message.request);
+        let length = request.encode(&mut message.request);
         let reply = self.call_agent(at, message, length).await;
-        let (blocks, contents) = decoded(at, wire::reply::copy(reply, request.part));
-        let runs = std::iter::once(request.part);
-        self.spread(at, runs, contents, |run, part| self.fabric.overwrite(run, part));
+        self.overwrite_by_copy(at, request.part, reply)
+    }
+
+    /// Puts the contents in the reply to a [`Segment::copy`] over the own blocks; returns its result.
+    pub(crate) fn overwrite_by_copy(&self, at: Rank, part: Extent, reply: &[u8]) -> u64 {
+        let (blocks, contents) = decoded(at, wire::reply::copy(reply, part));
+        self.spread(at, std::iter::once(part), contents, |run, part| self.fabric.overwrite(run, part));
         blocks
     }
 
@@ -191,22 +197,42 @@ impl<F: Fabric> Coherence<F> {
             return Ok((request.wanted, merged));
         }
         let message = &mut *MessageGuard::new();
-        let Message { request: bytes, .. } = message;
-        if bytes.len() < self.fabric.request_bytes() {
-            bytes.resize(self.fabric.request_bytes(), 0);
-        }
-        let (head, differences) = bytes.split_at_mut(REQUEST_BYTES);
-        let (wanted, filled) = self.encode_differences(request, differences);
+        let (wanted, length) = self.encode_merge(request, self.fabric.request_bytes(), &mut message.request);
         let sent = merge_diff::Request { wanted, ..*request };
-        let length = wire::request::merge_diff(&sent, head);
-        bytes.copy_within(REQUEST_BYTES..REQUEST_BYTES + filled, length);
-        let reply = self.call_agent(at, message, length + filled).await;
-        let merged = decoded(at, wire::reply::merge_diff(reply, &sent, records))?;
-        if !self.fabric.fault(Fault::DiffTwinStays) {
-            let differences = &message.request[length..length + filled];
-            self.note_merged(request.chunk, sent.wanted, merged.blocks, Differences::of(differences));
+        let Message { request: bytes, reply } = message;
+        let reply = self.call_agent_for(at, &bytes[..length], reply).await;
+        Ok((wanted, self.end_merge(at, &sent, &bytes[..length], reply, records)?))
+    }
+
+    /// Makes a message of at most so many bytes for a [`Segment::merge_diff`], of as many of the wanted blocks as it has space for. Returns these, and the length.
+    pub(crate) fn encode_merge(
+        &self,
+        request: &merge_diff::Request<'_>,
+        most: usize,
+        message: &mut Vec<u8>,
+    ) -> (u64, usize) {
+        if message.len() < most {
+            message.resize(most, 0);
         }
-        Ok((wanted, merged))
+        let (head, differences) = message.split_at_mut(REQUEST_BYTES);
+        let (wanted, filled) = self.encode_differences(request, differences);
+        let length = wire::request::merge_diff(&merge_diff::Request { wanted, ..*request }, head);
+        message.copy_within(REQUEST_BYTES..REQUEST_BYTES + filled, length);
+        (wanted, length + filled)
+    }
+
+    /// What came of a merge that was sent, by its reply.
+    pub(crate) fn end_merge(
+        &self,
+        at: Rank,
+        sent: &merge_diff::Request<'_>,
+        message: &[u8],
+        reply: &[u8],
+        records: &mut Records,
+    ) -> Result<Merged, Busy> {
+        let merged = decoded(at, wire::reply::merge_diff(reply, sent, records))?;
+        self.note_merged(sent, merged, message);
+        Ok(merged)
     }
 
     /// Encodes the differences of wanted blocks, as many as there is space for, one at least. Returns these, and the length.
@@ -222,9 +248,14 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// What was merged is in the twins: other threads may have stored to the blocks since it was encoded.
-    fn note_merged(&self, chunk: Chunk, sent: u64, merged: u64, mut differences: Differences<'_>) {
-        for block in chunk.blocks(sent) {
-            let runs = differences.next_block().filter(|_| merged & block.bit() != 0);
+    fn note_merged(&self, sent: &merge_diff::Request<'_>, merged: Merged, message: &[u8]) {
+        if self.fabric.fault(Fault::DiffTwinStays) {
+            return;
+        }
+        let head = wire::request::merge_diff(sent, &mut [0; REQUEST_BYTES]);
+        let mut differences = Differences::of(&message[head..]);
+        for block in sent.chunk.blocks(sent.wanted) {
+            let runs = differences.next_block().filter(|_| merged.blocks & block.bit() != 0);
             runs.for_each(|(offset, bytes)| self.fabric.patch_twin(block, offset, bytes));
         }
     }
@@ -322,9 +353,14 @@ impl<F: Fabric> Coherence<F> {
     }
 
     async fn call_agent<'a>(&self, at: Rank, message: &'a mut Message, length: usize) -> &'a [u8] {
-        message.reply.resize(self.fabric.reply_bytes(), 0);
-        let length = self.fabric.call_agent(at, &message.request[..length], &mut message.reply).await;
-        &message.reply[..length]
+        let Message { request, reply } = message;
+        self.call_agent_for(at, &request[..length], reply).await
+    }
+
+    async fn call_agent_for<'a>(&self, at: Rank, request: &[u8], reply: &'a mut Vec<u8>) -> &'a [u8] {
+        reply.resize(self.fabric.reply_bytes(), 0);
+        let length = self.fabric.call_agent(at, request, reply).await;
+        &reply[..length]
     }
 
     /// Hands the contents of a reply on, run by run.

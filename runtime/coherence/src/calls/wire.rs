@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*value))
     }
 
-    fn get_notice<F: Fabric>(&mut self, fabric: &F) -> Result<Notice, Malformed> {
+    pub(super) fn get_notice<F: Fabric>(&mut self, fabric: &F) -> Result<Notice, Malformed> {
         let (who, first, count, wr_ts) = (self.get()?, self.get()?, self.get()?, self.get()?);
         let last = first.checked_add(count).and_then(|end| end.checked_sub(1)).ok_or(Malformed)?;
         let is_right = count > 0

@@ -207,6 +207,7 @@ impl Fabric for Bits {
         async post_links(Rank, Extent, u64);
         async read_notices(Rank, u8, u32, u32, &mut Vec<Notice>);
         async lock_chunk(Chunk);
+        async try_lock_chunk(Chunk) -> Option<Self::Guard<'_>>;
         async lock_gate(Gate);
     }
 }

@@ -18,11 +18,11 @@ use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::calls as protocol;
 use dsm_coherence::{
-    Block, BlockWord, Chunk, Extent, Fabric, Gate, Header, MarkKind, Notice, Part, Parts, Rank, Record,
-    Timestamp, Word,
+    Block, BlockWord, Chunk, Exchange, Extent, Fabric, Gate, Header, MarkKind, Notice, Part, Parts, Rank,
+    Record, Timestamp, Word,
 };
 use dsm_comm::segment::MemoryFile;
-use dsm_comm::{CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
+use dsm_comm::{Ask, CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
 
 use crate::biased_lock;
@@ -274,6 +274,21 @@ impl Fabric for SegmentFabric {
     fn call_agent(&self, at: Rank, request: &[u8], reply: &mut [u8]) -> impl Future<Output = usize> {
         let event = || Some(Event::request(at.0, request));
         ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
+    }
+
+    fn call_agent_all(&self, at: Rank, exchanges: &mut [Exchange<'_>]) -> impl Future<Output = ()> {
+        let event = exchanges.first().map(|first| Event::request(at.0, first.request));
+        let ask_all = || {
+            let mut asks = Vec::with_capacity(exchanges.len());
+            for Exchange { request, reply, .. } in exchanges.iter_mut() {
+                asks.push(Ask { request, reply, length: 0 });
+            }
+            self.segments.ask_all(at.0, &mut asks);
+            asks.into_iter().map(|ask| ask.length).collect::<Vec<_>>()
+        };
+        let lengths = time::spent(Activity::Fetch, || event, ask_all);
+        exchanges.iter_mut().zip(lengths).for_each(|(exchange, length)| exchange.length = length);
+        ready(())
     }
 
     #[inline]
@@ -617,6 +632,10 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = biased_lock::Locked<'_>> {
         ready(self.stripes[chunk.0 as usize % STRIPES].lock())
+    }
+
+    fn try_lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Option<biased_lock::Locked<'_>>> {
+        ready(self.stripes[chunk.0 as usize % STRIPES].try_lock())
     }
 
     #[inline(always)]

@@ -37,6 +37,24 @@ pub(super) async fn lock(fabric: &ModelFabric, loc: Loc, fence: bool) -> Guard<'
     Guard { world: &fabric.world, lock: loc }
 }
 
+/// As [`lock`], if nobody has it.
+pub(super) async fn try_lock(fabric: &ModelFabric, loc: Loc) -> Option<Guard<'_>> {
+    let threads = fabric.world.borrow().processes[fabric.process].threads;
+    if threads > 1 {
+        pause(&fabric.world, Wait::Ready).await;
+    }
+    let old = match threads {
+        1 => {
+            std::mem::replace(&mut fabric.world.borrow_mut().processes[fabric.process].cells[loc as usize], 1)
+        }
+        _ => fabric.world.borrow_mut().atomic(fabric.process, loc, |old| (old == 0).then_some(1)),
+    };
+    if threads > 1 {
+        fabric.point().await;
+    }
+    (old == 0).then(|| Guard { world: &fabric.world, lock: loc })
+}
+
 /// See [`dsm_coherence::Fabric::fence`].
 pub(super) fn fence(fabric: &ModelFabric) {
     if !fabric.fault(Fault::NoReleaseFence) {

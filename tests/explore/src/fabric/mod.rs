@@ -408,6 +408,11 @@ impl Fabric for ModelFabric {
         locks::lock(self, loc, false).await
     }
 
+    async fn try_lock_chunk(&self, chunk: Chunk) -> Option<Guard<'_>> {
+        let loc = self.world.borrow().layout.chunk(chunk);
+        locks::try_lock(self, loc).await
+    }
+
     async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
         let loc = self.world.borrow().layout.gate(gate);
         locks::lock(self, loc, gate == Gate::Publish).await

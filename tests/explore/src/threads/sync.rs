@@ -4,9 +4,13 @@ use dsm_coherence::{Fault, Rank, ReleaseToken};
 
 use super::{ThreadCode, fail_if, load};
 use crate::hash::mix;
+use crate::model_sync::Signal;
 use crate::oracle::Clocks;
 use crate::program::{BarrierKind, Memory};
 use crate::world::{Thing, Wait, pause};
+
+/// Space for a few notices, so that some do not fit.
+const PIGGYBACK_BYTES: usize = 80 + 2 * 32;
 
 impl ThreadCode {
     /// The thread enters the runtime for a synchronisation: it is between no check and its access now.
@@ -211,11 +215,14 @@ impl ThreadCode {
             }
             self.protocol.drop_known_notices();
             pause(&self.world, Wait::Ready).await;
-            let mut w = self.world.borrow_mut();
-            w.visible = true;
-            let current = w.current;
-            w.drain(current, true);
-            w.sync.pass_local(self.process());
+            {
+                let mut w = self.world.borrow_mut();
+                w.visible = true;
+                let current = w.current;
+                w.drain(current, true);
+                w.sync.pass_local(self.process());
+            }
+            self.protocol.fetch_ahead().await;
         } else {
             pause(&self.world, Wait::LocalBarrier(self.process(), generation)).await;
             self.world.borrow_mut().visible = true;
@@ -255,24 +262,32 @@ impl ThreadCode {
         let mut round = 0;
         while distance < size {
             {
-                let state = self.protocol.published();
+                let to = (me + distance) % size;
+                let mut signal = Signal { state: self.protocol.published(), notices: Vec::new() };
+                if self.program.by_agents {
+                    self.protocol.add_piggyback(Rank(to as u32), PIGGYBACK_BYTES, &mut signal.notices);
+                }
                 let mut w = self.world.borrow_mut();
                 let current = w.current;
                 w.drain(current, true);
                 w.visible = true;
                 w.access(Thing::Signal(number, round, me), true, 0);
-                w.sync.signal(number, round, me, state);
+                w.sync.signal(number, round, me, signal);
             }
             let partner = (me + size - distance) % size;
             pause(&self.world, Wait::Signal(number, round, partner)).await;
-            let state = {
+            let signal = {
                 let mut w = self.world.borrow_mut();
                 w.access(Thing::Signal(number, round, partner), false, 0);
-                let state = w.sync.signalled(number, round, partner);
-                w.observe(state.unwrap_or(0));
-                state
+                let signal = w.sync.signalled(number, round, partner).cloned();
+                w.observe(signal.as_ref().map_or(0, Signal::digest));
+                signal
             };
-            self.acquire_from(partner, state.map(ReleaseToken::from)).await;
+            if let Some(signal) = signal.as_ref().filter(|signal| !signal.notices.is_empty()) {
+                let received = self.protocol.receive_piggyback(Rank(partner as u32), &signal.notices);
+                received.expect("what a process sends");
+            }
+            self.acquire_from(partner, signal.map(|signal| ReleaseToken::from(signal.state))).await;
             self.at_place(2 + u64::from(round));
             pause(&self.world, Wait::Ready).await;
             distance *= 2;

@@ -44,6 +44,14 @@ impl SimFabric {
         Guard { world: &self.world, key }
     }
 
+    /// As [`SimFabric::lock`], if nobody holds it.
+    pub(super) fn try_lock(&self, key: Key) -> Option<Guard<'_>> {
+        let (me, lock) = lock_word(key);
+        self.world.charge_words(me, 2);
+        let mut memory = self.world.process(me).memory.borrow_mut();
+        memory.control.insert(lock, 1).is_none().then(|| Guard { world: &self.world, key })
+    }
+
     /// Whether nobody holds a gate of the process.
     pub(super) fn is_free(&self, gate: Gate) -> bool {
         let (me, lock) = lock_word(Key::Gate(self.me, gate));

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 use dsm_abi::atomic::Update;
 use dsm_coherence::{
-    Block, CHUNK_BLOCKS, Chunk, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word, calls,
+    Block, CHUNK_BLOCKS, Chunk, Exchange, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word, calls,
 };
 
 use crate::costs::ns;
@@ -171,6 +171,19 @@ impl Fabric for SimFabric {
         let length = calls::serve(&agent, at, request, reply).await.expect("a request of the protocol");
         self.answer(at, length as u64).await;
         length
+    }
+
+    /// One message each way.
+    async fn call_agent_all(&self, at: Rank, exchanges: &mut [Exchange<'_>]) {
+        self.request(at, exchanges.iter().map(|exchange| exchange.request.len() as u64).sum()).await;
+        self.world.handle(at.0).await;
+        let agent = SimFabric::new(&self.world, at.0);
+        let mut bytes = 0;
+        for Exchange { request, reply, length } in exchanges {
+            *length = calls::serve(&agent, at, request, reply).await.expect("a request of the protocol");
+            bytes += *length as u64;
+        }
+        self.answer(at, bytes).await;
     }
 
     fn has_chunk(&self, chunk: Chunk) -> bool {
@@ -477,6 +490,10 @@ impl Fabric for SimFabric {
 
     async fn lock_chunk(&self, chunk: Chunk) -> Guard<'_> {
         self.lock(Key::Chunk(self.me, chunk)).await
+    }
+
+    async fn try_lock_chunk(&self, chunk: Chunk) -> Option<Guard<'_>> {
+        self.try_lock(Key::Chunk(self.me, chunk))
     }
 
     async fn lock_gate(&self, gate: Gate) -> Guard<'_> {
