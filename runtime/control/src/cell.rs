@@ -102,10 +102,15 @@ pub fn polled() {
     YIELDING.note_success();
 }
 
+/// Looks that take about a microsecond; fewer where threads share cores.
+pub fn short_looks() -> u32 {
+    const LOOKS: u32 = 100;
+    looks().min(LOOKS)
+}
+
 /// Looks at the word for about a microsecond, less where threads share cores; whether `until(value)` came.
 pub fn look(word: impl Waitable, until: impl Fn(u32) -> bool) -> bool {
-    const LOOKS: u32 = 100;
-    let looks = if word.is_mapped() { looks().min(LOOKS) } else { 0 };
+    let looks = if word.is_mapped() { short_looks() } else { 0 };
     for _ in 0..looks {
         if until(word.load()) {
             return true;

@@ -5,7 +5,6 @@
 //! is boxed, for its end is another call. A frame is used by its own thread only.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
 use super::allocators;
 use super::dispatch::Dispatch;
@@ -13,7 +12,7 @@ use super::doacross::Doacross;
 use super::floats::FloatControl;
 use super::ompt::{self, TaskRecord};
 use super::reduce::Reduction;
-use super::task::node::Node;
+use super::task::node_ref::NodeRef;
 use super::team::Team;
 use crate::config::{self, Schedule};
 
@@ -91,7 +90,7 @@ pub struct Frame {
     /// The doacross loop this thread is in.
     pub doacross: RefCell<Option<Doacross>>,
     /// The task that the thread runs; none before it had anything to do with tasks.
-    pub task: RefCell<Option<Arc<Node>>>,
+    pub task: RefCell<Option<NodeRef>>,
     /// The thread's reduction.
     pub reduction: Cell<Reduction>,
     /// The thread's floating-point environment when the frame was made.
@@ -157,20 +156,27 @@ thread_local! {
 }
 
 /// The calling thread's frame. A thread the runtime has not started gets one of its own, as an initial thread.
+#[inline]
 pub fn current() -> &'static Frame {
     let frame = CURRENT.get();
     if frame.is_null() {
-        let team = Box::leak(Box::new(Team::serial()));
-        let frame = Box::leak(Box::new(Frame::new(team, 0, 0, 0, std::ptr::null(), Icv::initial())));
-        CURRENT.set(frame);
-        if ompt::is_active() {
-            ompt::thread::attach_foreign(frame);
-        }
-        return frame;
+        return first();
     }
     // SAFETY: CURRENT points to a live frame of this thread: `with` and `pop` restore the parent before a frame
     // goes. The reference is not kept beyond the runtime call, during which the frame cannot go.
     unsafe { &*frame }
+}
+
+/// Makes the frame of a thread that the runtime has not started.
+#[cold]
+fn first() -> &'static Frame {
+    let team = Box::leak(Box::new(Team::serial()));
+    let frame = Box::leak(Box::new(Frame::new(team, 0, 0, 0, std::ptr::null(), Icv::initial())));
+    CURRENT.set(frame);
+    if ompt::is_active() {
+        ompt::thread::attach_foreign(frame);
+    }
+    frame
 }
 
 /// The calling thread's frame, if it has one.

@@ -4,13 +4,13 @@
 //! there. Where it was made it ends as if an event had fulfilled it. The parts of an untied task are told as one.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::abi::{CodePointer, Dependence, TaskStatus, cancel_flag, task_flag};
 use super::{Call, callbacks, code_pointer, is_active, task_data, thread, with_current};
 use crate::frame::Frame;
 use crate::task::node::{Node, flags};
+use crate::task::node_ref::NodeRef;
 
 /// Flags of a task.
 pub fn flags_of(node: &Node) -> u32 {
@@ -55,7 +55,7 @@ fn tell_created<'a>(frame: &'a Frame, node: &Node, list: &[Dependence]) -> Call<
 
 /// The thread makes a task whose code the program calls itself, and is about to.
 #[inline]
-pub fn begins_inline(frame: &Frame, node: &Arc<Node>) {
+pub fn begins_inline(frame: &Frame, node: &NodeRef) {
     if let Some(call) = created_undeferred(frame, node) {
         tell_begin(frame, node);
         node.record().leave_runtime(call.stack);
@@ -65,7 +65,7 @@ pub fn begins_inline(frame: &Frame, node: &Arc<Node>) {
 
 /// The program has called the code of such a task.
 #[inline]
-pub fn ends_inline(frame: &Frame, node: &Arc<Node>) {
+pub fn ends_inline(frame: &Frame, node: &NodeRef) {
     if is_active() {
         tell_end(frame, node, false);
         Call::leave(frame);
@@ -125,18 +125,18 @@ pub fn depends(earlier: &Node, later: &Node) {
 
 /// The thread is about to run a task instead of its current one.
 #[inline]
-pub fn begins(frame: &Frame, node: &Arc<Node>) {
+pub fn begins(frame: &Frame, node: &NodeRef) {
     if is_active() {
         tell_begin(frame, node);
     }
 }
 
 #[cold]
-fn tell_begin(frame: &Frame, node: &Arc<Node>) {
+fn tell_begin(frame: &Frame, node: &NodeRef) {
     // SAFETY: the thread's own frame.
     let current = unsafe { &*frame.task.as_ptr() };
     let interrupted = match current {
-        Some(current) if current.is_explicit() => Arc::as_ptr(current),
+        Some(current) if current.is_explicit() => NodeRef::as_ptr(current),
         _ => std::ptr::null(),
     };
     node.record().interrupted.set(interrupted);
@@ -146,14 +146,14 @@ fn tell_begin(frame: &Frame, node: &Arc<Node>) {
 
 /// The thread goes back to its current task: the code of `node` has run, unless it was cancelled.
 #[inline]
-pub fn ends(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
+pub fn ends(frame: &Frame, node: &NodeRef, cancelled: bool) {
     if is_active() {
         tell_end(frame, node, cancelled);
     }
 }
 
 #[cold]
-fn tell_end(frame: &Frame, node: &Arc<Node>, cancelled: bool) {
+fn tell_end(frame: &Frame, node: &NodeRef, cancelled: bool) {
     let status = if cancelled {
         let flags = cancel_flag::TASKGROUP | cancel_flag::DISCARDED_TASK;
         callbacks::cancel(node.record().data(), flags, std::ptr::null());

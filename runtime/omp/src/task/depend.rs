@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::node::Node;
+use super::node_ref::NodeRef;
 use crate::get;
 use crate::ompt::abi::{Dependence, dependence};
 use crate::ompt::task::depends;
@@ -82,17 +82,18 @@ pub fn described(items: &[Item]) -> Vec<Dependence> {
 
 #[derive(Default)]
 struct Entry {
-    before: Vec<Arc<Node>>,
-    last: Vec<Arc<Node>>,
+    before: Vec<NodeRef>,
+    last: Vec<NodeRef>,
     kind: Option<Kind>,
     mutex: Option<Arc<AtomicBool>>,
 }
 
 impl Entry {
-    fn add(&mut self, node: &Arc<Node>, kind: Kind) {
+    fn add(&mut self, node: &NodeRef, kind: Kind) {
         let joins = self.kind == Some(kind) && kind != Kind::Out;
         if !joins {
-            self.before = std::mem::take(&mut self.last);
+            std::mem::swap(&mut self.before, &mut self.last);
+            self.last.clear();
             self.kind = Some(kind);
         }
         self.before.retain(|n| !n.extras().links.lock().done);
@@ -111,8 +112,8 @@ impl Entry {
 }
 
 /// Makes `node` wait for `earlier`.
-fn follow(node: &Arc<Node>, earlier: &Arc<Node>) {
-    if Arc::ptr_eq(node, earlier) {
+fn follow(node: &NodeRef, earlier: &NodeRef) {
+    if NodeRef::ptr_eq(node, earlier) {
         return;
     }
     let mut links = earlier.extras().links.lock();
@@ -128,12 +129,12 @@ fn follow(node: &Arc<Node>, earlier: &Arc<Node>) {
 pub struct Dependences {
     entries: HashMap<usize, Entry>,
     /// The last task that depends on all memory.
-    everything: Option<Arc<Node>>,
+    everything: Option<NodeRef>,
 }
 
 impl Dependences {
     /// Makes `node`, which is not submitted yet, wait for its siblings as the items say.
-    pub fn add(&mut self, node: &Arc<Node>, items: &[Item]) {
+    pub fn add(&mut self, node: &NodeRef, items: &[Item]) {
         // Before the task can end: its end is noted there.
         node.extras();
         if items.iter().any(Item::is_all_memory) {

@@ -4,12 +4,11 @@
 //! with all its descendants, or the event of a detachable task. While a batch runs, its slot tells whether the process that made it is waiting and
 //! may run descendants of the batch itself: then the slot is *open*, see [`super::steal`]. The word is [`dsm_sync`]'s; what it stands for is here.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::node::Node;
+use super::node_ref::NodeRef;
 use super::pool::{self, Queue};
 use crate::ompt;
 use crate::sync;
@@ -44,7 +43,7 @@ impl Origin {
 /// What ends when a slot is written.
 struct Export {
     slot: u32,
-    nodes: Vec<Arc<Node>>,
+    nodes: Vec<NodeRef>,
     /// Tasks of another process, not an event.
     away: bool,
 }
@@ -80,12 +79,12 @@ fn add(export: Export) {
 }
 
 /// Tasks are about to go to another process, which reports to the slot.
-pub fn begin(slot: u32, nodes: Vec<Arc<Node>>) {
+pub fn begin(slot: u32, nodes: Vec<NodeRef>) {
     add(Export { slot, nodes, away: true });
 }
 
 /// Opens the slots of the batches that consist of descendants of `ancestor`, and closes the others; whether any is open.
-pub fn open_below(ancestor: &Arc<Node>) -> bool {
+pub fn open_below(ancestor: &NodeRef) -> bool {
     let mut any = false;
     for export in EXPORTS.lock().iter().filter(|export| export.away) {
         let opens = export.nodes.iter().all(|node| node.descends_from(ancestor));
@@ -96,14 +95,14 @@ pub fn open_below(ancestor: &Arc<Node>) -> bool {
 }
 
 /// A task that all tasks of the batch with this slot descend from, or are: the nearest one, if there is any.
-pub fn ancestor(slot: u32) -> Option<Arc<Node>> {
+pub fn ancestor(slot: u32) -> Option<NodeRef> {
     let exports = EXPORTS.lock();
     // All are of one generation.
-    let mut line: Vec<&Arc<Node>> = exports.iter().find(|export| export.slot == slot)?.nodes.iter().collect();
-    while line.iter().any(|node| !Arc::ptr_eq(node, line[0])) {
+    let mut line: Vec<&NodeRef> = exports.iter().find(|export| export.slot == slot)?.nodes.iter().collect();
+    while line.iter().any(|node| !NodeRef::ptr_eq(node, line[0])) {
         line = line.into_iter().map(|node| node.above()).collect::<Option<_>>()?;
     }
-    line.first().map(|node| Arc::clone(node))
+    line.first().map(|node| NodeRef::clone(node))
 }
 
 /// What was made at `origin` has ended, all descendants included.
@@ -136,7 +135,7 @@ pub fn complete_reported(queue: Queue) -> bool {
 }
 
 /// Makes the event of a detachable task.
-pub fn make_event(node: &Arc<Node>) -> usize {
+pub fn make_event(node: &NodeRef) -> usize {
     let Some(slot) = take_slot() else { crate::job::die("too many detached tasks at a time") };
     node.extras().event.store(slot + 1, Ordering::SeqCst);
     (sync::rank() as usize) << 32 | (slot as usize + 1)
@@ -148,7 +147,7 @@ pub fn fulfil(event: usize) {
 }
 
 /// Whether a task whose code has run still waits for its event; then it is completed later.
-pub fn waits_for_event(node: &Arc<Node>) -> bool {
+pub fn waits_for_event(node: &NodeRef) -> bool {
     let event = node.existing_extras().map_or(0, |extras| extras.event.load(Ordering::SeqCst));
     let Some(slot) = event.checked_sub(1) else { return false };
     add(Export { slot, nodes: vec![node.clone()], away: false });

@@ -10,6 +10,7 @@ pub mod depend;
 pub mod deque;
 pub mod export;
 pub mod node;
+pub mod node_ref;
 pub mod pool;
 pub mod reduction;
 pub mod service;
@@ -17,8 +18,8 @@ pub mod steal;
 pub mod taskloop;
 
 use std::ffi::c_void;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 use super::Loc;
 use super::contention;
@@ -29,6 +30,7 @@ use super::ompt::{self, thread::yielding, wait::Waiting};
 use crate::image;
 use crate::operations::signal;
 use node::{Group, Memory, Node, Routine, Task, flags};
+use node_ref::{NodeRef, Room};
 
 /// Whether the program has tasks. If not, barriers need not look for them.
 pub fn expected() -> bool {
@@ -37,12 +39,12 @@ pub fn expected() -> bool {
 }
 
 /// The task that the frame's thread runs.
-pub fn current(frame: &Frame) -> Arc<Node> {
+pub fn current(frame: &Frame) -> NodeRef {
     frame.task.borrow_mut().get_or_insert_with(|| Node::implicit(frame)).clone()
 }
 
 /// Runs `look` on the current task, if the thread has anything to do with tasks.
-pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&Arc<Node>) -> T) -> Option<T> {
+pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&NodeRef) -> T) -> Option<T> {
     frame.task.borrow().as_ref().map(look)
 }
 
@@ -84,18 +86,22 @@ unsafe extern "C" fn nothing(_gtid: i32, _task: *mut Task) -> i32 {
 /// A descriptor with its node.
 ///
 /// # Safety
-/// As for [`node::allocate`].
+/// Sizes and routine are the compiler's.
 unsafe fn make(frame: &Frame, task_flags: u32, memory: Memory, routine: Routine) -> *mut Task {
-    // SAFETY: as the caller says.
+    let (parent, group) = {
+        let mut current = frame.task.borrow_mut();
+        let parent = current.get_or_insert_with(|| Node::implicit(frame));
+        (parent.for_child(), parent.group())
+    };
+    let room = Room::new(if memory.shared { 0 } else { memory.bytes + memory.shareds });
+    let task = if memory.shared { node::allocate(memory) } else { room.descriptor() };
+    let node = room.fill(Node::new(frame, Some(parent), group, task, task_flags, Some(memory)));
+    // SAFETY: as the caller says; the descriptor is new.
     unsafe {
-        let task = node::allocate(memory, routine);
-        let parent = current(frame);
-        let group = parent.group();
-        let mut node = Node::new(frame, Some(parent), group, task, task_flags);
-        node.memory = Some(memory);
-        node::name(task, Arc::new(node));
-        task
+        node::fill(task, memory, routine);
+        node::name(task, node);
     }
+    task
 }
 
 /// As `__kmpc_omp_task_alloc`; there is no device but the host.
@@ -113,21 +119,14 @@ pub unsafe extern "C" fn __kmpc_omp_target_task_alloc(
     unsafe { __kmpc_omp_task_alloc(loc, gtid, task_flags, bytes, shareds, routine) }
 }
 
-/// Counts a task that is about to be submitted.
-fn begin(frame: &Frame, node: &Arc<Node>) {
+/// A task is about to be submitted.
+fn begin(node: &Node) {
     if node.flags & flags::PRIORITY != 0 {
         // SAFETY: a live descriptor, filled by now.
         let wanted = unsafe { get(&raw const (*node.task).data2) };
         node.priority.store(pool::priority(wanted), Ordering::Relaxed);
     }
     counters::MADE.add(1);
-    frame.team().pool.begin(frame.into());
-    if let Some(parent) = &node.parent {
-        parent.children.fetch_add(1, Ordering::SeqCst);
-    }
-    if let Some(group) = &node.member_of {
-        group.pending.fetch_add(1, Ordering::SeqCst);
-    }
 }
 
 /// A task is ready, or the next part of an untied one that the thread runs.
@@ -142,7 +141,7 @@ pub unsafe extern "C" fn __kmpc_omp_task(_loc: Loc, _gtid: i32, task: *mut Task)
     }
     // SAFETY: the compiler hands over a descriptor it has filled.
     let node = unsafe { node::take(task) };
-    begin(frame, &node);
+    begin(&node);
     let _call = ompt::task::created(frame, &node);
     pool::enqueue(frame, node);
     0
@@ -169,7 +168,9 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
     let frame = frame::current();
     // SAFETY: the compiler hands over a descriptor it has filled, and lists of these lengths.
     let node = unsafe { node::take(task) };
-    begin(frame, &node);
+    begin(&node);
+    // Others make it ready.
+    pool::await_end(frame, &node);
     let parent = current(frame);
     // SAFETY: as above.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
@@ -185,12 +186,18 @@ pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: 
     let frame = frame::current();
     // SAFETY: a live descriptor, not submitted.
     let node = unsafe { node::take(task) };
-    begin(frame, &node);
+    begin(&node);
+    pool::await_event(frame, &node);
     node.included.store(true, Ordering::Relaxed);
     pool::with_limit_above(&node, |limit| node.begin_below(limit));
     ompt::task::begins_inline(frame, &node);
-    *node.extras().interrupted.lock() = Some(frame.icv.get());
-    frame.task.replace(Some(node));
+    let icv = frame.icv.get();
+    // The program may have changed them since the task was made.
+    if icv != node.icv {
+        *node.extras().interrupted.lock() = Some(icv);
+    }
+    // The reference that this was is there again when the task ends.
+    std::mem::forget(frame.task.replace(Some(node)));
 }
 
 /// End of such a task.
@@ -198,12 +205,14 @@ pub unsafe extern "C" fn __kmpc_omp_task_begin_if0(_loc: Loc, _gtid: i32, task: 
 pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, _task: *mut Task) {
     let frame = frame::current();
     let Some(node) = frame.task.take() else { return };
-    if let Some(icv) = node.extras().interrupted.lock().take() {
-        contention::end(&frame.icv.replace(icv), &icv);
-    }
-    frame.task.replace(node.parent.clone());
+    let interrupted = node.existing_extras().and_then(|extras| extras.interrupted.lock().take());
+    let icv = interrupted.unwrap_or(node.icv);
+    contention::end(&frame.icv.replace(icv), &icv);
+    // SAFETY: the begin of the task, on this thread, forgot a reference to its parent.
+    frame.task.replace(node.parent.as_ref().map(|parent| unsafe { parent.duplicate() }));
     ompt::task::ends_inline(frame, &node);
     pool::finish(frame, &node);
+    node.drop_by_maker();
 }
 
 /// Waits for child tasks.
@@ -211,9 +220,9 @@ pub unsafe extern "C" fn __kmpc_omp_task_complete_if0(_loc: Loc, _gtid: i32, _ta
 pub extern "C" fn __kmpc_omp_taskwait(_loc: Loc, _gtid: i32) -> i32 {
     let frame = frame::current();
     let _waiting = Waiting::at(frame, SyncKind::Taskwait);
-    let waits = |node: &Arc<Node>| (node.children.load(Ordering::SeqCst) > 0).then(|| node.clone());
+    let waits = |node: &NodeRef| node.has_children().then(|| node.clone());
     if let Some(node) = with_current(frame, waits).flatten() {
-        pool::help_within(frame, &node, || node.children.load(Ordering::SeqCst) == 0);
+        pool::help_within(frame, &node, || !node.has_children());
     }
     0
 }
@@ -231,7 +240,7 @@ pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
 ) {
     let frame = frame::current();
     let parent = current(frame);
-    let wait = Arc::new(Node::new(frame, Some(parent.clone()), None, std::ptr::null_mut(), 0));
+    let wait = NodeRef::new(Node::new(frame, Some(parent.clone()), None, std::ptr::null_mut(), 0, None));
     // SAFETY: the compiler passes lists of these lengths.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
     ompt::task::wait_begins(frame, &wait, || depend::described(&items));
@@ -261,7 +270,7 @@ pub unsafe extern "C" fn __kmpc_omp_wait_deps(
 #[unsafe(export_name = "dsm_rt___kmpc_omp_taskyield")]
 pub extern "C" fn __kmpc_omp_taskyield(_loc: Loc, _gtid: i32, _end_part: i32) -> i32 {
     let frame = frame::current();
-    if let Some(node) = with_current(frame, Arc::clone)
+    if let Some(node) = with_current(frame, NodeRef::clone)
         && !yielding(|| pool::run_one(frame, &node))
     {
         super::event::blocked(std::thread::yield_now);

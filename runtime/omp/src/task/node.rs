@@ -1,10 +1,10 @@
 //! What the runtime knows of a task: descriptor, bookkeeping, groups.
 //!
-//! The descriptor is the compiler's; it lies on the shared heap if the task may move to another process, else on the C heap. The bookkeeping, a
+//! The descriptor is the compiler's; it lies on the shared heap if the task may move to another process, else in the block of the bookkeeping. That, a
 //! [`Node`], is private to the process. In front of each descriptor stands the address of its node.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::blocks;
 use super::depend::Dependences;
 use super::export::{self, Origin};
+use super::node_ref::NodeRef;
 use super::reduction::Reduction;
 use crate::frame::{Frame, Icv};
 use crate::ompt::{self, TaskRecord};
@@ -50,7 +51,7 @@ pub struct Task {
 /// Code of a task: `(thread number, descriptor)`.
 pub type Routine = unsafe extern "C" fn(i32, *mut Task) -> i32;
 
-/// Bytes in front of a descriptor.
+/// Bytes in front of a descriptor on the shared heap.
 const PREFIX: usize = 64;
 
 /// Memory of a descriptor.
@@ -70,7 +71,7 @@ pub struct Links {
     /// The task has ended.
     pub done: bool,
     /// Tasks that wait for it.
-    pub successors: Vec<Arc<Node>>,
+    pub successors: Vec<NodeRef>,
 }
 
 /// What only few tasks have: such that have dependences, or children with dependences, or exclude others, or wait for events.
@@ -82,50 +83,57 @@ pub struct Extras {
     pub dependences: Mutex<Dependences>,
     /// Held while it runs: one for each `mutexinoutset`.
     pub mutexes: Mutex<Vec<Arc<AtomicBool>>>,
-    /// Control variables of the code that an `if(0)` task interrupts.
+    /// Control variables of the code that an `if(0)` task interrupts, where they are not the task's.
     pub interrupted: Mutex<Option<Icv>>,
     /// Event slot of a detachable task, plus one.
     pub event: AtomicU32,
     /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers.
-    pub tied_ancestor: Mutex<Option<Arc<Node>>>,
+    pub tied_ancestor: Mutex<Option<NodeRef>>,
 }
 
-/// A task.
+/// A task. Threads that run its children change what comes first; who makes children reads what is behind it, in other cache lines.
+#[repr(C)]
 pub struct Node {
-    /// The task that created it.
-    pub parent: Option<Arc<Node>>,
-    /// Whether [`Node::group`] gives one.
-    is_grouped: AtomicBool,
-    group: Mutex<Option<Arc<Group>>>,
-    /// The group it belongs to.
-    pub member_of: Option<Arc<Group>>,
-    /// Descriptor; null for an implicit task.
-    pub task: *mut Task,
-    /// See [`flags`].
-    pub flags: u32,
-    /// Its descendants are run at once.
-    pub is_final: bool,
-    /// Children that have not ended.
-    pub children: AtomicU32,
+    /// Children that have ended, of those that [`Node::begun_children`] counts.
+    ended_children: AtomicU32,
     /// Dependences that are not fulfilled, and one while the task is not submitted.
     pub blockers: AtomicU32,
-    extras: OnceLock<Box<Extras>>,
     /// Compiled code calls its routine, not the runtime.
     pub included: AtomicBool,
     /// A part of it has ended, and another one follows.
     pub has_next_part: AtomicBool,
-    /// Its control variables at its creation.
-    pub icv: Icv,
-    /// The region; outlives all its tasks.
-    pub team: *const Team,
-    /// Its memory, if it has a descriptor.
-    pub memory: Option<Memory>,
+    /// Its parent, its group and the pool wait for its end. Not where the thread that makes it runs it at once: then they wait for the task that this thread is in.
+    is_awaited: AtomicBool,
     /// Of the priority clause.
     pub priority: AtomicU32,
-    /// What a tool keeps with it; none without a tool.
-    pub tool: Option<Box<TaskRecord>>,
+    extras: OnceLock<Box<Extras>>,
+    /// The task that created it.
+    pub parent: Option<NodeRef>,
+    /// The group it belongs to.
+    pub member_of: Option<Arc<Group>>,
+    /// Descriptor; null for an implicit task.
+    pub task: *mut Task,
+    /// The region; outlives all its tasks.
+    pub team: *const Team,
+    /// See [`flags`].
+    pub flags: u32,
     /// Number of its ancestors.
     pub depth: u32,
+    /// Children that others run, or may run. Only the thread that runs the task makes such.
+    begun_children: AtomicU32,
+    /// Its descendants are run at once.
+    pub is_final: bool,
+    /// Whether the code it runs has entered a group or left one: [`Node::group`] gives that then.
+    has_own_group: AtomicBool,
+    /// One more than the references of its children, or 0 before the first: see [`NodeRef::for_child`].
+    pub given: AtomicUsize,
+    group: Mutex<Option<Arc<Group>>>,
+    /// Its memory, if it has a descriptor.
+    pub memory: Option<Memory>,
+    /// Its control variables at its creation.
+    pub icv: Icv,
+    /// What a tool keeps with it; none without a tool.
+    pub tool: Option<Box<TaskRecord>>,
     /// Of a task of another process: where it came from.
     pub import: Option<Arc<Import>>,
     /// The import of the ancestor that came from another process, which lives at least as long, or null.
@@ -137,7 +145,7 @@ pub struct Import {
     /// The batches that it descends from: its own, the one that its sender's tasks came in, and so on.
     pub origins: Vec<Origin>,
     /// The task of this process that it is known to descend from.
-    pub ancestor: Option<Arc<Node>>,
+    pub ancestor: Option<NodeRef>,
 }
 
 // SAFETY: the raw pointers name a descriptor, which one thread at a time uses, an import that an ancestor holds, and a team, whose fields are made for sharing.
@@ -147,17 +155,19 @@ unsafe impl Sync for Node {}
 
 impl Node {
     /// The implicit task of a frame.
-    pub fn implicit(frame: &Frame) -> Arc<Node> {
-        Arc::new(Node::new(frame, None, None, std::ptr::null_mut(), 0))
+    pub fn implicit(frame: &Frame) -> NodeRef {
+        NodeRef::new(Node::new(frame, None, None, std::ptr::null_mut(), 0, None))
     }
 
     /// A task of `frame`'s region below `parent`.
+    #[inline(always)]
     pub fn new(
         frame: &Frame,
-        parent: Option<Arc<Node>>,
+        parent: Option<NodeRef>,
         group: Option<Arc<Group>>,
         task: *mut Task,
         task_flags: u32,
+        memory: Option<Memory>,
     ) -> Node {
         Node {
             depth: parent.as_ref().map_or(0, |p| p.depth + 1),
@@ -165,19 +175,22 @@ impl Node {
             import: None,
             is_final: task_flags & flags::FINAL != 0 || parent.as_ref().is_some_and(|p| p.is_final),
             parent,
-            is_grouped: AtomicBool::new(group.is_some()),
-            group: Mutex::new(group.clone()),
+            has_own_group: AtomicBool::new(false),
+            group: Mutex::new(None),
             member_of: group,
             task,
             flags: task_flags,
-            children: AtomicU32::new(0),
+            begun_children: AtomicU32::new(0),
+            ended_children: AtomicU32::new(0),
+            given: AtomicUsize::new(0),
+            is_awaited: AtomicBool::new(false),
             blockers: AtomicU32::new(1),
             extras: OnceLock::new(),
             included: AtomicBool::new(false),
             has_next_part: AtomicBool::new(false),
             icv: frame.icv.get(),
             team: frame.team,
-            memory: None,
+            memory,
             priority: AtomicU32::new(0),
             tool: ompt::is_active().then(Box::default),
         }
@@ -200,13 +213,48 @@ impl Node {
 
     /// Innermost group of the code it runs now; at its start, the group it belongs to. Asked for by its own thread.
     pub fn group(&self) -> Option<Arc<Group>> {
-        self.is_grouped.load(Ordering::Relaxed).then(|| self.group.lock().clone()).flatten()
+        match self.has_own_group.load(Ordering::Relaxed) {
+            true => self.group.lock().clone(),
+            false => self.member_of.clone(),
+        }
     }
 
     /// The code it runs enters or leaves a group.
     pub fn set_group(&self, group: Option<Arc<Group>>) {
-        self.is_grouped.store(group.is_some(), Ordering::Relaxed);
+        self.has_own_group.store(true, Ordering::Relaxed);
         *self.group.lock() = group;
+    }
+
+    /// From now on its parent and its group wait for its end, and so has the pool of its region to do, which the caller tells.
+    pub fn await_end(&self) {
+        self.is_awaited.store(true, Ordering::Relaxed);
+        if let Some(parent) = &self.parent {
+            let begun = parent.begun_children.load(Ordering::Relaxed);
+            parent.begun_children.store(begun.wrapping_add(1), Ordering::Relaxed);
+        }
+        if let Some(group) = &self.member_of {
+            group.pending.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether [`Node::await_end`] was called.
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::Relaxed)
+    }
+
+    /// It has ended, and was awaited: tells parent and group.
+    pub fn tell_end(&self) {
+        if let Some(parent) = &self.parent {
+            parent.ended_children.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some(group) = &self.member_of {
+            group.leave();
+        }
+    }
+
+    /// Whether children that are awaited have not ended. Asked for by its own thread.
+    pub fn has_children(&self) -> bool {
+        self.ended_children.load(Ordering::SeqCst) != self.begun_children.load(Ordering::Relaxed)
     }
 
     /// True of tasks that the program made.
@@ -228,11 +276,12 @@ impl Node {
         task_flags: u32,
         import: Arc<Import>,
     ) -> Node {
-        let node = Node::new(frame, None, Some(group), task, task_flags);
+        let node = Node::new(frame, None, Some(group), task, task_flags, None);
         let depth = import.ancestor.as_ref().map_or(0, |a| a.depth + 1);
         Node {
             depth,
             blockers: AtomicU32::new(0),
+            is_awaited: AtomicBool::new(true),
             lineage: Arc::as_ptr(&import),
             import: Some(import),
             ..node
@@ -240,17 +289,17 @@ impl Node {
     }
 
     /// The task above it in this process.
-    pub fn above(&self) -> Option<&Arc<Node>> {
+    pub fn above(&self) -> Option<&NodeRef> {
         self.parent.as_ref().or_else(|| self.import.as_ref()?.ancestor.as_ref())
     }
 
     /// Whether `ancestor` created it, directly or not.
-    pub fn descends_from(&self, ancestor: &Arc<Node>) -> bool {
+    pub fn descends_from(&self, ancestor: &NodeRef) -> bool {
         let mut at = self.above();
         while let Some(node) = at.filter(|node| node.depth > ancestor.depth) {
             at = node.above();
         }
-        at.is_some_and(|node| Arc::ptr_eq(node, ancestor))
+        at.is_some_and(|node| NodeRef::ptr_eq(node, ancestor))
     }
 
     /// Whether it stays with the thread that began it, as implicit tasks do. In fact all tasks stay, but only these restrict what their thread runs
@@ -259,17 +308,8 @@ impl Node {
         !self.is_explicit() || self.flags & flags::TIED != 0
     }
 
-    /// Calls `act` with the task whose descendants its thread may run, and no others, while it waits.
-    pub fn with_limit<R>(self: &Arc<Node>, act: impl FnOnce(Option<&Arc<Node>>) -> R) -> R {
-        if self.is_tied() {
-            return act(Some(self));
-        }
-        let ancestor = self.existing_extras().and_then(|extras| extras.tied_ancestor.lock().clone());
-        act(ancestor.as_ref())
-    }
-
     /// It begins on a thread whose innermost tied task, if it is not at a barrier, is `limit`.
-    pub fn begin_below(&self, limit: Option<&Arc<Node>>) {
+    pub fn begin_below(&self, limit: Option<&NodeRef>) {
         if !self.is_tied() && limit.is_some() {
             *self.extras().tied_ancestor.lock() = limit.cloned();
         }
@@ -304,8 +344,16 @@ impl Node {
         true
     }
 
+    /// Whether its group, or one around it, was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.member_of.as_ref().is_some_and(|g| g.is_cancelled())
+    }
+}
+
+impl NodeRef {
     /// It has ended: gives its mutexes back, and drops what its children depended on, for these point back to it; the tasks that wait for it.
-    pub fn end(&self) -> Vec<Arc<Node>> {
+    pub fn end(&self) -> Vec<NodeRef> {
+        self.has_all_children();
         let Some(extras) = self.existing_extras() else { return Vec::new() };
         extras.mutexes.lock().iter().for_each(|m| m.store(false, Ordering::SeqCst));
         extras.dependences.lock().clear();
@@ -314,9 +362,13 @@ impl Node {
         std::mem::take(&mut links.successors)
     }
 
-    /// Whether its group, or one around it, was cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.member_of.as_ref().is_some_and(|g| g.is_cancelled())
+    /// Calls `act` with the task whose descendants its thread may run, and no others, while it waits.
+    pub fn with_limit<R>(&self, act: impl FnOnce(Option<&NodeRef>) -> R) -> R {
+        if self.is_tied() {
+            return act(Some(self));
+        }
+        let ancestor = self.existing_extras().and_then(|extras| extras.tied_ancestor.lock().clone());
+        act(ancestor.as_ref())
     }
 }
 
@@ -377,54 +429,58 @@ pub fn zeroed(bytes: usize, shared: bool) -> *mut u8 {
     base
 }
 
-/// Makes a descriptor with shared pointers behind it.
+/// Memory of a descriptor on the shared heap.
+pub fn allocate(memory: Memory) -> *mut Task {
+    blocks::take_shared(PREFIX + memory.bytes + memory.shareds).wrapping_add(PREFIX).cast()
+}
+
+/// Fills a new descriptor, with shared pointers behind it.
 ///
 /// # Safety
-/// Sizes and routine are the compiler's.
-pub unsafe fn allocate(memory: Memory, routine: Routine) -> *mut Task {
-    let base = blocks::take(PREFIX + memory.bytes + memory.shareds, memory.shared);
-    // SAFETY: the object holds prefix, descriptor and shareds in this order, 64-byte aligned, writable.
+/// Sizes and routine are the compiler's; the descriptor has that much memory, aligned to 64 bytes and writable.
+pub unsafe fn fill(task: *mut Task, memory: Memory, routine: Routine) {
+    // SAFETY: as the caller says.
     unsafe {
-        let task = base.add(PREFIX).cast::<Task>();
         let behind = task.cast::<u8>().add(memory.bytes);
         task.write(Task { shareds: behind.cast(), routine, part: 0, data1: 0, data2: 0 });
-        task
     }
 }
 
-/// Frees a descriptor.
+/// Frees the memory of a descriptor; a private one goes with its node.
 ///
 /// # Safety
-/// It comes from [`allocate`] with the same `memory`, and nobody uses it any more.
+/// It comes from [`allocate`] with the same `memory` if that is shared, and nobody uses it any more.
 pub unsafe fn release(task: *mut Task, memory: Memory) {
-    let base = task.cast::<u8>().wrapping_sub(PREFIX);
-    // SAFETY: as the caller says.
-    unsafe { blocks::give(base, PREFIX + memory.bytes + memory.shareds, memory.shared) };
+    if memory.shared {
+        let base = task.cast::<u8>().wrapping_sub(PREFIX);
+        // SAFETY: as the caller says.
+        unsafe { blocks::give_shared(base, PREFIX + memory.bytes + memory.shareds) };
+    }
 }
 
 /// Makes the descriptor name its node, and keeps the node alive until [`take`].
 ///
 /// # Safety
-/// `task` comes from [`allocate`], in this process.
-pub unsafe fn name(task: *mut Task, node: Arc<Node>) {
+/// `task` was [`fill`]ed in this process.
+pub unsafe fn name(task: *mut Task, node: NodeRef) {
     // SAFETY: the prefix belongs to the descriptor.
-    unsafe { put(task.cast::<usize>().sub(1), Arc::into_raw(node) as usize) };
+    unsafe { put(task.cast::<usize>().sub(1), node.into_word()) };
 }
 
 /// The node of a descriptor, which names it no longer.
 ///
 /// # Safety
 /// [`name`] was called for it in this process, and its node was not taken since.
-pub unsafe fn take(task: *mut Task) -> Arc<Node> {
-    // SAFETY: as the caller says: the word holds a pointer from `Arc::into_raw` that owns a count.
-    unsafe { Arc::from_raw(get(task.cast::<usize>().sub(1)) as *const Node) }
+pub unsafe fn take(task: *mut Task) -> NodeRef {
+    // SAFETY: as the caller says.
+    unsafe { NodeRef::from_word(get(task.cast::<usize>().sub(1))) }
 }
 
 /// The node that a descriptor names.
 ///
 /// # Safety
 /// As for [`take`].
-pub unsafe fn of(task: *mut Task) -> Arc<Node> {
+pub unsafe fn of(task: *mut Task) -> NodeRef {
     // SAFETY: as for `take`, whose result is not dropped.
-    unsafe { Arc::clone(&*std::mem::ManuallyDrop::new(take(task))) }
+    unsafe { NodeRef::clone(&*std::mem::ManuallyDrop::new(take(task))) }
 }

@@ -3,13 +3,15 @@
 //! Each thread has a deque: it takes what it pushed last, others take what was pushed first. A thread that waits inside a tied task may only run
 //! descendants of that task (the task scheduling constraint), and `mutexinoutset` tasks exclude each other. What a thread with nothing to run does is in [`dsm_sync::Process::help`].
 
+use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use dsm_sync::{Wish, Worker};
 
 use super::deque::{Deque, End};
 use super::node::{self, Node, flags};
+use super::node_ref::NodeRef;
 use super::{counters, export, service, steal};
 use crate::contention;
 use crate::control::cell;
@@ -24,6 +26,14 @@ use crate::{config, sync};
 
 /// Tasks in a deque from which on new ones are run at once.
 const PLENTY: usize = 256;
+
+/// Most tasks that a thread takes from the deque of another at a time.
+const STOLEN: usize = 16;
+/// Tasks in the deque of another from which on a thread takes some at once. It waits for a microsecond or so before it takes fewer: where one thread makes small tasks, to take each as
+/// it comes costs both threads more than the task.
+const SEVERAL: usize = 8;
+/// Pauses between two looks at the deques meanwhile.
+const PAUSES: u32 = 10;
 
 /// A deque of a team in this process: where the tasks go that a thread makes or makes ready, and where it looks first for one.
 #[derive(Clone, Copy)]
@@ -51,8 +61,15 @@ impl<'a> Queue<'a> {
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard {
+    /// Others look at it when they have no task.
     deque: Deque,
-    /// Tasks that this thread began, and those that it saw end.
+    counts: Counts,
+}
+
+/// Tasks that a thread began, and those that it saw end.
+#[derive(Default)]
+#[repr(align(128))]
+struct Counts {
     begun: AtomicU64,
     ended: AtomicU64,
 }
@@ -70,8 +87,8 @@ impl Pool {
     pub fn is_empty(&self) -> bool {
         let Some(shards) = self.shards.get() else { return true };
         // In this order: what has ended by the first look began before the second, so if both are the same, all had ended between the two.
-        let ended: u64 = shards.iter().map(|shard| shard.ended.load(Ordering::SeqCst)).sum();
-        ended == shards.iter().map(|shard| shard.begun.load(Ordering::SeqCst)).sum::<u64>()
+        let ended: u64 = shards.iter().map(|shard| shard.counts.ended.load(Ordering::SeqCst)).sum();
+        ended == shards.iter().map(|shard| shard.counts.begun.load(Ordering::SeqCst)).sum::<u64>()
     }
 
     /// Tasks waiting in the deques.
@@ -87,11 +104,11 @@ impl Pool {
 
     /// Counts a task that has not ended.
     pub fn begin(&self, queue: Queue) {
-        self.shard(queue).begun.fetch_add(1, Ordering::SeqCst);
+        self.shard(queue).counts.begun.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Puts a task into a deque.
-    pub fn push(&self, queue: Queue, node: Arc<Node>) {
+    pub fn push(&self, queue: Queue, node: NodeRef) {
         let priority = node.priority.load(Ordering::Relaxed);
         if priority > 0 {
             self.urgent.insert(node, priority);
@@ -101,21 +118,27 @@ impl Pool {
         notify();
     }
 
-    /// A task for this thread, one below `first` if there is one; it holds its mutexes.
-    fn take(&self, frame: &Frame, first: Option<&Arc<Node>>, limit: Option<&Arc<Node>>) -> Option<Arc<Node>> {
-        let search = |within: Option<&Arc<Node>>| {
-            let may = |node: &Arc<Node>| within.is_none_or(|w| node.descends_from(w)) && node.take_mutexes();
-            self.search(frame.into(), &may)
+    /// A task for this thread, one below `first` if there is one; it holds its mutexes. One of another thread only if that one has `least`.
+    fn take(
+        &self,
+        frame: &Frame,
+        first: Option<&NodeRef>,
+        limit: Option<&NodeRef>,
+        least: usize,
+    ) -> Option<NodeRef> {
+        let search = |within: Option<&NodeRef>| {
+            let may = |node: &NodeRef| within.is_none_or(|w| node.descends_from(w));
+            self.search(frame.into(), least, &may)
         };
         let is_limit = match (first, limit) {
-            (Some(first), Some(limit)) => Arc::ptr_eq(first, limit),
+            (Some(first), Some(limit)) => NodeRef::ptr_eq(first, limit),
             (first, _) => first.is_none(),
         };
         if is_limit { search(limit) } else { search(first).or_else(|| search(limit)) }
     }
 
     /// Tasks that `may` go to another process, at most `most`: those with the highest priority one by one, of the others about half of the oldest ones.
-    pub fn take_batch(&self, queue: Queue, most: usize, may: &impl Fn(&Arc<Node>) -> bool) -> Vec<Arc<Node>> {
+    pub fn take_batch(&self, queue: Queue, most: usize, may: &impl Fn(&NodeRef) -> bool) -> Vec<NodeRef> {
         if let Some(node) = self.urgent.pick(End::Newest, may) {
             return vec![node];
         }
@@ -123,12 +146,25 @@ impl Pool {
         batches.find(|batch| !batch.is_empty()).unwrap_or_default()
     }
 
-    fn search(&self, queue: Queue, may: &impl Fn(&Arc<Node>) -> bool) -> Option<Arc<Node>> {
+    fn search(&self, queue: Queue, least: usize, may: &impl Fn(&NodeRef) -> bool) -> Option<NodeRef> {
         if let Some(node) = self.urgent.pick(End::Newest, may) {
             return Some(node);
         }
-        let ends = std::iter::once(End::Newest).chain(std::iter::repeat(End::Oldest));
-        self.deques(queue).zip(ends).find_map(|(deque, end)| deque.pick(end, may))
+        let mut deques = self.deques(queue);
+        let own = deques.next().expect("the thread has a deque");
+        if let Some(node) = own.pick(End::Newest, may) {
+            return Some(node);
+        }
+        let mut others = Vec::new();
+        let node = deques
+            .filter(|deque| deque.length() >= least)
+            .find_map(|deque| deque.steal(STOLEN, may, &mut others))?;
+        if !others.is_empty() {
+            // The oldest is the next one that this thread runs.
+            own.append(others.into_iter().rev());
+            notify();
+        }
+        Some(node)
     }
 
     /// The deques, the queue's own first.
@@ -153,14 +189,27 @@ pub fn notify() {
 }
 
 /// A task with its dependences known: runs when they are fulfilled.
-pub fn submit(frame: &Frame, node: Arc<Node>) {
+pub fn submit(frame: &Frame, node: NodeRef) {
     if node.blockers.fetch_sub(1, Ordering::SeqCst) == 1 {
         enqueue(frame, node);
     }
 }
 
+/// The end of a task is awaited, see [`Node::await_end`].
+pub fn await_end(frame: &Frame, node: &Node) {
+    frame.team().pool.begin(frame.into());
+    node.await_end();
+}
+
+/// The thread is about to run a task that it has made, whose end is only awaited if it may come later than that of its code.
+pub fn await_event(frame: &Frame, node: &Node) {
+    if node.flags & flags::DETACHABLE != 0 && !node.is_awaited() {
+        await_end(frame, node);
+    }
+}
+
 /// A task without dependences, or with fulfilled ones: queues it, or runs it at once.
-pub fn enqueue(frame: &Frame, node: Arc<Node>) {
+pub fn enqueue(frame: &Frame, node: NodeRef) {
     let pool = &frame.team().pool;
     // A task of another team, or of a process that is not part of it any more, has no deque here.
     debug_assert!(std::ptr::eq(node.team, frame.team));
@@ -168,8 +217,12 @@ pub fn enqueue(frame: &Frame, node: Arc<Node>) {
     let at_once = alone || pool.has_plenty(frame) || node.parent.as_ref().is_some_and(|p| p.is_final);
     if at_once && node.take_mutexes() {
         counters::RUN_AT_ONCE.add(1);
+        await_event(frame, &node);
         execute_below_parent(frame, node);
     } else {
+        if !node.is_awaited() {
+            await_end(frame, &node);
+        }
         counters::queued(&node);
         pool.push(frame.into(), node);
         service::start(frame.team());
@@ -202,13 +255,13 @@ fn run_parts(frame: &Frame, node: &Node) {
 }
 
 /// Runs a task in the code that makes it.
-pub fn execute_below_parent(frame: &Frame, node: Arc<Node>) {
+pub fn execute_below_parent(frame: &Frame, node: NodeRef) {
     with_limit_above(&node, |limit| node.begin_below(limit));
     run(frame, node);
 }
 
 /// Calls `act` with the innermost tied task of the thread that makes the task `node`, unless it is at a barrier.
-pub fn with_limit_above<R>(node: &Node, act: impl FnOnce(Option<&Arc<Node>>) -> R) -> R {
+pub fn with_limit_above<R>(node: &Node, act: impl FnOnce(Option<&NodeRef>) -> R) -> R {
     match &node.parent {
         Some(parent) => parent.with_limit(act),
         None => act(None),
@@ -216,16 +269,16 @@ pub fn with_limit_above<R>(node: &Node, act: impl FnOnce(Option<&Arc<Node>>) -> 
 }
 
 /// Runs a task. `limit`: the innermost tied task of the thread, unless it is at a barrier.
-pub fn execute(frame: &Frame, node: Arc<Node>, limit: Option<&Arc<Node>>) {
+pub fn execute(frame: &Frame, node: NodeRef, limit: Option<&NodeRef>) {
     node.begin_below(limit);
     run(frame, node);
 }
 
-fn run(frame: &Frame, node: Arc<Node>) {
+fn run(frame: &Frame, node: NodeRef) {
     let icv = frame.icv.replace(node.icv);
     let cancelled = config::get().cancellation && (node.is_cancelled() || frame.team().cancel_request() == 1);
     ompt::task::begins(frame, &node);
-    let running = Arc::as_ptr(&node);
+    let running = NodeRef::as_ptr(&node);
     let outer = frame.task.replace(Some(node));
     if !cancelled {
         if ompt::is_active() {
@@ -239,11 +292,12 @@ fn run(frame: &Frame, node: Arc<Node>) {
         contention::end(&frame.icv.replace(icv), &node.icv);
         ompt::task::ends(frame, &node, cancelled);
         finish(frame, &node);
+        node.drop_by_maker();
     }
 }
 
 /// The code of a task has run.
-pub fn finish(frame: &Frame, node: &Arc<Node>) {
+pub fn finish(frame: &Frame, node: &NodeRef) {
     if node.flags & flags::DESTRUCTORS != 0 {
         // SAFETY: `data1` is the destructors' thunk if the flag says so.
         unsafe {
@@ -261,7 +315,7 @@ pub fn finish(frame: &Frame, node: &Arc<Node>) {
 }
 
 /// A task has ended: whoever waited for it may go on.
-pub fn complete(queue: Queue, node: &Node) {
+pub fn complete(queue: Queue, node: &NodeRef) {
     let successors = node.end();
     if let Some(memory) = node.memory {
         // SAFETY: the task has ended.
@@ -274,39 +328,44 @@ pub fn complete(queue: Queue, node: &Node) {
             own.team.pool.push(own, successor.clone());
         }
     }
-    if let Some(parent) = &node.parent {
-        parent.children.fetch_sub(1, Ordering::SeqCst);
+    if !node.is_awaited() {
+        return;
     }
-    if let Some(group) = &node.member_of {
-        group.leave();
-    }
+    node.tell_end();
     // Last: when nothing is pending, the region may end.
     let own = queue.of(node.team());
-    own.team.pool.shard(own).ended.fetch_add(1, Ordering::SeqCst);
+    own.team.pool.shard(own).counts.ended.fetch_add(1, Ordering::SeqCst);
     notify();
 }
 
 /// Which tasks a waiting thread runs.
-#[derive(Clone, Copy)]
 pub struct Waiter<'a> {
     /// The thread.
     pub frame: &'a Frame,
     /// Descendants of this one first.
-    first: Option<&'a Arc<Node>>,
+    first: Option<&'a NodeRef>,
     /// Only descendants of this one; of any at a barrier.
-    pub limit: Option<&'a Arc<Node>>,
+    pub limit: Option<&'a NodeRef>,
+    /// Whether it leaves a few tasks to the thread that made them for now, see [`SEVERAL`].
+    is_patient: Cell<bool>,
 }
 
 impl<'a> Waiter<'a> {
     /// A thread that has come to a barrier, where any task may run.
     pub fn at_barrier(frame: &'a Frame) -> Waiter<'a> {
-        Waiter { frame, first: None, limit: None }
+        Waiter::new(frame, None, None)
+    }
+
+    fn new(frame: &'a Frame, first: Option<&'a NodeRef>, limit: Option<&'a NodeRef>) -> Waiter<'a> {
+        let team = frame.team();
+        let is_patient = Cell::new(team.local > 1 && !team.distributed());
+        Waiter { frame, first, limit, is_patient }
     }
 }
 
 impl Worker for Waiter<'_> {
     type Batch = steal::Batch;
-    type Task = Arc<Node>;
+    type Task = NodeRef;
 
     fn wish(&self) -> Option<Wish> {
         steal::wish(self.limit)
@@ -328,11 +387,17 @@ impl Worker for Waiter<'_> {
         steal::serve(self.frame.into(), 2);
     }
 
-    fn take(&self) -> Option<Arc<Node>> {
-        self.frame.team().pool.take(self.frame, self.first, self.limit)
+    fn take(&self) -> Option<NodeRef> {
+        let team = self.frame.team();
+        let least = if self.is_patient.get() { SEVERAL } else { 1 };
+        let task = team.pool.take(self.frame, self.first, self.limit, least);
+        if task.is_some() {
+            self.is_patient.set(team.local > 1 && !team.distributed());
+        }
+        task
     }
 
-    fn run(&self, node: Arc<Node>) {
+    fn run(&self, node: NodeRef) {
         execute(self.frame, node, self.limit);
     }
 
@@ -343,6 +408,15 @@ impl Worker for Waiter<'_> {
         };
         let _now = Now::begin(doing, 0, 0);
         blocked(|| time::spent(activity, || Some(Event::wait()), wait));
+    }
+
+    fn linger(&self, done: impl Fn() -> bool) -> bool {
+        let team = self.frame.team();
+        let looks = if self.is_patient.replace(false) { cell::short_looks() / PAUSES } else { 0 };
+        (0..looks).any(|_| {
+            (0..PAUSES).for_each(|_| std::hint::spin_loop());
+            done() || team.pool.queued() >= SEVERAL
+        }) || team.pool.queued() > 0
     }
 
     fn pause(&self) {
@@ -362,21 +436,21 @@ pub fn quiesce(frame: &Frame) {
 }
 
 /// Runs tasks until `done`, which the thread waits for in `node`: descendants of it, or else others that the task scheduling constraint allows.
-pub fn help_within(frame: &Frame, node: &Arc<Node>, done: impl Fn() -> bool) {
+pub fn help_within(frame: &Frame, node: &NodeRef, done: impl Fn() -> bool) {
     if !done() {
         let participants = frame.team().participants;
         node.with_limit(|limit| {
-            sync::process().help(&Waiter { frame, first: Some(node), limit }, participants, done);
+            sync::process().help(&Waiter::new(frame, Some(node), limit), participants, done);
         });
     }
 }
 
 /// Runs a descendant of `within` if one is ready.
-pub fn run_one(frame: &Frame, within: &Arc<Node>) -> bool {
+pub fn run_one(frame: &Frame, within: &NodeRef) -> bool {
     if export::complete_reported(frame.into()) {
         return true;
     }
-    let Some(node) = frame.team().pool.take(frame, Some(within), Some(within)) else { return false };
+    let Some(node) = frame.team().pool.take(frame, Some(within), Some(within), 1) else { return false };
     within.with_limit(|limit| execute(frame, node, limit));
     true
 }

@@ -18,6 +18,7 @@ use dsm_sync::Wish;
 use super::counters;
 use super::export::{self, Origin};
 use super::node::{Group, Import, Node, Task, flags};
+use super::node_ref::NodeRef;
 use super::pool::{self, Queue, Waiter};
 use crate::frame::{self, Frame};
 use crate::sync::TASK_MESSAGE_WORDS;
@@ -88,7 +89,7 @@ pub fn serve_while_polling() {
 fn serve_one(queue: Queue, thief: u32, wish: Wish) -> bool {
     let Some(slot) = export::take_slot() else { return false };
     let last = Cell::new(None);
-    let may = |node: &Arc<Node>| {
+    let may = |node: &NodeRef| {
         obstacle(node).is_none()
             && (wish == Wish::Any || {
                 // Neighbours in a queue mostly have the same lineage.
@@ -112,7 +113,7 @@ fn descends_openly(node: &Node, thief: u32) -> bool {
     node.origins().iter().any(|origin| origin.rank == thief && origin.is_open())
 }
 
-fn hand_over(thief: u32, slot: u32, batch: Vec<Arc<Node>>) {
+fn hand_over(thief: u32, slot: u32, batch: Vec<NodeRef>) {
     counters::HANDED_OVER.add(batch.len() as u64);
     counters::BATCHES.add(1);
     let me = sync::rank();
@@ -133,7 +134,7 @@ fn hand_over(thief: u32, slot: u32, batch: Vec<Arc<Node>>) {
 }
 
 /// What a thread asks for: any task, or descendants of `limit` that run elsewhere, if there are such.
-pub fn wish(limit: Option<&Arc<Node>>) -> Option<Wish> {
+pub fn wish(limit: Option<&NodeRef>) -> Option<Wish> {
     let wish = match limit {
         Some(limit) => export::open_below(limit).then_some(Wish::Descendants)?,
         None => Wish::Any,
@@ -143,7 +144,7 @@ pub fn wish(limit: Option<&Arc<Node>>) -> Option<Wish> {
 }
 
 /// Tasks of a batch that came.
-pub type Batch = Vec<Arc<Node>>;
+pub type Batch = Vec<NodeRef>;
 
 /// Runs the first of them.
 pub fn run_batch(waiter: &Waiter, batch: Batch) {
@@ -177,7 +178,7 @@ pub fn adopt(waiter: &Waiter, word: impl Fn(usize) -> u64) -> Batch {
         node.is_final |= task_flags >> 32 != 0;
         node.icv = icv_words::decode(&icv);
         frame.team().pool.begin(frame.into());
-        Arc::new(node)
+        NodeRef::new(node)
     };
     (0..count).map(task).collect()
 }

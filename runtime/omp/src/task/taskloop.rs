@@ -123,7 +123,7 @@ unsafe fn run(
             put(copy.cast::<u8>().add(upper_at).cast::<u64>(), value(done + count - 1));
             (done, number) = (done + count, number + 1);
             let node = node::take(copy);
-            begin(frame, &node);
+            begin(&node);
             if condition == 0 {
                 let _call = ompt::task::created_undeferred(frame, &node);
                 pool::execute_below_parent(frame, node);

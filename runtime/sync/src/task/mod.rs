@@ -63,6 +63,10 @@ pub trait Worker {
     fn take(&self) -> Option<Self::Task>;
     /// Runs it.
     fn run(&self, task: Self::Task);
+    /// Looks for a moment whether there is a task or `done` holds; false if neither came, or where the thread should not look. Nobody is told meanwhile that it waits.
+    fn linger(&self, _done: impl Fn() -> bool) -> bool {
+        false
+    }
     /// `wait` waits for news of tasks.
     fn rest(&self, wait: impl FnOnce());
     /// Lets others go on for whom the thread has to look again.
@@ -129,9 +133,14 @@ impl<W: Words> Process<'_, W> {
 impl<W: Words + Memory> Process<'_, W> {
     /// Runs tasks until `done`. Whoever makes it so notifies the workers.
     pub fn help<T: Worker>(self, worker: &T, participants: u32, done: impl Fn() -> bool) {
-        let mut requested = false;
+        let (mut requested, mut has_lingered) = (false, false);
         while !done() {
             if self.step(worker, participants, &mut requested) {
+                has_lingered = false;
+                continue;
+            }
+            // Once: there may be tasks that this thread must not run.
+            if !std::mem::replace(&mut has_lingered, true) && worker.linger(&done) {
                 continue;
             }
             self.state.tasks.waiters.fetch_add(1, Ordering::SeqCst);
@@ -146,6 +155,7 @@ impl<W: Words + Memory> Process<'_, W> {
                 worker.rest(|| self.wait_for_news(cell, seen, requested, participants));
             }
             self.state.tasks.waiters.fetch_sub(1, Ordering::SeqCst);
+            has_lingered = false;
         }
         if requested {
             self.end_request(worker, participants);

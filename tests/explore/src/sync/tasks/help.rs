@@ -229,6 +229,10 @@ impl Worker for Helper<'_> {
         execute(self.process, &node, self.limit);
     }
 
+    fn linger(&self, done: impl Fn() -> bool) -> bool {
+        step(self.process, |world, rank| !world.tasks.pools[rank].queue.is_empty()) || done()
+    }
+
     fn rest(&self, wait: impl FnOnce()) {
         wait();
     }
