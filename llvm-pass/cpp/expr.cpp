@@ -90,6 +90,181 @@ const SCEV *overQuotients(ScalarEvolution &SE, Value *V) {
   return Rewriter.visit(Whole);
 }
 
+// What is known of a number of iterations.
+enum class Counted {
+  // It is the whole number, of any width.
+  Exactly,
+  // The same, or it is the lower bits of a wider one that is 0.
+  Narrowed,
+  // Most iterations that a worksharing construct distributes: the compiler computes it without overflow.
+  ByConstruct,
+};
+
+// Whether Low + Step * X, with X between 0 and Most without a sign, is exact as a signed number. The loop's entry has to tell that the
+// distance from the first number to the last is one between two signed numbers in this order.
+bool staysSigned(ScalarEvolution &SE, const Loop *L, const SCEV *Low, const APInt &Step, const SCEV *Most, Counted How) {
+  Type *Ty = Low->getType();
+  const SCEV *One = SE.getOne(Ty);
+  APInt Size = Step.abs();
+  const SCEV *Distance = SE.getAddExpr(Most, One);
+  if (!SE.isAvailableAtLoopEntry(Low, L) || !SE.isAvailableAtLoopEntry(Distance, L))
+    return false;
+  bool LessOnly = How == Counted::Narrowed;
+  if (!Size.isOne()) {
+    // The number of iterations is (distance + size - 1) / size.
+    auto *Count = dyn_cast<SCEVUDivExpr>(Distance);
+    auto *Divisor = Count ? dyn_cast<SCEVConstant>(Count->getRHS()) : nullptr;
+    if (!Divisor || Divisor->getAPInt() != Size)
+      return false;
+    const SCEV *Rounded = Count->getLHS(), *Slack = SE.getConstant(Size - 1);
+    // If that sum wraps, the number is 0.
+    if (How != Counted::ByConstruct && !SE.isLoopEntryGuardedByCond(L, ICmpInst::ICMP_UGT, Rounded, Slack))
+      return false;
+    LessOnly = false;
+    Distance = SE.getMinusSCEV(Rounded, Slack);
+  }
+  bool Up = Step.isStrictlyPositive();
+  const SCEV *Behind = Up ? SE.getAddExpr(Low, Distance) : SE.getMinusSCEV(Low, Distance);
+  const SCEV *End = Up ? SE.getMinusSCEV(Behind, One) : SE.getAddExpr(Behind, One);
+  auto Less = Up ? ICmpInst::ICMP_SLT : ICmpInst::ICMP_SGT, NotMore = Up ? ICmpInst::ICMP_SLE : ICmpInst::ICMP_SGE;
+  return SE.isLoopEntryGuardedByCond(L, Less, Low, Behind) ||
+         (!LessOnly && SE.isLoopEntryGuardedByCond(L, NotMore, Low, End));
+}
+
+// An unsigned number in a type; null if it may be too large for it.
+const SCEV *unsignedAs(ScalarEvolution &SE, const SCEV *S, Type *Ty) {
+  if (SE.getTypeSizeInBits(S->getType()) <= SE.getTypeSizeInBits(Ty))
+    return SE.getNoopOrZeroExtend(S, Ty);
+  if (auto *Wide = dyn_cast<SCEVZeroExtendExpr>(S))
+    return unsignedAs(SE, Wide->getOperand(), Ty);
+  // Scalar evolution divides wide numbers where the program extends a quotient.
+  if (auto *Quotient = dyn_cast<SCEVUDivExpr>(S)) {
+    const SCEV *Dividend = unsignedAs(SE, Quotient->getLHS(), Ty), *Divisor = unsignedAs(SE, Quotient->getRHS(), Ty);
+    return Dividend && Divisor ? SE.getUDivExpr(Dividend, Divisor) : nullptr;
+  }
+  if (auto *Constant = dyn_cast<SCEVConstant>(S); Constant && Constant->getAPInt().isIntN(SE.getTypeSizeInBits(Ty)))
+    return SE.getTruncateExpr(S, Ty);
+  return nullptr;
+}
+
+// The variable that a bound was loaded from, if the OpenMP runtime stores bounds there: the lower (0) or the upper (1) of a part of a loop.
+AllocaInst *runtimeBound(Value *V, unsigned Which) {
+  auto *Load = dyn_cast<LoadInst>(V);
+  auto *Bound = Load ? dyn_cast<AllocaInst>(Load->getPointerOperand()) : nullptr;
+  if (!Bound)
+    return nullptr;
+  bool Found = false;
+  for (User *U : Bound->users()) {
+    auto *Call = dyn_cast<CallBase>(U);
+    if (isa<LoadInst>(U) || (Call && Call->isLifetimeStartOrEnd()))
+      continue;
+    if (auto *Store = dyn_cast<StoreInst>(U); Store && Store->getValueOperand() != Bound)
+      continue;
+    Function *Called = Call ? Call->getCalledFunction() : nullptr;
+    StringRef Name = Called ? Called->getName() : "";
+    unsigned Lower = Name.starts_with("__kmpc_for_static_init_4") ? 4 : Name.starts_with("__kmpc_dispatch_next_4") ? 3 : 0;
+    if (!Lower || Call->getArgOperand(Lower + Which) != Bound)
+      return nullptr;
+    Found = true;
+  }
+  return Found ? Bound : nullptr;
+}
+
+// Whether a counter begins where the runtime says that a thread's iterations begin.
+bool beginsWithBound(const SCEV *First) {
+  if (auto *Wide = dyn_cast<SCEVZeroExtendExpr>(First))
+    First = Wide->getOperand();
+  auto *Opaque = dyn_cast<SCEVUnknown>(First);
+  return Opaque && runtimeBound(Opaque->getValue(), 0);
+}
+
+// The number that the program has told the runtime as the upper bound of a loop, of the bound of a part that the runtime has handed out. Null of
+// other loads.
+Value *dispatchedLast(DominatorTree &DT, Value *V) {
+  AllocaInst *Bound = runtimeBound(V, 1);
+  StoreInst *Told = nullptr;
+  if (!Bound)
+    return nullptr;
+  for (User *U : Bound->users())
+    if (auto *Store = dyn_cast<StoreInst>(U)) {
+      if (Told)
+        return nullptr;
+      Told = Store;
+    }
+  Value *Last = Told ? Told->getValueOperand() : nullptr;
+  if (!Last || isa<Constant>(Last) || Last->getType() != V->getType() || !DT.dominates(Told, cast<Instruction>(V)))
+    return nullptr;
+  for (User *U : Last->users()) {
+    auto *Call = dyn_cast<CallBase>(U);
+    Function *Called = Call ? Call->getCalledFunction() : nullptr;
+    if (Called && Called->getName().starts_with("__kmpc_dispatch_init_4") && Call->getArgOperand(4) == Last &&
+        DT.dominates(Call, cast<Instruction>(V)))
+      return Last;
+  }
+  return nullptr;
+}
+
+// What a number without a sign is known not to exceed.
+void limits(Analyses &An, const SCEV *S, Type *Ty, SmallVectorImpl<const SCEV *> &Out) {
+  auto &SE = An.SE;
+  if (auto *Wide = dyn_cast<SCEVZeroExtendExpr>(S))
+    S = Wide->getOperand();
+  auto add = [&](const SCEV *Limit) {
+    if (const SCEV *Fits = unsignedAs(SE, Limit, Ty))
+      Out.push_back(Fits);
+  };
+  add(S);
+  if (auto *Least = dyn_cast<SCEVUMinExpr>(S))
+    for (const SCEV *Op : Least->operands())
+      add(Op);
+  auto *Opaque = dyn_cast<SCEVUnknown>(S);
+  if (Value *Last = Opaque ? dispatchedLast(An.DT, Opaque->getValue()) : nullptr)
+    add(SE.getSCEV(Last));
+}
+
+bool provedNotToWrap(Analyses &An, const SCEVAddRecExpr *Rec) {
+  auto &SE = An.SE;
+  const Loop *L = Rec->getLoop();
+  Type *Ty = Rec->getType();
+  auto *Constant = dyn_cast<SCEVConstant>(Rec->getStepRecurrence(SE));
+  const SCEV *Back = SE.getSymbolicMaxBackedgeTakenCount(L);
+  if (!Ty->isIntegerTy() || !Constant || Constant->isZero() || Constant->getAPInt().isMinSignedValue() ||
+      isa<SCEVCouldNotCompute>(Back))
+    return false;
+  const APInt &Step = Constant->getAPInt();
+  const SCEV *One = SE.getOne(Ty);
+  // From the recurrence's start.
+  if (const SCEV *Most = unsignedAs(SE, Back, Ty)) {
+    if (staysSigned(SE, L, Rec->getStart(), Step, Most, Counted::Exactly))
+      return true;
+  } else if (const SCEV *Count = unsignedAs(SE, SE.getAddExpr(Back, SE.getOne(Back->getType())), Ty)) {
+    if (staysSigned(SE, L, Rec->getStart(), Step, SE.getMinusSCEV(Count, One), Counted::Narrowed))
+      return true;
+  }
+  // From where a counter of the loop would be 0, if all of its values are in a known range.
+  for (PHINode &Phi : L->getHeader()->phis()) {
+    if (!Phi.getType()->isIntegerTy() || Phi.getType() != Back->getType() ||
+        SE.getTypeSizeInBits(Phi.getType()) < SE.getTypeSizeInBits(Ty))
+      continue;
+    auto *Counter = dyn_cast<SCEVAddRecExpr>(SE.getSCEV(&Phi));
+    if (!Counter || Counter->getLoop() != L || !Counter->isAffine() || !Counter->getStepRecurrence(SE)->isOne())
+      continue;
+    const SCEV *First = Counter->getStart(), *Last = SE.getAddExpr(First, Back);
+    const SCEV *Behind = SE.getAddExpr(Last, SE.getOne(Last->getType()));
+    if (!SE.isAvailableAtLoopEntry(First, L) || !SE.isAvailableAtLoopEntry(Last, L) ||
+        (!SE.isLoopEntryGuardedByCond(L, ICmpInst::ICMP_ULE, First, Last) &&
+         !SE.isLoopEntryGuardedByCond(L, ICmpInst::ICMP_ULT, First, Behind)))
+      continue;
+    const SCEV *Low = SE.getMinusSCEV(Rec->getStart(), SE.getMulExpr(SE.getTruncateOrNoop(First, Ty), Constant));
+    Counted How = beginsWithBound(First) ? Counted::ByConstruct : Counted::Exactly;
+    SmallVector<const SCEV *, 8> Limits;
+    limits(An, Last, Ty, Limits);
+    if (any_of(Limits, [&](const SCEV *Limit) { return staysSigned(SE, L, Low, Step, Limit, How); }))
+      return true;
+  }
+  return false;
+}
+
 } // namespace
 
 extern "C" {
@@ -146,6 +321,12 @@ int dsm_shim_set_no_signed_wrap(void *A, LLVMValueRef V) {
     return 0;
   SE.setNoWrapFlags(const_cast<SCEVAddRecExpr *>(Rec), SCEV::FlagNSW);
   return 1;
+}
+// 1 if it is proved of the expression of a value, an affine recurrence that is not marked so, that it is free of signed overflow.
+int dsm_shim_is_free_of_wrap(void *A, LLVMValueRef V) {
+  auto &SE = analyses(A).SE;
+  auto *Rec = SE.isSCEVable(unwrap(V)->getType()) ? dyn_cast<SCEVAddRecExpr>(SE.getSCEV(unwrap(V))) : nullptr;
+  return Rec && Rec->isAffine() && !Rec->hasNoSignedWrap() && provedNotToWrap(analyses(A), Rec);
 }
 int dsm_shim_invariant(void *A, const void *S, void *L) {
   return analyses(A).SE.isLoopInvariant(expr(S), loop(L));

@@ -107,6 +107,8 @@ faults! {
     CollapseRemainder = "collapse-remainder",
     /// Subscripts that may wrap are widened.
     WidenWrapping = "widen-wrapping",
+    /// Recurrences in loops do not wrap, whatever is known of them.
+    LinearWrapping = "linear-wrapping",
     /// A window has no end.
     WindowEnd = "window-end",
     /// A window is emptied at the function's entry.

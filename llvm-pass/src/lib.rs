@@ -150,11 +150,9 @@ fn module_facts(
     totals: &mut Counters,
     printed: &mut String,
 ) -> ModuleFacts {
-    let linear = analysis::linear::is_assumed(module, options);
-    if linear {
-        let functions = module.functions().into_iter().filter(|f| analysis::is_instrumented(*f));
-        totals.linear = functions.map(|f| analysis::linear::assume(manager, f)).sum();
-    }
+    let grounds = analysis::linear::grounds(module, options);
+    let functions = module.functions().into_iter().filter(|f| analysis::is_instrumented(*f));
+    totals.linear = functions.map(|f| analysis::linear::assume(manager, f, grounds)).sum();
     let mut facts = ModuleFacts::new(module);
     if !options.enabled("callers") && !options.enabled("clone") {
         return facts;
@@ -165,9 +163,7 @@ fn module_facts(
     if !clones.is_empty() {
         totals.clones = clones.len() as u64;
         for function in rewrite::clone::copies(manager, &calls, &clones) {
-            if linear {
-                analysis::linear::assume(manager, function);
-            }
+            analysis::linear::assume(manager, function, grounds);
         }
         facts = ModuleFacts::new(module);
         calls = analysis::graph::collect(module, manager, &facts, options.line_bytes());

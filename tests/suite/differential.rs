@@ -141,6 +141,7 @@ programs! {
     lock_tests
     lock_waiters
     locks
+    loop_bounds
     loop_limits
     long_double
     many_captures

@@ -13,6 +13,7 @@ unsafe extern "C" {
     fn dsm_shim_plain_scev(analyses: Raw, value: LLVMValueRef) -> RawExpr;
     fn dsm_shim_pointer_base(analyses: Raw, pointer: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_at_iteration(a: Raw, s: RawExpr, count: RawExpr) -> RawExpr;
+    fn dsm_shim_is_free_of_wrap(a: Raw, value: LLVMValueRef) -> c_int;
     fn dsm_shim_set_no_signed_wrap(a: Raw, value: LLVMValueRef) -> c_int;
     fn dsm_shim_recurrence(a: Raw, s: RawExpr, l: Raw, start: *mut RawExpr, step: *mut RawExpr) -> c_int;
     fn dsm_shim_invariant(a: Raw, s: RawExpr, l: Raw) -> c_int;
@@ -92,6 +93,13 @@ impl Analyses {
     pub fn at_iteration(&self, recurrence: Expr, count: Expr) -> Option<Expr> {
         // SAFETY: live handles; callers have asked `recurrence`.
         Expr::from_raw(unsafe { dsm_shim_at_iteration(self.0, recurrence.0, count.0) })
+    }
+
+    /// True if a value is an affine recurrence of which scalar evolution does not know that it does not wrap as a signed integer, and of
+    /// which that is proved by the conditions under which its loop is entered and left ([`crate::analysis::linear`]).
+    pub fn is_free_of_wrap(&self, value: Value) -> bool {
+        // SAFETY: live handles.
+        unsafe { dsm_shim_is_free_of_wrap(self.0, value.0) != 0 }
     }
 
     /// Tells scalar evolution that a value does not wrap as a signed integer; false if it is no affine recurrence, or that was known.

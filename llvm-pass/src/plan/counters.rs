@@ -17,7 +17,7 @@ pub struct Counters {
     pub flags: u64,
     /// Loads and stores that were taken out of loops before the accesses were looked at.
     pub invariant: u64,
-    /// Recurrences that were found not to wrap, by the language.
+    /// Recurrences that were found not to wrap, by the language or by the conditions around their loops.
     pub linear: u64,
     /// Operations of subscripts that are computed in 64 bits.
     pub widened: u64,
