@@ -28,7 +28,7 @@ pub const SET_WORDS: usize = RANGE as usize / 64;
 crate::control::declare! {
     /// Numbers of the descriptors that the program has opened in process 0: a set of bits.
     static OPENED: u64, SET_WORDS;
-    /// How often process 0 has put another file in the place of standard output, and of standard error.
+    /// How often process 0 has put another file in the place of standard output, and of standard error, as each process is told.
     static STANDARD_CHANGES: u64, 2;
 }
 
@@ -110,7 +110,9 @@ pub fn enter(descriptor: c_int) {
     }
     if descriptor == 1 || descriptor == 2 {
         if !regions::is_active() {
-            standard_changes(descriptor).fetch_add(1, Ordering::AcqRel);
+            for rank in 0..sync::size() {
+                standard_changes(rank, descriptor).fetch_add(1, Ordering::AcqRel);
+            }
         }
         return;
     }
@@ -118,16 +120,16 @@ pub fn enter(descriptor: c_int) {
     word.fetch_or(bit, Ordering::AcqRel);
 }
 
-/// How often process 0 has put another file at 1 or 2.
-fn standard_changes(descriptor: c_int) -> Word {
-    STANDARD_CHANGES.shared(descriptor as usize - 1)
+/// How often process 0 has put another file at 1 or 2, as it has told a process.
+fn standard_changes(rank: u32, descriptor: c_int) -> Word {
+    STANDARD_CHANGES.of(rank, descriptor as usize - 1)
 }
 
 /// At the begin of a region: standard output and error are where process 0's are once the program has moved these.
 pub fn follow_standard() {
     static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     for (descriptor, seen) in (1..).zip(&SEEN) {
-        let changes = standard_changes(descriptor).load(Ordering::Acquire);
+        let changes = standard_changes(sync::rank(), descriptor).load(Ordering::Acquire);
         if seen.swap(changes, Ordering::Relaxed) == changes {
             continue;
         }

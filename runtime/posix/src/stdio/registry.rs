@@ -27,7 +27,7 @@ crate::control::declare! {
     static STREAMS: u64, STREAM_SLOTS;
     /// 1 while the slots are being changed.
     static LOCK: u64;
-    /// Number of changes of the slots.
+    /// Number of changes of the slots, as each process is told.
     static CHANGES: u64;
 }
 
@@ -38,7 +38,7 @@ fn slots(address: usize) -> impl Iterator<Item = Word> {
 
 /// Number of changes so far; what was looked up before may be wrong once it has changed.
 pub fn changes() -> u64 {
-    CHANGES.shared(0).load(Ordering::Acquire)
+    CHANGES.of(sync::rank(), 0).load(Ordering::Acquire)
 }
 
 /// Changes are rare, and short.
@@ -48,7 +48,10 @@ fn changing<R>(change: impl FnOnce() -> R) -> R {
         std::thread::yield_now();
     }
     let result = change();
-    CHANGES.shared(0).fetch_add(1, Ordering::Release);
+    // Each looks at its own count with every use of a stream and at the begin of every region.
+    for rank in 0..sync::size() {
+        CHANGES.of(rank, 0).fetch_add(1, Ordering::Release);
+    }
     lock.store(0, Ordering::Release);
     result
 }
