@@ -9,14 +9,19 @@ use super::ompt::{wait::Waiting, work};
 use super::ring::word;
 use super::staging::Staged;
 use super::{Loc, get, task};
-use crate::control::Watched;
+use crate::control::{self, Watched};
 use crate::profile::{self, Wait};
 use crate::{check, config, heap, sync, trace};
 
 crate::control::declare! {
-    /// Address handed around by copyprivate, in process 0.
+    /// Address handed around by copyprivate, in process 0; 0 where [`COPYPRIVATE_LIST`] has what it would lead to.
     static COPYPRIVATE: Watched;
+    /// Addresses that copyprivate hands around, in process 0.
+    static COPYPRIVATE_LIST: u64, COPYPRIVATE_WORDS;
 }
+
+/// Most addresses that copyprivate hands around without an object on the heap.
+const COPYPRIVATE_WORDS: usize = 64;
 
 /// Kinds of cancellation.
 const CANCEL_PARALLEL: u32 = 1;
@@ -193,8 +198,16 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
     };
     if source == 0 {
         barrier();
+        let mut pointers = [0u64; COPYPRIVATE_WORDS];
         let from = if team.distributed() {
-            COPYPRIVATE.shared(0).load() as *mut c_void
+            match COPYPRIVATE.shared(0).load() {
+                0 => {
+                    let words = (bytes as usize / size_of::<usize>()).min(pointers.len());
+                    control::read_words(0, COPYPRIVATE_LIST.offset(), &mut pointers[..words]);
+                    pointers.as_mut_ptr().cast()
+                }
+                published => published as *mut c_void,
+            }
         } else {
             team.copyprivate.load(Ordering::SeqCst).cast()
         };
@@ -213,7 +226,14 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
     // SAFETY: clang passes an array of `bytes` bytes of pointers; flang a variable and no size.
     let pointers: Vec<usize> = (0..words).map(|i| unsafe { get(list.cast::<usize>().add(i)) }).collect();
     let staged = Staged::for_words(&pointers);
-    let translated = pointers.iter().map(|&p| staged.translate(p)).collect::<Vec<_>>();
+    let translated = pointers.iter().map(|&p| staged.translate(p) as u64).collect::<Vec<_>>();
+    if (1..=COPYPRIVATE_WORDS).contains(&words) {
+        control::write_words(0, COPYPRIVATE_LIST.offset(), &translated);
+        COPYPRIVATE.shared(0).store(0);
+        barrier();
+        barrier();
+        return;
+    }
     let published = publish(&translated, list as usize);
     COPYPRIVATE.shared(0).store(published as u64);
     barrier();
@@ -224,7 +244,7 @@ pub unsafe extern "C" fn __kmpc_copyprivate(
 }
 
 /// A shared array of the pointers; `list` itself if there are none (a variable of flang).
-fn publish(pointers: &[usize], list: usize) -> usize {
+fn publish(pointers: &[u64], list: usize) -> usize {
     if pointers.is_empty() {
         return list;
     }
@@ -234,7 +254,7 @@ fn publish(pointers: &[usize], list: usize) -> usize {
     };
     check::writable(address, bytes);
     // SAFETY: a new writable object of `bytes` bytes.
-    unsafe { (address as *mut usize).copy_from_nonoverlapping(pointers.as_ptr(), pointers.len()) };
+    unsafe { (address as *mut u64).copy_from_nonoverlapping(pointers.as_ptr(), pointers.len()) };
     address
 }
 
