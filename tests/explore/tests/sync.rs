@@ -41,7 +41,7 @@ fn random_schedules_are_right() {
 
 #[test]
 fn each_fault_is_found() {
-    let found = |fault: &&Fault| match find_fault(**fault, 20_000) {
+    let found = |fault: &&Fault| match find_fault(**fault, 60_000) {
         Some((seed, failure)) => {
             println!("{fault:?}: seed {seed}: {}", failure.why);
             true

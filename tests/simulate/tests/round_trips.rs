@@ -190,6 +190,33 @@ fn an_acquire_whose_notices_came_with_a_message_is_no_call() {
     });
 }
 
+/// Whatever comes instead of notices, the process that it comes to refuses it or can acquire as before.
+#[test]
+fn damaged_notices_are_refused_or_harmless() {
+    run(|p| async move {
+        let mut valid = Vec::new();
+        for value in 1..20 {
+            for chunk in 0..value % 4 {
+                p[2].read(chunk * CHUNK, 8).await;
+                p[0].write(chunk * CHUNK, 8, value).await;
+            }
+            p[0].release().await;
+            p[2].acquire_from(0).await;
+            let mut message = Vec::new();
+            p[0].coherence.add_piggyback(Rank(2), 1000, &mut message);
+            valid.extend((!message.is_empty()).then_some(message));
+        }
+        let mut refused = 0;
+        dsm_mutate::each(&valid, 20_000, |message| {
+            refused += u32::from(p[1].coherence.receive_piggyback(Rank(0), message).is_err());
+        });
+        assert!((1000..20_000).contains(&refused), "{refused} refused");
+        // There is no such process.
+        assert!(p[1].coherence.receive_piggyback(Rank(3), &valid[0]).is_err());
+        assert!(p[1].coherence.receive_piggyback(Rank(1), &valid[0]).is_err());
+    });
+}
+
 #[test]
 fn an_acquire_is_one_call() {
     run(|p| async move {

@@ -269,11 +269,14 @@ mod tests {
     #[test]
     fn blocks_of_a_thread_that_has_ended_go_to_another() {
         let in_thread = |take: fn() -> usize| std::thread::spawn(take).join().unwrap();
-        let taken = in_thread(|| take_own(300) as usize);
-        // SAFETY: a block that nobody uses.
-        unsafe { give_own(taken as *mut Header) };
-        // Other tests' threads may have the stack meanwhile.
-        let again = (0..100).any(|_| in_thread(|| take_own(300) as usize) == taken);
+        let go_on = || {
+            let taken = in_thread(|| take_own(300) as usize);
+            // SAFETY: a block that nobody uses.
+            unsafe { give_own(taken as *mut Header) };
+            in_thread(|| take_own(300) as usize) == taken
+        };
+        // Another test's thread may get them meanwhile, but not each time.
+        let again = (0..1000).any(|_| go_on());
         assert!(again);
     }
 }
