@@ -4,12 +4,12 @@
 //! R. Bianchini, R. Pinto and C. L. Amorim ("Data Prefetching for Software DSMs", ICS 1998) after each synchronisation, this fetches blocks that notices have just invalidated, but only those that the process read
 //! after the notice before, all of them under way together. It is an ordinary miss at the writer ([`crate::calls::copy`]), only earlier: what has moved meanwhile is left to the misses.
 //!
-//! What has come lies in its place, but the block keeps its state: the miss that wants it makes no call. A block that gets the next notice without a miss has been fetched in vain, and is not
-//! fetched again before it has been missed.
+//! What has come lies in its place, but the block keeps its state: the miss that wants it makes no call. The fetch of a block that gets the next notice without a miss was useless, and is not
+//! repeated before the block has been missed.
 
 use crate::calls::RESULT_BYTES;
 use crate::calls::copy;
-use crate::fabric::{Exchange, Fabric, MarkKind};
+use crate::fabric::{Exchange, Fabric, MarkKind, lock_beside};
 use crate::link::Link;
 use crate::migration_on_miss::hint;
 use crate::records::Records;
@@ -119,13 +119,8 @@ impl<F: Fabric> Coherence<F> {
             if calls.len() >= MOST_CALLS || bytes >= MOST_BYTES {
                 break;
             }
-            match locked.is_empty() {
-                true => locked.push(fabric.lock_chunk(chunk).await),
-                // Who has locked a chunk waits for no other.
-                false => match fabric.try_lock_chunk(chunk).await {
-                    Some(guard) => locked.push(guard),
-                    None => break,
-                },
+            if !lock_beside(fabric, &mut locked, chunk).await {
+                break;
             }
             done += 1;
             let wanted = self.readable_at(from, chunk, blocks);

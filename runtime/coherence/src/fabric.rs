@@ -21,6 +21,7 @@ use dsm_abi::atomic::Update;
 use crate::Part;
 use crate::block_word::BlockWord;
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
+pub(crate) use locks::lock_beside;
 pub use locks::{lock_by_cas, try_lock_by_cas};
 
 /// The bit sets over blocks.

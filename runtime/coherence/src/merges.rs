@@ -7,7 +7,7 @@
 
 use crate::calls::merge_diff::{REPLY_BYTES, Request};
 use crate::calls::{REQUEST_BYTES, most_difference_bytes};
-use crate::fabric::{Exchange, Fabric, MarkKind, Word};
+use crate::fabric::{Exchange, Fabric, MarkKind, Word, lock_beside};
 use crate::home_migration::has_twin;
 use crate::link::Link;
 use crate::migration_on_miss::hint;
@@ -60,12 +60,8 @@ impl<F: Fabric> Coherence<F> {
             }
             let dirty = fabric.own(hint(MarkKind::Dirty, chunk));
             if dirty & self.merged_at_homes(chunk, progress) != 0 {
-                match locked.is_empty() {
-                    true => locked.push(fabric.lock_chunk(chunk).await),
-                    false => match fabric.try_lock_chunk(chunk).await {
-                        Some(guard) => locked.push(guard),
-                        None => break,
-                    },
+                if !lock_beside(fabric, &mut locked, chunk).await {
+                    break;
                 }
                 let first = merges.len();
                 self.begin_merges(chunk, progress, messages, &mut merges).await;

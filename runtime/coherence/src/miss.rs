@@ -148,7 +148,7 @@ impl<F: Fabric> Coherence<F> {
         Ok(())
     }
 
-    /// Blocks with a notice, of a chunk, have the contents of the version that it told of, which is in `own`. The chunk is locked.
+    /// Blocks with a notice, of a chunk, have the contents of the version that it named, which is in `own`. The chunk is locked.
     pub(crate) fn read_noticed(&self, chunk: Chunk, blocks: u64, own: &mut Records) {
         let fabric = &self.fabric;
         for run in chunk.runs(blocks) {

@@ -1,7 +1,7 @@
-//! Locks in words of any process: odd while they are held.
+//! Locks in words of any process, odd while they are held; and locks of several chunks.
 
 use super::{Fabric, Word};
-use crate::types::Rank;
+use crate::types::{Chunk, Rank};
 
 /// [`Fabric::lock_word`] by the other operations.
 #[inline]
@@ -43,4 +43,19 @@ async fn spin<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
         }
         seen = found;
     }
+}
+
+/// Locks a chunk among the threads of the process, beside those in `locked`: whoever has locked one waits for no other. Whether it is locked.
+pub(crate) async fn lock_beside<'a, F: Fabric>(
+    fabric: &'a F,
+    locked: &mut Vec<F::Guard<'a>>,
+    chunk: Chunk,
+) -> bool {
+    let guard = match locked.is_empty() {
+        true => Some(fabric.lock_chunk(chunk).await),
+        false => fabric.try_lock_chunk(chunk).await,
+    };
+    let is_locked = guard.is_some();
+    locked.extend(guard);
+    is_locked
 }

@@ -30,7 +30,7 @@ use super::ompt::{self, thread::yielding, wait::Waiting};
 use crate::image;
 use crate::operations::signal;
 use node::{Group, Memory, Node, Routine, Task, flags};
-use node_ref::{NodeRef, Room};
+use node_ref::{Allocation, NodeRef};
 
 /// Whether the program has tasks. If not, barriers need not look for them.
 pub fn expected() -> bool {
@@ -93,9 +93,9 @@ unsafe fn make(frame: &Frame, task_flags: u32, memory: Memory, routine: Routine)
         let parent = current.get_or_insert_with(|| Node::implicit(frame));
         (parent.for_child(), parent.group())
     };
-    let room = Room::new(if memory.shared { 0 } else { memory.bytes + memory.shareds });
-    let task = if memory.shared { node::allocate(memory) } else { room.descriptor() };
-    let node = room.fill(Node::new(frame, Some(parent), group, task, task_flags, Some(memory)));
+    let allocation = Allocation::new(if memory.shared { 0 } else { memory.bytes + memory.shareds });
+    let task = if memory.shared { node::allocate(memory) } else { allocation.descriptor() };
+    let node = allocation.fill(Node::new(frame, Some(parent), group, task, task_flags, Some(memory)));
     // SAFETY: as the caller says; the descriptor is new.
     unsafe {
         node::fill(task, memory, routine);

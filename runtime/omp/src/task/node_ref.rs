@@ -26,14 +26,14 @@ const ALIGN: usize = 64;
 const DESCRIPTOR: usize = (size_of::<Counted>() + size_of::<usize>()).next_multiple_of(ALIGN);
 
 /// A block for a task and, if wanted, its descriptor.
-pub struct Room(NonNull<Counted>);
+pub struct Allocation(NonNull<Counted>);
 
-impl Room {
+impl Allocation {
     /// With a place for a descriptor of `bytes`, unless that is 0.
     #[inline(always)]
-    pub fn new(bytes: usize) -> Room {
+    pub fn new(bytes: usize) -> Allocation {
         let block = blocks::take_own(if bytes == 0 { size_of::<Counted>() } else { DESCRIPTOR + bytes });
-        Room(NonNull::new(block.cast()).expect("there is memory for tasks"))
+        Allocation(NonNull::new(block.cast()).expect("there is memory for tasks"))
     }
 
     /// The place of the descriptor.
@@ -66,7 +66,7 @@ impl NodeRef {
     /// The first reference to a task.
     #[inline(always)]
     pub fn new(node: Node) -> NodeRef {
-        Room::new(0).fill(node)
+        Allocation::new(0).fill(node)
     }
 
     /// A reference for a child that the thread which runs the task makes. It is counted apart from the others, in a word of that thread, as long as children may be made: the threads

@@ -28,7 +28,7 @@ pub const SET_WORDS: usize = RANGE as usize / 64;
 crate::control::declare! {
     /// Numbers of the descriptors that the program has opened in process 0: a set of bits.
     static OPENED: u64, SET_WORDS;
-    /// How often process 0 has put another file in the place of standard output, and of standard error, as each process is told.
+    /// How often process 0 has put another file in the place of standard output, and of standard error: a copy of the count for each process.
     static STANDARD_CHANGES: u64, 2;
 }
 
@@ -120,7 +120,7 @@ pub fn enter(descriptor: c_int) {
     word.fetch_or(bit, Ordering::AcqRel);
 }
 
-/// How often process 0 has put another file at 1 or 2, as it has told a process.
+/// How often process 0 has put another file at 1 or 2: a process's copy of the count.
 fn standard_changes(rank: u32, descriptor: c_int) -> Word {
     STANDARD_CHANGES.of(rank, descriptor as usize - 1)
 }

@@ -27,7 +27,7 @@ crate::control::declare! {
     static STREAMS: u64, STREAM_SLOTS;
     /// 1 while the slots are being changed.
     static LOCK: u64;
-    /// Number of changes of the slots, as each process is told.
+    /// Number of changes of the slots: a copy for each process.
     static CHANGES: u64;
 }
 
