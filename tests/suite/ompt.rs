@@ -141,6 +141,12 @@ impl Traced {
     }
 }
 
+/// libomp's `__kmpc_end_critical` hands its tool what thread 0 has stored as the place of its call, in whichever thread it is.
+fn place_is_of_another_thread(event: &Event) -> bool {
+    const CRITICAL: u32 = 5;
+    event.name == "mutex_released" && event.kind == CRITICAL
+}
+
 /// libomp tells of reductions that are not done by atomic operations; here none are.
 fn comparable(events: &[Event]) -> Vec<&Event> {
     events.iter().filter(|event| event.name != "reduction").collect()
@@ -161,7 +167,9 @@ fn a_tool_is_told_what_libomp_tells_it() {
         for (i, (their, our)) in theirs.iter().zip(&ours).enumerate() {
             assert_eq!(their.told(), our.told(), "event {i} of thread {thread}: {their:?} {our:?}");
             assert_ne!(our.place, Place::Elsewhere, "{our:?}");
-            if let Place::Line(_) = their.place {
+            if let Place::Line(_) = their.place
+                && !place_is_of_another_thread(their)
+            {
                 assert_eq!(their.place, our.place, "event {i} of thread {thread}: {our:?}");
             }
         }
