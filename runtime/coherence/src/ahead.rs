@@ -28,6 +28,7 @@ pub(crate) type Ahead = Vec<(Rank, Chunk, u64)>;
 /// A call among others.
 #[derive(Hash)]
 struct Call {
+    from: Rank,
     part: Extent,
     request_bytes: usize,
     /// Most bytes of the reply.
@@ -110,12 +111,11 @@ impl<F: Fabric> Coherence<F> {
     /// Fetches the first of these parts, as many as may be under way together; how many that were.
     async fn fetch_together(&self, parts: &[(Rank, Chunk, u64)]) -> usize {
         let fabric = &self.fabric;
-        let from = parts[0].0;
         let checkpoint = fabric.checkpoint();
         let messages = &mut *MessagesGuard::new();
         let (mut locked, mut calls) = (Vec::new(), Vec::new());
         let (mut done, mut bytes) = (0, 0);
-        for &(_, chunk, blocks) in parts.iter().take_while(|part| part.0 == from) {
+        for &(from, chunk, blocks) in parts {
             if calls.len() >= MOST_CALLS || bytes >= MOST_BYTES {
                 break;
             }
@@ -125,7 +125,7 @@ impl<F: Fabric> Coherence<F> {
             done += 1;
             let wanted = self.readable_at(from, chunk, blocks);
             for run in chunk.runs(wanted).flat_map(|run| run.pieces(self.most_blocks(from, run.first))) {
-                let call = self.copy_call(run, messages, calls.len());
+                let call = self.copy_call(from, run, messages, calls.len());
                 bytes += call.reply_bytes;
                 calls.push(call);
             }
@@ -139,14 +139,15 @@ impl<F: Fabric> Coherence<F> {
             .iter()
             .zip(&mut messages.0)
             .map(|(call, Message { request, reply })| Exchange {
+                at: call.from,
                 request: &request[..call.request_bytes],
                 reply: &mut reply[..call.reply_bytes],
                 length: 0,
             })
             .collect();
-        fabric.call_agent_all(from, &mut exchanges).await;
+        fabric.call_agent_all(&mut exchanges).await;
         for (call, Exchange { reply, length, .. }) in calls.iter().zip(&exchanges) {
-            self.place_copy(from, call.part, &reply[..*length]);
+            self.place_copy(call.from, call.part, &reply[..*length]);
         }
         done
     }
@@ -174,13 +175,13 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Makes call number `i`. The chunk is locked.
-    fn copy_call(&self, part: Extent, messages: &mut Messages, i: usize) -> Call {
+    fn copy_call(&self, from: Rank, part: Extent, messages: &mut Messages, i: usize) -> Call {
         let own = &mut ScratchGuard::new().own;
         self.fabric.own_records(part, own.run_mut(part));
         let reply_bytes = RESULT_BYTES + part.count as usize * self.fabric.block_bytes(part.first);
         let message = messages.at(i, reply_bytes);
         let request_bytes = copy::Request { part, versions: own }.encode(&mut message.request);
-        Call { part, request_bytes, reply_bytes }
+        Call { from, part, request_bytes, reply_bytes }
     }
 
     /// What has come waits for the miss that wants it. The chunk has been locked since before the request.

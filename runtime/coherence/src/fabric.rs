@@ -156,6 +156,8 @@ impl<T: Debug> Exclusive<T> for Mutex<T> {
 /// A call that an agent executes among others, and the place for its reply.
 #[derive(Debug)]
 pub struct Exchange<'a> {
+    /// The process.
+    pub at: Rank,
     /// The request.
     pub request: &'a [u8],
     /// As long as the reply may be.
@@ -270,11 +272,11 @@ pub trait Fabric {
     fn call_agent(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
         async move { unreachable!("process {} has no agent", at.0) }
     }
-    /// Has the agent of a process execute calls, which are under way together, in their order.
-    fn call_agent_all(&self, at: Rank, exchanges: &mut [Exchange<'_>]) -> impl Future<Output = ()> {
+    /// Has the agents of processes execute calls, which are under way together: those of each process in their order.
+    fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) -> impl Future<Output = ()> {
         async move {
-            for Exchange { request, reply, length } in exchanges {
-                *length = self.call_agent(at, request, reply).await;
+            for Exchange { at, request, reply, length } in exchanges {
+                *length = self.call_agent(*at, request, reply).await;
             }
         }
     }

@@ -134,23 +134,13 @@ impl<F: Fabric> Coherence<F> {
 
     /// Has the homes execute the requests; returns the lengths of the replies.
     async fn exchange_merges(&self, merges: &[Merge], messages: &mut Messages) -> Vec<usize> {
-        let mut lengths = vec![0; merges.len()];
-        let mut homes: Vec<_> = merges.iter().map(|merge| merge.home).collect();
-        homes.sort_unstable();
-        homes.dedup();
-        for home in homes {
-            let (mut numbers, mut exchanges) = (Vec::new(), Vec::new());
-            for (i, (merge, Message { request, reply })) in merges.iter().zip(&mut messages.0).enumerate() {
-                if merge.home == home {
-                    numbers.push(i);
-                    let (request, reply) = (&request[..merge.request_bytes], &mut reply[..REPLY_BYTES]);
-                    exchanges.push(Exchange { request, reply, length: 0 });
-                }
-            }
-            self.fabric.call_agent_all(home, &mut exchanges).await;
-            numbers.into_iter().zip(exchanges).for_each(|(i, exchange)| lengths[i] = exchange.length);
+        let mut exchanges = Vec::with_capacity(merges.len());
+        for (merge, Message { request, reply }) in merges.iter().zip(&mut messages.0) {
+            let (request, reply) = (&request[..merge.request_bytes], &mut reply[..REPLY_BYTES]);
+            exchanges.push(Exchange { at: merge.home, request, reply, length: 0 });
         }
-        lengths
+        self.fabric.call_agent_all(&mut exchanges).await;
+        exchanges.into_iter().map(|exchange| exchange.length).collect()
     }
 
     /// Takes a reply. The chunk is locked.

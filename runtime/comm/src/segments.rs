@@ -120,9 +120,11 @@ impl Segments {
         self.call(rank, |transport| transport.ask(rank, request, reply))
     }
 
-    /// Has a process whose segment is not mapped execute calls, in their order; returns when it has executed all.
-    pub fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
-        self.call(rank, |transport| transport.ask_all(rank, asks));
+    /// Has processes whose segments are not mapped execute calls, each its own in their order, and beside each other; returns when all have been executed.
+    pub fn ask_all(&self, asks: &mut [Ask<'_>]) {
+        if let Some(Ask { rank, .. }) = asks.first() {
+            self.call(*rank, |transport| transport.ask_all(asks));
+        }
     }
 
     /// Has a process whose segment is not mapped execute a call of at most [`POST_BYTES`](crate::POST_BYTES) whose reply nobody wants, before what this thread has it do next. It

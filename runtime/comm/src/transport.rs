@@ -37,9 +37,11 @@ pub struct Wake {
     pub mask: u32,
 }
 
-/// A call, and the place for its reply.
+/// A call at a process, and the place for its reply.
 #[derive(Debug)]
 pub struct Ask<'a> {
+    /// The process.
+    pub rank: u32,
     /// At most [`CALL_BYTES`](crate::CALL_BYTES).
     pub request: &'a [u8],
     /// As long as the reply may be.
@@ -100,8 +102,8 @@ pub trait Transport: Sync + Send {
     /// Has the process execute a call on its segment, which transport and segments know nothing of. Returns the length of the reply, for which there is space for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize;
-    /// Has the process execute calls, in their order. The replies come when all have been executed.
-    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]);
+    /// Has processes execute calls, each its own in their order, and beside each other. Returns when all have been executed.
+    fn ask_all(&self, asks: &mut [Ask<'_>]);
     /// Has the process execute a call of at most [`POST_BYTES`](crate::POST_BYTES) whose reply nobody wants, before what this thread has it do next. Need not be placed when this
     /// returns.
     fn post(&self, rank: u32, request: &[u8]);

@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::hash::BuildHasherDefault;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -133,6 +133,16 @@ impl Engine {
             }
         }
     }
+}
+
+/// Runs futures as parts of one task, until all have ended.
+pub async fn join_all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
+    let mut parts: Vec<_> = futures.map(Box::pin).collect();
+    poll_fn(|context| {
+        parts.retain_mut(|part| part.as_mut().poll(context).is_pending());
+        if parts.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// See [`Engine::sleep_until`].

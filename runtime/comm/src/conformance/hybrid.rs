@@ -131,8 +131,10 @@ impl Transport for Peers {
         self.to(rank).ask(rank, request, reply)
     }
 
-    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
-        self.to(rank).ask_all(rank, asks);
+    fn ask_all(&self, asks: &mut [Ask<'_>]) {
+        for asks in asks.chunk_by_mut(|a, b| a.rank == b.rank) {
+            self.to(asks[0].rank).ask_all(asks);
+        }
     }
 
     fn post(&self, rank: u32, request: &[u8]) {

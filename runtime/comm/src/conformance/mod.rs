@@ -130,6 +130,7 @@ macro_rules! conformance {
             loads_of_all_widths,
             calls_are_executed,
             calls_of_a_batch_are_executed_in_order,
+            calls_at_several_peers_are_executed,
             posted_calls_are_executed_in_order,
             atomic_updates,
             an_operation_is_placed_when_it_returns,

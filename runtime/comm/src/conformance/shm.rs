@@ -109,8 +109,8 @@ impl Transport for Adapter {
         calls(request, reply).expect("a call of the suite")
     }
 
-    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
-        asks.iter_mut().for_each(|ask| ask.length = self.ask(rank, ask.request, ask.reply));
+    fn ask_all(&self, asks: &mut [Ask<'_>]) {
+        asks.iter_mut().for_each(|ask| ask.length = self.ask(ask.rank, ask.request, ask.reply));
     }
 
     fn post(&self, rank: u32, request: &[u8]) {

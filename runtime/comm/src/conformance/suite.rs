@@ -69,10 +69,12 @@ pub(super) fn calls_of_a_batch_are_executed_in_order<S: Subject>() {
                         })
                         .collect();
                     let mut replies = vec![vec![0; length]; requests.len()];
+                    let rank = 1 - thread as u32 % 2;
                     let asks = requests.iter().zip(&mut replies);
-                    let mut asks: Vec<_> =
-                        asks.map(|(request, reply)| Ask { request, reply, length: usize::MAX }).collect();
-                    peers.ask_all(1 - thread as u32 % 2, &mut asks);
+                    let mut asks: Vec<_> = asks
+                        .map(|(request, reply)| Ask { rank, request, reply, length: usize::MAX })
+                        .collect();
+                    peers.ask_all(&mut asks);
                     assert_eq!(count.load(Ordering::SeqCst), 10, "seed {seed:?}");
                     for (i, Ask { reply, length: got, .. }) in asks.iter().enumerate() {
                         assert_eq!(*got, if i % 2 == 0 { 0 } else { length - i }, "seed {seed:?}");
@@ -82,6 +84,50 @@ pub(super) fn calls_of_a_batch_are_executed_in_order<S: Subject>() {
                 });
             }
         });
+    }
+}
+
+/// Threads of each process have all others execute calls at once, in different orders, beside threads that want something of one only: with long requests, with long replies, and with both.
+pub(super) fn calls_at_several_peers_are_executed<S: Subject>() {
+    const PROCESSES: usize = 3;
+    for &seed in S::SEEDS {
+        let job = Job::start::<S>(PROCESSES, 5 * MEGABYTE, seed);
+        std::thread::scope(|scope| {
+            for thread in 0..4 * PROCESSES {
+                let (me, kind) = (thread % PROCESSES, thread / PROCESSES);
+                let process = &job[me];
+                let mut random = Random::new(seed.unwrap_or(7), thread as u64);
+                scope.spawn(move || match kind {
+                    3 => {
+                        let to = (me + 1) % PROCESSES;
+                        transfer(process, to as u32, me * MEGABYTE, &[MAX_PAYLOAD - 1000; 6], random);
+                    }
+                    _ => (0..8).for_each(|_| ask_several(process, me, PROCESSES, kind, &mut random)),
+                });
+            }
+        });
+    }
+}
+
+/// Makes calls at all processes of so many but this one: with long requests, with long replies, or with either.
+fn ask_several(process: &Process, me: usize, processes: usize, kind: usize, random: &mut Random) {
+    let calls: Vec<_> = (0..16_u8)
+        .map(|i| {
+            let rank = (me + 1 + random.below(processes - 1)) % processes;
+            let (asked, length) = [(MAX_PAYLOAD - 8, 600), (20, MAX_PAYLOAD), (70_000, 70_000)]
+                [if kind == 2 { random.below(3) } else { kind }];
+            (rank as u32, (asked as u8).wrapping_mul(i), call(length, &vec![i; asked]), length)
+        })
+        .collect();
+    let mut replies: Vec<_> = calls.iter().map(|(.., length)| vec![0; *length]).collect();
+    let mut asks = Vec::new();
+    for ((rank, _, request, _), reply) in calls.iter().zip(&mut replies) {
+        asks.push(Ask { rank: *rank, request, reply, length: usize::MAX });
+    }
+    process.peers.ask_all(&mut asks);
+    for ((_, expected, ..), Ask { reply, length, .. }) in calls.iter().zip(&asks) {
+        assert_eq!(*length, reply.len());
+        assert!(reply.iter().all(|byte| byte == expected), "process {me}, kind {kind}");
     }
 }
 

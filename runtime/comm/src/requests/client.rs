@@ -8,7 +8,7 @@ use dsm_threads::futex;
 use super::Wake;
 use super::carrier::{BATCH, Exchanges, REPLY_BYTES, Replies, Sender};
 use super::lost::{lost, or_lost};
-use super::pipeline::Lane;
+use super::pipeline::{Lane, Window};
 use super::wire::{self, HEADER, MAX_PAYLOAD, Malformed, Request};
 use crate::transport::{Ask, section};
 
@@ -30,10 +30,21 @@ fn put_call(request: &[u8], buffer: &mut [u8]) -> usize {
     length
 }
 
+/// Bytes of the longest of these requests, with its header.
+fn longest(requests: &[&[u8]]) -> usize {
+    HEADER + requests.iter().map(|request| request.len()).max().unwrap_or_default()
+}
+
+/// Puts calls into buffers, one at a time, as [`Lane::exchange_all`] wants it.
+fn put_calls(requests: Vec<&[u8]>) -> impl FnMut(&mut [u8]) -> usize {
+    let mut requests = requests.into_iter();
+    move |buffer| requests.next().map_or(0, |request| put_call(request, buffer))
+}
+
 /// How many calls may be under way before a reply is taken: their requests are short, or their replies. At least one.
-fn leading(asks: &[Ask<'_>]) -> usize {
+fn leading(asks: &[&mut Ask<'_>]) -> usize {
     let (mut requests, mut replies) = (0, 0);
-    let fits = |ask: &&Ask<'_>| {
+    let fits = |ask: &&&mut Ask<'_>| {
         requests += HEADER + ask.request.len();
         replies += REPLY_BYTES + ask.reply.len();
         requests <= BATCH || replies <= BATCH
@@ -113,25 +124,35 @@ impl Client {
     }
 
     /// Has the peer execute calls, in their order.
-    pub(super) fn ask_all(&self, mut asks: &mut [Ask<'_>]) {
+    pub(super) fn ask_all(&self, mut asks: &mut [&mut Ask<'_>]) {
         while !asks.is_empty() {
             let (group, rest) = asks.split_at_mut(leading(asks));
-            let most = group.iter().map(|ask| HEADER + ask.request.len()).max().expect("one at least");
-            let mut taken = 0;
             // Requests are read while lengths of replies are written: these are different fields.
             let requests: Vec<&[u8]> = group.iter().map(|ask| ask.request).collect();
-            let mut requests = requests.into_iter();
-            let put = |buffer: &mut [u8]| match requests.next() {
-                Some(request) => put_call(request, buffer),
-                None => 0,
-            };
-            self.requests.exchange_all(most, put, |replies| {
-                let Ask { reply, length, .. } = &mut group[taken];
-                *length = self.call_reply(replies, reply);
-                taken += 1;
+            let mut group = group.iter_mut();
+            self.requests.exchange_all(longest(&requests), put_calls(requests), |replies| {
+                let ask = group.next().expect("as many replies as requests");
+                ask.length = self.call_reply(replies, ask.reply);
             });
             asks = rest;
         }
+    }
+
+    /// Sends the first of these calls, as many as may be under way before a reply is taken. `None` where each exchange ends before the next one begins.
+    pub(super) fn send_calls(&self, asks: &[&mut Ask<'_>]) -> Option<Window> {
+        let requests: Vec<&[u8]> = asks[..leading(asks)].iter().map(|ask| ask.request).collect();
+        self.requests.send_window(longest(&requests), put_calls(requests))
+    }
+
+    /// Takes the replies to calls that have been sent, of which `asks` has the first; returns their number.
+    pub(super) fn take_replies(&self, window: Window, asks: &mut [&mut Ask<'_>]) -> usize {
+        let mut taken = 0;
+        self.requests.take_window(window, |replies| {
+            let Ask { reply, length, .. } = &mut *asks[taken];
+            *length = self.call_reply(replies, reply);
+            taken += 1;
+        });
+        taken
     }
 
     /// Has the peer execute a call whose reply nobody wants.

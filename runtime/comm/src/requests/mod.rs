@@ -15,18 +15,19 @@
 //! take them, or to pieces of the same transfer. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
 //! other threads of the process come in between; where requests may follow each other, a thread sends a window of pieces before it takes their replies. No request of another thread is in
 //! a window, so what the agent owes while it takes one, besides what other threads take, are replies to pieces of it: without contents, which the connection has space for, or with contents, to requests
-//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before. So each exchange ends, whatever the others do. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
+//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before, but for windows to several peers (`fan_out` has the reason why that is right). So each exchange ends, whatever the others do. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
 //! takes it.
 //!
 //! # Trust
 //! A request is executed only if it lies in the segment, is aligned and has its operation's form. One that does not gets one message and ends its
 //! lane, and nothing else. A thread whose peer is gone ends the process (`lost`).
 //!
-//! `wire` encodes and decodes, `memory` executes, `client` is the requester's end, `agent` and `pool` the target's.
+//! `wire` encodes and decodes, `memory` executes, `client`, `pipeline` and `fan_out` are the requester's end, `agent` and `pool` the target's.
 
 mod agent;
 pub(crate) mod carrier;
 mod client;
+mod fan_out;
 mod lost;
 mod memory;
 mod pipeline;
@@ -43,6 +44,7 @@ use agent::{Agent, Lane, Purpose};
 pub use carrier::Carrier;
 use carrier::{Ends, LaneKind};
 use client::{Client, Waiters};
+use fan_out::FanOut;
 pub(crate) use lost::lost;
 use memory::Segment;
 use pool::Pool;
@@ -73,6 +75,7 @@ pub struct Service {
 /// What reaches the peers.
 pub struct Requests {
     peers: Vec<Option<Client>>,
+    fan_out: FanOut,
     /// Bytes of each segment.
     bytes: usize,
 }
@@ -111,7 +114,7 @@ impl Requests {
             }));
             Some(Client::new(peer, requests, waits, waiters))
         });
-        let requests = Requests { peers: clients.collect(), bytes };
+        let requests = Requests { peers: clients.collect(), fan_out: FanOut::default(), bytes };
         let random = perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | u64::from(u32::MAX)));
         let agent = Agent::new(rank, segment, pool, random, carrier.port, lanes);
         spawn("dsm-agent", Box::new(move || agent.serve()));
@@ -248,9 +251,12 @@ impl Transport for Requests {
         self.peer(rank).ask(request, reply)
     }
 
-    fn ask_all(&self, rank: u32, asks: &mut [Ask<'_>]) {
+    fn ask_all(&self, asks: &mut [Ask<'_>]) {
         assert!(asks.iter().all(|ask| ask.request.len() <= MAX_PAYLOAD), "a call without space");
-        self.peer(rank).ask_all(asks);
+        let mut asks: Vec<&mut Ask<'_>> = asks.iter_mut().collect();
+        asks.sort_by_key(|ask| ask.rank);
+        let groups = asks.chunk_by_mut(|a, b| a.rank == b.rank);
+        self.fan_out.ask_all(groups.map(|asks| (self.peer(asks[0].rank), asks)).collect());
     }
 
     fn post(&self, rank: u32, request: &[u8]) {

@@ -36,6 +36,9 @@ const WINDOW: u32 = 8;
 /// How many of the longest requests the queue holds.
 const LONGEST: usize = 4;
 
+/// Requests, put into the queue at once, that have been sent and whose replies have not been taken.
+pub(super) struct Window(RangeInclusive<u32>);
+
 pub(super) struct Lane {
     rank: u32,
     kind: Kind,
@@ -75,6 +78,30 @@ impl Lane {
                 take(&mut OneReply { head, requester });
             },
             Kind::InOrder(pipeline) => pipeline.exchange_all(self.rank, most, &mut fill, &mut take),
+        }
+    }
+
+    /// Sends a window of the requests that [`Lane::exchange_all`] would send. `None` if there are none, or where each exchange ends before the next one begins. Other threads' requests
+    /// are not executed, or not answered, before the window's replies are taken: see [`super::fan_out`].
+    pub(super) fn send_window(
+        &self,
+        most: usize,
+        mut fill: impl FnMut(&mut [u8]) -> usize,
+    ) -> Option<Window> {
+        match &self.kind {
+            Kind::OneByOne(_) => None,
+            Kind::InOrder(pipeline) => pipeline.send_window(self.rank, most, &mut fill),
+        }
+    }
+
+    /// Takes the replies to a window.
+    pub(super) fn take_window(&self, Window(window): Window, mut take: impl FnMut(&mut dyn Replies)) {
+        match &self.kind {
+            Kind::OneByOne(_) => unreachable!("no window has been sent"),
+            Kind::InOrder(pipeline) => {
+                pipeline.wait_turn(self.rank, *window.start(), *window.end());
+                pipeline.take_replies(window, &mut take);
+            }
         }
     }
 
@@ -295,13 +322,46 @@ impl Pipeline {
                     next = queue.window(most, fill, &mut is_last);
                 }
             }
-            let mut replies = lock(&self.replies);
-            for _ in 0..=last.wrapping_sub(first) {
-                take(&mut **replies);
-            }
-            drop(replies);
-            self.end_turn(last);
+            self.take_replies(first..=last, take);
         }
+    }
+
+    /// [`Lane::send_window`]. Waits until the window has been sent, by whichever thread.
+    fn send_window(
+        &self,
+        rank: u32,
+        most: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Option<Window> {
+        let mut queue = self.space(most);
+        let window = queue.window(most, fill, &mut false)?;
+        let last = *window.end();
+        while self.is_unsent(last) {
+            // The thread with the last request sends what is behind the window, too.
+            let is_last = queue.next == last.wrapping_add(1);
+            match queue.sender.take() {
+                Some(idle) if is_last => {
+                    self.send_all(rank, queue, idle, Some(last));
+                    break;
+                }
+                sender => {
+                    queue.sender = sender;
+                    queue = self.wait_changed(queue);
+                }
+            }
+        }
+        Some(Window(window))
+    }
+
+    /// Takes the replies to a window whose turn has come.
+    fn take_replies(&self, window: RangeInclusive<u32>, take: &mut dyn FnMut(&mut dyn Replies)) {
+        let (first, last) = window.into_inner();
+        let mut replies = lock(&self.replies);
+        for _ in 0..=last.wrapping_sub(first) {
+            take(&mut **replies);
+        }
+        drop(replies);
+        self.end_turn(last);
     }
 
     /// Waits until the turn of the first of these requests has come. Until then the thread sends what is its to send.

@@ -1,6 +1,7 @@
 //! The model fabric: every operation is a point where the schedule chooses, and none is stronger than the trait promises.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Mutex;
@@ -12,7 +13,8 @@ mod words;
 use dsm_abi::atomic::Update;
 use dsm_abi::state as abi;
 use dsm_coherence::{
-    Block, Chunk, Extent, Fabric, Fault, Gate, Header, Link, Notice, Part, Parts, Rank, Record, Word, calls,
+    Block, Chunk, Exchange, Extent, Fabric, Fault, Gate, Header, Link, Notice, Part, Parts, Rank, Record,
+    Word, calls,
 };
 
 use crate::layout::{Loc, pack};
@@ -191,6 +193,18 @@ impl Fabric for ModelFabric {
         }
         // The agent has nothing of its own: it acts on the segment as the requester would.
         calls::serve(self, at, request, reply).await.expect("a request of the protocol")
+    }
+
+    async fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) {
+        // Calls at several processes are executed in any order. Half of the processes begin with the highest rank.
+        let mut exchanges: Vec<_> = exchanges.iter_mut().collect();
+        match self.process % 2 {
+            0 => exchanges.sort_by_key(|exchange| exchange.at),
+            _ => exchanges.sort_by_key(|exchange| Reverse(exchange.at)),
+        }
+        for Exchange { at, request, reply, length } in exchanges {
+            *length = self.call_agent(*at, request, reply).await;
+        }
     }
 
     fn request_bytes(&self) -> usize {

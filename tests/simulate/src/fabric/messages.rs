@@ -1,6 +1,6 @@
 //! Messages between processes: requests and answers, atomic operations, and what is sent without waiting.
 
-use dsm_coherence::{Rank, Word};
+use dsm_coherence::{Exchange, Rank, Word, calls};
 
 use super::SimFabric;
 use crate::costs::ns;
@@ -10,6 +10,20 @@ impl SimFabric {
     pub(super) async fn request(&self, at: Rank, bytes: u64) {
         self.world.pay(self.me).await;
         self.world.travel(self.me, self.me, at.0, bytes).await;
+    }
+
+    /// Calls at one process: one message each way.
+    pub(super) async fn call_together(&self, exchanges: &mut [&mut Exchange<'_>]) {
+        let at = exchanges[0].at;
+        self.request(at, exchanges.iter().map(|exchange| exchange.request.len() as u64).sum()).await;
+        self.world.handle(at.0).await;
+        let agent = SimFabric::new(&self.world, at.0);
+        let mut bytes = 0;
+        for Exchange { request, reply, length, .. } in exchanges.iter_mut().map(|exchange| &mut **exchange) {
+            *length = calls::serve(&agent, at, request, reply).await.expect("a request of the protocol");
+            bytes += *length as u64;
+        }
+        self.answer(at, bytes).await;
     }
 
     pub(super) async fn answer(&self, at: Rank, bytes: u64) {

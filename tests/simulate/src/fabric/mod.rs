@@ -18,7 +18,7 @@ use dsm_coherence::{
 };
 
 use crate::costs::ns;
-use crate::engine::Key;
+use crate::engine::{Key, join_all};
 use crate::memory::Bytes;
 use crate::net::Shared;
 
@@ -173,17 +173,11 @@ impl Fabric for SimFabric {
         length
     }
 
-    /// One message each way.
-    async fn call_agent_all(&self, at: Rank, exchanges: &mut [Exchange<'_>]) {
-        self.request(at, exchanges.iter().map(|exchange| exchange.request.len() as u64).sum()).await;
-        self.world.handle(at.0).await;
-        let agent = SimFabric::new(&self.world, at.0);
-        let mut bytes = 0;
-        for Exchange { request, reply, length } in exchanges {
-            *length = calls::serve(&agent, at, request, reply).await.expect("a request of the protocol");
-            bytes += *length as u64;
-        }
-        self.answer(at, bytes).await;
+    async fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) {
+        let mut exchanges: Vec<_> = exchanges.iter_mut().collect();
+        exchanges.sort_by_key(|exchange| exchange.at);
+        let groups = exchanges.chunk_by_mut(|a, b| a.at == b.at);
+        join_all(groups.map(|exchanges| self.call_together(exchanges))).await;
     }
 
     fn has_chunk(&self, chunk: Chunk) -> bool {
