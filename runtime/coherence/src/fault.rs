@@ -193,6 +193,10 @@ faults! {
     AheadKept,
     /// What was fetched ahead counts although an operation of this process has been executed at the home since.
     AheadBesideUpdate,
+    /// What calls for a range bring is put in its place without the locks of the chunks.
+    RangeUnlocked,
+    /// The link of a block whose home was asked for with those of a range, and not taken, still says that it is being taken.
+    RangeStaysTaking,
     /// An atomic operation is executed at a home without the lock of the records there.
     UpdateUnlocked,
     /// An atomic operation is executed at a write-protected home.

@@ -52,6 +52,7 @@ mod miss;
 mod overwrite;
 mod probable_owner;
 mod queue_lock;
+mod range;
 mod records;
 mod release;
 mod release_token;

@@ -41,7 +41,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Blocks of a run in a state that is not writable whose homes a miss should migrate. The chunk is locked.
-    fn worth_migrating(&self, run: Extent, state: u8, purpose: Purpose) -> u64 {
+    pub(crate) fn worth_migrating(&self, run: Extent, state: u8, purpose: Purpose) -> u64 {
         let fabric = &self.fabric;
         if !self.misses_take_homes() {
             return 0;
@@ -185,7 +185,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// What a miss has taken, whose contents are here, becomes usable. The chunk is locked.
-    async fn install(
+    pub(crate) async fn install(
         &self,
         chunk: Chunk,
         claim: Claim,

@@ -29,6 +29,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     pub(crate) async fn miss(&self, extent: Extent, purpose: Purpose) {
+        self.miss_together(extent, purpose).await;
         let mut scratch = ScratchGuard::new();
         for part in extent.chunks() {
             let mut take = Some(purpose);
@@ -191,15 +192,23 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Reads what is at the home of the first block, up to the first block that is not; returns the number of blocks, at least one.
-    async fn read_from_home(
-        &self,
-        part: Extent,
-        state: u8,
-        Scratch { own, peer, .. }: &mut Scratch,
-    ) -> Result<u64, Blocked> {
-        let fabric = &self.fabric;
+    async fn read_from_home(&self, part: Extent, state: u8, scratch: &mut Scratch) -> Result<u64, Blocked> {
+        let Scratch { own, peer, .. } = scratch;
         let held = if state == abi::EXPIRED { Some(&*own) } else { None };
-        let (home, Lent { count, fetched }) = self.borrow_part(part, held, peer, None).await?;
+        let (home, lent) = self.borrow_part(part, held, peer, None).await?;
+        self.borrowed(home, part, lent, scratch).await;
+        Ok(lent.count)
+    }
+
+    /// What a home has lent, whose contents are here, becomes readable. The home's records are in `peer`, the own ones in `own`, and the chunk is locked.
+    pub(crate) async fn borrowed(
+        &self,
+        home: Rank,
+        part: Extent,
+        Lent { count, fetched }: Lent,
+        Scratch { own, peer, .. }: &mut Scratch,
+    ) {
+        let fabric = &self.fabric;
         let part = Extent::new(part.first, count);
         self.count_fetched(part.first, u64::from(fetched.count_ones()));
         self.stats.blocks_renewed.add(count - u64::from(fetched.count_ones()));
@@ -211,7 +220,6 @@ impl<F: Fabric> Coherence<F> {
             marks::set_own(fabric, MarkKind::Cached, part.first.chunk(), part.mask());
         }
         fabric.set_state(part, abi::READABLE);
-        Ok(count)
     }
 
     /// Follows the links of the first block to its home, and has that lend what it can of a part. The chunk is locked.

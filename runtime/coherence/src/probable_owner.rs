@@ -28,6 +28,13 @@ pub(crate) struct HomeLookup {
     hops: u64,
 }
 
+impl From<Rank> for HomeLookup {
+    /// A lookup that begins at a process where the own link leads.
+    fn from(at: Rank) -> Self {
+        HomeLookup { at, first: None, hops: 0 }
+    }
+}
+
 impl<F: Fabric> Coherence<F> {
     /// A lookup that has not left this process.
     pub(crate) fn begin_lookup(&self) -> HomeLookup {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dsm_coherence::{Fault, Part, Parts};
+use dsm_coherence::{CHUNK_BLOCKS, Fault, Part, Parts};
 
 use crate::beginnings::beginning;
 use crate::directed;
@@ -84,6 +84,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::DiffTwinStays => Some(merged_twice()),
         Fault::MergeRepeated => Some(merged_twice().by_agents()),
         Fault::AheadBesideUpdate => Some(addition_behind_fetching_ahead()),
+        Fault::RangeUnlocked => Some(notice_during_miss_of_a_range()),
         Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
         Fault::UpdateBesideStore => Some(addition_beside_a_store()),
         Fault::BatchAtFormerHome => Some(batch_of_two_homes()),
@@ -101,6 +102,15 @@ fn addition_behind_fetching_ahead() -> Program {
     let reader = "barrier r0 barrier barrier r0 barrier barrier a2 r0";
     let writer = "w0=1 barrier barrier w0=2 barrier barrier w0=3 barrier";
     Program::parse(2, 1, 4, &[reader, writer]).by_agents()
+}
+
+/// A thread fetches blocks of two chunks while another one of its process acquires what has been stored to one of them.
+fn notice_during_miss_of_a_range() -> Program {
+    let writer = "lock0 w0=1 unlock0 lock0 w0=2 unlock0";
+    let reader = "lock0 r0 unlock0 lock0 r0 unlock0";
+    let fetcher = "fetch1+5 fetch1+5 fetch1+5 fetch1+5";
+    let program = Program::parse(2, 2, 4, &[writer, "r7", reader, fetcher]).by_agents();
+    Program { first: CHUNK_BLOCKS - 1, home_run: 2, ..program }
 }
 
 /// All directed programs.

@@ -23,6 +23,8 @@ pub struct Layout {
     divisions: [Vec<usize>; 2],
     /// Distance of neighbours' numbers: 1 puts them into one extent, 64 into chunks of their own, 4096 into summary words of their own.
     stride: u64,
+    /// Number of the first block.
+    first: u64,
     /// Number of neighbouring blocks that have the same default home.
     pub home_run: usize,
     /// Space for notices in a buffer.
@@ -49,7 +51,7 @@ pub enum Class {
 
 impl Layout {
     /// The layout for a number of processes and blocks of so many bytes, of four sizes at most. `resized`: the sizes that the same bytes are divided into after
-    /// a change, if there is one.
+    /// a change, if there is one. Numbers begin at `first`, and then are `stride` apart.
     ///
     /// # Panics
     /// With `resized`, if these are not as many bytes, or a block begins elsewhere than at a multiple of its size.
@@ -57,7 +59,7 @@ impl Layout {
         processes: usize,
         sizes: &[usize],
         resized: &[usize],
-        stride: u64,
+        (first, stride): (u64, u64),
         home_run: usize,
         notices: usize,
     ) -> Self {
@@ -78,7 +80,7 @@ impl Layout {
                     }
                 };
                 places.push(at..at + size);
-                numbers.push(((kind as u64) << SIZE_SHIFT) + index as u64 * stride);
+                numbers.push(((kind as u64) << SIZE_SHIFT) + first + index as u64 * stride);
                 at += size;
             }
         }
@@ -109,6 +111,7 @@ impl Layout {
             bytes,
             places,
             stride,
+            first,
             home_run,
             notices,
             processes,
@@ -169,7 +172,8 @@ impl Layout {
         if !self.in_order {
             return self.numbers.iter().position(|number| *number == block.0);
         }
-        let index = ((block.0 & ((1 << SIZE_SHIFT) - 1)) / self.stride) as usize;
+        let number = (block.0 & ((1 << SIZE_SHIFT) - 1)).checked_sub(self.first)?;
+        let index = (number / self.stride) as usize;
         (self.numbers.get(index) == Some(&block.0)).then_some(index)
     }
 

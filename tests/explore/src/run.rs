@@ -41,8 +41,8 @@ impl Run {
     /// A program before its first step.
     pub fn new(program: &Rc<Program>, trace: bool) -> Self {
         let threads = program.processes * program.threads;
-        let Program { processes, ref sizes, ref resized, stride, home_run, notices, .. } = **program;
-        let layout = Layout::new(processes, sizes, resized, stride, home_run, notices);
+        let Program { processes, ref sizes, ref resized, first, stride, home_run, notices, .. } = **program;
+        let layout = Layout::new(processes, sizes, resized, (first, stride), home_run, notices);
         let mut sync = SyncState::new(program.processes, threads, program.locks);
         for op in program.ops.iter().flatten() {
             if let Op::Await(signal) = op {

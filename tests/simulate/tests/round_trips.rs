@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use dsm_coherence::Rank;
-use dsm_simulate::costs::Costs;
+use dsm_simulate::costs::{Costs, ns};
 use dsm_simulate::dsm::Dsm;
 use dsm_simulate::machine::Machine;
 use dsm_simulate::net::{Regions, Shared, World};
@@ -60,12 +60,28 @@ fn a_read_miss_is_one_call_and_one_more_for_each_wrong_link() {
 }
 
 #[test]
-fn a_range_of_one_chunk_at_one_process_is_one_call() {
+fn a_range_is_one_round_trip_to_each_process() {
     run(|p| async move {
         assert_eq!(trips(&p[1], p[1].read(0, CHUNK)).await, 1.0);
         assert_eq!(trips(&p[2], p[2].write(2 * CHUNK, CHUNK, 1)).await, 1.0);
-        assert_eq!(trips(&p[1], p[1].read(4 * CHUNK, 3 * CHUNK)).await, 3.0);
+        assert_eq!(trips(&p[1], p[1].read(4 * CHUNK, 3 * CHUNK)).await, 1.0);
+        assert_eq!(trips(&p[2], p[2].write(8 * CHUNK, 3 * CHUNK, 1)).await, 1.0);
+        // What has moved is asked for once more, each at its new home.
+        assert_eq!(trips(&p[1], p[1].read(7 * CHUNK + BLOCK, 3 * CHUNK)).await, 2.0);
+        // Those of two processes at the same time.
+        let one = wires(&p[0], p[0].read(18 * CHUNK - BLOCK, 2 * BLOCK)).await;
+        let both = wires(&p[0], p[0].read(32 * CHUNK - BLOCK, 2 * BLOCK)).await;
+        assert_eq!((one, both), (2, 2));
     });
+}
+
+/// How often a step waits for a message to come over the wire, one after the other. What it transfers takes less time.
+async fn wires(machine: &Dsm, step: impl Future<Output = ()>) -> u64 {
+    let engine = &machine.world().engine;
+    let began = engine.now();
+    step.await;
+    machine.world().wait_until_idle(machine.rank()).await;
+    (engine.now() - began) / ns(Costs::default().wire_ns)
 }
 
 #[test]

@@ -27,6 +27,13 @@ pub(crate) struct Request<'a> {
     pub(crate) held: Option<&'a Records>,
 }
 
+impl Request<'_> {
+    /// Makes a message of it; returns the length.
+    pub(crate) fn encode(&self, into: &mut [u8]) -> usize {
+        super::wire::request::lend(self, into)
+    }
+}
+
 /// What it gets: records of the first blocks, which are at home here, and contents. Those that have moved while they were read are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lent {

@@ -125,11 +125,23 @@ impl<F: Fabric> Coherence<F> {
             return self.segment(at).lend(request, records, &mut landing).await;
         }
         let message = &mut *MessageGuard::new();
-        let length = wire::request::lend(request, &mut message.request);
+        let length = request.encode(&mut message.request);
         let reply = self.call_agent(at, message, length).await;
-        let (lent, contents) = decoded(at, wire::reply::lend(reply, request.part, records));
+        self.overwrite_by_lend(at, request.part, reply, records, private)
+    }
+
+    /// Puts the contents in the reply to a [`Segment::lend`] over the own blocks, or, of a single block, into `private`; returns its result.
+    pub(crate) fn overwrite_by_lend(
+        &self,
+        at: Rank,
+        part: Extent,
+        reply: &[u8],
+        records: &mut Records,
+        private: Option<&mut [u8]>,
+    ) -> Result<Lent, Refused> {
+        let (lent, contents) = decoded(at, wire::reply::lend(reply, part, records));
         if let Ok(Lent { fetched, .. }) = lent {
-            let runs = request.part.first.chunk().runs(fetched);
+            let runs = part.first.chunk().runs(fetched);
             match private {
                 Some(buffer) => self.spread(at, runs, contents, |_, part| buffer.copy_from_slice(part)),
                 None => self.spread(at, runs, contents, |run, part| self.fabric.overwrite(run, part)),
@@ -173,8 +185,20 @@ impl<F: Fabric> Coherence<F> {
             return self.segment(at).take(request, records, &mut landing).await;
         }
         let message = &mut *MessageGuard::new();
-        let length = wire::request::take(request, &mut message.request);
+        let length = request.encode(&mut message.request);
         let reply = self.call_agent(at, message, length).await;
+        self.place_taken(at, request, reply, records, place)
+    }
+
+    /// Hands the contents in the reply to a [`Segment::take`] to `place`; returns its result.
+    pub(crate) fn place_taken(
+        &self,
+        at: Rank,
+        request: &take::Request,
+        reply: &[u8],
+        records: &mut Records,
+        place: impl FnMut(Extent, &[u8]),
+    ) -> Result<Taken, Busy> {
         let (taken, contents) = decoded(at, wire::reply::take(reply, request, records));
         if let Ok(taken) = taken {
             let runs =

@@ -50,6 +50,13 @@ pub(crate) struct Request {
     pub(crate) claim: Claim,
 }
 
+impl Request {
+    /// Makes a message of it; returns the length.
+    pub(crate) fn encode(&self, into: &mut [u8]) -> usize {
+        super::wire::request::take(self, into)
+    }
+}
+
 /// What it gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Taken {

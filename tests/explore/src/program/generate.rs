@@ -1,6 +1,6 @@
 //! A generator of programs without data races.
 
-use dsm_coherence::Parts;
+use dsm_coherence::{CHUNK_BLOCKS, Parts};
 
 use super::{BarrierKind, Closing, Memory, Op, Program};
 use crate::hash::{Random, mix};
@@ -50,6 +50,8 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         resized: Vec::new(),
         sizes,
         stride: [1, 1, 64, 4096][r.below(4)],
+        // Extents go from one chunk to the next.
+        first: if (seed >> 5) % 4 == 1 { CHUNK_BLOCKS - 2 } else { 0 },
         home_run: [1, 1, 2, 4, 16][r.below(5)],
         notices: [2, 2, 3, 4, 8, 64][r.below(6)],
         barrier: [BarrierKind::AllToAll, BarrierKind::Dissemination][r.below(2)],

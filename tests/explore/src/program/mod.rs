@@ -52,6 +52,8 @@ pub struct Program {
     pub resized: Vec<usize>,
     /// Distance of neighbouring blocks' numbers, if they are of one size.
     pub stride: u64,
+    /// Number of the first block.
+    pub first: u64,
     /// Number of neighbouring blocks that have the same default home.
     pub home_run: usize,
     /// Bound of the signature.
@@ -84,8 +86,15 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} processes x {} threads, blocks of {:?} bytes, stride {}, {} with a home, {} notices, {:?} barriers",
-            self.processes, self.threads, self.sizes, self.stride, self.home_run, self.notices, self.barrier
+            "{} processes x {} threads, blocks of {:?} bytes, number {} and {} more each, {} with a home, {} notices, {:?} barriers",
+            self.processes,
+            self.threads,
+            self.sizes,
+            self.first,
+            self.stride,
+            self.home_run,
+            self.notices,
+            self.barrier
         )?;
         if !self.resized.is_empty() {
             writeln!(f, "  from time to time blocks of {:?} bytes", self.resized)?;

@@ -25,6 +25,7 @@ impl Program {
             sizes: sizes.to_vec(),
             resized: Vec::new(),
             stride: 1,
+            first: 0,
             home_run: 1,
             notices: 64,
             barrier: BarrierKind::AllToAll,

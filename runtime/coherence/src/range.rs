@@ -1,0 +1,307 @@
+//! Misses of ranges: the calls of several chunks, at any number of processes, are under way together.
+//!
+//! Where homes and writers are reached by messages, a miss of a range of many chunks would make one round trip after the other. Before it goes through the chunks, it makes the first call for
+//! each run of blocks of all of them, and follows the links of those whose homes have moved, all together. What that does not bring, as a home is busy or not free, is left to the miss
+//! of the chunk.
+//!
+//! The chunks are locked from the look at the states until the replies have come. Who has locked one only tries another, and an agent locks none. The links of blocks whose homes are
+//! being taken say so meanwhile; whoever waits for one waits for replies of agents, which wait for nobody.
+
+use crate::calls::lend::{self, Refused};
+use crate::calls::take::{self, Claim, Taken};
+use crate::calls::{RESULT_BYTES, copy};
+use crate::fabric::{Exchange, Fabric, MarkKind, lock_beside};
+use crate::link::Link;
+use crate::migration_on_miss::hint;
+use crate::overwrite::Purpose;
+use crate::probable_owner::HomeLookup;
+use crate::records::Records;
+use crate::scratch::{Messages, MessagesGuard, Scratch, ScratchGuard};
+use crate::segment::Seen;
+use crate::types::{Block, Chunk, Extent, Rank, Timestamp, first_bits};
+use crate::{Coherence, Fault, abi, marks};
+
+/// Most calls that are under way together.
+const MOST_CALLS: usize = 16;
+/// Most bytes of contents of these, but for those of the last chunk.
+const MOST_BYTES: usize = 2 << 20;
+
+/// A call among others.
+#[derive(Debug, Hash)]
+struct Call {
+    /// Where to call.
+    lookup: HomeLookup,
+    request_bytes: usize,
+    /// Most bytes of the reply.
+    reply_bytes: usize,
+    what: What,
+    /// Whether it is to be made, at first or further along the links.
+    open: bool,
+}
+
+/// What is called.
+#[derive(Debug, Hash)]
+enum What {
+    /// [`crate::segment::Segment::copy`] at the writer of a notice.
+    Copy(Extent),
+    /// [`crate::segment::Segment::lend`] at a home.
+    Lend(Extent),
+    /// [`crate::segment::Segment::take`] at a home, of blocks of a chunk that all have a notice or none of which has. `link`: the word of their own links before.
+    Take { chunk: Chunk, wanted: u64, at_least: Timestamp, link: u64, noticed: bool },
+}
+
+/// Calls that are being made.
+struct Calls<'a> {
+    purpose: Purpose,
+    messages: &'a mut Messages,
+    all: Vec<Call>,
+    bytes: usize,
+}
+
+impl Calls<'_> {
+    fn add(
+        &mut self,
+        lookup: HomeLookup,
+        reply_bytes: usize,
+        what: What,
+        encode: impl FnOnce(&mut Vec<u8>) -> usize,
+    ) {
+        let message = self.messages.at(self.all.len(), reply_bytes);
+        let request_bytes = encode(&mut message.request);
+        self.bytes += reply_bytes;
+        self.all.push(Call { lookup, request_bytes, reply_bytes, what, open: true });
+    }
+
+    fn is_full(&self) -> bool {
+        self.all.len() >= MOST_CALLS || self.bytes >= MOST_BYTES
+    }
+}
+
+impl<F: Fabric> Coherence<F> {
+    /// Makes what it can of a range of several chunks readable, or writable, by one call for each run of blocks.
+    pub(crate) async fn miss_together(&self, extent: Extent, purpose: Purpose) {
+        let fabric = &self.fabric;
+        let last = Block(extent.end().0 - 1);
+        if extent.first.chunk() == last.chunk()
+            || self.insists_on_home(purpose)
+            || !(0..fabric.size()).any(|rank| fabric.has_agent(Rank(rank)))
+        {
+            return;
+        }
+        let checkpoint = fabric.checkpoint();
+        let mut rest = Some(extent);
+        while let Some(extent) = rest {
+            fabric.live_since(checkpoint, || rest);
+            let end = self.miss_some_together(extent, purpose).await;
+            rest = (end < extent.end()).then(|| Extent::new(end, extent.end().0 - end.0));
+        }
+    }
+
+    /// The same for the first chunks of a range, as many as may be under way together; where the rest begins.
+    async fn miss_some_together(&self, extent: Extent, purpose: Purpose) -> Block {
+        let fabric = &self.fabric;
+        let messages = &mut *MessagesGuard::new();
+        let mut calls = Calls { purpose, messages, all: Vec::new(), bytes: 0 };
+        let scratch = &mut *ScratchGuard::new();
+        let mut locked = Vec::new();
+        let mut end = extent.first;
+        let checkpoint = fabric.checkpoint();
+        for part in extent.chunks() {
+            if calls.is_full() || !lock_beside(fabric, &mut locked, part.first.chunk()).await {
+                break;
+            }
+            self.begin_part(part, &mut calls, &mut scratch.own);
+            end = part.end();
+            fabric.live_since(checkpoint, || (end, &calls.all));
+        }
+        if fabric.fault(Fault::RangeUnlocked) {
+            locked.clear();
+        }
+        while calls.all.iter().any(|call| call.open) {
+            self.exchange_calls(&mut calls, scratch).await;
+            fabric.live_since(checkpoint, || (end, &calls.all));
+        }
+        end
+    }
+
+    /// Makes the calls for a part of a range in one chunk, which is locked.
+    fn begin_part(&self, part: Extent, calls: &mut Calls<'_>, own: &mut Records) {
+        let fabric = &self.fabric;
+        let chunk = part.first.chunk();
+        let mut at = part.first;
+        while at < part.end() {
+            let (state, count) = self.run(at, part);
+            let run = Extent::new(at, count);
+            at = run.end();
+            if !matches!(state, abi::NOTICED | abi::COLD | abi::EXPIRED) {
+                continue;
+            }
+            // Before any lease or bound is looked at, as every miss does it.
+            marks::set_own(fabric, MarkKind::Cached, chunk, run.mask());
+            fabric.own_records(run, own.run_mut(run));
+            let wanted = self.worth_migrating(run, state, calls.purpose);
+            self.begin_takes(chunk, wanted, state == abi::NOTICED, calls, own);
+            let here = if state == abi::NOTICED { fabric.own(hint(MarkKind::Ahead, chunk)) } else { 0 };
+            for run in chunk.runs(run.mask() & !wanted & !here) {
+                self.begin_reads(run, state, calls, own);
+            }
+        }
+    }
+
+    /// Blocks of a chunk whose homes are to be taken, by where their links lead.
+    fn begin_takes(&self, chunk: Chunk, wanted: u64, noticed: bool, calls: &mut Calls<'_>, own: &Records) {
+        let fabric = &self.fabric;
+        let mut left = wanted;
+        while let Some(first) = chunk.blocks(left).next() {
+            let link_of = |block: &Block| {
+                let word = own.of(*block).link;
+                (word, self.decode(word, self.me(), *block))
+            };
+            let link = link_of(&first);
+            let there = chunk.blocks(left).filter(|block| link_of(block) == link);
+            let there = there.fold(0, |mask, block| mask | block.bit());
+            left &= !there;
+            let (link, Link::Link { to: at, pending: false }) = link else { continue };
+            if !fabric.has_agent(at) {
+                continue;
+            }
+            let lookup = HomeLookup::from(at);
+            let mut there = there;
+            while there != 0 {
+                let wanted = first_bits(there, self.most_blocks(at, first));
+                there &= !wanted;
+                let at_least = self.above_own_leases(chunk, wanted, self.clock() + 1, own);
+                let request = self.take_of(chunk, wanted, at_least, calls.purpose);
+                // Whoever comes here along an old link waits until this process knows what it has got.
+                chunk.runs(wanted).for_each(|run| fabric.set_own_links(run, Link::Taking.encode()));
+                let what = What::Take { chunk, wanted, at_least, link, noticed };
+                calls.add(lookup, self.reply_to(first, wanted.count_ones().into()), what, |message| {
+                    request.encode(message)
+                });
+            }
+        }
+    }
+
+    fn take_of(&self, chunk: Chunk, wanted: u64, at_least: Timestamp, purpose: Purpose) -> take::Request {
+        let claim = Claim::Miss { whole: purpose.whole(chunk.span(wanted)) };
+        take::Request { to: self.me(), chunk, wanted, at_least, claim }
+    }
+
+    /// Most bytes of a reply with so many blocks.
+    fn reply_to(&self, first: Block, count: u64) -> usize {
+        RESULT_BYTES + count as usize * self.fabric.block_bytes(first)
+    }
+
+    /// Blocks of a run in one state that are to be read, by who has them.
+    fn begin_reads(&self, run: Extent, state: u8, calls: &mut Calls<'_>, own: &Records) {
+        let min = self.signature().min_applied();
+        let source = |block: Block| match self.decode(own.of(block).link, self.me(), block) {
+            Link::Link { to, pending: false }
+                if self.fabric.has_agent(to) && (state != abi::NOTICED || own.of(block).wr_ts >= min) =>
+            {
+                Some(to)
+            }
+            _ => None,
+        };
+        let mut at = run.first;
+        while at < run.end() {
+            let from = source(at);
+            let rest = Extent::new(at, run.end().0 - at.0);
+            let count = rest.blocks().take_while(|block| source(*block) == from).count() as u64;
+            let there = Extent::new(at, count);
+            at = there.end();
+            let Some(from) = from else { continue };
+            for part in there.pieces(self.most_blocks(from, there.first)) {
+                let (lookup, reply_bytes) = (HomeLookup::from(from), self.reply_to(part.first, part.count));
+                if state == abi::NOTICED {
+                    let request = copy::Request { part, versions: own };
+                    calls.add(lookup, reply_bytes, What::Copy(part), |message| request.encode(message));
+                } else {
+                    let held = (state == abi::EXPIRED).then_some(own);
+                    let request = lend::Request { part, min, held };
+                    calls.add(lookup, reply_bytes, What::Lend(part), |message| request.encode(message));
+                }
+            }
+        }
+    }
+
+    /// Has the calls that are open executed, and takes their replies.
+    async fn exchange_calls(&self, calls: &mut Calls<'_>, scratch: &mut Scratch) {
+        let mut exchanges = Vec::with_capacity(calls.all.len());
+        for (call, message) in calls.all.iter().zip(&mut calls.messages.0).filter(|(call, _)| call.open) {
+            exchanges.push(Exchange {
+                at: call.lookup.at,
+                request: &message.request[..call.request_bytes],
+                reply: &mut message.reply[..call.reply_bytes],
+                length: 0,
+            });
+        }
+        self.stats.calls.add(exchanges.len() as u64);
+        self.fabric.call_agent_all(&mut exchanges).await;
+        let checkpoint = self.fabric.checkpoint();
+        let mut exchanges = exchanges.into_iter();
+        for call in calls.all.iter_mut().filter(|call| call.open) {
+            let Exchange { reply, length, .. } = exchanges.next().expect("one for each open call");
+            call.open = false;
+            self.end_call(call, &reply[..length], calls.purpose, scratch).await;
+            self.fabric.live_since(checkpoint, || (&*call, exchanges.len()));
+        }
+    }
+
+    /// Goes on along the link that was found where the home of a block is not, if that is possible without waiting; whether it is.
+    fn follow_together(&self, lookup: &mut HomeLookup, block: Block, seen: Seen, locked: bool) -> bool {
+        self.follow_link(lookup, block, seen, locked).is_ok() && self.fabric.has_agent(lookup.at)
+    }
+
+    /// Takes a reply, or opens the call again. The chunk has been locked since before the request.
+    async fn end_call(&self, call: &mut Call, reply: &[u8], purpose: Purpose, scratch: &mut Scratch) {
+        let fabric = &self.fabric;
+        let at = call.lookup.at;
+        match call.what {
+            What::Copy(part) => {
+                let read = self.overwrite_by_copy(at, part, reply);
+                self.count_fetched(part.first, part.count);
+                fabric.own_records(part, scratch.own.run_mut(part));
+                self.read_noticed(part.first.chunk(), read, &mut scratch.own);
+                self.note_reread(at, part.first.chunk(), read);
+            }
+            What::Lend(part) => {
+                fabric.own_records(part, scratch.own.run_mut(part));
+                match self.overwrite_by_lend(at, part, reply, &mut scratch.peer, None) {
+                    Ok(lent) => {
+                        self.end_lookup(call.lookup, part.first).await;
+                        self.borrowed(at, part, lent, scratch).await;
+                    }
+                    Err(Refused::Away(seen)) => {
+                        call.open = self.follow_together(&mut call.lookup, part.first, seen, true);
+                    }
+                    Err(Refused::Busy(_)) => {}
+                }
+            }
+            What::Take { chunk, wanted, at_least, link, noticed } => {
+                let request = self.take_of(chunk, wanted, at_least, purpose);
+                let taken = self.place_taken(at, &request, reply, &mut scratch.peer, |run, part| {
+                    fabric.overwrite(run, part);
+                });
+                if let Ok(Taken { away: Some(seen), .. }) = taken
+                    && !noticed
+                    && self.follow_together(&mut call.lookup, chunk.span(wanted).first, seen, false)
+                {
+                    call.open = true;
+                    return;
+                }
+                let blocks = taken.map_or(0, |taken| taken.blocks);
+                if let Ok(taken @ Taken { contended, .. }) = taken {
+                    self.note_contended(chunk, contended, contended);
+                    if blocks != 0 {
+                        self.end_lookup(call.lookup, chunk.span(wanted).first).await;
+                        self.install(chunk, request.claim, taken, purpose, scratch).await;
+                    }
+                }
+                if !fabric.fault(Fault::RangeStaysTaking) {
+                    chunk.runs(wanted & !blocks).for_each(|run| fabric.set_own_links(run, link));
+                }
+            }
+        }
+    }
+}
