@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::pin::pin;
 
 use dsm_abi::layout::ADDRESS_BITS;
-use dsm_coherence::Extent;
+use dsm_coherence::{Extent, Wanted};
 
 pub use dsm_abi::state::Access;
 
@@ -123,18 +123,86 @@ pub fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2],
     }
     let [(step, count), (outer_step, outer_count)] = rest;
     let (table, verified) = (memory::get().table(), checked::is_on());
+    let mut missed = Missed::new(access);
     let mut row = address;
     for _ in 0..=outer_count {
         let mut at = row;
         for _ in 0..=count {
             // Most repetitions find all valid: private memory, too, has states.
             if verified || !table.are_below(at, len, access.limit()) {
-                ensure(at, len, access);
+                missed.add(at, len);
             }
             at = at.wrapping_add(step);
         }
         row = row.wrapping_add(outer_step);
     }
+    missed.ensure();
+}
+
+/// Repetitions of a grid that are not valid. Where processes are reached by messages, those of many are asked for together.
+struct Missed {
+    access: Access,
+    /// Addresses and lengths of those that wait for others.
+    waiting: Vec<(usize, usize)>,
+    /// Whether any waits for others; not known before the first one.
+    together: Option<bool>,
+}
+
+impl Missed {
+    /// Most repetitions that wait for others.
+    const MOST: usize = 64;
+
+    fn new(access: Access) -> Missed {
+        Missed { access, waiting: Vec::new(), together: None }
+    }
+
+    fn add(&mut self, address: usize, len: usize) {
+        let together = || {
+            // A profile has each miss of its own, and what is kept has to be executed before a miss, under locks in the order of addresses.
+            let is_counted = profile::is_on() || race::is_on() || deferred::is_enabled();
+            memory::shared().is_some_and(|shared| !is_counted && shared.coherence.calls_agents())
+        };
+        if !*self.together.get_or_insert_with(together) {
+            return ensure(address, len, self.access);
+        }
+        self.waiting.push((address, len));
+        if self.waiting.len() == Missed::MOST {
+            self.ensure();
+        }
+    }
+
+    fn ensure(&mut self) {
+        if self.waiting.len() > 1
+            && let Some(shared) = memory::shared()
+        {
+            fetch_together(shared, &self.waiting, self.access);
+        }
+        for (address, len) in self.waiting.drain(..) {
+            ensure(address, len, self.access);
+        }
+    }
+}
+
+/// Makes what it can of these bytes accessible, by calls that are under way together. Each needs a miss behind that, which finds what is left to do.
+fn fetch_together(shared: &Shared, bytes: &[(usize, usize)], access: Access) {
+    let memory = memory::get();
+    let (table, geometry) = (memory.table(), memory.geometry());
+    let mut wanted = Vec::new();
+    for &(address, len) in bytes {
+        let last = address.saturating_add(len - 1);
+        for part in geometry.parts().filter(|part| address < part.end && last >= part.start) {
+            let (first, last) = (address.max(part.start), last.min(part.end - 1));
+            if let Some(refused) = table.first_at_least(first, last, access.limit()) {
+                let extent = geometry.extent(refused, last);
+                wanted.push(match access {
+                    Access::Read => Wanted::read(extent),
+                    Access::Write => Wanted::write(extent, None),
+                    Access::Overwrite => Wanted::write(extent, geometry.whole(extent, first, last)),
+                });
+            }
+        }
+    }
+    time::spent(Activity::Miss, || None, || fabric::run(pin!(shared.coherence.miss_together(&wanted))));
 }
 
 /// Lines whose states are looked at for nothing but a chance: eight of them cost about as much as a checked access.

@@ -193,6 +193,10 @@ faults! {
     AheadKept,
     /// What was fetched ahead counts although an operation of this process has been executed at the home since.
     AheadBesideUpdate,
+    /// Blocks that a release asks for together with those of other chunks, and does not get, are not marked again.
+    TakesMarksLost,
+    /// The links of such blocks still say that they are being taken.
+    TakesStayTaking,
     /// What calls for a range bring is put in its place without the locks of the chunks.
     RangeUnlocked,
     /// The link of a block whose home was asked for with those of a range, and not taken, still says that it is being taken.

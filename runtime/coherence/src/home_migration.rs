@@ -39,9 +39,7 @@ impl<F: Fabric> Coherence<F> {
             let place = |run, contents: &[u8]| self.store_contents(run, contents, at, abi::WRITABLE);
             match self.call_take(at, &request, peer, false, snapshot, place).await {
                 Ok(taken) => {
-                    let batch = self.batch(chunk, taken, own, peer);
-                    // With the chunk locked since before the contents came: an acquire that finds the new lease passes the block over.
-                    self.label(chunk, taken.blocks, taken.version, own);
+                    let batch = self.label_batch(chunk, taken, own, peer);
                     drop(locked);
                     break (taken, batch);
                 }
@@ -51,12 +49,27 @@ impl<F: Fabric> Coherence<F> {
                 }
             }
         };
-        let blocks = taken.0.blocks;
-        self.stats.homes_taken.add(u64::from(blocks.count_ones()));
-        let bytes = u64::from(blocks.count_ones()) * fabric.block_bytes(span.first) as u64;
-        self.stats.bytes_moved.add(bytes);
-        self.not_replaced(chunk, blocks).await;
+        self.not_replaced(chunk, taken.0.blocks).await;
         taken
+    }
+
+    /// Homes that a release has taken, whose contents are here, get their version. The records are in `own` and `peer` as they were before. The chunk has been locked since before the contents came:
+    /// an acquire that finds the new lease passes the blocks over.
+    pub(crate) fn label_batch(
+        &self,
+        chunk: Chunk,
+        taken: Taken,
+        own: &mut Records,
+        peer: &Records,
+    ) -> Option<Batch> {
+        let batch = self.batch(chunk, taken, own, peer);
+        self.label(chunk, taken.blocks, taken.version, own);
+        let count = u64::from(taken.blocks.count_ones());
+        self.stats.homes_taken.add(count);
+        if let Some(block) = chunk.blocks(taken.blocks).next() {
+            self.stats.bytes_moved.add(count * self.fabric.block_bytes(block) as u64);
+        }
+        batch
     }
 
     fn batch(&self, chunk: Chunk, taken: Taken, own: &Records, peer: &Records) -> Option<Batch> {
@@ -130,7 +143,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Makes fetched contents those of own blocks: merges them where there is a twin, else overwrites. The chunk is locked.
-    fn store_contents(&self, piece: Extent, contents: &[u8], from: Rank, becomes: u8) {
+    pub(crate) fn store_contents(&self, piece: Extent, contents: &[u8], from: Rank, becomes: u8) {
         let fabric = &self.fabric;
         let mut rest = contents;
         let mut at = piece.first;

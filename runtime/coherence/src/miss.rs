@@ -29,7 +29,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     pub(crate) async fn miss(&self, extent: Extent, purpose: Purpose) {
-        self.miss_together(extent, purpose).await;
+        self.miss_range(extent, purpose).await;
         let mut scratch = ScratchGuard::new();
         for part in extent.chunks() {
             let mut take = Some(purpose);

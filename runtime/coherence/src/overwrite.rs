@@ -27,7 +27,7 @@ use crate::types::{Chunk, Extent};
 use crate::{Coherence, Fault};
 
 /// What makes a miss.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Purpose {
     /// Stores, or else loads.
     pub(crate) write: bool,
@@ -38,6 +38,11 @@ pub(crate) struct Purpose {
 impl Purpose {
     pub(crate) const LOAD: Purpose = Purpose { write: false, whole: None };
     pub(crate) const STORE: Purpose = Purpose { write: true, whole: None };
+
+    /// Stores, to all bytes of the blocks of an extent.
+    pub(crate) fn stores(whole: Option<Extent>) -> Purpose {
+        Purpose { write: true, whole }
+    }
 
     /// The blocks of an extent in one chunk all of whose bytes are stored to, as bits of the chunk's mark words.
     pub(crate) fn whole(&self, part: Extent) -> u64 {
@@ -53,7 +58,7 @@ impl<F: Fabric> Coherence<F> {
     pub async fn overwrite_miss(&self, extent: Extent, whole: Extent) {
         self.stats.write_misses.add(1);
         let whole = if self.fabric.fault(Fault::OverwritePart) { extent } else { whole };
-        self.miss(extent, Purpose { write: true, whole: Some(whole) }).await;
+        self.miss(extent, Purpose::stores(Some(whole))).await;
     }
 
     /// Blocks whose homes were taken from here without a twin; means nothing for blocks at home. To be asked after their links.

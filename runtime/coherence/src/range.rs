@@ -1,6 +1,6 @@
-//! Misses of ranges: the calls of several chunks, at any number of processes, are under way together.
+//! Misses of ranges, and of several extents: their calls, at any number of processes, are under way together.
 //!
-//! Where homes and writers are reached by messages, a miss of a range of many chunks would make one round trip after the other. Before it goes through the chunks, it makes the first call for
+//! Where homes and writers are reached by messages, a miss of a range of many chunks, or of the rows of a matrix one after the other, would make one round trip after the other. Before it goes through the chunks, it makes the first call for
 //! each run of blocks of all of them, and follows the links of those whose homes have moved, all together. What that does not bring, as a home is busy or not free, is left to the miss
 //! of the chunk.
 //!
@@ -26,6 +26,25 @@ const MOST_CALLS: usize = 16;
 /// Most bytes of contents of these, but for those of the last chunk.
 const MOST_BYTES: usize = 2 << 20;
 
+/// An extent that is about to be missed.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    extent: Extent,
+    purpose: Purpose,
+}
+
+impl Wanted {
+    /// For [`Coherence::read_miss`].
+    pub fn read(extent: Extent) -> Wanted {
+        Wanted { extent, purpose: Purpose::LOAD }
+    }
+
+    /// For [`Coherence::write_miss`], or for [`Coherence::overwrite_miss`] of the blocks of `whole`.
+    pub fn write(extent: Extent, whole: Option<Extent>) -> Wanted {
+        Wanted { extent, purpose: Purpose::stores(whole) }
+    }
+}
+
 /// A call among others.
 #[derive(Debug, Hash)]
 struct Call {
@@ -35,6 +54,7 @@ struct Call {
     /// Most bytes of the reply.
     reply_bytes: usize,
     what: What,
+    purpose: Purpose,
     /// Whether it is to be made, at first or further along the links.
     open: bool,
 }
@@ -52,6 +72,7 @@ enum What {
 
 /// Calls that are being made.
 struct Calls<'a> {
+    /// Of those that are being added.
     purpose: Purpose,
     messages: &'a mut Messages,
     all: Vec<Call>,
@@ -69,7 +90,8 @@ impl Calls<'_> {
         let message = self.messages.at(self.all.len(), reply_bytes);
         let request_bytes = encode(&mut message.request);
         self.bytes += reply_bytes;
-        self.all.push(Call { lookup, request_bytes, reply_bytes, what, open: true });
+        let purpose = self.purpose;
+        self.all.push(Call { lookup, purpose, request_bytes, reply_bytes, what, open: true });
     }
 
     fn is_full(&self) -> bool {
@@ -78,50 +100,73 @@ impl Calls<'_> {
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// Makes what it can of a range of several chunks readable, or writable, by one call for each run of blocks.
-    pub(crate) async fn miss_together(&self, extent: Extent, purpose: Purpose) {
-        let fabric = &self.fabric;
+    /// [`Coherence::miss_together`] for a range, if it is of several chunks.
+    pub(crate) async fn miss_range(&self, extent: Extent, purpose: Purpose) {
         let last = Block(extent.end().0 - 1);
-        if extent.first.chunk() == last.chunk()
-            || self.insists_on_home(purpose)
-            || !(0..fabric.size()).any(|rank| fabric.has_agent(Rank(rank)))
-        {
-            return;
-        }
-        let checkpoint = fabric.checkpoint();
-        let mut rest = Some(extent);
-        while let Some(extent) = rest {
-            fabric.live_since(checkpoint, || rest);
-            let end = self.miss_some_together(extent, purpose).await;
-            rest = (end < extent.end()).then(|| Extent::new(end, extent.end().0 - end.0));
+        if extent.first.chunk() != last.chunk() && self.calls_agents() {
+            self.miss_together(&[Wanted { extent, purpose }]).await;
         }
     }
 
-    /// The same for the first chunks of a range, as many as may be under way together; where the rest begins.
-    async fn miss_some_together(&self, extent: Extent, purpose: Purpose) -> Block {
+    /// Whether any process is reached by messages.
+    pub fn calls_agents(&self) -> bool {
+        (0..self.fabric.size()).any(|rank| self.fabric.has_agent(Rank(rank)))
+    }
+
+    /// Makes what it can of these extents accessible, whose homes are at processes that are reached by messages. Each needs a miss of its own behind that, which finds what is
+    /// left to do.
+    pub async fn miss_together(&self, wanted: &[Wanted]) {
+        if wanted.iter().any(|wanted| self.insists_on_home(wanted.purpose)) {
+            return;
+        }
+        let count = wanted.iter().map(|wanted| wanted.extent.chunks().count()).sum();
+        let mut done = 0;
+        let checkpoint = self.fabric.checkpoint();
+        while done < count {
+            self.fabric.live_since(checkpoint, || done);
+            let of_chunks = |wanted: &Wanted| {
+                let purpose = wanted.purpose;
+                wanted.extent.chunks().map(move |extent| Wanted { extent, purpose })
+            };
+            done += self.miss_some_together(wanted.iter().flat_map(of_chunks).skip(done)).await;
+        }
+    }
+
+    /// The same for the first of these, each in one chunk, as many as may be under way together; how many that were.
+    async fn miss_some_together(&self, wanted: impl Iterator<Item = Wanted>) -> usize {
         let fabric = &self.fabric;
         let messages = &mut *MessagesGuard::new();
-        let mut calls = Calls { purpose, messages, all: Vec::new(), bytes: 0 };
+        let mut calls = Calls { purpose: Purpose::LOAD, messages, all: Vec::new(), bytes: 0 };
         let scratch = &mut *ScratchGuard::new();
         let mut locked = Vec::new();
-        let mut end = extent.first;
+        let (mut done, mut last) = (0, None);
         let checkpoint = fabric.checkpoint();
-        for part in extent.chunks() {
-            if calls.is_full() || !lock_beside(fabric, &mut locked, part.first.chunk()).await {
+        for Wanted { extent, purpose } in wanted {
+            let chunk = extent.first.chunk();
+            // Neighbours in the list may be in one chunk, and in one block.
+            let is_next = last.is_some_and(|last: Block| last.chunk() == chunk);
+            if calls.is_full() || !is_next && !lock_beside(fabric, &mut locked, chunk).await {
                 break;
             }
-            self.begin_part(part, &mut calls, &mut scratch.own);
-            end = part.end();
-            fabric.live_since(checkpoint, || (end, &calls.all));
+            let first = last.filter(|last| is_next && *last >= extent.first);
+            let first = first.map_or(extent.first, |last| Block(last.0 + 1));
+            if first < extent.end() {
+                let part = Extent::new(first, extent.end().0 - first.0);
+                calls.purpose = purpose;
+                self.begin_part(part, &mut calls, &mut scratch.own);
+            }
+            last = last.filter(|_| is_next).max(Some(Block(extent.end().0 - 1)));
+            done += 1;
+            fabric.live_since(checkpoint, || (done, last, &calls.all));
         }
         if fabric.fault(Fault::RangeUnlocked) {
             locked.clear();
         }
         while calls.all.iter().any(|call| call.open) {
             self.exchange_calls(&mut calls, scratch).await;
-            fabric.live_since(checkpoint, || (end, &calls.all));
+            fabric.live_since(checkpoint, || (done, &calls.all));
         }
-        end
+        done
     }
 
     /// Makes the calls for a part of a range in one chunk, which is locked.
@@ -243,7 +288,7 @@ impl<F: Fabric> Coherence<F> {
         for call in calls.all.iter_mut().filter(|call| call.open) {
             let Exchange { reply, length, .. } = exchanges.next().expect("one for each open call");
             call.open = false;
-            self.end_call(call, &reply[..length], calls.purpose, scratch).await;
+            self.end_call(call, &reply[..length], scratch).await;
             self.fabric.live_since(checkpoint, || (&*call, exchanges.len()));
         }
     }
@@ -254,9 +299,9 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Takes a reply, or opens the call again. The chunk has been locked since before the request.
-    async fn end_call(&self, call: &mut Call, reply: &[u8], purpose: Purpose, scratch: &mut Scratch) {
+    async fn end_call(&self, call: &mut Call, reply: &[u8], scratch: &mut Scratch) {
         let fabric = &self.fabric;
-        let at = call.lookup.at;
+        let (at, purpose) = (call.lookup.at, call.purpose);
         match call.what {
             What::Copy(part) => {
                 let read = self.overwrite_by_copy(at, part, reply);

@@ -136,7 +136,7 @@ impl<F: Fabric> Coherence<F> {
         let checkpoint = fabric.checkpoint();
         marks::scan(fabric, &mut chunks).await;
         fabric.live_since(checkpoint, || &chunks);
-        self.merge_together(&chunks, exclusive, &mut progress).await;
+        self.publish_together(&chunks, exclusive, &mut progress).await;
         let checkpoint = fabric.checkpoint();
         for chunk in chunks.drain(..) {
             self.release_chunk(chunk, exclusive, &mut progress).await;
@@ -401,7 +401,8 @@ impl<F: Fabric> Coherence<F> {
 
     pub(crate) fn list_extent(&self, extent: Extent, wr_ts: Timestamp, progress: &mut Progress) {
         self.stats.notices_out.add(extent.count);
-        progress.version = wr_ts;
+        // What was taken by calls that were under way together comes in versions of any order.
+        progress.version = progress.version.max(wr_ts);
         self.fabric.published(extent, wr_ts);
         match &mut progress.run {
             Some((run, version)) if run.end() == extent.first && *version == wr_ts => {

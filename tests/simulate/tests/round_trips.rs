@@ -85,7 +85,7 @@ async fn wires(machine: &Dsm, step: impl Future<Output = ()>) -> u64 {
 }
 
 #[test]
-fn a_release_in_place_sends_nothing_and_one_elsewhere_a_call_for_each_chunk() {
+fn a_release_in_place_sends_nothing_and_one_elsewhere_is_one_round_trip_to_each_process() {
     run(|p| async move {
         p[0].write(0, 8, 1).await;
         p[1].read(0, 8).await;
@@ -93,7 +93,25 @@ fn a_release_in_place_sends_nothing_and_one_elsewhere_a_call_for_each_chunk() {
         // What was read before is not taken at the store.
         p[1].read(CHUNK, 2 * CHUNK).await;
         assert_eq!(trips(&p[1], p[1].write(CHUNK, 2 * CHUNK, 3)).await, 0.0);
+        assert_eq!(trips(&p[1], p[1].release()).await, 1.0);
+        // What has moved meanwhile is asked for once more.
+        p[1].read(4 * CHUNK, 2 * BLOCK).await;
+        p[1].read(5 * CHUNK, 2 * BLOCK).await;
+        p[2].write(5 * CHUNK + BLOCK, 8, 4).await;
+        p[1].write(4 * CHUNK, 8, 4).await;
+        p[1].write(5 * CHUNK, 8, 4).await;
+        p[1].write(5 * CHUNK + BLOCK + 8, 8, 4).await;
         assert_eq!(trips(&p[1], p[1].release()).await, 2.0);
+        // The homes of two processes at the same time.
+        let mut waited = Vec::new();
+        for blocks in [[10, 11], [12, 33]] {
+            for block in blocks.map(|chunk| chunk * CHUNK) {
+                p[1].read(block, 8).await;
+                p[1].write(block, 8, 5).await;
+            }
+            waited.push(wires(&p[1], p[1].release()).await);
+        }
+        assert_eq!(waited[0], waited[1], "of one process, and of two");
     });
 }
 

@@ -238,6 +238,11 @@ enum Many {
     },
 }
 
+/// Whether anything may be kept.
+pub fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
 /// Has what is kept for the chunks of an extent executed, and keeps more away as long as the value lives. For what may make blocks accessible.
 #[inline]
 pub fn drain(extent: Extent) -> Drained {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
 use dsm_coherence::calls::actions::{Action, ActionList, Change};
-use dsm_coherence::{Block, Coherence, Extent, Fabric, Fault, Rank, Word};
+use dsm_coherence::{Block, Coherence, Extent, Fabric, Fault, Rank, Wanted, Word};
 
 use crate::fabric::ModelFabric;
 use crate::hash::Digest;
@@ -184,8 +184,22 @@ impl ThreadCode {
         }
     }
 
+    /// As the runtime does it with the rows of a grid, where calls are messages. `most`: the greatest state that needs no miss.
+    async fn miss_together(&self, extents: &[Extent], most: u8, wanted: impl Fn(Extent) -> Wanted) {
+        if extents.len() > 1 && self.program.by_agents {
+            let is_missed = |extent: &Extent| self.worst_state(*extent) > most.into();
+            let missed: Vec<_> = extents.iter().copied().filter(is_missed).map(wanted).collect();
+            if !missed.is_empty() {
+                self.before_miss().await;
+                self.protocol.miss_together(&missed).await;
+            }
+        }
+    }
+
     async fn make_readable(&self, addr: usize, len: usize) {
-        for extent in self.extents(addr, len) {
+        let extents = self.extents(addr, len);
+        self.miss_together(&extents, abi::READ_LIMIT - 1, Wanted::read).await;
+        for extent in extents {
             self.window().await;
             if self.worst_state(extent) >= u64::from(abi::READ_LIMIT) {
                 self.before_miss().await;
@@ -212,12 +226,14 @@ impl ThreadCode {
 
     /// `all`: it is known that every byte will be stored to.
     async fn make_writable(&self, addr: usize, len: usize, all: bool) {
-        for extent in self.extents(addr, len) {
+        let extents = self.extents(addr, len);
+        let whole = |extent| self.world.borrow().layout.whole(extent, addr, len).filter(|_| all);
+        self.miss_together(&extents, abi::WRITABLE, |extent| Wanted::write(extent, whole(extent))).await;
+        for extent in extents {
             self.window().await;
             if self.worst_state(extent) != u64::from(abi::WRITABLE) {
                 self.before_miss().await;
-                let whole = self.world.borrow().layout.whole(extent, addr, len);
-                match whole.filter(|_| all) {
+                match whole(extent) {
                     Some(whole) => self.protocol.overwrite_miss(extent, whole).await,
                     None => self.protocol.write_miss(extent).await,
                 }
