@@ -158,9 +158,8 @@ impl Missed {
 
     fn add(&mut self, address: usize, len: usize) {
         let together = || {
-            // A profile has each miss of its own, and what is kept has to be executed before a miss, under locks in the order of addresses.
-            let is_counted = profile::is_on() || race::is_on() || deferred::is_enabled();
-            memory::shared().is_some_and(|shared| !is_counted && shared.coherence.calls_agents())
+            // A profile has each miss of its own.
+            memory::shared().is_some_and(|shared| !profile::is_on() && shared.coherence.calls_agents())
         };
         if !*self.together.get_or_insert_with(together) {
             return ensure(address, len, self.access);
@@ -202,6 +201,7 @@ fn fetch_together(shared: &Shared, bytes: &[(usize, usize)], access: Access) {
             }
         }
     }
+    let _drained = deferred::drain_several(wanted.iter().map(Wanted::extent));
     time::spent(Activity::Miss, || None, || fabric::run(pin!(shared.coherence.miss_together(&wanted))));
 }
 

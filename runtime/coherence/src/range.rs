@@ -34,6 +34,11 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// The extent.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
     /// For [`Coherence::read_miss`].
     pub fn read(extent: Extent) -> Wanted {
         Wanted { extent, purpose: Purpose::LOAD }

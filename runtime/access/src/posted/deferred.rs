@@ -238,30 +238,29 @@ enum Many {
     },
 }
 
-/// Whether anything may be kept.
-pub fn is_enabled() -> bool {
-    ENABLED.load(Ordering::Relaxed)
-}
-
 /// Has what is kept for the chunks of an extent executed, and keeps more away as long as the value lives. For what may make blocks accessible.
 #[inline]
 pub fn drain(extent: Extent) -> Drained {
     if !ENABLED.load(Ordering::Relaxed) {
         return Drained { _guards: Many::None };
     }
-    let (first, last) = (extent.first.chunk(), Block(extent.end().0 - 1).chunk());
-    if first != last {
-        return drain_several(first, last);
+    let first = extent.first.chunk();
+    if first != Block(extent.end().0 - 1).chunk() {
+        return drain_several(std::iter::once(extent));
     }
     let mut guard = Guard::lock(list_of(first));
     guard.execute();
     Drained { _guards: Many::One { _guard: guard } }
 }
 
-fn drain_several(first: Chunk, last: Chunk) -> Drained {
+/// As [`drain`], for several extents.
+pub fn drain_several(extents: impl Iterator<Item = Extent>) -> Drained {
+    if !ENABLED.load(Ordering::Relaxed) {
+        return Drained { _guards: Many::None };
+    }
     let mut wanted = [0; WORDS];
-    for chunk in (first.0..=last.0).take(LISTS) {
-        let number = list_of(Chunk(chunk));
+    for chunk in extents.flat_map(|extent| extent.chunks().map(|part| part.first.chunk()).take(LISTS)) {
+        let number = list_of(chunk);
         wanted[number / 64] |= 1u64 << (number % 64);
     }
     let is_wanted = |number: &usize| wanted[number / 64] >> (number % 64) & 1 != 0;
