@@ -351,6 +351,10 @@ impl<F: Fabric> Coherence<F> {
                 if !fabric.fault(Fault::RangeStaysTaking) {
                     chunk.runs(wanted & !blocks).for_each(|run| fabric.set_own_links(run, link));
                 }
+                if blocks == 0 {
+                    // The miss of the chunk goes on from there.
+                    self.point_to(at, chunk.span(wanted).first);
+                }
             }
         }
     }
