@@ -723,6 +723,12 @@ impl<S: System, R: Replacement> Pager<S, R> {
         }
     }
 
+    /// Whether each resident page is in a queue or on its way out.
+    #[cfg(test)]
+    pub(crate) fn can_leave(&self) -> bool {
+        self.replacement.len() + self.writing as usize == self.resident as usize
+    }
+
     /// Whether each page has a slot that the disk has or gets, and nothing else has one.
     #[cfg(test)]
     pub(crate) fn has_right_slots(&self) -> bool {

@@ -371,6 +371,9 @@ impl<R: Replacement> Simulation<R> {
             if !self.pager.has_right_slots() {
                 return Err("a slot is leaked or missing".into());
             }
+            if !self.pager.can_leave() {
+                return Err("a resident page is in no queue".into());
+            }
         }
         for _ in 0..100 * STEPS {
             if self.threads.iter().all(|thread| thread.access.is_none()) {

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -194,8 +195,10 @@ pub struct Disk {
     others: Option<Others>,
     far: Far,
     free: Vec<Buffer>,
-    /// Becomes readable when a transfer is done.
+    /// Becomes readable when a thread has done a transfer.
     done: OwnedFd,
+    /// What ends a wait as well.
+    watched: [RawFd; 2],
 }
 
 impl Disk {
@@ -205,7 +208,7 @@ impl Disk {
     /// The system's, if there can be neither queues nor threads.
     pub fn new(file: SpillFile, copies: Option<(Arc<dyn Copies>, usize)>) -> io::Result<Disk> {
         let done = event()?;
-        let engine = match Uring::new(file.raw(), done.as_raw_fd()) {
+        let engine = match Uring::new(file.raw()) {
             Ok(uring) => Engine::Uring(Box::new(uring)),
             Err(_) => Engine::Pool(Pool::new(file.raw(), done.as_raw_fd(), THREADS)?),
         };
@@ -214,7 +217,8 @@ impl Disk {
             let cooperation = Cooperation::new(copies, bytes);
             Ok::<_, io::Error>(Others { cooperation, near: pool()?, far: pool()? })
         });
-        Ok(Disk { file, engine, others: others.transpose()?, far: Far::default(), free: Vec::new(), done })
+        let (others, far) = (others.transpose()?, Far::default());
+        Ok(Disk { file, engine, others, far, free: Vec::new(), done, watched: [-1; 2] })
     }
 
     /// How transfers are executed.
@@ -225,9 +229,33 @@ impl Disk {
         }
     }
 
-    /// What becomes readable when a transfer is done.
-    pub(super) fn event(&self) -> BorrowedFd<'_> {
-        self.done.as_fd()
+    /// The calling thread hands over transfers from now on, and [`Disk::wait`] ends when one of two descriptors becomes readable.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn start(&mut self, watched: [RawFd; 2]) -> Result<(), DiskError> {
+        self.watched = watched;
+        let [first, second] = watched;
+        let event = self.done.as_raw_fd();
+        let started = match &mut self.engine {
+            Engine::Uring(uring) => uring.start(&[first, second, event]),
+            Engine::Pool(_) => Ok(()),
+        };
+        let directory = self.file.directory();
+        started.map_err(|error| DiskError::Failed("transfer", "to and from", directory.to_owned(), error))
+    }
+
+    /// Hands transfers that were begun to the system, and waits until something is done or a watched descriptor is readable, so long at most. Returns which of the descriptors are.
+    pub(super) fn wait(&mut self, longest: Option<Duration>) -> [bool; 2] {
+        let event = self.done.as_raw_fd();
+        let ready = match &mut self.engine {
+            Engine::Uring(uring) => uring.wait(longest),
+            Engine::Pool(_) => poll([self.watched[0], self.watched[1], event], longest),
+        };
+        if ready & 4 != 0 {
+            clear(event);
+        }
+        [ready & 1 != 0, ready & 2 != 0]
     }
 
     /// Begins to read a run from slots that follow each other, and what of it another process may have from there. `is_urgent`: whether a page must not wait for other hosts.
@@ -315,13 +343,6 @@ impl Disk {
         }
     }
 
-    /// Hands transfers that were begun to the system.
-    pub(super) fn submit(&mut self) {
-        if let Engine::Uring(uring) = &mut self.engine {
-            uring.submit();
-        }
-    }
-
     /// A transfer that is done.
     ///
     /// # Errors
@@ -372,6 +393,26 @@ pub(super) fn event() -> io::Result<OwnedFd> {
         // SAFETY: the descriptor is new and ours.
         fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
+}
+
+/// Waits until one of some descriptors is readable, so long at most. Returns which are, one bit each.
+fn poll<const N: usize>(descriptors: [RawFd; N], longest: Option<Duration>) -> u32 {
+    let mut polled = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    let time = longest.map(|longest| libc::timespec {
+        tv_sec: longest.as_secs() as libc::time_t,
+        tv_nsec: longest.subsec_nanos().into(),
+    });
+    let time = time.as_ref().map_or(std::ptr::null(), |time| time as *const _);
+    // SAFETY: an array of that length, and a time or none.
+    unsafe { libc::ppoll(polled.as_mut_ptr(), N as libc::nfds_t, time, std::ptr::null()) };
+    polled.iter().enumerate().map(|(at, event)| u32::from(event.revents != 0) << at).sum()
+}
+
+/// Takes what a descriptor has counted.
+pub(super) fn clear(event: RawFd) {
+    let mut count = 0u64;
+    // SAFETY: reads 8 bytes into a word.
+    unsafe { libc::read(event, (&raw mut count).cast(), 8) };
 }
 
 /// What a transfer's system call returned: bytes, of which there are some, or the error, negative.

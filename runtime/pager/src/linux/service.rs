@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::disk::{self, Arrived, Buffer, Disk, DiskError, Done};
 use super::userfault::{Kind, SYSTEM_PAGE, Userfault, UserfaultError};
@@ -14,8 +15,8 @@ use crate::slots::Extent;
 use crate::statistics::Statistics;
 use crate::system::System;
 
-/// How often the pager tries again to free space, nanoseconds.
-const STARVED_NS: i64 = 1_000_000;
+/// How often the pager tries again to free space.
+const STARVED: Duration = Duration::from_millis(1);
 
 /// Part of the program mapping.
 #[derive(Clone, Debug)]
@@ -323,10 +324,17 @@ impl<P: Peers, R: Replacement> Service<P, R> {
     /// # Errors
     /// A transfer failed.
     pub fn run(mut self) -> Result<std::convert::Infallible, DiskError> {
+        let notified = self.handle.notified.as_raw_fd();
+        let linux = self.pager.system();
+        linux.disk.start([linux.userfault.as_fd().as_raw_fd(), notified])?;
         loop {
-            let notified = self.wait();
-            self.answer_faults();
-            if notified {
+            let longest = self.pager.is_starved().then_some(STARVED);
+            let [has_faults, is_notified] = self.pager.system().disk.wait(longest);
+            if has_faults {
+                self.answer_faults();
+            }
+            if is_notified {
+                disk::clear(notified);
                 self.answer_peers();
                 self.take_answers();
             }
@@ -336,37 +344,16 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             if self.pager.is_starved() {
                 self.pager.make_free();
             }
-            self.pager.system().disk.submit();
             let copied = self.pager.system().disk.copied();
             *self.handle.statistics.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
                 Statistics { copied, ..self.pager.statistics() };
         }
     }
 
-    /// Sleeps until something happens. Returns whether other processes have asked for pages or answered.
-    fn wait(&mut self) -> bool {
-        let timeout = self.pager.is_starved().then_some(STARVED_NS);
-        let notified = self.handle.notified.as_raw_fd();
-        let linux = self.pager.system();
-        let (faults, done) = (linux.userfault.as_fd().as_raw_fd(), linux.disk.event().as_raw_fd());
-        let mut polled =
-            [faults, done, notified].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        let timeout = timeout.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
-        let timeout = timeout.as_ref().map_or(std::ptr::null(), |timeout| timeout as *const _);
-        // SAFETY: an array of that length, and a time or none.
-        unsafe { libc::ppoll(polled.as_mut_ptr(), 3, timeout, std::ptr::null()) };
-        for event in &polled[1..] {
-            if event.revents != 0 {
-                clear(event.fd);
-            }
-        }
-        polled[2].revents != 0
-    }
-
     fn answer_faults(&mut self) {
         let mut faults = Vec::new();
         let linux = self.pager.system();
-        linux.userfault.read(|address, kind, stores| faults.push((address, kind, stores)));
+        while linux.userfault.read(|address, kind, stores| faults.push((address, kind, stores))) {}
         for (address, kind, stores) in faults {
             let linux = self.pager.system();
             let in_program = !linux.view.0.contains(&address);
@@ -434,11 +421,4 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             linux.disk.recycle(buffer);
         }
     }
-}
-
-/// Takes what a descriptor has counted.
-fn clear(event: i32) {
-    let mut count = 0u64;
-    // SAFETY: reads 8 bytes into a word.
-    unsafe { libc::read(event, (&raw mut count).cast(), 8) };
 }

@@ -100,8 +100,8 @@ impl Userfault {
             .map_err(|error| UserfaultError::Register(addresses, error))
     }
 
-    /// Hands on the faults that wait: address, what was found, and whether the access stores.
-    pub(super) fn read(&self, mut take: impl FnMut(usize, Kind, bool)) {
+    /// Hands on faults that wait: address, what was found, and whether the access stores. Returns whether there may be more.
+    pub(super) fn read(&self, mut take: impl FnMut(usize, Kind, bool)) -> bool {
         const BYTES: usize = size_of::<uffd_msg>();
         let mut events = [const { std::mem::MaybeUninit::<uffd_msg>::uninit() }; EVENTS];
         // SAFETY: writes whole events into the array.
@@ -124,6 +124,7 @@ impl Userfault {
             };
             take(address, kind, has(UFFD_PAGEFAULT_FLAG_WRITE));
         }
+        count == EVENTS
     }
 
     /// Answers for a range page by page: `answer` gets the rest of the range, and returns how many bytes of it are done, or the system's error. Pages that are there already are skipped;

@@ -6,6 +6,7 @@
 mod s3_fifo;
 mod second_chance;
 mod segmented;
+mod table;
 
 pub use s3_fifo::S3Fifo;
 pub use second_chance::SecondChance;
@@ -14,7 +15,7 @@ use crate::page::Page;
 
 /// A policy.
 pub trait Replacement {
-    /// A page came in.
+    /// A page came in that was not there.
     fn insert(&mut self, page: Page);
 
     /// A page that [`Replacement::unmap`] returned was touched. Returns whether it was still waiting for that.

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap as HashMap;
-
 use super::Replacement;
 use super::segmented::Segmented;
+use super::table::Table;
 use crate::page::Page;
 
 /// Part of the memory for pages that were not in use yet: one of so many.
@@ -17,27 +16,18 @@ const SMALL_PART: usize = 10;
 pub struct S3Fifo {
     small: Segmented,
     main: Segmented,
-    /// Pages that left the small queue, oldest first, and how often each is listed.
+    /// Pages that left the small queue, oldest first: each once, as what is listed comes back to the main queue.
     ghosts: VecDeque<Page>,
-    listed: HashMap<Page, u32>,
+    is_ghost: Table<bool>,
 }
 
 impl S3Fifo {
     fn remember(&mut self, page: Page) {
         self.ghosts.push_back(page);
-        *self.listed.entry(page).or_default() += 1;
+        self.is_ghost.set(page, true);
         while self.ghosts.len() > self.main.len() + self.small.len() {
-            self.forget_oldest();
-        }
-    }
-
-    fn forget_oldest(&mut self) {
-        let Some(page) = self.ghosts.pop_front() else { return };
-        if let Some(times) = self.listed.get_mut(&page) {
-            *times -= 1;
-            if *times == 0 {
-                self.listed.remove(&page);
-            }
+            let Some(oldest) = self.ghosts.pop_front() else { return };
+            self.is_ghost.set(oldest, false);
         }
     }
 
@@ -69,7 +59,7 @@ impl S3Fifo {
 
 impl Replacement for S3Fifo {
     fn insert(&mut self, page: Page) {
-        if self.listed.contains_key(&page) { self.main.push(page) } else { self.small.push(page) }
+        if self.is_ghost.get(page) { self.main.push(page) } else { self.small.push(page) }
     }
 
     fn touched(&mut self, page: Page) -> bool {
