@@ -494,15 +494,16 @@ fn sources_that_no_compiler_takes() {
 /// The runtime's debug information is left out of programs, unless it is asked for; that of the program's own sources stays, and so do addresses.
 #[test]
 fn debug_information_is_the_program_s_own() {
-    let Some(case) = Case::program("debug") else { return };
+    let Some(case) = Case::program("debug-of-the-runtime") else { return };
     for linker in ["bfd", "lld"] {
         let bytes = |program: &str| {
             case.root.join("dsm").join(program).metadata().expect("the program was linked").len()
         };
+        // lld has the output's name among the dynamic strings, whose length moves what is behind them: both names have one letter.
         let line = format!("-g -O2 -fopenmp ../main.c ../part.c -fuse-ld={linker}");
         case.compiled(&format!("{line} -o x"));
-        case.compiled(&format!("{line} -fdsm-runtime-debug -o full"));
-        assert!(2 * bytes("x") < bytes("full"), "{linker}: {} and {}", bytes("x"), bytes("full"));
+        case.compiled(&format!("{line} -fdsm-runtime-debug -o y"));
+        assert!(2 * bytes("x") < bytes("y"), "{linker}: {} and {}", bytes("x"), bytes("y"));
         let sections = case.must("dsm", "readelf", "-WS x");
         assert!(sections.contains(".debug_line"), "{linker}: {sections}");
         let decoded = case.must("dsm", "readelf", "--debug-dump=rawline x");
@@ -511,7 +512,7 @@ fn debug_information_is_the_program_s_own() {
             let all = case.must("dsm", "nm", &format!("-n {program}"));
             all.lines().filter(|l| l.contains(" T ")).map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(symbols("x"), symbols("full"), "{linker}");
+        assert_eq!(symbols("x"), symbols("y"), "{linker}");
         assert!(symbols("x").iter().any(|l| l.ends_with(" __kmpc_fork_call")), "{linker}");
     }
 }

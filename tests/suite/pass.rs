@@ -70,17 +70,22 @@ fn what_is_overwritten_is_not_fetched() {
     let mut bytes = |flag: Option<&str>| {
         program.flags = flag.map(str::to_owned).into_iter().collect();
         let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
-        let mut command = run_command(&built, target, Shape::new(2, 1), &program);
-        command.env("DSM_STATS", "1").env("DSM_BLOCK", "1024");
-        let outcome = execute::run(&mut command, "", execute::time_limit());
-        let sum = |name| outcome.counter(name).iter().sum::<u64>();
-        (sum("bytes_not_fetched"), sum("bytes_moved"))
+        let run = || {
+            let mut command = run_command(&built, target, Shape::new(2, 1), &program);
+            command.env("DSM_STATS", "1").env("DSM_BLOCK", "1024");
+            let outcome = execute::run(&mut command, "", execute::time_limit());
+            let sum = |name| outcome.counter(name).iter().sum::<u64>();
+            (sum("bytes_moved"), sum("bytes_not_fetched"))
+        };
+        // Other contents may move more than once, as processes come to store side by side.
+        let mut runs: [_; 7] = std::array::from_fn(|_| run());
+        runs.sort_unstable();
+        runs[3]
     };
     if toolchain::dsm().is_none() {
         return;
     }
-    let ((saved, moved), (none, all)) = (bytes(None), bytes(Some("-fdsm-disable=overwrite")));
-    // Other contents may move more than once, as processes come to store side by side.
+    let ((moved, saved), (all, none)) = (bytes(None), bytes(Some("-fdsm-disable=overwrite")));
     assert!(none == 0 && saved > 1 << 20 && moved + saved / 4 < all, "{saved} {moved}, {none} {all}");
 }
 
