@@ -28,7 +28,7 @@ fn counter(case: &Case, name: &str) -> u64 {
 
 #[test]
 fn data_that_does_not_fit_is_right() {
-    let Some(case) = Case::new("mixed", &[("mixed.c", MIXED)]) else { return };
+    let Some(case) = Case::new("paging-mixed", &[("mixed.c", MIXED)]) else { return };
     compiled(&case, "mixed");
     let run = case.dsm.run.display();
     for (variables, layout) in [

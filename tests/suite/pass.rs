@@ -86,7 +86,7 @@ fn what_is_overwritten_is_not_fetched() {
         return;
     }
     let ((moved, saved), (all, none)) = (bytes(None), bytes(Some("-fdsm-disable=overwrite")));
-    assert!(none == 0 && saved > 1 << 20 && moved + saved / 4 < all, "{saved} {moved}, {none} {all}");
+    assert!(none == 0 && saved > 1 << 20 && moved < all, "{saved} {moved}, {none} {all}");
 }
 
 #[test]
