@@ -55,7 +55,16 @@ fn place(name: &str, text: &str) -> String {
 /// Runs an example that is slow on purpose, and its mended form: the former has the finding at the line, with the remedy, the latter does not have it and
 /// moves less than a tenth of the bytes.
 fn mended(name: &str, kind: &str, subject: &str, line: &str, remedy: &str) {
-    let Some((slow, before)) = profile(name, &[], &[]) else { return };
+    // A machine that runs the processes one after the other for a while keeps them from each other's data.
+    let mut runs = Vec::new();
+    for _ in 0..5 {
+        let Some(run) = profile(name, &[], &[]) else { return };
+        runs.push(run);
+        if finding(&runs[runs.len() - 1].0, kind, subject).is_some() {
+            break;
+        }
+    }
+    let (slow, before) = runs.pop().expect("it was run");
     let found = finding(&slow, kind, subject).unwrap_or_else(|| panic!("no {kind} of {subject} in {slow:#}"));
     let lines = found["lines"].as_array().expect("a list of lines");
     let has = |value: &Value, text: &str| value.as_str().is_some_and(|v| v.contains(text));
