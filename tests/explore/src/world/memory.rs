@@ -231,8 +231,8 @@ impl World {
         if loc == Loc::MAX {
             return u64::MAX;
         }
-        // A miss looks at the links twice in an attempt, once more together with others, and begins a new one only after a change.
-        let bound = (3 * self.processes.len() as u64 + 2) * (1 + self.link_changes - changes);
+        // A miss begins a new attempt only after a change.
+        let bound = (self.lookups * self.processes.len() as u64 + 2) * (1 + self.link_changes - changes);
         bound.saturating_sub(u64::from(hops))
     }
 

@@ -188,6 +188,8 @@ pub struct World {
     pub link_changes: u64,
     /// Longest lookup beyond what moves of homes explain.
     pub longest_lookup: u32,
+    /// How often a miss looks for a home in an attempt.
+    pub lookups: u64,
 }
 
 /// Shared by the fabrics, the threads' code and the scheduler.
@@ -247,6 +249,8 @@ impl World {
             trace: None,
             link_changes: 0,
             longest_lookup: 0,
+            // To take it and to read there; and once together with others, where calls are messages.
+            lookups: if program.by_agents { 3 } else { 2 },
         };
         for p in 0..processes {
             for index in 0..world.layout.blocks {
