@@ -26,7 +26,7 @@ pub(super) struct Uring {
     done: VecDeque<Done>,
     /// Descriptors that end a wait when they are readable.
     watched: Vec<RawFd>,
-    /// Those that the system has to be told of, and those that have become readable: one bit each.
+    /// Those that the system does not watch yet, and those that have become readable: one bit each.
     unarmed: u32,
     ready: u32,
 }
