@@ -1,11 +1,11 @@
-/* OpenMP entry points whose caller a tool wants to know (`codeptr_ra` of OMPT).
+/* OpenMP entry points whose caller somebody wants to know: a tool (`codeptr_ra` of OMPT), or the protocol, which tells one synchronisation from another.
  *
- * The function behind the entry point X is `dsm_rt_X`, in Rust, which cannot ask for its return address. While a tool is attached, X notes
+ * The function behind the entry point X is `dsm_rt_X`, in Rust, which cannot ask for its return address. While somebody wants to know, X notes
  * where it was called from; else it costs a comparison and a jump. All arguments pass through as they are, those on the stack too. */
 #include "internal.h"
 
-/* 1 while a tool is attached. */
-uint8_t dsm_rt_tool_is_active;
+/* Not 0 while somebody wants to know. */
+uint8_t dsm_rt_calls_are_noted;
 
 /* The thread's last call of one of these: return address, and the stack pointer of the caller. */
 __thread uintptr_t dsm_rt_last_call[2] __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -27,7 +27,7 @@ void dsm_rt_note_call(uintptr_t address, uintptr_t frame) {
 
 #if defined(__x86_64__)
 #define ENTRY(name)                                                                                                    \
-    __asm__(".text\n" BEGIN(name) "cmpb $0, dsm_rt_tool_is_active(%rip)\n"                                             \
+    __asm__(".text\n" BEGIN(name) "cmpb $0, dsm_rt_calls_are_noted(%rip)\n"                                             \
                                   "je dsm_rt_" #name "\n"                                                              \
                                   "movq dsm_rt_last_call@gottpoff(%rip), %r11\n"                                       \
                                   "movq (%rsp), %r10\n"                                                                \
@@ -37,8 +37,8 @@ void dsm_rt_note_call(uintptr_t address, uintptr_t frame) {
                                   "jmp dsm_rt_" #name "\n" END(name));
 #elif defined(__aarch64__)
 #define ENTRY(name)                                                                                                    \
-    __asm__(".text\n" BEGIN(name) "adrp x16, dsm_rt_tool_is_active\n"                                                  \
-                                  "ldrb w16, [x16, :lo12:dsm_rt_tool_is_active]\n"                                     \
+    __asm__(".text\n" BEGIN(name) "adrp x16, dsm_rt_calls_are_noted\n"                                                  \
+                                  "ldrb w16, [x16, :lo12:dsm_rt_calls_are_noted]\n"                                     \
                                   "cbz w16, 1f\n"                                                                      \
                                   "mrs x17, tpidr_el0\n"                                                               \
                                   "adrp x16, :gottprel:dsm_rt_last_call\n"                                             \

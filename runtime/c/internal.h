@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* 1 while a tool is attached (entries.c); what a thread called last. */
-extern uint8_t dsm_rt_tool_is_active __attribute__((visibility("hidden")));
+extern uint8_t dsm_rt_calls_are_noted __attribute__((visibility("hidden")));
 void dsm_rt_note_call(uintptr_t address, uintptr_t frame);
 
 /* Implemented in Rust. */

@@ -91,9 +91,9 @@ int dsm_rt_call_microtask(void (*microtask)(), int32_t *gtid, int32_t *tid, size
     for (int32_t i = 0; i < (argc); i++) args[i] = va_arg(list, uintptr_t);                                        \
     va_end(list)
 
-/* For a tool, as the entry points of entries.c do it. */
+/* As the entry points of entries.c do it. */
 #define NOTE_CALL()                                                                                                \
-    if (__builtin_expect(dsm_rt_tool_is_active, 0))                                                                \
+    if (__builtin_expect(dsm_rt_calls_are_noted, 0))                                                                \
     dsm_rt_note_call((uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa())
 
 void __kmpc_fork_call(void *loc, int32_t argc, void (*microtask)(), ...) {

@@ -220,7 +220,8 @@ impl<F: Fabric> Coherence<F> {
             if cached & part.mask() == 0 && self.run(at, part) == (abi::COLD, part.count) {
                 continue;
             }
-            let _chunk = self.fabric.lock_chunk(at.chunk()).await;
+            let chunk = at.chunk();
+            let _chunk = self.fabric.lock_chunk(chunk).await;
             while at < part.end() {
                 let (state, count) = self.run(at, part);
                 if state != abi::COLD {
@@ -242,9 +243,10 @@ impl<F: Fabric> Coherence<F> {
         fabric.own_records(run, own.run_mut(run));
         let (mut dirty, mut noticed, mut forgotten) = (0, 0, 0);
         // What is sure to be read; a contended block is noticed by its own release already.
-        let [migratory, contended] = [MarkKind::Migratory, MarkKind::Contended]
-            .map(|kind| fabric_mark(fabric, kind, run.first.chunk()));
-        let used = migratory | contended;
+        let used = [MarkKind::Migratory, MarkKind::Contended, MarkKind::Reread]
+            .map(|kind| fabric_mark(fabric, kind, run.first.chunk()))
+            .into_iter()
+            .fold(0, |used, blocks| used | blocks);
         let replaced = if state == abi::WRITABLE { self.replaced(run.first.chunk()) } else { 0 };
         for block in run.blocks() {
             let link = self.decode(own.of(block).link, self.me(), block);

@@ -1,45 +1,97 @@
-//! Fetching ahead: what this process missed after one notice it fetches as soon as the next one has come, before anybody misses it.
+//! Fetching ahead: what this process is expected to miss it fetches when it has synchronised, all of it together.
 //!
-//! Where nothing of a peer is mapped each miss is a round trip, and a program that reads in each interval what others wrote in the one before makes the same few, one after the other. As B+ of
-//! R. Bianchini, R. Pinto and C. L. Amorim ("Data Prefetching for Software DSMs", ICS 1998) after each synchronisation, this fetches blocks that notices have just invalidated, but only those that the process read
-//! after the notice before, all of them under way together. It is an ordinary miss at the writer ([`crate::calls::copy`]), only earlier: what has moved meanwhile is left to the misses.
+//! Where nothing of a peer is mapped each miss is a round trip, and a program makes most of its misses one after the other. As B+ of
+//! R. Bianchini, R. Pinto and C. L. Amorim ("Data Prefetching for Software DSMs", ICS 1998) after each synchronisation, this fetches what the process will need, all of it under way together ([`crate::range`]).
+//! What that is tells, at a site that the process has passed before, what it missed behind it last time ([`crate::history`]); elsewhere it is what notices have just invalidated, as far as it was missed
+//! after the notice before.
 //!
-//! What has come lies in its place, but the block keeps its state: the miss that wants it makes no call. The fetch of a block that gets the next notice without a miss was useless, and is not
-//! repeated before the block has been missed.
+//! What has come lies in its place, but the block asks: it keeps its notice, or is a copy that has expired. The miss that wants it makes no call. So it shows whether a block was wanted.
 
-use crate::calls::RESULT_BYTES;
-use crate::calls::copy;
-use crate::fabric::{Exchange, Fabric, MarkKind, lock_beside};
-use crate::link::Link;
+use crate::fabric::{Fabric, MarkKind};
+use crate::history::{Blocks, History, by_chunk};
 use crate::migration_on_miss::hint;
+use crate::range::Wanted;
 use crate::records::Records;
-use crate::scratch::{Message, Messages, MessagesGuard, ScratchGuard};
 use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
-use crate::{Coherence, Fault, abi, marks};
+use crate::{Coherence, Fault, abi};
 
-/// Most calls that are under way together.
-const MOST_CALLS: usize = 16;
-/// Most bytes of contents of these.
-const MOST_BYTES: usize = 2 << 20;
+/// What is fetched ahead next.
+#[derive(Debug, Default, Hash)]
+pub(crate) struct Ahead {
+    /// What notices have invalidated since the last time that is worth fetching.
+    noticed: Vec<(Chunk, u64)>,
+    history: History,
+}
 
-/// What notices have invalidated that is worth fetching: who wrote it, and blocks of a chunk.
-pub(crate) type Ahead = Vec<(Rank, Chunk, u64)>;
+/// Most runs of blocks that are expected between two synchronisations that fetch them.
+const MOST_NOTICED: usize = 1 << 16;
 
-/// A call among others.
-#[derive(Hash)]
-struct Call {
-    from: Rank,
-    part: Extent,
-    request_bytes: usize,
-    /// Most bytes of the reply.
-    reply_bytes: usize,
+impl Ahead {
+    /// Blocks with a notice are worth fetching.
+    fn expect(&mut self, chunk: Chunk, blocks: u64) {
+        if self.noticed.len() < MOST_NOTICED {
+            self.noticed.push((chunk, blocks));
+        }
+    }
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// A miss has read blocks at the writer of a notice. The chunk is locked.
-    pub(crate) fn note_reread(&self, from: Rank, chunk: Chunk, blocks: u64) {
-        if self.fabric.has_agent(from) && blocks != 0 {
-            self.fabric.or_own(hint(MarkKind::Reread, chunk), blocks);
+    /// Blocks of a chunk are none any more.
+    pub(crate) fn expect_nothing(&self, chunk: Chunk, blocks: u64) {
+        if self.has_agents && !self.fabric.fault(Fault::DiscardKeepsExpected) {
+            let ahead = &mut *self.ahead();
+            ahead.noticed.clear();
+            ahead.history.forget(chunk, blocks);
+        }
+    }
+
+    /// A miss has fetched blocks at the writer of a notice, which is in `own`. The chunk is locked.
+    pub(crate) fn note_reread(&self, from: Rank, chunk: Chunk, blocks: u64, own: &Records) {
+        if blocks != 0 && self.fabric.has_agent(from) {
+            self.expect_again(chunk, blocks);
+            self.record_noticed(chunk, blocks, own);
+        }
+    }
+
+    /// Stores to blocks have been allowed: those of `away`, whose homes are elsewhere, or which have just come, and others of `here`, where stores asked. The chunk is locked.
+    pub(crate) fn note_stores(&self, chunk: Chunk, away: u64, here: u64) {
+        if !self.has_agents {
+            return;
+        }
+        let word = hint(MarkKind::Ahead, chunk);
+        let ahead = self.fabric.own(word);
+        let wanted = ahead & here;
+        if wanted != 0 {
+            self.fabric.set_own(word, ahead & !wanted);
+            self.ahead().history.record(chunk, wanted);
+        }
+        if away | wanted != 0 {
+            self.ahead().history.record_stores(chunk, away | wanted);
+        }
+    }
+
+    /// A miss has fetched blocks from their home of which there was no notice. The chunk is locked.
+    pub(crate) fn note_fetched(&self, home: Rank, chunk: Chunk, blocks: u64) {
+        if blocks != 0 && self.fabric.has_agent(home) {
+            self.ahead().history.record(chunk, blocks);
+        }
+    }
+
+    /// Blocks have been missed after a notice: they will be after the next one. The chunk is locked.
+    fn expect_again(&self, chunk: Chunk, blocks: u64) {
+        for kind in [MarkKind::Reread, MarkKind::RereadStrong] {
+            self.fabric.or_own(hint(kind, chunk), blocks);
+        }
+    }
+
+    /// Records misses of blocks whose notices, in `own`, this process had heard of at the last site.
+    fn record_noticed(&self, chunk: Chunk, blocks: u64, own: &Records) {
+        let mut ahead = self.ahead();
+        let Some(until) = ahead.history.recorded_until() else { return };
+        let was_known = |block: &_| own.of(*block).wr_ts <= until;
+        let known = chunk.blocks(blocks).filter(was_known).fold(0, |mask, block| mask | block.bit());
+        if known != 0 {
+            ahead.history.record(chunk, known);
         }
     }
 
@@ -50,145 +102,120 @@ impl<F: Fabric> Coherence<F> {
         }
         let reread = self.fabric.own(hint(MarkKind::Reread, chunk)) & blocks;
         if reread != 0 {
-            self.ahead().push((from, chunk, reread));
+            self.ahead().expect(chunk, reread);
         }
     }
 
     /// An operation of this process has been executed at the home of a block: what was fetched of it is without the result. The chunk is locked.
     pub(crate) fn changed_elsewhere(&self, block: Block) {
-        if self.fabric.state(block) == abi::NOTICED && !self.fabric.fault(Fault::AheadBesideUpdate) {
+        let is_ahead = matches!(self.fabric.state(block), abi::NOTICED | abi::EXPIRED);
+        if is_ahead && !self.fabric.fault(Fault::AheadBesideUpdate) {
             self.not_ahead(block.chunk(), block.bit());
         }
     }
 
-    /// What was fetched of blocks is old: a notice has come. Those that nobody read before it came will not be fetched ahead again. The chunk is locked.
+    /// What was fetched of blocks is old: a notice has come. Those that nobody read before it came, twice in a row, will not be fetched ahead again for a notice alone. The chunk is locked.
     pub(crate) fn not_ahead(&self, chunk: Chunk, blocks: u64) {
         let fabric = &self.fabric;
         let word = hint(MarkKind::Ahead, chunk);
         let ahead = fabric.own(word);
         if ahead & blocks != 0 && !fabric.fault(Fault::AheadKept) {
             fabric.set_own(word, ahead & !blocks);
-            let reread = hint(MarkKind::Reread, chunk);
-            fabric.set_own(reread, fabric.own(reread) & !(ahead & blocks));
+            let useless = ahead & blocks;
+            let [reread, strong] = [MarkKind::Reread, MarkKind::RereadStrong].map(|kind| hint(kind, chunk));
+            let twice = useless & !fabric.own(strong);
+            fabric.set_own(reread, fabric.own(reread) & !twice);
+            fabric.set_own(strong, fabric.own(strong) & !useless);
         }
     }
 
-    /// Of a run of blocks with a notice, whose records are in `own`, those whose contents have been fetched ahead, and whose versions are not below the bound `min`. The
+    /// Of a run of blocks with a notice, or of expired copies, whose records are in `own`, those whose contents have been fetched ahead, and are not older than the bound `min`. The
     /// chunk is locked, and they become readable.
-    pub(crate) fn fetched_ahead(&self, run: Extent, min: Timestamp, own: &Records) -> u64 {
-        let word = hint(MarkKind::Ahead, run.first.chunk());
+    pub(crate) fn fetched_ahead(&self, run: Extent, state: u8, min: Timestamp, own: &Records) -> u64 {
+        let chunk = run.first.chunk();
+        let word = hint(MarkKind::Ahead, chunk);
         let ahead = self.fabric.own(word);
         if ahead & run.mask() == 0 {
             return 0;
         }
         self.fabric.set_own(word, ahead & !run.mask());
-        let is_current = |block: &_| own.of(*block).wr_ts >= min;
-        let blocks = run.first.chunk().blocks(ahead & run.mask()).filter(is_current);
-        let here = blocks.fold(0, |mask, block| mask | block.bit());
+        let label = |block: Block| match state {
+            abi::NOTICED => own.of(block).wr_ts,
+            _ => own.of(block).rd_ts,
+        };
+        let bounded = !self.fabric.fault(Fault::AheadExpired);
+        let is_current = |block: &Block| label(*block) >= min || !bounded && state == abi::EXPIRED;
+        let here = chunk.blocks(ahead & run.mask()).filter(is_current);
+        let here = here.fold(0, |mask, block| mask | block.bit());
         self.stats.misses_ahead.add(u64::from(here != 0));
+        match state {
+            abi::NOTICED => {
+                self.expect_again(chunk, here);
+                self.record_noticed(chunk, here, own);
+            }
+            _ => self.ahead().history.record(chunk, here),
+        }
         here
     }
 
-    /// Fetches what acquires since the last time have invalidated and misses are likely to want. May be left out; to be called when the process has acquired all that
-    /// it is going to for now.
-    pub async fn fetch_ahead(&self) {
-        let mut parts = std::mem::take(&mut *self.ahead());
-        parts.sort_unstable();
-        parts.dedup_by(|(from, chunk, blocks), (before, last, all)| {
-            let is_same = (*from, *chunk) == (*before, *last);
-            *all |= if is_same { *blocks } else { 0 };
-            is_same
-        });
-        let mut rest = &parts[..];
-        let checkpoint = self.fabric.checkpoint();
-        while !rest.is_empty() {
-            self.fabric.live_since(checkpoint, || rest);
-            let done = self.fetch_together(rest).await;
-            rest = &rest[done..];
+    /// Blocks whose contents need no call. The chunk is locked.
+    pub(crate) fn is_ahead(&self, chunk: Chunk, state: u8) -> u64 {
+        match state {
+            abi::NOTICED | abi::EXPIRED => self.fabric.own(hint(MarkKind::Ahead, chunk)),
+            _ => 0,
         }
     }
 
-    /// Fetches the first of these parts, as many as may be under way together; how many that were.
-    async fn fetch_together(&self, parts: &[(Rank, Chunk, u64)]) -> usize {
-        let fabric = &self.fabric;
-        let checkpoint = fabric.checkpoint();
-        let messages = &mut *MessagesGuard::new();
-        let (mut locked, mut calls) = (Vec::new(), Vec::new());
-        let (mut done, mut bytes) = (0, 0);
-        for &(from, chunk, blocks) in parts {
-            if calls.len() >= MOST_CALLS || bytes >= MOST_BYTES {
-                break;
+    /// Fetches what the process is expected to miss. May be left out; to be called when the process has acquired all that it is going to for now. `site`: names the place in the
+    /// program, if it is one that is worth a history.
+    pub async fn fetch_ahead(&self, site: Option<u64>) {
+        let (mut parts, is_history): (Vec<_>, _) = {
+            let ahead = &mut *self.ahead();
+            let noticed = by_chunk(&mut ahead.noticed);
+            match site {
+                Some(site) if ahead.history.pass(site, self.clock()) => {
+                    (ahead.history.expected().collect(), true)
+                }
+                _ => (
+                    noticed.into_iter().map(|(chunk, all)| Blocks { chunk, all, stored: 0 }).collect(),
+                    false,
+                ),
             }
-            if !lock_beside(fabric, &mut locked, chunk).await {
-                break;
-            }
-            done += 1;
-            let wanted = self.readable_at(from, chunk, blocks);
-            for run in chunk.runs(wanted).flat_map(|run| run.pieces(self.most_blocks(from, run.first))) {
-                let call = self.copy_call(from, run, messages, calls.len());
-                bytes += call.reply_bytes;
-                calls.push(call);
-            }
-            fabric.live_since(checkpoint, || (done, &calls));
-        }
-        if fabric.fault(Fault::AheadUnlocked) {
-            locked.clear();
-        }
-        self.stats.calls.add(calls.len() as u64);
-        let mut exchanges: Vec<_> = calls
-            .iter()
-            .zip(&mut messages.0)
-            .map(|(call, Message { request, reply })| Exchange {
-                at: call.from,
-                request: &request[..call.request_bytes],
-                reply: &mut reply[..call.reply_bytes],
-                length: 0,
-            })
-            .collect();
-        fabric.call_agent_all(&mut exchanges).await;
-        for (call, Exchange { reply, length, .. }) in calls.iter().zip(&exchanges) {
-            self.place_copy(call.from, call.part, &reply[..*length]);
-        }
-        done
-    }
-
-    /// The blocks of a part whose notices have not been followed by anything, and which can be read at the writer. The chunk is locked.
-    fn readable_at(&self, from: Rank, chunk: Chunk, blocks: u64) -> u64 {
-        let fabric = &self.fabric;
-        let is_noticed = |block: &_| fabric.state(*block) == abi::NOTICED;
-        let noticed = chunk.blocks(blocks).filter(is_noticed).fold(0, |mask, block| mask | block.bit());
-        if noticed == 0 {
-            return 0;
-        }
-        // Before the bound is looked at, as every miss does it.
-        marks::set_own(fabric, MarkKind::Cached, chunk, noticed);
-        let min = self.signature().min_applied();
-        let own = &mut ScratchGuard::new().own;
-        let span = chunk.span(noticed);
-        fabric.own_records(span, own.run_mut(span));
-        let is_there = |block: &_| {
-            let record = own.of(*block);
-            let link = self.decode(record.link, self.me(), *block);
-            record.wr_ts >= min && link == Link::Link { to: from, pending: false }
         };
-        chunk.blocks(noticed).filter(is_there).fold(0, |mask, block| mask | block.bit())
+        for Blocks { chunk, all, stored } in &mut parts {
+            *all = self.invalid(*chunk, *all, is_history);
+            *stored &= *all;
+        }
+        if is_history {
+            self.ahead().history.fetched(&parts);
+        }
+        let mut wanted = Vec::new();
+        for Blocks { chunk, all, stored } in parts {
+            // In the order of the blocks.
+            let ends = |run: Extent| [run.first, run.end()];
+            let mut bounds: Vec<_> =
+                [all & !stored, stored].into_iter().flat_map(|part| chunk.runs(part)).collect();
+            bounds.sort_unstable_by_key(|run| ends(*run));
+            wanted.extend(bounds.into_iter().map(|run| Wanted::ahead(run, run.mask() & stored != 0)));
+        }
+        if !wanted.is_empty() {
+            self.miss_together(&wanted).await;
+        }
     }
 
-    /// Makes call number `i`. The chunk is locked.
-    fn copy_call(&self, from: Rank, part: Extent, messages: &mut Messages, i: usize) -> Call {
-        let own = &mut ScratchGuard::new().own;
-        self.fabric.own_records(part, own.run_mut(part));
-        let reply_bytes = RESULT_BYTES + part.count as usize * self.fabric.block_bytes(part.first);
-        let message = messages.at(i, reply_bytes);
-        let request_bytes = copy::Request { part, versions: own }.encode(&mut message.request);
-        Call { from, part, request_bytes, reply_bytes }
+    /// Of blocks of a chunk, those that a miss would have to fetch, or has already fetched ahead; with a notice, or in whatever state.
+    fn invalid(&self, chunk: Chunk, blocks: u64, in_any_state: bool) -> u64 {
+        let is_invalid = |block: &Block| match self.fabric.state(*block) {
+            abi::NOTICED => true,
+            abi::COLD | abi::EXPIRED => in_any_state,
+            _ => false,
+        };
+        chunk.blocks(blocks).filter(is_invalid).fold(0, |mask, block| mask | block.bit())
     }
 
-    /// What has come waits for the miss that wants it. The chunk has been locked since before the request.
-    fn place_copy(&self, from: Rank, part: Extent, reply: &[u8]) {
-        let read = self.overwrite_by_copy(from, part, reply);
-        self.count_fetched(part.first, part.count);
-        self.stats.blocks_fetched_ahead.add(u64::from(read.count_ones()));
-        self.fabric.or_own(hint(MarkKind::Ahead, part.first.chunk()), read);
+    /// What has come waits for the miss that wants it, or, as a home where stores ask, for a store. The chunk has been locked since before the request.
+    pub(crate) fn keep_ahead(&self, chunk: Chunk, blocks: u64) {
+        self.stats.blocks_fetched_ahead.add(u64::from(blocks.count_ones()));
+        self.fabric.or_own(hint(MarkKind::Ahead, chunk), blocks);
     }
 }

@@ -44,6 +44,8 @@ pub enum MarkKind {
     Contended,
     /// Set by the process itself for blocks that it has read at the writer of a notice: it will after the next one, see [`crate::Coherence::fetch_ahead`]. Level 0 only.
     Reread,
+    /// Set by the process itself for blocks of `Reread` that one fetch ahead of no use leaves there: the upper bit of two-bit counters. Level 0 only.
+    RereadStrong,
     /// Set by the process itself for blocks with a notice whose contents it has fetched since. Level 0 only.
     Ahead,
     /// Set by the process itself for blocks at home here that somebody has read since stores to them were published last. Level 0 only.
@@ -52,7 +54,7 @@ pub enum MarkKind {
 
 impl MarkKind {
     /// All of them.
-    pub const ALL: [MarkKind; 10] = [
+    pub const ALL: [MarkKind; 11] = [
         MarkKind::Read,
         MarkKind::Taken,
         MarkKind::Dirty,
@@ -61,6 +63,7 @@ impl MarkKind {
         MarkKind::MigratedOnMiss,
         MarkKind::Contended,
         MarkKind::Reread,
+        MarkKind::RereadStrong,
         MarkKind::Ahead,
         MarkKind::ReadSince,
     ];

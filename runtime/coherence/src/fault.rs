@@ -191,6 +191,10 @@ faults! {
     AheadUnlocked,
     /// What was fetched ahead of a notice counts for the next one as well.
     AheadKept,
+    /// Blocks that are discarded are fetched ahead as before.
+    DiscardKeepsExpected,
+    /// What was fetched ahead from a home counts although its lease ends below the bound.
+    AheadExpired,
     /// What was fetched ahead counts although an operation of this process has been executed at the home since.
     AheadBesideUpdate,
     /// Blocks that a release asks for together with those of other chunks, and does not get, are not marked again.

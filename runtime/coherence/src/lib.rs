@@ -9,7 +9,7 @@
 //! - words: [`link`] (probable owner and queue lock), `records` (leases and versions, and their lock), `marks` (sharer, dirty and cached bits), `signature` (write notices), `release_token`
 //!   (notices piggybacked on locks), [`block_word`] (a block's words, by handle);
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
-//! - misses: `miss` (making blocks readable and writable), `ahead` (reading what is missed after every notice at the acquire), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
+//! - misses: `miss` (making blocks readable and writable), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `merges` (many of these at once), `twins` (giving their memory back);
 //! - atomic and memory-based operations of the program: `atomic`, `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
@@ -42,6 +42,7 @@ mod expire;
 pub mod fabric;
 mod fast_path;
 pub mod fault;
+mod history;
 mod home_migration;
 mod inspect;
 pub mod link;
@@ -97,6 +98,8 @@ pub struct Coherence<F: Fabric> {
     front: Arc<Front>,
     piggyback: Piggyback,
     ahead: F::Exclusive<Ahead>,
+    /// Whether any process is reached by messages.
+    has_agents: bool,
     /// Comparisons of blocks with their twins that found nothing, since the other threads were last held; changed with the publish gate locked.
     wasted_diffs: AtomicU32,
     /// How many of them make it worth while to wait for the other threads.
@@ -109,6 +112,7 @@ impl<F: Fabric> Coherence<F> {
         let signature = Signature::new(notices);
         let front = signature.front();
         let piggyback = Piggyback::new(fabric.size());
+        let has_agents = (0..fabric.size()).any(|rank| fabric.has_agent(Rank(rank)));
         Coherence {
             fabric,
             signature: F::Exclusive::new(signature),
@@ -118,6 +122,7 @@ impl<F: Fabric> Coherence<F> {
             front,
             piggyback,
             ahead: F::Exclusive::new(Ahead::default()),
+            has_agents,
             wasted_diffs: AtomicU32::new(0),
             wasted_limit: AtomicU32::new(release::WASTED_MIN),
         }
@@ -154,6 +159,7 @@ impl<F: Fabric> Coherence<F> {
                     self.fabric.set_own(word, marks & !part.mask());
                 }
             }
+            self.expect_nothing(part.first.chunk(), part.mask());
             let replaced = self.replaced(part.first.chunk());
             if replaced & part.mask() != 0 {
                 self.fabric.set_own(Word::Replaced(part.first.chunk()), replaced & !part.mask());

@@ -12,10 +12,10 @@ use crate::calls::take::{self, Claim, Taken};
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::overwrite::Purpose;
-use crate::records::Blocked;
+use crate::records::{Blocked, Records};
 use crate::scratch::Scratch;
 use crate::segment::{Busy, Seen};
-use crate::types::{Block, Chunk, Extent, Notice, Timestamp, first_bits};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp, first_bits};
 use crate::{Coherence, Fault, Part, abi, marks};
 
 /// Longest notice, in blocks, whose migrations are prefetched at the acquire: longer ones would fill the cache, and hide the latency by their number.
@@ -53,7 +53,9 @@ impl<F: Fabric> Coherence<F> {
             return purpose.whole(run);
         }
         let chunk = run.first.chunk();
-        let free = run.mask() & (!fabric.own(hint(MarkKind::Contended, chunk)) | purpose.whole(run));
+        // What has been fetched ahead needs no call: the release takes its home, together with others.
+        let ahead = self.is_ahead(chunk, state);
+        let free = run.mask() & !ahead & (!fabric.own(hint(MarkKind::Contended, chunk)) | purpose.whole(run));
         if purpose.write {
             return free;
         }
@@ -177,11 +179,27 @@ impl<F: Fabric> Coherence<F> {
         self.note_contended(chunk, taken.contended, taken.contended);
         if taken.blocks != 0 {
             self.end_lookup(lookup, span.first).await;
+            self.note_taken(
+                lookup.at,
+                chunk,
+                taken.blocks & !claim.whole(),
+                state == abi::NOTICED,
+                &scratch.own,
+            );
             self.install(chunk, claim, taken, purpose, scratch).await;
         } else if insists {
             return Err(self.ask_to_revoke(lookup.at, span.first).await);
         }
         Ok(taken.blocks)
+    }
+
+    /// A miss has taken homes with their contents, of blocks that had a notice, which is in `own`, or not. The chunk is locked.
+    pub(crate) fn note_taken(&self, at: Rank, chunk: Chunk, blocks: u64, noticed: bool, own: &Records) {
+        match noticed {
+            true => self.note_reread(at, chunk, blocks, own),
+            false => self.note_fetched(at, chunk, blocks),
+        }
+        self.note_stores(chunk, blocks, 0);
     }
 
     /// What a miss has taken, whose contents are here, becomes usable. The chunk is locked.
@@ -193,14 +211,40 @@ impl<F: Fabric> Coherence<F> {
         purpose: Purpose,
         scratch: &mut Scratch,
     ) {
-        let fabric = &self.fabric;
         let Taken { blocks, writable, version, .. } = taken;
         // Stores at a writable home are published by a notice of the version that the block gets here, and this process passes no notice of its
         // own on: then it has to publish.
         let write = purpose.write || writable != 0 || !is_trial(version);
+        self.install_in(chunk, claim, taken, write, if write { blocks } else { 0 }, scratch).await;
+    }
+
+    /// What has been taken ahead becomes readable, and what stores at its old home have to be told of is published.
+    pub(crate) async fn install_ahead(
+        &self,
+        chunk: Chunk,
+        claim: Claim,
+        taken: Taken,
+        scratch: &mut Scratch,
+    ) {
+        self.keep_ahead(chunk, taken.blocks);
+        self.install_in(chunk, claim, taken, false, taken.writable, scratch).await;
+    }
+
+    /// Makes what has been taken accessible. `publish`: the blocks that the next release publishes. The chunk is locked.
+    async fn install_in(
+        &self,
+        chunk: Chunk,
+        claim: Claim,
+        taken: Taken,
+        write: bool,
+        publish: u64,
+        scratch: &mut Scratch,
+    ) {
+        let fabric = &self.fabric;
+        let Taken { blocks, version, .. } = taken;
         fabric.or_own(hint(MarkKind::MigratedOnMiss, chunk), blocks);
-        if write && !fabric.fault(Fault::MigratedNotDirty) {
-            marks::set_own(fabric, MarkKind::Dirty, chunk, blocks);
+        if publish != 0 && !fabric.fault(Fault::MigratedNotDirty) {
+            marks::set_own(fabric, MarkKind::Dirty, chunk, publish);
         }
         let [readable, _] = taken.contents(claim);
         let contents = taken.contents(claim).into_iter().fold(0, |all, blocks| all | blocks);

@@ -111,7 +111,7 @@ impl<F: Fabric> Coherence<F> {
         let min = self.signature().min_applied();
         let own = &mut scratch.own;
         self.fabric.own_records(run, own.run_mut(run));
-        let here = self.fetched_ahead(run, min, own);
+        let here = self.fetched_ahead(run, abi::NOTICED, min, own);
         self.read_noticed(run.first.chunk(), here, own);
         for run in run.first.chunk().runs(run.mask() & !here) {
             self.read_from_writers_there(run, min, scratch).await?;
@@ -137,8 +137,8 @@ impl<F: Fabric> Coherence<F> {
             if let Some(from) = source {
                 let read = self.read_from_writer(from, part, own).await;
                 left &= !read;
+                self.note_reread(from, at.chunk(), part.mask() & read, &scratch.own);
                 self.read_noticed(at.chunk(), part.mask() & read, &mut scratch.own);
-                self.note_reread(from, at.chunk(), part.mask() & read);
             }
             for rest in at.chunk().runs(left) {
                 fabric.set_state(rest, abi::COLD);
@@ -176,9 +176,21 @@ impl<F: Fabric> Coherence<F> {
         self.stats.bytes_moved.add(count * self.fabric.block_bytes(first) as u64);
     }
 
-    /// Cold or expired blocks: one transfer for each run with one home.
+    /// Cold or expired blocks: what has been fetched ahead is here.
     async fn read_from_homes(&self, run: Extent, state: u8, scratch: &mut Scratch) -> Outcome {
+        let min = self.signature().min_applied();
         self.fabric.own_records(run, scratch.own.run_mut(run));
+        let here = if state == abi::EXPIRED { self.fetched_ahead(run, state, min, &scratch.own) } else { 0 };
+        let chunk = run.first.chunk();
+        chunk.runs(here).for_each(|run| self.fabric.set_state(run, abi::READABLE));
+        for run in chunk.runs(run.mask() & !here) {
+            self.read_from_homes_there(run, state, scratch).await?;
+        }
+        Ok(())
+    }
+
+    /// Cold or expired blocks, whose records are in `own`: one transfer for each run with one home.
+    async fn read_from_homes_there(&self, run: Extent, state: u8, scratch: &mut Scratch) -> Outcome {
         let mut at = run.first;
         while at < run.end() {
             // Where one link leads, equal ones most likely lead too.
@@ -196,30 +208,32 @@ impl<F: Fabric> Coherence<F> {
         let Scratch { own, peer, .. } = scratch;
         let held = if state == abi::EXPIRED { Some(&*own) } else { None };
         let (home, lent) = self.borrow_part(part, held, peer, None).await?;
-        self.borrowed(home, part, lent, scratch).await;
+        self.note_fetched(home, part.first.chunk(), Extent::new(part.first, lent.count).mask());
+        self.borrowed(home, part, lent, abi::READABLE, scratch).await;
         Ok(lent.count)
     }
 
-    /// What a home has lent, whose contents are here, becomes readable. The home's records are in `peer`, the own ones in `own`, and the chunk is locked.
+    /// What a home has lent, whose contents are here, becomes readable, or gets another state of copies. The home's records are in `peer`, the own ones in `own`, and the chunk is locked.
     pub(crate) async fn borrowed(
         &self,
         home: Rank,
         part: Extent,
         Lent { count, fetched }: Lent,
-        Scratch { own, peer, .. }: &mut Scratch,
+        state: u8,
+        Scratch { peer, .. }: &mut Scratch,
     ) {
         let fabric = &self.fabric;
         let part = Extent::new(part.first, count);
         self.count_fetched(part.first, u64::from(fetched.count_ones()));
         self.stats.blocks_renewed.add(count - u64::from(fetched.count_ones()));
-        self.set_copies(part, home, peer, own);
+        self.set_copies(part, home, peer);
         if fabric.fault(Fault::MarkAfterRead) {
             marks::set(fabric, home, MarkKind::Read, part.first.chunk(), part.mask()).await;
         }
         if fabric.fault(Fault::CachedLate) {
             marks::set_own(fabric, MarkKind::Cached, part.first.chunk(), part.mask());
         }
-        fabric.set_state(part, abi::READABLE);
+        fabric.set_state(part, state);
     }
 
     /// Follows the links of the first block to its home, and has that lend what it can of a part. The chunk is locked.
@@ -264,16 +278,11 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Labels copies. The chunk is locked.
-    fn set_copies(&self, run: Extent, home: Rank, records: &Records, own: &Records) {
+    fn set_copies(&self, run: Extent, home: Rank, records: &Records) {
         self.fabric.set_own_stamps(run, records.run(run));
-        let to_home = Link::to(home);
         for block in run.blocks() {
-            // Shortens the path. Other links are a taker's, or those of a thread of this process that is moving the home here.
-            if let Link::Link { to, pending: false } = self.decode(own.of(block).link, self.me(), block)
-                && to != home
-            {
-                self.fabric.set_own_links(Extent::single(block), to_home.encode());
-            }
+            // Other links are a taker's, or those of a thread of this process that is moving the home here.
+            self.point_to(home, block);
         }
     }
 
@@ -291,7 +300,7 @@ impl<F: Fabric> Coherence<F> {
         fabric.merge(extent, &contents, home);
         self.stats.blocks_merged.add(1);
         self.stats.bytes_moved.add(contents.len() as u64);
-        self.set_copies(extent, home, peer, own);
+        self.set_copies(extent, home, peer);
         marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
         fabric.set_state(extent, abi::WRITABLE);
         Ok(())
@@ -352,6 +361,7 @@ impl<F: Fabric> Coherence<F> {
         }
         self.not_replaced(chunk, twins).await;
         self.note_migratory(chunk, twins);
+        self.note_stores(chunk, twins, ready & !twins);
         if ready != 0 {
             // The mark comes after the writable bit (a release that finds a shared home drops its read marks) and before the state.
             marks::set_own(fabric, MarkKind::Dirty, chunk, ready);

@@ -7,12 +7,11 @@
 //! The chunks are locked from the look at the states until the replies have come. Who has locked one only tries another, and an agent locks none. The links of blocks whose homes are
 //! being taken say so meanwhile; whoever waits for one waits for replies of agents, which wait for nobody.
 
-use crate::calls::lend::{self, Refused};
+use crate::calls::lend::{self, Lent, Refused};
 use crate::calls::take::{self, Claim, Taken};
 use crate::calls::{RESULT_BYTES, copy};
 use crate::fabric::{Exchange, Fabric, MarkKind, lock_beside};
 use crate::link::Link;
-use crate::migration_on_miss::hint;
 use crate::overwrite::Purpose;
 use crate::probable_owner::HomeLookup;
 use crate::records::Records;
@@ -27,10 +26,12 @@ const MOST_CALLS: usize = 16;
 const MOST_BYTES: usize = 2 << 20;
 
 /// An extent that is about to be missed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Wanted {
     extent: Extent,
     purpose: Purpose,
+    /// Whether nothing becomes accessible yet, see [`crate::ahead`].
+    ahead: bool,
 }
 
 impl Wanted {
@@ -41,12 +42,18 @@ impl Wanted {
 
     /// For [`Coherence::read_miss`].
     pub fn read(extent: Extent) -> Wanted {
-        Wanted { extent, purpose: Purpose::LOAD }
+        Wanted { extent, purpose: Purpose::LOAD, ahead: false }
     }
 
     /// For [`Coherence::write_miss`], or for [`Coherence::overwrite_miss`] of the blocks of `whole`.
     pub fn write(extent: Extent, whole: Option<Extent>) -> Wanted {
-        Wanted { extent, purpose: Purpose::stores(whole) }
+        Wanted { extent, purpose: Purpose::stores(whole), ahead: false }
+    }
+
+    /// For a miss that is expected, for a store or a load.
+    pub(crate) fn ahead(extent: Extent, store: bool) -> Wanted {
+        let purpose = if store { Purpose::STORE } else { Purpose::LOAD };
+        Wanted { extent, purpose, ahead: true }
     }
 }
 
@@ -60,6 +67,8 @@ struct Call {
     reply_bytes: usize,
     what: What,
     purpose: Purpose,
+    /// See [`Wanted`].
+    ahead: bool,
     /// Whether it is to be made, at first or further along the links.
     open: bool,
 }
@@ -79,6 +88,8 @@ enum What {
 struct Calls<'a> {
     /// Of those that are being added.
     purpose: Purpose,
+    /// Of those that are being added.
+    ahead: bool,
     messages: &'a mut Messages,
     all: Vec<Call>,
     bytes: usize,
@@ -95,8 +106,8 @@ impl Calls<'_> {
         let message = self.messages.at(self.all.len(), reply_bytes);
         let request_bytes = encode(&mut message.request);
         self.bytes += reply_bytes;
-        let purpose = self.purpose;
-        self.all.push(Call { lookup, purpose, request_bytes, reply_bytes, what, open: true });
+        let (purpose, ahead) = (self.purpose, self.ahead);
+        self.all.push(Call { lookup, purpose, ahead, request_bytes, reply_bytes, what, open: true });
     }
 
     fn is_full(&self) -> bool {
@@ -109,13 +120,13 @@ impl<F: Fabric> Coherence<F> {
     pub(crate) async fn miss_range(&self, extent: Extent, purpose: Purpose) {
         let last = Block(extent.end().0 - 1);
         if extent.first.chunk() != last.chunk() && self.calls_agents() {
-            self.miss_together(&[Wanted { extent, purpose }]).await;
+            self.miss_together(&[Wanted { extent, purpose, ahead: false }]).await;
         }
     }
 
     /// Whether any process is reached by messages.
     pub fn calls_agents(&self) -> bool {
-        (0..self.fabric.size()).any(|rank| self.fabric.has_agent(Rank(rank)))
+        self.has_agents
     }
 
     /// Makes what it can of these extents accessible, whose homes are at processes that are reached by messages. Each needs a miss of its own behind that, which finds what is
@@ -128,10 +139,10 @@ impl<F: Fabric> Coherence<F> {
         let mut done = 0;
         let checkpoint = self.fabric.checkpoint();
         while done < count {
-            self.fabric.live_since(checkpoint, || done);
+            self.fabric.live_since(checkpoint, || (done, wanted));
             let of_chunks = |wanted: &Wanted| {
-                let purpose = wanted.purpose;
-                wanted.extent.chunks().map(move |extent| Wanted { extent, purpose })
+                let wanted = *wanted;
+                wanted.extent.chunks().map(move |extent| Wanted { extent, ..wanted })
             };
             done += self.miss_some_together(wanted.iter().flat_map(of_chunks).skip(done)).await;
         }
@@ -141,12 +152,12 @@ impl<F: Fabric> Coherence<F> {
     async fn miss_some_together(&self, wanted: impl Iterator<Item = Wanted>) -> usize {
         let fabric = &self.fabric;
         let messages = &mut *MessagesGuard::new();
-        let mut calls = Calls { purpose: Purpose::LOAD, messages, all: Vec::new(), bytes: 0 };
+        let mut calls = Calls { purpose: Purpose::LOAD, ahead: false, messages, all: Vec::new(), bytes: 0 };
         let scratch = &mut *ScratchGuard::new();
         let mut locked = Vec::new();
         let (mut done, mut last) = (0, None);
         let checkpoint = fabric.checkpoint();
-        for Wanted { extent, purpose } in wanted {
+        for Wanted { extent, purpose, ahead } in wanted {
             let chunk = extent.first.chunk();
             // Neighbours in the list may be in one chunk, and in one block.
             let is_next = last.is_some_and(|last: Block| last.chunk() == chunk);
@@ -157,14 +168,15 @@ impl<F: Fabric> Coherence<F> {
             let first = first.map_or(extent.first, |last| Block(last.0 + 1));
             if first < extent.end() {
                 let part = Extent::new(first, extent.end().0 - first.0);
-                calls.purpose = purpose;
+                (calls.purpose, calls.ahead) = (purpose, ahead);
                 self.begin_part(part, &mut calls, &mut scratch.own);
             }
             last = last.filter(|_| is_next).max(Some(Block(extent.end().0 - 1)));
             done += 1;
             fabric.live_since(checkpoint, || (done, last, &calls.all));
         }
-        if fabric.fault(Fault::RangeUnlocked) {
+        let ahead = calls.ahead && fabric.fault(Fault::AheadUnlocked);
+        if ahead || fabric.fault(Fault::RangeUnlocked) {
             locked.clear();
         }
         while calls.all.iter().any(|call| call.open) {
@@ -189,9 +201,12 @@ impl<F: Fabric> Coherence<F> {
             // Before any lease or bound is looked at, as every miss does it.
             marks::set_own(fabric, MarkKind::Cached, chunk, run.mask());
             fabric.own_records(run, own.run_mut(run));
-            let wanted = self.worth_migrating(run, state, calls.purpose);
+            let wanted = match calls.ahead && !calls.purpose.write {
+                true => 0,
+                false => self.worth_migrating(run, state, calls.purpose),
+            };
             self.begin_takes(chunk, wanted, state == abi::NOTICED, calls, own);
-            let here = if state == abi::NOTICED { fabric.own(hint(MarkKind::Ahead, chunk)) } else { 0 };
+            let here = self.is_ahead(chunk, state);
             for run in chunk.runs(run.mask() & !wanted & !here) {
                 self.begin_reads(run, state, calls, own);
             }
@@ -303,6 +318,25 @@ impl<F: Fabric> Coherence<F> {
         self.follow_link(lookup, block, seen, locked).is_ok() && self.fabric.has_agent(lookup.at)
     }
 
+    /// What a home has lent becomes readable, or waits for the miss that wants it as an expired copy. The chunk is locked.
+    async fn borrowed_together(
+        &self,
+        home: Rank,
+        part: Extent,
+        lent: Lent,
+        ahead: bool,
+        scratch: &mut Scratch,
+    ) {
+        let (chunk, blocks) = (part.first.chunk(), Extent::new(part.first, lent.count).mask());
+        if ahead {
+            self.borrowed(home, part, lent, abi::EXPIRED, scratch).await;
+            self.keep_ahead(chunk, blocks);
+        } else {
+            self.note_fetched(home, chunk, blocks);
+            self.borrowed(home, part, lent, abi::READABLE, scratch).await;
+        }
+    }
+
     /// Takes a reply, or opens the call again. The chunk has been locked since before the request.
     async fn end_call(&self, call: &mut Call, reply: &[u8], scratch: &mut Scratch) {
         let fabric = &self.fabric;
@@ -312,15 +346,21 @@ impl<F: Fabric> Coherence<F> {
                 let read = self.overwrite_by_copy(at, part, reply);
                 self.count_fetched(part.first, part.count);
                 fabric.own_records(part, scratch.own.run_mut(part));
-                self.read_noticed(part.first.chunk(), read, &mut scratch.own);
-                self.note_reread(at, part.first.chunk(), read);
+                let chunk = part.first.chunk();
+                match call.ahead {
+                    true => self.keep_ahead(chunk, read),
+                    false => {
+                        self.note_reread(at, chunk, read, &scratch.own);
+                        self.read_noticed(chunk, read, &mut scratch.own);
+                    }
+                }
             }
             What::Lend(part) => {
                 fabric.own_records(part, scratch.own.run_mut(part));
                 match self.overwrite_by_lend(at, part, reply, &mut scratch.peer, None) {
                     Ok(lent) => {
                         self.end_lookup(call.lookup, part.first).await;
-                        self.borrowed(at, part, lent, scratch).await;
+                        self.borrowed_together(at, part, lent, call.ahead, scratch).await;
                     }
                     Err(Refused::Away(seen)) => {
                         call.open = self.follow_together(&mut call.lookup, part.first, seen, true);
@@ -345,7 +385,14 @@ impl<F: Fabric> Coherence<F> {
                     self.note_contended(chunk, contended, contended);
                     if blocks != 0 {
                         self.end_lookup(call.lookup, chunk.span(wanted).first).await;
-                        self.install(chunk, request.claim, taken, purpose, scratch).await;
+                        fabric.own_records(chunk.span(wanted), scratch.own.run_mut(chunk.span(wanted)));
+                        if call.ahead {
+                            self.install_ahead(chunk, request.claim, taken, scratch).await;
+                        } else {
+                            let fetched = blocks & !request.claim.whole();
+                            self.note_taken(at, chunk, fetched, noticed, &scratch.own);
+                            self.install(chunk, request.claim, taken, purpose, scratch).await;
+                        }
                     }
                 }
                 if !fabric.fault(Fault::RangeStaysTaking) {

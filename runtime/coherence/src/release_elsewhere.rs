@@ -54,7 +54,7 @@ impl<F: Fabric> Coherence<F> {
     /// Has homes that are reached by messages merge changes of contended blocks, and takes those of others. What comes of it is listed; the others stay marked. The publish gate is locked.
     pub(crate) async fn publish_together(&self, chunks: &[Chunk], exclusive: bool, progress: &mut Progress) {
         let fabric = &self.fabric;
-        if !(0..fabric.size()).any(|rank| fabric.has_agent(Rank(rank))) {
+        if !self.has_agents {
             return;
         }
         let mut rest = chunks;

@@ -137,12 +137,17 @@ fn acquire_token(rank: u32, token: impl Into<ReleaseToken>, follows: impl FnOnce
     }
 }
 
-/// Fetches what the acquires of a barrier or a region have invalidated and the process is likely to read next, where its processes are reached by messages.
-fn fetch_ahead() {
+/// Whether [`fetch_ahead`] does anything: where processes are reached by messages.
+pub fn fetches_ahead() -> bool {
+    memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
+}
+
+/// Fetches what the process is likely to miss next, when it has synchronised. See [`Coherence::fetch_ahead`](dsm_coherence::Coherence::fetch_ahead).
+pub fn fetch_ahead(site: Option<u64>) {
     if let Some(shared) = memory::shared()
         && !shared.segments.are_mapped()
     {
-        run(pin!(shared.coherence.fetch_ahead()));
+        run(pin!(shared.coherence.fetch_ahead(site)));
         (hooks().after_acquire)();
     }
 }
@@ -166,6 +171,7 @@ pub fn tell_others(message: &[u64]) {
 pub fn flush() {
     release();
     (0..size()).for_each(acquire_from);
+    fetch_ahead(None);
 }
 
 /// Distributed FIFO lock named by a word that is not 0, with acquire and release of the memory model. Any thread may call.

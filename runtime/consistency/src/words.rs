@@ -361,7 +361,6 @@ impl Memory for ControlAreas {
 
     /// If these are all processes of the job, every process has acquired from every other.
     fn synchronised(&self, participants: u32) {
-        crate::fetch_ahead();
         let _deferred = Deferred::begin();
         if participants == crate::size() {
             if let Some(shared) = memory::shared() {

@@ -16,7 +16,7 @@ use super::ring::Ring;
 use super::schedule::first_thread;
 use super::staging::Staged;
 use super::team::{self, CANCEL, CANCELLED, Microtask, Team, Work};
-use super::{Loc, affinity, contention, icv_words, idle};
+use super::{Loc, affinity, call_site, contention, icv_words, idle};
 use crate::memory::threads;
 use crate::operations::signal;
 use crate::profile::{self, Wait};
@@ -168,10 +168,12 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     race::watch_stack();
     profile::ends_alone();
     sync::fork(&message, participants);
+    sync::fetch_ahead(Some(message[0]));
     let next = team.run(work, || {
         let since = profile::now();
         let traced = trace::join(message[0]);
         sync::join(participants);
+        sync::fetch_ahead(Some(join_site(message[0])));
         drop(traced);
         profile::waited(Wait::Join, message[0], since);
     });
@@ -184,6 +186,11 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
         CANCELLED.shared(0).store(0);
     }
     NEXT_CONTROL.set(next.filter(|_| !cancelled));
+}
+
+/// Names the end of the regions of an outlined function among the places where processes synchronise: not the address of a function, nor one that a call returns to.
+fn join_site(function: u64) -> u64 {
+    function + 1
 }
 
 /// Processes other than 0: takes part in regions until the job ends.
@@ -226,8 +233,9 @@ pub fn serve() {
             places: affinity::Region::decode(message[8]),
             floats: FloatControl::decode(message[9]),
         };
+        sync::fetch_ahead(Some(message[0]));
         let mut team = Team::new(size, participants, lower, upper - lower, Ring::Control, message[3]);
-        ompt::note_call(message[12] as usize, &raw const team as usize);
+        call_site::note(message[12] as usize, &raw const team as usize);
         let construct = Construct::parallel(frame::current(), Invoker::Runtime, || size);
         begin_region(construct.as_ref(), &team);
         team.run(work, || sync::join(participants));

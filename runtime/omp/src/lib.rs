@@ -9,6 +9,7 @@ pub mod affinity;
 pub mod affinity_format;
 pub mod allocators;
 pub mod api;
+mod call_site;
 pub mod constructs;
 pub mod contention;
 pub mod cxx;
@@ -69,6 +70,9 @@ pub fn init(job: &Job) {
     THREADS_PER_PROCESS.store(threads.min(config::MAX_THREADS), Ordering::Relaxed);
     FIRST_SHARER.store(job.sharers.start, Ordering::Relaxed);
     LAST_SHARER.store(job.sharers.end - 1, Ordering::Relaxed);
+    if sync::fetches_ahead() {
+        call_site::Reader::History.begin();
+    }
 }
 
 /// The threads of a team over so many processes that are in those with the same processors as this one.

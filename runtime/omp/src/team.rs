@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::affinity;
+use super::call_site::{self, Reader};
 use super::event::{Event, blocked};
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
@@ -160,9 +161,15 @@ impl Team {
         }
         self.arrived.store(0, Ordering::SeqCst);
         if self.distributed() {
-            blocked(|| sync::barrier(self.participants));
+            blocked(|| self.barrier_of_processes());
         }
         self.generation.bump();
+    }
+
+    /// The part of a barrier that one thread of each process does.
+    fn barrier_of_processes(&self) {
+        sync::barrier(self.participants);
+        sync::fetch_ahead(Reader::History.is_there().then(|| call_site::last().0.addr() as u64));
     }
 
     /// As `barrier`, running tasks until all have ended.
@@ -182,7 +189,7 @@ impl Team {
         }
         self.arrived.store(0, Ordering::SeqCst);
         if self.distributed() {
-            blocked(|| sync::barrier(self.participants));
+            blocked(|| self.barrier_of_processes());
         }
         self.generation.bump();
         pool::notify();

@@ -177,7 +177,7 @@ fn what_was_missed_after_the_last_notice_is_fetched_in_one_round_trip() {
             p[1].acquire_from(0).await;
             // The first copies come from the home, the second ones from the writer of the notice.
             let ahead = if value < 3 { 0.0 } else { 1.0 };
-            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead()).await, ahead, "{value}");
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(None)).await, ahead, "{value}");
             let missed = async {
                 for chunk in chunks {
                     p[1].read(chunk, 2 * BLOCK).await;
@@ -186,14 +186,56 @@ fn what_was_missed_after_the_last_notice_is_fetched_in_one_round_trip() {
             assert_eq!(trips(&p[1], missed).await, 3.0 * (1.0 - ahead), "{value}");
             assert_eq!(p[1].load(CHUNK).await, value);
         }
-        // What nobody has missed is fetched once, and not again.
-        for (value, ahead) in [(5, 1.0), (6, 0.0), (7, 0.0)] {
+        // What nobody has missed is fetched twice, and not again.
+        for (value, ahead) in [(5, 1.0), (6, 1.0), (7, 0.0), (8, 0.0)] {
             p[0].write(0, 8, value).await;
             p[0].release().await;
             p[1].acquire_from(0).await;
-            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead()).await, ahead, "{value}");
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(None)).await, ahead, "{value}");
         }
-        assert_eq!(p[1].load(0).await, 7);
+        assert_eq!(p[1].load(0).await, 8);
+    });
+}
+
+#[test]
+fn what_was_missed_behind_a_site_is_fetched_there_in_one_round_trip() {
+    run(|p| async move {
+        let chunks = [0, CHUNK, 3 * CHUNK];
+        for value in 1..6 {
+            // Notices of other sites come first, and make the copies cold.
+            for _ in 0..3 {
+                for chunk in chunks {
+                    p[0].write(chunk, 2 * BLOCK, value).await;
+                }
+                p[0].release().await;
+                p[1].acquire_from(0).await;
+                assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(Some(1))).await, 0.0, "{value}");
+            }
+            let known = if value == 1 { 0.0 } else { 1.0 };
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(Some(2))).await, known, "{value}");
+            let missed = async {
+                p[1].read(0, 2 * BLOCK).await;
+                p[1].write(CHUNK, 2 * BLOCK, value).await;
+                p[1].read(3 * CHUNK, 2 * BLOCK).await;
+            };
+            assert_eq!(trips(&p[1], missed).await, 3.0 * (1.0 - known), "{value}");
+            assert_eq!(p[1].load(3 * CHUNK).await, value);
+            // The homes of what is stored to have come.
+            assert_eq!(trips(&p[1], p[1].release()).await, 0.0, "{value}");
+            p[0].acquire_from(1).await;
+        }
+        // What nobody misses any more is fetched twice, and not again.
+        for (value, ahead) in [(6, 1.0), (7, 1.0), (8, 0.0)] {
+            for chunk in chunks {
+                p[0].write(chunk, 2 * BLOCK, value).await;
+            }
+            p[0].release().await;
+            p[1].acquire_from(0).await;
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(Some(2))).await, ahead, "{value}");
+            p[1].release().await;
+            p[0].acquire_from(1).await;
+        }
+        assert_eq!(p[1].load(0).await, 8);
     });
 }
 

@@ -21,41 +21,23 @@ pub mod wait;
 pub mod work;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use super::call_site::{self, Reader};
 use super::frame::Frame;
 use super::task::node::Node;
 use super::{Loc, get};
 use abi::{CodePointer, Data, frame_flag};
 
-unsafe extern "C" {
-    static dsm_rt_tool_is_active: AtomicU8;
-    fn dsm_rt_call() -> *const usize;
-    fn dsm_rt_note_call(address: usize, frame: usize);
-}
-
 /// Whether a tool is attached.
 #[inline(always)]
 pub fn is_active() -> bool {
-    // SAFETY: a byte that lives as long as the process.
-    unsafe { &dsm_rt_tool_is_active }.load(Ordering::Relaxed) != 0
-}
-
-fn set_active(active: bool) {
-    // SAFETY: as above.
-    unsafe { &dsm_rt_tool_is_active }.store(u8::from(active), Ordering::SeqCst);
+    Reader::Tool.is_there()
 }
 
 /// Where the thread called the runtime last.
 fn code_pointer() -> CodePointer {
-    // SAFETY: two words of the calling thread.
-    unsafe { *dsm_rt_call() as CodePointer }
-}
-
-/// Notes a call of an entry point that does not do so itself.
-pub fn note_call(address: usize, frame: usize) {
-    // SAFETY: sets two words of the calling thread.
-    unsafe { dsm_rt_note_call(address, frame) };
+    call_site::last().0
 }
 
 /// What a tool keeps with a region in this process, and what it is told of it.
@@ -150,14 +132,13 @@ impl<'a> Call<'a> {
 
     #[cold]
     fn noted(frame: &'a Frame) -> Call<'a> {
-        // SAFETY: two words of the calling thread.
-        let (at, stack) = unsafe { (*dsm_rt_call(), *dsm_rt_call().add(1)) };
+        let (at, stack) = call_site::last();
         let outer = with_current(frame, |task| {
             let outer = task.frames.get().enter;
             task.enter_runtime(stack);
             outer
         });
-        Call { frame, at: at as CodePointer, stack, outer }
+        Call { frame, at, stack, outer }
     }
 
     /// The task stays inside the runtime, for the program, until [`Call::leave`].

@@ -9,7 +9,8 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::abi::{StartTool, StartToolResult, ThreadKind};
-use super::{callbacks, inquiry, set_active, thread};
+use super::{callbacks, inquiry, thread};
+use crate::call_site::Reader;
 use crate::frame::{self, Frame};
 use crate::team;
 use crate::{config, sync};
@@ -51,7 +52,7 @@ pub fn start() {
     TOOL.store(tool, Ordering::SeqCst);
     let frame = frame::current();
     INITIAL.store(std::ptr::from_ref(frame).cast_mut(), Ordering::SeqCst);
-    set_active(true);
+    Reader::Tool.begin();
     thread::attach(frame);
 }
 
@@ -72,7 +73,7 @@ pub fn finish() -> bool {
     }
     team::detach_idle();
     thread::detach();
-    set_active(false);
+    Reader::Tool.end();
     // SAFETY: as in `start`.
     let answer = unsafe { &mut *tool };
     if let Some(finalize) = answer.finalize {

@@ -66,7 +66,7 @@ impl ThreadCode {
                 Op::Post(signal) => self.post(signal).await,
                 Op::Await(signal) => self.lock(signal).await,
                 Op::Barrier => {
-                    self.barrier(barriers).await;
+                    self.barrier(barriers, true).await;
                     barriers += 1;
                 }
                 Op::Adopt => {
@@ -105,7 +105,7 @@ impl ThreadCode {
         let extras = if self.program.quiesce { 3 } else { 1 };
         for extra in 0..extras {
             self.begin(number + 2 * extra, &"final barrier");
-            self.barrier(barriers + extra).await;
+            self.barrier(barriers + extra, true).await;
             if extra == 0 {
                 self.begin(number + 1, &"final look");
                 self.look_at_everything().await;
@@ -379,7 +379,7 @@ impl ThreadCode {
     async fn adopt(&self, number: usize) {
         assert!(self.program.threads == 1, "the other threads of a process would have to wait");
         let bytes = self.program.bytes();
-        self.barrier(number).await;
+        self.barrier(number, false).await;
         if self.process() == 0 {
             self.make_readable(0, bytes).await;
             let version = self.protocol.clock() + 1;
@@ -388,7 +388,7 @@ impl ThreadCode {
         for process in 0..self.program.processes {
             self.protocol.fabric().flush(Rank(process as u32)).await;
         }
-        self.barrier(number + 1).await;
+        self.barrier(number + 1, false).await;
         let version = {
             let mut w = self.world.borrow_mut();
             let version = w.adopted;
@@ -403,7 +403,7 @@ impl ThreadCode {
         }
         self.protocol.adopt(self.extents(0, bytes).into_iter(), Rank(0), version);
         pause(&self.world, Wait::Ready).await;
-        self.barrier(number + 2).await;
+        self.barrier(number + 2, true).await;
     }
 
     async fn free_twins(&self) {

@@ -154,6 +154,7 @@ impl ThreadCode {
             self.acquire_from(process, None).await;
             self.at_place(place | (2 + process as u64));
         }
+        self.protocol.fetch_ahead(None).await;
         self.enter_user().await;
     }
 
@@ -197,8 +198,9 @@ impl ThreadCode {
         flags
     }
 
-    /// A barrier of all threads of all processes: one thread of each process does the protocol's part while the others wait in the runtime.
-    pub(super) async fn barrier(&self, number: usize) {
+    /// A barrier of all threads of all processes: one thread of each process does the protocol's part while the others wait in the runtime. `ahead`: what is expected to be missed then is
+    /// fetched behind it.
+    pub(super) async fn barrier(&self, number: usize, ahead: bool) {
         self.before_release().await;
         self.leave_user();
         let (arrived, generation) = {
@@ -222,7 +224,10 @@ impl ThreadCode {
                 w.drain(current, true);
                 w.sync.pass_local(self.process());
             }
-            self.protocol.fetch_ahead().await;
+            if ahead {
+                // To the protocol all barriers are at one place in the program.
+                self.protocol.fetch_ahead(Some(0)).await;
+            }
         } else {
             pause(&self.world, Wait::LocalBarrier(self.process(), generation)).await;
             self.world.borrow_mut().visible = true;

@@ -1,0 +1,263 @@
+//! What a process has missed between synchronisations, and will most likely miss there again.
+//!
+//! A *site* is a place in the program where its processes synchronise. Behind it an iterative program misses the same blocks each time, by which C. Amza et al. group pages ("Tradeoffs between False Sharing and
+//! Aggregation in Software Distributed Shared Memory", PPoPP 1997). For each site this keeps the blocks that were missed behind it, each with a two-bit counter (J. E. Smith, "A Study of Branch
+//! Prediction Strategies", ISCA 1981): a block that was missed is strongly expected, one that was fetched and not wanted weakly, and after a second time not at all.
+
+use std::collections::BTreeMap;
+
+use crate::types::{Chunk, Timestamp};
+
+/// Most sites. A program with more of them begins anew.
+const MOST_SITES: usize = 256;
+/// Most chunks for each site.
+const MOST_CHUNKS: usize = 1 << 16;
+
+/// Blocks of a chunk that are expected to be missed behind a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Expected {
+    chunk: Chunk,
+    blocks: u64,
+    /// Of these, the ones that stay expected when a fetch was of no use.
+    strong: u64,
+    /// Of these, the ones that were stored to the last time that they were missed.
+    stored: u64,
+    /// Of these, the ones that have been fetched when the site was passed last.
+    fetched: u64,
+}
+
+/// Blocks of a chunk that are worth fetching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Blocks {
+    pub(crate) chunk: Chunk,
+    pub(crate) all: u64,
+    /// Of these, the ones that are most likely stored to.
+    pub(crate) stored: u64,
+}
+
+/// Blocks by site.
+#[derive(Debug, Default, Hash)]
+pub(crate) struct History {
+    sites: BTreeMap<u64, Vec<Expected>>,
+    /// The site that has been passed last.
+    site: Option<u64>,
+    /// What has been missed since then.
+    missed: Vec<(Chunk, u64)>,
+    /// Where stores have been allowed since then.
+    stored: Vec<(Chunk, u64)>,
+    /// Greatest version that the process had heard of then.
+    clock: Timestamp,
+}
+
+impl History {
+    /// Greatest version that could be fetched when the last site was passed. `None`: nothing is recorded.
+    pub(crate) fn recorded_until(&self) -> Option<Timestamp> {
+        self.site.map(|_| self.clock)
+    }
+
+    /// Blocks were missed that could have been fetched when the last site was passed.
+    pub(crate) fn record(&mut self, chunk: Chunk, blocks: u64) {
+        append(&mut self.missed, chunk, blocks);
+    }
+
+    /// Stores to blocks elsewhere have been allowed, or to blocks that have come when the last site was passed.
+    pub(crate) fn record_stores(&mut self, chunk: Chunk, blocks: u64) {
+        append(&mut self.stored, chunk, blocks);
+    }
+
+    /// The process passes a site. Whether it has before.
+    pub(crate) fn pass(&mut self, site: u64, clock: Timestamp) -> bool {
+        self.learn();
+        let is_known = self.sites.contains_key(&site);
+        if !is_known && self.sites.len() == MOST_SITES {
+            self.sites.clear();
+        }
+        self.sites.entry(site).or_default();
+        (self.site, self.clock) = (Some(site), clock);
+        is_known
+    }
+
+    /// What is expected behind the site that has been passed last, by chunk.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = Blocks> + '_ {
+        let expected = self.site.and_then(|site| self.sites.get(&site));
+        let blocks = |&Expected { chunk, blocks, stored, .. }: &_| Blocks { chunk, all: blocks, stored };
+        expected.into_iter().flatten().map(blocks)
+    }
+
+    /// Of what is expected behind the site that has been passed last, `fetched`, by chunk, has been fetched.
+    pub(crate) fn fetched(&mut self, fetched: &[Blocks]) {
+        let Some(expected) = self.site.and_then(|site| self.sites.get_mut(&site)) else { return };
+        let mut fetched = fetched.iter().copied().peekable();
+        for entry in expected {
+            while fetched.next_if(|blocks| blocks.chunk < entry.chunk).is_some() {}
+            let here = fetched.next_if(|blocks| blocks.chunk == entry.chunk);
+            entry.fetched = here.map_or(0, |blocks| blocks.all & entry.blocks);
+        }
+    }
+
+    /// Blocks of a chunk are none any more.
+    pub(crate) fn forget(&mut self, chunk: Chunk, blocks: u64) {
+        for expected in self.sites.values_mut() {
+            if let Ok(i) = expected.binary_search_by_key(&chunk, |entry| entry.chunk) {
+                expected[i].forget(blocks);
+            }
+        }
+        // Which of these are of the chunk matters little.
+        self.missed.clear();
+        self.stored.clear();
+    }
+
+    /// What was missed since the last site belongs to it.
+    fn learn(&mut self) {
+        let [missed, stored] = [&mut self.missed, &mut self.stored].map(by_chunk);
+        let Some(expected) = self.site.and_then(|site| self.sites.get_mut(&site)) else { return };
+        let mut all = std::mem::take(expected);
+        let before = all.len();
+        for (chunk, _) in &missed {
+            if all[..before].binary_search_by_key(chunk, |entry| entry.chunk).is_err() {
+                all.push(Expected { chunk: *chunk, blocks: 0, strong: 0, stored: 0, fetched: 0 });
+            }
+        }
+        all.sort_unstable_by_key(|entry| entry.chunk);
+        let in_chunk = |of: &[(Chunk, u64)], chunk| {
+            of.binary_search_by_key(&chunk, |(chunk, _)| *chunk).map_or(0, |i| of[i].1)
+        };
+        let learn =
+            |entry: Expected| entry.learn(in_chunk(&missed, entry.chunk), in_chunk(&stored, entry.chunk));
+        *expected = all.into_iter().filter_map(learn).take(MOST_CHUNKS).collect();
+    }
+}
+
+impl Expected {
+    fn forget(&mut self, blocks: u64) {
+        for set in [&mut self.blocks, &mut self.strong, &mut self.stored, &mut self.fetched] {
+            *set &= !blocks;
+        }
+    }
+
+    /// What is expected next time, after some blocks were missed, and stores to some allowed. `None`: nothing.
+    fn learn(self, missed: u64, stored: u64) -> Option<Expected> {
+        let useless = self.fetched & !missed;
+        let blocks = self.blocks & !(useless & !self.strong) | missed;
+        let strong = self.strong & !useless | missed;
+        let stored = self.stored & !missed | stored & missed;
+        (blocks != 0).then_some(Expected { blocks, strong, stored, fetched: 0, ..self })
+    }
+}
+
+/// Blocks of a chunk, with those that were appended last if they are of the same.
+fn append(parts: &mut Vec<(Chunk, u64)>, chunk: Chunk, blocks: u64) {
+    let count = parts.len();
+    match parts.last_mut() {
+        Some((last, all)) if *last == chunk => *all |= blocks,
+        _ if count < MOST_CHUNKS => parts.push((chunk, blocks)),
+        _ => {}
+    }
+}
+
+/// Takes these and merges those of one chunk; sorted by chunk.
+pub(crate) fn by_chunk(parts: &mut Vec<(Chunk, u64)>) -> Vec<(Chunk, u64)> {
+    let mut parts = std::mem::take(parts);
+    parts.sort_unstable();
+    parts.dedup_by(|(chunk, blocks), (before, all)| {
+        let is_same = chunk == before;
+        *all |= if is_same { *blocks } else { 0 };
+        is_same
+    });
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNKS: [Chunk; 3] = [Chunk(1), Chunk(5), Chunk(7)];
+
+    fn expected(history: &History) -> Vec<(Chunk, u64)> {
+        history.expected().map(|blocks| (blocks.chunk, blocks.all)).collect()
+    }
+
+    fn blocks(chunk: Chunk, all: u64) -> Blocks {
+        Blocks { chunk, all, stored: 0 }
+    }
+
+    #[test]
+    fn what_was_missed_behind_a_site_is_expected_there_again() {
+        let mut history = History::default();
+        history.record(CHUNKS[1], 0b1);
+        assert!(!history.pass(10, 3), "what came before the first site belongs to none");
+        for (chunk, blocks) in [(CHUNKS[1], 0b100), (CHUNKS[0], 0b1), (CHUNKS[1], 0b10)] {
+            history.record(chunk, blocks);
+        }
+        assert!(!history.pass(11, 4));
+        assert_eq!((expected(&history), history.recorded_until()), (vec![], Some(4)));
+        assert!(history.pass(10, 5));
+        assert_eq!(expected(&history), [(CHUNKS[0], 0b1), (CHUNKS[1], 0b110)]);
+    }
+
+    #[test]
+    fn what_was_fetched_for_nothing_twice_in_a_row_is_forgotten() {
+        let mut history = History::default();
+        history.pass(10, 0);
+        history.record(CHUNKS[1], 0b11);
+        let mut passes = Vec::new();
+        for missed in [0b01, 0b11, 0b01, 0b01, 0b01] {
+            history.pass(10, 0);
+            let all = expected(&history);
+            history.fetched(&[blocks(CHUNKS[0], 1), blocks(CHUNKS[1], !0), blocks(CHUNKS[2], 1)]);
+            history.record(CHUNKS[1], missed);
+            passes.push(all);
+        }
+        let [both, one] = [0b11, 0b01].map(|all| vec![(CHUNKS[1], all)]);
+        assert_eq!(passes, [both.clone(), both.clone(), both.clone(), both, one]);
+    }
+
+    #[test]
+    fn what_was_not_fetched_stays_expected() {
+        let mut history = History::default();
+        history.pass(10, 0);
+        history.record(CHUNKS[2], 0b1);
+        for _ in 0..4 {
+            history.pass(10, 0);
+            assert_eq!(expected(&history), [(CHUNKS[2], 0b1)]);
+            history.fetched(&[]);
+        }
+    }
+
+    #[test]
+    fn the_last_miss_decides_whether_a_block_is_expected_to_be_stored_to() {
+        let mut history = History::default();
+        history.pass(10, 0);
+        let mut passes = Vec::new();
+        for stored in [0b01, 0b10, 0b00] {
+            history.record(CHUNKS[1], 0b11);
+            history.record_stores(CHUNKS[1], 0b100 | stored);
+            history.pass(10, 0);
+            passes.extend(history.expected());
+        }
+        assert_eq!(passes, [0b01, 0b10, 0b00].map(|stored| Blocks { chunk: CHUNKS[1], all: 0b11, stored }));
+    }
+
+    #[test]
+    fn what_is_no_block_any_more_is_not_expected() {
+        let mut history = History::default();
+        history.pass(10, 0);
+        CHUNKS.into_iter().for_each(|chunk| history.record(chunk, 0b11));
+        history.pass(10, 0);
+        history.record(CHUNKS[0], 0b100);
+        history.forget(CHUNKS[1], 0b10);
+        history.pass(10, 0);
+        assert_eq!(expected(&history), [(CHUNKS[0], 0b11), (CHUNKS[1], 0b01), (CHUNKS[2], 0b11)]);
+    }
+
+    #[test]
+    fn a_program_with_very_many_sites_begins_anew() {
+        let mut history = History::default();
+        for site in 0..=MOST_SITES as u64 {
+            history.pass(site, 0);
+            history.record(CHUNKS[0], 1);
+        }
+        assert!(!history.pass(0, 0));
+        assert_eq!(history.sites.len(), 2);
+    }
+}
