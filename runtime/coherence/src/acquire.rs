@@ -222,6 +222,7 @@ impl<F: Fabric> Coherence<F> {
             }
             let chunk = at.chunk();
             let _chunk = self.fabric.lock_chunk(chunk).await;
+            let paired = self.begin_pairing(chunk).await;
             while at < part.end() {
                 let (state, count) = self.run(at, part);
                 if state != abi::COLD {
@@ -229,6 +230,7 @@ impl<F: Fabric> Coherence<F> {
                 }
                 at = Block(at.0 + count);
             }
+            self.end_pairing(chunk, paired);
         }
     }
 

@@ -191,6 +191,8 @@ faults! {
     AheadUnlocked,
     /// What was fetched ahead of a notice counts for the next one as well.
     AheadKept,
+    /// A copy gets a label beside lookups that redirect its link.
+    LabelUnlocked,
     /// Blocks that are discarded are fetched ahead as before.
     DiscardKeepsExpected,
     /// What was fetched ahead from a home counts although its lease ends below the bound.

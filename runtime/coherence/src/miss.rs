@@ -226,7 +226,7 @@ impl<F: Fabric> Coherence<F> {
         let part = Extent::new(part.first, count);
         self.count_fetched(part.first, u64::from(fetched.count_ones()));
         self.stats.blocks_renewed.add(count - u64::from(fetched.count_ones()));
-        self.set_copies(part, home, peer);
+        self.set_copies(part, home, peer).await;
         if fabric.fault(Fault::MarkAfterRead) {
             marks::set(fabric, home, MarkKind::Read, part.first.chunk(), part.mask()).await;
         }
@@ -278,12 +278,14 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Labels copies. The chunk is locked.
-    fn set_copies(&self, run: Extent, home: Rank, records: &Records) {
+    async fn set_copies(&self, run: Extent, home: Rank, records: &Records) {
+        let paired = self.begin_pairing(run.first.chunk()).await;
         self.fabric.set_own_stamps(run, records.run(run));
         for block in run.blocks() {
             // Other links are a taker's, or those of a thread of this process that is moving the home here.
             self.point_to(home, block);
         }
+        self.end_pairing(run.first.chunk(), paired);
     }
 
     /// A block with own unpublished bytes: brings in what changed at the home.
@@ -300,7 +302,7 @@ impl<F: Fabric> Coherence<F> {
         fabric.merge(extent, &contents, home);
         self.stats.blocks_merged.add(1);
         self.stats.bytes_moved.add(contents.len() as u64);
-        self.set_copies(extent, home, peer);
+        self.set_copies(extent, home, peer).await;
         marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
         fabric.set_state(extent, abi::WRITABLE);
         Ok(())

@@ -7,13 +7,13 @@
 
 use std::hash::Hash;
 
-use crate::Coherence;
 use crate::calls::redirect;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
 use crate::records::Blocked;
 use crate::segment::Seen;
-use crate::types::{Block, Extent, Rank};
+use crate::types::{Block, Chunk, Extent, Rank};
+use crate::{Coherence, Fault};
 
 /// Hops from which on the first process on the path is redirected to the home, which costs as much as a hop.
 const MANY_HOPS: u64 = 2;
@@ -80,6 +80,20 @@ impl<F: Fabric> Coherence<F> {
         {
             let changed = self.call_redirect(first, &redirect::Request { block, seen, to: lookup.at }).await;
             self.stats.links_shortened.add(u64::from(changed));
+        }
+    }
+
+    /// Begins to set links together with versions, each of which the process had where the link leads: a release may have to tell of both. Peers redirect links with the records locked, and only as
+    /// long as nobody else has locked them since; so what they have seen of these links counts no more. Ways that others redirect have more than two processes. The chunk is locked.
+    pub(crate) async fn begin_pairing(&self, chunk: Chunk) -> Option<u64> {
+        let is_redirected = self.fabric.size() > 2 && !self.fabric.fault(Fault::LabelUnlocked);
+        if is_redirected { Some(self.lock_records(chunk).await) } else { None }
+    }
+
+    /// The links and versions are set.
+    pub(crate) fn end_pairing(&self, chunk: Chunk, paired: Option<u64>) {
+        if let Some(sequence) = paired {
+            self.unlock_records(chunk, sequence);
         }
     }
 

@@ -16,6 +16,7 @@ pub fn beginning(fault: Fault) -> Option<Beginning> {
         Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
         Fault::MergeNoticeEarly => Some(read_before_a_merge()),
         Fault::ArrivalNotAwaited => Some(told_of_an_own_version_that_is_on_its_way()),
+        Fault::LabelUnlocked => Some(copy_labelled_beside_redirection()),
         _ => None,
     }
 }
@@ -102,4 +103,27 @@ fn told_of_an_own_version_that_is_on_its_way() -> Beginning {
         To(0, "---- final barrier"),
     ];
     (Program::parse(2, 1, 4, &threads).by_agents(), legs)
+}
+
+/// A process that has to tell of a version reads the block from its home, which has left and returned since a lookup went along the same link. That one redirects the link only then, to
+/// where the home has been meanwhile, and another process takes the version that it is told of for that home's.
+fn copy_labelled_beside_redirection() -> Beginning {
+    let teller = "w0=1 post0 await1 r4 post5";
+    let first_and_last = "await0 w1=2 post1 post6 await3 w1=3";
+    let second = "await6 w2=4 post2";
+    let third = "r5 await2 w3=5 post3 await5 r4";
+    let threads = [teller, first_and_last, second, third, "r6"];
+    let legs = vec![
+        To(0, "---- await1"),
+        To(3, "---- await2"),
+        To(1, "---- await3"),
+        To(0, "load link[0] at p1: 0x1"),
+        To(2, "---- final barrier"),
+        To(4, "overwrite Extent"),
+        To(3, "---- await5"),
+        To(1, "---- final barrier"),
+        To(0, "---- post5"),
+        To(4, "---- final barrier"),
+    ];
+    (Program::parse(5, 1, 8, &threads).by_agents(), legs)
 }
