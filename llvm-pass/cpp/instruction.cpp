@@ -8,7 +8,6 @@ using namespace dsm;
 
 extern "C" {
 
-int dsm_shim_may_write(LLVMValueRef I) { return cast<Instruction>(unwrap(I))->mayWriteToMemory(); }
 int dsm_shim_call_touches_memory(LLVMValueRef I) {
   return !cast<CallBase>(unwrap(I))->getMemoryEffects().doesNotAccessMemory();
 }

@@ -84,7 +84,7 @@ const NO_PEERS: &str = "one process: all of its memory is its own\n";
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_debug_job() -> *const c_char {
     answer(|out| {
-        if !memory::is_up() {
+        if !memory::is_set_up() {
             return out.write_str(NOT_YET);
         }
         let (memory, geometry) = (memory::get(), memory::get().geometry());
@@ -110,7 +110,7 @@ extern "C" fn dsm_rt_debug_job() -> *const c_char {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_debug_block(address: usize) -> *const c_char {
     answer(|out| {
-        if !memory::is_up() {
+        if !memory::is_set_up() {
             return out.write_str(NOT_YET);
         }
         let (memory, geometry) = (memory::get(), memory::get().geometry());
@@ -219,7 +219,7 @@ extern "C" fn dsm_rt_debug_read(address: usize, bytes: usize) -> *const u64 {
 
 fn read(address: usize, bytes: usize) -> (Read, u32, usize, usize) {
     let local = (Read::Local, 0, bytes, address);
-    if !memory::is_up() {
+    if !memory::is_set_up() {
         return local;
     }
     let (memory, geometry) = (memory::get(), memory::get().geometry());

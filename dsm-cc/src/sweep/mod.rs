@@ -5,7 +5,7 @@
 //!
 //! [`options`] is the command line, [`programs`] finds or builds the program for each line size, [`plan`] says which runs there are, [`measure`] makes one of them,
 //! [`store`] keeps what came of them, [`progress`] tells how far it is. From the journal, [`summary`] makes medians, [`choice`] block sizes by the model of
-//! [`cost`] and the neighbourhood in [`pages`], [`comparison`] a verdict about them, and [`report`] tables and the chart; [`machine`] says where it ran.
+//! [`cost`] and the neighbourhood in [`pages`], [`comparison`] a verdict about them, and [`mod@report`] tables and the chart; [`machine`] says where it ran.
 
 mod choice;
 mod comparison;

@@ -14,7 +14,6 @@ unsafe extern "C" {
     fn dsm_shim_call_no_capture(i: LLVMValueRef, argument: u32) -> c_int;
     fn dsm_shim_call_returns_twice(i: LLVMValueRef) -> c_int;
     fn dsm_shim_call_must_tail(i: LLVMValueRef) -> c_int;
-    fn dsm_shim_may_write(i: LLVMValueRef) -> c_int;
     fn dsm_shim_static_alloca(i: LLVMValueRef) -> c_int;
     fn dsm_shim_alloca_special(i: LLVMValueRef) -> c_int;
     fn dsm_shim_single_thread_scope(i: LLVMValueRef) -> c_int;
@@ -93,12 +92,6 @@ impl Value {
     pub fn call_must_tail(self) -> bool {
         // SAFETY: callers pass instructions.
         unsafe { dsm_shim_call_must_tail(self.0) != 0 }
-    }
-
-    /// True if an instruction may write memory.
-    pub fn may_write(self) -> bool {
-        // SAFETY: callers pass instructions.
-        unsafe { dsm_shim_may_write(self.0) != 0 }
     }
 
     /// True of an alloca of constant size in the entry block.

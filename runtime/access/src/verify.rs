@@ -33,7 +33,7 @@ pub extern "C" fn __dsm_verify_begin() {
 /// Entry point, see `dsm_abi::entries`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_verify_checked(addr: *mut u8, len: u64, store: u32) {
-    if memory::is_up() {
+    if memory::is_set_up() {
         checked::note(memory::get().geometry(), addr as usize, len as usize, wanted(store));
     }
 }
@@ -50,7 +50,7 @@ pub extern "C" fn __dsm_verify_interval() -> u32 {
 /// `place` is a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_verify_same_interval(interval: u32, place: *mut u8) {
-    if checked::interval() != interval && memory::is_up() {
+    if checked::interval() != interval && memory::is_set_up() {
         // SAFETY: the caller's promise.
         let place = unsafe { CStr::from_ptr(place.cast::<c_char>()) }.to_string_lossy();
         let (place, called) = place.split_once('\n').unwrap_or((&place, "a function"));
@@ -74,7 +74,7 @@ fn wanted(store: u32) -> Access {
 /// `place` is a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_verify_access(addr: *mut u8, len: u64, store: u32, place: *mut u8) {
-    let Some(memory) = memory::is_up().then(memory::get) else { return };
+    let Some(memory) = memory::is_set_up().then(memory::get) else { return };
     let (address, geometry) = (addr as usize, memory.geometry());
     let line = 1usize << geometry.line_shift();
     let end = address.saturating_add(len as usize);

@@ -113,8 +113,8 @@ pub enum Word {
     LogState,
     /// Own word: the state word of a peer's signature up to which this process has applied it. Changed with [`Gate::Acquire`] locked.
     Cursor(Rank),
-    /// `min_wr_ts` of the published signature, in word 0. Never falls.
-    LogMin(u8),
+    /// `min_wr_ts` of the published signature. Never falls.
+    LogMin,
     /// The block that a peer wants to store to, plus one, as long as this process may; see [`crate::revoke`]. 0: none.
     Revoked,
 }

@@ -222,7 +222,7 @@ macro_rules! maybe_async {
                 // The bound that the old home has checked its copies against; the home was none of them.
                 let bound = match fabric.fault(Fault::IgnoreOldBound) {
                     true => 0,
-                    false => $wait!(fabric.load(home, Word::LogMin(0))),
+                    false => $wait!(fabric.load(home, Word::LogMin)),
                 };
                 let was = (
                     $wait!(fabric.load_by_handle(remote, BlockWord::Rd)),

@@ -88,7 +88,7 @@ fn serve(role: &str) {
     // SAFETY: they were inherited, and nobody else has them.
     let sockets = [(); 4].map(|()| unsafe { OwnedFd::from_raw_fd(descriptor()) });
     let requests = start(1, transport, sockets);
-    requests.update(0, 0, Width::Bits64, Update::Swap, 1, None);
+    requests.update(0, 0, Width::Bits64, Update::Swap, 1, None).expect("the other process is there");
     loop {
         std::thread::sleep(Duration::from_secs(3600));
     }
@@ -126,9 +126,9 @@ fn measure(transport: &str) -> [f64; 3] {
     micros(200, &mut || _ = requests.load(1, 64, Width::Bits64));
     let load = median(micros(3000, &mut || _ = requests.load(1, 64, Width::Bits64)));
     // SAFETY: the buffer is as long.
-    let read = median(micros(3000, &mut || unsafe { requests.read(1, 0, buffer.as_mut_ptr(), 4096) }));
+    let read = median(micros(3000, &mut || _ = unsafe { requests.read(1, 0, buffer.as_mut_ptr(), 4096) }));
     // SAFETY: as above.
-    let bulk = micros(4, &mut || unsafe { requests.read(1, 0, buffer.as_mut_ptr(), BULK) });
+    let bulk = micros(4, &mut || _ = unsafe { requests.read(1, 0, buffer.as_mut_ptr(), BULK) });
     // The first touches the pages.
     let bulk = median(bulk[1..].to_vec());
     child.kill().and_then(|()| child.wait()).expect("it ends");

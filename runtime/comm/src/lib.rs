@@ -5,7 +5,16 @@
 //! words mean is the caller's business.
 //!
 //! Over shared memory a peer's segment is mapped, and the requester itself does the loads, stores and atomics. Over another [`Transport`] nothing of a
-//! peer is mapped; each operation is a request that the owner's process executes and answers. In both cases an operation is placed when it returns.
+//! peer is mapped; each operation is a request that the owner's process executes and answers.
+//!
+//! # Order and completion
+//! An operation is placed when it returns, so nobody needs a *flush*, which would wait until operations are placed, nor a *fence*, which would order them. The exception is what is
+//! posted ([`Segments::post`]): it is executed before what the same thread has the same process do next, which is a fence in front of each operation, and is placed when an operation behind it
+//! returns, which is a flush. Nothing orders operations at different processes but that one has returned before the other begins. (What is called a fence in [`Half::store_and_wake`] is the processor's.)
+//!
+//! # Results
+//! Below the handles, every operation of a [`Transport`] may end in [`Lost`]; the handles end the process then. Requests beyond a peer's credits are refused (`Full`), which only those see who put
+//! requests together: see `requests::pipeline`.
 //!
 //! Memory that others write is reached through raw pointers, atomics and `copy` only, never through references to bytes.
 
@@ -13,6 +22,7 @@
 mod conformance;
 pub mod copy;
 pub mod diff;
+mod lost;
 mod memory;
 pub mod ofi;
 mod pause;
@@ -26,6 +36,7 @@ pub mod transport;
 mod uncancelled;
 pub mod verbs;
 
+pub use lost::Lost;
 pub use place::{Bytes, Half, Word};
 pub use segments::{Own, Segments};
 /// Most bytes of a call, see [`Segments::ask`].

@@ -4,6 +4,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::Lost;
 use crate::place::{Bytes, Half, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
 use crate::transport::{Ask, Section, Transport, install, is_far, remote};
@@ -142,7 +143,10 @@ impl Segments {
     /// Waits until a process has ended, if its segment is not mapped: until then it may want something of the own one.
     pub fn wait_end(&self, rank: u32) {
         if let Some(place) = remote(self.start(rank) as usize) {
-            place.wait(|transport| transport.wait_end(rank));
+            place.wait(|transport| {
+                transport.wait_end(rank);
+                Ok(())
+            });
         }
     }
 
@@ -266,7 +270,7 @@ impl Segments {
     }
 
     #[cold]
-    fn call<R>(&self, rank: u32, operation: impl FnOnce(&dyn Transport) -> R) -> R {
+    fn call<R>(&self, rank: u32, operation: impl FnOnce(&dyn Transport) -> Result<R, Lost>) -> R {
         remote(self.start(rank) as usize).expect("the segment is not mapped").call(operation)
     }
 }

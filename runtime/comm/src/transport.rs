@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub use dsm_threads::atomic::Width;
 
+use crate::lost::Lost;
+
 /// An atomic operation. All return the old value; numbers are unsigned and wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
@@ -51,14 +53,14 @@ pub struct Ask<'a> {
 }
 
 /// Operations on peers' segments. Each returns when its effect is placed; all atomics are sequentially consistent. Ranks and offsets are those
-/// of [`crate::Segments`], never the own rank; words are aligned.
+/// of [`crate::Segments`], never the own rank; words are aligned. Each ends in [`Lost`] if the peer is lost before it is known that it was executed.
 pub trait Transport: Sync + Send {
     /// What the process said of itself when it started.
-    fn identity(&self, rank: u32) -> u64;
+    fn identity(&self, rank: u32) -> Result<u64, Lost>;
     /// Waits until the process has ended. Nobody wants anything of it any more.
     fn wait_end(&self, rank: u32);
     /// Reads atomically.
-    fn load(&self, rank: u32, offset: usize, width: Width) -> u64;
+    fn load(&self, rank: u32, offset: usize, width: Width) -> Result<u64, Lost>;
     /// Changes atomically; returns the old value. Wakes what `wake` names.
     fn update(
         &self,
@@ -68,7 +70,7 @@ pub trait Transport: Sync + Send {
         update: Update,
         operand: u64,
         wake: Option<Wake>,
-    ) -> u64;
+    ) -> Result<u64, Lost>;
     /// Puts `new` in the place of `expected`, and then wakes what `wake` names; returns the old value.
     fn compare_exchange(
         &self,
@@ -78,39 +80,47 @@ pub trait Transport: Sync + Send {
         expected: u64,
         new: u64,
         wake: Option<Wake>,
-    ) -> u64;
+    ) -> Result<u64, Lost>;
     /// Reads words in their order, each atomically.
-    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]);
+    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) -> Result<(), Lost>;
     /// Writes words in their order, each atomically.
-    fn write_words(&self, rank: u32, offset: usize, words: &[u64]);
+    fn write_words(&self, rank: u32, offset: usize, words: &[u64]) -> Result<(), Lost>;
     /// Copies from the segment.
     ///
     /// # Safety
     /// `into` is writable for `bytes` bytes.
-    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize);
+    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) -> Result<(), Lost>;
     /// Copies to the segment.
     ///
     /// # Safety
     /// `from` is readable for `bytes` bytes.
-    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize);
+    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) -> Result<(), Lost>;
     /// Writes the bytes in which `own` differs from `twin`, and no others, and makes them the twin's, as [`crate::diff::send`] does.
     ///
     /// # Safety
     /// `own` is readable and `twin` readable and writable for `bytes` bytes, a multiple of [`crate::diff::GROUP`], both aligned to 16 bytes. Other
     /// threads may write to `own`, nobody to `twin`.
-    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize);
+    unsafe fn send_diff(
+        &self,
+        rank: u32,
+        offset: usize,
+        own: *const u8,
+        twin: *mut u8,
+        bytes: usize,
+    ) -> Result<(), Lost>;
     /// Has the process execute a call on its segment, which transport and segments know nothing of. Returns the length of the reply, for which there is space for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
-    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize;
-    /// Has processes execute calls, each its own in their order, and beside each other. Returns when all have been executed.
-    fn ask_all(&self, asks: &mut [Ask<'_>]);
+    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> Result<usize, Lost>;
+    /// Has processes execute calls, each its own in their order, and beside each other. Returns when all have been executed but those at peers that are lost, of
+    /// which it names one.
+    fn ask_all(&self, asks: &mut [Ask<'_>]) -> Result<(), Lost>;
     /// Has the process execute a call of at most [`POST_BYTES`](crate::POST_BYTES) whose reply nobody wants, before what this thread has it do next. Need not be placed when this
     /// returns.
-    fn post(&self, rank: u32, request: &[u8]);
+    fn post(&self, rank: u32, request: &[u8]) -> Result<(), Lost>;
     /// Sleeps until the `u32` differs from `seen`; returns it.
-    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32;
+    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> Result<u32, Lost>;
     /// Wakes sleepers on the `u32`.
-    fn wake(&self, rank: u32, offset: usize, wake: Wake);
+    fn wake(&self, rank: u32, offset: usize, wake: Wake) -> Result<(), Lost>;
 }
 
 /// Runs something where no handler of a signal can interrupt it that might want the same connection.
@@ -178,14 +188,14 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Calls the transport.
-    pub fn call<R>(&self, operation: impl FnOnce(&dyn Transport) -> R) -> R {
-        self.installed.section(|| operation(&*self.installed.transport))
+    /// Calls the transport. The process ends if a peer is lost: whoever uses handles needs the memory of all.
+    pub fn call<R>(&self, operation: impl FnOnce(&dyn Transport) -> Result<R, Lost>) -> R {
+        self.installed.section(|| self.wait(operation))
     }
 
     /// Calls the transport for something that takes as long as others want. It sees to its [`section`]s itself.
-    pub fn wait<R>(&self, operation: impl FnOnce(&dyn Transport) -> R) -> R {
-        operation(&*self.installed.transport)
+    pub fn wait<R>(&self, operation: impl FnOnce(&dyn Transport) -> Result<R, Lost>) -> R {
+        operation(&*self.installed.transport).unwrap_or_else(|lost| lost.end_process())
     }
 
     /// Offset of a place in the same segment.

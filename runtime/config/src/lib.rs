@@ -115,9 +115,9 @@ pub const MIN_MEMORY: usize = 16 << 20;
 /// `DSM_REPLACEMENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// See [`dsm_pager::replacement::S3Fifo`].
+    /// See `S3Fifo` in `dsm_pager::replacement`.
     S3Fifo,
-    /// See [`dsm_pager::replacement::SecondChance`].
+    /// See `SecondChance` there.
     SecondChance,
 }
 

@@ -1,6 +1,6 @@
 //! Control words: words of each process's segment that never migrate, what is built on them, and how threads wait for them.
 //!
-//! Whoever uses some declares them where they are used ([`Words`], [`declare`](crate::declare), [`Fixed`]); nobody else knows of them.
+//! Whoever uses some declares them where they are used ([`Words`], [`declare`], [`Fixed`]); nobody else knows of them.
 
 mod area;
 pub mod cell;

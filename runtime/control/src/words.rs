@@ -111,7 +111,7 @@ pub struct Words<T> {
 }
 
 impl<T: Kind> Words<T> {
-    /// So many. The name is for messages. See [`declare`].
+    /// So many. The name is for messages. See [`declare`](crate::declare).
     pub const fn new(name: &'static str, count: usize) -> Words<T> {
         assert!(count > 0 && SEPARATION.is_multiple_of(T::BYTES));
         let declaration = Declaration { name, bytes: count * T::BYTES, offset: AtomicU32::new(0) };

@@ -71,7 +71,7 @@ extern "C" fn deallocate(object: *mut c_void) {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_free_shared(object: *mut c_void) -> c_int {
     // The C library's own objects are freed before and after the heap's time, too.
-    let shared = memory::is_up() && heap::owner(object as usize).is_some();
+    let shared = memory::is_set_up() && heap::owner(object as usize).is_some();
     if shared {
         heap::free(object as usize);
     }

@@ -1,5 +1,5 @@
 //! Input and output statements. `c/fortran_io.c` stands between the program and flang's library; here is decided which process carries a
-//! statement out: the one that the unit belongs to ([`units`](super::units)).
+//! statement out: the one that the unit belongs to ([`units`]).
 //!
 //! What a process has written to its own standard output goes out before a parallel region begins, and inside regions at the end of each
 //! statement, so lines stay whole and in order.

@@ -396,7 +396,7 @@ pub fn detach() -> Result<(), SegmentError> {
     Ok(())
 }
 
-/// Whether [`init`] is done: constructors of libraries run before.
+/// Whether [`init`] is done, and [`get`] may be called: constructors of libraries run before.
 pub fn is_set_up() -> bool {
     MEMORY.get().is_some()
 }
@@ -459,11 +459,6 @@ impl Shared {
         let states = memory.table.resident_bytes(&geometry.parts().collect::<Vec<_>>());
         (self.own_file.resident_bytes_of(data), self.own_file.resident_bytes_of(metadata) + states)
     }
-}
-
-/// Whether [`get`] may be called yet.
-pub fn is_up() -> bool {
-    MEMORY.get().is_some()
 }
 
 /// Heap addresses whose first home is the process.

@@ -1,4 +1,4 @@
-//! What threads do besides the program's own work, as time: measured only where `DSM_STATS` or a [`trace`] asks for it, or while somebody looks ([`progress`]), since
+//! What threads do besides the program's own work, as time: measured only where `DSM_STATS` or a [`mod@trace`] asks for it, or while somebody looks ([`progress`]), since
 //! looking at the clock takes about as long as a short operation.
 
 use std::cell::Cell;

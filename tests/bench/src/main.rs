@@ -1,7 +1,7 @@
 //! Benchmarks with a memory: what is measured is kept, shown, and compared with what was measured before.
 //!
 //! A report ([`report`]) is made of rows that suites ([`suites`]) measure in turns with their references, on a machine that it describes ([`machine`]). It is shown
-//! as a table ([`table`]) and a picture ([`plot`]), and two of them are compared row by row ([`compare`]).
+//! as a table ([`table`]) and a picture ([`plot`]), and two of them are compared row by row ([`mod@compare`]).
 
 mod bench;
 mod compare;

@@ -225,7 +225,7 @@ impl Layout {
     }
 
     fn base_records(&self) -> usize {
-        self.base_words() + 7 + self.chunks.len()
+        self.base_words() + 6 + self.chunks.len()
     }
 
     fn base_notices(&self) -> usize {
@@ -285,7 +285,7 @@ impl Layout {
             Word::Grant => self.base_words(),
             Word::LogState => self.base_words() + 1,
             Word::Cursor(peer) => self.base_cursors() + peer.0 as usize,
-            Word::LogMin(buffer) => self.base_words() + 2 + usize::from(buffer),
+            Word::LogMin => self.base_words() + 2,
             Word::Revoked => self.base_cursors() + self.processes + 1,
         };
         Some(at as Loc)
@@ -313,18 +313,18 @@ impl Layout {
 
     /// A gate's lock.
     pub fn gate(&self, gate: Gate) -> Loc {
-        (self.base_words() + 4 + gate as usize) as Loc
+        (self.base_words() + 3 + gate as usize) as Loc
     }
 
     /// Whether a release keeps the process's other threads inside the runtime.
     pub fn exclusive(&self) -> Loc {
-        (self.base_words() + 6) as Loc
+        (self.base_words() + 5) as Loc
     }
 
     /// A chunk's lock.
     pub fn chunk(&self, chunk: Chunk) -> Loc {
         let position = self.chunks.iter().position(|c| *c == chunk.0).expect("a chunk with used blocks");
-        (self.base_words() + 7 + position) as Loc
+        (self.base_words() + 6 + position) as Loc
     }
 
     /// A notice in a buffer.
@@ -351,7 +351,7 @@ impl Layout {
             let other = if looked_at { Class::Published } else { Class::Local };
             return if remote { Class::Remote } else { other };
         }
-        if (self.base_words() + 4..self.base_records()).contains(&at) {
+        if (self.base_words() + 3..self.base_records()).contains(&at) {
             return Class::Local;
         }
         if (self.base_records()..self.base_notices()).contains(&at) {
@@ -394,9 +394,9 @@ impl Layout {
             }
             _ if at < self.base_records() => {
                 let at = at - self.base_words();
-                ["grant", "log", "logmin0", "logmin1", "gate publish", "gate acquire", "exclusive"]
+                ["grant", "log", "logmin", "gate publish", "gate acquire", "exclusive"]
                     .get(at)
-                    .map_or_else(|| format!("chunk lock {}", at - 7), |s| (*s).to_string())
+                    .map_or_else(|| format!("chunk lock {}", at - 6), |s| (*s).to_string())
             }
             _ if at < self.base_twins() => format!("notice[{}]", at - self.base_notices()),
             _ if at < self.base_cursors() => format!("twin[{}]", at - self.base_twins()),

@@ -43,7 +43,7 @@ pub struct Memory {
     grant: u64,
     log_state: u64,
     cursors: Map<Rank, u64>,
-    log_min: [u64; 2],
+    log_min: u64,
     /// Published notices.
     pub notices: [Vec<Notice>; 2],
     /// Words of the runtime that never migrate.
@@ -61,7 +61,7 @@ impl Memory {
             grant: 0,
             log_state: 0,
             cursors: Map::default(),
-            log_min: [0; 2],
+            log_min: 0,
             notices: Default::default(),
             control: Map::default(),
             zero,
@@ -97,7 +97,7 @@ impl Memory {
             Word::Grant => self.grant,
             Word::LogState => self.log_state,
             Word::Cursor(peer) => self.cursors.get(&peer).copied().unwrap_or(0),
-            Word::LogMin(buffer) => self.log_min[usize::from(buffer)],
+            Word::LogMin => self.log_min,
             Word::Revoked => 0,
         }
     }
@@ -126,7 +126,7 @@ impl Memory {
             Word::Cursor(peer) => {
                 self.cursors.insert(peer, value);
             }
-            Word::LogMin(buffer) => self.log_min[usize::from(buffer)] = value,
+            Word::LogMin => self.log_min = value,
             Word::Revoked => unreachable!("no part of the protocol is left out"),
         }
     }

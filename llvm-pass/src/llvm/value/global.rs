@@ -140,12 +140,6 @@ impl Value {
         }
     }
 
-    /// Aliasee of an alias.
-    pub fn aliasee(self) -> Value {
-        // SAFETY: callers ask this of aliases only.
-        Value(unsafe { core::LLVMAliasGetAliasee(self.0) })
-    }
-
     /// What the loader asks for the address of an indirect function: a function, or an expression of one.
     pub fn resolver(self) -> Value {
         // SAFETY: callers ask this of indirect functions only.

@@ -125,7 +125,7 @@ unsafe fn put(at: *mut u8, size: u32, value: u128) {
     unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize) };
 }
 
-/// The processor's atomic integer of `size` bytes. Only where [`is_direct`].
+/// The processor's atomic integer of `size` bytes: 1, 2, 4 or 8, to which the address is aligned.
 unsafe fn integer(at: *mut u8, size: usize) -> &'static dyn Atomic {
     // SAFETY: aligned to its size by the rules for atomics, mapped by the caller's promise.
     unsafe { atomic::at(at, Width::of(size)) }

@@ -37,7 +37,7 @@ impl<F: Fabric> Segment<'_, F> {
             let buffer = (sequence % 2) as u8;
             fresh.clear();
             self.fabric.read_notices(self.at, buffer, start, length - start, fresh).await;
-            let min_wr_ts = self.load(Word::LogMin(0)).await;
+            let min_wr_ts = self.load(Word::LogMin).await;
             let after = self.load(Word::LogState).await;
             if split_state(after).0 == sequence {
                 self.fabric.live_since(checkpoint, || (&*fresh, min_wr_ts, state));

@@ -246,7 +246,7 @@ impl<F: Fabric> Segment<'_, F> {
         // What this process has checked its copies against, which it did not do with these blocks while it was their home.
         let bound = match self.fault(Fault::IgnoreOldBound) {
             true => 0,
-            false => self.load(Word::LogMin(0)).await,
+            false => self.load(Word::LogMin).await,
         };
         let leases = chunk.blocks(taken.blocks).map(|block| records.of(block).rd_ts.max(bound));
         let longest = leases.max().expect("blocks are taken");

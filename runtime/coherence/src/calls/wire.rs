@@ -1,4 +1,4 @@
-//! Calls as messages, encoded and decoded. [`super::serve`] executes them.
+//! Calls as messages, encoded and decoded. [`super::serve()`] executes them.
 //!
 //! A message is a head, and behind it what its kind needs: versions, records and contents, little-endian.
 
@@ -62,7 +62,7 @@ pub(super) enum RequestHead {
         at_least: u64,
         claim: Claim,
     },
-    /// `operation`: the code of an [`RmwOp`], or [`COMPARE_EXCHANGE`], which alone has something `expected`.
+    /// `operation`: the code of an [`RmwOp`](dsm_abi::atomic::RmwOp), or [`COMPARE_EXCHANGE`], which alone has something `expected`.
     Update {
         block: u64,
         offset: u64,

@@ -26,7 +26,7 @@ impl Signature {
         }
         self.sequence += 1;
         fabric.write_notices(self.buffer(), 0, &self.notices);
-        fabric.set_own(Word::LogMin(0), self.min_out);
+        fabric.set_own(Word::LogMin, self.min_out);
         self.tell(fabric);
     }
 

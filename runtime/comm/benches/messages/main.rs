@@ -149,12 +149,13 @@ impl Exchanges for Streams {
         BUFFER.with_borrow_mut(|buffer| {
             let offset = thread * MOST;
             // SAFETY: the buffer has as many bytes.
-            unsafe {
+            let done = unsafe {
                 match operation {
                     Operation::Read => self.0.read(1, offset, buffer.as_mut_ptr(), bytes),
                     Operation::Write => self.0.write(1, offset, buffer.as_ptr(), bytes),
                 }
-            }
+            };
+            done.expect("the other process is there");
         });
     }
 }

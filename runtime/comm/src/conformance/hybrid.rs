@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use dsm_threads::wait::Waitable;
 
 use super::shm::{Adapter, files, map};
-use super::stream::{serve, sockets};
+use super::stream::{ends, serve, sockets};
 use super::{Access, Process, Subject};
 use crate::Segments;
 use crate::requests::{MAX_PAYLOAD, Requests};
@@ -32,13 +32,14 @@ impl Subject for Hybrid {
         all.zip(0..)
             .map(|((segments, peers), rank)| {
                 let host = host(rank);
+                let connections = ends(&peers);
                 let own = segments.own();
                 // SAFETY: the mapping stays, and is used by atomics and copies only.
                 let stream = unsafe {
                     serve(rank, carrier(rank, far(peers, &host), perturb), own.address(0), bytes, perturb)
                 };
                 let peers = Box::new(Peers { host, mapped: Adapter(segments), stream });
-                Process { peers, memory: own.words(0, bytes / 8) }
+                Process { peers, memory: own.words(0, bytes / 8), connections }
             })
             .collect()
     }
@@ -67,13 +68,13 @@ impl Peers {
     }
 }
 
-impl Transport for Peers {
-    fn identity(&self, rank: u32) -> u64 {
-        self.to(rank).identity(rank)
+impl Access for Peers {
+    fn transport(&self, rank: u32) -> Option<&dyn Transport> {
+        self.to(rank).transport(rank)
     }
 
-    fn wait_end(&self, rank: u32) {
-        self.to(rank).wait_end(rank);
+    fn identity(&self, rank: u32) -> u64 {
+        self.to(rank).identity(rank)
     }
 
     fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
@@ -148,9 +149,7 @@ impl Transport for Peers {
     fn wake(&self, rank: u32, offset: usize, wake: Wake) {
         self.to(rank).wake(rank, offset, wake);
     }
-}
 
-impl Access for Peers {
     fn store(&self, rank: u32, offset: usize, width: Width, value: u64) {
         self.to(rank).store(rank, offset, width, value);
     }

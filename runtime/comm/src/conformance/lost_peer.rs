@@ -18,9 +18,13 @@ pub(crate) fn situation() -> String {
 pub(crate) fn operate(process: &Process, waits: bool) {
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| match waits {
-                true => u64::from(process.peers.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 })),
-                false => process.peers.load(1, 0, Width::Bits64),
+            scope.spawn(|| {
+                let transport = process.peers.transport(1).expect("it is not mapped");
+                let value = match waits {
+                    true => transport.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 }).map(u64::from),
+                    false => transport.load(1, 0, Width::Bits64),
+                };
+                value.unwrap_or_else(|lost| lost.end_process())
             });
         }
     });
@@ -37,6 +41,7 @@ pub(crate) fn assert_one_message(test: &str, situation: &str) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{situation}: {out}{err}");
     assert_eq!(err.matches("lost the connection to process 1: ").count(), 1, "{situation}: {err}");
+    assert!(err.contains("dsm: error: process 0, after "), "{situation}: {err}");
     assert!(!out.contains(RETURNED), "{situation}: {out}");
     err.into_owned()
 }

@@ -12,22 +12,145 @@ mod suite;
 pub(crate) mod verbs;
 
 use std::ops::Index;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::transport::{Transport, Update, Wake, Width};
+use crate::stream::shut_down;
+use crate::transport::{Ask, Transport, Update, Wake, Width};
 
 const MEGABYTE: usize = 1 << 20;
 
-/// Operations on peers' segments: those of a transport, and two that the handles have of their own where a segment is mapped, and else make of those.
-pub(crate) trait Access: Transport {
+/// Operations on peers' segments: those of a [`Transport`] whose peers are all there, and two that the handles have of their own where a segment is mapped, and else
+/// make of those.
+pub(crate) trait Access: Sync + Send {
+    /// What reaches this peer, unless its segment is mapped.
+    fn transport(&self, _rank: u32) -> Option<&dyn Transport> {
+        None
+    }
+    fn identity(&self, rank: u32) -> u64;
+    fn load(&self, rank: u32, offset: usize, width: Width) -> u64;
+    fn update(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        update: Update,
+        operand: u64,
+        wake: Option<Wake>,
+    ) -> u64;
+    fn compare_exchange(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        expected: u64,
+        new: u64,
+        wake: Option<Wake>,
+    ) -> u64;
+    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]);
+    fn write_words(&self, rank: u32, offset: usize, words: &[u64]);
+    /// # Safety
+    /// As [`Transport::read`].
+    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize);
+    /// # Safety
+    /// As [`Transport::write`].
+    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize);
+    /// # Safety
+    /// As [`Transport::send_diff`].
+    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize);
+    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize;
+    fn ask_all(&self, asks: &mut [Ask<'_>]);
+    fn post(&self, rank: u32, request: &[u8]);
+    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32;
+    fn wake(&self, rank: u32, offset: usize, wake: Wake);
     /// [`crate::Word::store`] or [`crate::Half::store`].
     fn store(&self, rank: u32, offset: usize, width: Width, value: u64) {
         self.update(rank, offset, width, Update::Swap, value, None);
     }
-
     /// [`crate::Half::store_and_wake`].
     fn store_and_wake(&self, rank: u32, offset: usize, value: u32, wake: Wake) {
         self.update(rank, offset, Width::Bits32, Update::Swap, value.into(), Some(wake));
+    }
+}
+
+impl<T: Transport> Access for T {
+    fn transport(&self, _rank: u32) -> Option<&dyn Transport> {
+        Some(self)
+    }
+
+    fn identity(&self, rank: u32) -> u64 {
+        Transport::identity(self, rank).unwrap()
+    }
+
+    fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
+        Transport::load(self, rank, offset, width).unwrap()
+    }
+
+    fn update(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        update: Update,
+        operand: u64,
+        wake: Option<Wake>,
+    ) -> u64 {
+        Transport::update(self, rank, offset, width, update, operand, wake).unwrap()
+    }
+
+    fn compare_exchange(
+        &self,
+        rank: u32,
+        offset: usize,
+        width: Width,
+        expected: u64,
+        new: u64,
+        wake: Option<Wake>,
+    ) -> u64 {
+        Transport::compare_exchange(self, rank, offset, width, expected, new, wake).unwrap()
+    }
+
+    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
+        Transport::read_words(self, rank, offset, into).unwrap();
+    }
+
+    fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
+        Transport::write_words(self, rank, offset, words).unwrap();
+    }
+
+    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Transport::read(self, rank, offset, into, bytes) }.unwrap();
+    }
+
+    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Transport::write(self, rank, offset, from, bytes) }.unwrap();
+    }
+
+    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Transport::send_diff(self, rank, offset, own, twin, bytes) }.unwrap();
+    }
+
+    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
+        Transport::ask(self, rank, request, reply).unwrap()
+    }
+
+    fn ask_all(&self, asks: &mut [Ask<'_>]) {
+        Transport::ask_all(self, asks).unwrap();
+    }
+
+    fn post(&self, rank: u32, request: &[u8]) {
+        Transport::post(self, rank, request).unwrap();
+    }
+
+    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {
+        Transport::wait_change(self, rank, offset, seen, wake).unwrap()
+    }
+
+    fn wake(&self, rank: u32, offset: usize, wake: Wake) {
+        Transport::wake(self, rank, offset, wake).unwrap();
     }
 }
 
@@ -104,9 +227,16 @@ pub(crate) struct Process {
     pub(crate) peers: Box<dyn Access>,
     /// The own segment, as its owner sees it.
     pub(crate) memory: &'static [AtomicU64],
+    /// Sockets that end with the process.
+    pub(crate) connections: Vec<OwnedFd>,
 }
 
 impl Process {
+    /// What the system does when a process dies.
+    fn die(&self) {
+        self.connections.iter().for_each(shut_down);
+    }
+
     fn byte(&self, at: usize) -> &AtomicU8 {
         // SAFETY: inside the word, and only ever accessed atomically.
         unsafe { AtomicU8::from_ptr(self.memory[at / 8].as_ptr().cast::<u8>().add(at % 8)) }
@@ -143,6 +273,7 @@ macro_rules! conformance {
             bulk_in_both_directions_at_once,
             bulk_of_1_to_8_threads,
             many_pieces_among_requests_of_others,
+            a_peer_that_dies,
             a_difference_leaves_other_bytes_alone,
             differences_of_neighbouring_bytes_do_not_disturb_each_other,
         }

@@ -9,7 +9,7 @@ use dsm_threads::wait::Waitable;
 
 use super::{Access, Job, Process, Subject, calls};
 use crate::segment::{self, MemoryFile};
-use crate::transport::{Ask, Transport, Update, Wake, Width};
+use crate::transport::{Ask, Update, Wake, Width};
 use crate::{Half, Segments, Word};
 
 struct Handles;
@@ -26,6 +26,7 @@ impl Subject for Handles {
         map(processes, bytes)
             .into_iter()
             .map(|segments| Process {
+                connections: Vec::new(),
                 peers: Box::new(Adapter(segments)),
                 memory: segments.own().words(0, bytes / 8),
             })
@@ -95,13 +96,9 @@ fn lacks(width: Width) -> ! {
     panic!("no handle updates {} bytes", width.bytes())
 }
 
-impl Transport for Adapter {
+impl Access for Adapter {
     fn identity(&self, rank: u32) -> u64 {
         self.0.identity(rank).expect("only processes that are not mapped say who they are")
-    }
-
-    fn wait_end(&self, rank: u32) {
-        self.0.wait_end(rank);
     }
 
     fn ask(&self, _rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
@@ -203,9 +200,7 @@ impl Transport for Adapter {
     fn wake(&self, rank: u32, offset: usize, wake: Wake) {
         self.half(rank, offset).wake(self.half(rank, wake.sleepers), wake.mask);
     }
-}
 
-impl Access for Adapter {
     fn store(&self, rank: u32, offset: usize, width: Width, value: u64) {
         match width {
             Width::Bits32 => self.half(rank, offset).store(value as u32, SeqCst),

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicU64;
 
-use super::{Access, Job, Process, Subject, calls};
+use super::{Job, Process, Subject, calls};
 use crate::requests::{Carrier, MAX_PAYLOAD, Requests, Service};
 use crate::segment;
 use crate::stream::{Peer, carrier};
@@ -27,11 +27,10 @@ impl Subject for Sockets {
     }
 }
 
-impl Access for Requests {}
-
 /// Starts a simulated process over sockets.
 pub(crate) fn start(rank: u32, peers: Vec<Option<Peer>>, bytes: usize, perturb: Option<u64>) -> Process {
-    start_over(rank, carrier(rank, peers, perturb), bytes, perturb)
+    let connections = ends(&peers);
+    Process { connections, ..start_over(rank, carrier(rank, peers, perturb), bytes, perturb) }
 }
 
 /// Starts a simulated process. Its agent runs as long as the test's process, and so its memory stays.
@@ -41,7 +40,7 @@ pub(crate) fn start_over(rank: u32, carrier: Carrier, bytes: usize, perturb: Opt
     let requests = unsafe { serve(rank, carrier, own, bytes, perturb) };
     // SAFETY: as above; it begins at a page.
     let memory = unsafe { std::slice::from_raw_parts(own.cast::<AtomicU64>(), bytes / 8) };
-    Process { peers: Box::new(requests), memory }
+    Process { peers: Box::new(requests), memory, connections: Vec::new() }
 }
 
 /// Processes whose carriers tell each other their addresses.
@@ -53,10 +52,13 @@ pub(crate) fn start_all_over(
 ) -> Vec<Process> {
     let carrier = &carrier;
     std::thread::scope(|scope| {
-        let all = (0..)
-            .zip(sockets(processes))
-            .map(|(rank, peers)| scope.spawn(move || start_over(rank, carrier(rank, peers), bytes, perturb)));
-        let all: Vec<_> = all.collect();
+        let start = |(rank, peers): (u32, Vec<_>)| {
+            scope.spawn(move || {
+                let connections = ends(&peers);
+                Process { connections, ..start_over(rank, carrier(rank, peers), bytes, perturb) }
+            })
+        };
+        let all: Vec<_> = (0..).zip(sockets(processes)).map(start).collect();
         all.into_iter().map(|process| process.join().unwrap()).collect()
     })
 }
@@ -79,6 +81,15 @@ pub(super) unsafe fn serve(
 
 fn spawn(name: &str, serve: Box<dyn FnOnce() + Send>) {
     std::thread::Builder::new().name(name.into()).spawn(serve).unwrap();
+}
+
+/// The sockets of a process, once more.
+pub(super) fn ends(peers: &[Option<Peer>]) -> Vec<OwnedFd> {
+    let of = |peer: &Peer| {
+        let Peer { requests, serves, waits, serves_waits } = peer;
+        [requests, serves, waits, serves_waits].map(|socket| socket.try_clone().unwrap())
+    };
+    peers.iter().flatten().flat_map(of).collect()
 }
 
 fn pair() -> (OwnedFd, OwnedFd) {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dsm_threads::futex::Futex;
 
 use super::{Job, MEGABYTE, Process, Subject, call, counting_call};
-use crate::CALL_REPLY_BYTES;
 use crate::requests::{MAX_PAYLOAD, Random};
-use crate::transport::{Ask, Update, Wake, Width};
+use crate::transport::{Ask, Transport, Update, Wake, Width};
+use crate::{CALL_REPLY_BYTES, Lost};
 
 pub(super) fn loads_of_all_widths<S: Subject>() {
     for &seed in S::SEEDS {
@@ -549,6 +549,81 @@ pub(super) fn many_pieces_among_requests_of_others<S: Subject>() {
                 }
             }
         });
+    }
+}
+
+/// Whatever threads want of a process that dies ends in that, what is under way and all that comes later; what they want of others goes on.
+pub(super) fn a_peer_that_dies<S: Subject>() {
+    const SLEEPERS: usize = 16;
+    const WAKE: Wake = Wake { sleepers: SLEEPERS, mask: 1 };
+    for &seed in S::SEEDS {
+        for threads in [1, 3, 8] {
+            let job = Job::start::<S>(3, 4 * MEGABYTE, seed);
+            // A process whose segment is mapped leaves it behind.
+            let Some(transport) = job[0].peers.transport(1) else { return };
+            let executed: Vec<_> = (0..threads).map(|_| AtomicU64::new(0)).collect();
+            std::thread::scope(|scope| {
+                let under_way: Vec<_> = (0..threads)
+                    .map(|thread| {
+                        let executed = &executed[thread];
+                        scope.spawn(move || {
+                            loop {
+                                want_of(transport, thread)?;
+                                executed.fetch_add(1, Ordering::SeqCst);
+                            }
+                        })
+                    })
+                    .collect();
+                let waiter = scope.spawn(|| transport.wait_change(1, 8, 0, WAKE));
+                let is_under_way = || {
+                    executed.iter().all(|count| count.load(Ordering::SeqCst) != 0)
+                        && job[1].word32(SLEEPERS).load(Ordering::SeqCst) == 1
+                };
+                while !is_under_way() {
+                    std::thread::yield_now();
+                }
+                job[1].die();
+                assert_eq!(waiter.join().unwrap().unwrap_err().rank(), 1, "seed {seed:?}");
+                for thread in under_way {
+                    let Err::<(), Lost>(lost) = thread.join().unwrap() else { unreachable!() };
+                    assert_eq!(lost.rank(), 1, "seed {seed:?}");
+                }
+            });
+            for thread in 0..5 {
+                assert_eq!(want_of(transport, thread).unwrap_err().rank(), 1, "seed {seed:?}");
+            }
+            assert_eq!(transport.wait_change(1, 8, 0, WAKE).unwrap_err().rank(), 1, "seed {seed:?}");
+            let count = Box::leak(Box::new(AtomicU64::new(0)));
+            let (requests, mut reply) = ([call(4, &[1]), counting_call(count, 0)], [[0; 4]; 2]);
+            let asks = (1..).zip(&requests).zip(&mut reply);
+            let mut asks: Vec<_> =
+                asks.map(|((rank, request), reply)| Ask { rank, request, reply, length: 0 }).collect();
+            assert_eq!(transport.ask_all(&mut asks).unwrap_err().rank(), 1, "seed {seed:?}");
+            assert_eq!(count.load(Ordering::SeqCst), 1, "the other one has executed its call");
+            transfer(&job[0], 2, 0, &[8, 3 * MEGABYTE], Random::new(3, 3));
+            transfer(&job[2], 0, 0, &[8, 3 * MEGABYTE], Random::new(3, 4));
+        }
+    }
+}
+
+/// Something that threads want of process 1, one of five.
+fn want_of(transport: &dyn Transport, thread: usize) -> Result<(), Lost> {
+    let mut bytes = vec![0; 3 * MEGABYTE / 2];
+    match thread % 5 {
+        0 => transport.load(1, 0, Width::Bits64).map(drop),
+        // SAFETY: there are as many bytes.
+        1 => unsafe { transport.write(1, MEGABYTE, bytes.as_ptr(), bytes.len()) },
+        // SAFETY: as above.
+        2 => unsafe { transport.read(1, MEGABYTE, bytes.as_mut_ptr(), bytes.len()) },
+        3 => {
+            let request = call(4, &[1]);
+            let mut replies = [[0; 4]; 2];
+            let asks = (1..).zip(&mut replies);
+            let mut asks: Vec<_> =
+                asks.map(|(rank, reply)| Ask { rank, request: &request, reply, length: 0 }).collect();
+            transport.ask_all(&mut asks)
+        }
+        _ => transport.post(1, &call(0, &[1])),
     }
 }
 

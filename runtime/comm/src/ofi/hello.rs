@@ -6,7 +6,7 @@ use std::io;
 use super::Known;
 use super::endpoint::Endpoint;
 use super::library::OfiError;
-use crate::requests::lost;
+use crate::lost::lost;
 use crate::stream::{self, Peer};
 
 /// Longest text and address.

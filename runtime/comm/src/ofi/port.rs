@@ -295,7 +295,7 @@ impl Port for FabricPort {
         self.lanes[lane].todo.reply = Some(bytes);
     }
 
-    fn flush(&mut self, lane: usize) -> io::Result<bool> {
+    fn send_pending(&mut self, lane: usize) -> io::Result<bool> {
         if self.lanes[lane].is_sending {
             return Ok(false);
         }

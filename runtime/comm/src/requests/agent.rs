@@ -130,7 +130,7 @@ impl Agent {
             return Ok(());
         }
         loop {
-            if !self.port.has_space(at) && !self.port.flush(at)? {
+            if !self.port.has_space(at) && !self.port.send_pending(at)? {
                 return Ok(());
             }
             let (input, output) = self.port.split(at);
@@ -148,7 +148,7 @@ impl Agent {
             };
             if let Some(delay) = self.random.as_mut().filter(|_| !lane.is_due).and_then(Random::delay) {
                 // Replies do not wait for the next request.
-                if !self.port.flush(at)? {
+                if !self.port.send_pending(at)? {
                     return Ok(());
                 }
                 lane.due = Some(Instant::now() + delay);
@@ -177,7 +177,7 @@ impl Agent {
 
     /// All whole messages have been served.
     fn rest(&mut self, at: usize) -> Result<(), End> {
-        if !self.port.flush(at)? {
+        if !self.port.send_pending(at)? {
             return Ok(());
         }
         if self.port.is_torn(at) { Err(Malformed::Torn.into()) } else { Ok(()) }
@@ -190,7 +190,7 @@ impl Agent {
             let what = if let Purpose::Answers(_) = purpose { "answer" } else { "request" };
             eprintln!("dsm: error: process {}: malformed {what} from process {peer}: {malformed}", self.rank);
             // Requests before that one were in order.
-            _ = self.port.flush(at);
+            _ = self.port.send_pending(at);
         }
         if let Purpose::Answers(waiters) = purpose {
             waiters.lose();

@@ -122,10 +122,10 @@ pub(crate) trait Port: Send {
     fn consume(&mut self, lane: usize, bytes: usize);
     /// Whether what was taken, and is no whole message, will never be: messages are not torn on their way.
     fn is_torn(&self, lane: usize) -> bool;
-    /// So many bytes of the reply are to be sent, with the next [`Port::flush`].
+    /// So many bytes of the reply are to be sent, with the next [`Port::send_pending`].
     fn reply(&mut self, lane: usize, bytes: usize);
     /// Sends what is to be sent as far as it goes at once; whether that is all.
-    fn flush(&mut self, lane: usize) -> io::Result<bool>;
+    fn send_pending(&mut self, lane: usize) -> io::Result<bool>;
     /// Ends a lane in both directions.
     fn close(&mut self, lane: usize);
 }

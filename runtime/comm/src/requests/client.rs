@@ -7,14 +7,14 @@ use dsm_threads::futex;
 
 use super::Wake;
 use super::carrier::{BATCH, Exchanges, REPLY_BYTES, Replies, Sender};
-use super::lost::{lost, or_lost};
 use super::pipeline::{Lane, Window};
 use super::wire::{self, HEADER, MAX_PAYLOAD, Malformed, Request};
+use crate::lost::{CLOSED, Liveness, Lost};
 use crate::transport::{Ask, section};
 
 /// Lanes to one peer.
 pub(super) struct Client {
-    rank: u32,
+    liveness: Arc<Liveness>,
     requests: Lane,
     /// Locked while a request to wait is being sent.
     waits: Mutex<Box<dyn Sender>>,
@@ -58,16 +58,18 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Client {
     pub(super) fn new(
-        rank: u32,
+        liveness: Liveness,
         requests: Exchanges,
         waits: Box<dyn Sender>,
         waiters: Arc<Waiters>,
     ) -> Client {
-        Client { rank, requests: Lane::new(rank, requests), waits: Mutex::new(waits), waiters }
+        let liveness = Arc::new(liveness);
+        let requests = Lane::new(liveness.clone(), requests);
+        Client { liveness, requests, waits: Mutex::new(waits), waiters }
     }
 
     /// Has a request without payload executed; returns the reply's value.
-    pub(super) fn call(&self, request: &Request) -> u64 {
+    pub(super) fn call(&self, request: &Request) -> Result<u64, Lost> {
         self.exchange_header(request, |replies| self.value(replies, 0))
     }
 
@@ -78,7 +80,7 @@ impl Client {
         bytes: usize,
         make: impl Fn(usize, usize) -> Request<'a>,
         mut take: impl FnMut(usize, &[u8]),
-    ) {
+    ) -> Result<(), Lost> {
         let length = |at: usize| MAX_PAYLOAD.min(bytes - at);
         let (mut asked, mut taken) = (0, 0);
         let put = |buffer: &mut [u8]| {
@@ -91,10 +93,11 @@ impl Client {
         };
         self.requests.exchange_all(HEADER, put, |replies| {
             let piece = length(taken);
-            self.value(replies, piece);
-            take(taken, or_lost(self.rank, replies.payload(piece)));
+            self.value(replies, piece)?;
+            take(taken, self.liveness.or_lost(replies.payload(piece))?);
             taken += piece;
-        });
+            Ok(())
+        })
     }
 
     /// Has requests executed, those whose payloads of at most `most` bytes `fill` puts into the buffer it gets, one at a time; it says what it is and how many bytes that are. `make`
@@ -104,7 +107,7 @@ impl Client {
         most: usize,
         mut fill: impl FnMut(&mut [u8]) -> (T, usize),
         make: impl for<'a> Fn(T, &'a [u8]) -> Request<'a>,
-    ) {
+    ) -> Result<(), Lost> {
         let put = |buffer: &mut [u8]| {
             let (header, payload) = buffer.split_at_mut(HEADER);
             let (what, bytes) = fill(payload);
@@ -114,17 +117,17 @@ impl Client {
             header.copy_from_slice(&make(what, &payload[..bytes]).header());
             HEADER + bytes
         };
-        self.requests.exchange_all(HEADER + most, put, |replies| _ = self.value(replies, 0));
+        self.requests.exchange_all(HEADER + most, put, |replies| self.value(replies, 0).map(drop))
     }
 
     /// Has the peer execute a call; returns the length of the reply.
-    pub(super) fn ask(&self, request: &[u8], reply: &mut [u8]) -> usize {
+    pub(super) fn ask(&self, request: &[u8], reply: &mut [u8]) -> Result<usize, Lost> {
         let put = |buffer: &mut [u8]| put_call(request, buffer);
         self.requests.exchange(HEADER + request.len(), put, |replies| self.call_reply(replies, reply))
     }
 
     /// Has the peer execute calls, in their order.
-    pub(super) fn ask_all(&self, mut asks: &mut [&mut Ask<'_>]) {
+    pub(super) fn ask_all(&self, mut asks: &mut [&mut Ask<'_>]) -> Result<(), Lost> {
         while !asks.is_empty() {
             let (group, rest) = asks.split_at_mut(leading(asks));
             // Requests are read while lengths of replies are written: these are different fields.
@@ -132,10 +135,12 @@ impl Client {
             let mut group = group.iter_mut();
             self.requests.exchange_all(longest(&requests), put_calls(requests), |replies| {
                 let ask = group.next().expect("as many replies as requests");
-                ask.length = self.call_reply(replies, ask.reply);
-            });
+                ask.length = self.call_reply(replies, ask.reply)?;
+                Ok(())
+            })?;
             asks = rest;
         }
+        Ok(())
     }
 
     /// Sends the first of these calls, as many as may be under way before a reply is taken. `None` where each exchange ends before the next one begins.
@@ -145,23 +150,24 @@ impl Client {
     }
 
     /// Takes the replies to calls that have been sent, of which `asks` has the first; returns their number.
-    pub(super) fn take_replies(&self, window: Window, asks: &mut [&mut Ask<'_>]) -> usize {
+    pub(super) fn take_replies(&self, window: Window, asks: &mut [&mut Ask<'_>]) -> Result<usize, Lost> {
         let mut taken = 0;
         self.requests.take_window(window, |replies| {
             let Ask { reply, length, .. } = &mut *asks[taken];
-            *length = self.call_reply(replies, reply);
+            *length = self.call_reply(replies, reply)?;
             taken += 1;
-        });
-        taken
+            Ok(())
+        })?;
+        Ok(taken)
     }
 
     /// Has the peer execute a call whose reply nobody wants.
-    pub(super) fn post(&self, request: &[u8]) {
+    pub(super) fn post(&self, request: &[u8]) -> Result<(), Lost> {
         self.requests.post(&Request::Post { request }, &Request::Call { request }, |replies| {
-            let head = or_lost(self.rank, replies.head());
-            let length = self.well_formed(wire::decode_call_reply(&head));
-            or_lost(self.rank, replies.payload(length));
-        });
+            let head = self.liveness.or_lost(replies.head())?;
+            let length = self.well_formed(wire::decode_call_reply(&head))?;
+            self.liveness.or_lost(replies.payload(length)).map(drop)
+        })
     }
 
     /// Waits until the peer has ended.
@@ -170,38 +176,39 @@ impl Client {
     }
 
     /// Has the peer wait until a word of its segment differs from `seen`; returns its value.
-    pub(super) fn wait_change(&self, offset: usize, seen: u32, wake: Wake) -> u32 {
+    pub(super) fn wait_change(&self, offset: usize, seen: u32, wake: Wake) -> Result<u32, Lost> {
         let (id, waiter) = section(|| {
-            let Some((id, waiter)) = self.waiters.enter() else { lost(self.rank, &CLOSED) };
+            self.liveness.check()?;
+            let (id, waiter) = self.waiters.enter().ok_or_else(|| self.liveness.lose(&CLOSED))?;
             let request = Request::Wait { offset, seen, wake, id };
-            or_lost(self.rank, lock(&self.waits).send(&request.header()));
-            (id, waiter)
-        });
-        match waiter.sleep() {
-            Some(value) => {
-                section(|| self.waiters.leave(id));
-                value
-            }
-            None => lost(self.rank, &CLOSED),
-        }
+            let sent = lock(&self.waits).send(&request.header());
+            self.liveness.or_lost(sent).inspect_err(|_| self.waiters.leave(id))?;
+            Ok((id, waiter))
+        })?;
+        let value = waiter.sleep();
+        section(|| self.waiters.leave(id));
+        value.ok_or_else(|| self.liveness.lose(&CLOSED))
     }
 
     /// Takes the reply to a call; returns its length.
-    fn call_reply(&self, replies: &mut dyn Replies, reply: &mut [u8]) -> usize {
-        let head = or_lost(self.rank, replies.head());
-        let length = self.well_formed(wire::decode_call_reply(&head));
+    fn call_reply(&self, replies: &mut dyn Replies, reply: &mut [u8]) -> Result<usize, Lost> {
+        let head = self.liveness.or_lost(replies.head())?;
+        let length = self.well_formed(wire::decode_call_reply(&head))?;
+        let space = reply.len();
         let Some(reply) = reply.get_mut(..length) else {
-            lost(
-                self.rank,
-                &format_args!("malformed reply: {length} bytes to a call with space for {}", reply.len()),
-            )
+            let why = format_args!("malformed reply: {length} bytes to a call with space for {space}");
+            return Err(self.liveness.lose(&why));
         };
-        or_lost(self.rank, replies.payload_into(reply));
-        length
+        self.liveness.or_lost(replies.payload_into(reply))?;
+        Ok(length)
     }
 
     /// Sends a request without payload, and hands the reply to `take`.
-    fn exchange_header<R>(&self, request: &Request, take: impl FnOnce(&mut dyn Replies) -> R) -> R {
+    fn exchange_header<R>(
+        &self,
+        request: &Request,
+        take: impl FnOnce(&mut dyn Replies) -> Result<R, Lost>,
+    ) -> Result<R, Lost> {
         let put = |buffer: &mut [u8]| {
             buffer.copy_from_slice(&request.header());
             HEADER
@@ -210,18 +217,16 @@ impl Client {
     }
 
     /// The value of the reply, which `expected` bytes follow.
-    fn value(&self, replies: &mut dyn Replies, expected: usize) -> u64 {
-        let head = or_lost(self.rank, replies.head());
+    fn value(&self, replies: &mut dyn Replies, expected: usize) -> Result<u64, Lost> {
+        let head = self.liveness.or_lost(replies.head())?;
         // The payload follows only if its length is right.
         self.well_formed(wire::decode_reply(&head, expected))
     }
 
-    fn well_formed<T>(&self, decoded: Result<T, Malformed>) -> T {
-        decoded.unwrap_or_else(|malformed| lost(self.rank, &format_args!("malformed reply: {malformed}")))
+    fn well_formed<T>(&self, decoded: Result<T, Malformed>) -> Result<T, Lost> {
+        decoded.map_err(|malformed| self.liveness.lose(&format_args!("malformed reply: {malformed}")))
     }
 }
-
-const CLOSED: &str = "it has closed the connection";
 
 /// The threads that wait for words of one peer.
 #[derive(Default)]

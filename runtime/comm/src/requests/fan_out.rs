@@ -13,6 +13,7 @@ use std::mem;
 use std::sync::Mutex;
 
 use super::client::{Client, lock};
+use crate::lost::Lost;
 use crate::transport::Ask;
 
 /// The order of the threads that send to several peers.
@@ -22,27 +23,29 @@ pub(super) struct FanOut {
 }
 
 impl FanOut {
-    /// Has each peer execute its calls, in their order, and beside the others.
-    pub(super) fn ask_all(&self, mut groups: Vec<(&Client, &mut [&mut Ask<'_>])>) {
+    /// Has each peer execute its calls, in their order, and beside the others. Of peers that are lost it names one, when the others have executed theirs.
+    pub(super) fn ask_all(&self, mut groups: Vec<(&Client, &mut [&mut Ask<'_>])>) -> Result<(), Lost> {
         if let [(peer, asks)] = &mut groups[..] {
             return peer.ask_all(asks);
         }
+        let mut result = Ok(());
         while !groups.is_empty() {
             let sending = lock(&self.sending);
             let windows: Vec<_> = groups.iter().map(|(peer, asks)| peer.send_calls(asks)).collect();
             drop(sending);
             for ((peer, asks), window) in groups.iter_mut().zip(windows) {
                 let asks_left = mem::take(asks);
-                match window {
+                let executed = match window {
                     Some(window) => {
-                        let taken = peer.take_replies(window, asks_left);
-                        *asks = &mut asks_left[taken..];
+                        peer.take_replies(window, asks_left).map(|taken| *asks = &mut asks_left[taken..])
                     }
                     // No carrier has lanes of both kinds, so nothing else is under way.
                     None => peer.ask_all(asks_left),
-                }
+                };
+                result = result.and(executed);
             }
             groups.retain(|(_, asks)| !asks.is_empty());
         }
+        result
     }
 }

@@ -20,7 +20,7 @@
 //!
 //! # Trust
 //! A request is executed only if it lies in the segment, is aligned and has its operation's form. One that does not gets one message and ends its
-//! lane, and nothing else. A thread whose peer is gone ends the process (`lost`).
+//! lane, and nothing else. A thread whose peer is gone gets [`Lost`], as do all others that have something under way at it and all that come later; a lane stays in order, with nothing on it.
 //!
 //! `wire` encodes and decodes, `memory` executes, `client`, `pipeline` and `fan_out` are the requester's end, `agent` and `pool` the target's.
 
@@ -28,7 +28,6 @@ mod agent;
 pub(crate) mod carrier;
 mod client;
 mod fan_out;
-mod lost;
 mod memory;
 mod pipeline;
 mod pool;
@@ -45,7 +44,6 @@ pub use carrier::Carrier;
 use carrier::{Ends, LaneKind};
 use client::{Client, Waiters};
 use fan_out::FanOut;
-pub(crate) use lost::lost;
 use memory::Segment;
 use pool::Pool;
 pub(crate) use random::Random;
@@ -54,6 +52,7 @@ use wire::{Patch, Request};
 
 use crate::copy::copy;
 use crate::diff;
+use crate::lost::{Liveness, Lost};
 use crate::transport::{Ask, Transport, Update, Wake, Width};
 
 /// Starts a thread of a name that runs a function.
@@ -112,7 +111,7 @@ impl Requests {
                 };
                 Lane::new(peer, purpose)
             }));
-            Some(Client::new(peer, requests, waits, waiters))
+            Some(Client::new(Liveness::new(rank, peer), requests, waits, waiters))
         });
         let requests = Requests { peers: clients.collect(), fan_out: FanOut::default(), bytes };
         let random = perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | u64::from(u32::MAX)));
@@ -134,7 +133,7 @@ impl Requests {
         request
     }
 
-    fn call(&self, rank: u32, request: Request) -> u64 {
+    fn call(&self, rank: u32, request: Request) -> Result<u64, Lost> {
         self.peer(rank).call(&self.checked(request))
     }
 }
@@ -144,11 +143,11 @@ impl Transport for Requests {
         self.peer(rank).wait_end();
     }
 
-    fn identity(&self, rank: u32) -> u64 {
+    fn identity(&self, rank: u32) -> Result<u64, Lost> {
         self.call(rank, Request::Identity)
     }
 
-    fn load(&self, rank: u32, offset: usize, width: Width) -> u64 {
+    fn load(&self, rank: u32, offset: usize, width: Width) -> Result<u64, Lost> {
         self.call(rank, Request::Load { offset, width })
     }
 
@@ -160,7 +159,7 @@ impl Transport for Requests {
         update: Update,
         value: u64,
         wake: Option<Wake>,
-    ) -> u64 {
+    ) -> Result<u64, Lost> {
         let value = value & width.mask();
         self.call(rank, Request::Update { offset, width, update, value, wake })
     }
@@ -173,21 +172,21 @@ impl Transport for Requests {
         expected: u64,
         new: u64,
         wake: Option<Wake>,
-    ) -> u64 {
+    ) -> Result<u64, Lost> {
         let (expected, new) = (expected & width.mask(), new & width.mask());
         self.call(rank, Request::CompareExchange { offset, width, expected, new, wake })
     }
 
-    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) {
+    fn read_words(&self, rank: u32, offset: usize, into: &mut [u64]) -> Result<(), Lost> {
         let make = |at, bytes| self.checked(Request::ReadWords { offset: offset + at, bytes });
         self.peer(rank).fetch(size_of_val(into), make, |at, payload| {
             for (word, bytes) in into[at / 8..].iter_mut().zip(payload.as_chunks::<8>().0) {
                 *word = u64::from_le_bytes(*bytes);
             }
-        });
+        })
     }
 
-    fn write_words(&self, rank: u32, offset: usize, words: &[u64]) {
+    fn write_words(&self, rank: u32, offset: usize, words: &[u64]) -> Result<(), Lost> {
         let mut pieces = words.chunks(MAX_PAYLOAD / 8);
         let mut at = offset;
         let fill = |buffer: &mut [u8]| {
@@ -200,18 +199,18 @@ impl Transport for Requests {
             (offset, size_of_val(piece))
         };
         let most = MAX_PAYLOAD.min(size_of_val(words));
-        self.peer(rank).send(most, fill, |offset, words| self.checked(Request::WriteWords { offset, words }));
+        self.peer(rank).send(most, fill, |offset, words| self.checked(Request::WriteWords { offset, words }))
     }
 
-    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) {
+    unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) -> Result<(), Lost> {
         let make = |at, bytes| self.checked(Request::Read { offset: offset + at, bytes });
         self.peer(rank).fetch(bytes, make, |at, payload| {
             // SAFETY: the pieces are parts of the caller's memory, behind each other.
             unsafe { copy(payload.as_ptr(), into.add(at), payload.len()) };
-        });
+        })
     }
 
-    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) {
+    unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) -> Result<(), Lost> {
         let mut at = 0;
         let fill = |buffer: &mut [u8]| {
             let start = at;
@@ -223,11 +222,17 @@ impl Transport for Requests {
             (offset + start, piece)
         };
         let most = MAX_PAYLOAD.min(bytes);
-        self.peer(rank)
-            .send(most, fill, |offset, contents| self.checked(Request::Write { offset, contents }));
+        self.peer(rank).send(most, fill, |offset, contents| self.checked(Request::Write { offset, contents }))
     }
 
-    unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize) {
+    unsafe fn send_diff(
+        &self,
+        rank: u32,
+        offset: usize,
+        own: *const u8,
+        twin: *mut u8,
+        bytes: usize,
+    ) -> Result<(), Lost> {
         assert!(bytes.is_multiple_of(diff::GROUP), "a difference of {bytes} bytes");
         let mut at = 0;
         // A piece with many changes takes more than one patch: each ends where the next may not fit.
@@ -243,34 +248,34 @@ impl Transport for Requests {
             }
             (offset + start, length)
         };
-        self.peer(rank).send(MAX_PAYLOAD, fill, |offset, runs| self.checked(Request::Patch { offset, runs }));
+        self.peer(rank).send(MAX_PAYLOAD, fill, |offset, runs| self.checked(Request::Patch { offset, runs }))
     }
 
-    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
+    fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> Result<usize, Lost> {
         assert!(request.len() <= MAX_PAYLOAD && reply.len() >= MAX_CALL_REPLY, "a call without space");
         self.peer(rank).ask(request, reply)
     }
 
-    fn ask_all(&self, asks: &mut [Ask<'_>]) {
+    fn ask_all(&self, asks: &mut [Ask<'_>]) -> Result<(), Lost> {
         assert!(asks.iter().all(|ask| ask.request.len() <= MAX_PAYLOAD), "a call without space");
         let mut asks: Vec<&mut Ask<'_>> = asks.iter_mut().collect();
         asks.sort_by_key(|ask| ask.rank);
         let groups = asks.chunk_by_mut(|a, b| a.rank == b.rank);
-        self.fan_out.ask_all(groups.map(|asks| (self.peer(asks[0].rank), asks)).collect());
+        self.fan_out.ask_all(groups.map(|asks| (self.peer(asks[0].rank), asks)).collect())
     }
 
-    fn post(&self, rank: u32, request: &[u8]) {
+    fn post(&self, rank: u32, request: &[u8]) -> Result<(), Lost> {
         assert!(request.len() <= MAX_POST, "a call without space");
-        self.peer(rank).post(request);
+        self.peer(rank).post(request)
     }
 
-    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32 {
+    fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> Result<u32, Lost> {
         self.checked(Request::Wait { offset, seen, wake, id: 0 });
         self.peer(rank).wait_change(offset, seen, wake)
     }
 
-    fn wake(&self, rank: u32, offset: usize, wake: Wake) {
-        self.call(rank, Request::Wake { offset, wake });
+    fn wake(&self, rank: u32, offset: usize, wake: Wake) -> Result<(), Lost> {
+        self.call(rank, Request::Wake { offset, wake }).map(drop)
     }
 }
 

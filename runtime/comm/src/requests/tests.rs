@@ -118,7 +118,11 @@ fn lose_a_peer() {
     let (first, mut second) = (all.next().unwrap(), all.next().unwrap());
     let process = start(0, first, 4096, None);
     let peer = second[0].take().unwrap();
-    let wait = || process.peers.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 });
+    let transport = process.peers.transport(1).expect("it is not mapped");
+    let wait = || {
+        let value = transport.wait_change(1, 8, 0, Wake { sleepers: 0, mask: 1 });
+        value.unwrap_or_else(|lost| lost.end_process())
+    };
     std::thread::scope(|scope| {
         match how.as_str() {
             "gone before" => drop(peer),

@@ -123,7 +123,7 @@ impl Port for SocketPort {
         self.connections[lane].unsent.end += bytes;
     }
 
-    fn flush(&mut self, lane: usize) -> io::Result<bool> {
+    fn send_pending(&mut self, lane: usize) -> io::Result<bool> {
         let Connection { socket, output, unsent, .. } = &mut self.connections[lane];
         let Some(socket) = socket else { return Ok(true) };
         while unsent.start < unsent.end {

@@ -8,7 +8,7 @@ use super::adapter::Adapter;
 use super::device::{Address, link_name};
 use super::library::VerbsError;
 use super::queue_pair::{QueuePair, QueuePairAddress};
-use crate::requests::lost;
+use crate::lost::lost;
 use crate::stream::{self, Peer};
 
 /// The queue pairs between this process and a peer.

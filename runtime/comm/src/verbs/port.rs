@@ -264,7 +264,7 @@ impl Port for VerbsPort {
         self.peers[lane / LANES].unsent = Some(bytes);
     }
 
-    fn flush(&mut self, lane: usize) -> io::Result<bool> {
+    fn send_pending(&mut self, lane: usize) -> io::Result<bool> {
         let peer = &mut self.peers[lane / LANES];
         if lane % LANES != REQUESTS || peer.unsent.is_none() {
             return Ok(true);

@@ -20,7 +20,7 @@ pub(super) mod place {
     /// State of the signature.
     pub const LOG_STATE: Fixed<u64> = Fixed::behind(GRANT, 1);
     /// `min_wr_ts` of the signature. Not in the line of the state word, which changes with every release: takers of homes read it.
-    pub const LOG_MIN: Fixed<u64> = Fixed::behind(LOG_STATE, 2);
+    pub const LOG_MIN: Fixed<u64> = Fixed::behind(LOG_STATE, 1);
     /// The block that another process wants to store to, see [`dsm_coherence::Word::Revoked`].
     pub const REVOKED: Fixed<u64> = Fixed::behind(LOG_MIN, 1);
     /// Requests of this kind.
@@ -65,7 +65,7 @@ impl SegmentFabric {
             Word::LogState => g.control_offset() + place::LOG_STATE.offset(0),
             Word::Cursor(peer) => g.control_offset() + place::CURSORS.offset(peer.0 as usize),
             Word::Revoked => g.control_offset() + place::REVOKED.offset(0),
-            Word::LogMin(buffer) => g.control_offset() + place::LOG_MIN.offset(buffer as usize),
+            Word::LogMin => g.control_offset() + place::LOG_MIN.offset(0),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! What costs time is noted where it is spent, in slow paths only: [`miss`] by the return address of the check, the part of memory and the state that refused;
 //! [`changed`] and [`released`] at releases, which compare blocks with their twins; [`waited`] by barrier, region and lock. Of a thread's misses the first 4096 are all noted, then a
-//! [`sample`]. Each process keeps its tables in its segment. At the end process 0 reads all of them ([`collect`]), finds names for addresses ([`names`]), draws
+//! [`mod@sample`]. Each process keeps its tables in its segment. At the end process 0 reads all of them ([`collect`]), finds names for addresses ([`names`]), draws
 //! conclusions ([`findings`]) and writes them down ([`report`]).
 //!
 //! Off, it costs one look at a flag in each slow path.

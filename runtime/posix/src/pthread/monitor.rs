@@ -55,7 +55,7 @@ pub unsafe fn set(object: *mut c_void, words: Words) {
 /// Tries until the step succeeds or the time is over. What others did before their steps is visible then.
 ///
 /// # Safety
-/// The object is one that was [set](set).
+/// The object is one that was [`set`].
 pub unsafe fn attempt<R>(
     object: *mut c_void,
     deadline: Deadline,

@@ -86,7 +86,7 @@ unsafe extern "C" fn end_of_thread(_: *mut c_void) {
     STACKS.lock().free.push(STACK.get());
 }
 
-/// Starts a thread of the runtime that runs code of the program, and lasts as long as the process. `purpose` as for [`spawn_service`].
+/// Starts a thread of the runtime that runs code of the program, and lasts as long as the process. `purpose` as for [`services::spawn_service`].
 pub fn spawn_worker(purpose: &str, routine: Routine) {
     let mut thread: libc::pthread_t = 0;
     let create = || {

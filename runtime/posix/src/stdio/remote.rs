@@ -244,7 +244,7 @@ pub(super) fn read_own(descriptor: c_int, into: &mut [u8], offset: i64) -> i64 {
     }
 }
 
-/// The owner's side of [`write`].
+/// The owner's side of [`write()`].
 pub(super) fn write_own(descriptor: c_int, from: &[u8], offset: i64) -> i64 {
     let place = from.as_ptr();
     if offset != OWN_POSITION {

@@ -310,7 +310,7 @@ impl Fabric for ModelFabric {
         let mut w = self.world.borrow_mut();
         let loc = w.layout.word(word).expect("words of used blocks");
         w.note_loc(loc, |name| format!("own {name} = {value:#x}"));
-        if matches!(word, Word::LogState | Word::LogMin(_)) {
+        if matches!(word, Word::LogState | Word::LogMin) {
             w.take_mutex();
         }
         w.own_write(loc, value);

@@ -1,6 +1,6 @@
 //! Random programs of kernels in C, C++ and Fortran: loops of all shapes over windows of arrays, helpers, records, tasks, several files.
 //!
-//! [`program`] says what a program is, [`draw`] and [`body`] draw one from a seed, [`cfamily`] and [`fortran`] write it. It prints a
+//! [`mod@program`] says what a program is, [`draw`] and [`body`] draw one from a seed, [`cfamily`] and [`fortran`] write it. It prints a
 //! hash of all arrays after each round; the plain compiler's executable says what it has to be. The output is the same for any team, and
 //! programs are free of data races by construction ([`draw`]).
 
