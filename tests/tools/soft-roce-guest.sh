@@ -77,6 +77,12 @@ if wants suite; then
     ! grep -q skipped: suite.log || bad "tests were skipped"
 fi
 
+if wants litmus; then
+    ROUNDS=$(value ROUNDS) suite verbs::litmus --test-threads=1 --nocapture >litmus.log 2>&1 || bad "the litmus tests"
+    grep -E 'rounds|panicked|test result' litmus.log
+    say "litmus tests"
+fi
+
 # run NAME DEVICE COMMAND...: the program's own check succeeds, and the device has sent packets.
 run() {
     name=$1 device=$2
@@ -93,6 +99,7 @@ if wants programs; then
     for program in is.S cg.S; do
         DSM_TRANSPORT=verbs:rxe1 run "$program, two processes, one device" rxe1 dsm-run -n 2 -t 1 "/bin/$program"
     done
+    DSM_BULK_READ=1 DSM_TRANSPORT=verbs:rxe1 run "is.S, with bulk reads" rxe1 dsm-run -n 2 -t 1 /bin/is.S
     DSM_TRANSPORT=verbs:rxe1 run "is.S, four processes, one device" rxe1 dsm-run -n 4 -t 1 /bin/is.S
     # What they print by themselves.
     for program in locks tasks shared_streams library_lists; do
@@ -154,7 +161,14 @@ if wants bench; then
         ibv_rc_pingpong -d rxe1 -g 1 -n 2000 $options 127.0.0.1 | grep usec/iter | sed "s/^/ibv_rc_pingpong $options: /"
         wait
     done
+    for bytes in 4096 65536 1048576; do
+        ib_read_bw -d rxe1 -x 1 -s "$bytes" -n 100 >/dev/null 2>&1 &
+        sleep 1
+        ib_read_bw -d rxe1 -x 1 -s "$bytes" -n 100 127.0.0.1 2>&1 | grep -E "^ *$bytes " | sed "s/^/ib_read_bw, bytes, iterations, MB\/s peak and mean, thousands a second: /"
+        wait
+    done
     ROUNDS=1 round_trips verbs:rxe1 || bad "round_trips"
+    ROUNDS=3 bulk verbs:rxe1 verbs:rxe1+read || bad "bulk"
     for transport in auto shm,verbs auto shm,verbs; do
         dsm-run --rsh /tmp/rsh -H 10.3.0.1:1,10.3.0.2:1 -x "DSM_TRANSPORT=$transport" -t 1 /bin/is.S | grep 'Time in' | sed "s/^/is.S, two hosts, $transport:/"
     done
