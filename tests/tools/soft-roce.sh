@@ -68,7 +68,7 @@ for directory in bin dev proc sys tmp run root modules etc/libibverbs.d; do
     mkdir -p "$image/$directory"
 done
 cp "$(command -v busybox)" "$image/bin/"
-for tool in sh mount cat ls insmod mkdir grep sed sleep poweroff cut head tail ps kill pidof wc tee timeout hostname cmp; do
+for tool in sh awk mount cat ls insmod mkdir grep sed sleep poweroff cut head tail ps kill pidof wc tee timeout hostname cmp; do
     ln -s busybox "$image/bin/$tool"
 done
 cp /etc/libibverbs.d/rxe.driver "$image/etc/libibverbs.d/"
