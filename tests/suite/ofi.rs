@@ -28,6 +28,8 @@ fn check(names: &[String]) {
         let number = all.iter().position(|other| other == name).expect("a program");
         let mut program = program::Program::load(name);
         program.environment.push(("DSM_TRANSPORT".into(), TRANSPORT.into()));
+        // Every other one with bulk reads by the provider.
+        program.environment.push(("DSM_BULK_READ".into(), (number % 2).to_string()));
         failures.extend(differential::check(&program, &[configuration(number)]));
     }
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));

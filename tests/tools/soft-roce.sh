@@ -4,12 +4,13 @@
 # emulated. Run it by hand, after `make build`:
 #
 #   tests/tools/soft-roce.sh                  status 0 if all went well
-#   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs hosts kill, and bench
+#   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs hosts kill, and litmus, bench
+#   STEPS=litmus ROUNDS=10000000 LIMIT=100000 tests/tools/soft-roce.sh     the litmus tests between adapter and processor, which suite has, too, for longer
 #
-# `bench` compares round trips with those of ibv_rc_pingpong (Debian: ibverbs-utils), whose `-e` waits as the transport does when it sleeps, and IS with IS over TCP.
+# `bench` compares round trips with those of ibv_rc_pingpong (Debian: ibverbs-utils), whose `-e` waits as the transport does when it sleeps, bulk reads with ib_read_bw (perftest), and IS with IS over TCP.
 #
 # Debian: qemu-system-x86 busybox-static cpio kmod iproute2 rdma-core ibverbs-providers; the kernel's package is only downloaded and unpacked. No root is
-# needed. Variables: SMP (2) and MEMORY (2048) of the machine, LIMIT in seconds (1500), ROUNDS of the litmus test (3000), TARGET (cargo's directory), WORK (what is kept between runs).
+# needed. Variables: SMP (2) and MEMORY (2048) of the machine, LIMIT in seconds (1500), ROUNDS of the litmus tests (3000), TARGET (cargo's directory), WORK (what is kept between runs).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -45,8 +46,12 @@ executable() {
 }
 cp "$(executable test --lib)" "$work/programs/suite"
 case $steps in *bench*)
-    cp "$(executable bench --bench round_trips)" "$work/programs/round_trips"
-    cp "$(command -v ibv_rc_pingpong)" "$work/programs/" || fail "ibv_rc_pingpong is missing; apt-get install ibverbs-utils"
+    for bench in round_trips bulk; do
+        cp "$(executable bench --bench $bench)" "$work/programs/$bench"
+    done
+    for tool in ibv_rc_pingpong ib_read_bw; do
+        cp "$(command -v $tool)" "$work/programs/" || fail "$tool is missing; apt-get install ibverbs-utils perftest"
+    done
     ;;
 esac
 for program in cg is; do
@@ -63,7 +68,7 @@ for directory in bin dev proc sys tmp run root modules etc/libibverbs.d; do
     mkdir -p "$image/$directory"
 done
 cp "$(command -v busybox)" "$image/bin/"
-for tool in sh mount cat ls insmod mkdir grep sed sleep poweroff cut head tail ps kill pidof wc tee timeout hostname cmp; do
+for tool in sh awk mount cat ls insmod mkdir grep sed sleep poweroff cut head tail ps kill pidof wc tee timeout hostname cmp; do
     ln -s busybox "$image/bin/$tool"
 done
 cp /etc/libibverbs.d/rxe.driver "$image/etc/libibverbs.d/"

@@ -2,26 +2,20 @@
 //! does in the same run.
 //!
 //! ```sh
-//! cargo bench -p dsm-comm --bench round_trips -- stream ofi      # ROUNDS=9 in the environment for more rounds
+//! cargo bench -p dsm-comm --bench round_trips -- stream ofi      # ROUNDS=9 in the environment for more rounds; ofi+read: with bulk reads by the adapter
 //! ```
 //!
 //! The two processes are this program and a copy of itself. Times are medians over the rounds of medians (of means for bulk), in microseconds; the
 //! bulk row is in MB/s.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dsm_comm::requests::{Requests, Service};
-use dsm_comm::stream::Peer;
-use dsm_comm::{Transport, Update, Width, ofi, segment, stream, verbs};
+use dsm_comm::{Transport, Width};
+use two::{BULK, ROLE, copy, serve, sockets, start};
 
-const BULK: usize = 64 << 20;
-const SEGMENT: usize = BULK + 4096;
-/// Variable that says what a copy is: the transport, and its descriptors.
-const ROLE: &str = "DSM_BENCH_ROLE";
+#[path = "two/mod.rs"]
+mod two;
 
 fn main() {
     if let Ok(role) = std::env::var(ROLE) {
@@ -51,61 +45,6 @@ fn main() {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// Sockets of the two processes to each other.
-fn sockets() -> [[OwnedFd; 4]; 2] {
-    let [(a, d), (b, c), (e, h), (f, g)] = [(); 4].map(|()| {
-        let (one, other) = UnixStream::pair().expect("sockets");
-        (OwnedFd::from(one), OwnedFd::from(other))
-    });
-    [[a, b, e, f], [c, d, g, h]]
-}
-
-fn start(rank: u32, transport: &str, [requests, serves, waits, serves_waits]: [OwnedFd; 4]) -> Requests {
-    let peer = Peer { requests, serves, waits, serves_waits };
-    let mut peers = [Some(peer), None];
-    peers.rotate_right(1 - rank as usize);
-    let peers = Vec::from(peers);
-    let carrier = match transport.split_once(':').unwrap_or((transport, "")) {
-        ("stream", _) => stream::carrier(rank, peers, None),
-        ("ofi", provider) => ofi::carrier(rank, peers, provider).unwrap_or_else(|error| panic!("{error}")),
-        ("verbs", device) => verbs::carrier(rank, peers, device).unwrap_or_else(|error| panic!("{error}")),
-        _ => panic!("{transport}: stream, ofi, ofi:PROVIDER, verbs or verbs:DEVICE"),
-    };
-    let own = segment::reserve(SEGMENT).expect("memory");
-    let service = Service { identity: 0, calls: &|_, _| None };
-    let spawn = &|_: &str, serve: Box<dyn FnOnce() + Send>| drop(std::thread::spawn(serve));
-    // SAFETY: the memory stays, and nobody else uses it.
-    unsafe { Requests::start(rank, carrier, own, SEGMENT, service, None, spawn) }
-}
-
-/// The copy: serves until the first process has ended.
-fn serve(role: &str) {
-    let mut words = role.split(' ');
-    let transport = words.next().expect("a transport");
-    let mut descriptor = || words.next().and_then(|word| word.parse().ok()).expect("a descriptor");
-    // SAFETY: they were inherited, and nobody else has them.
-    let sockets = [(); 4].map(|()| unsafe { OwnedFd::from_raw_fd(descriptor()) });
-    let requests = start(1, transport, sockets);
-    requests.update(0, 0, Width::Bits64, Update::Swap, 1, None).expect("the other process is there");
-    loop {
-        std::thread::sleep(Duration::from_secs(3600));
-    }
-}
-
-fn copy(transport: &str, sockets: &[OwnedFd; 4]) -> Child {
-    let numbers = sockets.each_ref().map(AsRawFd::as_raw_fd);
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.env(ROLE, format!("{transport} {} {} {} {}", numbers[0], numbers[1], numbers[2], numbers[3]));
-    let inherit = move || {
-        // SAFETY: plain system calls on open descriptors.
-        numbers.iter().for_each(|fd| unsafe { _ = libc::fcntl(*fd, libc::F_SETFD, 0) });
-        Ok(())
-    };
-    // SAFETY: makes system calls only.
-    unsafe { command.pre_exec(inherit) };
-    command.spawn().expect("a copy of this program")
 }
 
 /// The three rows of one transport.

@@ -185,6 +185,8 @@ pub struct Config {
     pub protocol: Parts,
     /// `DSM_TRANSPORT`: how processes reach each other's memory.
     pub transport: Transport,
+    /// `DSM_BULK_READ`: long reads of peers' memory by the adapter, where there is one.
+    pub bulk_read: bool,
     /// `DSM_PMIX`: join to one job with the processes that a process manager has started.
     pub pmix: bool,
     /// `DSM_SPIN`: microseconds a waiting thread spins before it sleeps; `None` if not given.
@@ -244,6 +246,7 @@ impl Default for Config {
             array_cache: true,
             cooperation: true,
             post_atomics: true,
+            bulk_read: false,
             stack_bytes: 64 << 20,
             stats: String::new(),
             check: None,

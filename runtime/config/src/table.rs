@@ -79,6 +79,9 @@ variables! {
         ofi sends them by libfabric, for adapters that it has a PROVIDER for, and verbs by RDMA of a DEVICE for InfiniBand or RoCE; auto takes shm within a host and stream between hosts, and shm,ofi \
         takes ofi there, as shm,verbs does verbs. With SEED, a number, stream delays requests and tears transfers.",
         |c, s| set(&mut c.transport, transport(s), "auto, shm, stream, stream:SEED with a number, ofi, ofi:PROVIDER, verbs or verbs:DEVICE, or the latter four with shm, in front");
+    "DSM_BULK_READ", "0|1", "0", "For experiments, over verbs and ofi: whether reads of at least 16 KiB of another process's data are done by the adapter alone (RDMA READ), but for those of the coherence protocol, whose calls bring contents in their replies. \
+        The adapter holds on to what it reads; no effect with DSM_MEMORY.",
+        |c, s| set(&mut c.bulk_read, boolean(s), "0 or 1");
     "DSM_PMIX", "0|1", "1", "Whether processes that a process manager with PMIx (mpirun, srun) has started join to one job; 0: each runs on its own, as those of programs that call MPI always do.",
         |c, s| set(&mut c.pmix, boolean(s), "0 or 1");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; sooner, unless this is set above the default, where others keep the core. Overrides OMP_WAIT_POLICY.",

@@ -290,15 +290,19 @@ fn reach(
     if peers.iter().all(Option::is_none) {
         return Ok(segments);
     }
+    // A pager takes pages away, which an adapter would go on to read.
+    let reads = config::get().bulk_read && !geometry.is_paged();
     let (carrier, seed) = match &config::get().transport {
-        Transport::Ofi { provider, .. } => (ofi::carrier(job.rank, peers, provider)?, None),
-        Transport::Verbs { device, .. } => (verbs::carrier(job.rank, peers, device)?, None),
+        Transport::Ofi { provider, .. } => (ofi::carrier(job.rank, peers, provider, reads)?, None),
+        Transport::Verbs { device, .. } => (verbs::carrier(job.rank, peers, device, reads)?, None),
         Transport::Stream(seed) => (stream::carrier(job.rank, peers, *seed), *seed),
         Transport::Auto | Transport::Shm => (stream::carrier(job.rank, peers, None), None),
     };
     let spawn: Spawn = &|name, serve| services::spawn(name, serve);
     let own = segments.own().address(0);
-    let service = Service { identity: digest(geometry), calls: &calls::serve };
+    // Nothing of the data is ever given back to the system, as twins and arrays are.
+    let readable = if reads { geometry.data_and_metadata().0 } else { 0..0 };
+    let service = Service { identity: digest(geometry), calls: &calls::serve, readable };
     // SAFETY: the segment has so many bytes there, mapped for good.
     let requests = unsafe { Requests::start(job.rank, carrier, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {

@@ -3,6 +3,9 @@
 use std::process::Command;
 
 use super::Process;
+use super::stream::start_over;
+use crate::requests::Carrier;
+use crate::requests::carrier::Registrar;
 use crate::transport::{Wake, Width};
 
 /// Variable that says what a copy of the test program loses its peer in.
@@ -27,6 +30,38 @@ pub(crate) fn operate(process: &Process, waits: bool) {
                 value.unwrap_or_else(|lost| lost.end_process())
             });
         }
+    });
+    println!("{RETURNED}");
+}
+
+/// A peer that tells keys that are none.
+struct Liar(Box<dyn Registrar>);
+
+impl Registrar for Liar {
+    unsafe fn register(&mut self, start: *mut u8, bytes: usize) -> Option<(u64, u64)> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.register(start, bytes) }.map(|(key, address)| (key ^ 0x5a00, address))
+    }
+}
+
+/// In the copy: reads from process 1, which tells a key that is none. Does not return if that is noticed.
+pub(crate) fn read_by_a_key_that_is_none(
+    first: impl FnOnce() -> Carrier,
+    second: impl FnOnce() -> Carrier + Send,
+) {
+    const BYTES: usize = 1 << 20;
+    let peer = || {
+        let mut carrier = second();
+        carrier.registrar = carrier.registrar.map(|own| Box::new(Liar(own)) as Box<dyn Registrar>);
+        start_over(1, carrier, BYTES, None)
+    };
+    std::thread::scope(|scope| {
+        let peer = scope.spawn(peer);
+        let process = start_over(0, first(), BYTES, None);
+        let _peer = peer.join().unwrap();
+        let mut buffer = vec![0; BYTES / 2];
+        // SAFETY: the buffer is as long.
+        unsafe { process.peers.read(1, 0, buffer.as_mut_ptr(), buffer.len()) };
     });
     println!("{RETURNED}");
 }

@@ -157,13 +157,13 @@ impl<T: Transport> Access for T {
 /// What the suite is instantiated for.
 pub(crate) trait Subject {
     /// Widths of atomic updates. Loads have all widths.
-    const UPDATED: &'static [Width];
+    const UPDATED: &'static [Width] = &Width::ALL;
     /// Lengths in bytes, multiples of eight, at which transfers begin to be done in another way.
     const BOUNDARIES: &'static [usize];
-    /// Seeds of irregularity; `None` is without.
-    const SEEDS: &'static [Option<u64>];
+    /// Seeds of irregularity, which is made by sockets and the agent; `None` is without.
+    const SEEDS: &'static [Option<u64>] = &[None];
     /// How often threads repeat what they contend for.
-    const ROUNDS: u32;
+    const ROUNDS: u32 = 30;
     /// How often threads wake each other.
     const WAKES: u32 = 2500;
 

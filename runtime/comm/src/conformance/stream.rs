@@ -74,7 +74,9 @@ pub(super) unsafe fn serve(
     bytes: usize,
     perturb: Option<u64>,
 ) -> Requests {
-    let service = Service { identity: 100 + u64::from(rank), calls: &calls };
+    // But for the last page, so that not all goes one way.
+    let readable = 0..(bytes - 1) / 4096 * 4096;
+    let service = Service { identity: 100 + u64::from(rank), calls: &calls, readable };
     // SAFETY: the caller's promise.
     unsafe { Requests::start(rank, carrier, own, bytes, service, perturb, &spawn) }
 }

@@ -3,7 +3,6 @@
 use super::stream::start_all_over;
 use super::{Job, Process, Subject};
 use crate::requests::MAX_PAYLOAD;
-use crate::transport::Width;
 use crate::verbs::{carrier, check};
 
 /// Whether this machine has a device; says so if not.
@@ -18,11 +17,7 @@ pub(crate) fn is_there() -> bool {
 struct Rdma;
 
 impl Subject for Rdma {
-    const UPDATED: &'static [Width] = &Width::ALL;
     const BOUNDARIES: &'static [usize] = &[MAX_PAYLOAD];
-    /// What is irregular is made by sockets and the agent.
-    const SEEDS: &'static [Option<u64>] = &[None];
-    const ROUNDS: u32 = 30;
     const WAKES: u32 = 500;
 
     fn is_there() -> bool {
@@ -30,11 +25,35 @@ impl Subject for Rdma {
     }
 
     fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process> {
-        start_all_over(bytes, perturb, processes, |rank, peers| carrier(rank, peers, "").unwrap())
+        start_all_over(bytes, perturb, processes, |rank, peers| carrier(rank, peers, "", false).unwrap())
     }
 }
 
 super::conformance!(Rdma);
+
+/// With READs of what is long.
+mod reads {
+    use super::*;
+    use crate::requests::LEAST_BULK;
+    use crate::verbs::READ_PART_BYTES;
+
+    pub(super) struct Reads;
+
+    impl Subject for Reads {
+        const BOUNDARIES: &'static [usize] = &[LEAST_BULK, READ_PART_BYTES];
+        const WAKES: u32 = 50;
+
+        fn is_there() -> bool {
+            is_there()
+        }
+
+        fn start(processes: usize, bytes: usize, perturb: Option<u64>) -> Vec<Process> {
+            start_all_over(bytes, perturb, processes, |rank, peers| carrier(rank, peers, "", true).unwrap())
+        }
+    }
+
+    crate::conformance::conformance!(Reads);
+}
 
 #[test]
 fn each_process_says_who_it_is() {

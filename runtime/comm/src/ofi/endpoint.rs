@@ -12,6 +12,7 @@ use std::ptr::{self, NonNull};
 use super::library::{Library, OfiError};
 use super::sys::*;
 use crate::memory::Memory;
+use crate::requests::carrier::Registrar;
 
 /// What the provider keeps with an operation.
 pub(super) type Scratch = [usize; 8];
@@ -59,11 +60,14 @@ pub(super) struct Wanted<'a> {
     pub(super) message: usize,
     /// Bytes that messages are sent from and received in.
     pub(super) memory: usize,
+    /// Most READs at a time; 0 where there are none.
+    pub(super) reads: usize,
 }
 
 pub(super) struct Endpoint {
     library: &'static Library,
     fabric: NonNull<Fabric>,
+    domain: NonNull<Domain>,
     cq: NonNull<Cq>,
     av: NonNull<Av>,
     ep: NonNull<Ep>,
@@ -77,6 +81,16 @@ pub(super) struct Endpoint {
     pub(super) tags: u64,
     /// Longest message that [`Endpoint::inject`] takes.
     pub(super) inject_bytes: usize,
+    /// Whether the provider reads memory, and lets it be read.
+    pub(super) reads: bool,
+    /// Whether what is read has to land in memory that the provider knows.
+    pub(super) needs_local: bool,
+    /// Longest message, or READ.
+    pub(super) most_bytes: usize,
+    /// What the provider wants of memory that is registered.
+    mr_mode: c_int,
+    /// Bytes of a key.
+    key_bytes: usize,
 }
 
 // SAFETY: the library's objects are not bound to a thread.
@@ -159,27 +173,19 @@ impl Endpoint {
                 cause,
             })?;
             let mut descriptor = ptr::null_mut();
-            if (*(*info.as_ptr()).domain_attr).mr_mode & FI_MR_LOCAL != 0 {
-                let mut region = ptr::null_mut();
-                let code = ((*(*domain).mr).reg)(
-                    &raw mut (*domain).fid,
-                    memory.place(&(0..wanted.memory)).cast(),
-                    wanted.memory,
-                    FI_SEND | FI_RECV,
-                    0,
-                    0,
-                    0,
-                    &raw mut region,
-                    ptr::null_mut(),
-                );
-                check("register memory (see ulimit -l)", code)?;
-                descriptor = (*region).mem_desc;
+            let mr_mode = (*(*info.as_ptr()).domain_attr).mr_mode;
+            if mr_mode & FI_MR_LOCAL != 0 {
+                let start = memory.place(&(0..wanted.memory));
+                let region = register(domain, start, wanted.memory, FI_SEND | FI_RECV, 0)
+                    .map_err(|code| check("register memory (see ulimit -l)", code).expect_err("it failed"))?;
+                descriptor = (*region.as_ptr()).mem_desc;
             }
             let format = (*(*info.as_ptr()).ep_attr).mem_tag_format;
             let object = |address| NonNull::new(address).expect("the library has made it");
             Ok(Endpoint {
                 library,
                 fabric: object(fabric.cast()).cast(),
+                domain: object(domain.cast::<c_void>()).cast(),
                 cq,
                 av: object(av.cast::<c_void>()).cast(),
                 ep: object(ep.cast::<c_void>()).cast(),
@@ -188,6 +194,11 @@ impl Endpoint {
                 wait_descriptor,
                 tags: u64::MAX.checked_shr(format.leading_zeros()).unwrap_or(u64::MAX),
                 inject_bytes: (*(*info.as_ptr()).tx_attr).inject_size,
+                reads: wanted.reads != 0 && (*info.as_ptr()).caps & READS == READS,
+                needs_local: !descriptor.is_null() || mr_mode & FI_MR_LOCAL != 0,
+                most_bytes: (*(*info.as_ptr()).ep_attr).max_msg_size,
+                mr_mode,
+                key_bytes: (*(*info.as_ptr()).domain_attr).mr_key_size,
                 provider,
             })
         }
@@ -243,6 +254,43 @@ impl Endpoint {
             receive(ep, place, part.len(), self.descriptor, FI_ADDR_UNSPEC, tag, 0, context)
         };
         self.posted(code)
+    }
+
+    /// Reads from the memory of another endpoint, by an address and a key that its process has told.
+    ///
+    /// # Safety
+    /// `into` is writable for `bytes` bytes until the operation has ended, and `descriptor` is of it where the provider wants one.
+    pub(super) unsafe fn read(
+        &mut self,
+        (into, bytes, descriptor): (*mut u8, usize, *mut c_void),
+        from: u64,
+        (address, key): (u64, u64),
+        context: &'static Context,
+    ) -> Result<(), PostError> {
+        let context = ptr::from_ref(context).cast_mut().cast();
+        // SAFETY: the caller's promise; an endpoint that was made for reads has the operation.
+        let code = unsafe {
+            let ep = self.ep.as_ptr();
+            ((*(*ep).rma).read)(ep, into.cast(), bytes, descriptor, from, address, key, context)
+        };
+        self.posted(code)
+    }
+
+    /// New memory that reads may land in, and its descriptor.
+    pub(super) fn landing(&mut self, bytes: usize) -> Result<(Memory, *mut c_void), String> {
+        let memory = Memory::map(bytes)?;
+        // SAFETY: the library has made the domain; the memory is mapped for good.
+        unsafe {
+            let region = register(self.domain.as_ptr(), memory.place(&(0..bytes)), bytes, FI_READ, 0)
+                .map_err(|code| self.library.explain(code as isize))?;
+            Ok((memory, (*region.as_ptr()).mem_desc))
+        }
+    }
+
+    /// What lets other processes read own memory by this endpoint, where the provider can. Whoever has it uses it when the endpoint is not in use.
+    pub(super) fn registrar(&self) -> Option<FabricRegistrar> {
+        let Endpoint { domain, mr_mode, key_bytes, .. } = *self;
+        self.reads.then_some(FabricRegistrar { domain, mr_mode, key_bytes })
     }
 
     /// Sends a part of the memory.
@@ -330,6 +378,61 @@ impl Endpoint {
     }
 }
 
+/// What a provider has to be able to do so that memory is read.
+const READS: u64 = FI_RMA | FI_READ | FI_REMOTE_READ;
+
+/// Lets other processes read own memory.
+pub(super) struct FabricRegistrar {
+    domain: NonNull<Domain>,
+    mr_mode: c_int,
+    key_bytes: usize,
+}
+
+// SAFETY: the library's objects are not bound to a thread.
+unsafe impl Send for FabricRegistrar {}
+
+impl Registrar for FabricRegistrar {
+    unsafe fn register(&mut self, start: *mut u8, bytes: usize) -> Option<(u64, u64)> {
+        // Where the provider does not choose the key, nobody should guess it.
+        let wanted = match self.mr_mode & FI_MR_PROV_KEY {
+            0 => u64::from_le_bytes(crate::random_bytes().ok()?) & mask(self.key_bytes),
+            _ => 0,
+        };
+        // SAFETY: the caller's promise; the library has made the domain.
+        unsafe {
+            let region = register(self.domain.as_ptr(), start, bytes, FI_REMOTE_READ, wanted).ok()?;
+            let address = if self.mr_mode & FI_MR_VIRT_ADDR == 0 { 0 } else { start.addr() as u64 };
+            Some(((*region.as_ptr()).key, address))
+        }
+    }
+}
+
+/// The numbers of so many bytes.
+fn mask(bytes: usize) -> u64 {
+    u64::MAX.checked_shr(64_u32.saturating_sub(8 * bytes as u32)).unwrap_or(0)
+}
+
+/// Registers memory for good.
+///
+/// # Safety
+/// It is mapped for good; the library has made the domain.
+unsafe fn register(
+    domain: *mut Domain,
+    start: *mut u8,
+    bytes: usize,
+    access: u64,
+    key: u64,
+) -> Result<NonNull<Mr>, c_int> {
+    let mut region = ptr::null_mut();
+    // SAFETY: the caller's promise.
+    let code = unsafe {
+        let fid = &raw mut (*domain).fid;
+        let register = (*(*domain).mr).reg;
+        register(fid, start.cast(), bytes, access, 0, key, 0, &raw mut region, ptr::null_mut())
+    };
+    NonNull::new(region).filter(|_| code == 0).ok_or(code)
+}
+
 /// Why an operation was not started.
 pub(super) enum PostError {
     /// Not now.
@@ -352,7 +455,7 @@ unsafe fn open_queue(domain: *mut Domain, wanted: &Wanted) -> Result<(NonNull<Cq
     let mut result = 0;
     for wait_obj in [FI_WAIT_FD, FI_WAIT_NONE] {
         let mut attr = CqAttr {
-            size: wanted.receives + wanted.sends,
+            size: wanted.receives + wanted.sends + wanted.reads,
             flags: 0,
             format: FI_CQ_FORMAT_MSG,
             wait_obj,
@@ -389,6 +492,10 @@ fn find(library: &Library, wanted: &Wanted) -> Result<NonNull<Info>, OfiError> {
     if let (Err(_), Some(_)) = (&first, wanted.address) {
         first = ask(library, wanted, None).or(first);
     }
+    // Nor do all read memory.
+    if let (Err(_), true) = (&first, wanted.reads != 0) {
+        return find(library, &Wanted { reads: 0, ..*wanted }).or(first);
+    }
     let info = first?;
     // SAFETY: the library's description has these parts.
     let (provider, limits) = unsafe {
@@ -422,7 +529,7 @@ fn ask(library: &Library, wanted: &Wanted, address: Option<&str>) -> Result<NonN
     unsafe {
         let hints = (library.dup_info)(ptr::null());
         let Some(hint) = hints.as_mut() else { return Err(no_provider("no memory".to_owned())) };
-        hint.caps = FI_TAGGED | FI_SEND | FI_RECV;
+        hint.caps = FI_TAGGED | FI_SEND | FI_RECV | if wanted.reads == 0 { 0 } else { READS };
         hint.mode = FI_CONTEXT | FI_CONTEXT2;
         (*hint.ep_attr).kind = FI_EP_RDM;
         (*hint.tx_attr).msg_order = FI_ORDER_SAS;

@@ -13,6 +13,11 @@
 //! between the two, which both ends have proved to belong to the job: libfabric's providers authenticate nobody, but what a stranger sends matches no
 //! receive.
 //!
+//! # Bulk reads
+//! Where it is asked for, and the provider can (`FI_RMA`), bulk reads of a peer's memory are READs, which its agent's endpoint answers, by keys that the peer has told when it was first asked for them
+//! ([`requests`](crate::requests) has what they promise). No order is asked of the provider, among READs or between READs and messages: the thread that reads waits for the replies to what it has asked for before, and then for all its READs.
+//! What is read lands where it is wanted, unless the provider has to know that memory. Where applications choose the keys, they are random numbers.
+//!
 //! # Waiting
 //! Providers make progress when a completion queue is looked at. Who waits looks for some microseconds and then sleeps on the queue's descriptor, or, where
 //! a provider has none, for longer and longer moments. The connection that addresses were exchanged by stays, and ends with the process: that is how a
@@ -38,9 +43,13 @@ use hello::Tags;
 use library::Library;
 pub use library::OfiError;
 use port::FabricPort;
-use shared::{FabricRequester, FabricSender, Lives, Shared};
+#[cfg(test)]
+pub(crate) use shared::READ_BYTES;
+use shared::{FabricReader, FabricRequester, FabricSender, Lives, READS, Shared};
 
-use crate::requests::carrier::{ANSWER_BYTES, Carrier, Ends, Exchanges, MAX_REPLY, MAX_REQUEST, WAIT_BYTES};
+use crate::requests::carrier::{
+    ANSWER_BYTES, Carrier, Ends, Exchanges, MAX_REPLY, MAX_REQUEST, Reader, Registrar, WAIT_BYTES,
+};
 use crate::stream::{Peer, local_address};
 
 /// Where processes of one host are, unless they have connections to others.
@@ -100,17 +109,33 @@ struct Known {
     client: u64,
 }
 
-/// The carrier over libfabric, by a provider (any if empty). Each process calls it at once with the others: they tell each other their addresses on the sockets.
+/// The carrier over libfabric, by a provider (any if empty). Each process calls it at once with the others: they tell each other their addresses on the sockets. `reads`: bulk reads of a peer's memory
+/// are done by the provider, where it can.
 ///
 /// # Errors
 /// There is no library or provider that can be used.
-pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, provider: &str) -> Result<Carrier, OfiError> {
-    let [client, agent] = endpoints(&peers, provider)?;
+pub fn carrier(
+    rank: u32,
+    peers: Vec<Option<Peer>>,
+    provider: &str,
+    reads: bool,
+) -> Result<Carrier, OfiError> {
+    let [client, agent] = endpoints(&peers, provider, reads)?;
     connect(rank, peers, client, agent)
 }
 
+/// The carrier with READs; `lands_elsewhere`: as with a provider that has to know the memory that is read to.
+#[cfg(test)]
+pub(crate) fn start_reading(rank: u32, peers: Vec<Option<Peer>>, lands_elsewhere: bool) -> Carrier {
+    let provider = crate::conformance::ofi::PROVIDER;
+    let [mut client, agent] = endpoints(&peers, provider, true).unwrap();
+    assert!(client.reads && agent.reads, "{provider} reads memory");
+    client.needs_local |= lands_elsewhere;
+    connect(rank, peers, client, agent).unwrap()
+}
+
 /// The endpoint that threads share, and the agent's.
-fn endpoints(peers: &[Option<Peer>], provider: &str) -> Result<[Endpoint; 2], OfiError> {
+fn endpoints(peers: &[Option<Peer>], provider: &str, reads: bool) -> Result<[Endpoint; 2], OfiError> {
     let count = peers.iter().flatten().count();
     let address = peers.iter().flatten().find_map(|peer| local_address(&peer.requests)).map(numeric);
     let wanted = Wanted {
@@ -120,6 +145,7 @@ fn endpoints(peers: &[Option<Peer>], provider: &str) -> Result<[Endpoint; 2], Of
         sends: PER_PEER * count,
         message: MAX_REQUEST.max(MAX_REPLY),
         memory: count * Parts::BYTES,
+        reads: if reads { READS * count } else { 0 },
     };
     Endpoint::open_two(&wanted)
 }
@@ -132,6 +158,8 @@ fn connect(
     mut agent: Endpoint,
 ) -> Result<Carrier, OfiError> {
     let size = peers.len() as u32;
+    let reads = client.reads;
+    let registrar = agent.registrar().map(|registrar| Box::new(registrar) as Box<dyn Registrar>);
     let known = hello::exchange(rank, peers, &mut client, &mut agent)?;
     let lives = Arc::new(Lives::new(size));
     let shared = Arc::new(Shared::new(client, Arc::clone(&lives))?);
@@ -142,12 +170,13 @@ fn connect(
             requests: Exchanges::OneByOne(Box::new(FabricRequester::new(&shared, known, &parts))),
             waits: sender(parts.wait, (known.peer.wait, known.own.wait_credit)),
             answers: sender(parts.answer, (known.peer.answer, known.own.answer_credit)),
+            reader: reads.then(|| Box::new(FabricReader::new(&shared, known)) as Box<dyn Reader>),
         };
         (known.rank, ends)
     };
     let mut by_rank: BTreeMap<u32, Ends> = known.iter().enumerate().map(ends).collect();
     let ends = (0..size).map(|rank| by_rank.remove(&rank)).collect();
-    Ok(Carrier { peers: ends, port: Box::new(FabricPort::new(agent, shared, lives, known)) })
+    Ok(Carrier { peers: ends, port: Box::new(FabricPort::new(agent, shared, lives, known)), registrar })
 }
 
 /// Whether libfabric can be loaded.

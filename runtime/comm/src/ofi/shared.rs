@@ -17,6 +17,7 @@
 //! A leader sleeps in `poll`, and is woken through an eventfd by a thread that finds its operations ended: one that could not start an operation
 //! before it had looked at the queue itself.
 
+use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -29,10 +30,11 @@ use dsm_threads::futex;
 use super::endpoint::{Completion, Context, Endpoint, PostError};
 use super::library::OfiError;
 use super::{Known, Parts};
+use crate::copy::copy;
 use crate::memory::Memory;
 use crate::pause::Pause;
 use crate::poll::poll;
-use crate::requests::carrier::{REPLY_BYTES, Requester, Sender};
+use crate::requests::carrier::{REPLY_BYTES, Reader, RemotePart, Requester, Sender};
 use crate::uncancelled::Uncancelled;
 
 /// How long a thread waits that could not start an operation.
@@ -147,6 +149,9 @@ pub(super) struct Shared {
     polled: Mutex<Polled>,
     memory: Memory,
     inject_bytes: usize,
+    needs_local: bool,
+    /// Bytes of a READ at most.
+    read_bytes: usize,
     /// What says that there may be completions.
     descriptor: Option<RawFd>,
     lives: Arc<Lives>,
@@ -171,11 +176,23 @@ impl Shared {
             let (provider, cause) = (endpoint.provider.clone(), io::Error::last_os_error().to_string());
             return Err(OfiError::Failed { what: "make an eventfd", provider, cause });
         }
-        let Endpoint { memory, inject_bytes, wait_descriptor: descriptor, .. } = endpoint;
+        let Endpoint { memory, inject_bytes, needs_local, most_bytes, wait_descriptor: descriptor, .. } =
+            endpoint;
+        let read_bytes = READ_BYTES.min(most_bytes);
         let polled = Mutex::new(Polled { endpoint, tickets: Vec::new() });
         // SAFETY: it is new, and nobody else's.
         let kick = unsafe { OwnedFd::from_raw_fd(kick) };
-        Ok(Shared { polled, memory, inject_bytes, descriptor, lives, turn: Mutex::default(), kick })
+        Ok(Shared {
+            polled,
+            memory,
+            inject_bytes,
+            needs_local,
+            read_bytes,
+            descriptor,
+            lives,
+            turn: Mutex::default(),
+            kick,
+        })
     }
 
     fn ticket(&self, rank: u32) -> &'static Ticket {
@@ -457,5 +474,113 @@ impl Sender for FabricSender {
         sent.begin(1)?;
         shared.post(*rank, |endpoint| endpoint.send(&part, *agent, *tag, sent.contexts[SEND]))?;
         shared.wait(sent).map(|_| ())
+    }
+}
+
+/// READs of a peer that are under way at most.
+pub(super) const READS: usize = 4;
+/// Bytes of one that lands where it is wanted, and of one that does not.
+pub(crate) const READ_BYTES: usize = 2 << 20;
+const LANDING_BYTES: usize = 256 << 10;
+
+/// Reads a peer's memory. READs of a thread are under way together; those of several threads, one thread's after another one's: one large transfer keeps the link busy.
+pub(super) struct FabricReader {
+    shared: Arc<Shared>,
+    rank: u32,
+    /// The peer's agent.
+    from: u64,
+    state: Mutex<ReadState>,
+}
+
+struct ReadState {
+    tickets: [&'static Ticket; READS],
+    /// Where the provider wants it, what is read lands in memory of its own, and is copied from there.
+    landing: Option<(Memory, *mut c_void)>,
+    /// Where what is under way goes, and its bytes: a ring.
+    under_way: [(*mut u8, usize); READS],
+    has_failed: bool,
+}
+
+// SAFETY: the addresses are of memory that a thread lends while it reads, which has the lock.
+unsafe impl Send for ReadState {}
+
+impl FabricReader {
+    pub(super) fn new(shared: &Arc<Shared>, known: &Known) -> FabricReader {
+        let tickets = [(); READS].map(|()| shared.ticket(known.rank));
+        let under_way = [(std::ptr::null_mut(), 0); READS];
+        let state = Mutex::new(ReadState { tickets, landing: None, under_way, has_failed: false });
+        FabricReader { shared: Arc::clone(shared), rank: known.rank, from: known.agent, state }
+    }
+
+    /// # Safety
+    /// As for [`Reader::read`].
+    unsafe fn read_all(
+        &self,
+        state: &mut ReadState,
+        next: &mut dyn FnMut() -> Option<RemotePart>,
+    ) -> io::Result<()> {
+        let ReadState { tickets, landing, under_way, .. } = state;
+        if self.shared.needs_local && landing.is_none() {
+            let made = lock(&self.shared.polled).endpoint.landing(READS * LANDING_BYTES);
+            *landing = Some(made.map_err(io::Error::other)?);
+        }
+        let place = |slot: usize, bytes| slot * LANDING_BYTES..slot * LANDING_BYTES + bytes;
+        let most = if landing.is_some() { LANDING_BYTES } else { self.shared.read_bytes };
+        let (mut oldest, mut posted) = (0, 0);
+        let mut rest = next();
+        loop {
+            while posted - oldest < READS
+                && let Some(part) = &mut rest
+            {
+                let slot = posted % READS;
+                let (ticket, bytes) = (tickets[slot], part.bytes.min(most));
+                let (into, descriptor) = match landing {
+                    Some((memory, descriptor)) => (memory.place(&place(slot, bytes)), *descriptor),
+                    None => (part.into, std::ptr::null_mut()),
+                };
+                let from = (part.address, part.key);
+                ticket.begin(1)?;
+                // SAFETY: the caller's promise, or memory that is kept for this READ until it has been copied.
+                self.shared.post(self.rank, |endpoint| unsafe {
+                    endpoint.read((into, bytes, descriptor), self.from, from, ticket.contexts[SEND])
+                })?;
+                under_way[slot] = (part.into, bytes);
+                posted += 1;
+                part.address = part.address.wrapping_add(bytes as u64);
+                part.into = part.into.wrapping_add(bytes);
+                part.bytes -= bytes;
+                if part.bytes == 0 {
+                    rest = next();
+                }
+            }
+            if oldest == posted {
+                return Ok(());
+            }
+            let slot = oldest % READS;
+            self.shared.wait(tickets[slot])?;
+            if let Some((memory, _)) = landing {
+                let (into, bytes) = under_way[slot];
+                // SAFETY: the part has come, and nobody uses it; the destination is the caller's.
+                unsafe { copy(memory.place(&place(slot, bytes)), into, bytes) };
+            }
+            oldest += 1;
+        }
+    }
+}
+
+impl Reader for FabricReader {
+    unsafe fn read(&self, next: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()> {
+        let _whole = Uncancelled::begin();
+        let mut state = lock(&self.state);
+        if state.has_failed {
+            return Err(closed());
+        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { self.read_all(&mut state, next) };
+        state.has_failed = result.is_err();
+        result.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => error,
+            _ => io::Error::other(format!("cannot read its memory: {error}")),
+        })
     }
 }

@@ -8,9 +8,12 @@ use std::ffi::{c_char, c_int, c_void};
 /// The version that is asked for: 1.17.
 pub(super) const VERSION: u32 = 1 << 16 | 17;
 
+pub(super) const FI_RMA: u64 = 1 << 2;
 pub(super) const FI_TAGGED: u64 = 1 << 3;
+pub(super) const FI_READ: u64 = 1 << 8;
 pub(super) const FI_RECV: u64 = 1 << 10;
 pub(super) const FI_SEND: u64 = 1 << 11;
+pub(super) const FI_REMOTE_READ: u64 = 1 << 12;
 pub(super) const FI_PROV_ATTR_ONLY: u64 = 1 << 54;
 pub(super) const FI_SOURCE: u64 = 1 << 57;
 pub(super) const FI_CONTEXT: u64 = 1 << 59;
@@ -79,6 +82,7 @@ pub(super) struct DomainAttr {
     pub(super) resource_mgmt: c_int,
     pub(super) av_type: c_int,
     pub(super) mr_mode: c_int,
+    pub(super) mr_key_size: usize,
 }
 
 #[repr(C)]
@@ -175,6 +179,7 @@ pub(super) type RegisterMemory = unsafe extern "C" fn(
 pub(super) struct Mr {
     pub(super) fid: Fid,
     pub(super) mem_desc: *mut c_void,
+    pub(super) key: u64,
 }
 
 #[repr(C)]
@@ -256,7 +261,7 @@ pub(super) struct Ep {
     pub(super) ops: Unused,
     pub(super) cm: *const CmOps,
     pub(super) msg: Unused,
-    pub(super) rma: Unused,
+    pub(super) rma: *const RmaOps,
     pub(super) tagged: *const TaggedOps,
 }
 
@@ -266,6 +271,16 @@ pub(super) struct CmOps {
     pub(super) setname: Unused,
     pub(super) getname: unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> c_int,
 }
+
+#[repr(C)]
+pub(super) struct RmaOps {
+    pub(super) size: usize,
+    pub(super) read: ReadRemote,
+}
+
+/// Memory, its length and descriptor, source, address and key there, context.
+pub(super) type ReadRemote =
+    unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, u64, u64, *mut c_void) -> isize;
 
 #[repr(C)]
 pub(super) struct TaggedOps {
@@ -317,7 +332,7 @@ mod tests {
             TxAttr = "struct fi_tx_attr" { msg_order: "msg_order", inject_size: "inject_size", size: "size" }
             RxAttr = "struct fi_rx_attr" { msg_order: "msg_order", size: "size" }
             EpAttr = "struct fi_ep_attr" { kind: "type", max_msg_size: "max_msg_size", mem_tag_format: "mem_tag_format" }
-            DomainAttr = "struct fi_domain_attr" { name: "name", threading: "threading", mr_mode: "mr_mode" }
+            DomainAttr = "struct fi_domain_attr" { name: "name", threading: "threading", mr_mode: "mr_mode", mr_key_size: "mr_key_size" }
             FabricAttr = "struct fi_fabric_attr" { name: "name", prov_name: "prov_name" }
             Fid = "struct fid" { context: "context", ops: "ops" }
             FidOps = "struct fi_ops" { close: "close", bind: "bind", control: "control" }
@@ -326,7 +341,7 @@ mod tests {
             Domain = "struct fid_domain" { ops: "ops", mr: "mr" }
             DomainOps = "struct fi_ops_domain" { av_open: "av_open", cq_open: "cq_open", endpoint: "endpoint" }
             MrOps = "struct fi_ops_mr" { reg: "reg" }
-            Mr = "struct fid_mr" { mem_desc: "mem_desc" }
+            Mr = "struct fid_mr" { mem_desc: "mem_desc", key: "key" }
             AvAttr = "struct fi_av_attr" { kind: "type", count: "count", flags: "flags" }
             Av = "struct fid_av" { ops: "ops" }
             AvOps = "struct fi_ops_av" { insert: "insert" }
@@ -335,7 +350,8 @@ mod tests {
             CqErrEntry = "struct fi_cq_err_entry" { olen: "olen", err: "err", prov_errno: "prov_errno", err_data_size: "err_data_size" }
             Cq = "struct fid_cq" { ops: "ops" }
             CqOps = "struct fi_ops_cq" { read: "read", readerr: "readerr" }
-            Ep = "struct fid_ep" { cm: "cm", tagged: "tagged" }
+            Ep = "struct fid_ep" { cm: "cm", rma: "rma", tagged: "tagged" }
+            RmaOps = "struct fi_ops_rma" { read: "read" }
             CmOps = "struct fi_ops_cm" { getname: "getname" }
             TaggedOps = "struct fi_ops_tagged" { recv: "recv", send: "send", inject: "inject" }
         };
@@ -348,7 +364,10 @@ mod tests {
         ]);
         let constants = [
             (VERSION.into(), "FI_VERSION(1, 17)"),
+            (FI_RMA, "FI_RMA"),
             (FI_TAGGED, "FI_TAGGED"),
+            (FI_READ, "FI_READ"),
+            (FI_REMOTE_READ, "FI_REMOTE_READ"),
             (FI_RECV, "FI_RECV"),
             (FI_SEND, "FI_SEND"),
             (FI_PROV_ATTR_ONLY, "FI_PROV_ATTR_ONLY"),
@@ -376,8 +395,15 @@ mod tests {
             .chain(constants)
             .map(|(here, c)| format!("_Static_assert((unsigned long long)({c}) == {here}ull, \"{c}\");\n"))
             .collect();
-        let headers =
-            ["stddef", "rdma/fabric", "rdma/fi_cm", "rdma/fi_domain", "rdma/fi_endpoint", "rdma/fi_tagged"];
+        let headers = [
+            "stddef",
+            "rdma/fabric",
+            "rdma/fi_cm",
+            "rdma/fi_domain",
+            "rdma/fi_endpoint",
+            "rdma/fi_rma",
+            "rdma/fi_tagged",
+        ];
         if !std::path::Path::new("/usr/include/rdma/fi_tagged.h").exists() {
             return println!("skipped: libfabric's headers (Debian: libfabric-dev) are not installed");
         }

@@ -16,10 +16,11 @@ fn what_a_stranger_sends_matches_no_receive() {
     }
     let mut all = sockets(2).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
-    let [mut stranger, _] = endpoints(&second, PROVIDER).unwrap();
-    let [client, agent] = endpoints(&first, PROVIDER).unwrap();
+    let [mut stranger, _] = endpoints(&second, PROVIDER, true).unwrap();
+    let [client, agent] = endpoints(&first, PROVIDER, true).unwrap();
     let addresses = [&client, &agent].map(|endpoint| endpoint.address().unwrap());
-    let second = std::thread::spawn(move || start_over(1, carrier(1, second, PROVIDER).unwrap(), 4096, None));
+    let second =
+        std::thread::spawn(move || start_over(1, carrier(1, second, PROVIDER, true).unwrap(), 4096, None));
     let first = start_over(0, connect(0, first, client, agent).unwrap(), 4096, None);
     let second = second.join().unwrap();
     let exchange = |value| {
@@ -52,8 +53,14 @@ fn what_a_stranger_sends_matches_no_receive() {
 fn lose_a_peer() {
     let mut all = sockets(2).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
-    let peer = std::thread::spawn(move || carrier(1, second, PROVIDER).unwrap());
-    let process = start_over(0, carrier(0, first, PROVIDER).unwrap(), 4096, None);
+    if lost_peer::situation() == "key" {
+        return lost_peer::read_by_a_key_that_is_none(
+            || carrier(0, first, PROVIDER, true).unwrap(),
+            || carrier(1, second, PROVIDER, true).unwrap(),
+        );
+    }
+    let peer = std::thread::spawn(move || carrier(1, second, PROVIDER, true).unwrap());
+    let process = start_over(0, carrier(0, first, PROVIDER, true).unwrap(), 4096, None);
     // Serves nobody, and goes with its sockets.
     drop(peer.join().unwrap());
     lost_peer::operate(&process, lost_peer::situation() == "wait");
@@ -62,8 +69,9 @@ fn lose_a_peer() {
 #[test]
 fn who_loses_a_peer_ends_with_one_message() {
     if is_there() {
-        for situation in ["load", "wait"] {
-            lost_peer::assert_one_message("ofi::tests::lose_a_peer", situation);
+        for situation in ["load", "wait", "key"] {
+            let error = lost_peer::assert_one_message("ofi::tests::lose_a_peer", situation);
+            assert_eq!(error.contains(": cannot read its memory: "), situation == "key", "{error}");
         }
     }
 }

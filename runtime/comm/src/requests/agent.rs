@@ -9,13 +9,15 @@ use std::time::Instant;
 use super::carrier::{Answerer, Port};
 use super::client::Waiters;
 use super::memory::Segment;
+use super::pieces::Pieces;
 use super::pool::{Pool, Wait};
 use super::random::Random;
-use super::wire::{self, ANSWER, Malformed, REPLY, Request};
+use super::wire::{self, ANSWER, KEY_BYTES, Malformed, REPLY, Request};
 
 pub(super) struct Agent {
     rank: u32,
     segment: Segment,
+    pieces: Pieces,
     pool: Arc<Pool>,
     random: Option<Random>,
     port: Box<dyn Port>,
@@ -73,7 +75,7 @@ impl Agent {
     /// `lanes` are in the order of the port's.
     pub(super) fn new(
         rank: u32,
-        segment: Segment,
+        (segment, pieces): (Segment, Pieces),
         pool: Arc<Pool>,
         random: Option<Random>,
         port: Box<dyn Port>,
@@ -81,7 +83,7 @@ impl Agent {
     ) -> Agent {
         let paused = vec![false; lanes.len()];
         let ready = Vec::with_capacity(lanes.len());
-        Agent { rank, segment, pool, random, port, lanes, paused, ready }
+        Agent { rank, segment, pieces, pool, random, port, lanes, paused, ready }
     }
 
     /// Serves as long as the process lives.
@@ -163,7 +165,13 @@ impl Agent {
                 }
                 _ => {
                     let (head, payload) = output.split_at_mut(REPLY);
-                    let (value, bytes) = self.segment.execute(&request, payload)?;
+                    let (value, bytes) = match request {
+                        Request::Key { offset } => {
+                            payload[..KEY_BYTES].copy_from_slice(&wire::key(self.pieces.key(offset)));
+                            (0, KEY_BYTES)
+                        }
+                        _ => self.segment.execute(&request, payload)?,
+                    };
                     if !matches!(request, Request::Post { .. }) {
                         head.copy_from_slice(&wire::reply(value, bytes));
                         self.port.reply(at, REPLY + bytes);

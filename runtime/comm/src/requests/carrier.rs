@@ -9,6 +9,7 @@
 //! message, is made by who takes the one before.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(crate) struct Ends {
     pub(crate) waits: Box<dyn Sender>,
     /// For answers to the peer's waits.
     pub(crate) answers: Box<dyn Sender>,
+    /// For the peer's memory, if the adapter reads that.
+    pub(crate) reader: Option<Box<dyn Reader>>,
 }
 
 /// The requester's end of the lane for requests.
@@ -51,6 +54,45 @@ pub struct Carrier {
     pub(crate) peers: Vec<Option<Ends>>,
     /// The agent's.
     pub(crate) port: Box<dyn Port>,
+    /// Lets the peers' adapters read own memory, where they do that.
+    pub(crate) registrar: Option<Box<dyn Registrar>>,
+}
+
+/// What a peer's adapter needs to read a part of a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteKey {
+    pub(crate) key: u64,
+    /// What the owner's adapter knows the first byte by.
+    pub(crate) address: u64,
+    /// Offsets in the segment.
+    pub(crate) offsets: Range<usize>,
+}
+
+/// Registers own memory with the adapter. What is registered stays so as long as the process lives.
+pub(crate) trait Registrar: Send {
+    /// Lets the peers read `bytes` bytes; returns the key and what the adapter knows the first byte by. `None` if the system or the adapter refuses: it may not be willing to hold on to more memory.
+    ///
+    /// # Safety
+    /// The bytes are mapped for the life of the process.
+    unsafe fn register(&mut self, start: *mut u8, bytes: usize) -> Option<(u64, u64)>;
+}
+
+/// A part of a peer's memory, and where it goes.
+pub(crate) struct RemotePart {
+    pub(crate) key: u64,
+    /// What the peer's adapter knows the first byte by.
+    pub(crate) address: u64,
+    pub(crate) into: *mut u8,
+    pub(crate) bytes: usize,
+}
+
+/// Has the adapter read a peer's memory (RDMA READ). An error says that the peer is lost, or that a key is none.
+pub(crate) trait Reader: Send + Sync {
+    /// Reads the parts that `next` names until it names none, several of them at a time, in any order. Returns when all have been read.
+    ///
+    /// # Safety
+    /// The destinations are writable, and nobody else uses them meanwhile.
+    unsafe fn read(&self, next: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()>;
 }
 
 /// The requester's end of the lane for requests. An error says that the peer is lost.

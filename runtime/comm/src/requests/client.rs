@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dsm_threads::futex;
 
 use super::Wake;
+use super::bulk::RemoteSegment;
 use super::carrier::{BATCH, Exchanges, REPLY_BYTES, Replies, Sender};
 use super::pipeline::{Lane, Window};
-use super::wire::{self, HEADER, MAX_PAYLOAD, Malformed, Request};
+use super::wire::{self, HEADER, KEY_BYTES, MAX_PAYLOAD, Malformed, Request};
 use crate::lost::{CLOSED, Liveness, Lost};
 use crate::transport::{Ask, section};
 
@@ -19,6 +20,8 @@ pub(super) struct Client {
     /// Locked while a request to wait is being sent.
     waits: Mutex<Box<dyn Sender>>,
     waiters: Arc<Waiters>,
+    /// Where the adapter reads the peer's memory.
+    memory: Option<RemoteSegment>,
 }
 
 /// Puts a call into a buffer; returns its length.
@@ -60,12 +63,41 @@ impl Client {
     pub(super) fn new(
         liveness: Liveness,
         requests: Exchanges,
-        waits: Box<dyn Sender>,
-        waiters: Arc<Waiters>,
+        (waits, waiters): (Box<dyn Sender>, Arc<Waiters>),
+        memory: Option<RemoteSegment>,
     ) -> Client {
         let liveness = Arc::new(liveness);
         let requests = Lane::new(liveness.clone(), requests);
-        Client { liveness, requests, waits: Mutex::new(waits), waiters }
+        Client { liveness, requests, waits: Mutex::new(waits), waiters, memory }
+    }
+
+    /// Whether the adapter reads the peer's memory.
+    pub(super) fn reads_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Has the adapter read from the peer's segment, which has `segment` bytes, and what it may not read go by `message`: see [`RemoteSegment::read`].
+    ///
+    /// # Safety
+    /// As for [`RemoteSegment::read`].
+    pub(super) unsafe fn read_memory(
+        &self,
+        place: (usize, usize),
+        into: *mut u8,
+        segment: usize,
+        message: impl FnMut(usize, usize) -> Result<(), Lost>,
+    ) -> Result<(), Lost> {
+        let Some(memory) = &self.memory else { unreachable!("there is an adapter that reads") };
+        let ask = |piece| {
+            self.exchange_header(&Request::Key { offset: piece }, |replies| {
+                self.value(replies, KEY_BYTES)?;
+                let key = self.liveness.or_lost(replies.payload(KEY_BYTES))?;
+                self.well_formed(wire::decode_key(key, piece, segment))
+            })
+        };
+        // SAFETY: the caller's promise.
+        let read = unsafe { memory.read(place, into, ask, message) }?;
+        self.liveness.or_lost(read)
     }
 
     /// Has a request without payload executed; returns the reply's value.

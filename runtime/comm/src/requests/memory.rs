@@ -7,7 +7,7 @@ use dsm_threads::futex::Futex;
 use dsm_threads::wait;
 
 use super::wire::{self, Malformed, Request};
-use super::{Service, Update, Wake, Width};
+use super::{Calls, Update, Wake, Width};
 use crate::copy::copy;
 use crate::diff;
 
@@ -16,7 +16,8 @@ use crate::diff;
 pub(super) struct Segment {
     start: *mut u8,
     pub(super) bytes: usize,
-    service: Service,
+    identity: u64,
+    calls: Calls,
 }
 
 // SAFETY: the mapping lasts as long as the process, and all access is by atomics or `copy`.
@@ -37,9 +38,9 @@ fn apply(atomic: &dyn Atomic, update: Update, value: u64) -> u64 {
 impl Segment {
     /// # Safety
     /// The bytes are mapped for the life of the process, and accessed by atomics and [`copy`] only.
-    pub(super) unsafe fn new(start: *mut u8, bytes: usize, service: Service) -> Segment {
+    pub(super) unsafe fn new(start: *mut u8, bytes: usize, identity: u64, calls: Calls) -> Segment {
         assert!(start.addr().is_multiple_of(8), "a segment begins with a whole word");
-        Segment { start, bytes, service }
+        Segment { start, bytes, identity, calls }
     }
 
     /// Address of `bytes` bytes, which have to be inside.
@@ -139,12 +140,13 @@ impl Segment {
                 self.wake(offset, wake);
                 0
             }
-            Request::Identity => self.service.identity,
+            Request::Identity => self.identity,
             Request::Call { request } | Request::Post { request } => {
-                read = (self.service.calls)(request, payload).ok_or(Malformed::Call)?;
+                read = (self.calls)(request, payload).ok_or(Malformed::Call)?;
                 0
             }
-            Request::Wait { .. } => return Err(Malformed::Lane),
+            // These are the agent's business.
+            Request::Wait { .. } | Request::Key { .. } => return Err(Malformed::Lane),
         };
         Ok((value, read))
     }

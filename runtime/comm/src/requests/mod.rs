@@ -15,20 +15,22 @@
 //! take them, or to pieces of the same transfer. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
 //! other threads of the process come in between; where requests may follow each other, a thread sends a window of pieces before it takes their replies. No request of another thread is in
 //! a window, so what the agent owes while it takes one, besides what other threads take, are replies to pieces of it: without contents, which the connection has space for, or with contents, to requests
-//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before, but for windows to several peers (`fan_out` has the reason why that is right). So each exchange ends, whatever the others do. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
+//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before, but for windows to several peers (`fan_out` has the reason why that is right). So each exchange ends, whatever the others do. A thread that has an adapter read waits for that, and for threads that do so before it; it asks for keys before. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
 //! takes it.
 //!
 //! # Trust
 //! A request is executed only if it lies in the segment, is aligned and has its operation's form. One that does not gets one message and ends its
 //! lane, and nothing else. A thread whose peer is gone gets [`Lost`], as do all others that have something under way at it and all that come later; a lane stays in order, with nothing on it.
 //!
-//! `wire` encodes and decodes, `memory` executes, `client`, `pipeline` and `fan_out` are the requester's end, `agent` and `pool` the target's.
+//! `wire` encodes and decodes, `memory` executes, `client`, `pipeline` and `fan_out` are the requester's end, `agent` and `pool` the target's. Where adapters read the peers' memory by themselves, `bulk` has them do so, and `pieces` lets them.
 
 mod agent;
+mod bulk;
 pub(crate) mod carrier;
 mod client;
 mod fan_out;
 mod memory;
+mod pieces;
 mod pipeline;
 mod pool;
 mod random;
@@ -40,11 +42,15 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use agent::{Agent, Lane, Purpose};
+#[cfg(test)]
+pub(crate) use bulk::LEAST as LEAST_BULK;
+use bulk::RemoteSegment;
 pub use carrier::Carrier;
 use carrier::{Ends, LaneKind};
 use client::{Client, Waiters};
 use fan_out::FanOut;
 use memory::Segment;
+use pieces::Pieces;
 use pool::Pool;
 pub(crate) use random::Random;
 pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD, MAX_POST};
@@ -63,12 +69,14 @@ pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
 pub type Calls = &'static (dyn Fn(&[u8], &mut [u8]) -> Option<usize> + Sync);
 
 /// What a process does for its peers besides operations on its segment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Service {
     /// What they get that ask who this is.
     pub identity: u64,
     /// Executes their calls.
     pub calls: Calls,
+    /// Offsets of its segment that peers' adapters may read by themselves, where the carrier has them do that: pages there are never given back to the system.
+    pub readable: Range<usize>,
 }
 
 /// What reaches the peers.
@@ -95,12 +103,16 @@ impl Requests {
         perturb: Option<u64>,
         spawn: Spawn,
     ) -> Requests {
+        let Service { identity, calls, readable } = service;
+        assert!(readable.start <= readable.end && readable.end <= bytes, "{readable:?} of {bytes} bytes");
         // SAFETY: the caller's promise.
-        let segment = unsafe { Segment::new(own, bytes, service) };
+        let (segment, pieces) = unsafe {
+            (Segment::new(own, bytes, identity, calls), Pieces::new(own, readable, carrier.registrar))
+        };
         let pool = Pool::new(segment, spawn);
         let mut lanes = Vec::new();
         let clients = carrier.peers.into_iter().zip(0..).map(|(ends, peer)| {
-            let Ends { requests, waits, answers } = ends?;
+            let Ends { requests, waits, answers, reader } = ends?;
             let waiters = Arc::<Waiters>::default();
             let answers = Arc::new(Mutex::new(answers));
             lanes.extend(LaneKind::ALL.map(|kind| {
@@ -111,11 +123,12 @@ impl Requests {
                 };
                 Lane::new(peer, purpose)
             }));
-            Some(Client::new(Liveness::new(rank, peer), requests, waits, waiters))
+            let memory = reader.map(RemoteSegment::new);
+            Some(Client::new(Liveness::new(rank, peer), requests, (waits, waiters), memory))
         });
         let requests = Requests { peers: clients.collect(), fan_out: FanOut::default(), bytes };
         let random = perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | u64::from(u32::MAX)));
-        let agent = Agent::new(rank, segment, pool, random, carrier.port, lanes);
+        let agent = Agent::new(rank, (segment, pieces), pool, random, carrier.port, lanes);
         spawn("dsm-agent", Box::new(move || agent.serve()));
         requests
     }
@@ -203,11 +216,23 @@ impl Transport for Requests {
     }
 
     unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) -> Result<(), Lost> {
-        let make = |at, bytes| self.checked(Request::Read { offset: offset + at, bytes });
-        self.peer(rank).fetch(bytes, make, |at, payload| {
-            // SAFETY: the pieces are parts of the caller's memory, behind each other.
-            unsafe { copy(payload.as_ptr(), into.add(at), payload.len()) };
-        })
+        let peer = self.peer(rank);
+        let message = |from: usize, bytes| {
+            let make = |at, bytes| self.checked(Request::Read { offset: offset + from + at, bytes });
+            peer.fetch(bytes, make, |at, payload| {
+                // SAFETY: the pieces are parts of the caller's memory, behind each other.
+                unsafe { copy(payload.as_ptr(), into.add(from + at), payload.len()) };
+            })
+        };
+        if bytes < bulk::LEAST || !peer.reads_memory() {
+            return message(0, bytes);
+        }
+        assert!(
+            offset.checked_add(bytes).is_some_and(|end| end <= self.bytes),
+            "{bytes} bytes at {offset:#x}"
+        );
+        // SAFETY: the caller's promise.
+        unsafe { peer.read_memory((offset, bytes), into, self.bytes, message) }
     }
 
     unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) -> Result<(), Lost> {

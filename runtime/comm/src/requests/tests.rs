@@ -65,7 +65,7 @@ fn no_request_touches_what_is_outside() {
     let words: Vec<AtomicU64> = (0..3 * SEGMENT / 8).map(|_| AtomicU64::new(GUARD)).collect();
     let middle = words[SEGMENT / 8..].as_ptr().cast::<u8>().cast_mut();
     // SAFETY: the middle third of the words, which outlive their use and are accessed by atomics only.
-    let segment = unsafe { Segment::new(middle, SEGMENT, Service { identity: 0, calls: &calls }) };
+    let segment = unsafe { Segment::new(middle, SEGMENT, 0, &calls) };
     let mut reply = vec![0; MAX_CALL_REPLY];
     let mut executed = 0;
     for seed in 0..100_000 {
@@ -76,7 +76,7 @@ fn no_request_touches_what_is_outside() {
             place.wrapping_add(random.below(130) as u64).wrapping_sub(65)
         };
         let mut bytes = vec![0; wire::HEADER];
-        bytes[0] = random.below(13) as u8;
+        bytes[0] = random.below(15) as u8;
         bytes[1] = random.below(6) as u8 * u8::from(bytes[0] <= 3);
         bytes[2] = random.below(8) as u8 * u8::from(bytes[0] == 2);
         bytes[3] = u8::from(bytes[0] >= 9 || random.below(2) == 0 && [2, 3].contains(&bytes[0]));

@@ -3,6 +3,7 @@
 //! A request is a header of [`HEADER`] bytes and a payload whose length the header has. A decoded request lies inside the segment and is aligned, and encodes
 //! to the bytes that it came from: fields that an operation does not use are 0. Numbers are little-endian.
 
+use super::carrier::RemoteKey;
 use super::{Update, Wake, Width};
 
 /// Bytes of a request without its payload.
@@ -17,6 +18,10 @@ pub(crate) const MAX_POST: usize = 8 << 10;
 pub(super) const REPLY: usize = 16;
 /// Bytes of the answer to a wait.
 pub(super) const ANSWER: usize = 8;
+/// Bytes of what a peer says of a piece of its segment.
+pub(super) const KEY_BYTES: usize = 32;
+/// Bytes of a piece of a segment, which is registered as one for adapters to read: a huge page.
+pub(super) const PIECE: usize = 2 << 20;
 /// Bytes in front of the contents of a run of changed bytes.
 pub(super) const RUN: usize = 8;
 
@@ -100,6 +105,10 @@ pub(super) enum Request<'a> {
     Post {
         request: &'a [u8],
     },
+    /// By which key the requester's adapter may read the piece that begins at an offset.
+    Key {
+        offset: usize,
+    },
 }
 
 const LOAD: u8 = 1;
@@ -115,6 +124,7 @@ const WAKE: u8 = 10;
 const IDENTITY: u8 = 11;
 const CALL: u8 = 12;
 const POST: u8 = 13;
+const KEY: u8 = 14;
 
 /// A header, field by field.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -231,6 +241,7 @@ impl<'a> Request<'a> {
             Request::Identity => of(IDENTITY, 0),
             Request::Call { .. } => of(CALL, 0),
             Request::Post { .. } => of(POST, 0),
+            Request::Key { offset } => of(KEY, offset),
         }
     }
 
@@ -241,7 +252,7 @@ impl<'a> Request<'a> {
         let most = match fields.operation {
             WRITE_WORDS | WRITE | PATCH | CALL => MAX_PAYLOAD,
             POST => MAX_POST,
-            LOAD..=IDENTITY => 0,
+            LOAD..=IDENTITY | KEY => 0,
             unknown => return Err(Malformed::Operation(unknown)),
         };
         let payload = fields.payload as usize;
@@ -274,6 +285,7 @@ impl<'a> Request<'a> {
             WAKE => Request::Wake { offset, wake: fields.wake().ok_or(Malformed::Fields)? },
             IDENTITY => Request::Identity,
             POST => Request::Post { request: payload },
+            KEY => Request::Key { offset },
             _ => Request::Call { request: payload },
         };
         if request.fields() != fields {
@@ -337,6 +349,7 @@ impl<'a> Request<'a> {
                 Err(Malformed::Length(request.len() as u64))
             }
             Request::Call { .. } | Request::Post { .. } => Ok(()),
+            Request::Key { offset } => place(offset, 1, PIECE),
         }
     }
 }
@@ -440,6 +453,32 @@ pub(super) fn decode_reply(bytes: &[u8; REPLY], payload: usize) -> Result<u64, M
     }
 }
 
+/// What is said of a piece: all 0 where adapters may not read it.
+pub(super) fn key(key: Option<&RemoteKey>) -> [u8; KEY_BYTES] {
+    let mut bytes = [0; KEY_BYTES];
+    if let Some(RemoteKey { key, address, offsets }) = key {
+        let words = [*key, *address, offsets.start as u64, offsets.end as u64];
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+    }
+    bytes
+}
+
+/// What a peer says of the piece that begins at an offset of its segment, which has `segment` bytes.
+pub(super) fn decode_key(bytes: &[u8], piece: usize, segment: usize) -> Result<Option<RemoteKey>, Malformed> {
+    let bytes: &[u8; KEY_BYTES] = bytes.try_into().map_err(|_| Malformed::Length(bytes.len() as u64))?;
+    if *bytes == [0; KEY_BYTES] {
+        return Ok(None);
+    }
+    let [key, address, start, end] = std::array::from_fn(|i| u64_at(bytes, 8 * i));
+    let most = (piece.saturating_add(PIECE)).min(segment) as u64;
+    if start < piece as u64 || start >= end || end > most || address.checked_add(end - start).is_none() {
+        return Err(Malformed::Place { offset: start, bytes: end.wrapping_sub(start) });
+    }
+    Ok(Some(RemoteKey { key, address, offsets: start as usize..end as usize }))
+}
+
 /// The answer to a wait.
 pub(super) fn answer(id: u32, value: u32) -> [u8; ANSWER] {
     let mut bytes = [0; ANSWER];
@@ -480,7 +519,7 @@ mod tests {
         let bytes = [8 * random.below(20), 8 * random.below(MAX_PAYLOAD / 8 + 1)][random.below(2)];
         let start = 8 * random.below((SEGMENT - bytes) / 8 + 1);
         payload.clear();
-        match random.below(11) {
+        match random.below(12) {
             0 => Request::Load { offset, width },
             1 => {
                 let update = Update::ALL[random.below(Update::ALL.len())];
@@ -515,6 +554,7 @@ mod tests {
             }
             8 => Request::Wait { offset: word, seen: random.next() as u32, wake, id: random.next() as u32 },
             9 => Request::Identity,
+            10 => Request::Key { offset: 0 },
             _ => Request::Wake { offset: word, wake },
         }
     }
@@ -620,6 +660,10 @@ mod tests {
             (Request::Wait { offset: 60, seen: 0, wake: Wake { sleepers: 0, mask: 0 }, id: 0 }, false),
             (Request::Wake { offset: 64, wake }, false),
             (Request::Identity, true),
+            (Request::Key { offset: 0 }, true),
+            (Request::Key { offset: 8 }, false),
+            (Request::Key { offset: PIECE }, false),
+            (Request::Key { offset: usize::MAX - PIECE + 1 }, false),
             (Request::Call { request: &large[..MAX_PAYLOAD] }, true),
             (Request::Call { request: &large }, false),
             (Request::Post { request: &large[..MAX_POST] }, true),
@@ -633,8 +677,52 @@ mod tests {
         let long = encode(&Request::Write { offset: 0, contents: &large });
         assert_eq!(Request::decode(&long[..HEADER], SEGMENT), Err(Malformed::Length(large.len() as u64)));
         let mut unknown = encode(&load(0, Width::Bits8));
-        unknown[0] = POST + 1;
-        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(POST + 1)));
+        unknown[0] = KEY + 1;
+        assert_eq!(Request::decode(&unknown, SEGMENT), Err(Malformed::Operation(KEY + 1)));
+    }
+
+    #[test]
+    fn a_key_is_of_the_piece_that_was_asked_for() {
+        const END: usize = 3 * PIECE + 4096;
+        let some = |offsets| Some(RemoteKey { key: 0, address: 7, offsets });
+        for (piece, told, is_right) in [
+            (0, None, true),
+            (PIECE, some(PIECE..2 * PIECE), true),
+            (PIECE, some(PIECE + 1..PIECE + 2), true),
+            (PIECE, some(PIECE - 1..2 * PIECE), false),
+            (PIECE, some(PIECE..2 * PIECE + 1), false),
+            (PIECE, some(PIECE..PIECE), false),
+            (3 * PIECE, some(3 * PIECE..END), true),
+            (3 * PIECE, some(3 * PIECE..END + 1), false),
+            (0, Some(RemoteKey { key: 1, address: u64::MAX, offsets: 0..1 }), false),
+        ] {
+            let decoded = decode_key(&key(told.as_ref()), piece, END);
+            assert_eq!(decoded.is_ok(), is_right, "{told:?}: {decoded:?}");
+            assert!(!is_right || decoded == Ok(told.clone()), "{told:?}: {decoded:?}");
+        }
+        assert_eq!(decode_key(&[1; KEY_BYTES + 1], 0, END), Err(Malformed::Length(KEY_BYTES as u64 + 1)));
+    }
+
+    #[test]
+    fn damaged_keys_are_refused_or_read_as_they_are_written() {
+        const END: usize = 3 * PIECE + 4096;
+        let some = |piece: usize| {
+            key(Some(&RemoteKey { key: 0x1234, address: 0x7000_0000, offsets: piece..piece + 4096 }))
+        };
+        let mut read = [0; 3];
+        dsm_mutate::each(&[some(0).to_vec(), some(PIECE).to_vec(), key(None).to_vec()], 20_000, |bytes| {
+            match decode_key(bytes, PIECE, END) {
+                Ok(told) => {
+                    assert_eq!(key(told.as_ref()), bytes);
+                    let inside =
+                        |told: &RemoteKey| told.offsets.start >= PIECE && told.offsets.end <= 2 * PIECE;
+                    assert!(told.as_ref().is_none_or(inside), "{told:?}");
+                    read[usize::from(told.is_some())] += 1;
+                }
+                Err(_) => read[2] += 1,
+            }
+        });
+        assert!(read.iter().all(|count| *count > 50), "{read:?}");
     }
 
     #[test]

@@ -52,10 +52,15 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, perturb: Option<u64>) -> Car
             ),
             waits: sender(waits, random(4 * peer + 1)),
             answers: sender(serves_waits, None),
+            reader: None,
         })
     });
     let peers = ends.collect();
-    Carrier { peers, port: Box::new(SocketPort::new(served, random(u64::from(u32::MAX) - 1))) }
+    Carrier {
+        peers,
+        port: Box::new(SocketPort::new(served, random(u64::from(u32::MAX) - 1))),
+        registrar: None,
+    }
 }
 
 /// Receives replies, as many at a time as there are.

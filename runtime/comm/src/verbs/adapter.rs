@@ -42,22 +42,55 @@ impl Adapter {
         let memory = Memory::map(bytes).map_err(|cause| failed("get memory".into(), cause))?;
         let context = port.context.as_ptr();
         // SAFETY: the device is open; the structure is numbers, for which zeros are right; the memory is mapped for good.
-        let (attr, pd, region) = unsafe {
+        let (attr, pd, keys) = unsafe {
             let mut attr = MaybeUninit::<DeviceAttr>::zeroed().assume_init();
             (library.query_device)(context, &raw mut attr);
             let pd = NonNull::new((library.alloc_pd)(context))
                 .ok_or_else(|| failed("make a protection domain".into(), last_error()))?;
-            let start = memory.place(&(0..bytes)).cast();
-            let region = NonNull::new((library.reg_mr)(pd.as_ptr(), start, bytes, IBV_ACCESS_LOCAL_WRITE))
-                .ok_or_else(|| {
+            let keys = register(library, pd, memory.place(&(0..bytes)), bytes, IBV_ACCESS_LOCAL_WRITE)
+                .map_err(|cause| {
                     let what = format!("register {} KiB of memory (see `ulimit -l`)", bytes / 1024);
-                    failed(what, last_error())
+                    failed(what, cause.to_string())
                 })?;
-            (attr, pd, region)
+            (attr, pd, keys)
         };
-        // SAFETY: the library has made the region.
-        let key = unsafe { (*region.as_ptr()).lkey };
-        Ok(Box::leak(Box::new(Adapter { library, port, pd, memory, key, attr })))
+        Ok(Box::leak(Box::new(Adapter { library, port, pd, memory, key: keys.local, attr })))
+    }
+
+    /// New memory for this adapter only.
+    pub(super) fn landing(&self, bytes: usize) -> io::Result<Landing> {
+        let memory = Memory::map(bytes).map_err(io::Error::other)?;
+        let start = memory.place(&(0..bytes));
+        // SAFETY: the memory is mapped for good.
+        let keys = unsafe { register(self.library, self.pd, start, bytes, IBV_ACCESS_LOCAL_WRITE)? };
+        Ok(Landing { memory, key: keys.local })
+    }
+
+    /// Lets peers read memory, and nobody write to it; the key that they need.
+    ///
+    /// # Safety
+    /// It is mapped for good.
+    pub(super) unsafe fn lend(&self, start: *mut u8, bytes: usize) -> io::Result<u32> {
+        // SAFETY: the caller's promise.
+        unsafe { register(self.library, self.pd, start, bytes, IBV_ACCESS_REMOTE_READ) }
+            .map(|keys| keys.remote)
+    }
+
+    /// Lets peers read and write memory, for litmus tests; the key that they need.
+    ///
+    /// # Safety
+    /// It is mapped for good.
+    #[cfg(test)]
+    pub(super) unsafe fn share(&self, start: *mut u8, bytes: usize) -> io::Result<u32> {
+        let access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+        // SAFETY: the caller's promise.
+        unsafe { register(self.library, self.pd, start, bytes, access) }.map(|keys| keys.remote)
+    }
+
+    /// READs that may be under way of a queue pair: those that it asks for, and those that it answers.
+    pub(super) fn reads(&self) -> [u8; 2] {
+        let bounded = |bound: c_int| bound.clamp(0, READS.into()) as u8;
+        [bounded(self.attr.max_qp_init_rd_atom), bounded(self.attr.max_qp_rd_atom)]
     }
 
     fn context(&self) -> *mut Context {
@@ -78,10 +111,11 @@ impl Adapter {
         VerbsError::Failed { what: what.to_owned(), device: self.port.name.clone(), cause: last_error() }
     }
 
-    /// Whether there may be the queue pairs and completion queues of so many peers.
-    pub(super) fn check_limits(&self, peers: usize) -> Result<(), VerbsError> {
-        self.limit("queue pairs", self.attr.max_qp, 4 * peers)?;
-        self.limit("completion queues", self.attr.max_cq, 2 * peers + 1)
+    /// Whether there may be the queue pairs and completion queues of so many peers, whose memory is read by READs or not.
+    pub(super) fn check_limits(&self, peers: usize, reads: bool) -> Result<(), VerbsError> {
+        let (pairs, queues) = if reads { (6, 3) } else { (4, 2) };
+        self.limit("queue pairs", self.attr.max_qp, pairs * peers)?;
+        self.limit("completion queues", self.attr.max_cq, queues * peers + 1)
     }
 
     fn limit(&self, what: &'static str, limit: c_int, needed: usize) -> Result<(), VerbsError> {
@@ -93,6 +127,45 @@ impl Adapter {
             Err(VerbsError::Limit { device: device(), what, limit, needed })
         }
     }
+}
+
+/// Most READs that are under way of a queue pair, of those that the adapter can have.
+const READS: u8 = 16;
+
+/// Memory that READs of this adapter put what they read into.
+pub(super) struct Landing {
+    pub(super) memory: Memory,
+    pub(super) key: u32,
+}
+
+impl Landing {
+    pub(super) fn sge(&self, part: &Range<usize>) -> Sge {
+        Sge { addr: self.memory.place(part).addr() as u64, length: part.len() as u32, lkey: self.key }
+    }
+}
+
+/// The keys of registered memory.
+struct Keys {
+    local: u32,
+    remote: u32,
+}
+
+/// Registers memory for good.
+///
+/// # Safety
+/// It is mapped for good; the library has made the domain.
+unsafe fn register(
+    library: &Library,
+    pd: NonNull<Pd>,
+    start: *mut u8,
+    bytes: usize,
+    access: c_int,
+) -> io::Result<Keys> {
+    // SAFETY: the caller's promise.
+    let region = NonNull::new(unsafe { (library.reg_mr)(pd.as_ptr(), start.cast(), bytes, access) })
+        .ok_or_else(io::Error::last_os_error)?;
+    // SAFETY: the library has made the region.
+    Ok(unsafe { Keys { local: (*region.as_ptr()).lkey, remote: (*region.as_ptr()).rkey } })
 }
 
 fn last_error() -> String {
@@ -115,9 +188,15 @@ pub(super) struct Completion {
     pub(super) event: Event,
 }
 
+/// What sends are posted with, and READs besides their number. Receives are posted with their number.
+pub(super) const SENT: u64 = u64::MAX;
+pub(super) const READ: u64 = 1 << 32;
+
 pub(super) enum Event {
     /// [`SIGNAL_INTERVAL`](super::queue_pair::SIGNAL_INTERVAL) sends.
     Sent,
+    /// A READ of this number, and those that were posted before it.
+    Read(u32),
     Received {
         /// What the receive was posted with.
         id: u32,
@@ -182,7 +261,8 @@ impl CompletionQueue {
                 (IBV_WC_SUCCESS, Ok(id)) => {
                     Event::Received { id, bytes: wc.byte_len as usize, immediate: u32::from_be(wc.imm_data) }
                 }
-                (IBV_WC_SUCCESS, Err(_)) => Event::Sent,
+                (IBV_WC_SUCCESS, Err(_)) if wc.wr_id == SENT => Event::Sent,
+                (IBV_WC_SUCCESS, Err(_)) => Event::Read(wc.wr_id as u32),
                 (status, _) => Event::Failed(self.adapter.library.explain(status)),
             };
             take(Completion { qpn: wc.qp_num, event });

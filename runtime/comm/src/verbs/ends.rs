@@ -28,9 +28,9 @@ pub(super) const CREDITS_PER_MESSAGE: usize = CREDITS / 2;
 /// Messages with credits that may be under way.
 pub(super) const CREDIT_MESSAGES: usize = CREDITS / CREDITS_PER_MESSAGE;
 
-/// What has come.
-struct Arrival {
-    id: u32,
+/// What has come, or the last of what has been read.
+pub(super) struct Arrival {
+    pub(super) id: u32,
     bytes: usize,
     immediate: u32,
 }
@@ -38,13 +38,13 @@ struct Arrival {
 /// A queue pair with its completion queue.
 pub(super) struct End {
     queue: CompletionQueue,
-    pair: QueuePair,
+    pub(super) pair: QueuePair,
     /// It ends with the peer.
     socket: Arc<OwnedFd>,
     arrived: VecDeque<Arrival>,
 }
 
-fn closed() -> io::Error {
+pub(super) fn closed() -> io::Error {
     io::ErrorKind::UnexpectedEof.into()
 }
 
@@ -64,6 +64,7 @@ impl End {
         let has_found = queue.poll(|Completion { event, .. }| match event {
             Event::Sent => pair.sent(),
             Event::Received { id, bytes, immediate } => arrived.push_back(Arrival { id, bytes, immediate }),
+            Event::Read(id) => arrived.push_back(Arrival { id, bytes: 0, immediate: 0 }),
             Event::Failed(error) => failure = failure.take().or(Some(error)),
         })?;
         failure.map_or(Ok(has_found), Err)
@@ -99,8 +100,8 @@ impl End {
         }
     }
 
-    /// Waits for a message.
-    fn next(&mut self) -> io::Result<Arrival> {
+    /// Waits for a message, or what has been read.
+    pub(super) fn next(&mut self) -> io::Result<Arrival> {
         loop {
             match self.arrived.pop_front() {
                 Some(arrival) => return Ok(arrival),

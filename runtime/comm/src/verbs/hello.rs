@@ -21,17 +21,25 @@ pub(super) struct QueuePairs {
     pub(super) serves: QueuePair,
     /// The agent's, for the peer's short messages.
     pub(super) serves_shorts: QueuePair,
+    /// For READs of the peer's memory, and for the peer's READs.
+    pub(super) reads: Option<[QueuePair; 2]>,
 }
 
 impl QueuePairs {
     /// In the order in which they are told.
-    fn all(&self) -> [&QueuePair; 4] {
-        [&self.requests, &self.shorts, &self.serves, &self.serves_shorts]
+    fn all(&self) -> [Option<&QueuePair>; PAIRS] {
+        let QueuePairs { requests, shorts, serves, serves_shorts, reads } = self;
+        let [ours, theirs] = reads.as_ref().map_or([None; 2], |pairs| pairs.each_ref().map(Some));
+        [Some(requests), Some(shorts), Some(serves), Some(serves_shorts), ours, theirs]
     }
 }
 
+/// Queue pairs of a peer at most.
+const PAIRS: usize = 6;
 /// The other end of each pair in [`QueuePairs::all`], by its place in the peer's.
-const OTHER_END: [usize; 4] = [2, 3, 0, 1];
+const OTHER_END: [usize; PAIRS] = [2, 3, 0, 1, 5, 4];
+/// The place there of the pair for READs of the peer's memory, which the one for the peer's READs follows.
+const READS: usize = 4;
 
 /// Longest name of a device.
 const LONGEST: usize = 64;
@@ -41,11 +49,14 @@ const LONGEST: usize = 64;
 struct Hello {
     device: Vec<u8>,
     address: Address,
-    pairs: [QueuePairAddress; 4],
+    /// READs of a peer that may be under way; 0: its memory is not read so.
+    reads: u8,
+    /// Of zeros where there is none.
+    pairs: [QueuePairAddress; PAIRS],
 }
 
 /// Bytes of what follows the name.
-const FIXED: usize = 1 + 1 + 2 + 16 + 4 * 8;
+const FIXED: usize = 1 + 1 + 2 + 16 + PAIRS * 8 + 1;
 
 impl Hello {
     fn encode(&self) -> Vec<u8> {
@@ -60,6 +71,7 @@ impl Hello {
             bytes.extend(pair.qpn.to_le_bytes());
             bytes.extend(pair.psn.to_le_bytes());
         }
+        bytes.push(self.reads);
         bytes
     }
 
@@ -81,8 +93,9 @@ impl Hello {
         let gid = rest[4..20].try_into().expect("as long");
         let address =
             Address { is_ethernet: *is_ethernet == 1, lid: u16::from_le_bytes(*lid), gid, mtu: *mtu };
-        let mut pairs = [QueuePairAddress::default(); 4];
-        let numbers = rest[20..].as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        let mut pairs = [QueuePairAddress::default(); PAIRS];
+        let (numbers, last) = rest[20..].as_chunks::<4>();
+        let numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
         for (place, number) in numbers.enumerate() {
             if number >> 24 != 0 {
                 return Err(io::Error::other("a number of 24 bits has more"));
@@ -90,7 +103,7 @@ impl Hello {
             let pair = &mut pairs[place / 2];
             *if place % 2 == 0 { &mut pair.qpn } else { &mut pair.psn } = number;
         }
-        Ok(Hello { device, address, pairs })
+        Ok(Hello { device, address, reads: last[0], pairs })
     }
 }
 
@@ -106,18 +119,25 @@ pub(super) struct ConnectedPeer {
 pub(super) fn connect(
     rank: u32,
     adapter: &Adapter,
-    peers: Vec<(u32, Peer, QueuePairs)>,
+    mut peers: Vec<(u32, Peer, QueuePairs)>,
 ) -> Result<Vec<ConnectedPeer>, VerbsError> {
+    let [asks, answers] = adapter.reads();
     for (peer, sockets, pairs) in &peers {
         let hello = Hello {
             device: adapter.port.name.clone().into(),
             address: adapter.port.address,
-            pairs: pairs.all().map(|pair| QueuePairAddress { qpn: pair.qpn, psn: pair.psn }),
+            reads: pairs.reads.as_ref().map_or(0, |_| answers),
+            pairs: pairs.all().map(|pair| {
+                pair.map_or_else(QueuePairAddress::default, |pair| QueuePairAddress {
+                    qpn: pair.qpn,
+                    psn: pair.psn,
+                })
+            }),
         };
         // A socket takes more than this at once.
         send(*peer, &sockets.requests, &hello.encode());
     }
-    for (peer, sockets, pairs) in &peers {
+    for (peer, sockets, pairs) in &mut peers {
         let hello = Hello::decode(|bytes| stream::receive(&sockets.serves, bytes))
             .unwrap_or_else(|error| lost(*peer, &format_args!("it has not sent its address: {error}")));
         if hello.address.is_ethernet != adapter.port.address.is_ethernet {
@@ -127,8 +147,14 @@ pub(super) fn connect(
             // One of the two says so.
             return if rank < *peer { lost(*peer, &different) } else { Err(different) };
         }
-        for (pair, other_end) in pairs.all().into_iter().zip(OTHER_END) {
-            pair.connect(hello.pairs[other_end], &hello.address)?;
+        // Both read so, or neither.
+        pairs
+            .reads
+            .take_if(|_| hello.reads == 0 || hello.pairs[READS..].contains(&QueuePairAddress::default()));
+        for (place, (pair, other_end)) in pairs.all().into_iter().zip(OTHER_END).enumerate() {
+            let Some(pair) = pair else { continue };
+            let reads = if place < READS { [1, 1] } else { [asks.min(hello.reads), answers] };
+            pair.connect(hello.pairs[other_end], &hello.address, reads)?;
         }
     }
     // A pair drops what comes before it is connected.
@@ -157,7 +183,8 @@ mod tests {
     fn what_is_said_is_heard() {
         let pair = |qpn| QueuePairAddress { qpn, psn: qpn + 0x10_0000 };
         let address = Address { is_ethernet: true, lid: 0x1234, gid: [7; 16], mtu: 4 };
-        let hello = Hello { device: b"rxe0".into(), address, pairs: [1, 2, 3, 0xe_ffff].map(pair) };
+        let hello =
+            Hello { device: b"rxe0".into(), address, reads: 16, pairs: [1, 2, 3, 0xe_ffff, 4, 5].map(pair) };
         let bytes = hello.encode();
         let decode = |mut rest: &[u8]| Hello::decode(|place| io::Read::read_exact(&mut rest, place));
         assert_eq!(decode(&bytes).unwrap(), hello);
@@ -176,14 +203,15 @@ mod tests {
 
     #[test]
     fn each_end_has_another() {
-        assert_eq!(OTHER_END.map(|end| OTHER_END[end]), [0, 1, 2, 3]);
+        assert_eq!(OTHER_END.map(|end| OTHER_END[end]), [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn damaged_greetings_are_refused_or_read_as_they_are_written() {
         let pair = |qpn| QueuePairAddress { qpn, psn: qpn + 0x10_0000 };
         let address = Address { is_ethernet: true, lid: 0x1234, gid: [7; 16], mtu: 4 };
-        let hello = Hello { device: b"rxe0".into(), address, pairs: [1, 2, 3, 0xe_ffff].map(pair) };
+        let hello =
+            Hello { device: b"rxe0".into(), address, reads: 16, pairs: [1, 2, 3, 0xe_ffff, 4, 5].map(pair) };
         let mut read = 0;
         dsm_mutate::each(&[hello.encode()], 20_000, |bytes| {
             let mut rest = bytes;

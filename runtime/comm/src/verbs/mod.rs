@@ -2,7 +2,7 @@
 //!
 //! # Queue pairs
 //! Between each ordered pair of processes there are two reliable connections: one for requests and their replies, and one for short messages, requests to
-//! wait and answers. All messages go by SEND and are received by a posted receive, so no process can read or write another one's memory. The requester's
+//! wait and answers. All messages go by SEND and are received by a posted receive, so no process can read or write another one's memory by these. The requester's
 //! ends belong to who holds the lane, and have a completion queue each; those of the agent share one, and two shared receive queues.
 //!
 //! # Flow control
@@ -11,20 +11,27 @@
 //! there is one: the agent never keeps one for long. Each peer has [`ends::CREDITS`] credits for short messages, for which there are receives, and gets
 //! credits back from the agent as that consumes them.
 //!
+//! # Bulk reads
+//! Where it is asked for, there is a third connection for READs of the peer's memory (`read`), by a key for each piece that the peer has registered to be read, and not written, when it was first asked for it
+//! ([`requests`](crate::requests) has what that promises). A key that the peer's adapter refuses, which would be an error of one of the two processes, puts this queue pair into error, and ends the process with a message that says so.
+//!
 //! # Waiting
 //! Who waits looks at its completion queue for some microseconds, then has it report what ends, looks once more, and sleeps on the descriptor of the queue and
 //! on the connection that addresses were exchanged by. That stays, and ends with the process: so a loss is noticed at once. What a
 //! queue pair in error says comes later, and ends the process in the same way.
 //!
-//! `sys` and `library` are the library's interface, `device` chooses a port, `adapter` and `queue_pair` have the objects, `hello` connects them, `ends` and `port` are the lanes.
+//! `sys` and `library` are the library's interface, `device` chooses a port, `adapter` and `queue_pair` have the objects, `hello` connects them, `ends` and `port` are the lanes, `read` is for READs.
 
 mod adapter;
 mod device;
 mod ends;
 mod hello;
 mod library;
+#[cfg(test)]
+mod litmus;
 mod port;
 mod queue_pair;
+mod read;
 mod sys;
 #[cfg(test)]
 mod tests;
@@ -41,8 +48,13 @@ use library::Library;
 pub use library::VerbsError;
 use port::{FIRST_SHORT, FarEnd, Shared, VerbsPort};
 use queue_pair::{QueuePair, SEND_ENTRIES, SENDS};
+#[cfg(test)]
+pub(crate) use read::PART_BYTES as READ_PART_BYTES;
+use read::{VerbsReader, VerbsRegistrar};
 
-use crate::requests::carrier::{Carrier, Ends, Exchanges, LaneKind, MAX_REPLY, MAX_REQUEST};
+use crate::requests::carrier::{
+    Carrier, Ends, Exchanges, LaneKind, MAX_REPLY, MAX_REQUEST, Reader, Registrar,
+};
 use crate::stream::{Peer, local_address};
 
 /// Most requests that the agent has space for at a time. Tests have more peers than that.
@@ -102,20 +114,27 @@ fn part(start: usize, bytes: usize) -> Range<usize> {
 }
 
 /// The carrier over a device (any if empty; `DEVICE` or `DEVICE:PORT`). Each process calls it at once with the others: they tell each other their addresses on the sockets.
+/// `reads`: bulk reads of a peer's memory go by READ, where both have that.
 ///
 /// # Errors
 /// There is no library or device that can be used.
-pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carrier, VerbsError> {
+pub fn carrier(
+    rank: u32,
+    peers: Vec<Option<Peer>>,
+    device: &str,
+    reads: bool,
+) -> Result<Carrier, VerbsError> {
     let size = peers.len();
     let peers: Vec<(u32, Peer)> =
         (0..).zip(peers).filter_map(|(peer, sockets)| Some((peer, sockets?))).collect();
     let layout = Layout { peers: peers.len() };
-    let adapter = open(&peers, device, &layout)?;
+    let adapter = open(&peers, device, &layout, reads)?;
+    let reads = reads && !adapter.reads().contains(&0);
     let (shared, queue) = agent(adapter, &layout)?;
     let mut queues = Vec::new();
     let mut connected = Vec::new();
     for (peer, sockets) in peers {
-        let (mine, pairs) = pairs(adapter, &queue, &shared)?;
+        let (mine, pairs) = pairs(adapter, &queue, &shared, reads)?;
         queues.push(mine);
         connected.push((peer, sockets, pairs));
     }
@@ -125,10 +144,14 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carr
         known.into_iter().zip(queues).enumerate()
     {
         let sockets = sockets.map(Arc::new);
-        let QueuePairs { requests, shorts, serves, serves_shorts } = pairs;
+        let QueuePairs { requests, shorts, serves, serves_shorts, reads } = pairs;
         let reply = layout.own_reply(number);
         far_ends.push(FarEnd { sockets: sockets.clone(), requests: serves, shorts: serves_shorts, reply });
-        let [for_requests, for_shorts] = queues;
+        let Queues { requests: for_requests, shorts: for_shorts, reads: for_reads } = queues;
+        let reader = reads.zip(for_reads).map(|([pair, _], queue)| {
+            let end = End::new(queue, pair, &sockets[0]);
+            Box::new(VerbsReader::new(end, adapter)) as Box<dyn Reader>
+        });
         let requests = End::new(for_requests, requests, &sockets[0]);
         let shorts = End::new(for_shorts, shorts, &sockets[0]);
         let shorts = ShortEnd::new(shorts, adapter, layout.shorts(number))
@@ -145,15 +168,23 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carr
             ))),
             waits: sender(LaneKind::Waits),
             answers: sender(LaneKind::Answers),
+            reader,
         };
         by_rank.insert(rank, ends);
     }
     let port = VerbsPort::new(queue, adapter.memory, shared, far_ends);
-    Ok(Carrier { peers: (0..size as u32).map(|rank| by_rank.remove(&rank)).collect(), port: Box::new(port) })
+    let registrar = reads.then(|| Box::new(VerbsRegistrar(adapter)) as Box<dyn Registrar>);
+    let peers = (0..size as u32).map(|rank| by_rank.remove(&rank)).collect();
+    Ok(Carrier { peers, port: Box::new(port), registrar })
 }
 
 /// Opens the port that leads to the peers.
-fn open(peers: &[(u32, Peer)], device: &str, layout: &Layout) -> Result<&'static Adapter, VerbsError> {
+fn open(
+    peers: &[(u32, Peer)],
+    device: &str,
+    layout: &Layout,
+    reads: bool,
+) -> Result<&'static Adapter, VerbsError> {
     let library = Library::get()?;
     let own = peers.iter().find_map(|(_, peer)| local_address(&peer.requests));
     let port = device::choose(library, device, own.map(|address| IpAddr::to_canonical(&address.ip())))?;
@@ -163,7 +194,7 @@ fn open(peers: &[(u32, Peer)], device: &str, layout: &Layout) -> Result<&'static
         return Err(VerbsError::Limit { device: port.name, what, limit: port.message, needed: message });
     }
     let adapter = Adapter::open(library, port, layout.bytes())?;
-    adapter.check_limits(layout.peers).map(|()| adapter)
+    adapter.check_limits(layout.peers, reads).map(|()| adapter)
 }
 
 /// What the agent has for all peers.
@@ -188,21 +219,33 @@ fn agent(adapter: &'static Adapter, layout: &Layout) -> Result<(Shared, Completi
     Ok((shared, queue))
 }
 
-/// The queue pairs of a peer, and the completion queues of the first two.
+/// Completion queues of the requester's queue pairs.
+struct Queues {
+    requests: CompletionQueue,
+    shorts: CompletionQueue,
+    reads: Option<CompletionQueue>,
+}
+
+/// The queue pairs of a peer, and the completion queues of those that are the requester's.
 fn pairs(
     adapter: &'static Adapter,
     queue: &CompletionQueue,
     shared: &Shared,
-) -> Result<([CompletionQueue; 2], QueuePairs), VerbsError> {
+    reads: bool,
+) -> Result<(Queues, QueuePairs), VerbsError> {
     let requests = CompletionQueue::open(adapter, SEND_ENTRIES + 1)?;
     let shorts = CompletionQueue::open(adapter, SEND_ENTRIES + CREDIT_MESSAGES)?;
+    let for_reads = reads.then(|| CompletionQueue::open(adapter, SEND_ENTRIES)).transpose()?;
+    let pair_for_reads =
+        |own| Ok([QueuePair::open_for_reads(own, false)?, QueuePair::open_for_reads(queue, true)?]);
     let pairs = QueuePairs {
         requests: QueuePair::open(&requests, None, 1)?,
         shorts: QueuePair::open(&shorts, None, CREDIT_MESSAGES)?,
         serves: QueuePair::open(queue, Some(&shared.requests), 0)?,
         serves_shorts: QueuePair::open(queue, Some(&shared.shorts), 0)?,
+        reads: for_reads.as_ref().map(pair_for_reads).transpose()?,
     };
-    Ok(([requests, shorts], pairs))
+    Ok((Queues { requests, shorts, reads: for_reads }, pairs))
 }
 
 /// Whether there is a device that can be used (any if empty).

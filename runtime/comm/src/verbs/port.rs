@@ -145,6 +145,8 @@ impl VerbsPort {
                         fail(lanes, events, first, &error);
                     }
                 }
+                // The agent posts none.
+                Event::Read(_) => {}
                 Event::Failed(error) => fail(lanes, events, first, &error),
             }
         });

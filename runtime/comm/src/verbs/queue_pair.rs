@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-use super::adapter::{Adapter, CompletionQueue, SharedReceiveQueue, check};
+use super::adapter::{Adapter, CompletionQueue, READ, SENT, SharedReceiveQueue, check};
 use super::device::Address;
 use super::library::VerbsError;
 use super::sys::*;
@@ -74,6 +74,26 @@ impl QueuePair {
         shared: Option<&SharedReceiveQueue>,
         receives: usize,
     ) -> Result<QueuePair, VerbsError> {
+        QueuePair::open_for(queue, shared, receives, 0)
+    }
+
+    /// One that receives no messages. `is_read`: by which the peer may read what is registered for that.
+    pub(super) fn open_for_reads(queue: &CompletionQueue, is_read: bool) -> Result<QueuePair, VerbsError> {
+        QueuePair::open_for(queue, None, 0, if is_read { IBV_ACCESS_REMOTE_READ } else { 0 })
+    }
+
+    /// One by which the peer may write, too, for litmus tests.
+    #[cfg(test)]
+    pub(super) fn open_for_all(queue: &CompletionQueue) -> Result<QueuePair, VerbsError> {
+        QueuePair::open_for(queue, None, 0, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
+    }
+
+    fn open_for(
+        queue: &CompletionQueue,
+        shared: Option<&SharedReceiveQueue>,
+        receives: usize,
+        access: c_int,
+    ) -> Result<QueuePair, VerbsError> {
         let adapter = queue.adapter;
         let mut attr = QpInitAttr {
             qp_context: ptr::null(),
@@ -110,7 +130,8 @@ impl QueuePair {
         let mut attr = blank();
         attr.qp_state = IBV_QPS_INIT;
         attr.port_num = adapter.port.number;
-        // No peer may read or write memory by itself: `qp_access_flags` is 0.
+        // No peer may write memory by itself, nor read it but by a queue pair that has nothing else to do.
+        attr.qp_access_flags = access.cast_unsigned();
         let mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
         pair.modify(&mut attr, mask)?;
         Ok(pair)
@@ -126,15 +147,20 @@ impl QueuePair {
         })
     }
 
-    /// Connects it. Who has the other end does so, too, before either sends.
-    pub(super) fn connect(&self, peer: QueuePairAddress, address: &Address) -> Result<(), VerbsError> {
+    /// Connects it. Who has the other end does so, too, before either sends. `asks` and `answers`: how many READs may be under way from here, and from there.
+    pub(super) fn connect(
+        &self,
+        peer: QueuePairAddress,
+        address: &Address,
+        [asks, answers]: [u8; 2],
+    ) -> Result<(), VerbsError> {
         let port = &self.adapter.port;
         let mut attr = blank();
         attr.qp_state = IBV_QPS_RTR;
         attr.path_mtu = port.address.mtu.min(address.mtu).into();
         attr.dest_qp_num = peer.qpn;
         attr.rq_psn = peer.psn;
-        attr.max_dest_rd_atomic = 1;
+        attr.max_dest_rd_atomic = answers;
         attr.min_rnr_timer = RNR_TIMER;
         attr.ah_attr.dlid = address.lid;
         attr.ah_attr.is_global = address.is_ethernet.into();
@@ -156,7 +182,7 @@ impl QueuePair {
         attr.retry_cnt = RETRIES;
         attr.rnr_retry = RNR_RETRY_FOREVER;
         attr.sq_psn = self.psn;
-        attr.max_rd_atomic = 1;
+        attr.max_rd_atomic = asks;
         let mask = IBV_QP_STATE
             | IBV_QP_TIMEOUT
             | IBV_QP_RETRY_CNT
@@ -180,19 +206,31 @@ impl QueuePair {
         let mut sge = self.adapter.sge(part);
         let is_short = (1..=self.inline_bytes).contains(&part.len());
         let mut request = SendWr {
-            wr_id: u64::MAX,
+            wr_id: SENT,
             next: ptr::null_mut(),
             sg_list: &raw mut sge,
             num_sge: (!part.is_empty()).into(),
             opcode: IBV_WR_SEND_WITH_IMM,
             send_flags: flag(is_signaled, IBV_SEND_SIGNALED) | flag(is_short, IBV_SEND_INLINE),
             imm_data: immediate.to_be(),
-            others: [0; 11],
+            remote: RemoteAddress::default(),
+            others: [0; 9],
         };
         let mut bad = ptr::null_mut();
         // SAFETY: the pair exists, and what is passed lives for the call; the memory stays.
         check(unsafe { (self.adapter.ops().post_send)(self.qp.as_ptr(), &raw mut request, &raw mut bad) })?;
         Ok(true)
+    }
+
+    /// Posts READs, which follow each other, at once; the adapter begins as many as may be under way. The space for them is the caller's business.
+    pub(super) fn read(&self, list: &mut ReadList) -> io::Result<()> {
+        let next = list.link();
+        if next.is_null() {
+            return Ok(());
+        }
+        let mut bad = ptr::null_mut();
+        // SAFETY: the pair exists, and the list lives for the call; nobody uses the memory until the completion.
+        check(unsafe { (self.adapter.ops().post_send)(self.qp.as_ptr(), next, &raw mut bad) })
     }
 
     /// [`Event::Sent`](super::adapter::Event::Sent) has come.
@@ -209,6 +247,60 @@ impl QueuePair {
         let mut bad = ptr::null_mut();
         // SAFETY: as in `send`; nobody uses the part until the completion.
         check(unsafe { (self.adapter.ops().post_recv)(self.qp.as_ptr(), &raw mut request, &raw mut bad) })
+    }
+}
+
+/// READs that are posted at once: the adapter is told of all of them once.
+pub(super) struct ReadList {
+    requests: [SendWr; SENDS],
+    sges: [Sge; SENDS],
+    count: usize,
+}
+
+impl ReadList {
+    pub(super) fn new() -> ReadList {
+        // SAFETY: numbers and null pointers, for which zeros are right.
+        let (requests, sges) =
+            unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
+        ReadList { requests, sges, count: 0 }
+    }
+
+    /// Adds a READ of this number from a place in the peer's memory; whether it is to report.
+    pub(super) fn push(&mut self, number: u32, from: RemoteAddress, into: Sge, is_signaled: bool) {
+        self.sges[self.count] = into;
+        let request = &mut self.requests[self.count];
+        request.wr_id = READ | u64::from(number);
+        request.num_sge = 1;
+        request.opcode = IBV_WR_RDMA_READ;
+        request.send_flags = flag(is_signaled, IBV_SEND_SIGNALED);
+        request.remote = from;
+        self.count += 1;
+    }
+
+    /// As [`ReadList::push`], the other way round.
+    #[cfg(test)]
+    pub(super) fn push_write(&mut self, number: u32, to: RemoteAddress, from: Sge) {
+        self.push(number, to, from, false);
+        self.requests[self.count - 1].opcode = IBV_WR_RDMA_WRITE;
+    }
+
+    /// Links them, in their order; the first, or null if there is none.
+    fn link(&mut self) -> *mut SendWr {
+        let ReadList { requests, sges, count } = self;
+        let mut next = ptr::null_mut();
+        for (request, sge) in requests[..*count].iter_mut().zip(sges).rev() {
+            request.sg_list = sge;
+            request.next = next;
+            next = request;
+        }
+        next
+    }
+
+    /// Has the last one report.
+    pub(super) fn signal_last(&mut self) {
+        if let Some(request) = self.requests[..self.count].last_mut() {
+            request.send_flags |= IBV_SEND_SIGNALED;
+        }
     }
 }
 
@@ -233,6 +325,31 @@ fn blank() -> QpAttr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_are_linked_in_their_order_and_the_last_one_reports() {
+        for count in [0, 1, 5, SENDS] {
+            let mut list = ReadList::new();
+            for number in 0..count as u32 {
+                let from = RemoteAddress { address: u64::from(number), key: number + 7 };
+                let into = Sge { addr: u64::from(number) + 100, length: 8, lkey: 3 };
+                list.push(number, from, into, number == 1);
+            }
+            list.signal_last();
+            let (mut next, mut seen) = (list.link(), 0);
+            // SAFETY: the list lives, and ends with null.
+            while let Some(request) = unsafe { next.as_ref() } {
+                assert_eq!((request.wr_id, request.remote.address), (READ | seen, seen));
+                assert_eq!((request.remote.key, request.opcode), (seen as u32 + 7, IBV_WR_RDMA_READ));
+                let is_signaled = request.send_flags & IBV_SEND_SIGNALED != 0;
+                assert_eq!(is_signaled, seen == 1 || seen + 1 == count as u64);
+                // SAFETY: as above.
+                assert_eq!((request.num_sge, unsafe { (*request.sg_list).addr }), (1, seen + 100));
+                (next, seen) = (request.next, seen + 1);
+            }
+            assert_eq!(seen, count as u64);
+        }
+    }
 
     #[test]
     fn a_full_queue_waits_for_a_signaled_send() {

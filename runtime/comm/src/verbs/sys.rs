@@ -11,6 +11,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub(super) const IBV_PORT_ACTIVE: c_uint = 4;
 pub(super) const IBV_LINK_LAYER_ETHERNET: u8 = 2;
 pub(super) const IBV_ACCESS_LOCAL_WRITE: c_int = 1;
+#[cfg(test)]
+pub(super) const IBV_ACCESS_REMOTE_WRITE: c_int = 1 << 1;
+pub(super) const IBV_ACCESS_REMOTE_READ: c_int = 1 << 2;
 pub(super) const IBV_QPT_RC: c_uint = 2;
 pub(super) const IBV_QPS_INIT: c_uint = 1;
 pub(super) const IBV_QPS_RTR: c_uint = 2;
@@ -30,7 +33,10 @@ pub(super) const IBV_QP_MIN_RNR_TIMER: c_int = 1 << 15;
 pub(super) const IBV_QP_SQ_PSN: c_int = 1 << 16;
 pub(super) const IBV_QP_MAX_DEST_RD_ATOMIC: c_int = 1 << 17;
 pub(super) const IBV_QP_DEST_QPN: c_int = 1 << 20;
+#[cfg(test)]
+pub(super) const IBV_WR_RDMA_WRITE: c_uint = 0;
 pub(super) const IBV_WR_SEND_WITH_IMM: c_uint = 3;
+pub(super) const IBV_WR_RDMA_READ: c_uint = 4;
 pub(super) const IBV_SEND_SIGNALED: c_uint = 1 << 1;
 pub(super) const IBV_SEND_INLINE: c_uint = 1 << 3;
 pub(super) const IBV_WC_SUCCESS: c_uint = 0;
@@ -99,7 +105,13 @@ pub(super) struct DeviceAttr {
     capabilities: [c_int; 4],
     pub(super) max_cq: c_int,
     pub(super) max_cqe: c_int,
-    bounds: [c_int; 19],
+    bounds: [c_int; 2],
+    /// READs under way that a queue pair answers at most.
+    pub(super) max_qp_rd_atom: c_int,
+    more_bounds: [c_int; 2],
+    /// READs under way that a queue pair has asked for at most.
+    pub(super) max_qp_init_rd_atom: c_int,
+    other_bounds: [c_int; 13],
     max_srq: c_int,
     pub(super) max_srq_wr: c_int,
     max_srq_sge: c_int,
@@ -136,6 +148,7 @@ pub(super) struct Mr {
     before_keys: [Unused; 4],
     handle: u32,
     pub(super) lkey: u32,
+    pub(super) rkey: u32,
 }
 
 #[repr(C)]
@@ -255,8 +268,18 @@ pub(super) struct SendWr {
     pub(super) send_flags: c_uint,
     /// In network byte order.
     pub(super) imm_data: u32,
+    /// Of a READ.
+    pub(super) remote: RemoteAddress,
     /// What other operations need.
-    pub(super) others: [u64; 11],
+    pub(super) others: [u64; 9],
+}
+
+/// A place in a peer's memory.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(super) struct RemoteAddress {
+    pub(super) address: u64,
+    pub(super) key: u32,
 }
 
 /// A completion. Where the status is an error, only `wr_id`, the status and `qp_num` count.
@@ -329,9 +352,9 @@ mod tests {
         let mut numbers = places! {
             ContextOps = "struct ibv_context_ops" { poll_cq: "poll_cq", req_notify_cq: "req_notify_cq", post_srq_recv: "post_srq_recv", post_send: "post_send", post_recv: "post_recv" }
             Context = "struct ibv_context" { device: "device", ops: "ops" }
-            DeviceAttr = "struct ibv_device_attr" { max_qp: "max_qp", max_cq: "max_cq", max_cqe: "max_cqe", max_srq_wr: "max_srq_wr", phys_port_cnt: "phys_port_cnt" }
+            DeviceAttr = "struct ibv_device_attr" { max_qp: "max_qp", max_cq: "max_cq", max_cqe: "max_cqe", max_qp_rd_atom: "max_qp_rd_atom", max_qp_init_rd_atom: "max_qp_init_rd_atom", max_srq_wr: "max_srq_wr", phys_port_cnt: "phys_port_cnt" }
             PortAttr = "struct ibv_port_attr" { state: "state", active_mtu: "active_mtu", gid_tbl_len: "gid_tbl_len", max_msg_sz: "max_msg_sz", lid: "lid", link_layer: "link_layer" }
-            Mr = "struct ibv_mr" { lkey: "lkey" }
+            Mr = "struct ibv_mr" { lkey: "lkey", rkey: "rkey" }
             CompChannel = "struct ibv_comp_channel" { fd: "fd" }
             SrqInitAttr = "struct ibv_srq_init_attr" { srq_context: "srq_context", max_wr: "attr.max_wr", max_sge: "attr.max_sge", srq_limit: "attr.srq_limit" }
             QpInitAttr = "struct ibv_qp_init_attr" { send_cq: "send_cq", recv_cq: "recv_cq", srq: "srq", cap: "cap", qp_type: "qp_type", sq_sig_all: "sq_sig_all" }
@@ -343,7 +366,7 @@ mod tests {
                 pkey_index: "pkey_index", max_rd_atomic: "max_rd_atomic", max_dest_rd_atomic: "max_dest_rd_atomic", min_rnr_timer: "min_rnr_timer", port_num: "port_num", timeout: "timeout", retry_cnt: "retry_cnt", rnr_retry: "rnr_retry" }
             Sge = "struct ibv_sge" { addr: "addr", length: "length", lkey: "lkey" }
             ReceiveWr = "struct ibv_recv_wr" { wr_id: "wr_id", next: "next", sg_list: "sg_list", num_sge: "num_sge" }
-            SendWr = "struct ibv_send_wr" { wr_id: "wr_id", next: "next", sg_list: "sg_list", num_sge: "num_sge", opcode: "opcode", send_flags: "send_flags", imm_data: "imm_data", others: "wr" }
+            SendWr = "struct ibv_send_wr" { wr_id: "wr_id", next: "next", sg_list: "sg_list", num_sge: "num_sge", opcode: "opcode", send_flags: "send_flags", imm_data: "imm_data", remote: "wr.rdma" }
             Wc = "struct ibv_wc" { wr_id: "wr_id", status: "status", byte_len: "byte_len", imm_data: "imm_data", qp_num: "qp_num" }
         };
         numbers.extend(sizes! {
@@ -359,9 +382,9 @@ mod tests {
             Wc = "struct ibv_wc"
         });
         numbers.extend(constants! {
-            IBV_PORT_ACTIVE IBV_LINK_LAYER_ETHERNET IBV_ACCESS_LOCAL_WRITE IBV_QPT_RC IBV_QPS_INIT IBV_QPS_RTR IBV_QPS_RTS IBV_QP_STATE IBV_QP_ACCESS_FLAGS
+            IBV_PORT_ACTIVE IBV_LINK_LAYER_ETHERNET IBV_ACCESS_LOCAL_WRITE IBV_ACCESS_REMOTE_READ IBV_ACCESS_REMOTE_WRITE IBV_QPT_RC IBV_QPS_INIT IBV_QPS_RTR IBV_QPS_RTS IBV_QP_STATE IBV_QP_ACCESS_FLAGS
             IBV_QP_PKEY_INDEX IBV_QP_PORT IBV_QP_AV IBV_QP_PATH_MTU IBV_QP_TIMEOUT IBV_QP_RETRY_CNT IBV_QP_RNR_RETRY IBV_QP_RQ_PSN IBV_QP_MAX_QP_RD_ATOMIC
-            IBV_QP_MIN_RNR_TIMER IBV_QP_SQ_PSN IBV_QP_MAX_DEST_RD_ATOMIC IBV_QP_DEST_QPN IBV_WR_SEND_WITH_IMM IBV_SEND_SIGNALED IBV_SEND_INLINE IBV_WC_SUCCESS
+            IBV_QP_MIN_RNR_TIMER IBV_QP_SQ_PSN IBV_QP_MAX_DEST_RD_ATOMIC IBV_QP_DEST_QPN IBV_WR_SEND_WITH_IMM IBV_WR_RDMA_READ IBV_WR_RDMA_WRITE IBV_SEND_SIGNALED IBV_SEND_INLINE IBV_WC_SUCCESS
         });
         if !std::path::Path::new(HEADER).exists() {
             return println!("skipped: {HEADER} (Debian: libibverbs-dev) is not installed");

@@ -4,6 +4,7 @@ use super::*;
 use crate::conformance::lost_peer;
 use crate::conformance::stream::{sockets, start_all_over, start_over};
 use crate::conformance::verbs::is_there;
+use crate::requests::carrier::RemotePart;
 
 #[test]
 fn parts_of_the_memory_do_not_overlap() {
@@ -51,9 +52,45 @@ fn messages_are_whole_when_their_completion_is_seen() {
     }
 }
 
+/// A key that is none ends the queue pair for READs, with an error that says so, and nothing else.
+#[test]
+fn a_key_that_is_none_is_said() {
+    if !is_there() {
+        return;
+    }
+    let mut all = sockets(2).into_iter();
+    let (first, second) = (all.next().unwrap(), all.next().unwrap());
+    let peer = std::thread::spawn(move || carrier(1, second, "", true).unwrap());
+    let mut carrier = carrier(0, first, "", true).unwrap();
+    let mut other = peer.join().unwrap();
+    let reader = carrier.peers[1].as_mut().and_then(|ends| ends.reader.take()).expect("there are READs");
+    let memory = crate::memory::Memory::map(4096).unwrap();
+    let start = memory.place(&(0..4096));
+    // SAFETY: it stays mapped, and nobody else uses it.
+    unsafe { start.write_bytes(7, 4096) };
+    // SAFETY: as above.
+    let (key, address) = unsafe { other.registrar.as_mut().unwrap().register(start, 4096).unwrap() };
+    let mut got = vec![0_u8; 4096];
+    let into = got.as_mut_ptr();
+    let read = |key, address| {
+        let mut part = Some(RemotePart { key, address, into, bytes: 4096 });
+        // SAFETY: the buffer is as long.
+        unsafe { reader.read(&mut || part.take()) }
+    };
+    read(key, address).unwrap();
+    assert!(got.iter().all(|byte| *byte == 7));
+    let error = read(key ^ 0x5a00, address).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read its memory: RDMA: ") && error.contains("access"), "{error}");
+    read(key, address).unwrap_err();
+    let [first, second] =
+        [(0, carrier), (1, other)].map(|(rank, carrier)| start_over(rank, carrier, 4096, None));
+    second.peers.update(0, 8, crate::Width::Bits64, crate::Update::Swap, 5, None);
+    assert_eq!(first.memory[1].load(std::sync::atomic::Ordering::SeqCst), 5);
+}
+
 /// Two processes.
 fn processes() -> Vec<crate::conformance::Process> {
-    start_all_over(4096, None, 2, |rank, peers| carrier(rank, peers, "").unwrap())
+    start_all_over(4096, None, 2, |rank, peers| carrier(rank, peers, "", true).unwrap())
 }
 
 #[test]
@@ -61,8 +98,14 @@ fn processes() -> Vec<crate::conformance::Process> {
 fn lose_a_peer() {
     let mut all = sockets(2).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
-    let peer = std::thread::spawn(move || carrier(1, second, "").unwrap());
-    let process = start_over(0, carrier(0, first, "").unwrap(), 4096, None);
+    if lost_peer::situation() == "key" {
+        return lost_peer::read_by_a_key_that_is_none(
+            || carrier(0, first, "", true).unwrap(),
+            || carrier(1, second, "", true).unwrap(),
+        );
+    }
+    let peer = std::thread::spawn(move || carrier(1, second, "", true).unwrap());
+    let process = start_over(0, carrier(0, first, "", true).unwrap(), 4096, None);
     // Serves nobody, and goes with its sockets.
     drop(peer.join().unwrap());
     lost_peer::operate(&process, lost_peer::situation() == "wait");
@@ -71,8 +114,10 @@ fn lose_a_peer() {
 #[test]
 fn who_loses_a_peer_ends_with_one_message() {
     if is_there() {
-        for situation in ["load", "wait"] {
-            lost_peer::assert_one_message("verbs::tests::lose_a_peer", situation);
+        for situation in ["load", "wait", "key"] {
+            let error = lost_peer::assert_one_message("verbs::tests::lose_a_peer", situation);
+            let is_said = error.contains(": cannot read its memory: RDMA: ");
+            assert_eq!(is_said, situation == "key", "{error}");
         }
     }
 }
