@@ -60,8 +60,10 @@ pub(crate) fn read_by_a_key_that_is_none(
         let process = start_over(0, first(), BYTES, None);
         let _peer = peer.join().unwrap();
         let mut buffer = vec![0; BYTES / 2];
+        let transport = process.peers.transport(1).expect("it is not mapped");
         // SAFETY: the buffer is as long.
-        unsafe { process.peers.read(1, 0, buffer.as_mut_ptr(), buffer.len()) };
+        let read = unsafe { transport.read(1, 0, buffer.as_mut_ptr(), buffer.len()) };
+        read.unwrap_or_else(|lost| lost.end_process());
     });
     println!("{RETURNED}");
 }
