@@ -169,48 +169,49 @@ impl<F: Fabric> Coherence<F> {
     /// Fetches what the process is expected to miss. May be left out; to be called when the process has acquired all that it is going to for now. `site`: names the place in the
     /// program, if it is one that is worth a history.
     pub async fn fetch_ahead(&self, site: Option<u64>) {
-        let (mut parts, is_history): (Vec<_>, _) = {
-            let ahead = &mut *self.ahead();
-            let noticed = by_chunk(&mut ahead.noticed);
-            match site {
-                Some(site) if ahead.history.pass(site, self.clock()) => {
-                    (ahead.history.expected().collect(), true)
-                }
-                _ => (
-                    noticed.into_iter().map(|(chunk, all)| Blocks { chunk, all, stored: 0 }).collect(),
-                    false,
-                ),
-            }
-        };
-        for Blocks { chunk, all, stored } in &mut parts {
-            *all = self.invalid(*chunk, *all, is_history);
-            *stored &= *all;
-        }
-        if is_history {
-            self.ahead().history.fetched(&parts);
-        }
         let mut wanted = Vec::new();
-        for Blocks { chunk, all, stored } in parts {
-            // In the order of the blocks.
-            let ends = |run: Extent| [run.first, run.end()];
-            let mut bounds: Vec<_> =
+        for Blocks { chunk, all, stored } in self.worth_fetching(site) {
+            let mut runs: Vec<_> =
                 [all & !stored, stored].into_iter().flat_map(|part| chunk.runs(part)).collect();
-            bounds.sort_unstable_by_key(|run| ends(*run));
-            wanted.extend(bounds.into_iter().map(|run| Wanted::ahead(run, run.mask() & stored != 0)));
+            runs.sort_unstable_by_key(|run| run.first);
+            wanted.extend(runs.into_iter().map(|run| Wanted::ahead(run, run.mask() & stored != 0)));
         }
         if !wanted.is_empty() {
             self.miss_together(&wanted).await;
         }
     }
 
-    /// Of blocks of a chunk, those that a miss would have to fetch, or has already fetched ahead; with a notice, or in whatever state.
-    fn invalid(&self, chunk: Chunk, blocks: u64, in_any_state: bool) -> u64 {
+    /// What is expected to be missed, in the order of the chunks.
+    fn worth_fetching(&self, site: Option<u64>) -> Vec<Blocks> {
+        let (noticed, expected, is_right) = {
+            let Ahead { noticed, history } = &mut *self.ahead();
+            let is_right = site.is_some_and(|site| history.pass(site, self.clock()));
+            let expected = site.map_or_else(Vec::new, |_| history.expected().collect());
+            (by_chunk(noticed), expected, is_right)
+        };
+        let expected = self.invalid(expected, true);
+        if site.is_some() {
+            self.ahead().history.fetched(&expected);
+        }
+        if is_right {
+            return expected;
+        }
+        let noticed = noticed.into_iter().map(|(chunk, all)| Blocks { chunk, all, stored: 0 });
+        self.invalid(noticed.collect(), false)
+    }
+
+    /// Of some blocks, those that a miss would have to fetch, or has already fetched ahead; with a notice, or in whatever state.
+    fn invalid(&self, mut parts: Vec<Blocks>, in_any_state: bool) -> Vec<Blocks> {
         let is_invalid = |block: &Block| match self.fabric.state(*block) {
             abi::NOTICED => true,
             abi::COLD | abi::EXPIRED => in_any_state,
             _ => false,
         };
-        chunk.blocks(blocks).filter(is_invalid).fold(0, |mask, block| mask | block.bit())
+        for Blocks { chunk, all, stored } in &mut parts {
+            *all = chunk.blocks(*all).filter(is_invalid).fold(0, |mask, block| mask | block.bit());
+            *stored &= *all;
+        }
+        parts
     }
 
     /// What has come waits for the miss that wants it, or, as a home where stores ask, for a store. The chunk has been locked since before the request.
