@@ -1,10 +1,10 @@
 //! How many round trips the steps of the protocol take, one after the other. The table is in the book's chapter on the protocol.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use dsm_coherence::Rank;
-use dsm_simulate::costs::{Costs, ns};
+use dsm_simulate::costs::{Costs, ns, us};
 use dsm_simulate::dsm::Dsm;
 use dsm_simulate::machine::Machine;
 use dsm_simulate::net::{Regions, Shared, World};
@@ -31,7 +31,12 @@ async fn trips(machine: &Dsm, step: impl Future<Output = ()>) -> f64 {
 
 /// Runs steps of three processes, in the order in which the scenario awaits them.
 fn run<S: Future<Output = ()> + 'static>(scenario: impl FnOnce(Vec<Dsm>) -> S) {
-    let world = World::new(Costs::default(), 3, BLOCK, Regions { parts: vec![(0, PART)] });
+    run_at(Costs::default(), scenario);
+}
+
+/// The same where things cost as much.
+fn run_at<S: Future<Output = ()> + 'static>(costs: Costs, scenario: impl FnOnce(Vec<Dsm>) -> S) {
+    let world = World::new(costs, 3, BLOCK, Regions { parts: vec![(0, PART)] });
     let machines: Vec<Dsm> = (0..3).map(|rank| Dsm::new(&world, rank, 1024)).collect();
     world.processes.iter().for_each(|process| process.measuring.set(true));
     let done = Rc::new(Cell::new(false));
@@ -348,4 +353,44 @@ fn an_atomic_read_elsewhere_is_one_call_and_one_more_for_each_wrong_link() {
 
 async fn drop_result<T>(step: impl Future<Output = T>) {
     step.await;
+}
+
+/// Microseconds that a step takes.
+async fn micros(machine: &Dsm, step: impl Future<Output = ()>) -> f64 {
+    let engine = &machine.world().engine;
+    let began = engine.now();
+    step.await;
+    us(engine.now() - began)
+}
+
+/// Microseconds of the book's steps where a round trip of an empty message takes this many.
+fn times(round_trip: u64) -> Vec<f64> {
+    let costs = Costs { wire_ns: round_trip * 500 - 20, ..Costs::default() };
+    let times = Rc::new(RefCell::new(Vec::new()));
+    let all = times.clone();
+    run_at(costs, |p| async move {
+        let mut steps = vec![micros(&p[1], p[1].read(0, 8)).await];
+        steps.push(micros(&p[1], p[1].read(4 * CHUNK, 4 * CHUNK)).await);
+        steps.push(micros(&p[2], p[2].read(14 * CHUNK, 4 * CHUNK)).await);
+        steps.push(micros(&p[1], p[1].write(9 * CHUNK, 8, 1)).await);
+        p[1].read(10 * CHUNK, 2 * CHUNK).await;
+        p[1].write(10 * CHUNK, 2 * CHUNK, 1).await;
+        steps.push(micros(&p[1], p[1].release()).await);
+        all.replace(steps);
+    });
+    times.take()
+}
+
+#[test]
+fn the_book_says_what_steps_take_at_two_latencies() {
+    let book = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/research/protocol.md");
+    let book = std::fs::read_to_string(book).unwrap();
+    let table = book.split("| step, simulated |").nth(1).expect("the table");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cell = |line: &str, i: usize| line.split('|').nth(i).unwrap().trim().to_owned();
+    let told: Vec<[String; 2]> = rows.map(|line| [4, 5].map(|i| cell(line, i))).collect();
+    let [near, far] = [2, 30].map(times);
+    let figure = |time: f64| format!("{time:.1}");
+    let now: Vec<_> = near.into_iter().zip(far).map(|(near, far)| [figure(near), figure(far)]).collect();
+    assert_eq!(told, now, "the rows of the table");
 }
