@@ -14,6 +14,8 @@ use crate::types::{Chunk, Timestamp};
 const MOST_SITES: usize = 256;
 /// Most chunks for each site.
 const MOST_CHUNKS: usize = 1 << 16;
+/// Most chunks for all sites together: 10 MiB.
+const MOST_IN_ALL: usize = 1 << 18;
 
 /// Blocks of a chunk that are expected to be missed behind a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,8 +131,10 @@ impl History {
     /// What was missed since the last site belongs to it.
     fn learn(&mut self) {
         let [missed, stored] = [&mut self.missed, &mut self.stored].map(by_chunk);
+        let in_all: usize = self.sites.values().map(|site| site.expected.len()).sum();
         let Some(site) = self.site.and_then(|site| self.sites.get_mut(&site)) else { return };
         let mut all = std::mem::take(&mut site.expected);
+        let most = MOST_CHUNKS.min(MOST_IN_ALL - (in_all - all.len()));
         let before = all.len();
         for (chunk, _) in &missed {
             if all[..before].binary_search_by_key(chunk, |entry| entry.chunk).is_err() {
@@ -148,7 +152,7 @@ impl History {
             useless += (entry.fetched & !missed).count_ones();
             entry.learn(missed, in_chunk(&stored, entry.chunk))
         };
-        site.expected = all.into_iter().filter_map(learn).take(MOST_CHUNKS).collect();
+        site.expected = all.into_iter().filter_map(learn).take(most).collect();
         if fetched != 0 {
             site.is_right = 2 * useless <= fetched;
         }
@@ -289,6 +293,18 @@ mod tests {
         history.forget(CHUNKS[1], 0b10);
         history.pass(10, 0);
         assert_eq!(expected(&history), [(CHUNKS[0], 0b11), (CHUNKS[1], 0b01), (CHUNKS[2], 0b11)]);
+    }
+
+    #[test]
+    fn sites_share_a_bound() {
+        let mut history = History::default();
+        for site in 0..6 {
+            history.pass(site, 0);
+            (0..MOST_CHUNKS as u64 + 1).for_each(|chunk| history.record(Chunk(chunk), 1));
+        }
+        history.pass(6, 0);
+        let counts: Vec<_> = history.sites.values().map(|site| site.expected.len()).collect();
+        assert_eq!(counts, [MOST_CHUNKS, MOST_CHUNKS, MOST_CHUNKS, MOST_CHUNKS, 0, 0, 0]);
     }
 
     #[test]
