@@ -31,7 +31,7 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p
 # Build of the harness: its own code is none of what is measured.
 HARNESS = $(CARGO) run --quiet --profile tests --locked -p dsm-bench --
 
-.PHONY: help demo test checks loom figures sweep bench bench-compare build setup install uninstall clean
+.PHONY: help demo test checks checks-and-loom loom figures sweep bench bench-compare build setup install uninstall clean
 
 help:
 	@echo "usage: make {demo | test | loom | figures [MOST=4096] | sweep [RUNS=$(RUNS)] | bench [CLASS=$(CLASS)] [RUNS=$(RUNS)] [ONLY=suite,suite/row,...] [OUT=$(OUT)] | bench-compare OLD=FILE NEW=FILE | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
@@ -49,11 +49,13 @@ demo: setup
 	DSM_STATS=1 $(BIN)/dsm-run -n 2 $(TARGET)/demo/cg.W
 
 # The end-to-end tests run the commands of the release directory, so the build comes before them. What else the tests are made of is compiled in a
-# profile that takes less time. Link-time optimisation of the build leaves a core to the checks.
+# profile that takes less time. Link-time optimisation of the build leaves a core to the checks and to loom, one after the other.
 test: setup
-	$(MAKE) --jobs=2 build checks
-	$(MAKE) loom
+	$(MAKE) --jobs=2 build checks-and-loom
 	$(CARGO) test --workspace --profile tests --locked
+
+checks-and-loom: checks
+	$(MAKE) loom
 
 checks:
 	$(CARGO) fmt --all --check

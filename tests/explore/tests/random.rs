@@ -20,7 +20,7 @@ fn explore(size: &str, runs: u64) {
 
 #[test]
 fn small() {
-    explore("small", 100_000);
+    explore("small", 60_000);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn directed_programs() {
 
 #[test]
 fn shapes_of_former_failures() {
-    run_all(shapes(), if cfg!(debug_assertions) { 200 } else { 10_000 });
+    run_all(shapes(), if cfg!(debug_assertions) { 200 } else { 6_000 });
 }
 
 fn run_all(programs: Vec<Program>, runs: u64) {
