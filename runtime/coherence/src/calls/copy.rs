@@ -38,7 +38,7 @@ impl<F: Fabric> Segment<'_, F> {
         }
         let homes = self.load(Word::Homes(chunk)).await ^ self.fabric.default_homes(self.at, chunk);
         let read = homes & self.stayed(part, Witness { sequence, versions }).await;
-        self.fabric.live_since(checkpoint, || read);
+        self.fabric.live_since(checkpoint, || (read, landing.held()));
         read
     }
 }

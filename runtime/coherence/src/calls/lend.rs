@@ -103,7 +103,7 @@ impl<F: Fabric> Segment<'_, F> {
             return Err(Refused::Away(self.look(first).await));
         }
         let lent = Lent { fetched: lent.fetched & Extent::new(first, lent.count).mask(), ..lent };
-        self.fabric.live_since(checkpoint, || (lent, records.run(part)));
+        self.fabric.live_since(checkpoint, || (lent, records.run(part), landing.held()));
         Ok(lent)
     }
 

@@ -60,6 +60,14 @@ pub(crate) enum Landing<'a> {
 }
 
 impl Landing<'_> {
+    /// What a procedure that has ended leaves to its caller, for explorers: see [`Fabric::live_since`].
+    pub(crate) fn held(&self) -> &[u8] {
+        match self {
+            Landing::Buffer(buffer, filled) => &buffer[..*filled],
+            Landing::Blocks | Landing::Pieces { .. } => &[],
+        }
+    }
+
     /// Copies blocks out of a segment. `twin`: what was read is left there as their twins.
     pub(crate) async fn fetch<F: Fabric>(&mut self, segment: &Segment<'_, F>, run: Extent, twin: bool) {
         let Segment { fabric, at } = segment;

@@ -152,7 +152,7 @@ impl<F: Fabric> Segment<'_, F> {
             self.leave_home(chunk, taken.blocks, homes).await;
             self.unlock_records(chunk, sequence).await;
         }
-        self.fabric.live_since(checkpoint, || (taken, records.run(chunk.span(wanted))));
+        self.fabric.live_since(checkpoint, || (taken, records.run(chunk.span(wanted)), landing.held()));
         Ok(taken)
     }
 

@@ -240,7 +240,7 @@ impl ThreadCode {
 
     async fn exchange_all_to_all(&self, number: usize) {
         self.release().await;
-        self.at_place(1);
+        self.at_place(place(number, 1));
         {
             let mut w = self.world.borrow_mut();
             w.visible = true;
@@ -255,13 +255,13 @@ impl ThreadCode {
         }
         for process in 0..self.program.processes {
             self.acquire_from(process, None).await;
-            self.at_place(2 + process as u64);
+            self.at_place(place(number, 2 + process as u64));
         }
     }
 
     async fn disseminate(&self, number: u32) {
         self.release().await;
-        self.at_place(1);
+        self.at_place(place(number as usize, 1));
         let (me, size) = (self.process(), self.program.processes);
         let mut distance = 1;
         let mut round = 0;
@@ -293,7 +293,7 @@ impl ThreadCode {
                 received.expect("what a process sends");
             }
             self.acquire_from(partner, signal.map(|signal| ReleaseToken::from(signal.state))).await;
-            self.at_place(2 + u64::from(round));
+            self.at_place(place(number as usize, 2 + u64::from(round)));
             pause(&self.world, Wait::Ready).await;
             distance *= 2;
             round += 1;
@@ -301,4 +301,9 @@ impl ThreadCode {
         // `arrived` also counts here: the judge wants to know that everybody came.
         self.world.borrow_mut().sync.arrive(number as usize);
     }
+}
+
+/// A place inside an operation with several barriers.
+fn place(barrier: usize, step: u64) -> u64 {
+    (barrier as u64) << 16 | step
 }
