@@ -1,10 +1,10 @@
-/* OpenMP entry points whose caller somebody wants to know: a tool (`codeptr_ra` of OMPT), or the protocol, which tells one synchronisation from another.
+/* OpenMP entry points whose caller is noted: for tools (`codeptr_ra` of OMPT), and for fetching ahead, which has a history for each place of synchronisation.
  *
- * The function behind the entry point X is `dsm_rt_X`, in Rust, which cannot ask for its return address. While somebody wants to know, X notes
+ * The function behind the entry point X is `dsm_rt_X`, in Rust, which cannot ask for its return address. While callers are noted, X notes
  * where it was called from; else it costs a comparison and a jump. All arguments pass through as they are, those on the stack too. */
 #include "internal.h"
 
-/* Not 0 while somebody wants to know. */
+/* Not 0 while callers are noted. */
 uint8_t dsm_rt_calls_are_noted;
 
 /* The thread's last call of one of these: return address, and the stack pointer of the caller. */

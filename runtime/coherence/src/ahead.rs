@@ -3,7 +3,7 @@
 //! Where nothing of a peer is mapped each miss is a round trip, and a program makes most of its misses one after the other. As B+ of
 //! R. Bianchini, R. Pinto and C. L. Amorim ("Data Prefetching for Software DSMs", ICS 1998) after each synchronisation, this fetches what the process will need, all of it under way together ([`crate::range`]).
 //! What that is tells, at a site that the process has passed before, what it missed behind it last time ([`crate::history`]); elsewhere it is what notices have just invalidated, as far as it was missed
-//! after the notice before.
+//! after one of the last two notices before.
 //!
 //! What has come lies in its place, but the block asks: it keeps its notice, or is a copy that has expired. The miss that wants it makes no call. So it shows whether a block was wanted.
 
@@ -53,7 +53,7 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Stores to blocks have been allowed: those of `away`, whose homes are elsewhere, or which have just come, and others of `here`, where stores asked. The chunk is locked.
+    /// The process gets permission to store to blocks: `away`, whose homes are elsewhere or have just come on a miss, and `here`, whose homes are here. Of these, the ones that have been taken ahead were wanted. The chunk is locked.
     pub(crate) fn note_stores(&self, chunk: Chunk, away: u64, here: u64) {
         if !self.has_agents {
             return;

@@ -178,10 +178,13 @@ impl<F: Fabric> Coherence<F> {
 
     /// Cold or expired blocks: what has been fetched ahead is here.
     async fn read_from_homes(&self, run: Extent, state: u8, scratch: &mut Scratch) -> Outcome {
-        let min = self.signature().min_applied();
-        self.fabric.own_records(run, scratch.own.run_mut(run));
-        let here = if state == abi::EXPIRED { self.fetched_ahead(run, state, min, &scratch.own) } else { 0 };
         let chunk = run.first.chunk();
+        self.fabric.own_records(run, scratch.own.run_mut(run));
+        let mut here = self.is_ahead(chunk, state) & run.mask();
+        if here != 0 {
+            let min = self.signature().min_applied();
+            here = self.fetched_ahead(run, state, min, &scratch.own);
+        }
         chunk.runs(here).for_each(|run| self.fabric.set_state(run, abi::READABLE));
         for run in chunk.runs(run.mask() & !here) {
             self.read_from_homes_there(run, state, scratch).await?;

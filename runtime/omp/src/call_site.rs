@@ -1,4 +1,4 @@
-//! Where the program called the runtime last, noted by the entry points in C for those who want to know.
+//! Where the program called the runtime last, noted by the entry points in C while there is a reader.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,7 +9,7 @@ unsafe extern "C" {
     fn dsm_rt_note_call(address: usize, frame: usize);
 }
 
-/// Who wants to know.
+/// What reads it.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum Reader {
@@ -30,7 +30,7 @@ impl Reader {
         readers().fetch_or(self as u8, Ordering::SeqCst);
     }
 
-    /// It does not want to know any more.
+    /// Calls need not be noted for it any more.
     pub fn end(self) {
         readers().fetch_and(!(self as u8), Ordering::SeqCst);
     }

@@ -388,9 +388,9 @@ fn the_book_says_what_steps_take_at_two_latencies() {
     let table = book.split("| step, simulated |").nth(1).expect("the table");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let cell = |line: &str, i: usize| line.split('|').nth(i).unwrap().trim().to_owned();
-    let told: Vec<[String; 2]> = rows.map(|line| [4, 5].map(|i| cell(line, i))).collect();
+    let figures: Vec<[String; 2]> = rows.map(|line| [4, 5].map(|i| cell(line, i))).collect();
     let [near, far] = [2, 30].map(times);
     let figure = |time: f64| format!("{time:.1}");
     let now: Vec<_> = near.into_iter().zip(far).map(|(near, far)| [figure(near), figure(far)]).collect();
-    assert_eq!(told, now, "the rows of the table");
+    assert_eq!(figures, now, "the rows of the table");
 }
