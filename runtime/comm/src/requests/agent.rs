@@ -12,6 +12,7 @@ use super::memory::Segment;
 use super::pieces::Pieces;
 use super::pool::{Pool, Wait};
 use super::random::Random;
+use super::slice;
 use super::wire::{self, ANSWER, KEY_BYTES, Malformed, REPLY, Request};
 
 pub(super) struct Agent {
@@ -88,6 +89,7 @@ impl Agent {
 
     /// Serves as long as the process lives.
     pub(super) fn serve(mut self) {
+        slice::shorten();
         loop {
             self.wait();
             for i in 0..self.ready.len() {

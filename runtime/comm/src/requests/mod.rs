@@ -34,6 +34,7 @@ mod pieces;
 mod pipeline;
 mod pool;
 mod random;
+mod slice;
 #[cfg(test)]
 mod tests;
 mod wire;

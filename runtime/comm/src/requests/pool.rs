@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::carrier::Answerer;
 use super::memory::Segment;
-use super::{Spawn, Wake, wire};
+use super::{Spawn, Wake, slice, wire};
 
 /// A wait that a peer has asked for.
 pub(super) struct Wait {
@@ -56,6 +56,7 @@ impl Pool {
     }
 
     fn serve(&self) {
+        slice::shorten();
         let mut state = self.lock();
         loop {
             let Some(wait) = state.queue.pop_front() else {
