@@ -22,7 +22,7 @@ pub struct Window {
     end: u64,
 }
 
-/// A walk whose bytes are known to be valid, and with them the rest of their lines: `len` bytes at `address + i * step`, `i` up to `count` inclusive, from each
+/// A walk whose bytes are known to be valid, and with them the rest of their lines and perhaps lines beside: `len` bytes at `address + i * step`, `i` up to `count` inclusive, from each
 /// address between `first` and `last`.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,14 +35,18 @@ struct Walk {
 }
 
 impl Walk {
-    /// The walk, and those beside it that touch the same lines.
-    fn of(address: usize, len: usize, (step, count): (usize, usize), line: usize) -> Walk {
-        let (mut before, mut behind) = (line - 1, line - 1);
+    /// The walk, and those beside it: `around` tells for the first and the last byte of a step how many bytes before and behind are known to be valid, too.
+    fn of(
+        address: usize,
+        len: usize,
+        (step, count): (usize, usize),
+        around: impl Fn(usize, usize) -> (usize, usize),
+    ) -> Walk {
+        let (mut before, mut behind) = (usize::MAX, usize::MAX);
         for i in 0..=count {
             let first = address.wrapping_add(i.wrapping_mul(step));
-            let last = first.wrapping_add(len - 1);
-            before = before.min(first & (line - 1));
-            behind = behind.min(!last & (line - 1));
+            let beside = around(first, first.wrapping_add(len - 1));
+            (before, behind) = (before.min(beside.0), behind.min(beside.1));
         }
         let (first, last) = (address.saturating_sub(before), address.saturating_add(behind));
         Walk {
@@ -51,6 +55,26 @@ impl Walk {
             len: len as u64,
             step: step as u64,
             count: count as u64,
+        }
+    }
+
+    /// How many bytes beside this walk, before or behind it, the walk from `address` may look at: none if it is not beside it, and the more the more are known.
+    fn ahead(
+        &self,
+        address: usize,
+        len: usize,
+        (step, count): (usize, usize),
+        line: usize,
+    ) -> (usize, usize) {
+        let is_same = (self.len, self.step, self.count) == (len as u64, step as u64, count as u64);
+        let address = address as u64;
+        let bytes = (2 * (self.last - self.first) as usize).clamp(BESIDE_MIN * line, BESIDE_MAX * line);
+        if is_same && address > self.last && address - self.last <= (len + line) as u64 {
+            (0, bytes)
+        } else if is_same && address < self.first && self.first - address <= (len + line) as u64 {
+            (bytes, 0)
+        } else {
+            (0, 0)
         }
     }
 
@@ -76,6 +100,10 @@ const _: () = assert!(size_of::<WalkWindow>() == 8 * WALK_WINDOW_WORDS as usize)
 /// Lines that a miss looks ahead at first, and at most.
 const AHEAD_MIN: usize = 16;
 const AHEAD_MAX: usize = 4096;
+/// Lines beside each step of a walk that a miss looks at, at first and at most, once walks follow each other.
+const BESIDE_MIN: usize = 4;
+/// See [`BESIDE_MIN`].
+const BESIDE_MAX: usize = 64;
 
 /// Makes a range valid and finds the window around it.
 fn look(address: usize, len: usize, old: Window, access: Access) -> Window {
@@ -133,13 +161,42 @@ fn look_along(
     let table = memory::get().table();
     match whole.filter(|end| (end - address) / line <= AHEAD_MAX) {
         Some(end) if table.first_at_least(address, end - 1, access.limit()).is_none() => {
-            if checked::is_on() {
-                checked::note(memory::get().geometry(), address, end - address, access);
-            }
-            WalkWindow { window: to_window(address..end), ..old }
+            WalkWindow { window: look(address, end - address, old.window, access), ..old }
         }
-        _ => WalkWindow { walk: Walk::of(address, len, (step, count), line), ..old },
+        _ => {
+            let ahead = old.walk.ahead(address, len, (step, count), line);
+            let around = |first, last| valid_around(first, last, ahead, access);
+            WalkWindow { walk: Walk::of(address, len, (step, count), around), ..old }
+        }
     }
+}
+
+/// How many bytes before the first and behind the last one of a valid range are valid, too: to the ends of their lines, and `ahead` of these if all lines before, or some behind, are.
+fn valid_around(first: usize, last: usize, ahead: (usize, usize), access: Access) -> (usize, usize) {
+    let (table, geometry) = (memory::get().table(), memory::get().geometry());
+    let line = 1usize << geometry.line_shift();
+    let (start, end) = (first & !(line - 1), last | (line - 1));
+    let lines = (first - start, end - last);
+    if ahead == (0, 0) {
+        return lines;
+    }
+    let Some(part) = geometry.parts().find(|part| part.contains(&first) && part.contains(&last)) else {
+        return lines;
+    };
+    let (mut from, mut to) = (start, end);
+    if ahead.0 != 0 {
+        let lowest = start.saturating_sub(ahead.0).max(part.start);
+        if lowest < start && table.first_at_least(lowest, start - 1, access.limit()).is_none() {
+            from = lowest;
+        }
+    } else if end + 1 < part.end {
+        let highest = (end + ahead.1).min(part.end - 1);
+        to = table.first_at_least(end + 1, highest, access.limit()).map_or(highest, |refused| refused - 1);
+    }
+    if checked::is_on() {
+        checked::note(geometry, from, to + 1 - from, access);
+    }
+    (first - from, to - last)
 }
 
 /// The private memory around a range that starts in it.
@@ -259,10 +316,15 @@ unsafe fn store_window(addr: *mut u8, len: u64, window: *mut u8, pc: usize, acce
 mod tests {
     use super::*;
 
+    /// Whole lines of 1 KiB.
+    fn lines(first: usize, last: usize) -> (usize, usize) {
+        (first & 0x3ff, !last & 0x3ff)
+    }
+
     #[test]
     fn walks_beside_one_are_known_as_far_as_they_touch_its_lines() {
         // The second step begins 256 bytes into its line, the third 512.
-        let walk = Walk::of(0x1000, 8, (0x1100, 2), 0x400);
+        let walk = Walk::of(0x1000, 8, (0x1100, 2), lines);
         assert!(walk.has(0x1000, 8, (0x1100, 2)));
         assert!(walk.has(0x1000 + 0x1f8, 8, (0x1100, 1)));
         assert!(!walk.has(0x1000 + 0x1f9, 8, (0x1100, 2)));
@@ -276,9 +338,31 @@ mod tests {
     #[test]
     fn walks_may_go_backwards() {
         let back = 0usize.wrapping_sub(0x1000);
-        let walk = Walk::of(0x8010, 8, (back, 3), 0x400);
+        let walk = Walk::of(0x8010, 8, (back, 3), lines);
         assert!(walk.has(0x8000, 8, (back, 3)) && walk.has(0x8000 + 0x3f8, 8, (back, 3)));
         assert!(!walk.has(0x7fff, 8, (back, 3)) && !walk.has(0x8000 + 0x3f9, 8, (back, 3)));
+    }
+
+    #[test]
+    fn walks_that_follow_each_other_look_further_and_further() {
+        const LINE: usize = 0x400;
+        let steps = (0x1100, 2);
+        let walk = Walk::of(0x1000, 8, steps, lines);
+        let (first, last) = (walk.first as usize, walk.last as usize);
+        assert_eq!(walk.ahead(last + 1, 8, steps, LINE), (0, BESIDE_MIN * LINE));
+        assert_eq!(walk.ahead(first - 8, 8, steps, LINE), (BESIDE_MIN * LINE, 0));
+        for (address, len, steps) in [
+            (last + 8 + LINE + 1, 8, steps),
+            (last + 1, 16, steps),
+            (last + 1, 8, (0x1100, 3)),
+            (first, 8, steps),
+        ] {
+            assert_eq!(walk.ahead(address, len, steps, LINE), (0, 0));
+        }
+        let further = Walk::of(0x1000, 8, steps, |_, _| (0, 10 * LINE));
+        assert_eq!(further.ahead(0x1000 + 10 * LINE + 8, 8, steps, LINE), (0, 20 * LINE));
+        let furthest = Walk::of(0x1000, 8, steps, |_, _| (0, 100 * LINE));
+        assert_eq!(furthest.ahead(0x1000 + 100 * LINE + 8, 8, steps, LINE), (0, BESIDE_MAX * LINE));
     }
 
     #[test]
