@@ -2,7 +2,7 @@
 //!
 //! Where nothing of a peer is mapped each miss is a round trip, and a program makes most of its misses one after the other. As B+ of
 //! R. Bianchini, R. Pinto and C. L. Amorim ("Data Prefetching for Software DSMs", ICS 1998) after each synchronisation, this fetches what the process will need, all of it under way together ([`crate::range`]).
-//! What that is tells, at a site that the process has passed before, what it missed behind it last time ([`crate::history`]); elsewhere it is what notices have just invalidated, as far as it was missed
+//! What that is tells, at a site that the process has passed before, or at a flush behind one, what it missed behind it last time ([`crate::history`]); elsewhere it is what notices have just invalidated, as far as it was missed
 //! after one of the last two notices before.
 //!
 //! What has come lies in its place, but the block asks: it keeps its notice, or is a copy that has expired. The miss that wants it makes no call. So it shows whether a block was wanted.
@@ -84,15 +84,9 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Records misses of blocks whose notices, in `own`, this process had heard of at the last site.
+    /// Records misses of blocks whose notices are in `own`.
     fn record_noticed(&self, chunk: Chunk, blocks: u64, own: &Records) {
-        let mut ahead = self.ahead();
-        let Some(until) = ahead.history.recorded_until() else { return };
-        let was_known = |block: &_| own.of(*block).wr_ts <= until;
-        let known = chunk.blocks(blocks).filter(was_known).fold(0, |mask, block| mask | block.bit());
-        if known != 0 {
-            ahead.history.record(chunk, known);
-        }
+        self.ahead().history.record_noticed(chunk, blocks, |block| own.of(block).wr_ts);
     }
 
     /// Copies of blocks that were used are invalid since a process has published them. The chunk is locked.
@@ -167,7 +161,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Fetches what the process is expected to miss. May be left out; to be called when the process has acquired all that it is going to for now. `site`: names the place in the
-    /// program, if it is one that is worth a history.
+    /// program. `None`: a flush, which is told by its number behind the last site.
     pub async fn fetch_ahead(&self, site: Option<u64>) {
         let mut wanted = Vec::new();
         for Blocks { chunk, all, stored } in self.worth_fetching(site) {
@@ -183,18 +177,21 @@ impl<F: Fabric> Coherence<F> {
 
     /// What is expected to be missed, in the order of the chunks.
     fn worth_fetching(&self, site: Option<u64>) -> Vec<Blocks> {
-        let (noticed, expected, is_right) = {
+        let (noticed, known) = {
             let Ahead { noticed, history } = &mut *self.ahead();
-            let is_right = site.is_some_and(|site| history.pass(site, self.clock()));
-            let expected = site.map_or_else(Vec::new, |_| history.expected().collect());
-            (by_chunk(noticed), expected, is_right)
+            let is_right = match site {
+                Some(site) => Some(history.pass(site, self.clock())),
+                None => history.pass_flush(self.clock()),
+            };
+            let known = is_right.map(|is_right| (is_right, history.expected().collect()));
+            (by_chunk(noticed), known)
         };
-        let expected = self.invalid(expected, true);
-        if site.is_some() {
+        if let Some((is_right, expected)) = known {
+            let expected = self.invalid(expected, true);
             self.ahead().history.fetched(&expected);
-        }
-        if is_right {
-            return expected;
+            if is_right {
+                return expected;
+            }
         }
         let noticed = noticed.into_iter().map(|(chunk, all)| Blocks { chunk, all, stored: 0 });
         self.invalid(noticed.collect(), false)

@@ -4,14 +4,19 @@
 //! Aggregation in Software Distributed Shared Memory", PPoPP 1997). For each site this keeps the blocks that were missed behind it, each with a two-bit counter (J. E. Smith, "A Study of Branch
 //! Prediction Strategies", ISCA 1981): a block that was missed is strongly expected, one that was fetched and not wanted weakly, and after a second time not at all.
 //!
+//! The flushes behind a site are sites of their own, told apart by their number: hand-overs of a pipeline follow each other in the same order each time. Only those count that bring
+//! something new, so a loop that flushes until a flag is set is one. What the process could have fetched at the site belongs to that, and to a flush what it has heard of since.
+//!
 //! What a function misses may depend on its arguments, as in multigrid methods, whose levels pass the same sites by turns. So a site counts only as long as most of what it would have had fetched last time was wanted.
 
 use std::collections::BTreeMap;
 
-use crate::types::{Chunk, Timestamp};
+use crate::types::{Block, Chunk, Timestamp};
 
 /// Most sites. A program with more of them begins anew.
-const MOST_SITES: usize = 256;
+const MOST_SITES: usize = 4096;
+/// Most flushes behind a site that have a history.
+const MOST_FLUSHES: u32 = 1024;
 /// Most chunks for each site.
 const MOST_CHUNKS: usize = 1 << 16;
 /// Most chunks for all sites together: 10 MiB.
@@ -54,66 +59,144 @@ impl Default for Site {
     }
 }
 
-/// Blocks by site.
-#[derive(Debug, Default, Hash)]
-pub(crate) struct History {
-    sites: BTreeMap<u64, Site>,
-    /// The site that has been passed last.
-    site: Option<u64>,
-    /// What has been missed since then.
+/// A site, and which flush behind it; 0 is the site itself.
+type Key = (u64, u32);
+
+/// Where the process is in its program.
+#[derive(Debug, Hash)]
+struct Place {
+    key: Key,
+    /// Greatest version that the process had heard of when it came here.
+    clock: Timestamp,
+    /// What has been missed since then, though it could have been fetched then.
     missed: Vec<(Chunk, u64)>,
     /// Where stores have been allowed since then.
     stored: Vec<(Chunk, u64)>,
-    /// Greatest version that the process had heard of then.
-    clock: Timestamp,
+}
+
+impl Place {
+    fn new(key: Key, clock: Timestamp) -> Place {
+        Place { key, clock, missed: Vec::new(), stored: Vec::new() }
+    }
+}
+
+/// Blocks by site.
+#[derive(Debug, Default, Hash)]
+pub(crate) struct History {
+    sites: BTreeMap<Key, Site>,
+    /// Chunks of all sites together.
+    chunks: usize,
+    /// The site that has been passed last.
+    site: Option<Place>,
+    /// The flush behind it that was the last one to bring anything new, if there is a history for it.
+    flush: Option<Place>,
+    /// How many flushes behind it have brought anything new.
+    flushes: u32,
 }
 
 impl History {
-    /// Greatest version that could be fetched when the last site was passed. `None`: nothing is recorded.
-    pub(crate) fn recorded_until(&self) -> Option<Timestamp> {
-        self.site.map(|_| self.clock)
-    }
-
-    /// Blocks were missed that could have been fetched when the last site was passed.
+    /// A miss has fetched blocks of which there was no notice, or wanted ones that have been fetched.
     pub(crate) fn record(&mut self, chunk: Chunk, blocks: u64) {
-        append(&mut self.missed, chunk, blocks);
+        let fetched = self.flush.as_ref().map_or(0, |flush| blocks & self.fetched_at(flush.key, chunk));
+        for (place, blocks) in [(&mut self.flush, fetched), (&mut self.site, blocks & !fetched)] {
+            if let Some(place) = place.as_mut().filter(|_| blocks != 0) {
+                append(&mut place.missed, chunk, blocks);
+            }
+        }
     }
 
-    /// Stores to blocks elsewhere have been allowed, or to blocks that have come when the last site was passed.
+    /// A miss has fetched blocks of which there was a notice, of a version that `version` tells. What the process had not heard of at the last site belongs to the last flush, and what it had not heard
+    /// of then to none.
+    pub(crate) fn record_noticed(
+        &mut self,
+        chunk: Chunk,
+        mut blocks: u64,
+        version: impl Fn(Block) -> Timestamp,
+    ) {
+        for place in [&mut self.site, &mut self.flush].into_iter().flatten() {
+            let was_known = |block: &Block| version(*block) <= place.clock;
+            let known = chunk.blocks(blocks).filter(was_known).fold(0, |mask, block| mask | block.bit());
+            blocks &= !known;
+            if known != 0 {
+                append(&mut place.missed, chunk, known);
+            }
+        }
+    }
+
+    /// Stores to blocks elsewhere have been allowed, or to blocks that have been fetched.
     pub(crate) fn record_stores(&mut self, chunk: Chunk, blocks: u64) {
-        append(&mut self.stored, chunk, blocks);
+        for place in [&mut self.site, &mut self.flush].into_iter().flatten() {
+            append(&mut place.stored, chunk, blocks);
+        }
     }
 
     /// The process passes a site. Whether what is expected there is worth fetching.
     pub(crate) fn pass(&mut self, site: u64, clock: Timestamp) -> bool {
-        self.learn();
-        (self.site, self.clock) = (Some(site), clock);
-        if let Some(known) = self.sites.get(&site) {
+        let left = [self.flush.take(), self.site.take()];
+        left.into_iter().flatten().for_each(|place| self.learn(place));
+        let key = (site, 0);
+        if self.sites.len() == MOST_SITES && !self.sites.contains_key(&key) {
+            self.sites.clear();
+            self.chunks = 0;
+        }
+        (self.site, self.flushes) = (Some(Place::new(key, clock)), 0);
+        self.come_to(key)
+    }
+
+    /// The process flushes. Whether what is expected there is worth fetching; `None`: there is no history for that, or nothing new has been heard of since the last one.
+    pub(crate) fn pass_flush(&mut self, clock: Timestamp) -> Option<bool> {
+        let Place { key: (site, _), clock: before, .. } = *self.site.as_ref()?;
+        if clock == self.flush.as_ref().map_or(before, |flush| flush.clock) {
+            return None;
+        }
+        if let Some(place) = self.flush.take() {
+            self.learn(place);
+        }
+        self.flushes = self.flushes.saturating_add(1);
+        let key = (site, self.flushes);
+        if self.flushes > MOST_FLUSHES || self.sites.len() == MOST_SITES && !self.sites.contains_key(&key) {
+            return None;
+        }
+        self.flush = Some(Place::new(key, clock));
+        Some(self.come_to(key))
+    }
+
+    /// Whether what is expected at a site is worth fetching.
+    fn come_to(&mut self, key: Key) -> bool {
+        if let Some(known) = self.sites.get(&key) {
             return known.is_right;
         }
-        if self.sites.len() == MOST_SITES {
-            self.sites.clear();
-        }
-        self.sites.insert(site, Site::default());
+        self.sites.insert(key, Site::default());
         false
     }
 
-    /// What is expected behind the site that has been passed last, by chunk.
+    /// Where the process is: at the last flush behind the last site, if there is a history for it.
+    fn here(&self) -> Option<Key> {
+        self.flush.as_ref().or(self.site.as_ref()).map(|place| place.key)
+    }
+
+    /// What is expected behind the site, or the flush, that has been passed last, by chunk.
     pub(crate) fn expected(&self) -> impl Iterator<Item = Blocks> + '_ {
-        let expected = self.site.and_then(|site| self.sites.get(&site)).map(|site| &site.expected);
+        let expected = self.here().and_then(|key| self.sites.get(&key)).map(|site| &site.expected);
         let blocks = |&Expected { chunk, blocks, stored, .. }: &_| Blocks { chunk, all: blocks, stored };
         expected.into_iter().flatten().map(blocks)
     }
 
-    /// Of what is expected behind the site that has been passed last, `fetched`, by chunk, has been fetched, or would have been if the site was right.
+    /// Of what is expected behind the site, or the flush, that has been passed last, `fetched`, by chunk, has been fetched, or would have been if the site was right.
     pub(crate) fn fetched(&mut self, fetched: &[Blocks]) {
-        let Some(site) = self.site.and_then(|site| self.sites.get_mut(&site)) else { return };
+        let Some(site) = self.here().and_then(|key| self.sites.get_mut(&key)) else { return };
         let mut fetched = fetched.iter().copied().peekable();
         for entry in &mut site.expected {
             while fetched.next_if(|blocks| blocks.chunk < entry.chunk).is_some() {}
             let here = fetched.next_if(|blocks| blocks.chunk == entry.chunk);
             entry.fetched = here.map_or(0, |blocks| blocks.all & entry.blocks);
         }
+    }
+
+    /// Of a chunk, what was fetched when a site was passed last.
+    fn fetched_at(&self, key: Key, chunk: Chunk) -> u64 {
+        let expected = self.sites.get(&key).map_or(&[][..], |site| &site.expected);
+        expected.binary_search_by_key(&chunk, |entry| entry.chunk).map_or(0, |i| expected[i].fetched)
     }
 
     /// Blocks of a chunk are none any more.
@@ -124,18 +207,20 @@ impl History {
             }
         }
         // Which of these are of the chunk matters little.
-        self.missed.clear();
-        self.stored.clear();
+        for place in [&mut self.site, &mut self.flush].into_iter().flatten() {
+            place.missed.clear();
+            place.stored.clear();
+        }
     }
 
-    /// What was missed since the last site belongs to it.
-    fn learn(&mut self) {
-        let [missed, stored] = [&mut self.missed, &mut self.stored].map(by_chunk);
-        let in_all: usize = self.sites.values().map(|site| site.expected.len()).sum();
-        let Some(site) = self.site.and_then(|site| self.sites.get_mut(&site)) else { return };
+    /// What was missed at a place belongs to its site.
+    fn learn(&mut self, place: Place) {
+        let Place { key, mut missed, mut stored, .. } = place;
+        let [missed, stored] = [&mut missed, &mut stored].map(by_chunk);
+        let Some(site) = self.sites.get_mut(&key) else { return };
         let mut all = std::mem::take(&mut site.expected);
-        let most = MOST_CHUNKS.min(MOST_IN_ALL - (in_all - all.len()));
         let before = all.len();
+        let most = MOST_CHUNKS.min(MOST_IN_ALL - (self.chunks - before));
         for (chunk, _) in &missed {
             if all[..before].binary_search_by_key(chunk, |entry| entry.chunk).is_err() {
                 all.push(Expected { chunk: *chunk, blocks: 0, strong: 0, stored: 0, fetched: 0 });
@@ -153,6 +238,7 @@ impl History {
             entry.learn(missed, in_chunk(&stored, entry.chunk))
         };
         site.expected = all.into_iter().filter_map(learn).take(most).collect();
+        self.chunks = self.chunks - before + site.expected.len();
         if fetched != 0 {
             site.is_right = 2 * useless <= fetched;
         }
@@ -221,7 +307,7 @@ mod tests {
             history.record(chunk, blocks);
         }
         assert!(!history.pass(11, 4));
-        assert_eq!((expected(&history), history.recorded_until()), (vec![], Some(4)));
+        assert_eq!(expected(&history), []);
         assert!(history.pass(10, 5));
         assert_eq!(expected(&history), [(CHUNKS[0], 0b1), (CHUNKS[1], 0b110)]);
     }
@@ -305,6 +391,7 @@ mod tests {
         history.pass(6, 0);
         let counts: Vec<_> = history.sites.values().map(|site| site.expected.len()).collect();
         assert_eq!(counts, [MOST_CHUNKS, MOST_CHUNKS, MOST_CHUNKS, MOST_CHUNKS, 0, 0, 0]);
+        assert_eq!(history.chunks, MOST_IN_ALL);
     }
 
     #[test]
@@ -316,5 +403,63 @@ mod tests {
         }
         assert!(!history.pass(0, 0));
         assert_eq!(history.sites.len(), 2);
+    }
+
+    #[test]
+    fn flushes_behind_a_site_are_told_apart_by_their_number() {
+        let mut history = History::default();
+        assert_eq!(history.pass_flush(1), None, "no site has been passed");
+        for time in 0..3u64 {
+            let version = |block: Block| {
+                100 * time + if block.bit() == 1 && block.chunk() == CHUNKS[0] { 1 } else { 3 }
+            };
+            history.pass(10, 100 * time + 1);
+            assert_eq!(history.pass_flush(100 * time + 1), None, "nothing new");
+            let is_known = time != 0;
+            for (clock, all) in [(2, vec![]), (3, vec![(CHUNKS[0], 0b10)]), (4, vec![(CHUNKS[1], 0b1)])] {
+                assert_eq!(history.pass_flush(100 * time + clock), Some(is_known), "{time} {clock}");
+                let expected: Vec<_> = history.expected().collect();
+                assert_eq!(
+                    expected,
+                    all.iter().filter(|_| is_known).map(|&(c, b)| blocks(c, b)).collect::<Vec<_>>()
+                );
+                history.fetched(&expected);
+                match clock {
+                    // One of these was known at the site.
+                    3 => history.record_noticed(CHUNKS[0], 0b11, version),
+                    4 => history.record_noticed(CHUNKS[1], 0b1, version),
+                    _ => {}
+                }
+            }
+        }
+        history.pass(10, 1000);
+        assert_eq!(expected(&history), [(CHUNKS[0], 0b1)]);
+    }
+
+    #[test]
+    fn what_was_fetched_at_a_flush_and_wanted_stays_expected_there() {
+        let mut history = History::default();
+        for time in 0..4 {
+            history.pass(10, 10 * time);
+            history.pass_flush(10 * time + 1);
+            history.fetched(&[blocks(CHUNKS[0], 0b1)]);
+            match time {
+                0 => history.record_noticed(CHUNKS[0], 0b1, |_| 1),
+                _ => history.record(CHUNKS[0], 0b11),
+            }
+        }
+        history.pass(10, 100);
+        assert_eq!(expected(&history), [(CHUNKS[0], 0b10)]);
+        history.pass_flush(101);
+        assert_eq!(expected(&history), [(CHUNKS[0], 0b1)]);
+    }
+
+    #[test]
+    fn flushes_in_great_number_have_no_history() {
+        let mut history = History::default();
+        history.pass(10, 0);
+        let known = (1..=2 * u64::from(MOST_FLUSHES)).filter(|n| history.pass_flush(*n).is_some()).count();
+        assert_eq!(known, MOST_FLUSHES as usize);
+        assert!(history.pass(10, 10_000));
     }
 }

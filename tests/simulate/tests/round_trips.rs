@@ -203,6 +203,37 @@ fn what_was_missed_after_the_last_notice_is_fetched_in_one_round_trip() {
 }
 
 #[test]
+fn what_was_missed_behind_a_flush_is_fetched_there_in_one_round_trip() {
+    run(|p| async move {
+        // A pipeline: each step hands over two blocks of its own, of which one is read at once, and one behind the next site.
+        let steps = [0, CHUNK, 3 * CHUNK];
+        for value in 1..8 {
+            p[1].coherence.fetch_ahead(Some(1)).await;
+            for step in steps {
+                p[0].write(step, 2 * BLOCK, value).await;
+                p[0].release().await;
+                p[1].acquire_from(0).await;
+                // The first copies come without a notice.
+                let known = if value < 4 { 0.0 } else { 1.0 };
+                assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(None)).await, known, "{value}");
+                // Nothing new, so no other flush.
+                assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(None)).await, 0.0, "{value}");
+                assert_eq!(trips(&p[1], p[1].read(step, 8)).await, 1.0 - known, "{value}");
+                assert_eq!(p[1].load(step).await, value);
+            }
+            let known = if value == 1 { 0.0 } else { 1.0 };
+            assert_eq!(trips(&p[1], p[1].coherence.fetch_ahead(Some(2))).await, known, "{value}");
+            let rest = async {
+                for step in steps {
+                    p[1].read(step + BLOCK, 8).await;
+                }
+            };
+            assert_eq!(trips(&p[1], rest).await, 3.0 * (1.0 - known), "{value}");
+        }
+    });
+}
+
+#[test]
 fn what_was_missed_behind_a_site_is_fetched_there_in_one_round_trip() {
     run(|p| async move {
         let chunks = [0, CHUNK, 3 * CHUNK];
