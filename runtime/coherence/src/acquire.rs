@@ -5,8 +5,8 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::records::Records;
 use crate::release_token::{ReleaseToken, TAIL, is_read, split_state};
-use crate::scratch::{Scratch, ScratchGuard};
-use crate::types::{Block, Chunk, Extent, Notice, Rank};
+use crate::scratch::{MessagesGuard, Scratch, ScratchGuard};
+use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi};
 
 impl<F: Fabric> Coherence<F> {
@@ -22,6 +22,38 @@ impl<F: Fabric> Coherence<F> {
         }
         let state = self.fabric.load(from, Word::LogState).await;
         self.acquire_published(from, state).await;
+    }
+
+    /// As [`Coherence::acquire_from`] of each of these processes. Those that are reached by messages are asked together.
+    pub async fn acquire_from_all(&self, all: impl IntoIterator<Item = Rank>) {
+        let others = all.into_iter().filter(|from| *from != self.me());
+        let (asked, others): (Vec<_>, Vec<_>) = others.partition(|from| self.fabric.has_agent(*from));
+        for from in others {
+            self.acquire_from(from).await;
+        }
+        match asked[..] {
+            [] => {}
+            [from] => self.acquire_from(from).await,
+            _ => self.acquire_together(&asked).await,
+        }
+    }
+
+    /// Of several processes that are reached by messages. What each has published is applied when all have answered: a list that is older than what another one tells of is completed by that one.
+    async fn acquire_together(&self, all: &[Rank]) {
+        self.stats.acquires.add(all.len() as u64);
+        let _gate = self.fabric.lock_gate(Gate::Acquire).await;
+        let request = |from| signature::Request { cursor: self.fabric.own(Word::Cursor(from)), state: None };
+        let messages = &mut *MessagesGuard::new();
+        let lengths = self.call_signatures(all.iter().map(|from| (*from, request(*from))), messages).await;
+        let checkpoint = self.fabric.checkpoint();
+        for (i, from) in all.iter().enumerate() {
+            self.fabric.live_since(checkpoint, || i);
+            let mut scratch = ScratchGuard::new();
+            let i = if self.fabric.fault(Fault::FirstReplyForAll) { 0 } else { i };
+            let reply = &messages.0[i].reply[..lengths[i]];
+            let read = self.read_signature(*from, &request(*from), reply, &mut scratch.fresh).await;
+            self.apply_list(*from, read, &mut scratch).await;
+        }
     }
 
     /// Takes in everything that `from` had published when [`Coherence::published`] was `state` there: spares looking it up.
@@ -51,14 +83,20 @@ impl<F: Fabric> Coherence<F> {
     /// Reads and applies what of a peer's signature has not been read yet, up to a state word or what is published by now. The acquire gate is locked.
     async fn acquire_list(&self, from: Rank, state: Option<u64>) {
         let mut scratch = ScratchGuard::new();
-        let Scratch { own, fresh, .. } = &mut *scratch;
+        let fresh = &mut scratch.fresh;
         let request = signature::Request { cursor: self.fabric.own(Word::Cursor(from)), state };
         let came = state.and_then(|state| self.take_piggyback(from, request.cursor, state, fresh));
         let read = match came {
             Some(came) => Some(came),
             None => self.call_signature(from, &request, fresh).await,
         };
+        self.apply_list(from, read, &mut scratch).await;
+    }
+
+    /// Applies the notices in `scratch` that have been read of a peer's signature, with its `min_wr_ts` and how far that is. The acquire gate is locked.
+    async fn apply_list(&self, from: Rank, read: Option<(Timestamp, u64)>, scratch: &mut Scratch) {
         let Some((min_wr_ts, cursor)) = read else { return };
+        let Scratch { own, fresh, .. } = scratch;
         if self.fabric.fault(Fault::CursorEarly) {
             self.set_cursor(from, cursor);
         }

@@ -23,6 +23,8 @@ faults! {
     SummaryNotRestored,
     /// An acquirer remembers what it has read before it has applied it.
     CursorEarly,
+    /// Of several peers that are asked together, the first one's reply is taken for all.
+    FirstReplyForAll,
     /// A reader of a home's live data sets no read mark.
     NoReadMark,
     /// A reader of a notice's writer sets no read mark.

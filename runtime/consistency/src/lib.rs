@@ -113,6 +113,18 @@ pub fn acquire_unordered(rank: u32) {
     }
 }
 
+/// As [`acquire_from`] of every process. Those that are reached by messages are asked together.
+pub fn acquire_from_all() {
+    let _verified = Synchronising::begin();
+    if let Some(shared) = memory::shared() {
+        let event = || (size() > 1).then(Event::acquire_from_all);
+        let acquire = || run(pin!(shared.coherence.acquire_from_all((0..size()).map(Rank))));
+        time::spent(Activity::Acquire, event, acquire);
+        (hooks().after_acquire)();
+    }
+    (0..size()).for_each(race::clocks::after_acquire);
+}
+
 /// How far the own signature is published; acquirers pass it to [`acquire_token`].
 fn published() -> u64 {
     memory::shared().map_or(0, |shared| shared.coherence.published())
@@ -170,7 +182,7 @@ pub fn tell_others(message: &[u64]) {
 /// `omp flush`: publishes own writes and acquires what all others published.
 pub fn flush() {
     release();
-    (0..size()).for_each(acquire_from);
+    acquire_from_all();
     fetch_ahead(None);
 }
 

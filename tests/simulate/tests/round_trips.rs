@@ -330,6 +330,23 @@ fn damaged_notices_are_refused_or_harmless() {
 }
 
 #[test]
+fn acquires_from_all_are_one_round_trip() {
+    run(|p| async move {
+        for value in 1..4 {
+            for rank in 0..2 {
+                p[rank].write(rank as u64 * CHUNK, 8, value).await;
+                p[rank].release().await;
+            }
+            let all = || (0..3).map(Rank);
+            p[2].coherence.acquire_from_all(all()).await;
+            assert_eq!([p[2].load(0).await, p[2].load(CHUNK).await], [value; 2]);
+            assert_eq!(trips(&p[2], p[2].coherence.acquire_from_all(all())).await, 2.0, "one to each");
+            assert_eq!(wires(&p[2], p[2].coherence.acquire_from_all(all())).await, 2);
+        }
+    });
+}
+
+#[test]
 fn an_acquire_is_one_call() {
     run(|p| async move {
         p[1].read(0, 8 * CHUNK).await;

@@ -71,9 +71,7 @@ fn before(order: u32) {
 
 fn after(order: u32) {
     if matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST) {
-        for rank in 0..sync::size() {
-            sync::acquire_from(rank);
-        }
+        sync::acquire_from_all();
     }
 }
 

@@ -33,9 +33,9 @@ pub(crate) mod take;
 pub(crate) mod update;
 mod wire;
 
-use crate::fabric::Fabric;
+use crate::fabric::{Exchange, Fabric};
 use crate::records::Records;
-use crate::scratch::{Message, MessageGuard};
+use crate::scratch::{Message, MessageGuard, Messages};
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
@@ -312,16 +312,49 @@ impl<F: Fabric> Coherence<F> {
         fresh: &mut Vec<Notice>,
     ) -> Option<(Timestamp, u64)> {
         self.stats.calls.add(1);
-        if self.fabric.has_agent(at) {
-            let message = &mut *MessageGuard::new();
-            let length = wire::request::signature(request, &mut message.request);
-            let reply = self.call_agent(at, message, length).await;
-            if let Some(read) = decoded(at, wire::reply::signature(&self.fabric, reply, fresh)) {
-                return read;
-            }
-            // It does not fit into a reply: piece by piece.
+        if !self.fabric.has_agent(at) {
+            return self.segment(at).signature(request, fresh).await;
         }
-        self.segment(at).signature(request, fresh).await
+        let message = &mut *MessageGuard::new();
+        let length = wire::request::signature(request, &mut message.request);
+        let reply = self.call_agent(at, message, length).await;
+        self.read_signature(at, request, reply, fresh).await
+    }
+
+    /// [`Segment::signature`] at several processes that are reached by messages, all together; the lengths of the replies, which are in the messages.
+    pub(crate) async fn call_signatures(
+        &self,
+        requests: impl Iterator<Item = (Rank, signature::Request)>,
+        messages: &mut Messages,
+    ) -> Vec<usize> {
+        let reply_bytes = self.fabric.reply_bytes();
+        let mut places = Vec::new();
+        for (i, (at, request)) in requests.enumerate() {
+            let message = messages.at(i, reply_bytes);
+            places.push((at, wire::request::signature(&request, &mut message.request)));
+        }
+        self.stats.calls.add(places.len() as u64);
+        let exchange = |((at, length), message): ((Rank, usize), _)| {
+            let Message { request, reply }: &mut Message = message;
+            Exchange { at, request: &request[..length], reply: &mut reply[..reply_bytes], length: 0 }
+        };
+        let mut exchanges: Vec<_> = places.into_iter().zip(&mut messages.0).map(exchange).collect();
+        self.fabric.call_agent_all(&mut exchanges).await;
+        exchanges.into_iter().map(|exchange| exchange.length).collect()
+    }
+
+    /// What the reply to a call of [`Segment::signature`] brings; piece by piece where that does not fit into a reply.
+    pub(crate) async fn read_signature(
+        &self,
+        at: Rank,
+        request: &signature::Request,
+        reply: &[u8],
+        fresh: &mut Vec<Notice>,
+    ) -> Option<(Timestamp, u64)> {
+        match decoded(at, wire::reply::signature(&self.fabric, reply, fresh)) {
+            Some(read) => read,
+            None => self.segment(at).signature(request, fresh).await,
+        }
     }
 
     /// [`Segment::read`] at a process.

@@ -65,6 +65,11 @@ impl Event {
     pub fn acquire(from: u32, follows: u64) -> Event {
         Event::of(Kind::Acquire, Some(from), [follows, 0])
     }
+
+    /// An acquire from all processes.
+    pub fn acquire_from_all() -> Event {
+        Event::of(Kind::Acquire, None, [0, 0])
+    }
 }
 
 /// An event that has begun.

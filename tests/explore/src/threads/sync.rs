@@ -63,14 +63,39 @@ impl ThreadCode {
         self.world.borrow_mut().note(|| format!("acquire from p{process}"));
         // What the process publishes after its signal need not be acquired; what the signal orders comes with it.
         let Some(state) = state else {
-            self.world.borrow_mut().threads[self.thread].acquires = Some(process);
+            self.world.borrow_mut().threads[self.thread].acquires = vec![process];
             self.protocol.acquire_from(Rank(process as u32)).await;
-            let known = self.world.borrow_mut().threads[self.thread].learned.take();
-            return self.learn(&known.expect("an acquire looks at the peer's signature"));
+            return self.learn_signatures();
         };
         pause(&self.world, Wait::Ready).await;
         self.world.borrow_mut().visible = true;
         self.protocol.acquire_with_token(Rank(process as u32), state).await;
+    }
+
+    /// From all processes, as a flush does.
+    async fn acquire_from_all(&self) {
+        self.acquire_from(self.process(), None).await;
+        let all = 0..self.program.processes;
+        let others = all.clone().filter(|process| *process != self.process()).collect();
+        {
+            let mut w = self.world.borrow_mut();
+            w.note(|| "acquire from all".to_owned());
+            w.threads[self.thread].acquires = others;
+        }
+        self.protocol.acquire_from_all(all.map(|process| Rank(process as u32))).await;
+        if self.program.processes > 1 {
+            self.learn_signatures();
+        }
+    }
+
+    /// What the processes that the thread has just acquired from had published.
+    fn learn_signatures(&self) {
+        let known = {
+            let thread = &mut self.world.borrow_mut().threads[self.thread];
+            assert!(thread.acquires.is_empty(), "an acquire looks at the peers' signatures");
+            thread.learned.take()
+        };
+        self.learn(&known.expect("of a peer"));
     }
 
     fn learn(&self, clocks: &Clocks) {
@@ -150,10 +175,8 @@ impl ThreadCode {
         self.release().await;
         self.tick();
         self.at_place(place | 1);
-        for process in 0..self.program.processes {
-            self.acquire_from(process, None).await;
-            self.at_place(place | (2 + process as u64));
-        }
+        self.acquire_from_all().await;
+        self.at_place(place | 2);
         self.protocol.fetch_ahead(None).await;
         self.enter_user().await;
     }

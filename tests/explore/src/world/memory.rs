@@ -182,14 +182,15 @@ impl World {
     /// The running thread looks at the state of a process's signature.
     pub fn learn(&mut self, process: usize) {
         self.end_lookup();
-        if self.threads[self.current].acquires == Some(process) {
-            let mut known = self.oracle.knowledge(self.current).clone();
+        if self.threads[self.current].acquires.contains(&process) {
+            let before = self.threads[self.current].learned.take();
+            let mut known = before.unwrap_or_else(|| self.oracle.knowledge(self.current).clone());
             if self.recording {
                 self.access(Thing::Published(process), false, known.word());
             }
             known.join(&self.sync.published[process]);
             let thread = &mut self.threads[self.current];
-            thread.acquires = None;
+            thread.acquires.retain(|asked| *asked != process);
             thread.learned = Some(known);
         }
     }

@@ -60,9 +60,9 @@ pub struct Thread {
     pub whole: u64,
     /// Consecutive link loads of one block, with the number of changes to that block's links when they began.
     pub hops: (Loc, u32, u64),
-    /// Process whose signature it is about to look at: what that had published by then it has to know afterwards.
-    pub acquires: Option<usize>,
-    /// What that was.
+    /// Processes whose signatures it is about to look at: what these had published by then it has to know afterwards.
+    pub acquires: Vec<usize>,
+    /// What that was, of those that it has looked at.
     pub learned: Option<Clocks>,
     /// Target and number of those that no flush has waited for.
     pub unflushed: Vec<(usize, u32)>,
@@ -224,7 +224,7 @@ impl World {
                     history: 0,
                     whole: 0,
                     hops: (Loc::MAX, 0, 0),
-                    acquires: None,
+                    acquires: Vec::new(),
                     learned: None,
                     unflushed: Vec::new(),
                 })
