@@ -324,7 +324,7 @@ impl<F: Fabric> Coherence<F> {
         }
         for part in chunk.runs(noticed) {
             fabric.set_own_links(part, Link::to(notice.writer).encode());
-            fabric.set_own_stamps(part, own.run(part));
+            fabric.set_own_stamps(part, |block| own.of(block).stamps());
             fabric.set_state(part, abi::NOTICED);
         }
         if forgotten != 0 {

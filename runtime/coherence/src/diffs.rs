@@ -19,7 +19,7 @@ use crate::migration_on_miss::hint;
 use crate::records::Records;
 use crate::release::{Progress, Work};
 use crate::segment::Busy;
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Record, Timestamp};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, Part, abi, marks};
 
 impl<F: Fabric> Coherence<F> {
@@ -131,7 +131,7 @@ impl<F: Fabric> Coherence<F> {
             debug_assert!(has_twin(state));
             self.clean(work, block, state).await;
             if own.of(block).rd_ts >= peer.of(block).wr_ts || fabric.fault(Fault::DiffAhead) {
-                fabric.set_own_stamps(extent, &[Record { link: 0, rd_ts: wr_ts, wr_ts }]);
+                fabric.set_own_stamps(extent, |_| [wr_ts; 2]);
             } else if work.exclusive && state == abi::WRITABLE {
                 // As the notice of this version would have it, which will come back to here.
                 fabric.set_own(Word::Wr(block), wr_ts);

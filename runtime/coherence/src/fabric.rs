@@ -393,8 +393,13 @@ pub trait Fabric {
     fn read_records(&self, from: Rank, extent: Extent, into: &mut [Record]) -> impl Future<Output = ()>;
     /// Reads what a peer has of a chunk as a whole.
     fn read_header(&self, from: Rank, chunk: Chunk) -> impl Future<Output = Header>;
-    /// Stores leases and versions, not links, at a peer, some time before the next flush of it.
-    fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()>;
+    /// Stores lease and version of each block, not links, at a peer, some time before the next flush of it.
+    fn post_stamps(
+        &self,
+        to: Rank,
+        extent: Extent,
+        stamps: impl Fn(Block) -> [Timestamp; 2],
+    ) -> impl Future<Output = ()>;
     /// Stores one link for all blocks of an extent at a peer, some time before the next flush of it.
     fn post_links(&self, to: Rank, extent: Extent, link: u64) -> impl Future<Output = ()>;
 
@@ -418,8 +423,8 @@ pub trait Fabric {
     fn own_links(&self, extent: Extent, into: &mut [Record]);
     /// Reads own records, links first.
     fn own_records(&self, extent: Extent, into: &mut [Record]);
-    /// Writes own leases and versions, not links, that no peer changes at this time.
-    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]);
+    /// Writes lease and version of each own block, not links, that no peer changes at this time.
+    fn set_own_stamps(&self, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]);
     /// Writes one link for all blocks of an extent. Peers may exchange one link for another at the same time, see [`Fabric::cas`]: what is written here stays.
     fn set_own_links(&self, extent: Extent, link: u64);
     /// Sets bits in an own word that no peer changes; returns the old value.

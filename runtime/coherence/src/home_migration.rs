@@ -27,7 +27,7 @@ impl<F: Fabric> Coherence<F> {
         let span = chunk.span(wanted);
         if fabric.fault(Fault::StampBeforeMerge) {
             fabric.own_records(span, own.run_mut(span));
-            self.label(chunk, wanted, self.above_own_leases(chunk, wanted, at_least, own), own);
+            self.label(chunk, wanted, self.above_own_leases(chunk, wanted, at_least, own));
         }
         let checkpoint = fabric.checkpoint();
         let taken = loop {
@@ -59,11 +59,11 @@ impl<F: Fabric> Coherence<F> {
         &self,
         chunk: Chunk,
         taken: Taken,
-        own: &mut Records,
+        own: &Records,
         peer: &Records,
     ) -> Option<Batch> {
         let batch = self.batch(chunk, taken, own, peer);
-        self.label(chunk, taken.blocks, taken.version, own);
+        self.label(chunk, taken.blocks, taken.version);
         let count = u64::from(taken.blocks.count_ones());
         self.stats.homes_taken.add(count);
         if let Some(block) = chunk.blocks(taken.blocks).next() {
@@ -88,16 +88,13 @@ impl<F: Fabric> Coherence<F> {
         own: &Records,
     ) -> Timestamp {
         let above = u64::from(!self.fabric.fault(Fault::EqualTimestamps));
-        chunk.blocks(blocks).map(|block| own.of(block).rd_ts + above).fold(at_least, Timestamp::max)
+        let leases = chunk.runs(blocks).flat_map(|run| own.run(run)).map(|record| record.rd_ts);
+        at_least.max(leases.fold(0, Timestamp::max) + above)
     }
 
-    /// Blocks whose homes come here get their version. The chunk is locked.
-    pub(crate) fn label(&self, chunk: Chunk, blocks: u64, version: Timestamp, own: &mut Records) {
-        for block in chunk.blocks(blocks) {
-            let record = own.of_mut(block);
-            (record.rd_ts, record.wr_ts) = (version, version);
-        }
-        self.set_stamps(chunk, blocks, own);
+    /// Blocks whose homes are or come here get a version. The chunk is locked.
+    pub(crate) fn label(&self, chunk: Chunk, blocks: u64, version: Timestamp) {
+        chunk.runs(blocks).for_each(|run| self.fabric.set_own_stamps(run, |_| [version; 2]));
     }
 
     /// Unlocks and lists a batch of locked blocks. `exclusive`: no thread of this process is about to store to
@@ -134,12 +131,6 @@ impl<F: Fabric> Coherence<F> {
         }
         drop(locked);
         self.list(chunk, blocks, version, progress);
-    }
-
-    pub(crate) fn set_stamps(&self, chunk: Chunk, blocks: u64, records: &Records) {
-        for run in chunk.runs(blocks) {
-            self.fabric.set_own_stamps(run, records.run(run));
-        }
     }
 
     /// Makes fetched contents those of own blocks: merges them where there is a twin, else overwrites. The chunk is locked.

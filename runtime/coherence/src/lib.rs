@@ -177,14 +177,13 @@ impl<F: Fabric> Coherence<F> {
         for part in extents.flat_map(Extent::chunks) {
             self.discard(std::iter::once(part));
             let chunk = part.first.chunk();
-            let stamps = [Record { link: 0, rd_ts: version, wr_ts: version }; CHUNK_BLOCKS as usize];
             self.fabric.set_own_links(part, link.encode());
             let left = if self.fabric.fault(Fault::AdoptKeepsHomes) { 0 } else { part.mask() };
             let others = self.own_homes(chunk).all & !left;
             let homes = others | if here { part.mask() } else { 0 };
             self.fabric.set_own(Word::Homes(chunk), homes ^ self.fabric.default_homes(self.me(), chunk));
             self.set_write_protected(chunk, part.mask(), false);
-            self.fabric.set_own_stamps(part, &stamps[..part.count as usize]);
+            self.fabric.set_own_stamps(part, |_| [version; 2]);
             if here {
                 // Lease and version of the chunk are also those of its other blocks, which are in use: neither falls, and this version is not below the chunk's.
                 self.raise_lease(chunk, version);

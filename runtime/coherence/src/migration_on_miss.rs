@@ -90,17 +90,17 @@ impl<F: Fabric> Coherence<F> {
         let mut taken = 0;
         let mut at = run.first;
         while at < run.end() {
-            // The word of untouched blocks means their default homes.
-            let link_of = |block: Block| {
-                let word = scratch.own.of(block).link;
-                (word, self.decode(word, self.me(), block))
-            };
-            let link = link_of(at);
+            let word = scratch.own.of(at).link;
             let rest = Extent::new(at, run.end().0 - at.0);
-            let leads_there = |block: &Block| link_of(*block) == link;
-            let count = rest.blocks().take_while(leads_there).count() as u64;
-            let part = Extent::new(at, count);
-            if part.mask() & wanted != 0 && matches!(link.1, Link::Link { pending: false, .. }) {
+            let mut part = Extent::new(at, scratch.own.alike(rest, word));
+            if word == 0 {
+                // That of untouched blocks means their default homes.
+                let default_home = self.fabric.default_home(at);
+                let leads_there = |block: &Block| self.fabric.default_home(*block) == default_home;
+                part.count = part.blocks().take_while(leads_there).count() as u64;
+            }
+            let link = self.decode(word, self.me(), at);
+            if part.mask() & wanted != 0 && matches!(link, Link::Link { pending: false, .. }) {
                 taken |= self.take_part(at.chunk(), part.mask() & wanted, state, purpose, scratch).await?;
             }
             at = part.end();
@@ -248,24 +248,26 @@ impl<F: Fabric> Coherence<F> {
         }
         let [readable, _] = taken.contents(claim);
         let contents = taken.contents(claim).into_iter().fold(0, |all, blocks| all | blocks);
-        self.stats.blocks_fetched.add(u64::from(readable.count_ones()));
+        let stats = self.stats.mine();
+        stats.add(|count| &count.blocks_fetched, u64::from(readable.count_ones()));
         let block_bytes = fabric.block_bytes(chunk.span(blocks).first) as u64;
         let bytes = |blocks: u64| u64::from(blocks.count_ones()) * block_bytes;
-        self.stats.bytes_moved.add(bytes(contents));
+        stats.add(|count| &count.bytes_moved, bytes(contents));
         let holes = taken.holes & !claim.whole();
         chunk.runs(holes).for_each(|run| fabric.clear(run));
-        self.stats.blocks_of_holes.add(u64::from(holes.count_ones()));
+        stats.add(|count| &count.blocks_of_holes, u64::from(holes.count_ones()));
         let overwritten = blocks & !contents & !holes;
         chunk.runs(overwritten).for_each(|run| fabric.not_fetched(run));
-        self.stats.blocks_overwritten.add(u64::from(overwritten.count_ones()));
-        self.stats.bytes_not_fetched.add(bytes(overwritten));
+        stats.add(|count| &count.blocks_overwritten, u64::from(overwritten.count_ones()));
+        stats.add(|count| &count.bytes_not_fetched, bytes(overwritten));
+        let taken = u64::from(blocks.count_ones());
+        stats.add(|count| &count.homes_taken, taken);
+        stats.add(|count| &count.homes_taken_on_miss, taken);
         let state = if write { abi::WRITABLE } else { abi::READABLE };
         chunk.runs(blocks).for_each(|run| fabric.set_state(run, state));
-        self.label(chunk, blocks, version, &mut scratch.own);
+        self.label(chunk, blocks, version);
         self.not_replaced(chunk, blocks).await;
         self.unlock(chunk, blocks, write, version, &mut scratch.own).await;
-        self.stats.homes_taken.add(u64::from(blocks.count_ones()));
-        self.stats.homes_taken_on_miss.add(u64::from(blocks.count_ones()));
     }
 
     /// Which of the blocks that a release publishes migrated here on a miss: most likely another process wants them next. Clears their marks. The chunk is locked.

@@ -156,7 +156,7 @@ impl<F: Fabric> Coherence<F> {
             for record in own.run_mut(run) {
                 record.rd_ts = record.wr_ts;
             }
-            fabric.set_own_stamps(run, own.run(run));
+            fabric.set_own_stamps(run, |block| own.of(block).stamps());
             fabric.set_state(run, abi::READABLE);
         }
     }
@@ -199,8 +199,8 @@ impl<F: Fabric> Coherence<F> {
             // Where one link leads, equal ones most likely lead too.
             let link = scratch.own.of(at).link;
             let rest = Extent::new(at, run.end().0 - at.0);
-            let count = rest.blocks().take_while(|b| scratch.own.of(*b).link == link).count() as u64;
-            let read = self.read_from_home(Extent::new(at, count), state, scratch).await?;
+            let part = Extent::new(at, scratch.own.alike(rest, link));
+            let read = self.read_from_home(part, state, scratch).await?;
             at = Block(at.0 + read);
         }
         Ok(())
@@ -283,7 +283,7 @@ impl<F: Fabric> Coherence<F> {
     /// Labels copies. The chunk is locked.
     async fn set_copies(&self, run: Extent, home: Rank, records: &Records) {
         let paired = self.begin_pairing(run.first.chunk()).await;
-        self.fabric.set_own_stamps(run, records.run(run));
+        self.fabric.set_own_stamps(run, |block| records.of(block).stamps());
         for block in run.blocks() {
             // Other links are a taker's, or those of a thread of this process that is moving the home here.
             self.point_to(home, block);

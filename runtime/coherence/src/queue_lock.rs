@@ -144,11 +144,8 @@ impl<F: Fabric> Coherence<F> {
         let checkpoint = fabric.checkpoint();
         let sequence = self.lock_records(chunk).await;
         fabric.own_links(span, own.run_mut(span));
-        let nobody_queues = |block: &Block| {
-            let link = self.decode(own.of(*block).link, self.me(), *block);
-            matches!(link, Link::Wait | Link::Taking)
-        };
-        let free = chunk.blocks(blocks).filter(nobody_queues).fold(0, |mask, block| mask | block.bit());
+        let held = [Link::Wait, Link::Taking].map(Link::encode);
+        let free = own.of_which(chunk, blocks, |record| held.contains(&record.link));
         self.raise_lease(chunk, wr_ts);
         for run in chunk.runs(free) {
             fabric.set_own_links(run, Link::Home.encode());

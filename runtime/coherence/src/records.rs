@@ -42,6 +42,22 @@ impl Records {
         &self.0[first..first + extent.count as usize]
     }
 
+    /// Those of the blocks, which are of one chunk, whose records are so.
+    #[inline(always)]
+    pub(crate) fn of_which(&self, chunk: Chunk, blocks: u64, is_so: impl Fn(&Record) -> bool) -> u64 {
+        let span = chunk.span(blocks);
+        let first = span.first.0 % CHUNK_BLOCKS;
+        let bits = self.run(span).iter().zip(first..).map(|(record, bit)| u64::from(is_so(record)) << bit);
+        blocks & bits.fold(0, |all, bit| all | bit)
+    }
+
+    /// How many blocks from the first one of an extent on have links of this word.
+    #[inline(always)]
+    pub(crate) fn alike(&self, extent: Extent, link: u64) -> u64 {
+        let run = self.run(extent);
+        run.iter().position(|record| record.link != link).unwrap_or(run.len()) as u64
+    }
+
     #[inline]
     pub(crate) fn run_mut(&mut self, extent: Extent) -> &mut [Record] {
         let first = (extent.first.0 % CHUNK_BLOCKS) as usize;

@@ -190,7 +190,7 @@ impl<F: Fabric> Coherence<F> {
         }
         let checkpoint = fabric.checkpoint();
         loop {
-            self.publish_here(work, &mut todo, &mut scratch.own, progress);
+            self.publish_here(work, &mut todo, progress);
             self.unlock_records(chunk, sequence);
             let requests = self.begin_elsewhere(work, &mut todo, scratch, progress).await;
             drop(locked);
@@ -225,13 +225,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Publishes the blocks of `todo` whose home is here, in place: all of them get the same version, above every lease. Those that were to be looked at
     /// and are home leave `todo`. The chunk and its records are locked.
-    pub(crate) fn publish_here(
-        &self,
-        work: Work,
-        todo: &mut u64,
-        own: &mut Records,
-        progress: &mut Progress,
-    ) {
+    pub(crate) fn publish_here(&self, work: Work, todo: &mut u64, progress: &mut Progress) {
         let fabric = &self.fabric;
         let chunk = work.chunk;
         let homes = self.own_homes(chunk);
@@ -246,11 +240,7 @@ impl<F: Fabric> Coherence<F> {
         if publish == fabric.existing(chunk) {
             fabric.set_own(Word::ChunkVersion(chunk), wr_ts);
         } else {
-            for block in chunk.blocks(publish) {
-                let record = own.of_mut(block);
-                (record.rd_ts, record.wr_ts) = (wr_ts, wr_ts);
-            }
-            self.set_stamps(chunk, publish, own);
+            self.label(chunk, publish, wr_ts);
         }
         self.raise_lease(chunk, wr_ts);
         let migrated = self.take_migrated(chunk, publish);

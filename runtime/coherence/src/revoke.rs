@@ -12,7 +12,6 @@ use crate::link::Link;
 use crate::overwrite::Purpose;
 use crate::records::Blocked;
 use crate::release::{Progress, Work};
-use crate::scratch::ScratchGuard;
 use crate::types::{Block, Rank};
 use crate::{Coherence, Fault, Part, marks};
 
@@ -71,7 +70,7 @@ impl<F: Fabric> Coherence<F> {
             }
             if !fabric.fault(Fault::RevokeUnpublished) {
                 let work = Work::of_writer(chunk, bit);
-                self.publish_here(work, &mut { bit }, &mut ScratchGuard::new().own, &mut progress);
+                self.publish_here(work, &mut { bit }, &mut progress);
             }
             // Nobody gets the contents before the records are unlocked: the version covers what was stored until here.
             self.downgrade_homes(chunk, bit);

@@ -71,8 +71,11 @@ pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = u64> {
 
 /// The lowest `most` of the bits that are set.
 pub(crate) fn first_bits(mask: u64, most: u64) -> u64 {
+    if most >= 64 {
+        return mask;
+    }
     let mut rest = mask;
-    for _ in 0..most.min(64) {
+    for _ in 0..most {
         rest &= rest.wrapping_sub(1);
     }
     mask & !rest
@@ -148,6 +151,14 @@ pub struct Record {
     pub rd_ts: Timestamp,
     /// At a home: version, unless [`Header::chunk_version`] is greater. At a copy: version held, or known from a notice when the state is noticed.
     pub wr_ts: Timestamp,
+}
+
+impl Record {
+    /// Lease and version.
+    #[inline]
+    pub fn stamps(self) -> [Timestamp; 2] {
+        [self.rd_ts, self.wr_ts]
+    }
 }
 
 /// What a process has of a chunk as a whole, beside the lock of its records; peers can read and change it.

@@ -12,7 +12,7 @@ use crate::fabric::{Fabric, Word};
 use crate::link::Link;
 use crate::records::Records;
 use crate::segment::{Busy, Seen, Segment};
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Record, Timestamp};
+use crate::types::{Block, Chunk, Timestamp};
 
 /// What a requester asks for.
 #[derive(Clone, Copy, Debug)]
@@ -103,9 +103,8 @@ impl<F: Fabric> Segment<'_, F> {
 
     /// Makes what blocks contain a new version, above all leases. The records are locked.
     async fn renew(&self, chunk: Chunk, blocks: u64, version: Timestamp) {
-        let stamps = [Record { link: 0, rd_ts: version, wr_ts: version }; CHUNK_BLOCKS as usize];
         for run in chunk.runs(blocks) {
-            self.fabric.post_stamps(self.at, run, &stamps[..run.count as usize]).await;
+            self.fabric.post_stamps(self.at, run, |_| [version; 2]).await;
         }
         self.fabric.post_store(self.at, Word::Lease(chunk), version).await;
     }

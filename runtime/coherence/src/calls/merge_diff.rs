@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, MarkKind, Word};
 use crate::migration_on_miss::{hint, is_trial};
 use crate::records::{Homes, Records};
 use crate::segment::{Busy, Segment};
-use crate::types::{CHUNK_BLOCKS, Chunk, Record, Timestamp};
+use crate::types::{Chunk, Timestamp};
 use crate::{Fault, Part};
 
 /// What a requester asks for.
@@ -123,9 +123,8 @@ impl<F: Fabric> Segment<'_, F> {
     /// The contents are of a new version. The records are locked.
     async fn raise_version(&self, chunk: Chunk, Merged { blocks, version }: Merged) {
         if !self.fault(Fault::MergeVersionStays) {
-            let stamps = [Record { link: 0, rd_ts: version, wr_ts: version }; CHUNK_BLOCKS as usize];
             for run in chunk.runs(blocks) {
-                self.fabric.post_stamps(self.at, run, &stamps[..run.count as usize]).await;
+                self.fabric.post_stamps(self.at, run, |_| [version; 2]).await;
             }
         }
         if !self.fault(Fault::LeaseNotRaised) && !self.fault(Fault::MergeLeaseStays) {

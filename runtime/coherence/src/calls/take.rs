@@ -16,7 +16,7 @@ use crate::link::Link;
 use crate::migration_on_miss::hint;
 use crate::records::{Homes, Records};
 use crate::segment::{Busy, Seen, Segment};
-use crate::types::{CHUNK_BLOCKS, Chunk, Rank, Record, Timestamp};
+use crate::types::{Block, Chunk, Rank, Timestamp};
 use crate::{Fault, Part};
 
 /// By what right homes are taken.
@@ -248,18 +248,22 @@ impl<F: Fabric> Segment<'_, F> {
             true => 0,
             false => self.load(Word::LogMin).await,
         };
-        let leases = chunk.blocks(taken.blocks).map(|block| records.of(block).rd_ts.max(bound));
-        let longest = leases.max().expect("blocks are taken");
+        let mut leases = chunk.blocks(taken.blocks).map(|block| records.of(block).rd_ts);
+        let lease = match request.claim {
+            // Blocks at home share it.
+            Claim::Miss { .. } | Claim::Lock { .. } => leases.next(),
+            Claim::Granted { .. } => leases.max(),
+        };
+        let longest = lease.expect("blocks are taken").max(bound);
         let version = request.at_least.max(longest + u64::from(!self.fault(Fault::EqualTimestamps)));
         for run in chunk.runs(taken.blocks) {
-            let mut stamps = [Record::default(); CHUNK_BLOCKS as usize];
-            for ((block, record), stamp) in run.blocks().zip(records.run(run)).zip(&mut stamps) {
+            let stamps = |block: Block| {
+                let [rd_ts, wr_ts] = records.of(block).stamps();
                 // What this process has to tell of if it stored before the snapshot.
                 let is_writable = taken.writable & block.bit() != 0;
-                let wr_ts = if is_writable { version } else { record.wr_ts };
-                *stamp = Record { link: 0, rd_ts: record.rd_ts.max(bound), wr_ts };
-            }
-            self.fabric.post_stamps(self.at, run, &stamps[..run.count as usize]).await;
+                [rd_ts.max(bound), if is_writable { version } else { wr_ts }]
+            };
+            self.fabric.post_stamps(self.at, run, stamps).await;
         }
         version
     }

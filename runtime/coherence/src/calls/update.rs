@@ -15,7 +15,7 @@ use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::records::Records;
 use crate::segment::Segment;
-use crate::types::{Block, Chunk, Extent, Record, Timestamp};
+use crate::types::{Block, Chunk, Extent, Timestamp};
 
 /// What to do with 1, 2, 4 or 8 aligned bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +70,7 @@ impl<F: Fabric> Segment<'_, F> {
             {
                 let lease = records.of(block).rd_ts;
                 version = at_least.max(lease + u64::from(!self.fault(Fault::EqualTimestamps)));
-                let stamp = Record { link: 0, rd_ts: version, wr_ts: version };
-                self.fabric.post_stamps(self.at, extent, &[stamp]).await;
+                self.fabric.post_stamps(self.at, extent, |_| [version; 2]).await;
                 if !self.fault(Fault::LeaseNotRaised) {
                     self.fabric.post_store(self.at, Word::Lease(chunk), version).await;
                 }

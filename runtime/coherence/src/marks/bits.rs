@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::Fault;
 use crate::fabric::{Fabric, Gate, Word};
-use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record};
+use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 /// What a read-modify-write does.
 #[derive(Clone, Copy)]
@@ -174,7 +174,7 @@ impl Fabric for Bits {
         fn set_own(Word, u64);
         fn own_links(Extent, &mut [Record]);
         fn own_records(Extent, &mut [Record]);
-        fn set_own_stamps(Extent, &[Record]);
+        fn set_own_stamps(Extent, impl Fn(Block) -> [Timestamp; 2]);
         fn set_own_links(Extent, u64);
         fn state(Block) -> u8;
         fn set_state(Extent, u8);
@@ -203,7 +203,7 @@ impl Fabric for Bits {
         async post_bytes(Rank, Block, usize, &[u8]);
         async read_records(Rank, Extent, &mut [Record]);
         async read_header(Rank, Chunk) -> Header;
-        async post_stamps(Rank, Extent, &[Record]);
+        async post_stamps(Rank, Extent, impl Fn(Block) -> [Timestamp; 2]);
         async post_links(Rank, Extent, u64);
         async read_notices(Rank, u8, u32, u32, &mut Vec<Notice>);
         async lock_chunk(Chunk);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use dsm_coherence::{Chunk, Extent, Rank};
+use dsm_coherence::{Block, Chunk, Extent, Rank};
 use dsm_comm::segment::MemoryFile;
 
 use super::SegmentFabric;
@@ -32,11 +32,25 @@ impl SegmentFabric {
         let holes = |run: Extent| match is_hole(&run) {
             true => run.mask(),
             false if run.count == 1 => 0,
-            false => {
-                run.blocks().map(Extent::single).filter(is_hole).fold(0, |holes, one| holes | one.mask())
-            }
+            false => self.by_page(run).filter(is_hole).fold(0, |holes, part| holes | part.mask()),
         };
         chunk.runs(blocks).fold(0, |all, run| all | holes(run))
+    }
+
+    /// A run of blocks of one size, cut where pages end, as far as these hold several blocks.
+    fn by_page(&self, run: Extent) -> impl Iterator<Item = Extent> {
+        let block_bytes = self.geometry.block_bytes(run.first);
+        let in_page = (PAGE / block_bytes).max(1) as u64;
+        let before = (self.geometry.data_offset(run.first) / block_bytes) as u64 % in_page;
+        let mut at = run.first;
+        let mut next = Block(run.first.0 + in_page - before);
+        std::iter::from_fn(move || {
+            (at < run.end()).then(|| {
+                let part = Extent::new(at, next.min(run.end()).0 - at.0);
+                (at, next) = (part.end(), Block(next.0 + in_page));
+                part
+            })
+        })
     }
 
     /// Leaves twins of zeros at a process. The records of the chunk are locked there.

@@ -478,7 +478,12 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) -> impl Future<Output = ()> {
+    fn post_stamps(
+        &self,
+        to: Rank,
+        extent: Extent,
+        stamps: impl Fn(Block) -> [Timestamp; 2],
+    ) -> impl Future<Output = ()> {
         self.put_stamps(to.0, extent, stamps);
         ready(())
     }
@@ -519,7 +524,7 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
-    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+    fn set_own_stamps(&self, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]) {
         self.put_stamps(self.rank, extent, stamps);
     }
 

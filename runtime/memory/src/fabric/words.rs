@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use dsm_abi::job::MAX_PROCESSES;
-use dsm_coherence::{Block, Extent, Record, Word};
+use dsm_coherence::{Block, Extent, Record, Timestamp, Word};
 use dsm_comm::Bytes;
 
 use super::SegmentFabric;
@@ -124,11 +124,10 @@ impl SegmentFabric {
 
     /// Writes leases and versions of an extent in one chunk.
     #[inline(always)]
-    pub(super) fn put_stamps(&self, at: u32, extent: Extent, stamps: &[Record]) {
-        let stamps = &stamps[..extent.count as usize];
-        let offset = self.geometry.stamps_offset(extent.first);
-        let _store = self.begin_store(at, || offset..offset + 16 * stamps.len());
-        self.segments.store_groups(at, offset, stamps.len(), |i| [stamps[i].rd_ts, stamps[i].wr_ts]);
+    pub(super) fn put_stamps(&self, at: u32, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]) {
+        let (offset, count) = (self.geometry.stamps_offset(extent.first), extent.count as usize);
+        let _store = self.begin_store(at, || offset..offset + 16 * count);
+        self.segments.store_groups(at, offset, count, |i| stamps(Block(extent.first.0 + i as u64)));
     }
 
     /// Writes one link for all blocks of an extent in one chunk.

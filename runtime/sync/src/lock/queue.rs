@@ -49,31 +49,31 @@ impl<W: Words> Process<'_, W> {
         if self.words.asks(0) { call::look(self, slot) } else { slot.look(self.words) }
     }
 
-    /// Waits for the ticket's turn; what is in the slot then, if it still is the lock's. Else the ticket is given back.
+    /// Waits for the ticket's turn, and looks at what is in the slot then; whether it still is the lock's. Else the ticket is given back.
     #[inline(always)]
-    fn take_turn(self, name: u64, queued: Queued<W::Line>) -> Option<Seen>
+    fn take_turn(self, name: u64, queued: &mut Queued<W::Line>) -> bool
     where
         W: Memory,
     {
-        let Queued { slot, ticket, mut seen } = queued;
+        let Queued { slot, ticket, ref mut seen } = *queued;
         if seen.serving != ticket {
             // The name may still go, but then no ticket of the other lock is before this one.
             if seen.name != name {
                 self.abandon(slot, ticket);
-                return None;
+                return false;
             }
             self.words.prefetch(seen.token);
             slot.wait_turn(self.words, ticket, Waiting::Lock(name));
-            seen = self.look_anywhere(slot);
+            *seen = self.look_anywhere(slot);
         }
         // Nobody else changes the name in this turn.
         if seen.name == name || self.words.fault(Fault::NameUnseen) {
-            return Some(seen);
+            return true;
         }
         if !self.words.fault(Fault::TurnKept) {
             slot.pass(self.words, ticket);
         }
-        None
+        false
     }
 
     /// Gives back a ticket that was drawn where the slot had gone to another lock.
@@ -126,12 +126,12 @@ impl<W: Words + Memory> Process<'_, W> {
     #[inline(always)]
     pub fn lock(self, name: u64) {
         loop {
-            let Some(queued) = self.enqueue_anywhere(name) else {
+            let Some(mut queued) = self.enqueue_anywhere(name) else {
                 self.insert(name);
                 continue;
             };
-            if let Some(seen) = self.take_turn(name, queued) {
-                return self.acquire_lock(queued.slot, seen);
+            if self.take_turn(name, &mut queued) {
+                return self.acquire_lock(queued.slot, &queued.seen);
             }
         }
     }
@@ -140,14 +140,14 @@ impl<W: Words + Memory> Process<'_, W> {
     pub fn try_lock(self, name: u64) -> bool {
         let taken = self.take_if_free(name);
         if let Some((slot, seen)) = taken {
-            self.acquire_lock(slot, seen);
+            self.acquire_lock(slot, &seen);
         }
         taken.is_some()
     }
 
     /// The thread's turn has come.
     #[inline(always)]
-    fn acquire_lock(self, slot: Slot<W::Line>, seen: Seen) {
+    fn acquire_lock(self, slot: Slot<W::Line>, seen: &Seen) {
         match seen.last_holder() {
             LastHolder::Nobody => {}
             LastHolder::Process(rank, token) => {
@@ -184,6 +184,8 @@ impl<W: Words + Memory> Process<'_, W> {
             pass(ReleaseToken::from(self.words.published()));
             return self.words.release();
         }
+        // By reference: they go through several functions, and what is copied in other pieces than it was written in comes late.
+        let (edge, pass) = (&edge, &pass);
         self.words.release_then(edge, pass);
     }
 }

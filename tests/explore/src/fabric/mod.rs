@@ -14,7 +14,7 @@ use dsm_abi::atomic::Update;
 use dsm_abi::state as abi;
 use dsm_coherence::{
     Block, Chunk, Exchange, Extent, Fabric, Fault, Gate, Header, Link, Notice, Part, Parts, Rank, Record,
-    Word, calls,
+    Timestamp, Word, calls,
 };
 
 use crate::layout::{Loc, pack};
@@ -276,7 +276,7 @@ impl Fabric for ModelFabric {
         transfer::read_header(self, from, chunk).await
     }
 
-    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
+    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]) {
         transfer::post_stamps(self, to, extent, stamps).await
     }
 
@@ -332,10 +332,11 @@ impl Fabric for ModelFabric {
         }
     }
 
-    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
-        for (block, record) in extent.blocks().zip(stamps) {
-            self.set_own(Word::Rd(block), record.rd_ts);
-            self.set_own(Word::Wr(block), record.wr_ts);
+    fn set_own_stamps(&self, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]) {
+        for block in extent.blocks() {
+            let [rd_ts, wr_ts] = stamps(block);
+            self.set_own(Word::Rd(block), rd_ts);
+            self.set_own(Word::Wr(block), wr_ts);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Transfers of more than a word: each word, and each byte, is read and placed by itself.
 
 use dsm_abi::atomic::{RmwOp, Update};
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Header, Notice, Rank, Record, Word};
+use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Header, Notice, Rank, Record, Timestamp, Word};
 
 use super::ModelFabric;
 use crate::layout::unpack;
@@ -212,12 +212,18 @@ pub(super) async fn read_header(fabric: &ModelFabric, from: Rank, chunk: Chunk) 
 }
 
 /// See [`dsm_coherence::Fabric::post_stamps`].
-pub(super) async fn post_stamps(fabric: &ModelFabric, to: Rank, extent: Extent, stamps: &[Record]) {
+pub(super) async fn post_stamps(
+    fabric: &ModelFabric,
+    to: Rank,
+    extent: Extent,
+    stamps: impl Fn(Block) -> [Timestamp; 2],
+) {
     fabric.point().await;
     let mut w = fabric.world.borrow_mut();
+    let stamps: Vec<_> = extent.blocks().map(stamps).collect();
     w.note(|| format!("post stamps of {extent:?} to p{}: {stamps:x?}", to.0));
-    for (block, record) in extent.blocks().zip(stamps) {
-        for (word, value) in [(Word::Rd(block), record.rd_ts), (Word::Wr(block), record.wr_ts)] {
+    for (block, [rd_ts, wr_ts]) in extent.blocks().zip(stamps) {
+        for (word, value) in [(Word::Rd(block), rd_ts), (Word::Wr(block), wr_ts)] {
             let loc = w.layout.word(word).expect("words of used blocks");
             w.post(to.0 as usize, loc, value);
         }

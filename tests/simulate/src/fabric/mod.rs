@@ -14,7 +14,8 @@ use std::sync::Mutex;
 
 use dsm_abi::atomic::Update;
 use dsm_coherence::{
-    Block, CHUNK_BLOCKS, Chunk, Exchange, Extent, Fabric, Gate, Header, Notice, Rank, Record, Word, calls,
+    Block, CHUNK_BLOCKS, Chunk, Exchange, Extent, Fabric, Gate, Header, Notice, Rank, Record, Timestamp,
+    Word, calls,
 };
 
 use crate::costs::ns;
@@ -325,12 +326,12 @@ impl Fabric for SimFabric {
         header
     }
 
-    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: &[Record]) {
-        let stamps = stamps.to_vec();
+    async fn post_stamps(&self, to: Rank, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]) {
+        let stamps: Vec<_> = extent.blocks().map(stamps).collect();
         let set = move |world: &Shared| {
-            for (block, record) in extent.blocks().zip(stamps) {
-                world.set_word(to.0, Word::Rd(block), record.rd_ts);
-                world.set_word(to.0, Word::Wr(block), record.wr_ts);
+            for (block, [rd_ts, wr_ts]) in extent.blocks().zip(stamps) {
+                world.set_word(to.0, Word::Rd(block), rd_ts);
+                world.set_word(to.0, Word::Wr(block), wr_ts);
             }
         };
         self.post(to, extent.count * STAMP_BYTES, set).await;
@@ -387,11 +388,12 @@ impl Fabric for SimFabric {
         self.get_records(self.me, extent, into);
     }
 
-    fn set_own_stamps(&self, extent: Extent, stamps: &[Record]) {
+    fn set_own_stamps(&self, extent: Extent, stamps: impl Fn(Block) -> [Timestamp; 2]) {
         self.world.charge_words(self.me, (2 * extent.count).div_ceil(8));
-        for (block, record) in extent.blocks().zip(stamps) {
-            self.world.set_word(self.me, Word::Rd(block), record.rd_ts);
-            self.world.set_word(self.me, Word::Wr(block), record.wr_ts);
+        for block in extent.blocks() {
+            let [rd_ts, wr_ts] = stamps(block);
+            self.world.set_word(self.me, Word::Rd(block), rd_ts);
+            self.world.set_word(self.me, Word::Wr(block), wr_ts);
         }
     }
 
