@@ -83,10 +83,67 @@ impl Updates {
     }
 }
 
+/// See the module `maybe_async`.
+macro_rules! maybe_async {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_local:ident $change_local:ident) => {
+        impl<F: Fabric> Coherence<F> {
+            /// As [`Coherence::update`], where it takes nothing but a store: no block becomes accessible by it.
+            #[inline(always)]
+            pub $($asyncness)? fn $update_local(
+                &self,
+                block: Block,
+                offset: usize,
+                bytes: usize,
+                update: Update,
+            ) -> Option<u64> {
+                $call!(self.$change_local(
+                    block,
+                    #[inline(always)]
+                    || self.fabric.update_bytes(self.me(), block, offset, bytes, update)
+                ))
+            }
+
+            /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
+            #[inline(always)]
+            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, change: impl FnOnce() -> R) -> Option<u64>
+            where
+                R: Future<Output = u64>,
+            {
+                let fabric = &self.fabric;
+                let here = fabric.handle(self.me(), block);
+                if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
+                    return None;
+                }
+                let checkpoint = fabric.checkpoint();
+                let locked = !fabric.fault(Fault::UpdateHereUnlocked);
+                let sequence = if locked { $wait!(fabric.try_lock_by_handle(here))? } else { 0 };
+                let changed = fabric.own_by_handle(here, BlockWord::Homes) & block.bit() != 0;
+                let is_home = changed != fabric.is_default_home(here);
+                let mut old = None;
+                if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
+                    old = Some($wait!(change()));
+                }
+                if locked {
+                    fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
+                }
+                fabric.live_since(checkpoint, || old);
+                old
+            }
+        }
+    };
+}
+
+maybe_async!(wait wait (async) update_local change_local);
+maybe_async!(poll_once call () update_local_sync change_local_sync);
+
 impl<F: Fabric> Coherence<F> {
     /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
     pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
-        if let Some(old) = self.update_local(block, offset, bytes, update).await {
+        let here = match F::SYNCHRONOUS {
+            true => self.update_local_sync(block, offset, bytes, update),
+            false => self.update_local(block, offset, bytes, update).await,
+        };
+        if let Some(old) = here {
             return old;
         }
         if let Some(old) = self.update_remote(block, offset, bytes, update).await {
@@ -97,45 +154,6 @@ impl<F: Fabric> Coherence<F> {
             self.fabric.update_bytes(self.me(), block, offset, bytes, update).await
         })
         .await
-    }
-
-    /// The same where it takes nothing but a store: no block becomes accessible by it.
-    pub async fn update_local(
-        &self,
-        block: Block,
-        offset: usize,
-        bytes: usize,
-        update: Update,
-    ) -> Option<u64> {
-        let change = || self.fabric.update_bytes(self.me(), block, offset, bytes, update);
-        self.change_local(block, change).await
-    }
-
-    /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
-    #[inline(always)]
-    pub(crate) async fn change_local<R>(&self, block: Block, change: impl FnOnce() -> R) -> Option<u64>
-    where
-        R: Future<Output = u64>,
-    {
-        let fabric = &self.fabric;
-        let here = fabric.handle(self.me(), block);
-        if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
-            return None;
-        }
-        let checkpoint = fabric.checkpoint();
-        let locked = !fabric.fault(Fault::UpdateHereUnlocked);
-        let sequence = if locked { fabric.try_lock_by_handle(here).await? } else { 0 };
-        let changed = fabric.own_by_handle(here, BlockWord::Homes) & block.bit() != 0;
-        let is_home = changed != fabric.is_default_home(here);
-        let mut old = None;
-        if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
-            old = Some(change().await);
-        }
-        if locked {
-            fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
-        }
-        fabric.live_since(checkpoint, || old);
-        old
     }
 
     /// Executes a store of 1, 2, 4 or 8 aligned bytes at `offset` in a block as an atomic operation. The thread may execute it here as well, whatever the state of the block is

@@ -40,7 +40,11 @@ impl<F: Fabric> Coherence<F> {
         for action in actions {
             let Action { block, offset, change } = action;
             let change = || change.apply(&self.fabric, self.me(), block, offset);
-            if self.change_local(block, change).await.is_none() {
+            let old = match F::SYNCHRONOUS {
+                true => self.change_local_sync(block, change),
+                false => self.change_local(block, change).await,
+            };
+            if old.is_none() {
                 break;
             }
             done += 1;
