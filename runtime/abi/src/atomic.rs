@@ -167,6 +167,24 @@ impl Update {
             Update::CompareExchange { expected, new } => (old == expected).then_some(new),
         }
     }
+
+    /// As [`Update::apply`], for 1, 2, 4 or 8 bytes. The additions of most programs are a few instructions, and where size and operation are constants, one.
+    #[inline(always)]
+    pub fn apply_to_word(self, bytes: usize, old: u64) -> Option<u64> {
+        match (self, bytes) {
+            (Update::Rmw { op: RmwOp::Add, operand }, 8) => Some(old.wrapping_add(operand as u64)),
+            (Update::Rmw { op: RmwOp::Add, operand }, 4) => {
+                Some((old as u32).wrapping_add(operand as u32).into())
+            }
+            (Update::Rmw { op: RmwOp::FAdd, operand }, 8) => {
+                Some((f64::from_bits(old) + f64::from_bits(operand as u64)).to_bits())
+            }
+            (Update::Rmw { op: RmwOp::FAdd, operand }, 4) => {
+                Some((f32::from_bits(old as u32) + f32::from_bits(operand as u32)).to_bits().into())
+            }
+            _ => self.apply(bytes as u32, old.into()).map(|new| new as u64),
+        }
+    }
 }
 
 /// `order` arguments: the values of C11's `memory_order_*`.
@@ -207,5 +225,28 @@ mod tests {
         assert_eq!(Update::Rmw { op: RmwOp::Sub, operand: 1 }.apply(2, 0), Some(0xffff));
         let exchange = Update::CompareExchange { expected: 3, new: 4 };
         assert_eq!((exchange.apply(8, 3), exchange.apply(8, 5)), (Some(4), None));
+    }
+
+    #[test]
+    fn words_are_changed_as_objects_are() {
+        let integers = [0, 1, 3, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0xffff_ffff, 1 << 63, u64::MAX];
+        // As either type not one that is no number, of which there are many.
+        let floats =
+            [0.0, 1.0, -2.5, 1e9, 1e-9, 0.1, -0.0, f64::MAX, f64::MIN_POSITIVE, -7.0].map(f64::to_bits);
+        for op in RmwOp::ALL {
+            let values = if op.is_float() { floats } else { integers };
+            for bytes in [1, 2, 4, 8usize] {
+                let mask = u64::MAX >> (64 - 8 * bytes);
+                for (old, operand) in values.iter().flat_map(|a| values.map(|b| (a & mask, b & mask))) {
+                    let update = Update::Rmw { op, operand: operand.into() };
+                    let object = update.apply(bytes as u32, old.into()).map(|new| new as u64);
+                    assert_eq!(
+                        update.apply_to_word(bytes, old),
+                        object,
+                        "{op:?} {bytes} {old:x} {operand:x}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -29,6 +29,13 @@ const LISTED_ENTRIES: u64 = 4096;
 const STREAK_ENTRIES: u64 = 256;
 /// Operations in a row at another process without anybody else's in the chunk, after which homes come here.
 const MIGRATION_THRESHOLD: u32 = 8;
+/// Changes of a batch that cost about as much as one operation by itself.
+const BATCHED_AS_ONE: u32 = 8;
+/// Batches in a row without anybody else's operations in the chunk, after which homes come here for batches; twice as many each time that somebody has come. A home that is taken from a process
+/// that goes on with operations there costs more than many batches, so this is longer than it takes others to begin.
+const BATCHES_ALONE: u32 = 8;
+/// Most times that this is doubled.
+const MOST_DOUBLINGS: u32 = 10;
 
 /// Consecutive operations of this process in a chunk at another one.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -38,6 +45,14 @@ struct Streak {
     sequence: u64,
     /// Operations without anybody else's in between.
     length: u32,
+    /// Batches of them, but for those that came at once behind others.
+    batches: u32,
+    /// What these cost, in operations, less what was spent on homes.
+    paid: u32,
+    /// How many times a streak in the chunk has ended.
+    ends: u32,
+    /// Blocks whose homes came here because of it, for batches.
+    came: u64,
 }
 
 /// What this process remembers of its operations at homes elsewhere: tables without chains. What is forgotten is listed again, and counted anew.
@@ -59,11 +74,38 @@ fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64, entries: u64) -> &mut O
 impl Updates {
     /// Notes an operation on a block whose home was in a version, in records of a sequence number. Whether the version is still to be listed.
     pub(crate) fn record(&mut self, block: Block, version: Timestamp, sequence: u64) -> bool {
-        let chunk = block.chunk();
-        let streak = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
-        let before = streak.filter(|streak| streak.chunk == chunk && streak.sequence == sequence);
-        let length = before.map_or(0, |streak| streak.length + 1);
-        *streak = Some(Streak { chunk, sequence: sequence + 2, length });
+        self.count(block.chunk(), sequence, 1);
+        self.is_unlisted(block, version)
+    }
+
+    /// Notes a batch of changes of a chunk, in records of a sequence number. `is_next`: it came at once behind another one. That nobody was in between says nothing then.
+    pub(crate) fn record_batch(&mut self, chunk: Chunk, sequence: u64, changes: u64, is_next: bool) {
+        let streak = self.count(chunk, sequence, u32::from(!is_next));
+        if !is_next && streak.length > 0 {
+            streak.batches += 1;
+            streak.paid = streak.paid.saturating_add(changes.div_ceil(BATCHED_AS_ONE.into()) as u32);
+        }
+    }
+
+    fn count(&mut self, chunk: Chunk, sequence: u64, operations: u32) -> &mut Streak {
+        let entry = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
+        let next = sequence + 2;
+        let begin = Streak { chunk, sequence: next, length: 0, batches: 0, paid: 0, ends: 0, came: 0 };
+        let streak = match *entry {
+            Some(streak) if streak.chunk == chunk && streak.sequence == sequence => {
+                Streak { sequence: next, length: streak.length.saturating_add(operations), ..streak }
+            }
+            // A home that this process takes changes the records as well.
+            Some(streak) if streak.chunk == chunk => {
+                Streak { ends: streak.ends.saturating_add((streak.came == 0).into()), ..begin }
+            }
+            _ => begin,
+        };
+        entry.insert(streak)
+    }
+
+    /// Whether a version of a block is still to be listed; it counts as listed from now on.
+    pub(crate) fn is_unlisted(&mut self, block: Block, version: Timestamp) -> bool {
         // Nobody has a copy from before the first version.
         version != 0
             && entry(&mut self.listed, block.0, LISTED_ENTRIES).replace((block, version))
@@ -81,12 +123,89 @@ impl Updates {
         }
         migrate
     }
+
+    /// Whether the home of a block should come here before so many changes of it, as nobody else seems to come to its chunk. Each home is paid for by batches, which would have cost as
+    /// much less had it been here; and if it has come and gone, others do come.
+    pub(crate) fn should_migrate_batched(&mut self, block: Block, changes: usize) -> bool {
+        const PRICE: u32 = 2 * MIGRATION_THRESHOLD;
+        let chunk = block.chunk();
+        let entry = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
+        let Some(streak) = entry.as_mut().filter(|streak| streak.chunk == chunk) else { return false };
+        if streak.came & block.bit() != 0 {
+            *streak = Streak { batches: 0, paid: 0, ends: streak.ends.saturating_add(1), came: 0, ..*streak };
+        }
+        let migrate = changes >= BATCHED_AS_ONE as usize
+            && streak.paid >= PRICE
+            && streak.batches >= BATCHES_ALONE << streak.ends.min(MOST_DOUBLINGS);
+        if migrate {
+            streak.paid -= PRICE;
+            streak.came |= block.bit();
+        }
+        migrate
+    }
 }
+
+/// See the module `maybe_async`.
+macro_rules! maybe_async {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_local:ident $change_local:ident) => {
+        impl<F: Fabric> Coherence<F> {
+            /// As [`Coherence::update`], where it takes nothing but a store: no block becomes accessible by it.
+            #[inline(always)]
+            pub $($asyncness)? fn $update_local(
+                &self,
+                block: Block,
+                offset: usize,
+                bytes: usize,
+                update: Update,
+            ) -> Option<u64> {
+                $call!(self.$change_local(
+                    block,
+                    #[inline(always)]
+                    || self.fabric.update_bytes(self.me(), block, offset, bytes, update)
+                ))
+            }
+
+            /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
+            #[inline(always)]
+            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, change: impl FnOnce() -> R) -> Option<u64>
+            where
+                R: Future<Output = u64>,
+            {
+                let fabric = &self.fabric;
+                let here = fabric.handle(self.me(), block);
+                if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
+                    return None;
+                }
+                let checkpoint = fabric.checkpoint();
+                let locked = !fabric.fault(Fault::UpdateHereUnlocked);
+                let sequence = if locked { $wait!(fabric.try_lock_by_handle(here))? } else { 0 };
+                let changed = fabric.own_by_handle(here, BlockWord::Homes) & block.bit() != 0;
+                let is_home = changed != fabric.is_default_home(here);
+                let mut old = None;
+                if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
+                    old = Some($wait!(change()));
+                }
+                if locked {
+                    fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
+                }
+                fabric.live_since(checkpoint, || old);
+                old
+            }
+        }
+    };
+}
+
+maybe_async!(wait wait (async) update_local change_local);
+maybe_async!(poll_once call () update_local_sync change_local_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
     pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
-        if let Some(old) = self.update_local(block, offset, bytes, update).await {
+        let here = match F::SYNCHRONOUS {
+            true => self.update_local_sync(block, offset, bytes, update),
+            false => self.update_local(block, offset, bytes, update).await,
+        };
+        if let Some(old) = here {
             return old;
         }
         if let Some(old) = self.update_remote(block, offset, bytes, update).await {
@@ -97,45 +216,6 @@ impl<F: Fabric> Coherence<F> {
             self.fabric.update_bytes(self.me(), block, offset, bytes, update).await
         })
         .await
-    }
-
-    /// The same where it takes nothing but a store: no block becomes accessible by it.
-    pub async fn update_local(
-        &self,
-        block: Block,
-        offset: usize,
-        bytes: usize,
-        update: Update,
-    ) -> Option<u64> {
-        let change = || self.fabric.update_bytes(self.me(), block, offset, bytes, update);
-        self.change_local(block, change).await
-    }
-
-    /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
-    #[inline(always)]
-    pub(crate) async fn change_local<R>(&self, block: Block, change: impl FnOnce() -> R) -> Option<u64>
-    where
-        R: Future<Output = u64>,
-    {
-        let fabric = &self.fabric;
-        let here = fabric.handle(self.me(), block);
-        if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
-            return None;
-        }
-        let checkpoint = fabric.checkpoint();
-        let locked = !fabric.fault(Fault::UpdateHereUnlocked);
-        let sequence = if locked { fabric.try_lock_by_handle(here).await? } else { 0 };
-        let changed = fabric.own_by_handle(here, BlockWord::Homes) & block.bit() != 0;
-        let is_home = changed != fabric.is_default_home(here);
-        let mut old = None;
-        if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
-            old = Some(change().await);
-        }
-        if locked {
-            fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
-        }
-        fabric.live_since(checkpoint, || old);
-        old
     }
 
     /// Executes a store of 1, 2, 4 or 8 aligned bytes at `offset` in a block as an atomic operation. The thread may execute it here as well, whatever the state of the block is
@@ -390,5 +470,53 @@ impl<F: Fabric> Coherence<F> {
             marks::set_own(fabric, MarkKind::Dirty, block.chunk(), block.bit());
             fabric.set_state(Extent::single(block), abi::WRITABLE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_come_for_batches_that_are_alone() {
+        let (mut updates, chunk) = (Updates::default(), Chunk(3));
+        let mut sequence = 10;
+        let mut batches = |updates: &mut Updates, count, is_next| {
+            for _ in 0..count {
+                updates.record_batch(chunk, sequence, 32, is_next);
+                sequence += 2;
+            }
+            sequence += 2;
+        };
+        let come = |updates: &mut Updates, blocks: std::ops::Range<u32>| {
+            blocks.filter(|i| updates.should_migrate_batched(chunk.block(*i), 100)).count()
+        };
+        batches(&mut updates, 8, false);
+        assert_eq!(come(&mut updates, 0..9), 0, "others may be about to begin");
+        batches(&mut updates, 16, false);
+        assert_eq!(come(&mut updates, 0..9), 0, "there are others");
+        batches(&mut updates, 33, false);
+        assert!(!updates.should_migrate_batched(chunk.block(0), 2), "that costs less than the home");
+        assert!(!updates.should_migrate_batched(Chunk(4).block(0), 100));
+        assert_eq!(come(&mut updates, 0..9), 8, "a home for four batches");
+        batches(&mut updates, 100, true);
+        assert_eq!(come(&mut updates, 0..9), 0, "those tell nothing");
+        // Those before were ended by homes that came, these by others.
+        batches(&mut updates, 65, false);
+        assert_eq!(come(&mut updates, 0..7), 7);
+        assert_eq!(come(&mut updates, 0..9), 0, "somebody has taken it back");
+    }
+
+    #[test]
+    fn homes_come_for_operations_in_a_row() {
+        let (mut updates, block) = (Updates::default(), Chunk(3).block(1));
+        for i in 0..17 {
+            assert!(!updates.should_migrate(block.chunk(), false));
+            updates.record(block, 0, 2 * i);
+        }
+        assert!(updates.should_migrate(block.chunk(), true));
+        assert!(updates.should_migrate(block.chunk(), false));
+        assert!(!updates.should_migrate(block.chunk(), false), "one does");
+        assert!(updates.is_unlisted(block, 5) && !updates.is_unlisted(block, 5));
     }
 }

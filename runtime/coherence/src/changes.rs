@@ -1,8 +1,8 @@
 //! Memory-based operations of the program: changes and reads that are executed where the data is (after T. Matsumoto's Memory-Based Communication Facilities).
 //!
-//! They are atomic operations ([`crate::atomic`]) but for two things. Several changes of a chunk go in one call ([`crate::calls::batch`]), as nobody needs what the bytes were. And homes
+//! They are atomic operations ([`crate::atomic`]) but for a few things. Several changes of a chunk go in one call ([`crate::calls::batch`]), as nobody needs what the bytes were. And homes
 //! stay where they are, if they can: of a block that this process has only read it gives up its copy, where an atomic operation would bring the home here. The home comes here, in a
-//! critical section, where this process has stored to the block, and where the block is write-protected at its home.
+//! critical section, where this process has stored to the block, where the block is write-protected at its home, and where nobody else has come to the chunk between many changes of this process.
 
 use crate::calls::actions::{Action, Actions};
 use crate::calls::batch::{Batched, Request, Stop};
@@ -20,12 +20,14 @@ impl<F: Fabric> Coherence<F> {
     /// Applies changes of one chunk in their order. All are done on return.
     pub async fn change(&self, actions: Actions<'_>) {
         let mut rest = actions;
+        let mut is_next = false;
         let checkpoint = self.fabric.checkpoint();
         while let Some(first) = rest.first() {
-            self.fabric.live_since(checkpoint, || rest.count());
+            self.fabric.live_since(checkpoint, || (rest.count(), is_next));
             let mut done = self.change_leading(rest).await;
-            if done == 0 {
-                done = self.change_remote(rest).await;
+            if done == 0 && !self.should_come(rest) {
+                done = self.change_remote(rest, is_next).await;
+                is_next |= done > 0;
             }
             if done == 0 {
                 done = self.change_critical(first.block, rest).await;
@@ -34,13 +36,24 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
+    /// Whether the home of the first block should come here, as far as this process knows.
+    fn should_come(&self, actions: Actions<'_>) -> bool {
+        let Some(first) = actions.first() else { return false };
+        let (_, changes) = actions.leading(usize::MAX, |action| action.block == first.block);
+        self.updates().should_migrate_batched(first.block, changes)
+    }
+
     /// The first changes, as long as the fast path of atomic operations leads to their blocks. Returns how many these are.
     async fn change_leading(&self, actions: Actions<'_>) -> usize {
         let mut done = 0;
         for action in actions {
             let Action { block, offset, change } = action;
             let change = || change.apply(&self.fabric, self.me(), block, offset);
-            if self.change_local(block, change).await.is_none() {
+            let old = match F::SYNCHRONOUS {
+                true => self.change_local_sync(block, change),
+                false => self.change_local(block, change).await,
+            };
+            if old.is_none() {
                 break;
             }
             done += 1;
@@ -48,8 +61,8 @@ impl<F: Fabric> Coherence<F> {
         done
     }
 
-    /// The first changes, as long as they can be executed at one other process. Returns how many these are.
-    async fn change_remote(&self, actions: Actions<'_>) -> usize {
+    /// The first changes, as long as they can be executed at one other process. Returns how many these are. `is_next`: others were, just now.
+    async fn change_remote(&self, actions: Actions<'_>, is_next: bool) -> usize {
         let fabric = &self.fabric;
         if fabric.watches_writes() {
             return 0;
@@ -58,7 +71,7 @@ impl<F: Fabric> Coherence<F> {
         let done = loop {
             fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(actions.chunk()).await;
-            let outcome = self.try_change_remote(actions).await;
+            let outcome = self.try_change_remote(actions, is_next).await;
             drop(locked);
             match outcome {
                 Ok(done) => break done,
@@ -72,7 +85,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// The chunk is locked, so that no other thread gets a copy out of which the results are missing.
-    async fn try_change_remote(&self, actions: Actions<'_>) -> Result<usize, Blocked> {
+    async fn try_change_remote(&self, actions: Actions<'_>, is_next: bool) -> Result<usize, Blocked> {
         let (actions, _) = actions.leading(usize::MAX, |action| self.is_elsewhere(action.block));
         let Some(first) = actions.first() else { return Ok(0) };
         let block = first.block;
@@ -97,6 +110,9 @@ impl<F: Fabric> Coherence<F> {
             }
         };
         self.end_lookup(lookup, block).await;
+        if batched.count > 0 {
+            self.updates().record_batch(actions.chunk(), batched.sequence, batched.count, is_next);
+        }
         self.note_batch(lookup.at, actions, &batched, &scratch.peer);
         Ok(batched.count as usize)
     }
@@ -120,7 +136,7 @@ impl<F: Fabric> Coherence<F> {
             }
             self.changed_elsewhere(block);
             let version = batched.version_of(block, records);
-            let is_new = self.updates().record(block, version, batched.sequence);
+            let is_new = self.updates().is_unlisted(block, version);
             let left_out =
                 self.fabric.fault(Fault::BatchNotListed) && block != done.first().expect("one").block;
             if is_new && !left_out {

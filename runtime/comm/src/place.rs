@@ -431,13 +431,19 @@ impl Bytes {
     ///
     /// # Safety
     /// As for [`Bytes::load`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn update(self, bytes: usize, change: impl Fn(u64) -> Option<u64>) -> u64 {
         let width = Width::of(bytes);
         if !is_far(self.0 as usize) {
             // SAFETY: the caller's promise; all access is atomic.
             return atomic::update(unsafe { atomic::at(self.0, width) }, change);
         }
+        self.update_far(width, change)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_far(self, width: Width, change: impl Fn(u64) -> Option<u64>) -> u64 {
         let place = find(self.0 as usize);
         let mut old = place.call(|transport| transport.load(place.rank, place.offset, width));
         while let Some(new) = change(old) {

@@ -62,7 +62,7 @@ pub trait Atomic: 'static {
 }
 
 /// Changes an integer to what `change` makes of it, unless that is nothing; returns the old value.
-#[inline]
+#[inline(always)]
 pub fn update(atomic: &dyn Atomic, change: impl Fn(u64) -> Option<u64>) -> u64 {
     let mut old = atomic.load();
     while let Some(new) = change(old) {
@@ -110,7 +110,7 @@ atomics! {
 ///
 /// # Safety
 /// The address is aligned to the width, and mapped as long as the reference is used; all access meanwhile is atomic.
-#[inline]
+#[inline(always)]
 pub unsafe fn at(address: *mut u8, width: Width) -> &'static dyn Atomic {
     // SAFETY: the caller's promise.
     unsafe {
@@ -124,6 +124,7 @@ pub unsafe fn at(address: *mut u8, width: Width) -> &'static dyn Atomic {
 }
 
 /// Whether the processor has atomic instructions for objects of this size at this address.
+#[inline]
 pub fn is_direct(address: usize, size: usize) -> bool {
     matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size)
 }

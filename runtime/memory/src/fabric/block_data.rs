@@ -145,7 +145,7 @@ impl SegmentFabric {
     }
 
     /// Applies an operation to some aligned bytes of a block at once; returns what they were.
-    #[inline]
+    #[inline(always)]
     pub(super) fn update_part(
         &self,
         at: Rank,
@@ -155,8 +155,14 @@ impl SegmentFabric {
     ) -> u64 {
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
         let _store = self.begin_data_store(at, block, offset..offset + bytes);
-        let change = |old: u64| update.apply(bytes as u32, old.into()).map(|new| new as u64);
+        let place = self.data(at.0, block).skip(offset);
         // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
-        unsafe { self.data(at.0, block).skip(offset).update(bytes, change) }
+        unsafe {
+            place.update(
+                bytes,
+                #[inline(always)]
+                |old| update.apply_to_word(bytes, old),
+            )
+        }
     }
 }
