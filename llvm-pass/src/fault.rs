@@ -77,6 +77,8 @@ faults! {
     SyncTasks = "sync-tasks",
     /// A flush is none.
     SyncFlush = "sync-flush",
+    /// The flush behind an atomic load of any order is left out.
+    FlushOrder = "flush-order",
     /// An OpenMP lock is none.
     SyncLock = "sync-lock",
     /// A mutex is none.

@@ -100,7 +100,9 @@ fn run(module: Module, manager: Manager) -> bool {
             rewrite::verify::state(&found, &plan);
         }
         if !plan.is_empty() || options.count || options.verify {
-            rewrite::function(module, manager, &emitter, analyses, &found, &plan);
+            let join_flushes = options.enabled("flush");
+            totals.flushes +=
+                rewrite::function(module, manager, &emitter, analyses, &found, &plan, join_flushes);
             if options.verify {
                 rewrite::verify::calls_that_do_not_synchronise(module, &emitter, function, &facts.syncs);
             }

@@ -89,6 +89,44 @@ fn what_is_overwritten_is_not_fetched() {
     assert!(none == 0 && saved > 1 << 20 && moved < all, "{saved} {moved}, {none} {all}");
 }
 
+/// Two threads in different processes that count.
+const COUNTING: &str = "#include <stdio.h>
+static int counted;
+int main(void) {
+    int seen;
+#pragma omp parallel num_threads(2)
+    for (int i = 0; i < 1000; i++) {
+#pragma omp atomic update seq_cst
+        counted += 1;
+    }
+#pragma omp atomic read seq_cst
+    seen = counted;
+    printf(\"%d\\n\", seen);
+    return 0;
+}
+";
+
+#[test]
+fn an_atomic_update_releases_once() {
+    if toolchain::dsm().is_none() {
+        return;
+    }
+    let source = directory("flush").join("counting.c");
+    std::fs::write(&source, COUNTING).expect("a file can be written");
+    let mut program = Program::from_source("counting", &source);
+    let mut releases = |flag: Option<&str>| {
+        program.flags = flag.map(str::to_owned).into_iter().collect();
+        let target = Target::Dsm(Build { level: 2, line: 1024 });
+        let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut command = run_command(&built, target, Shape::new(2, 1), &program);
+        let outcome = execute::run(command.env("DSM_STATS", "1"), "", execute::time_limit());
+        assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "2000\n"), "{}", outcome.errors());
+        outcome.counter("releases").iter().sum::<u64>()
+    };
+    let (once, twice) = (releases(None), releases(Some("-fdsm-disable=flush")));
+    assert!((2000..2100).contains(&once) && (4000..4100).contains(&twice), "{once} {twice}");
+}
+
 #[test]
 fn all_switches_are_tried() {
     let Some(dsm) = toolchain::dsm() else { return };

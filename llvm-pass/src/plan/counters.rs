@@ -55,6 +55,8 @@ pub struct Counters {
     pub callers: u64,
     /// Accesses that calls make and that are checked for them.
     pub of_callees: u64,
+    /// Flushes behind atomic operations that are left out, or do what the operation then leaves out.
+    pub flushes: u64,
     /// Functions whose callers check for them.
     pub given: u64,
     /// Copies of functions.
@@ -157,6 +159,7 @@ impl Counters {
             "callers" => self.callers,
             "clone" => self.clones,
             "reduction" => self.reductions,
+            "flush" => self.flushes,
             other => unreachable!("{other} has no counter"),
         }
     }

@@ -9,6 +9,7 @@ pub mod check;
 pub mod clone;
 pub mod collapse;
 pub mod entries;
+pub mod flushes;
 pub mod guards;
 pub mod loops;
 pub mod masked;
@@ -31,7 +32,8 @@ use crate::plan::{Decision, FunctionPlan};
 
 use check::Emitter;
 
-/// Applies a function's plan. The analyses are those that its facts were made from, and are gone afterwards.
+/// Applies a function's plan. The analyses are those that its facts were made from, and are gone afterwards. `join_flushes`: atomic operations and the flushes
+/// behind them do once what both would do; returns the number of these.
 pub fn function(
     module: Module,
     manager: Manager,
@@ -39,7 +41,8 @@ pub fn function(
     analyses: Analyses,
     facts: &Function,
     plan: &FunctionPlan,
-) {
+    join_flushes: bool,
+) -> u64 {
     guards::restate(manager, facts, plan);
     gather_allocas(facts.value);
     forget_invariance(facts, plan);
@@ -77,17 +80,22 @@ pub fn function(
     for (number, format) in &plan.formats {
         calls::format(module, emitter, site(*number), format);
     }
+    let mut joined = 0;
     for number in &plan.atomics {
         let instruction = facts.sites[*number as usize];
         let copy = singles.known(instruction);
         let kept = copy.is_some() && atomic::is_kept_in_one_process(module, instruction);
         for atomic in copy.into_iter().chain((!kept).then_some(instruction)) {
+            if join_flushes {
+                joined += flushes::join(atomic);
+            }
             atomic::emit(module, emitter, atomic);
         }
     }
     stack::apply(module, emitter.builder, facts.value, &plan.stack, &facts.sites);
     verify::begin(emitter, facts.value);
     manager.invalidate(facts.value);
+    joined
 }
 
 /// A miss changes memory that the program only reads. Promises that nobody writes it (a `readonly noalias` parameter,

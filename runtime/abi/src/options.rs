@@ -29,6 +29,7 @@ pub const SWITCHES: &[&str] = &[
     "callers",
     "clone",
     "reduction",
+    "flush",
 ];
 
 /// The switch without which a program that polls plain variables does something else: no optimisation.

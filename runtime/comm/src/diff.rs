@@ -1,7 +1,8 @@
 //! Comparing and merging memory that other threads may be writing.
 //!
 //! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; where a group differs,
-//! word by word, and where a word differs in part, what is written to live memory goes byte by byte.
+//! word by word. A word that differs as a whole is written to live memory by one store. Where a word differs in part, what is written goes byte by byte, as others may
+//! be storing to the bytes beside it right now; on processors with AVX-512 the parts of a group go by one masked store (`masked`), which leaves other bytes alone as well.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -26,6 +27,11 @@ pub unsafe fn equal(a: *const u8, b: *const u8, len: usize) -> bool {
 /// threads may write to `own`, nobody to `twin`.
 pub unsafe fn merge(own: *mut u8, twin: *mut u8, incoming: &[u8]) {
     debug_assert!(incoming.len().is_multiple_of(GROUP));
+    #[cfg(target_arch = "x86_64")]
+    if masked::is_there() {
+        // SAFETY: the caller's promise, and the processor has the instructions.
+        return unsafe { masked::spread(incoming.as_ptr(), twin, own, incoming.len()) };
+    }
     for (i, new) in incoming.chunks_exact(GROUP).enumerate() {
         // SAFETY: group number `i` is inside both by the caller's promise.
         unsafe {
@@ -64,6 +70,11 @@ unsafe fn merge_group(own: *mut u8, twin: *mut u8, new: &[u8]) {
 /// to `own`, and to other bytes of `there`; nobody to `twin`.
 pub unsafe fn send(own: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
     debug_assert!(len.is_multiple_of(GROUP));
+    #[cfg(target_arch = "x86_64")]
+    if masked::is_there() {
+        // SAFETY: the caller's promise, and the processor has the instructions.
+        return unsafe { masked::spread(own, twin, there, len) };
+    }
     for at in (0..len).step_by(GROUP) {
         // SAFETY: the group is inside all of them, and its words are aligned. What other threads write may be anything, but is read once.
         unsafe {
@@ -173,6 +184,123 @@ unsafe fn merge_word(own: *mut u8, new: u64, change: u64) {
     }
 }
 
+/// The same for whole groups by masked stores.
+///
+/// A masked store writes the bytes that its mask names, and is none to the others, as far as any other processor can see. Processors do not promise
+/// that words are stored at once by it, or read at once by a load of a group. So live memory is loaded by vectors of 16 bytes, which processors
+/// with AVX load at once where they are aligned, and words that have changed as a whole are stored one by one.
+#[cfg(target_arch = "x86_64")]
+mod masked {
+    use std::arch::asm;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::{GROUP, WORD};
+
+    /// Whether the processor has masked stores of bytes.
+    #[inline]
+    pub(super) fn is_there() -> bool {
+        std::arch::is_x86_feature_detected!("avx512bw")
+    }
+
+    /// Writes the bytes in which `new` differs from `twin` to `there`, and no others, and makes them the twin's.
+    ///
+    /// # Safety
+    /// [`is_there`]. `new` is readable, `twin` and `there` are readable and writable for `len` bytes, a multiple of [`GROUP`]; `twin` and `there` are aligned to
+    /// 16 bytes. Other threads may write to `new` if that is aligned to 16 bytes, and to other bytes of `there`; nobody to `twin`.
+    pub(super) unsafe fn spread(new: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
+        for at in (0..len).step_by(GROUP) {
+            // SAFETY: the group is inside all of them.
+            unsafe {
+                let changed = update(new.add(at), twin.add(at));
+                if changed != 0 {
+                    store(twin.add(at), there.add(at), changed);
+                }
+            }
+        }
+        // SAFETY: the compiler is told of all registers that lose something. Without this, instructions of SSE would be slow from here on.
+        unsafe {
+            asm!(
+                "vzeroupper",
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                options(nostack, preserves_flags, nomem)
+            );
+        }
+    }
+
+    /// Makes a group of the twin what `new` is; returns which bytes that changes.
+    ///
+    /// # Safety
+    /// As for [`spread`].
+    #[inline]
+    unsafe fn update(new: *const u8, twin: *mut u8) -> u64 {
+        let changed: u64;
+        // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined.
+        unsafe {
+            asm!(
+                "vmovdqu xmm0, [{new}]",
+                "vmovdqu xmm1, [{new} + 16]",
+                "vmovdqu xmm2, [{new} + 32]",
+                "vmovdqu xmm3, [{new} + 48]",
+                "vinserti128 ymm0, ymm0, xmm1, 1",
+                "vinserti128 ymm2, ymm2, xmm3, 1",
+                "vinserti64x4 zmm0, zmm0, ymm2, 1",
+                "vpcmpneqb k1, zmm0, [{twin}]",
+                "kmovq {changed}, k1",
+                "test {changed}, {changed}",
+                "jz 2f",
+                "vmovdqu64 [{twin}], zmm0",
+                "2:",
+                new = in(reg) new,
+                twin = in(reg) twin,
+                changed = out(reg) changed,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("k1") _,
+                options(nostack)
+            );
+        }
+        changed
+    }
+
+    /// Stores the bytes of a group of the twin that `changed` has the bits of.
+    ///
+    /// # Safety
+    /// As for [`spread`].
+    #[inline]
+    unsafe fn store(twin: *const u8, there: *mut u8, changed: u64) {
+        const LOW: u64 = u64::MAX / 0xff * 0x7f;
+        // The highest bit of each byte of the mask that has all bits.
+        let mut words = !(((!changed & LOW) + LOW) | !changed | LOW);
+        let parts = changed & !((words >> 7) * 0xff);
+        // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined; words are aligned.
+        unsafe {
+            let word = |at: usize| {
+                let value = twin.add(at).cast::<u64>().read();
+                AtomicU64::from_ptr(there.add(at).cast()).store(value, Ordering::Relaxed);
+            };
+            if changed == u64::MAX {
+                return (0..GROUP).step_by(WORD).for_each(word);
+            }
+            if parts != 0 {
+                asm!(
+                    "vmovdqu64 zmm0, [{twin}]",
+                    "kmovq k1, {parts}",
+                    "vmovdqu8 [{there}]{{k1}}, zmm0",
+                    twin = in(reg) twin,
+                    there = in(reg) there,
+                    parts = in(reg) parts,
+                    out("xmm0") _, out("k1") _,
+                    options(nostack, preserves_flags)
+                );
+            }
+            while words != 0 {
+                word(words.trailing_zeros() as usize / 8 * WORD);
+                words &= words - 1;
+            }
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod group {
     use std::arch::x86_64::{__m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_movemask_epi8};
@@ -249,6 +377,81 @@ mod tests {
             }
             assert_eq!(twin.0, incoming);
         }
+    }
+
+    #[test]
+    fn any_part_of_a_word_is_merged_alone() {
+        for changed in 0..=u8::MAX {
+            let bytes = |f: &dyn Fn(u8) -> u8| u64::from_ne_bytes(std::array::from_fn(|i| f(i as u8)));
+            let part = |i: u8| changed >> i & 1 == 1;
+            let new = bytes(&|i| 10 + i);
+            // One bit of each byte has changed, another of each.
+            let change = bytes(&|i| u8::from(part(i)) << i);
+            let mut own = bytes(&|_| 99);
+            // SAFETY: it is a word.
+            unsafe { merge_word((&raw mut own).cast(), new, change) };
+            assert_eq!(own, bytes(&|i| if part(i) { 10 + i } else { 99 }), "bytes {changed:#b}");
+        }
+    }
+
+    /// Words of a group that have changed as a whole, in part and not at all, in all neighbourhoods.
+    #[test]
+    fn groups_are_spread_like_their_words() {
+        let mut seed = 1_u64;
+        for round in 0..20_000 {
+            let mut mask = [0_u8; 192];
+            for word in mask.chunks_exact_mut(8) {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let bits = [0, 0xff, (seed >> 40) as u8, 0x3f][(seed >> 33) as usize % 4];
+                (0..8).for_each(|i| word[i] = bits >> i & 1);
+            }
+            let (mut twin, mut there) = (Aligned([1; 192]), Aligned([7; 192]));
+            let own = Aligned(std::array::from_fn(|at| if mask[at] == 1 { 100 + at as u8 % 50 } else { 1 }));
+            // SAFETY: all three have 192 bytes.
+            unsafe {
+                if round % 2 == 0 {
+                    send(own.0.as_ptr(), twin.0.as_mut_ptr(), there.0.as_mut_ptr(), 192);
+                } else {
+                    merge(there.0.as_mut_ptr(), twin.0.as_mut_ptr(), &own.0);
+                }
+            }
+            assert_eq!(twin.0, own.0);
+            for (at, changed) in mask.iter().enumerate() {
+                assert_eq!(there.0[at], if *changed == 1 { own.0[at] } else { 7 }, "byte {at}");
+            }
+        }
+    }
+
+    /// Another thread stores to every eighth byte, which the other side has not changed.
+    #[test]
+    fn bytes_beside_the_changed_ones_may_be_stored_to_meanwhile() {
+        let there = Aligned([0; 192]);
+        let at = |i: usize| {
+            // SAFETY: inside, and all accesses are atomic or those that are tested.
+            unsafe { AtomicU8::from_ptr(there.0.as_ptr().cast_mut().add(i)) }
+        };
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut twin = Aligned([0; 192]);
+                for round in 1..=20_000_u32 {
+                    let own = Aligned(std::array::from_fn(|i| if i % 8 == 5 { 0 } else { round as u8 }));
+                    // SAFETY: all three have 192 bytes.
+                    unsafe { send(own.0.as_ptr(), twin.0.as_mut_ptr(), there.0.as_ptr().cast_mut(), 192) };
+                }
+                ended.store(true, Ordering::Relaxed);
+            });
+            let mut value = 0_u8;
+            while !ended.load(Ordering::Relaxed) {
+                let last = value;
+                value = value.wrapping_add(1);
+                for i in (5..192).step_by(8) {
+                    assert_eq!(at(i).load(Ordering::Relaxed), last, "byte {i}");
+                    at(i).store(value, Ordering::Relaxed);
+                }
+            }
+        });
+        assert!((0..192).filter(|i| i % 8 != 5).all(|i| there.0[i] == 20_000_u32 as u8));
     }
 
     #[test]

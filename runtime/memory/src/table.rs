@@ -105,18 +105,25 @@ impl StateTable {
     #[inline]
     pub fn first_at_least(self, from: usize, to: usize, limit: u8) -> Option<usize> {
         let (first, last) = (from >> self.line_shift, to >> self.line_shift);
+        // The bits that no state below the limit's highest bit has: all that states below the limit have not, where it is a power of two.
+        let Some(highest) = limit.checked_ilog2() else { return Some(first << self.line_shift) };
+        let mask = u64::from_ne_bytes([u8::MAX << highest; 8]);
         let mut line = first;
         while line <= last {
             if line % 8 == 0 && line + 7 <= last {
                 // SAFETY: eight bytes of the table, aligned (its base is a multiple of 8), read as one word: writers store
                 // single bytes, and any mix of old and new states is a correct answer at some moment.
                 let eight = unsafe { (STATE_BASE as usize as *const u64).add(line / 8).read_volatile() };
-                if eight == 0 {
+                let above = eight & mask;
+                if above == 0 {
                     line += 8;
                     continue;
                 }
+                // Those at lower addresses are below the limit.
+                line += above.to_le().trailing_zeros() as usize / 8;
             }
             if self.get(line << self.line_shift) >= limit {
+                std::sync::atomic::fence(Ordering::Acquire);
                 return Some(line << self.line_shift);
             }
             line += 1;
@@ -200,6 +207,42 @@ impl StateTable {
         for at in bytes {
             // SAFETY: in the table.
             unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(state::COLD, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_at_a_limit_is_what_a_look_at_each_byte_finds() {
+        const SHIFT: u32 = 12;
+        const LINES: usize = 48;
+        let table = StateTable::reserve(SHIFT, 24).expect("nothing else is there");
+        let mut seed = 1_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        for limit in 0..=u8::MAX {
+            for round in 0..200 {
+                // Mostly states below the limit, in some tables all of them, in some close to it, in some states that there are.
+                let low = [u64::from(limit).max(1), 2, 1][round % 3];
+                let high = if round % 2 == 0 { 256 } else { 6 };
+                let rarely = [4, 16, 1000][round / 3 % 3];
+                let states: Vec<u8> = (0..LINES)
+                    .map(|_| if random(rarely) == 0 { random(high) } else { random(low) } as u8)
+                    .collect();
+                for (line, state) in states.iter().enumerate() {
+                    table.set(line << SHIFT, 1 << SHIFT, *state);
+                }
+                let from = random(LINES as u64) as usize;
+                let to = from + random((LINES - from) as u64) as usize;
+                let expected = (from..=to).find(|line| states[*line] >= limit).map(|line| line << SHIFT);
+                let found = table.first_at_least((from << SHIFT) + 5, (to << SHIFT) + 77, limit);
+                assert_eq!(found, expected, "limit {limit}, lines {from} to {to} of {states:?}");
+            }
         }
     }
 }

@@ -22,6 +22,16 @@ impl Value {
         Some(self.callee()).filter(|c| c.is_function())
     }
 
+    /// Inline assembly without an instruction, as a callee: a barrier for the compiler.
+    pub fn is_empty_asm(self) -> bool {
+        let mut len = 0;
+        if self.is_inline_asm() {
+            // SAFETY: it is inline assembly; the text is not looked at.
+            unsafe { core::LLVMGetInlineAsmAsmString(self.0, &mut len) };
+        }
+        self.is_inline_asm() && len == 0
+    }
+
     /// Number of arguments of a call.
     pub fn arg_count(self) -> u32 {
         // SAFETY: callers ask this of calls only.

@@ -160,8 +160,9 @@ impl Emitter<'_> {
     }
 
     fn phase(&self, text: &mut String, number: usize, phase: Phase) {
+        let order = ["", " seq_cst"][number % 2];
         let added = format!(
-            "{{ {}\n#pragma omp atomic\n        total += r; }}",
+            "{{ {}\n#pragma omp atomic{order}\n        total += r; }}",
             self.call(phase.kernel, phase.shift, "r")
         );
         let plain = format!("{{ {} }}", self.call(phase.kernel, phase.shift, ""));
