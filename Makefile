@@ -26,7 +26,7 @@ HEADERS  = dsm-include dsm-modules
 INCLUDES = dsm.h dsm_operations.h dsm.hpp dsm.f90 dsm_array.hpp dsm_arrays.f90
 
 # All interleavings of the lock-free parts that threads share.
-LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --release --locked -p dsm-threads -p dsm-sync -p dsm-coherence -p dsm-pager --lib --target-dir $(TARGET)/loom
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --profile tests --locked -p dsm-threads -p dsm-sync -p dsm-coherence -p dsm-pager --lib --target-dir $(TARGET)/loom
 
 # Build of the harness: its own code is none of what is measured.
 HARNESS = $(CARGO) run --quiet --profile tests --locked -p dsm-bench --
