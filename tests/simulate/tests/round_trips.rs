@@ -333,9 +333,9 @@ fn damaged_notices_are_refused_or_harmless() {
 fn acquires_from_all_are_one_round_trip() {
     run(|p| async move {
         for value in 1..4 {
-            for rank in 0..2 {
-                p[rank].write(rank as u64 * CHUNK, 8, value).await;
-                p[rank].release().await;
+            for (machine, chunk) in p.iter().zip(0..2) {
+                machine.write(chunk * CHUNK, 8, value).await;
+                machine.release().await;
             }
             let all = || (0..3).map(Rank);
             p[2].coherence.acquire_from_all(all()).await;
