@@ -26,6 +26,12 @@ impl<F: Fabric> Coherence<F> {
 
     /// As [`Coherence::acquire_from`] of each of these processes. Those that are reached by messages are asked together.
     pub async fn acquire_from_all(&self, all: impl IntoIterator<Item = Rank>) {
+        if !self.calls_agents() {
+            for from in all {
+                self.acquire_from(from).await;
+            }
+            return;
+        }
         let others = all.into_iter().filter(|from| *from != self.me());
         let (asked, others): (Vec<_>, Vec<_>) = others.partition(|from| self.fabric.has_agent(*from));
         for from in others {

@@ -161,7 +161,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Fetches what the process is expected to miss. May be left out; to be called when the process has acquired all that it is going to for now. `site`: names the place in the
-    /// program. `None`: a flush, which is told by its number behind the last site.
+    /// program. `None`: a flush, which is identified by its number behind the last site.
     pub async fn fetch_ahead(&self, site: Option<u64>) {
         let mut wanted = Vec::new();
         for Blocks { chunk, all, stored } in self.worth_fetching(site) {

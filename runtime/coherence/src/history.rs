@@ -4,7 +4,7 @@
 //! Aggregation in Software Distributed Shared Memory", PPoPP 1997). For each site this keeps the blocks that were missed behind it, each with a two-bit counter (J. E. Smith, "A Study of Branch
 //! Prediction Strategies", ISCA 1981): a block that was missed is strongly expected, one that was fetched and not wanted weakly, and after a second time not at all.
 //!
-//! The flushes behind a site are sites of their own, told apart by their number: hand-overs of a pipeline follow each other in the same order each time. Only those count that bring
+//! The flushes behind a site are sites of their own, identified by their number: hand-overs of a pipeline follow each other in the same order each time. Only those count that bring
 //! something new, so a loop that flushes until a flag is set is one. What the process could have fetched at the site belongs to that, and to a flush what it has heard of since.
 //!
 //! What a function misses may depend on its arguments, as in multigrid methods, whose levels pass the same sites by turns. So a site counts only as long as most of what it would have had fetched last time was wanted.
