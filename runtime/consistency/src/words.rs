@@ -1,11 +1,13 @@
 //! What locks, barriers, regions, conditions, tasks and reductions ([`dsm_sync`]) are built on here: the control areas, and the coherent memory.
 
+use std::sync::Once;
 use std::sync::atomic::Ordering;
 
 use dsm_abi::job::MAX_PROCESSES;
 use dsm_abi::trace::flow;
 use dsm_coherence::{Rank, ReleaseToken};
 use dsm_comm::{Half, POST_BYTES};
+use dsm_config as config;
 use dsm_sync::{ALL, Cell, Edge, LINE, Layout, Memory, Process, State, Waiting, Words};
 use dsm_threads::wait::Waitable;
 use parking_lot::Mutex;
@@ -96,6 +98,24 @@ fn take_notices(message: &[u8]) -> Option<&[u8]> {
         memory::wait_shared().coherence.receive_piggyback(from, notices).ok()?;
     }
     Some(request)
+}
+
+/// Turns in a row after which a process keeps a lock: who takes it from time to time in turns with others is not to wait for them to give it up.
+const KEEPS_AFTER: u64 = 2;
+
+/// What the thread sleeps on that gives up the locks of a process that others want.
+fn wishes(at: u32) -> Cell<Line> {
+    Cell::first(line(at, LAYOUT.lock_wishes))
+}
+
+/// Gives up locks that others want, as often as they say so.
+fn give_up_wanted() {
+    let wishes = wishes(crate::rank());
+    let mut seen = 0;
+    loop {
+        seen = ControlAreas.sleep(wishes, |count| count != seen);
+        process().give_up_wanted();
+    }
 }
 
 /// The control areas of all processes.
@@ -290,6 +310,20 @@ impl Words for ControlAreas {
 
     fn delegate_turn(&self, slot: usize, ticket: u32) {
         (hooks().start_thread)(Box::new(move || process().pass_turn(slot, ticket)));
+    }
+
+    #[inline]
+    fn keeps_after(&self) -> Option<u64> {
+        (self.size() > 1 && config::get().keep_locks && !race::is_on()).then_some(KEEPS_AFTER)
+    }
+
+    fn begin_keeping(&self) {
+        static STARTED: Once = Once::new();
+        STARTED.call_once(|| (hooks().start_thread)(Box::new(give_up_wanted)));
+    }
+
+    fn call_keeper(&self, at: u32) {
+        self.add_and_wake(wishes(at), 1);
     }
 
     fn too_many_locks(&self, slots: usize) -> ! {

@@ -18,7 +18,7 @@ use crate::watched::Watched;
 /// Two cache lines.
 const SEPARATION: usize = 128;
 /// Bytes at the beginning of a control area for [`Fixed`].
-const FIXED_BYTES: usize = 160 << 20;
+const FIXED_BYTES: usize = 224 << 20;
 
 /// What a declaration has some of.
 pub trait Kind {

@@ -46,7 +46,7 @@ pub const PAGE: usize = 4096;
 /// Bytes of the counts of twins' pages: a cache line.
 const TWIN_COUNTS: usize = 64;
 /// Bytes of the control area of each segment; laid out by `sync`.
-pub const CONTROL_BYTES: usize = 256 << 20;
+pub const CONTROL_BYTES: usize = 320 << 20;
 
 /// Where everything is: the computed sizes and segment offsets behind the arithmetic. See the module documentation.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use dsm_coherence::ReleaseToken;
 
 use crate::Process;
 use crate::layout::Layout;
-use crate::lock::{Queued, Seen, Slot};
+use crate::lock::{Queued, Seen, Slot, Wish};
 use crate::process::ROUNDS;
 use crate::words::Words;
 
@@ -23,6 +23,9 @@ const HAND_OVER: u8 = 3;
 const SIGNAL: u8 = 4;
 const ARRIVE: u8 = 5;
 const FORK: u8 = 6;
+const KEEP: u8 = 7;
+const WISH: u8 = 8;
+const FORGET: u8 = 9;
 
 const SEEN_WORDS: usize = 3 + ReleaseToken::WORDS;
 /// Instead of a slot: the lock has none.
@@ -110,6 +113,23 @@ pub(crate) fn find<W: Words>(process: Process<'_, W>, name: u64) -> (Slot<W::Lin
     }
 }
 
+/// See [`Process::place_keep`].
+pub(crate) fn keep<W: Words>(process: Process<'_, W>, name: u64) -> bool {
+    let [is_alone] = ask(process, 0, KEEP, [process.words.rank().into(), name]);
+    is_alone != 0
+}
+
+/// See [`Process::place_wish`].
+pub(crate) fn wish<W: Words>(process: Process<'_, W>, at: u32, name: u64) -> Wish {
+    let [wish] = ask(process, at, WISH, [name]);
+    Wish::ALL.get(wish as usize).copied().expect("a kind of wish")
+}
+
+/// See [`Process::place_forget`].
+pub(crate) fn forget<W: Words>(process: Process<'_, W>, at: u32, name: u64) {
+    let [] = ask(process, at, FORGET, [name]);
+}
+
 /// See [`Slot::hand_over`].
 pub(crate) fn hand_over<W: Words>(
     process: Process<'_, W>,
@@ -172,6 +192,19 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
             let (rank, next) = (rank(sent[1])?, u32::try_from(sent[2]).ok()?);
             let token = ReleaseToken(*sent[3..].first_chunk()?);
             slot(sent[0])?.hand_over(process.words, rank, token, next);
+            Some(0)
+        }
+        KEEP => {
+            let [from, name] = words(sent)?;
+            Some(write(&[process.place_keep(rank(from)?, name).into()], reply))
+        }
+        WISH => {
+            let [name] = words(sent)?;
+            Some(write(&[process.place_wish(process.words.rank(), name) as u64], reply))
+        }
+        FORGET => {
+            let [name] = words(sent)?;
+            process.place_forget(process.words.rank(), name);
             Some(0)
         }
         SIGNAL => {

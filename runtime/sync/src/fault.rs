@@ -45,6 +45,20 @@ faults! {
     HeldEvicted,
     /// Nobody is thought to have held a lock before that lost its slot.
     LastForgotten,
+    /// A process that begins to keep a lock does not say so in the slot.
+    KeeperUnnamed,
+    /// It says so before its own word does: a wish finds nothing.
+    KeeperNamedFirst,
+    /// It does not look whether somebody has drawn a ticket meanwhile.
+    TicketOverlooked,
+    /// A thread takes a lock that its process keeps, and is about to give up.
+    WishIgnored,
+    /// Who gives back a lock that its process keeps does not look whether others want it.
+    WishForgotten,
+    /// Nobody is called to give up a lock that is wanted.
+    WishUnheard,
+    /// A lock that another process keeps is taken for held.
+    KeptTakenForHeld,
     /// A barrier is signalled before the process has published.
     SignalUnreleased,
     /// How far a process has published comes behind its signal.

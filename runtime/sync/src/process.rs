@@ -1,6 +1,6 @@
 //! One process's part.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use crate::reduction::ReductionState;
 use crate::task::TaskState;
@@ -17,6 +17,8 @@ pub struct State {
     pub(crate) last_fork: AtomicU32,
     /// Arrivals at the ends of all regions so far, as process 0 expects them.
     pub(crate) joined: AtomicU32,
+    /// Whether the job has ended: no other process runs code of the program.
+    pub(crate) has_ended: AtomicBool,
     pub(crate) tasks: TaskState,
     pub(crate) reduction: ReductionState,
 }
@@ -28,6 +30,7 @@ impl State {
             signals: [const { AtomicU32::new(0) }; ROUNDS],
             last_fork: AtomicU32::new(0),
             joined: AtomicU32::new(0),
+            has_ended: AtomicBool::new(false),
             tasks: TaskState::new(),
             reduction: ReductionState::new(),
         }

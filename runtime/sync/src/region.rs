@@ -83,6 +83,7 @@ impl<W: Words + Memory> Process<'_, W> {
     /// Process 0: [`Process::wait_fork`] gives `None` in all others.
     pub fn end_job(self) {
         self.write_fork(&[], 0);
+        self.state.has_ended.store(true, Ordering::Relaxed);
     }
 
     fn write_fork(self, message: &[u64], participants: u32) {
@@ -112,6 +113,7 @@ impl<W: Words + Memory> Process<'_, W> {
             self.state.last_fork.store(seen, Ordering::Relaxed);
             let (participants, state) = take_header(message);
             if participants == 0 {
+                self.state.has_ended.store(true, Ordering::Relaxed);
                 return None;
             }
             if me < participants {

@@ -177,6 +177,17 @@ pub trait Words {
     fn defer_handlers(&self) -> impl Sized {}
     /// Has another thread call [`crate::Process::pass_turn`].
     fn delegate_turn(&self, slot: usize, ticket: u32);
+    /// After how many turns in a row a process keeps a lock that nobody else wants, see [`crate::Process::unlock`]. `None`: never.
+    #[inline]
+    fn keeps_after(&self) -> Option<u64> {
+        None
+    }
+    /// The process begins to keep a lock: from now on it may be called to give locks up.
+    fn begin_keeping(&self) {}
+    /// Has a thread of a process call [`crate::Process::give_up_wanted`].
+    fn call_keeper(&self, _at: u32) {
+        unreachable!("no lock is kept")
+    }
     /// Ends the job: there are more than `slots` locks that are held and may only be in the same part of the table.
     fn too_many_locks(&self, slots: usize) -> !;
     /// Lets others go on, before the next of several looks at the same words.

@@ -1,5 +1,6 @@
 //! Locks.
 
+mod keep;
 mod queue;
 mod slot;
 mod stripe;
@@ -7,5 +8,6 @@ mod table;
 
 pub use queue::Turn;
 
+pub(crate) use keep::{ENTRY, Wish};
 pub(crate) use queue::Queued;
 pub(crate) use slot::{Seen, Slot};

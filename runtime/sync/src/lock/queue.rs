@@ -28,6 +28,14 @@ pub struct Turn {
     pub ticket: u32,
 }
 
+impl<L: Copy> Slot<L> {
+    /// As [`Slot::look`], wherever the words are.
+    #[inline(always)]
+    pub(super) fn look_anywhere<W: Words<Line = L>>(self, process: Process<'_, W>) -> Seen {
+        if process.words.asks(0) { call::look(process, self) } else { self.look(process.words) }
+    }
+}
+
 impl<W: Words> Process<'_, W> {
     /// Draws a ticket of the lock, if it has a slot, and looks at that.
     #[inline(always)]
@@ -43,12 +51,6 @@ impl<W: Words> Process<'_, W> {
         if self.words.asks(0) { call::enqueue(self, name) } else { self.enqueue(name) }
     }
 
-    /// As [`Slot::look`], wherever the words are.
-    #[inline(always)]
-    fn look_anywhere(self, slot: Slot<W::Line>) -> Seen {
-        if self.words.asks(0) { call::look(self, slot) } else { slot.look(self.words) }
-    }
-
     /// Waits for the ticket's turn, and looks at what is in the slot then; whether it still is the lock's. Else the ticket is given back.
     #[inline(always)]
     fn take_turn(self, name: u64, queued: &mut Queued<W::Line>) -> bool
@@ -62,9 +64,12 @@ impl<W: Words> Process<'_, W> {
                 self.abandon(slot, ticket);
                 return false;
             }
-            self.words.prefetch(seen.token);
+            match seen.keeper() {
+                None => self.words.prefetch(seen.token),
+                keeper => _ = self.want(name, keeper),
+            }
             slot.wait_turn(self.words, ticket, Waiting::Lock(name));
-            *seen = self.look_anywhere(slot);
+            *seen = slot.look_anywhere(self);
         }
         // Nobody else changes the name in this turn.
         if seen.name == name || self.words.fault(Fault::NameUnseen) {
@@ -82,6 +87,9 @@ impl<W: Words> Process<'_, W> {
         if is_served || self.words.fault(Fault::OthersTurnEnded) {
             return slot.pass(self.words, ticket);
         }
+        // Nor does the other lock's keeper wait for a thread that does not want that.
+        let seen = slot.look_anywhere(self);
+        self.want(seen.name, seen.keeper());
         // The other lock is held. This thread may hold what its holder waits for, so somebody else waits for the turn.
         self.words.delegate_turn(slot.index, ticket);
     }
@@ -107,11 +115,18 @@ impl<W: Words> Process<'_, W> {
                     }
                     slot.pass(self.words, ticket);
                 }
+                // It is free if its keeper says so.
+                None if !self.words.fault(Fault::KeptTakenForHeld) && self.await_kept(slot) => {}
                 None if !self.has_evicted() => return None,
                 None => self.words.relax(),
             }
         }
         None
+    }
+
+    /// Notes in the slot of a lock that the process of this rank, which holds it, keeps it; whether nobody else has drawn a ticket.
+    pub(crate) fn place_keep(self, rank: u32, name: u64) -> bool {
+        self.find(name).is_some_and(|slot| slot.keep(self.words, rank, slot.serving(self.words)))
     }
 
     /// The turn in which the lock is held, for its holder; `None` if nobody ever held it.
@@ -125,29 +140,36 @@ impl<W: Words + Memory> Process<'_, W> {
     /// Waits for the lock and acquires what was published with it.
     #[inline(always)]
     pub fn lock(self, name: u64) {
+        if self.take_kept(name) {
+            return;
+        }
         loop {
             let Some(mut queued) = self.enqueue_anywhere(name) else {
                 self.insert(name);
                 continue;
             };
             if self.take_turn(name, &mut queued) {
-                return self.acquire_lock(queued.slot, &queued.seen);
+                return self.acquire_lock(name, queued.slot, &queued.seen);
             }
         }
     }
 
     /// Takes the lock if it is free; whether it was.
     pub fn try_lock(self, name: u64) -> bool {
+        if self.take_kept(name) {
+            return true;
+        }
         let taken = self.take_if_free(name);
         if let Some((slot, seen)) = taken {
-            self.acquire_lock(slot, &seen);
+            self.acquire_lock(name, slot, &seen);
         }
         taken.is_some()
     }
 
     /// The thread's turn has come.
     #[inline(always)]
-    fn acquire_lock(self, slot: Slot<W::Line>, seen: &Seen) {
+    fn acquire_lock(self, name: u64, slot: Slot<W::Line>, seen: &Seen) {
+        self.count_turn(name, seen.last == self.words.rank() + 1);
         match seen.last_holder() {
             LastHolder::Nobody => {}
             LastHolder::Process(rank, token) => {
@@ -163,9 +185,35 @@ impl<W: Words + Memory> Process<'_, W> {
         }
     }
 
-    /// Publishes, and passes the lock on.
+    /// Keeps the lock if others are not likely to want it soon, else publishes, and passes it on.
     #[inline(always)]
     pub fn unlock(self, name: u64) {
+        if !(self.unlock_kept(name) || self.should_keep(name) && self.keep(name)) {
+            self.pass_lock(name);
+        }
+    }
+
+    /// Begins to keep the lock that the thread holds, if nobody waits for it; whether the process keeps it now.
+    #[cold]
+    fn keep(self, name: u64) -> bool {
+        self.words.begin_keeping();
+        let begins_first = !self.words.fault(Fault::KeeperNamedFirst);
+        if begins_first {
+            self.begin_keep(name);
+        }
+        let is_alone = match self.words.asks(0) {
+            true => call::keep(self, name),
+            false => self.place_keep(self.words.rank(), name),
+        };
+        if !begins_first {
+            self.begin_keep(name);
+        }
+        self.end_keep(name, is_alone)
+    }
+
+    /// Publishes, and passes the lock on.
+    #[inline(always)]
+    pub(super) fn pass_lock(self, name: u64) {
         // Only the holder changes whose turn it is, and the slot stays the lock's.
         let (slot, serving) = match self.words.asks(0) {
             true => call::find(self, name),

@@ -2,7 +2,7 @@
 
 use dsm_coherence::ReleaseToken;
 
-use crate::words::{Cell, LINE, Words};
+use crate::words::{ALL, Cell, LINE, Words};
 use crate::{Fault, mask};
 
 /// Bytes of the words and half words of a slot. The next ticket and the one served are the halves of a word, the next one in the lower half.
@@ -18,6 +18,8 @@ const _: () = assert!(TOKEN + 8 * ReleaseToken::WORDS <= LINE);
 
 /// [`LAST`] of a lock whose last holder is not known.
 pub const ANY: u32 = u32::MAX;
+/// Bit of [`LAST`] of a lock that a process keeps ([`super::keep`]), whose rank + 1 the others are.
+const KEPT: u32 = 1 << 31;
 
 /// A slot.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +47,7 @@ pub struct Seen {
     pub serving: u32,
     /// Whose slot it is.
     pub name: u64,
-    /// Rank + 1 of the last holder, 0 or [`ANY`].
+    /// Rank + 1 of the last holder, 0 or [`ANY`]; or who keeps the lock.
     pub last: u32,
     /// What that one published.
     pub token: ReleaseToken,
@@ -59,6 +61,12 @@ impl Seen {
             ANY => LastHolder::Any,
             last => LastHolder::Process(last - 1, self.token),
         }
+    }
+
+    /// Who keeps the lock, in a turn before that of who looks.
+    #[inline(always)]
+    pub fn keeper(&self) -> Option<u32> {
+        (self.last & KEPT != 0 && self.last != ANY).then(|| (self.last & !KEPT) - 1)
     }
 }
 
@@ -98,6 +106,28 @@ impl<L: Copy> Slot<L> {
     /// Notes who may have held the lock.
     pub fn set_last(self, words: &impl Words<Line = L>, last: u32) {
         words.store_half(self.line, LAST, last);
+    }
+
+    /// Notes that a process keeps the lock, whose turn is `serving`; whether no other ticket is out.
+    pub fn keep(self, words: &impl Words<Line = L>, rank: u32, serving: u32) -> bool {
+        if !words.fault(Fault::KeeperUnnamed) {
+            words.store_half(self.line, LAST, KEPT | (rank + 1));
+        }
+        words.load(self.line, NUMBERS) as u32 == serving.wrapping_add(1)
+    }
+
+    /// Notes that nobody keeps the lock any more, and that nothing is to be acquired; whether `rank` did.
+    pub fn end_keep(self, words: &impl Words<Line = L>, rank: u32) -> bool {
+        loop {
+            let seen = words.load(self.line, LAST);
+            if seen as u32 != KEPT | (rank + 1) {
+                return false;
+            }
+            let nobody = seen & !u64::from(u32::MAX);
+            if words.compare_exchange(self.line, LAST, seen, nobody) == seen {
+                return true;
+            }
+        }
     }
 
     /// The ticket whose turn it is.
@@ -157,6 +187,11 @@ impl<L: Copy> Slot<L> {
             *word = words.load(self.line, TOKEN + 8 * i);
         }
         Seen { serving, name, last, token }
+    }
+
+    /// Waits until the turn is not that of the ticket any more.
+    pub fn wait_next_turn(self, words: &impl Words<Line = L>, ticket: u32, waiting: crate::Waiting) {
+        words.wait(self.turn(), ALL, waiting, |serving| serving != ticket);
     }
 
     /// Waits until it is the ticket's turn.

@@ -25,7 +25,7 @@ pub(super) fn scatter(name: u64) -> u64 {
 /// The slot, of so many, where a lock is looked for first. Locks that lie side by side in the program do so in the table: whoever walks over an array
 /// of them walks over the table.
 #[inline(always)]
-fn home_of(name: u64, slots: usize) -> usize {
+pub(super) fn home_of(name: u64, slots: usize) -> usize {
     let region = name >> 20;
     ((name >> 3).wrapping_add(region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)) as usize % slots
 }
@@ -151,6 +151,14 @@ impl<W: Words> Process<'_, W> {
                 return (slot, Some(ticket));
             }
         }
+        // Locks that are kept are free, once their keepers have given them up.
+        for slot in self.places(name) {
+            while self.await_kept(slot) {
+                if let Some(ticket) = self.evict(slot) {
+                    return (slot, Some(ticket));
+                }
+            }
+        }
         self.words.too_many_locks(W::LAYOUT.lock_window + 1)
     }
 
@@ -181,13 +189,23 @@ impl<W: Words> Process<'_, W> {
         let deferred = words.defer_handlers();
         let stripe = Stripe::lock(words, name);
         if let Some(slot) = self.find(name)
-            && let Some(ticket) = slot.draw_if_free(words)
+            && let Some(ticket) = self.draw_if_unheld(slot)
         {
             slot.replace_name(words, name, 0);
             slot.pass(words, ticket);
         }
         stripe.unlock(words);
         drop(deferred);
+    }
+
+    /// Draws a ticket of a lock whose turn is now, or comes as soon as its keeper has given it up.
+    fn draw_if_unheld(self, slot: Slot<W::Line>) -> Option<u32> {
+        loop {
+            match slot.draw_if_free(self.words) {
+                None if self.await_kept(slot) => {}
+                drawn => return drawn,
+            }
+        }
     }
 
     /// Removes a name whatever the state of its lock: a variable begins in memory that may have been given back with a lock held.
@@ -199,6 +217,10 @@ impl<W: Words> Process<'_, W> {
         let deferred = words.defer_handlers();
         let stripe = Stripe::lock(words, name);
         if let Some(slot) = self.find(name) {
+            if let Some(keeper) = slot.look_anywhere(self).keeper() {
+                self.forget_kept(keeper, name);
+                slot.end_keep(words, keeper);
+            }
             slot.free(words);
             slot.replace_name(words, name, 0);
         }

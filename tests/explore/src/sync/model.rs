@@ -261,6 +261,14 @@ impl Words for Model<'_> {
         self.world.borrow_mut().beginning.push((self.rank, Job::PassTurn(slot, ticket)));
     }
 
+    fn keeps_after(&self) -> Option<u64> {
+        self.world.borrow().keeps_after
+    }
+
+    fn call_keeper(&self, at: u32) {
+        self.step(|world| world.beginning.push((at, Job::GiveUp)));
+    }
+
     fn too_many_locks(&self, _slots: usize) -> ! {
         self.world.borrow_mut().is_full = true;
         resume_unwind(Box::new("the table of locks is full"))

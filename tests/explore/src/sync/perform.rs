@@ -15,12 +15,9 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
         process.words.world.borrow_mut().note(|| format!("---- {op:?}"));
         match op {
             Op::Critical(name) => critical(process, name),
-            Op::TryCritical(name) => {
-                if process.try_lock(name) {
-                    held(process, name);
-                }
-            }
+            Op::TryCritical(name) => try_critical(process, name),
             Op::Nested(outer, inner) => {
+                process.words.world.borrow_mut().begin_use();
                 process.lock(outer);
                 enter(process, outer);
                 critical(process, inner);
@@ -28,7 +25,9 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
             }
             Op::End(name) => {
                 process.words.world.borrow_mut().ended.insert(name);
+                process.words.world.borrow_mut().begin_use();
                 process.end_lock(name);
+                process.words.world.borrow_mut().end_use();
             }
             Op::Barrier => {
                 let all = process.words.world.borrow().processes;
@@ -117,7 +116,22 @@ fn leave(process: Process<'_, Model<'_>>, name: u64) {
     world.locks.insert(name, (false, clock));
 }
 
+/// Fails to take the lock only if somebody does something with a lock meanwhile.
+fn try_critical(process: Process<'_, Model<'_>>, name: u64) {
+    let is_quiet = process.words.world.borrow().is_quiet();
+    let (users, begun) = process.words.world.borrow_mut().begin_use();
+    if process.try_lock(name) {
+        return held(process, name);
+    }
+    let mut world = process.words.world.borrow_mut();
+    world.end_use();
+    if is_quiet && users == 0 && world.users.1 == begun + 1 {
+        world.fail(format!("lock {name} is free, and is taken for held"));
+    }
+}
+
 fn critical(process: Process<'_, Model<'_>>, name: u64) {
+    process.words.world.borrow_mut().begin_use();
     process.lock(name);
     held(process, name);
 }
@@ -131,6 +145,7 @@ fn held_again(process: Process<'_, Model<'_>>, name: u64) {
     process.words.pause();
     leave(process, name);
     process.unlock(name);
+    process.words.world.borrow_mut().end_use();
 }
 
 /// A process comes to something with others.

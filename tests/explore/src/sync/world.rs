@@ -33,6 +33,8 @@ pub enum Post {
 pub enum Job {
     /// Waits for the turn of a ticket of a slot, and ends it.
     PassTurn(usize, u32),
+    /// Gives up the locks that others want.
+    GiveUp,
     /// Executes a request that a thread has posted.
     Serve(Vec<u8>, usize),
 }
@@ -96,6 +98,8 @@ pub struct World {
     pub beginning: Vec<(u32, Job)>,
     /// Whether words of other processes are not at hand.
     pub asks: bool,
+    /// After how many turns in a row a process keeps a lock.
+    pub keeps_after: Option<u64>,
     /// Whether somebody waits for what processes reply to signals.
     pub trace_edges: bool,
     /// The rule that is broken.
@@ -106,6 +110,8 @@ pub struct World {
     pub published: Vec<Vec<Clock>>,
     /// What was known to whoever held a lock last, and whether it is held, by name.
     pub locks: BTreeMap<u64, (bool, Clock)>,
+    /// How many threads are doing something with locks, from the begin of an attempt to take one on, and how often one has begun to.
+    pub users: (u32, u32),
     /// Names of locks whose variables have ended.
     pub ended: BTreeSet<u64>,
     /// Who came to the barriers, and to the ends of regions, by what and number.
@@ -147,6 +153,7 @@ impl World {
         processes: u32,
         threads: usize,
         (asks, trace_edges): (bool, bool),
+        keeps_after: Option<u64>,
         fault: Option<Fault>,
     ) -> World {
         let nothing = vec![0; processes as usize];
@@ -158,11 +165,13 @@ impl World {
             current: 0,
             beginning: Vec::new(),
             asks,
+            keeps_after,
             trace_edges,
             fault,
             known: vec![nothing; processes as usize],
             published: vec![Vec::new(); processes as usize],
             locks: BTreeMap::new(),
+            users: (0, 0),
             ended: BTreeSet::new(),
             gathered: BTreeMap::new(),
             guarded: BTreeSet::new(),
@@ -296,6 +305,23 @@ impl World {
             let failure = format!("process {process} knows {known:?}, not {clock:?} {}", why());
             self.fail(failure);
         }
+    }
+
+    /// Whether all that was posted is visible.
+    pub fn is_quiet(&self) -> bool {
+        self.beginning.is_empty() && self.threads.iter().all(|thread| thread.posts.is_empty())
+    }
+
+    /// A thread begins to do something with a lock: others that have begun before, and how often any has.
+    pub fn begin_use(&mut self) -> (u32, u32) {
+        let before = self.users;
+        self.users = (before.0 + 1, before.1 + 1);
+        before
+    }
+
+    /// It has done so.
+    pub fn end_use(&mut self) {
+        self.users.0 -= 1;
     }
 
     /// The half word of a cell's value.
