@@ -42,6 +42,45 @@ define i32 @numbers(double %x) {
   ret i32 %r
 }
 
+; Two copies of a loop, which share list and locals; where these differ in size, nothing is told.
+define i32 @copies(double %x, i1 %which) {
+; CHECK-LABEL: define i32 @copies
+; CHECK: call void @__dsm_reduction_copies(ptr @__dsm_reduction.{{[0-9]+}}, i32 1)
+; CHECK-NEXT: call i32 @__kmpc_reduce_nowait
+; CHECK: call void @__dsm_reduction_copies(ptr @__dsm_reduction.{{[0-9]+}}, i32 1)
+; CHECK-NEXT: call i32 @__kmpc_reduce_nowait
+; CHECK-NOT: __dsm_reduction_copies
+; CHECK: ret i32
+entry:
+  %sum = alloca i64, align 8
+  %long = alloca [2 x i64], align 8
+  %list = alloca [1 x ptr], align 8
+  %mixed = alloca [1 x ptr], align 8
+  br i1 %which, label %one, label %two
+one:
+  store ptr %sum, ptr %list, align 8
+  %r = call i32 @__kmpc_reduce_nowait(ptr null, i32 0, i32 1, i64 8, ptr %list, ptr @add, ptr null)
+  store ptr %sum, ptr %mixed, align 8
+  br label %end
+two:
+  store ptr %sum, ptr %list, align 8
+  %s = call i32 @__kmpc_reduce_nowait(ptr null, i32 0, i32 1, i64 8, ptr %list, ptr @add, ptr null)
+  store ptr %long, ptr %mixed, align 8
+  br label %end
+end:
+  %t = call i32 @__kmpc_reduce_nowait(ptr null, i32 0, i32 1, i64 8, ptr %mixed, ptr @add, ptr null)
+  ret i32 %t
+}
+define internal void @add(ptr %to, ptr %from) {
+  %a = load ptr, ptr %to, align 8
+  %b = load ptr, ptr %from, align 8
+  %x = load i64, ptr %a, align 8
+  %y = load i64, ptr %b, align 8
+  %z = add i64 %x, %y
+  store i64 %z, ptr %a, align 8
+  ret void
+}
+
 ; Of a struct with a pointer, a copy will not do.
 %struct.list = type { i64, ptr }
 define internal void @first(ptr %to, ptr %from) {

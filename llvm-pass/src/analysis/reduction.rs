@@ -166,10 +166,15 @@ pub fn copied_bytes(module: Module, call: Value) -> Option<Vec<u64>> {
                 Opcode::LLVMStore if user.operand(1) == pointer => {
                     let (base, offset) = pointer.constant_offset(module);
                     let index = usize::try_from(offset / pointer_size).ok()?;
-                    if base != list || offset % pointer_size != 0 || out.get(index)?.is_some() {
+                    if base != list || offset % pointer_size != 0 {
                         return None;
                     }
-                    out[index] = Some(local_bytes(module, user.operand(0))?);
+                    let bytes = local_bytes(module, user.operand(0))?;
+                    // Copies of a loop with a reduction share the list.
+                    if out.get(index)?.is_some_and(|known| known != bytes) {
+                        return None;
+                    }
+                    out[index] = Some(bytes);
                 }
                 _ => {}
             }
