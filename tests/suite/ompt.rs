@@ -90,7 +90,8 @@ fn source(name: &str) -> PathBuf {
 }
 
 fn tool() -> PathBuf {
-    let library = toolchain::scratch().join(format!("events-{}.so", std::process::id()));
+    let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
+    let library = toolchain::scratch().join(format!("events-{test}-{}.so", std::process::id()));
     let mut command = Command::new(toolchain::clang());
     command
         .args(["-O1", "-Wall", "-Werror", "-fPIC", "-shared"])
