@@ -17,6 +17,7 @@ pub mod note;
 pub mod options;
 pub mod part;
 pub mod progress;
+pub mod reduction;
 pub mod state;
 pub mod trace;
 

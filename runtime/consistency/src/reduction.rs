@@ -1,22 +1,18 @@
 //! Reductions over processes, see [`dsm_sync::Process::send_reduction`].
 
-use crate::words::{REDUCTION_WORDS, process};
+use dsm_abi::reduction::{ALIGN, MOST_WORDS};
 
-/// Longest message, words.
-pub const MESSAGE_WORDS: usize = REDUCTION_WORDS;
+use crate::words::process;
 
 /// A message, aligned for all numbers.
 #[repr(align(16))]
-pub struct Message(pub [u64; MESSAGE_WORDS]);
+pub struct Message(pub [u64; MOST_WORDS]);
 
-impl Message {
-    /// Its alignment, bytes.
-    pub const ALIGN: usize = align_of::<Message>();
-}
+const _: () = assert!(align_of::<Message>() == ALIGN);
 
 impl Default for Message {
     fn default() -> Message {
-        Message([0; MESSAGE_WORDS])
+        Message([0; MOST_WORDS])
     }
 }
 

@@ -35,8 +35,6 @@ const CONDITION_SLOTS: usize = 1 << 16;
 pub const TASK_MESSAGE_WORDS: usize = 192;
 /// Tasks of a process that other processes may have at a time.
 pub const TASK_SLOT_COUNT: usize = 1 << 16;
-/// Longest message of a reduction, words.
-pub(crate) const REDUCTION_WORDS: usize = 128;
 
 /// Where the words are, behind those of the protocol.
 const LAYOUT: Layout = Layout::packed(
@@ -46,7 +44,7 @@ const LAYOUT: Layout = Layout::packed(
     (LOCK_SLOTS, LOCK_WINDOW, LOCK_STRIPES),
     CONDITION_SLOTS,
     (TASK_MESSAGE_WORDS, TASK_SLOT_COUNT),
-    REDUCTION_WORDS,
+    dsm_abi::reduction::MOST_WORDS,
 );
 const BEGIN: Fixed<Line> = Fixed::behind(fabric::LAST_WORDS, 1);
 const _: Fixed<Line> = Fixed::behind(fabric::LAST_WORDS, (LAYOUT.end() - BEGIN.offset(0)) / LINE);

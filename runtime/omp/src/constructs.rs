@@ -82,9 +82,13 @@ pub extern "C" fn __kmpc_push_target_tripcount(_device: i64, _trip: u64) {}
 /// Barrier.
 #[unsafe(export_name = "dsm_rt___kmpc_barrier")]
 pub extern "C" fn __kmpc_barrier(loc: Loc, _gtid: i32) {
+    barrier(frame::current(), loc);
+}
+
+/// A barrier that the compiler put at `loc`.
+pub(super) fn barrier(frame: &Frame, loc: Loc) {
     let since = profile::now();
     let _traced = trace::barrier(loc);
-    let frame = frame::current();
     let waiting = Waiting::at_barrier(frame, loc);
     frame.team().barrier();
     drop(waiting);

@@ -6,15 +6,18 @@
 
 use std::ffi::c_void;
 
+use dsm_abi::reduction::{MOST_COPIES, Packing};
 use parking_lot::Mutex;
 
 use super::Loc;
+use super::constructs::barrier;
 use super::event::{Event, blocked};
 use super::frame::{self, Frame};
 use super::ompt::abi::Endpoint;
-use super::ompt::wait::{self, Waiting};
+use super::ompt::wait;
+use crate::profile::{self, Wait};
 use crate::sync;
-use crate::sync::reduction::{self, MESSAGE_WORDS, Message};
+use crate::sync::reduction::{self, Message};
 
 /// Combines the second list of private copies into the first.
 pub type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void);
@@ -68,60 +71,32 @@ fn gather(frame: &Frame, list: *mut c_void, combine: Combine) -> bool {
     true
 }
 
-/// Most private copies of one reduction that travel in a message.
-const MAX_COPIES: usize = 16;
-
-/// The private copies of a reduction as they lie in a message.
-struct Packing {
-    bytes: &'static [u64],
-    /// Word of the message that each begins at.
-    starts: [usize; MAX_COPIES],
-    /// Words of the message.
-    words: usize,
+/// Copies the private copies of a list.
+///
+/// # Safety
+/// The list has an address for each of them.
+unsafe fn pack(packing: &Packing<'_>, list: *const c_void) -> Message {
+    let mut message = Message::default();
+    for (index, (bytes, start)) in packing.bytes.iter().zip(packing.starts).enumerate() {
+        // SAFETY: the caller's promise; they fit.
+        unsafe {
+            let from = *list.cast::<*const u8>().add(index);
+            std::ptr::copy_nonoverlapping(from, message.0[start..].as_mut_ptr().cast(), *bytes as usize);
+        }
+    }
+    message
 }
 
-impl Packing {
-    /// `None` if they do not fit.
-    fn of(bytes: &'static [u64]) -> Option<Packing> {
-        let mut packing = Packing { bytes, starts: [0; MAX_COPIES], words: 0 };
-        for (index, bytes) in bytes.iter().enumerate() {
-            *packing.starts.get_mut(index)? = packing.words;
-            packing.words +=
-                usize::try_from(*bytes).ok()?.div_ceil(Message::ALIGN).checked_mul(Message::ALIGN / 8)?;
-            if packing.words > MESSAGE_WORDS {
-                return None;
-            }
-        }
-        Some(packing)
-    }
-
-    /// Copies the private copies of a list.
-    ///
-    /// # Safety
-    /// The list has an address for each of them.
-    unsafe fn pack(&self, list: *const c_void) -> Message {
-        let mut message = Message::default();
-        for (index, (bytes, start)) in self.bytes.iter().zip(self.starts).enumerate() {
-            // SAFETY: the caller's promise; they fit.
-            unsafe {
-                let from = *list.cast::<*const u8>().add(index);
-                std::ptr::copy_nonoverlapping(from, message.0[start..].as_mut_ptr().cast(), *bytes as usize);
-            }
-        }
-        message
-    }
-
-    /// A list of the copies in a message.
-    fn list(&self, message: &mut Message) -> [*mut u64; MAX_COPIES] {
-        let first = message.0.as_mut_ptr();
-        self.starts.map(|start| first.wrapping_add(start))
-    }
+/// A list of the copies in a message.
+fn list_of(packing: &Packing<'_>, message: &mut Message) -> [*mut u64; MOST_COPIES] {
+    let first = message.0.as_mut_ptr();
+    packing.starts.map(|start| first.wrapping_add(start))
 }
 
 /// Combines what the processes have; true for the one that goes on with the result.
-fn gather_processes(frame: &Frame, list: *mut c_void, combine: Combine, packing: &Packing) -> bool {
+fn gather_processes(frame: &Frame, list: *mut c_void, combine: Combine, packing: &Packing<'_>) -> bool {
     let take = |message: &mut Message| {
-        let mut other = packing.list(message);
+        let mut other = list_of(packing, message);
         sync::user_threads_enter();
         // SAFETY: the compiler's function for such lists.
         unsafe { combine(list, other.as_mut_ptr().cast()) };
@@ -133,23 +108,24 @@ fn gather_processes(frame: &Frame, list: *mut c_void, combine: Combine, packing:
             return true;
         }
         // SAFETY: the pass has declared the sizes of this list.
-        reduction::send(&unsafe { packing.pack(list) }, packing.words);
+        reduction::send(&unsafe { pack(packing, list) }, packing.words);
         false
     })
 }
 
-fn begin(frame: &Frame, list: *mut c_void, combine: Combine, lock: *const c_void) -> bool {
+fn begin(frame: &Frame, loc: Loc, list: *mut c_void, combine: Combine, lock: *const c_void) -> bool {
     wait::reduction(frame, Endpoint::Begin);
     let bytes = frame.reduction.take().bytes;
+    let packing = bytes.and_then(Packing::of).filter(|_| frame.team().distributed());
+    let since = profile::now();
     let mut goes_on = gather(frame, list, combine);
-    if goes_on && frame.team().distributed() {
-        match bytes.and_then(Packing::of) {
-            Some(packing) => goes_on = gather_processes(frame, list, combine, &packing),
-            None => {
-                sync::lock(lock as u64);
-                frame.reduction.set(Reduction { bytes: None, locked: true });
-            }
-        }
+    if goes_on && let Some(packing) = &packing {
+        goes_on = gather_processes(frame, list, combine, packing);
+    }
+    profile::waited(Wait::Barrier, loc as u64, since);
+    if goes_on && packing.is_none() && frame.team().distributed() {
+        sync::lock(lock as u64);
+        frame.reduction.set(Reduction { bytes: None, locked: true });
     }
     if !goes_on {
         wait::reduction(frame, Endpoint::End);
@@ -193,12 +169,6 @@ pub unsafe extern "C" fn __dsm_reduction_copies(bytes: *mut u8, count: u32) {
     frame::current().reduction.set(Reduction { bytes: Some(bytes), locked: false });
 }
 
-/// The barrier that a reduction implies.
-fn barrier(frame: &Frame, loc: Loc) {
-    let _waiting = Waiting::at_barrier(frame, loc);
-    frame.team().barrier();
-}
-
 /// Begin of a reduction with an implied barrier: how the thread combines into the variables, or 0.
 #[unsafe(export_name = "dsm_rt___kmpc_reduce")]
 pub extern "C" fn __kmpc_reduce(
@@ -216,7 +186,7 @@ pub extern "C" fn __kmpc_reduce(
         wait::reduction(frame, Endpoint::Begin);
         return COMBINE_ATOMICALLY;
     }
-    if begin(frame, list, combine, lock) {
+    if begin(frame, loc, list, combine, lock) {
         return COMBINE;
     }
     // The barrier of the combining threads is in `__kmpc_end_reduce`.
@@ -251,7 +221,7 @@ pub extern "C" fn __kmpc_reduce_nowait(
         wait::reduction(frame, Endpoint::End);
         return COMBINE_ATOMICALLY;
     }
-    if begin(frame, list, combine, lock) { COMBINE } else { 0 }
+    if begin(frame, loc, list, combine, lock) { COMBINE } else { 0 }
 }
 
 /// End of such a reduction, for the thread that combines.
