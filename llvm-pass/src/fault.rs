@@ -143,6 +143,8 @@ faults! {
     LibraryNothing = "library-nothing",
     /// Private copies of reductions have one byte.
     ReductionBytes = "reduction-bytes",
+    /// Barriers behind reductions are left out, whatever was loaded and stored in between.
+    ReductionBarrier = "reduction-barrier",
     /// Code with checks in front of loops uses values before they are computed.
     InvalidCode = "invalid-code",
     /// Code with merged checks asks the code generator for what it does not have.

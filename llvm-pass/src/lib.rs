@@ -55,6 +55,7 @@ fn run(module: Module, manager: Manager) -> bool {
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),
+        barriers: rewrite::reduction_barriers::taken(),
         collapsed: if rewrite::collapse::enabled(&options) {
             rewrite::collapse::nests(module, manager)
         } else {

@@ -100,6 +100,7 @@ programs! {
     f_objects
     f_overwrite
     f_procedures
+    f_reductions
     f_several_files
     f_stop
     f_strings

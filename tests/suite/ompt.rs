@@ -113,7 +113,11 @@ struct Traced {
 
 impl Traced {
     fn new(name: &str, target: Target) -> Traced {
-        let flags = FLAGS.map(String::from).to_vec();
+        let mut flags = FLAGS.map(String::from).to_vec();
+        if let Target::Dsm(_) = target {
+            // All barriers are told that the plain compiler makes.
+            flags.push("-fdsm-disable=barrier".into());
+        }
         let program = Program { flags, ..Program::from_source(name, &source(&format!("{name}.c"))) };
         let built = compile::compile(&program, target).expect("the program compiles");
         Traced { program, built, target, tool: tool() }

@@ -127,6 +127,47 @@ fn an_atomic_update_releases_once() {
     assert!((2000..2100).contains(&once) && (4000..4100).contains(&twice), "{once} {twice}");
 }
 
+/// Two threads in different processes that add up.
+const SUMMING: &str = "program summing
+  implicit none
+  integer :: round, i
+  double precision :: total
+  total = 0
+!$omp parallel private(round) num_threads(2)
+  do round = 1, 1000
+!$omp do reduction(+:total)
+    do i = 1, 2
+      total = total + i
+    end do
+  end do
+!$omp end parallel
+  print '(f0.1)', total
+end program
+";
+
+#[test]
+fn a_reduction_has_one_barrier() {
+    if toolchain::dsm().is_none() {
+        return;
+    }
+    let source = directory("barrier").join("summing.f90");
+    std::fs::write(&source, SUMMING).expect("a file can be written");
+    let mut program = Program::from_source("summing", &source);
+    let mut releases = |flag: Option<&str>, level| {
+        program.flags = flag.map(str::to_owned).into_iter().collect();
+        let target = Target::Dsm(Build { level, line: 1024 });
+        let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut command = run_command(&built, target, Shape::new(2, 1), &program);
+        let outcome = execute::run(command.env("DSM_STATS", "1"), "", execute::time_limit());
+        assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "3000.0\n"), "{}", outcome.errors());
+        outcome.counter("releases").iter().sum::<u64>()
+    };
+    for level in [0, 2] {
+        let (one, three) = (releases(None, level), releases(Some("-fdsm-disable=barrier"), level));
+        assert!((2000..2100).contains(&one) && (6000..6100).contains(&three), "-O{level}: {one} {three}");
+    }
+}
+
 #[test]
 fn all_switches_are_tried() {
     let Some(dsm) = toolchain::dsm() else { return };

@@ -16,6 +16,8 @@
 
 use std::collections::HashSet;
 
+use dsm_abi::reduction::{ALIGN, Packing};
+
 use crate::llvm::{Block, Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
@@ -27,8 +29,6 @@ const ENTRIES: [&str; 2] = ["__kmpc_reduce", "__kmpc_reduce_nowait"];
 const COUNT: u32 = 2;
 const LIST: u32 = 4;
 const FUNCTION: u32 = 5;
-/// Alignment of copies in messages.
-const COPY_ALIGN: u32 = 16;
 
 /// True of the argument that is the list of private copies.
 pub fn is_list(name: &str, index: u32) -> bool {
@@ -94,6 +94,28 @@ pub fn elements(call: Value) -> Option<Vec<Value>> {
     Some(out)
 }
 
+/// Whether an instruction stores into a reduction's list of private copies, which is a local.
+pub fn stores_to_list(instruction: Value, call: Value) -> bool {
+    let list = root(call.operand(LIST));
+    instruction.opcode() == Opcode::LLVMStore
+        && root(instruction.operand(1)) == list
+        && list.is_instruction()
+        && list.opcode() == Opcode::LLVMAlloca
+}
+
+/// What a pointer is an element of.
+fn root(mut pointer: Value) -> Value {
+    while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
+        pointer = pointer.operand(0);
+    }
+    pointer
+}
+
+/// Whether what a process has of a reduction goes to other processes as a message. Before anything is instrumented.
+pub fn goes_as_message(module: Module, call: Value) -> bool {
+    has_no_effects(call) && copied_bytes(module, call).is_some_and(|bytes| Packing::of(&bytes).is_some())
+}
+
 /// The calls of reductions in a module.
 pub fn calls(module: Module) -> Vec<Value> {
     let entries = ENTRIES.iter().filter_map(|name| module.function(name));
@@ -118,12 +140,6 @@ fn has_no_effects(call: Value) -> bool {
     let Some(elements) = elements(call) else { return false };
     let function = function(call);
     let lists = [function.param(0), function.param(1)];
-    let root = |mut pointer: Value| {
-        while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
-            pointer = pointer.operand(0);
-        }
-        pointer
-    };
     function.blocks().into_iter().flat_map(Block::instructions).all(|instruction| {
         match instruction.opcode() {
             Opcode::LLVMLoad => {
@@ -189,6 +205,6 @@ fn local_bytes(module: Module, local: Value) -> Option<u64> {
         return None;
     }
     let ty = local.allocated_type();
-    let known = ty.is_fixed_size() && !ty.holds_pointer() && module.abi_align(ty) <= COPY_ALIGN;
+    let known = ty.is_fixed_size() && !ty.holds_pointer() && module.abi_align(ty) as usize <= ALIGN;
     known.then(|| module.alloc_size(ty))
 }

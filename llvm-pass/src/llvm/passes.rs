@@ -7,7 +7,7 @@ use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 use super::{Manager, Module, Raw, Value};
 use crate::analysis::invariant;
 use crate::options::Options;
-use crate::rewrite::widen;
+use crate::rewrite::{reduction_barriers, widen};
 
 unsafe extern "C" {
     fn dsm_shim_register(builder: Raw);
@@ -76,7 +76,9 @@ extern "C" fn dsm_pass_loop_accesses(accesses: u64, after: c_int) {
 extern "C" fn dsm_pass_early(module: LLVMModuleRef) -> c_int {
     let module = Module(module);
     let regions = crate::rewrite::target::regions(module);
-    (crate::rewrite::barriers::add(module) || regions).into()
+    // Wrong options are reported when the pass runs.
+    let left_out = Options::from_env().is_ok_and(|o| reduction_barriers::leave_out(module, &o));
+    (crate::rewrite::barriers::add(module) || regions || left_out).into()
 }
 
 /// Called at the end of the pipeline; returns 1 if the module changed.

@@ -57,6 +57,8 @@ pub struct Counters {
     pub of_callees: u64,
     /// Flushes behind atomic operations that are left out, or do what the operation then leaves out.
     pub flushes: u64,
+    /// Barriers beside reductions that are left out.
+    pub barriers: u64,
     /// Functions whose callers check for them.
     pub given: u64,
     /// Copies of functions.
@@ -160,6 +162,7 @@ impl Counters {
             "clone" => self.clones,
             "reduction" => self.reductions,
             "flush" => self.flushes,
+            "barrier" => self.barriers,
             other => unreachable!("{other} has no counter"),
         }
     }

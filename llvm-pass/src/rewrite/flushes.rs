@@ -89,7 +89,7 @@ fn flush_from(instructions: impl IntoIterator<Item = Value>) -> Option<Value> {
 }
 
 /// Whether it accesses memory, calls something, or ends a block. Barriers for the compiler and notes for it are no calls.
-fn counts(instruction: Value) -> bool {
+pub(super) fn counts(instruction: Value) -> bool {
     match instruction.opcode() {
         Opcode::LLVMCall => {
             let called = instruction.callee();

@@ -14,6 +14,7 @@ pub mod guards;
 pub mod loops;
 pub mod masked;
 pub mod module;
+pub mod reduction_barriers;
 pub mod reductions;
 pub mod resolvers;
 pub mod single;

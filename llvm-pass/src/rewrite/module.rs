@@ -302,9 +302,14 @@ pub fn threadprivates(module: Module) {
     }
 }
 
+/// Whether the module makes tasks.
+pub fn makes_tasks(module: Module) -> bool {
+    module.function("__kmpc_omp_task_alloc").is_some_and(|f| !f.users().is_empty())
+}
+
 /// Tells the runtime whether the module makes tasks, and whether the protection of pages checks its accesses.
 pub fn features(module: Module, options: &Options) {
-    if module.function("__kmpc_omp_task_alloc").is_some_and(|f| !f.users().is_empty()) {
+    if makes_tasks(module) {
         module.keep(constant(module, USES_TASKS_SYMBOL, 1));
     }
     if options.checking == Checking::Mprotect {

@@ -30,6 +30,7 @@ pub const SWITCHES: &[&str] = &[
     "clone",
     "reduction",
     "flush",
+    "barrier",
 ];
 
 /// The switch without which a program that polls plain variables does something else: no optimisation.

@@ -98,6 +98,21 @@ impl Block {
         }
     }
 
+    /// Where a switch at its end goes: by default, and for each of its values.
+    pub fn switch(self) -> Option<(Block, Vec<(i64, Block)>)> {
+        let terminator = self.terminator();
+        if terminator.opcode() != Opcode::LLVMSwitch {
+            return None;
+        }
+        let successors = self.successors();
+        let cases = successors.iter().enumerate().skip(1).map(|(number, block)| {
+            // SAFETY: kind checked; successor 0 is the default.
+            let value = Value(unsafe { core::LLVMGetSwitchCaseValue(terminator.0, number as u32) });
+            Some((value.int()?, *block))
+        });
+        Some((successors[0], cases.collect::<Option<_>>()?))
+    }
+
     /// Blocks that branch here.
     pub fn predecessors(self) -> Vec<Block> {
         // SAFETY: live handle; a block's users are terminators and block addresses.
