@@ -6,28 +6,15 @@ use std::process::{Command, exit};
 /// The one LLVM major version that the plugin loads into.
 const LLVM_MAJOR: &str = "22";
 
-/// The shim.
-const SOURCES: &[&str] = &[
-    "cpp/analyses.cpp",
-    "cpp/copy.cpp",
-    "cpp/diagnostic.cpp",
-    "cpp/edit.cpp",
-    "cpp/expr.cpp",
-    "cpp/instruction.cpp",
-    "cpp/loops.cpp",
-    "cpp/nest.cpp",
-    "cpp/passes.cpp",
-];
-
-/// What its parts share.
-const HEADER: &str = "cpp/shim.h";
+/// The shim, which includes its parts.
+const SOURCE: &str = "cpp/shim.cpp";
 
 fn main() {
     println!("cargo:rerun-if-env-changed=LLVM_CONFIG");
-    SOURCES.iter().chain([&HEADER]).for_each(|file| println!("cargo:rerun-if-changed={file}"));
+    println!("cargo:rerun-if-changed=cpp");
     let config = find_llvm_config();
     let mut build = cc::Build::new();
-    build.cpp(true).warnings(false).files(SOURCES).flag("-fvisibility=hidden");
+    build.cpp(true).warnings(false).file(SOURCE).flag("-fvisibility=hidden");
     for flag in query(&config, "--cxxflags").split_whitespace() {
         match flag.strip_prefix("-I") {
             // As system headers, so that LLVM's own warnings stay out of the build log.

@@ -1,0 +1,10 @@
+// The shim as one translation unit: LLVM's headers, which take most of the time, are read once.
+#include "analyses.cpp"
+#include "copy.cpp"
+#include "diagnostic.cpp"
+#include "edit.cpp"
+#include "expr.cpp"
+#include "instruction.cpp"
+#include "loops.cpp"
+#include "nest.cpp"
+#include "passes.cpp"
