@@ -234,6 +234,10 @@ impl Words for ControlAreas {
     #[inline(always)]
     fn wait(&self, cell: Cell<Line>, mask: u32, waiting: Waiting, until: impl Fn(u32) -> bool) -> u32 {
         let (word, sleepers) = halves(cell);
+        // What is there or about to come is not worth noting.
+        if matches!(waiting, Waiting::Barrier(_) | Waiting::Join(_)) && cell::look(word, &until) {
+            return word.load(Ordering::SeqCst);
+        }
         let _now = match waiting {
             Waiting::Lock(name) => return wait_lock(name, (word, sleepers), mask, until),
             Waiting::Table | Waiting::Reduction => None,
