@@ -135,16 +135,11 @@ impl<W: Words> Process<'_, W> {
     /// Counts how often in a row the process has taken the lock, for its holder; `again`: it was the last holder, too.
     #[inline(always)]
     pub(super) fn count_turn(self, name: u64, again: bool) {
-        let Some(least) = self.words.keeps_after() else { return };
         let words = self.words;
         let entry = self.entry(words.rank(), name);
-        let found = words.load(entry.line, entry.at + NAME);
-        if found == 0 && (again || least == 0) {
+        if !entry.has_name(words, name) {
             // The number is that of the next time.
-            words.compare_exchange(entry.line, entry.at + NAME, 0, name);
-        }
-        if found != name {
-            return;
+            return self.claim_entry(entry, name, again);
         }
         let state = entry.state(words);
         if state & KEPT != 0 {
@@ -158,14 +153,24 @@ impl<W: Words> Process<'_, W> {
         }
     }
 
+    /// Gives an entry that no lock has to this one, if the process may come to keep it.
+    fn claim_entry(self, entry: Entry<W::Line>, name: u64, again: bool) {
+        let words = self.words;
+        if words.load(entry.line, entry.at + NAME) == 0
+            && words.keeps_after().is_some_and(|least| again || least == 0)
+        {
+            words.compare_exchange(entry.line, entry.at + NAME, 0, name);
+        }
+    }
+
     /// Whether the holder should keep the lock if nobody waits for it.
     #[inline(always)]
     pub(super) fn should_keep(self, name: u64) -> bool {
-        let Some(least) = self.words.keeps_after() else { return false };
         self.own_entry(name).is_some_and(|entry| {
             let state = entry.state(self.words);
             // Each time that it has given the lock up, the process waits for twice as many.
-            field(state, STREAK) >= least << field(state, GIVEN_UP)
+            let least = self.words.keeps_after();
+            least.is_some_and(|least| field(state, STREAK) >= least << field(state, GIVEN_UP))
         })
     }
 
