@@ -105,7 +105,7 @@ pub fn register() {
         after_release: foreign::after_release,
         after_acquire: foreign::after_acquire,
         after_fork: stdio::after_fork,
-        start_thread: |work| _ = memory::services::own(|| std::thread::spawn(work)),
+        start_thread: |work| _ = memory::services::as_services(|| std::thread::spawn(work)),
     });
 }
 

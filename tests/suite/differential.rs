@@ -138,7 +138,7 @@ programs! {
     library_results
     linked_list
     lock_evictions
-    lock_keeping
+    lock_caching
     lock_lifetimes
     lock_tests
     lock_waiters

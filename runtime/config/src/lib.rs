@@ -179,8 +179,8 @@ pub struct Config {
     pub array_cache: bool,
     /// `DSM_COOPERATION`: get pages that have left memory from other processes that have them there.
     pub cooperation: bool,
-    /// `DSM_KEEP_LOCKS`: a process keeps locks that it takes again and again.
-    pub keep_locks: bool,
+    /// `DSM_CACHE_LOCKS`: a process caches locks that it takes again and again.
+    pub cache_locks: bool,
     /// `DSM_POST_ATOMICS`: keep relaxed additions without a result.
     pub post_atomics: bool,
     /// `DSM_PROTOCOL`: parts of the protocol that are left out.
@@ -247,7 +247,7 @@ impl Default for Config {
             heap_bytes: 16 << 30,
             array_cache: true,
             cooperation: true,
-            keep_locks: true,
+            cache_locks: true,
             post_atomics: true,
             bulk_read: false,
             stack_bytes: 64 << 20,

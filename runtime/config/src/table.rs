@@ -71,8 +71,8 @@ variables! {
         |c, s| set(&mut c.huge_pages, boolean(s), "0 or 1");
     "DSM_ARRAY_CACHE", "0|1", "1", "Whether processes remember where the pages of relocatable arrays are; 0, for comparisons: they ask for each access.",
         |c, s| set(&mut c.array_cache, boolean(s), "0 or 1");
-    "DSM_KEEP_LOCKS", "0|1", "1", "A process that takes a lock again and again keeps it until another one wants it, and publishes what it wrote under it only then; 0: each time.",
-        |c, s| set(&mut c.keep_locks, boolean(s), "0 or 1");
+    "DSM_CACHE_LOCKS", "0|1", "1", "A process that takes a lock again and again caches it until another one takes it, and publishes what it wrote under it only then; 0: each time.",
+        |c, s| set(&mut c.cache_locks, boolean(s), "0 or 1");
     "DSM_POST_ATOMICS", "0|1", "1", "Relaxed atomic additions without a result (omp atomic) to variables of other processes are kept for a millisecond at most and sent many at a time; 0: one by one.",
         |c, s| set(&mut c.post_atomics, boolean(s), "0 or 1");
     "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect).",

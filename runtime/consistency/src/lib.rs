@@ -11,7 +11,9 @@ pub mod reduction;
 pub mod regions;
 mod words;
 
+use std::cell::Cell;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dsm_coherence::{Rank, ReleaseToken};
 use dsm_threads::handler;
@@ -89,12 +91,37 @@ fn release_then(precedes: impl FnOnce() -> u64, then: impl FnOnce(ReleaseToken))
 
 /// What precedes every release.
 pub fn before_release() {
+    if is_unreleased() {
+        UNRELEASED.store(false, Ordering::Relaxed);
+    }
     (hooks().before_release)();
     if !handler::is_over_user_code() {
         threads::pass();
-        (hooks().before_undisturbed_release)();
+        if !IS_SERVICE.get() {
+            (hooks().before_undisturbed_release)();
+        }
     }
     race::clocks::before_release();
+}
+
+thread_local! {
+    /// Whether the thread is one of the runtime's that releases what threads of the program have written: these have done what they do for that.
+    static IS_SERVICE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The calling thread, of the runtime, releases on behalf of others.
+fn begin_service() {
+    IS_SERVICE.set(true);
+}
+
+/// Whether a lock was given back without a release since the last one.
+static UNRELEASED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread of the process has given back a lock that the process caches, and nothing was released since: to give back a lock is to flush, which an atomic operation behind it, of any order, may tell
+/// others of.
+#[inline]
+pub fn is_unreleased() -> bool {
+    UNRELEASED.load(Ordering::Relaxed)
 }
 
 /// Acquires everything that `rank` has published so far, what it has acquired itself included.
@@ -188,6 +215,7 @@ pub fn flush() {
 
 /// Distributed FIFO lock named by a word that is not 0, with acquire and release of the memory model. Any thread may call.
 pub fn lock(name: u64) {
+    assert_of_job();
     (hooks().before_lock)();
     drop(Synchronising::begin());
     let since = profile::now_and_then();
@@ -198,6 +226,7 @@ pub fn lock(name: u64) {
 
 /// As [`lock`], but gives up if the lock is held.
 pub fn try_lock(name: u64) -> bool {
+    assert_of_job();
     let taken = process().try_lock(name);
     if taken {
         progress::hold(name);
@@ -207,17 +236,35 @@ pub fn try_lock(name: u64) -> bool {
 
 /// Publishes own writes and lets the next in line have the lock.
 pub fn unlock(name: u64) {
+    assert_of_job();
     drop(Synchronising::begin());
     progress::pass_on(name);
-    process().unlock(name);
+    if process().may_cache(name) {
+        // What others release on behalf of this thread it has in its hands.
+        (hooks().before_release)();
+        if !handler::is_over_user_code() {
+            (hooks().before_undisturbed_release)();
+        }
+    }
+    if process().unlock(name) && !is_unreleased() {
+        UNRELEASED.store(true, Ordering::Relaxed);
+    }
     give_up_locks();
 }
 
-/// Gives up locks that this process keeps, and that others want: sooner than the thread that does nothing else.
+/// The words of locks are in memory that a child which the program has forked shares with its parent.
+#[inline]
+fn assert_of_job() {
+    if size() > 1 {
+        dsm_job::child::assert_of_job();
+    }
+}
+
+/// Gives up locks that this process caches, and that others have revoked: sooner than the thread that does nothing else.
 #[inline]
 fn give_up_locks() {
-    if process().has_wishes() {
-        process().give_up_wanted();
+    if process().has_revocations() {
+        process().give_up_revoked();
     }
 }
 

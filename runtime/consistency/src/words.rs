@@ -2,6 +2,7 @@
 
 use std::sync::Once;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use dsm_abi::job::MAX_PROCESSES;
 use dsm_abi::trace::flow;
@@ -19,7 +20,7 @@ use dsm_memory::threads::Inside;
 use dsm_memory::{self as memory, fabric};
 use dsm_observe::progress::{self, Doing, Now};
 use dsm_observe::{race, trace};
-use dsm_threads::handler::Deferred;
+use dsm_threads::handler::{self, Deferred};
 
 /// Slots of the table of locks.
 const LOCK_SLOTS: usize = 1 << 21;
@@ -98,21 +99,30 @@ fn take_notices(message: &[u8]) -> Option<&[u8]> {
     Some(request)
 }
 
-/// Turns in a row after which a process keeps a lock: who takes it from time to time in turns with others is not to wait for them to give it up.
-const KEEPS_AFTER: u64 = 2;
+/// Turns in a row after which a process caches a lock: who takes it from time to time in turns with others is not to wait for them to give it up.
+const CACHES_AFTER: u64 = 2;
 
-/// What the thread sleeps on that gives up the locks of a process that others want.
-fn wishes(at: u32) -> Cell<Line> {
-    Cell::first(line(at, LAYOUT.lock_wishes))
+/// What the thread sleeps on that gives up the locks of a process that others revoke.
+fn revocations(at: u32) -> Cell<Line> {
+    Cell::first(line(at, LAYOUT.lock_revocations))
 }
 
-/// Gives up locks that others want, as often as they say so.
-fn give_up_wanted() {
-    let wishes = wishes(crate::rank());
+/// How long the thread that gives up locks leaves that to a thread of the program which comes to a lock or a barrier. Where all memory is mapped, the protocol takes no locks as long as one thread of the
+/// process runs it.
+const GRACE: Duration = Duration::from_micros(100);
+
+/// Gives up locks that others revoke, as often as they do.
+fn serve_revocations() {
+    crate::begin_service();
+    let is_mapped = memory::shared().is_none_or(|shared| shared.segments.are_mapped());
+    let revocations = revocations(crate::rank());
     let mut seen = 0;
     loop {
-        seen = ControlAreas.sleep(wishes, |count| count != seen);
-        process().give_up_wanted();
+        seen = ControlAreas.sleep(revocations, |count| count != seen);
+        if is_mapped {
+            std::thread::sleep(GRACE);
+        }
+        process().give_up_revoked();
     }
 }
 
@@ -315,17 +325,25 @@ impl Words for ControlAreas {
     }
 
     #[inline]
-    fn keeps_after(&self) -> Option<u64> {
-        (self.size() > 1 && config::get().keep_locks && !race::is_on()).then_some(KEEPS_AFTER)
+    fn caches_after(&self) -> Option<u64> {
+        (self.size() > 1 && config::get().cache_locks && !race::is_on()).then_some(CACHES_AFTER)
     }
 
-    fn begin_keeping(&self) {
+    fn begin_caching(&self) -> bool {
         static STARTED: Once = Once::new();
-        STARTED.call_once(|| (hooks().start_thread)(Box::new(give_up_wanted)));
+        if !STARTED.is_completed() {
+            // A handler may have interrupted the C library in the middle of something that starting a thread needs.
+            if handler::is_over_user_code() {
+                return false;
+            }
+            let _deferred = Deferred::begin();
+            STARTED.call_once(|| (hooks().start_thread)(Box::new(serve_revocations)));
+        }
+        true
     }
 
-    fn call_keeper(&self, at: u32) {
-        self.add_and_wake(wishes(at), 1);
+    fn call_revoker(&self, at: u32) {
+        self.add_and_wake(revocations(at), 1);
     }
 
     fn too_many_locks(&self, slots: usize) -> ! {

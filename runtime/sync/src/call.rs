@@ -6,7 +6,7 @@ use dsm_coherence::ReleaseToken;
 
 use crate::Process;
 use crate::layout::Layout;
-use crate::lock::{Queued, Seen, Slot, Wish};
+use crate::lock::{Queued, Revocation, Seen, Slot};
 use crate::process::ROUNDS;
 use crate::words::Words;
 
@@ -23,8 +23,8 @@ const HAND_OVER: u8 = 3;
 const SIGNAL: u8 = 4;
 const ARRIVE: u8 = 5;
 const FORK: u8 = 6;
-const KEEP: u8 = 7;
-const WISH: u8 = 8;
+const CACHE: u8 = 7;
+const REVOKE: u8 = 8;
 const FORGET: u8 = 9;
 
 const SEEN_WORDS: usize = 3 + ReleaseToken::WORDS;
@@ -113,16 +113,16 @@ pub(crate) fn find<W: Words>(process: Process<'_, W>, name: u64) -> (Slot<W::Lin
     }
 }
 
-/// See [`Process::place_keep`].
-pub(crate) fn keep<W: Words>(process: Process<'_, W>, name: u64) -> bool {
-    let [is_alone] = ask(process, 0, KEEP, [process.words.rank().into(), name]);
-    is_alone != 0
+/// See [`Process::place_caching`].
+pub(crate) fn cache<W: Words>(process: Process<'_, W>, name: u64) -> bool {
+    let [has_no_waiter] = ask(process, 0, CACHE, [process.words.rank().into(), name]);
+    has_no_waiter != 0
 }
 
-/// See [`Process::place_wish`].
-pub(crate) fn wish<W: Words>(process: Process<'_, W>, at: u32, name: u64) -> Wish {
-    let [wish] = ask(process, at, WISH, [name]);
-    Wish::ALL.get(wish as usize).copied().expect("a kind of wish")
+/// See [`Process::place_revocation`].
+pub(crate) fn revoke<W: Words>(process: Process<'_, W>, at: u32, name: u64) -> Revocation {
+    let [revocation] = ask(process, at, REVOKE, [name]);
+    Revocation::ALL.get(revocation as usize).copied().expect("a kind of revocation")
 }
 
 /// See [`Process::place_forget`].
@@ -194,13 +194,13 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
             slot(sent[0])?.hand_over(process.words, rank, token, next);
             Some(0)
         }
-        KEEP => {
+        CACHE => {
             let [from, name] = words(sent)?;
-            Some(write(&[process.place_keep(rank(from)?, name).into()], reply))
+            Some(write(&[process.place_caching(rank(from)?, name).into()], reply))
         }
-        WISH => {
+        REVOKE => {
             let [name] = words(sent)?;
-            Some(write(&[process.place_wish(process.words.rank(), name) as u64], reply))
+            Some(write(&[process.place_revocation(process.words.rank(), name) as u64], reply))
         }
         FORGET => {
             let [name] = words(sent)?;

@@ -45,20 +45,20 @@ faults! {
     HeldEvicted,
     /// Nobody is thought to have held a lock before that lost its slot.
     LastForgotten,
-    /// A process that begins to keep a lock does not say so in the slot.
-    KeeperUnnamed,
-    /// It says so before its own word does: a wish finds nothing.
-    KeeperNamedFirst,
+    /// A process that begins to cache a lock does not say so in the slot.
+    CachingUnnamed,
+    /// It says so before its own word does: a revocation finds nothing.
+    CachingNamedFirst,
     /// It does not look whether somebody has drawn a ticket meanwhile.
     TicketOverlooked,
-    /// A thread takes a lock that its process keeps, and is about to give up.
-    WishIgnored,
-    /// Who gives back a lock that its process keeps does not look whether others want it.
-    WishForgotten,
-    /// Nobody is called to give up a lock that is wanted.
-    WishUnheard,
-    /// A lock that another process keeps is taken for held.
-    KeptTakenForHeld,
+    /// A thread takes a lock that its process caches, and is about to give up.
+    RevocationIgnored,
+    /// Who gives back a lock that its process caches does not look whether it is revoked.
+    RevocationForgotten,
+    /// Nobody is called to give up a lock that is revoked.
+    RevocationUnheard,
+    /// A lock that another process caches is taken for held.
+    CachedTakenForHeld,
     /// A barrier is signalled before the process has published.
     SignalUnreleased,
     /// How far a process has published comes behind its signal.

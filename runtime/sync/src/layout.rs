@@ -77,7 +77,7 @@ impl Reductions {
     }
 }
 
-/// Offsets in the words of each process, multiples of [`LINE`]. Fork, join, the table of locks and conditions are used at process 0, barriers, locks that are kept, tasks and reductions at every process.
+/// Offsets in the words of each process, multiples of [`LINE`]. Fork, join, the table of locks and conditions are used at process 0, barriers, locks that are cached, tasks and reductions at every process.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Arrivals of each barrier round: a [`Cell`](crate::Cell), then how far the signalling process has published. A line each.
@@ -102,10 +102,10 @@ pub struct Layout {
     pub lock_stripe_count: usize,
     /// Number of locks that lost their slots.
     pub lock_evictions: usize,
-    /// What each process knows of locks that it keeps, as many as there are slots.
-    pub lock_kept: usize,
-    /// Wishes for locks that the process keeps: a [`Cell`](crate::Cell), then the first of a list.
-    pub lock_wishes: usize,
+    /// What each process knows of locks that it caches, as many as there are slots.
+    pub lock_cached: usize,
+    /// Revocations of locks that the process caches: a [`Cell`](crate::Cell), then the first of a list.
+    pub lock_revocations: usize,
     /// Counters of notifications: a [`Cell`](crate::Cell) in a line each.
     pub conditions: usize,
     /// Number of these, a power of two.
@@ -145,8 +145,8 @@ impl Layout {
             lock_stripes: 0,
             lock_stripe_count,
             lock_evictions: 0,
-            lock_kept: 0,
-            lock_wishes: 0,
+            lock_cached: 0,
+            lock_revocations: 0,
             conditions: 0,
             condition_slots,
             tasks: Tasks::packed(0, message_words, task_slots),
@@ -157,9 +157,9 @@ impl Layout {
         layout.lock_spilled = layout.locks + lock_slots * LINE;
         layout.lock_stripes = layout.lock_spilled + layout.spilled_bytes();
         layout.lock_evictions = layout.lock_stripes + lock_stripe_count * LINE;
-        layout.lock_kept = layout.lock_evictions + LINE;
-        layout.lock_wishes = layout.lock_kept + (lock_slots * ENTRY).next_multiple_of(LINE);
-        layout.conditions = layout.lock_wishes + LINE;
+        layout.lock_cached = layout.lock_evictions + LINE;
+        layout.lock_revocations = layout.lock_cached + (lock_slots * ENTRY).next_multiple_of(LINE);
+        layout.conditions = layout.lock_revocations + LINE;
         layout.tasks = Tasks::packed(layout.conditions + condition_slots * LINE, message_words, task_slots);
         layout.reduction = Reductions::packed(layout.tasks.end(), reduction_words);
         layout

@@ -177,16 +177,18 @@ pub trait Words {
     fn defer_handlers(&self) -> impl Sized {}
     /// Has another thread call [`crate::Process::pass_turn`].
     fn delegate_turn(&self, slot: usize, ticket: u32);
-    /// After how many turns in a row a process keeps a lock that nobody else wants, see [`crate::Process::unlock`]. `None`: never.
+    /// After how many turns in a row a process caches a lock that nobody else takes, see [`crate::Process::unlock`]. `None`: never.
     #[inline]
-    fn keeps_after(&self) -> Option<u64> {
+    fn caches_after(&self) -> Option<u64> {
         None
     }
-    /// The process begins to keep a lock: from now on it may be called to give locks up.
-    fn begin_keeping(&self) {}
-    /// Has a thread of a process call [`crate::Process::give_up_wanted`].
-    fn call_keeper(&self, _at: u32) {
-        unreachable!("no lock is kept")
+    /// The process begins to cache a lock: from now on it may be called to give locks up. False: it cannot be now.
+    fn begin_caching(&self) -> bool {
+        true
+    }
+    /// Has a thread of a process call [`crate::Process::give_up_revoked`].
+    fn call_revoker(&self, _at: u32) {
+        unreachable!("no lock is cached")
     }
     /// Ends the job: there are more than `slots` locks that are held and may only be in the same part of the table.
     fn too_many_locks(&self, slots: usize) -> !;

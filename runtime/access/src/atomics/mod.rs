@@ -66,6 +66,8 @@ fn before(order: u32) {
     if matches!(order, order::RELEASE | order::ACQ_REL | order::SEQ_CST) {
         RELEASES.set(RELEASES.get().wrapping_add(1));
         sync::release();
+    } else if sync::is_unreleased() {
+        sync::release();
     }
 }
 
@@ -311,6 +313,7 @@ pub fn poll(address: usize, value: u64) {
 /// `addr` is the program's operand, `out` private memory of `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
+    before(order::RELAXED);
     let value = load_value(addr, size);
     // SAFETY: the caller's promise.
     unsafe { put(out, size, value) };
@@ -343,7 +346,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     op: u32,
     order: u32,
 ) {
-    let is_posted = old.is_null() && order == order::RELAXED;
+    let is_posted = old.is_null() && order == order::RELAXED && !sync::is_unreleased();
     let address = addr as usize;
     if is_posted && add_here(address, size, op, value) {
         return;

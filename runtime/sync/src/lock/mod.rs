@@ -1,6 +1,6 @@
 //! Locks.
 
-mod keep;
+mod cache;
 mod queue;
 mod slot;
 mod stripe;
@@ -8,6 +8,6 @@ mod table;
 
 pub use queue::Turn;
 
-pub(crate) use keep::{ENTRY, Wish};
+pub(crate) use cache::{ENTRY, Revocation};
 pub(crate) use queue::Queued;
 pub(crate) use slot::{Seen, Slot};

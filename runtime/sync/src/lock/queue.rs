@@ -19,7 +19,7 @@ pub(crate) struct Queued<L> {
     pub(crate) seen: Seen,
 }
 
-/// The turn in which a lock is held. Of a lock, no two are alike within 2^32 turns.
+/// The turn in which a lock is held. Of a lock, no two are alike within 2^32 turns, but for those in a row of one process that caches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Turn {
     /// Number of the slot.
@@ -64,9 +64,9 @@ impl<W: Words> Process<'_, W> {
                 self.abandon(slot, ticket);
                 return false;
             }
-            match seen.keeper() {
+            match seen.cached_by() {
                 None => self.words.prefetch(seen.token),
-                keeper => _ = self.want(name, keeper),
+                process => _ = self.revoke_if_cached(name, process),
             }
             slot.wait_turn(self.words, ticket, Waiting::Lock(name));
             *seen = slot.look_anywhere(self);
@@ -87,9 +87,9 @@ impl<W: Words> Process<'_, W> {
         if is_served || self.words.fault(Fault::OthersTurnEnded) {
             return slot.pass(self.words, ticket);
         }
-        // Nor does the other lock's keeper wait for a thread that does not want that.
+        // The process that caches the other lock is to give it up, too.
         let seen = slot.look_anywhere(self);
-        self.want(seen.name, seen.keeper());
+        self.revoke_if_cached(seen.name, seen.cached_by());
         // The other lock is held. This thread may hold what its holder waits for, so somebody else waits for the turn.
         self.words.delegate_turn(slot.index, ticket);
     }
@@ -115,8 +115,8 @@ impl<W: Words> Process<'_, W> {
                     }
                     slot.pass(self.words, ticket);
                 }
-                // It is free if its keeper says so.
-                None if !self.words.fault(Fault::KeptTakenForHeld) && self.await_kept(slot) => {}
+                // It is free if the process that caches it says so.
+                None if !self.words.fault(Fault::CachedTakenForHeld) && self.await_revoked(slot) => {}
                 None if !self.has_evicted() => return None,
                 None => self.words.relax(),
             }
@@ -124,9 +124,9 @@ impl<W: Words> Process<'_, W> {
         None
     }
 
-    /// Notes in the slot of a lock that the process of this rank, which holds it, keeps it; whether nobody else has drawn a ticket.
-    pub(crate) fn place_keep(self, rank: u32, name: u64) -> bool {
-        self.find(name).is_some_and(|slot| slot.keep(self.words, rank, slot.serving(self.words)))
+    /// Notes in the slot of a lock that the process of this rank, which holds it, caches it; whether nobody else has drawn a ticket.
+    pub(crate) fn place_caching(self, rank: u32, name: u64) -> bool {
+        self.find(name).is_some_and(|slot| slot.set_cached(self.words, rank, slot.serving(self.words)))
     }
 
     /// The turn in which the lock is held, for its holder; `None` if nobody ever held it.
@@ -140,7 +140,7 @@ impl<W: Words + Memory> Process<'_, W> {
     /// Waits for the lock and acquires what was published with it.
     #[inline(always)]
     pub fn lock(self, name: u64) {
-        if self.take_kept(name) {
+        if self.take_cached(name) {
             return;
         }
         loop {
@@ -156,7 +156,7 @@ impl<W: Words + Memory> Process<'_, W> {
 
     /// Takes the lock if it is free; whether it was.
     pub fn try_lock(self, name: u64) -> bool {
-        if self.take_kept(name) {
+        if self.take_cached(name) {
             return true;
         }
         let taken = self.take_if_free(name);
@@ -185,30 +185,34 @@ impl<W: Words + Memory> Process<'_, W> {
         }
     }
 
-    /// Keeps the lock if others are not likely to want it soon, else publishes, and passes it on.
+    /// Leaves the lock cached if others are not likely to take it soon, else publishes, and passes it on. Whether it is cached: nothing was published.
     #[inline(always)]
-    pub fn unlock(self, name: u64) {
-        if !(self.unlock_kept(name) || self.should_keep(name) && self.keep(name)) {
+    pub fn unlock(self, name: u64) -> bool {
+        let cached = self.unlock_cached(name) || self.should_cache(name) && self.cache(name);
+        if !cached {
             self.pass_lock(name);
         }
+        cached
     }
 
-    /// Begins to keep the lock that the thread holds, if nobody waits for it; whether the process keeps it now.
+    /// Begins to cache the lock that the thread holds, if nobody waits for it; whether it is cached now.
     #[cold]
-    fn keep(self, name: u64) -> bool {
-        self.words.begin_keeping();
-        let begins_first = !self.words.fault(Fault::KeeperNamedFirst);
-        if begins_first {
-            self.begin_keep(name);
+    fn cache(self, name: u64) -> bool {
+        if !self.words.begin_caching() {
+            return false;
         }
-        let is_alone = match self.words.asks(0) {
-            true => call::keep(self, name),
-            false => self.place_keep(self.words.rank(), name),
+        let begins_first = !self.words.fault(Fault::CachingNamedFirst);
+        if begins_first {
+            self.mark_cached(name);
+        }
+        let has_no_waiter = match self.words.asks(0) {
+            true => call::cache(self, name),
+            false => self.place_caching(self.words.rank(), name),
         };
         if !begins_first {
-            self.begin_keep(name);
+            self.mark_cached(name);
         }
-        self.end_keep(name, is_alone)
+        self.end_caching(name, has_no_waiter)
     }
 
     /// Publishes, and passes the lock on.

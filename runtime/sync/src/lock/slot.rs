@@ -18,8 +18,8 @@ const _: () = assert!(TOKEN + 8 * ReleaseToken::WORDS <= LINE);
 
 /// [`LAST`] of a lock whose last holder is not known.
 pub const ANY: u32 = u32::MAX;
-/// Bit of [`LAST`] of a lock that a process keeps ([`super::keep`]), whose rank + 1 the others are.
-const KEPT: u32 = 1 << 31;
+/// Bit of [`LAST`] of a lock that a process caches ([`super::cache`]), whose rank + 1 the others are.
+const CACHED: u32 = 1 << 31;
 
 /// A slot.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub struct Seen {
     pub serving: u32,
     /// Whose slot it is.
     pub name: u64,
-    /// Rank + 1 of the last holder, 0 or [`ANY`]; or who keeps the lock.
+    /// Rank + 1 of the last holder, 0 or [`ANY`]; or who caches the lock.
     pub last: u32,
     /// What that one published.
     pub token: ReleaseToken,
@@ -63,10 +63,10 @@ impl Seen {
         }
     }
 
-    /// Who keeps the lock, in a turn before that of who looks.
+    /// Who caches the lock, in a turn before that of who looks.
     #[inline(always)]
-    pub fn keeper(&self) -> Option<u32> {
-        (self.last & KEPT != 0 && self.last != ANY).then(|| (self.last & !KEPT) - 1)
+    pub fn cached_by(&self) -> Option<u32> {
+        (self.last & CACHED != 0 && self.last != ANY).then(|| (self.last & !CACHED) - 1)
     }
 }
 
@@ -108,19 +108,19 @@ impl<L: Copy> Slot<L> {
         words.store_half(self.line, LAST, last);
     }
 
-    /// Notes that a process keeps the lock, whose turn is `serving`; whether no other ticket is out.
-    pub fn keep(self, words: &impl Words<Line = L>, rank: u32, serving: u32) -> bool {
-        if !words.fault(Fault::KeeperUnnamed) {
-            words.store_half(self.line, LAST, KEPT | (rank + 1));
+    /// Notes that a process caches the lock, whose turn is `serving`; whether no other ticket is out.
+    pub fn set_cached(self, words: &impl Words<Line = L>, rank: u32, serving: u32) -> bool {
+        if !words.fault(Fault::CachingUnnamed) {
+            words.store_half(self.line, LAST, CACHED | (rank + 1));
         }
         words.load(self.line, NUMBERS) as u32 == serving.wrapping_add(1)
     }
 
-    /// Notes that nobody keeps the lock any more, and that nothing is to be acquired; whether `rank` did.
-    pub fn end_keep(self, words: &impl Words<Line = L>, rank: u32) -> bool {
+    /// Notes that nobody caches the lock any more, and that nothing is to be acquired; whether `rank` did.
+    pub fn end_caching(self, words: &impl Words<Line = L>, rank: u32) -> bool {
         loop {
             let seen = words.load(self.line, LAST);
-            if seen as u32 != KEPT | (rank + 1) {
+            if seen as u32 != CACHED | (rank + 1) {
                 return false;
             }
             let nobody = seen & !u64::from(u32::MAX);

@@ -151,9 +151,9 @@ impl<W: Words> Process<'_, W> {
                 return (slot, Some(ticket));
             }
         }
-        // Locks that are kept are free, once their keepers have given them up.
+        // Locks that are cached are free, once they have been given up.
         for slot in self.places(name) {
-            while self.await_kept(slot) {
+            while self.await_revoked(slot) {
                 if let Some(ticket) = self.evict(slot) {
                     return (slot, Some(ticket));
                 }
@@ -198,11 +198,11 @@ impl<W: Words> Process<'_, W> {
         drop(deferred);
     }
 
-    /// Draws a ticket of a lock whose turn is now, or comes as soon as its keeper has given it up.
+    /// Draws a ticket of a lock whose turn is now, or comes as soon as the process that caches it has given it up.
     fn draw_if_unheld(self, slot: Slot<W::Line>) -> Option<u32> {
         loop {
             match slot.draw_if_free(self.words) {
-                None if self.await_kept(slot) => {}
+                None if self.await_revoked(slot) => {}
                 drawn => return drawn,
             }
         }
@@ -217,12 +217,20 @@ impl<W: Words> Process<'_, W> {
         let deferred = words.defer_handlers();
         let stripe = Stripe::lock(words, name);
         if let Some(slot) = self.find(name) {
-            if let Some(keeper) = slot.look_anywhere(self).keeper() {
-                self.forget_kept(keeper, name);
-                slot.end_keep(words, keeper);
+            match self.draw_if_unheld(slot) {
+                Some(ticket) => {
+                    slot.replace_name(words, name, 0);
+                    slot.pass(words, ticket);
+                }
+                None => {
+                    if let Some(process) = slot.look_anywhere(self).cached_by() {
+                        self.forget_cached(process, name);
+                        slot.end_caching(words, process);
+                    }
+                    slot.free(words);
+                    slot.replace_name(words, name, 0);
+                }
             }
-            slot.free(words);
-            slot.replace_name(words, name, 0);
         }
         stripe.unlock(words);
         drop(deferred);

@@ -261,11 +261,11 @@ impl Words for Model<'_> {
         self.world.borrow_mut().beginning.push((self.rank, Job::PassTurn(slot, ticket)));
     }
 
-    fn keeps_after(&self) -> Option<u64> {
-        self.world.borrow().keeps_after
+    fn caches_after(&self) -> Option<u64> {
+        self.world.borrow().caches_after
     }
 
-    fn call_keeper(&self, at: u32) {
+    fn call_revoker(&self, at: u32) {
         self.step(|world| world.beginning.push((at, Job::GiveUp)));
     }
 

@@ -53,8 +53,8 @@ pub struct Program {
     pub threads: Vec<(u32, Vec<Op>)>,
     /// Whether the words of other processes are not at hand.
     pub asks: bool,
-    /// After how many turns in a row a process keeps a lock, if it ever does.
-    pub keeps_after: Option<u64>,
+    /// After how many turns in a row a process caches a lock, if it ever does.
+    pub caches_after: Option<u64>,
     /// Whether somebody wants to know of each order between processes.
     pub is_traced: bool,
     /// The rule that is broken.
@@ -65,8 +65,8 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} processes, asks: {}, keeps locks after: {:?}, fault: {:?}",
-            self.processes, self.asks, self.keeps_after, self.fault
+            "{} processes, asks: {}, caches locks after: {:?}, fault: {:?}",
+            self.processes, self.asks, self.caches_after, self.fault
         )?;
         for (number, (rank, ops)) in self.threads.iter().enumerate() {
             writeln!(f, "t{number}: process {rank}: {ops:?}")?;
@@ -165,8 +165,8 @@ pub fn generate(seed: u64) -> Program {
     };
     let processes = threads.iter().map(|(rank, _)| rank + 1).max().expect("a thread");
     let (asks, is_traced) = (random.chance(40), random.chance(20));
-    let keeps_after = [None, Some(0), Some(0), Some(1)][random.below(4)];
-    Program { processes, threads, asks, keeps_after, is_traced, fault: None }
+    let caches_after = [None, Some(0), Some(0), Some(1)][random.below(4)];
+    Program { processes, threads, asks, caches_after, is_traced, fault: None }
 }
 
 fn of(asks: bool, threads: &[(u32, &[Op])]) -> Program {
@@ -174,7 +174,7 @@ fn of(asks: bool, threads: &[(u32, &[Op])]) -> Program {
         processes: threads.iter().map(|(rank, _)| rank + 1).max().expect("a thread"),
         threads: threads.iter().map(|(rank, ops)| (*rank, ops.to_vec())).collect(),
         asks,
-        keeps_after: None,
+        caches_after: None,
         is_traced: false,
         fault: None,
     }
@@ -211,8 +211,8 @@ pub fn task_programs() -> Vec<Program> {
 pub fn directed() -> Vec<Program> {
     use Op::{Await, Barrier, Critical, EndJob, Nested, Notify, Region, Serve, TryCritical};
     let (a, b, c, d, e) = (name(0), name(4), name(8), name(12), name(16));
-    let keeping = [(false, Some(0)), (true, Some(0)), (false, None), (true, None)];
-    let locks = keeping.into_iter().flat_map(|(asks, keeps_after)| {
+    let caching = [(false, Some(0)), (true, Some(0)), (false, None), (true, None)];
+    let locks = caching.into_iter().flat_map(|(asks, caches_after)| {
         let programs = [
             of(asks, &[(0, &[Critical(a), Critical(a)]), (1, &[Critical(a), TryCritical(a)])]),
             // Names of one home: the first one is put out while it is taken.
@@ -225,12 +225,12 @@ pub fn directed() -> Vec<Program> {
             ),
             of(asks, &[(0, &[Critical(b)]), (1, &[Critical(a), Critical(b)])]),
             of(asks, &[(0, &[Notify(8)]), (1, &[Await(8)])]),
-            // Two threads of a process that keeps the lock, and one of another.
+            // Two threads of a process that caches the lock, and one of another.
             of(asks, &[(0, &[Critical(a)]), (1, &[Critical(a), Critical(a)]), (1, &[Critical(a)])]),
             of(asks, &[(0, &[Critical(a), TryCritical(a)]), (1, &[Critical(a), TryCritical(a)])]),
             of(asks, &[(0, &[Nested(a, b)]), (1, &[Nested(a, b)])]),
         ];
-        programs.map(|program| Program { keeps_after, ..program })
+        programs.map(|program| Program { caches_after, ..program })
     });
     let others = [
         of(false, &[(0, &[Barrier, Barrier]), (1, &[Barrier, Barrier])]),

@@ -63,7 +63,7 @@ impl Run {
             program.processes,
             program.threads.len(),
             (program.asks, program.is_traced),
-            program.keeps_after,
+            program.caches_after,
             program.fault,
         );
         world.trace = traced.then(Vec::new);
@@ -109,7 +109,7 @@ impl Run {
             Job::PassTurn(slot, ticket) => {
                 thread(&self.world, &self.processes, rank, move |process| process.pass_turn(slot, ticket))
             }
-            Job::GiveUp => thread(&self.world, &self.processes, rank, |process| process.give_up_wanted()),
+            Job::GiveUp => thread(&self.world, &self.processes, rank, |process| process.give_up_revoked()),
             Job::Serve(request, poster) => {
                 serves = Some(poster);
                 thread(&self.world, &self.processes, rank, move |process| {
@@ -209,7 +209,7 @@ impl Schedulable for Ordered {
     }
 }
 
-/// At the end every name has one slot at most, and every lock is free, or kept by a process whose threads may take it and of which nobody wants it.
+/// At the end every name has one slot at most, and every lock is free, or cached by a process whose threads may take it.
 fn check_table(world: &World) -> Option<String> {
     let half = |slot: usize, at: usize| world.visible((0, (Model::LAYOUT.locks + slot * LINE + at) / 4));
     let mut names = Vec::new();
@@ -220,20 +220,22 @@ fn check_table(world: &World) -> Option<String> {
         }
         names.push(name);
         let [next, serving] = [half(slot, 8), half(slot, 12)];
-        if next.wrapping_sub(serving) != u32::from(is_kept(world, name, half(slot, 16))) {
+        if next.wrapping_sub(serving) != u32::from(is_cached(world, name, half(slot, 16))) {
             return Some(format!("the lock in slot {slot} is not free: {next} tickets, turn {serving}"));
         }
     }
     None
 }
 
-/// Whether the word of the process that the last holder of a lock names says that it keeps the lock, and that nobody holds or wants it.
-fn is_kept(world: &World, name: u32, last: u32) -> bool {
-    let Some(keeper) = (last & !(1 << 31)).checked_sub(1).filter(|keeper| *keeper < world.processes) else {
+/// Whether the word of the process that the last holder of a lock names says that it caches the lock, that nobody holds it and that it is not revoked.
+fn is_cached(world: &World, name: u32, last: u32) -> bool {
+    let Some(process) = (last & !(1 << 31)).checked_sub(1).filter(|process| *process < world.processes)
+    else {
         return false;
     };
-    let entry =
-        |number: usize, at: usize| world.visible((keeper, (Model::LAYOUT.lock_kept + 32 * number + at) / 4));
+    let entry = |number: usize, at: usize| {
+        world.visible((process, (Model::LAYOUT.lock_cached + 32 * number + at) / 4))
+    };
     let number = (0..Model::LAYOUT.lock_slots).find(|number| entry(*number, 0) == name);
     number.is_some_and(|number| last >> 31 != 0 && entry(number, 8) & 0b1111 == 1)
 }

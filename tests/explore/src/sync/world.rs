@@ -33,7 +33,7 @@ pub enum Post {
 pub enum Job {
     /// Waits for the turn of a ticket of a slot, and ends it.
     PassTurn(usize, u32),
-    /// Gives up the locks that others want.
+    /// Gives up the locks that others have revoked.
     GiveUp,
     /// Executes a request that a thread has posted.
     Serve(Vec<u8>, usize),
@@ -98,8 +98,8 @@ pub struct World {
     pub beginning: Vec<(u32, Job)>,
     /// Whether words of other processes are not at hand.
     pub asks: bool,
-    /// After how many turns in a row a process keeps a lock.
-    pub keeps_after: Option<u64>,
+    /// After how many turns in a row a process caches a lock.
+    pub caches_after: Option<u64>,
     /// Whether somebody waits for what processes reply to signals.
     pub trace_edges: bool,
     /// The rule that is broken.
@@ -153,7 +153,7 @@ impl World {
         processes: u32,
         threads: usize,
         (asks, trace_edges): (bool, bool),
-        keeps_after: Option<u64>,
+        caches_after: Option<u64>,
         fault: Option<Fault>,
     ) -> World {
         let nothing = vec![0; processes as usize];
@@ -165,7 +165,7 @@ impl World {
             current: 0,
             beginning: Vec::new(),
             asks,
-            keeps_after,
+            caches_after,
             trace_edges,
             fault,
             known: vec![nothing; processes as usize],

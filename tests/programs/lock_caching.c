@@ -88,7 +88,7 @@ int main(void) {
 #pragma omp atomic read
                 turn = last;
             }
-            // Often enough that the lock is kept, in most rounds.
+            // Often enough that the lock is cached, in most rounds.
             for (int k = 0; k < 10 * (i + 1); k++) {
                 omp_set_lock(&shared);
                 wrong += far[i / 2][k % 7] < (me == 1);
@@ -106,6 +106,30 @@ int main(void) {
     for (int i = 0; i < ROUNDS; i++)
         for (int k = 0; k < 7; k++) all += far[i][k];
     printf("wrong %ld of %ld\n", wrong, all);
+
+    // To give a lock back is to flush: who sees an atomic store behind that, and flushes, sees what was written under the lock.
+    long seen = 0;
+#pragma omp parallel num_threads(2)
+    {
+        int me = omp_get_thread_num();
+        for (int i = 0; i < ROUNDS; i++) {
+            if (me == 1) {
+                for (int k = 0; k < TIMES; k++) {
+                    omp_set_lock(&shared);
+                    far[i][8]++;
+                    omp_unset_lock(&shared);
+                }
+#pragma omp atomic write
+                done = 2 + i;
+            } else {
+                while (is_done() != 2 + i);
+#pragma omp flush
+                seen += far[i][8];
+            }
+#pragma omp barrier
+        }
+    }
+    printf("seen %ld\n", seen);
 
     // A lock that nobody holds is free, whoever took it often.
 #pragma omp parallel num_threads(THREADS) reduction(+ : taken)
