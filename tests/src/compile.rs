@@ -104,8 +104,6 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
                 Language::Fortran => &dsm.fc,
             });
             command.arg(format!("-O{}", build.level)).arg(format!("-fdsm-line={}", build.line));
-            // Half the processor time of the default linker; the suites whose subject is the driver link by both.
-            command.arg("-fuse-ld=lld");
             command
         }
         (Target::Dsm(Build { level, .. }), None) => {
