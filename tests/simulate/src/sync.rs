@@ -98,7 +98,7 @@ impl<M: Machine + 'static> Participant<M> {
     /// Publishes and passes the lock on.
     pub async fn unlock(&self) {
         match self.lock {
-            Lock::Ticket => self.synchronise(|process| process.unlock(NAME)).await,
+            Lock::Ticket => self.synchronise(|process| _ = process.unlock(NAME)).await,
             Lock::Queue => self.unlock_in_queue().await,
         }
     }
