@@ -225,6 +225,8 @@ impl<W: Words> Process<'_, W> {
         if !entry.has_name(words, name) {
             return Revocation::Gone;
         }
+        // A handler that interrupts the thread may want the same lock.
+        let _deferred = words.defer_handlers();
         loop {
             let state = entry.state(words);
             if state & CACHED == 0 {
