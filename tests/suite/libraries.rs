@@ -174,6 +174,8 @@ void check(int i)
 static Loud loud(\"program\");
 int main()
 {
+    // Elements stay where they are while others come.
+    names.reserve(64);
     names.resize(4, \"in front of all the others\");
     Shape *shapes[40];
     long total = 0;
