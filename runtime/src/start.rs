@@ -97,6 +97,7 @@ pub fn register() {
             deferred::send_all();
         },
         before_release: pending::before_release,
+        before_cached_unlock: pending::before_cached_unlock,
         before_undisturbed_release: || {
             stdio::before_release();
             foreign::before_release();

@@ -9,7 +9,9 @@ pub struct Hooks {
     pub before_lock: fn(),
     /// The process is going to publish what it wrote.
     pub before_release: fn(),
-    /// Likewise, but not in a handler that interrupted user code: it may have interrupted the C library inside of a stream, or the heap.
+    /// A lock is about to be given back that stays cached: the process publishes what was written under it later.
+    pub before_cached_unlock: fn(),
+    /// As `before_release`, but not in a handler that interrupted user code: it may have interrupted the C library inside of a stream, or the heap.
     pub before_undisturbed_release: fn(),
     /// A release begins: says what it publishes, for [`Hooks::after_release`].
     pub begin_release: fn() -> u64,
@@ -26,6 +28,7 @@ pub struct Hooks {
 const NOTHING: Hooks = Hooks {
     before_lock: || (),
     before_release: || (),
+    before_cached_unlock: || (),
     before_undisturbed_release: || (),
     begin_release: || 0,
     after_release: |_| (),

@@ -241,7 +241,7 @@ pub fn unlock(name: u64) {
     progress::pass_on(name);
     if process().may_cache(name) {
         // What others release on behalf of this thread it has in its hands.
-        (hooks().before_release)();
+        (hooks().before_cached_unlock)();
         if !handler::is_over_user_code() {
             (hooks().before_undisturbed_release)();
         }

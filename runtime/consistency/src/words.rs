@@ -2,7 +2,6 @@
 
 use std::sync::Once;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use dsm_abi::job::MAX_PROCESSES;
 use dsm_abi::trace::flow;
@@ -107,21 +106,13 @@ fn revocations(at: u32) -> Cell<Line> {
     Cell::first(line(at, LAYOUT.lock_revocations))
 }
 
-/// How long the thread that gives up locks leaves that to a thread of the program which comes to a lock or a barrier. Where all memory is mapped, the protocol takes no locks as long as one thread of the
-/// process runs it.
-const GRACE: Duration = Duration::from_micros(100);
-
 /// Gives up locks that others revoke, as often as they do.
 fn serve_revocations() {
     crate::begin_service();
-    let is_mapped = memory::shared().is_none_or(|shared| shared.segments.are_mapped());
     let revocations = revocations(crate::rank());
     let mut seen = 0;
     loop {
         seen = ControlAreas.sleep(revocations, |count| count != seen);
-        if is_mapped {
-            std::thread::sleep(GRACE);
-        }
         process().give_up_revoked();
     }
 }

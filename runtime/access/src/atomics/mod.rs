@@ -300,6 +300,7 @@ pub fn poll(address: usize, value: u64) {
         return;
     }
     LAST.set((address, value, times.saturating_add(1)));
+    before(order::RELAXED);
     (regions::get().serve_while_polling)();
     if times >= PATIENCE {
         let _inside = memory::threads::Inside::begin();
@@ -313,7 +314,6 @@ pub fn poll(address: usize, value: u64) {
 /// `addr` is the program's operand, `out` private memory of `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
-    before(order::RELAXED);
     let value = load_value(addr, size);
     // SAFETY: the caller's promise.
     unsafe { put(out, size, value) };
@@ -346,7 +346,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     op: u32,
     order: u32,
 ) {
-    let is_posted = old.is_null() && order == order::RELAXED && !sync::is_unreleased();
+    let is_posted = old.is_null() && order == order::RELAXED;
     let address = addr as usize;
     if is_posted && add_here(address, size, op, value) {
         return;
@@ -362,7 +362,10 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if is_posted && deferred::post(address, size, op, operand) {
         return;
     }
-    before(order);
+    // A sum that others add to as well tells nobody that something else is there.
+    if !is_posted {
+        before(order);
+    }
     let before_value = update(addr, size, Update::Rmw { op, operand });
     if !old.is_null() {
         // SAFETY: the caller's promise.

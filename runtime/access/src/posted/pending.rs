@@ -158,6 +158,15 @@ pub fn before_release() {
     }
 }
 
+/// Before a lock is given back that stays cached, without a release: as [`before_release`], but for the additions of `omp atomic`, which the process's own threads see already, and
+/// which others see with what is released later.
+#[inline]
+pub fn before_cached_unlock() {
+    if USED.load(Ordering::SeqCst) != 0 {
+        flush_all();
+    }
+}
+
 #[cold]
 fn flush_all() {
     let _deferred = Deferred::begin();
