@@ -115,7 +115,7 @@ impl Traced {
     fn new(name: &str, target: Target) -> Traced {
         let mut flags = FLAGS.map(String::from).to_vec();
         if let Target::Dsm(_) = target {
-            // All barriers are told that the plain compiler makes.
+            // The tool sees all barriers of the plain compiler's code.
             flags.push("-fdsm-disable=barrier".into());
         }
         let program = Program { flags, ..Program::from_source(name, &source(&format!("{name}.c"))) };

@@ -172,7 +172,7 @@ impl Ways {
     }
 }
 
-/// Whether a load is made for one instruction alone, as of the thread's number.
+/// Whether a load is made for one instruction only, as of the thread's number.
 fn serves_only(load: Value, instruction: Value) -> bool {
     let users = load.users();
     let serves = |user: &Value| {
