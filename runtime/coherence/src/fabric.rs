@@ -219,6 +219,13 @@ pub trait Fabric {
             bits
         }
     }
+    /// Whether own sets are empty, as far as their highest summaries tell.
+    #[inline]
+    fn none_marked(&self, kinds: &[MarkKind]) -> bool {
+        let level = self.mark_levels() - 1;
+        (0..self.top_mark_words())
+            .all(|index| kinds.iter().all(|&kind| self.own(Word::Mark { kind, level, index }) == 0))
+    }
     /// The own summaries that a release looks at: those of the words above `chunk`, less the bits that lead to it, and those of the other highest words. 0 if they
     /// lead to it and nowhere else.
     fn load_marked_apart(&self, chunk: Chunk) -> impl Future<Output = u64> {

@@ -147,6 +147,16 @@ faults! {
     FastPathUnlocked,
     /// A release that finds one block stored to passes over what was read in its chunk.
     FastPathIgnoresReads,
+    /// A read miss of a single block sets no read mark.
+    SingleReadUnmarked,
+    /// A read miss of a single block does not look whether its mark still stood when it had its lease.
+    SingleReadNoRecheck,
+    /// A read miss of a single block is content with a lease or a version that its copies' bound is above.
+    SingleReadUnbounded,
+    /// A read miss of a single block does not look whether the home was locked or has left meanwhile.
+    SingleReadUnwitnessed,
+    /// A read miss of a single block takes the home to be where the own link leads.
+    SingleReadAnywhere,
     /// A reader takes what the writer of a notice has, though the home was taken from there: it may be stored back in no version.
     ReadFormerHome,
     /// Links of others are shortened without the lock of their records.

@@ -53,6 +53,7 @@ mod overwrite;
 mod probable_owner;
 mod queue_lock;
 mod range;
+mod read_single;
 mod records;
 mod release;
 mod release_elsewhere;

@@ -20,23 +20,32 @@ mod tests;
 /// Greatest number of levels of a bit set.
 const MOST_LEVELS: usize = 12;
 
-/// Sets the bits of `mask` in the set of process `at`.
-pub(crate) async fn set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
-    let checkpoint = fabric.checkpoint();
-    fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask).await;
-    let mut index = chunk.0;
-    for level in 1..fabric.mark_levels() {
-        fabric.live_since(checkpoint, || level);
-        let bit = 1 << (index % 64);
-        index /= 64;
-        let word = Word::Mark { kind, level, index };
-        if fabric.load(at, word).await & bit == 0 {
-            fabric.live_since(checkpoint, || level);
-            fabric.fetch_or(at, word, bit).await;
+/// See the module `maybe_async`.
+macro_rules! set {
+    ($wait:ident ($($asyncness:tt)?) $set:ident) => {
+        /// Sets the bits of `mask` in the set of process `at`.
+        #[inline]
+        pub(crate) $($asyncness)? fn $set<F: Fabric>(fabric: &F, at: Rank, kind: MarkKind, chunk: Chunk, mask: u64) {
+            let checkpoint = fabric.checkpoint();
+            $wait!(fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask));
+            let mut index = chunk.0;
+            for level in 1..fabric.mark_levels() {
+                fabric.live_since(checkpoint, || level);
+                let bit = 1 << (index % 64);
+                index /= 64;
+                let word = Word::Mark { kind, level, index };
+                if $wait!(fabric.load(at, word)) & bit == 0 {
+                    fabric.live_since(checkpoint, || level);
+                    $wait!(fabric.fetch_or(at, word, bit));
+                }
+            }
+            fabric.live_since(checkpoint, || ());
         }
-    }
-    fabric.live_since(checkpoint, || ());
+    };
 }
+
+set!(wait (async) set);
+set!(poll_once () set_sync);
 
 /// Sets bits in one of the process's own sets that no peer changes.
 #[inline(always)]
@@ -66,14 +75,6 @@ fn set_own_summaries<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) {
             return;
         }
     }
-}
-
-/// Whether all own sets `kinds` are empty, as far as their highest summaries tell.
-#[inline(always)]
-pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
-    let level = fabric.mark_levels() - 1;
-    (0..fabric.top_mark_words())
-        .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))
 }
 
 /// See the module `maybe_async`.

@@ -19,7 +19,15 @@ impl<F: Fabric> Coherence<F> {
     /// Makes all blocks of an extent readable. They stay so until the next acquire.
     pub async fn read_miss(&self, extent: Extent) {
         self.stats.read_misses.add(1);
-        self.miss(extent, Purpose::LOAD).await;
+        let single = extent.count == 1 && !self.has_agents;
+        if !single || !self.try_read_single(extent.first).await {
+            self.miss(extent, Purpose::LOAD).await;
+        }
+    }
+
+    #[inline]
+    async fn try_read_single(&self, block: Block) -> bool {
+        if F::SYNCHRONOUS { self.read_single_sync(block) } else { self.read_single(block).await }
     }
 
     /// Makes all blocks of an extent readable and writable. They stay so until the next acquire or release.

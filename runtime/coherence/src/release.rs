@@ -112,14 +112,14 @@ impl<F: Fabric> Coherence<F> {
     /// Whether a release has nothing to do.
     fn nothing_to_publish(&self) -> bool {
         let fabric = &self.fabric;
-        if !marks::none(fabric, &[MarkKind::Dirty]) {
+        if !fabric.none_marked(&[MarkKind::Dirty]) {
             // The gate is the fence then.
             return false;
         }
         fabric.fence();
         // Marks first: another thread's release that found nothing below a summary may be about to set it again. What it finds then it has published by the
         // time the gate is free.
-        let nothing = marks::none(fabric, &MarkKind::RELEASED)
+        let nothing = fabric.none_marked(&MarkKind::RELEASED)
             && (fabric.gate_free(Gate::Publish) || fabric.fault(Fault::ReleaseUnderway));
         self.stats.releases.add(u64::from(nothing));
         nothing

@@ -37,8 +37,8 @@ mod uncancelled;
 pub mod verbs;
 
 pub use lost::Lost;
-pub use place::{Bytes, Half, Word};
-pub use segments::{Own, Segments};
+pub use place::{Bytes, Half, MappedBytes, MappedWord, Word};
+pub use segments::{Mapped, Own, Segments};
 /// Most bytes of a call, see [`Segments::ask`].
 pub const CALL_BYTES: usize = requests::MAX_PAYLOAD;
 /// Most bytes of the reply to a call, see [`Segments::ask`].

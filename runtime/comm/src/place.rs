@@ -478,6 +478,83 @@ impl Bytes {
     }
 }
 
+/// Bytes of a segment that is mapped, whoever owns it: nothing looks whether it is.
+#[derive(Clone, Copy)]
+pub struct MappedBytes(*mut u8);
+
+opaque!(MappedBytes);
+
+// SAFETY: it is an address; its uses are unsafe.
+unsafe impl Send for MappedBytes {}
+// SAFETY: as above.
+unsafe impl Sync for MappedBytes {}
+
+impl MappedBytes {
+    #[inline(always)]
+    pub(crate) fn at(address: *mut u8) -> MappedBytes {
+        debug_assert!(!is_far(address as usize));
+        MappedBytes(address)
+    }
+
+    /// The 64-bit word `offset` bytes further on.
+    ///
+    /// # Safety
+    /// The segment has it; it is aligned and only accessed atomically.
+    #[inline(always)]
+    pub unsafe fn word(self, offset: usize) -> MappedWord {
+        // SAFETY: the caller's promise; the mapping lasts as long as the process.
+        MappedWord(unsafe { AtomicU64::from_ptr(self.0.wrapping_add(offset).cast()) })
+    }
+
+    /// Copies `bytes` bytes from here. What races may be torn.
+    ///
+    /// # Safety
+    /// As for [`Bytes::read`].
+    #[inline(always)]
+    pub unsafe fn read(self, into: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copy(self.0, into, bytes) }
+    }
+
+    /// Prefetches a cache line, to be stored to if `STORE`.
+    #[inline(always)]
+    pub fn prefetch<const STORE: bool>(self) {
+        prefetch::<STORE>(self.0);
+    }
+}
+
+/// A 64-bit word of a segment that is mapped, whoever owns it: nothing looks whether it is.
+#[derive(Clone, Copy)]
+pub struct MappedWord(&'static AtomicU64);
+
+opaque!(MappedWord);
+
+impl MappedWord {
+    /// Reads it.
+    #[inline(always)]
+    pub fn load(self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    /// Writes it.
+    #[inline(always)]
+    pub fn store(self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    /// Puts `new` in the place of `expected`; whether that was there. Sequentially consistent.
+    #[inline(always)]
+    pub fn replace(self, expected: u64, new: u64) -> bool {
+        self.0.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Prefetches its cache line, to be stored to if `STORE`.
+    #[inline(always)]
+    pub fn prefetch<const STORE: bool>(self) {
+        prefetch::<STORE>(self.0.as_ptr().cast());
+    }
+}
+
 /// Prefetches a cache line, to be stored to if `STORE`.
 #[inline(always)]
 fn prefetch<const STORE: bool>(address: *const u8) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Lost;
-use crate::place::{Bytes, Half, Word};
+use crate::place::{Bytes, Half, MappedBytes, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
 use crate::transport::{Ask, Section, Transport, install, is_far, remote};
 
@@ -178,6 +178,13 @@ impl Segments {
         Bytes::at(self.address(rank, offset))
     }
 
+    /// A segment that is mapped; `None` if it is not.
+    #[inline(always)]
+    pub fn mapped(&self, rank: u32) -> Option<Mapped> {
+        let base = self.start(rank);
+        (!is_far(base as usize)).then_some(Mapped { base, bytes: self.bytes })
+    }
+
     #[inline(always)]
     fn mapped_words(&self, rank: u32, offset: usize, count: usize) -> Option<&'static [AtomicU64]> {
         debug_assert!(offset.is_multiple_of(8));
@@ -272,6 +279,22 @@ impl Segments {
     #[cold]
     fn call<R>(&self, rank: u32, operation: impl FnOnce(&dyn Transport) -> Result<R, Lost>) -> R {
         remote(self.start(rank) as usize).expect("the segment is not mapped").call(operation)
+    }
+}
+
+/// The segment of some process, which is mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapped {
+    base: *mut u8,
+    bytes: usize,
+}
+
+impl Mapped {
+    /// The bytes from an offset on.
+    #[inline(always)]
+    pub fn bytes(&self, offset: usize) -> MappedBytes {
+        assert!(offset < self.bytes, "the segment has no such byte");
+        MappedBytes::at(self.base.wrapping_add(offset))
     }
 }
 

@@ -11,7 +11,7 @@ pub type Beginning = (Program, Vec<Leg>);
 /// For a fault that needs more luck than random schedules of any program bring.
 pub fn beginning(fault: Fault) -> Option<Beginning> {
     match fault {
-        Fault::FetchWhileTaken => Some(home_leaves_during_a_fetch()),
+        Fault::FetchWhileTaken | Fault::SingleReadUnwitnessed => Some(home_leaves_during_a_fetch()),
         Fault::ReadFormerHome => Some(former_home_stores_back()),
         Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
         Fault::MergeNoticeEarly => Some(read_before_a_merge()),

@@ -162,6 +162,9 @@ impl<F: Fabric> Coherence<F> {
         state: u64,
         fresh: &mut Vec<Notice>,
     ) -> Option<(Timestamp, u64)> {
+        if !self.fabric.has_agent(from) {
+            return None;
+        }
         let mut peers = self.piggyback.peers();
         peers[from.0 as usize].received.take(cursor, state, fresh, |fault| self.fabric.fault(fault))
     }

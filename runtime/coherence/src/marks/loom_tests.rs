@@ -19,7 +19,7 @@ fn sets(kind: MarkKind, stale: bool, fault: Option<Fault>) -> Arc<Bits> {
 /// What a release finds in the set: the bits of the chunks 0 and 1.
 fn release(fabric: &Bits, kind: MarkKind) -> [u64; 2] {
     let mut found = [0; 2];
-    if !none(fabric, &[kind]) {
+    if !fabric.none_marked(&[kind]) {
         let mut chunks = Vec::new();
         now(scan(fabric, &mut chunks));
         chunks.iter().for_each(|chunk| found[chunk.0 as usize] |= now(take_chunk(fabric, kind, *chunk)));
@@ -91,7 +91,7 @@ fn a_mark_is_seen_by_who_set_it() {
         let other = fabric.clone();
         let thread = thread::spawn(move || set_own(&*other, MarkKind::Dirty, Chunk(1), 1));
         set_own(&*fabric, MarkKind::Dirty, Chunk(0), 1);
-        assert!(!none(&*fabric, &[MarkKind::Dirty]));
+        assert!(!fabric.none_marked(&[MarkKind::Dirty]));
         thread.join().unwrap();
     });
 }

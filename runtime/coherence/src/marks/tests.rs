@@ -55,9 +55,9 @@ fn every_level_leads_to_a_bit_and_is_left_empty() {
         for top_words in [1, 3] {
             for chunk in edges(levels, top_words) {
                 let fabric = bits(levels, top_words);
-                assert!(none(&fabric, &[KIND]));
+                assert!(fabric.none_marked(&[KIND]));
                 now(set(&fabric, ME, KIND, chunk, 1 << 63));
-                assert!(!none(&fabric, &[KIND]));
+                assert!(!fabric.none_marked(&[KIND]));
                 for level in 0..levels {
                     let index = chunk.0 / 64u64.pow(u32::from(level));
                     let below = if level == 0 { 63 } else { chunk.0 / 64u64.pow(u32::from(level) - 1) % 64 };
@@ -74,7 +74,7 @@ fn every_level_leads_to_a_bit_and_is_left_empty() {
                 assert_eq!(scanned(&fabric), [chunk]);
                 assert_eq!(take_all(&fabric, KIND), []);
                 assert_eq!(fabric.words.left(), []);
-                assert!(none(&fabric, &[KIND]));
+                assert!(fabric.none_marked(&[KIND]));
             }
         }
     }
@@ -126,7 +126,7 @@ fn kinds_are_scanned_together_and_in_order() {
 fn marks_are_where_they_were_set() {
     let fabric = bits(3, 1);
     now(set(&fabric, Rank(2), KIND, Chunk(5), 1));
-    assert!(none(&fabric, &[KIND]) && scanned(&fabric).is_empty());
+    assert!(fabric.none_marked(&[KIND]) && scanned(&fabric).is_empty());
     assert!(fabric.words.left().iter().all(|(at, _)| *at == Rank(2)));
 }
 

@@ -2,30 +2,30 @@
 
 use dsm_abi::state;
 use dsm_coherence::{self as coherence, Block, BlockWord, Extent, Rank};
-use dsm_comm::{Bytes, Word};
+use dsm_comm::{MappedBytes, MappedWord};
 
 use super::SegmentFabric;
 use crate::paging::Store;
 use crate::protection;
 
-/// A block in a process's segment, with the words of its chunk.
+/// A block in a process's segment, which is mapped, with the words of its chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockHandle {
     pub(super) at: Rank,
     pub(super) block: Block,
-    pub(super) header: Bytes,
-    pub(super) link: Word,
+    pub(super) header: MappedBytes,
+    pub(super) link: MappedBytes,
     /// Lease and version.
-    pub(super) stamps: Bytes,
+    pub(super) stamps: MappedBytes,
     /// Segment offset of the data.
     pub(super) offset: usize,
     pub(super) bytes: usize,
-    pub(super) data: Bytes,
+    pub(super) data: MappedBytes,
 }
 
 impl BlockHandle {
     #[inline(always)]
-    pub(super) fn word(self, word: BlockWord) -> Word {
+    pub(super) fn word(self, word: BlockWord) -> MappedWord {
         let (base, index) = match word {
             BlockWord::Records => (self.header, 0),
             BlockWord::Lease => (self.header, 1),
@@ -33,7 +33,7 @@ impl BlockHandle {
             BlockWord::Replaced => (self.header, 3),
             BlockWord::Homes => (self.header, 4),
             BlockWord::WriteProtected => (self.header, 5),
-            BlockWord::Link => return self.link,
+            BlockWord::Link => (self.link, 0),
             BlockWord::Rd => (self.stamps, 0),
             BlockWord::Wr => (self.stamps, 1),
         };
@@ -53,12 +53,14 @@ impl SegmentFabric {
         let chunk = block.chunk();
         assert!(chunk.0 < g.mark_words(0), "there is no such block");
         let offset = g.data_offset(block);
-        let bytes = |offset| self.segments.bytes(at.0, offset);
+        let segment =
+            self.segments.mapped(at.0).expect("blocks of processes that have agents have no handles");
+        let bytes = |offset| segment.bytes(offset);
         BlockHandle {
             at,
             block,
             header: bytes(g.header_offset(chunk)),
-            link: self.segments.word(at.0, g.link_offset(block)),
+            link: bytes(g.link_offset(block)),
             stamps: bytes(g.stamps_offset(block)),
             offset,
             bytes: g.block_bytes(block),

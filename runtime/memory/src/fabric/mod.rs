@@ -196,6 +196,14 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn none_marked(&self, kinds: &[MarkKind]) -> bool {
+        let is_empty = |word: &AtomicU64| word.load(Ordering::SeqCst) == 0;
+        self.summaries[self.summary_levels]
+            .iter()
+            .all(|words| kinds.iter().all(|&kind| is_empty(&words[kind as usize])))
+    }
+
+    #[inline(always)]
     fn load(&self, at: Rank, word: Word) -> impl Future<Output = u64> {
         ready(self.word(at.0, word).load(Ordering::SeqCst))
     }
@@ -408,8 +416,7 @@ impl Fabric for SegmentFabric {
     fn try_lock_by_handle(&self, handle: BlockHandle) -> impl Future<Output = Option<u64>> {
         let word = handle.word(BlockWord::Records);
         let seen = word.load(Ordering::SeqCst);
-        let locked = seen.is_multiple_of(2)
-            && word.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let locked = seen.is_multiple_of(2) && word.replace(seen, seen + 1);
         ready(locked.then_some(seen))
     }
 
