@@ -70,7 +70,7 @@ fn set_own_summaries<F: Fabric>(fabric: &F, kind: MarkKind, chunk: Chunk) {
 
 /// Whether all own sets `kinds` are empty, as far as their highest summaries tell.
 #[inline(always)]
-pub(crate) fn none<F: Fabric>(fabric: &F, kinds: &[MarkKind]) -> bool {
+pub(crate) fn none<F: Fabric + ?Sized>(fabric: &F, kinds: &[MarkKind]) -> bool {
     let level = fabric.mark_levels() - 1;
     (0..fabric.top_mark_words())
         .all(|index| kinds.iter().all(|&kind| fabric.own(Word::Mark { kind, level, index }) == 0))

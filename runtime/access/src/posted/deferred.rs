@@ -203,10 +203,23 @@ fn send_old() {
     }
 }
 
+/// Whether nothing is kept.
+#[inline]
+pub fn is_nothing_kept() -> bool {
+    USED.iter().fold(0, |used, word| used | word.load(Ordering::Relaxed)) == 0
+}
+
+/// Whether something may be kept for a chunk.
+#[inline]
+pub fn is_kept(chunk: Chunk) -> bool {
+    let number = list_of(chunk);
+    USED[number / 64].load(Ordering::SeqCst) >> (number % 64) & 1 != 0
+}
+
 /// Executes all that is kept.
 #[inline]
 pub fn send_all() {
-    if USED.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
+    if !is_nothing_kept() {
         send_used();
     }
 }

@@ -207,6 +207,16 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn has_no_marks(&self) -> bool {
+        let highest = self.summaries[self.summary_levels % MARK_LEVELS];
+        let mut marks = 0;
+        for words in highest {
+            marks |= marked(words);
+        }
+        marks == 0
+    }
+
+    #[inline(always)]
     fn load_marked_apart(&self, chunk: Chunk) -> impl Future<Output = u64> {
         ready(self.marked_apart(chunk))
     }
@@ -343,6 +353,19 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn store_bytes(
+        &self,
+        at: Rank,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        value: u64,
+    ) -> impl Future<Output = ()> {
+        self.store_part(at, block, (offset, bytes), value);
+        ready(())
+    }
+
+    #[inline(always)]
     fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()> {
         assert_eq!(into.len(), self.bytes(extent));
         if race::is_on() {
@@ -456,6 +479,11 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn set_state_by_handle(&self, handle: BlockHandle, state: u8) {
         self.set_state_of(handle, state)
+    }
+
+    #[inline(always)]
+    fn prefetch_part(&self, handle: BlockHandle, offset: usize) {
+        handle.data.skip(offset).prefetch::<true>();
     }
 
     #[inline(always)]
@@ -662,7 +690,7 @@ impl Fabric for SegmentFabric {
 
     #[inline]
     fn fence(&self) {
-        fence(Ordering::SeqCst);
+        dsm_threads::fence::fence();
     }
 
     #[inline]
