@@ -87,17 +87,18 @@ thread_local! {
 /// Stores in a row that missed, each behind a release of its own, from which on they are executed at the homes.
 const SINGLE_STORES: u32 = 8;
 
-/// Whether additions that the thread keeps stay kept for a while: whether no release comes between them, for which they would have to be sent one by one.
+/// Whether it is worth while to keep an addition of the thread: whether none of the last ones was followed by a release, for which each would have to be sent by itself; and, where an operation at another process takes
+/// no message, whether it goes to the same variable as the one before, with which it is combined.
 #[inline]
-fn stay_kept() -> bool {
+fn is_worth_keeping(address: usize) -> bool {
     thread_local! {
-        /// As `STORES`, of additions.
-        static ADDITIONS: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+        /// As `STORES`, of additions, and where the last one went.
+        static ADDITIONS: Cell<(u32, u32, usize)> = const { Cell::new((0, 0, 0)) };
     }
-    let (releases, (seen, times)) = (RELEASES.get(), ADDITIONS.get());
+    let (releases, (seen, times, last)) = (RELEASES.get(), ADDITIONS.get());
     let times = if releases == seen { 0 } else { times.saturating_add(1) };
-    ADDITIONS.set((releases, times));
-    times < SINGLE_STORES
+    ADDITIONS.set((releases, times, address));
+    times < SINGLE_STORES && (last == address || deferred::saves_messages())
 }
 
 /// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
@@ -451,7 +452,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if op.is_float() && !matches!(size, 4 | 8) {
         crate::job::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
-    if is_posted && stay_kept() && deferred::post(address, size, op, operand) {
+    if is_posted && is_worth_keeping(address) && deferred::post(address, size, op, operand) {
         return;
     }
     if let Some(before_value) = change_at_once(addr, size, op, operand, order) {
