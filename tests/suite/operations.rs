@@ -63,7 +63,7 @@ fn signals_run_functions_where_the_data_is() {
     check_all("signals", SIGNALS, "200");
 }
 
-/// `omp atomic` without capture is posted, and nobody can tell; and it is not if that is switched off.
+/// `omp atomic` without capture is posted where that spares messages, and nobody can tell; and it is not if that is switched off.
 #[test]
 fn atomics_without_capture_are_posted() {
     let Some(case) = Case::new("posted", &[("posted.c", POSTED)]) else { return };
@@ -72,7 +72,7 @@ fn atomics_without_capture_are_posted() {
     for (post, layout) in [(1, "-n 2"), (1, "-n 2 -t 2"), (0, "-n 2")] {
         let run = case.dsm.run.display();
         let line = format!(
-            "DSM_STATS=counters.json DSM_POST_ATOMICS={post} {run} {layout} ./posted 2 sign{post}{}",
+            "DSM_TRANSPORT=stream DSM_STATS=counters.json DSM_POST_ATOMICS={post} {run} {layout} ./posted 2 sign{post}{}",
             layout.len()
         );
         assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");

@@ -31,6 +31,8 @@ parts! {
     /// Twins, by which several processes store to a block in the same interval: without, stores need the block's home, as in IVY (Li, Hudak 1989). Only where
     /// pages are protected.
     MultipleWriters "single-writer",
+    /// Atomic operations at homes without the lock of the records there: without, each operation takes it.
+    OpenRecords "no-open-records",
 }
 
 /// A set of parts.
@@ -72,8 +74,10 @@ mod tests {
 
     #[test]
     fn names_make_a_set() {
-        let all = Parts::parse("no-leases,no-migration,no-exclusive-homes,fixed-homes,single-writer")
-            .expect("all are known");
+        let all = Parts::parse(
+            "no-leases,no-migration,no-exclusive-homes,fixed-homes,single-writer,no-open-records",
+        )
+        .expect("all are known");
         assert!(Part::ALL.iter().all(|part| all.has(*part) && !Parts::default().has(*part)));
         for part in Part::ALL {
             let one = Parts::parse(part.name_without()).expect("it is known");

@@ -217,7 +217,8 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Whether all that a peer had published when its state word was `state` has been applied.
-    fn has_read(&self, from: Rank, state: u64) -> bool {
+    #[inline(always)]
+    pub(crate) fn has_read(&self, from: Rank, state: u64) -> bool {
         is_read(self.fabric.own(Word::Cursor(from)), state)
     }
 

@@ -29,6 +29,8 @@ const LISTED_ENTRIES: u64 = 4096;
 const STREAK_ENTRIES: u64 = 256;
 /// Operations in a row at another process without anybody else's in the chunk, after which homes come here.
 const MIGRATION_THRESHOLD: u32 = 8;
+/// The same where the memory of that process is mapped. There a home costs as much as some dozen operations, and of two processes that operate at random each has many in a row.
+const ALONE_IN_MEMORY: u32 = 256;
 /// Changes of a batch that cost about as much as one operation by itself.
 const BATCHED_AS_ONE: u32 = 8;
 /// Batches in a row without anybody else's operations in the chunk, after which homes come here for batches; twice as many each time that somebody has come. A home that is taken from a process
@@ -36,6 +38,23 @@ const BATCHED_AS_ONE: u32 = 8;
 const BATCHES_ALONE: u32 = 8;
 /// Most times that this is doubled.
 const MOST_DOUBLINGS: u32 = 10;
+
+/// Operations at another process after which the records of a chunk are left open; twice as many each time that they were closed again soon.
+const OPEN_AFTER: u32 = 4;
+/// Most times that this is doubled.
+const MOST_CLOSINGS: u32 = 8;
+
+/// What this process remembers of a chunk whose records it leaves open.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Opening {
+    chunk: Chunk,
+    /// Operations with the records locked, since they were left open last.
+    locked: u32,
+    /// Operations without, since then.
+    open: u32,
+    /// How many times in a row they were closed soon.
+    closings: u32,
+}
 
 /// Consecutive operations of this process in a chunk at another one.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -61,8 +80,10 @@ pub(crate) struct Updates {
     /// Versions that the signature lists.
     listed: Vec<Option<(Block, Timestamp)>>,
     streaks: Vec<Option<Streak>>,
+    openings: Vec<Option<Opening>>,
 }
 
+#[inline(always)]
 fn entry<T: Clone>(table: &mut Vec<Option<T>>, key: u64, entries: u64) -> &mut Option<T> {
     let index = (key % entries) as usize;
     if table.len() <= index {
@@ -76,6 +97,37 @@ impl Updates {
     pub(crate) fn record(&mut self, block: Block, version: Timestamp, sequence: u64) -> bool {
         self.count(block.chunk(), sequence, 1);
         self.is_unlisted(block, version)
+    }
+
+    /// Notes an operation at a home whose records are open, in a version. Whether the version is still to be listed.
+    #[inline(always)]
+    pub(crate) fn record_open(&mut self, block: Block, version: Timestamp) -> bool {
+        if let Some(opening) =
+            self.openings.get_mut((block.chunk().0 % STREAK_ENTRIES) as usize).and_then(Option::as_mut)
+            && opening.chunk == block.chunk()
+        {
+            opening.open = opening.open.saturating_add(1);
+        }
+        self.is_unlisted(block, version)
+    }
+
+    /// Whether the records of a chunk at another process should be left open behind the operation that is about to be executed there.
+    fn should_open(&mut self, chunk: Chunk, after: u32) -> bool {
+        let entry = entry(&mut self.openings, chunk.0, STREAK_ENTRIES);
+        let begin = Opening { chunk, locked: 0, open: u32::MAX, closings: 0 };
+        let opening = entry.get_or_insert(begin);
+        if opening.chunk != chunk {
+            *opening = begin;
+        }
+        opening.locked = opening.locked.saturating_add(1);
+        if opening.locked < after << opening.closings {
+            return false;
+        }
+        // Each operation without a lock spares about as much as it takes to close them once.
+        let closings =
+            if opening.open < opening.locked { (opening.closings + 1).min(MOST_CLOSINGS) } else { 0 };
+        *opening = Opening { chunk, locked: 0, open: 0, closings };
+        true
     }
 
     /// Notes a batch of changes of a chunk, in records of a sequence number. `is_next`: it came at once behind another one. That nobody was in between says nothing then.
@@ -105,6 +157,7 @@ impl Updates {
     }
 
     /// Whether a version of a block is still to be listed; it counts as listed from now on.
+    #[inline(always)]
     pub(crate) fn is_unlisted(&mut self, block: Block, version: Timestamp) -> bool {
         // Nobody has a copy from before the first version.
         version != 0
@@ -115,7 +168,7 @@ impl Updates {
     /// Whether a home of a chunk should come here, as nobody else seems to come to the chunk. `by_message`: who it is at is asked by messages. Then all that follow come as well,
     /// so that processes take turns with many operations each; else one does, which costs as much as some operations there.
     fn should_migrate(&mut self, chunk: Chunk, by_message: bool) -> bool {
-        let threshold = if by_message { MIGRATION_THRESHOLD } else { 2 * MIGRATION_THRESHOLD };
+        let threshold = if by_message { MIGRATION_THRESHOLD } else { ALONE_IN_MEMORY };
         let streak = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
         let migrate = streak.is_some_and(|streak| streak.chunk == chunk && streak.length >= threshold);
         if migrate && !by_message {
@@ -208,6 +261,13 @@ impl<F: Fabric> Coherence<F> {
         if let Some(old) = here {
             return old;
         }
+        let open = match F::SYNCHRONOUS {
+            true => self.update_open_sync(block, offset, bytes, update),
+            false => self.update_open(block, offset, bytes, update).await,
+        };
+        if let Some(old) = open {
+            return old;
+        }
         if let Some(old) = self.update_remote(block, offset, bytes, update).await {
             return old;
         }
@@ -221,6 +281,13 @@ impl<F: Fabric> Coherence<F> {
     /// Executes a store of 1, 2, 4 or 8 aligned bytes at `offset` in a block as an atomic operation. The thread may execute it here as well, whatever the state of the block is
     /// then: those are the bytes that a miss brings.
     pub async fn store_at_home(&self, block: Block, offset: usize, bytes: usize, value: u64) {
+        let open = match F::SYNCHRONOUS {
+            true => self.store_open_sync(block, offset, bytes, value),
+            false => self.store_open(block, offset, bytes, value).await,
+        };
+        if open {
+            return;
+        }
         self.update(block, offset, bytes, Update::store(value.into())).await;
     }
 
@@ -234,17 +301,20 @@ impl<F: Fabric> Coherence<F> {
         if fabric.watches_writes() || self.updates().should_migrate(block.chunk(), by_message) {
             return None;
         }
+        // Few operations are enough where all that matters is what may go wrong.
+        let after = if F::SYNCHRONOUS { OPEN_AFTER } else { 1 };
+        let opens = self.opens() && self.updates().should_open(block.chunk(), after);
         let checkpoint = fabric.checkpoint();
         let result = loop {
             fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
-            let request = Request { block, offset, bytes, update, at_least: self.clock() + 1 };
+            let request = Request { block, offset, bytes, update, at_least: self.clock() + 1, opens };
             let outcome = self.try_update_remote(&request).await;
             drop(locked);
             match outcome {
                 Ok(result) => break result,
                 Err(Blocked { at, word, seen }) => {
-                    fabric.wait_change(at, word, seen).await;
+                    self.wait_for(at, word, seen).await;
                 }
             }
         };
@@ -313,7 +383,7 @@ impl<F: Fabric> Coherence<F> {
             match self.try_read_at_home(&read::Request { block, offset: 0, bytes: 1 }, &mut [0]).await {
                 Ok((_, home)) => return home,
                 Err(Blocked { at, word, seen }) => {
-                    self.fabric.wait_change(at, word, seen).await;
+                    self.wait_for(at, word, seen).await;
                 }
             }
         }
@@ -328,7 +398,7 @@ impl<F: Fabric> Coherence<F> {
             match self.try_read_at_home(request, into).await {
                 Ok((length, _)) => return length,
                 Err(Blocked { at, word, seen }) => {
-                    fabric.wait_change(at, word, seen).await;
+                    self.wait_for(at, word, seen).await;
                 }
             }
         }
@@ -510,7 +580,7 @@ mod tests {
     #[test]
     fn homes_come_for_operations_in_a_row() {
         let (mut updates, block) = (Updates::default(), Chunk(3).block(1));
-        for i in 0..17 {
+        for i in 0..=u64::from(ALONE_IN_MEMORY) {
             assert!(!updates.should_migrate(block.chunk(), false));
             updates.record(block, 0, 2 * i);
         }

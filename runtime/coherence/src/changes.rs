@@ -76,7 +76,7 @@ impl<F: Fabric> Coherence<F> {
             match outcome {
                 Ok(done) => break done,
                 Err(Blocked { at, word, seen }) => {
-                    fabric.wait_change(at, word, seen).await;
+                    self.wait_for(at, word, seen).await;
                 }
             }
         };

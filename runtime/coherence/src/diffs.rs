@@ -49,7 +49,7 @@ impl<F: Fabric> Coherence<F> {
             let (sent, merged) = match self.call_merge_diff(at, &request, peer).await {
                 Ok(merged) => merged,
                 Err(Busy { word, seen }) => {
-                    self.fabric.wait_change(at, word, seen).await;
+                    self.wait_for(at, word, seen).await;
                     continue;
                 }
             };

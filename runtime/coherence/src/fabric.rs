@@ -20,6 +20,7 @@ use dsm_abi::atomic::Update;
 
 use crate::Part;
 use crate::block_word::BlockWord;
+pub use crate::open::{close, is_open};
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 pub(crate) use locks::lock_beside;
 pub use locks::{lock_by_cas, try_lock_by_cas};
@@ -50,11 +51,13 @@ pub enum MarkKind {
     Ahead,
     /// Set by the process itself for blocks at home here that somebody has read since stores to them were published last. Level 0 only.
     ReadSince,
+    /// A block of the chunk at which the process is executing an atomic operation, at whatever home, with records that are open ([`crate::open`]). Level 0 only.
+    Operating,
 }
 
 impl MarkKind {
     /// All of them.
-    pub const ALL: [MarkKind; 11] = [
+    pub const ALL: [MarkKind; 12] = [
         MarkKind::Read,
         MarkKind::Taken,
         MarkKind::Dirty,
@@ -66,6 +69,7 @@ impl MarkKind {
         MarkKind::RereadStrong,
         MarkKind::Ahead,
         MarkKind::ReadSince,
+        MarkKind::Operating,
     ];
 
     /// Those that a release looks at.
@@ -84,7 +88,7 @@ pub enum Word {
     Rd(Block),
     /// See [`Record::wr_ts`].
     Wr(Block),
-    /// Lock of a chunk's records, and the number of times it was released.
+    /// Lock of a chunk's records, and the number of times it was released; or that they are open, see [`crate::open`].
     Records(Chunk),
     /// Greatest lease given on any block of a chunk that is at home here, at least their versions. Never falls.
     Lease(Chunk),
@@ -316,6 +320,17 @@ pub trait Fabric {
         bytes: usize,
         update: Update,
     ) -> impl Future<Output = u64>;
+    /// Stores 1, 2, 4 or 8 aligned bytes of a block, which change as one. Nothing that this process stores afterwards is visible before.
+    fn store_bytes(
+        &self,
+        at: Rank,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        value: u64,
+    ) -> impl Future<Output = ()> {
+        async move { _ = self.update_bytes(at, block, offset, bytes, Update::store(value.into())).await }
+    }
     /// Copies a peer's blocks to private memory. `into` has [`Fabric::block_bytes`] bytes for each.
     fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()>;
     /// Of some blocks of a chunk, those that take no memory at a process: that are zero because nobody has stored to them, as far as that can be told without reading
@@ -393,6 +408,9 @@ pub trait Fabric {
         let (at, block) = self.target_of(place);
         self.default_home(block) == at
     }
+    /// A hint that the block is going to be changed at an offset.
+    #[inline(always)]
+    fn prefetch_part(&self, _place: Self::Handle, _offset: usize) {}
     /// A hint that the block will be needed soon.
     fn prefetch_block(&self, _place: Self::Handle) {}
 

@@ -249,6 +249,14 @@ faults! {
     TwinNotAwaited,
     /// An atomic operation at the own home does not lock the records.
     UpdateHereUnlocked,
+    /// Records are closed without a look at who is executing an operation.
+    ClosedBesideOperation,
+    /// An operation is executed although the records were not open any more when the process had said that it executes one.
+    OpenUnchecked,
+    /// An operation is executed at a write-protected home whose records are open.
+    OpenShared,
+    /// An operation is executed at a home whose records are open, without a version, though the block was read there.
+    OpenBesideReader,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

@@ -45,7 +45,7 @@ impl<F: Fabric> Coherence<F> {
                 }
                 Err(Busy { word, seen }) => {
                     drop(locked);
-                    fabric.wait_change(at, word, seen).await;
+                    self.wait_for(at, word, seen).await;
                 }
             }
         };

@@ -11,7 +11,7 @@
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
 //! - misses: `miss` (making blocks readable and writable), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `merges` (many of these at once), `twins` (giving their memory back);
-//! - atomic and memory-based operations of the program: `atomic`, `changes`;
+//! - atomic and memory-based operations of the program: `atomic`, `open` (without locks), `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
 //! - `inspect`: what debuggers ask;
 //! - `fast_path` (releases and acquires of a single block), `maybe_async` (its source expands to async and to ordinary functions).
@@ -49,6 +49,7 @@ pub mod link;
 mod marks;
 mod migration_on_miss;
 mod miss;
+mod open;
 mod overwrite;
 mod probable_owner;
 mod queue_lock;
@@ -261,6 +262,7 @@ impl<F: Fabric> Coherence<F> {
         self.fabric.rank()
     }
 
+    #[inline(always)]
     fn decode(&self, word: u64, at: Rank, block: Block) -> Link {
         Link::decode(word, at, || self.fabric.default_home(block))
     }

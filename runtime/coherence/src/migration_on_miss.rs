@@ -172,7 +172,7 @@ impl<F: Fabric> Coherence<F> {
                 }
                 Ok(taken) => break taken,
                 Err(Busy { word, seen }) => {
-                    fabric.wait_change(lookup.at, word, seen).await;
+                    self.wait_for(lookup.at, word, seen).await;
                 }
             }
         };

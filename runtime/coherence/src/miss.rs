@@ -55,7 +55,7 @@ impl<F: Fabric> Coherence<F> {
                 match outcome {
                     Ok(()) => break,
                     Err(Blocked { at, word, seen }) => {
-                        self.fabric.wait_change(at, word, seen).await;
+                        self.wait_for(at, word, seen).await;
                     }
                 }
             }

@@ -109,8 +109,16 @@ impl<F: Fabric> Coherence<F> {
         if F::SYNCHRONOUS { self.release_single_sync(then) } else { self.release_single(then).await }
     }
 
-    /// Whether a release has nothing to do.
+    /// Whether a release has nothing to do. Counts it then.
     fn nothing_to_publish(&self) -> bool {
+        let nothing = self.has_nothing_to_publish();
+        self.stats.releases.add(u64::from(nothing));
+        nothing
+    }
+
+    /// Whether a release has nothing to do.
+    #[inline(always)]
+    pub(crate) fn has_nothing_to_publish(&self) -> bool {
         let fabric = &self.fabric;
         if !fabric.none_marked(&[MarkKind::Dirty]) {
             // The gate is the fence then.
@@ -119,10 +127,8 @@ impl<F: Fabric> Coherence<F> {
         fabric.fence();
         // Marks first: another thread's release that found nothing below a summary may be about to set it again. What it finds then it has published by the
         // time the gate is free.
-        let nothing = fabric.none_marked(&MarkKind::RELEASED)
-            && (fabric.gate_free(Gate::Publish) || fabric.fault(Fault::ReleaseUnderway));
-        self.stats.releases.add(u64::from(nothing));
-        nothing
+        fabric.none_marked(&MarkKind::RELEASED)
+            && (fabric.gate_free(Gate::Publish) || fabric.fault(Fault::ReleaseUnderway))
     }
 
     async fn publish_all<R>(&self, global_sync: bool, then: impl FnOnce(ReleaseToken) -> R) -> R {

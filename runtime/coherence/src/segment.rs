@@ -8,6 +8,7 @@ use crate::Fault;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::marks;
+use crate::open;
 use crate::records::{Homes, Records};
 use crate::types::{Block, Chunk, Extent, Header, Rank};
 
@@ -93,6 +94,12 @@ impl<F: Fabric> Segment<'_, F> {
             self.fabric.flush(self.at).await;
         }
         self.fabric.post_store(self.at, Word::Records(chunk), sequence + 2).await;
+    }
+
+    /// As [`Segment::unlock_records`], but leaves the records open.
+    pub(crate) async fn open_records(&self, chunk: Chunk, sequence: u64) {
+        self.fabric.flush(self.at).await;
+        self.fabric.post_store(self.at, Word::Records(chunk), open::opened(sequence)).await;
     }
 
     /// Reads records that stood together at one time, as [`Segment::home_records`] gives them. Returns the value of their lock, and which of the chunk's

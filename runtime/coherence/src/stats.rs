@@ -43,17 +43,23 @@ impl Default for Stats {
 }
 
 /// Number of the calling thread among those of the process that ever counted, at most [`OWN_SHARDS`].
+#[inline(always)]
 fn slot() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
     }
     SLOT.with(|slot| {
         if slot.get() == usize::MAX {
-            slot.set(THREADS.fetch_add(1, Ordering::Relaxed).min(OWN_SHARDS));
+            set_slot(slot);
         }
         slot.get()
     })
+}
+
+#[cold]
+fn set_slot(slot: &Cell<usize>) {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    slot.set(THREADS.fetch_add(1, Ordering::Relaxed).min(OWN_SHARDS));
 }
 
 impl Deref for Stats {
@@ -128,6 +134,8 @@ counters! {
     calls,
     /// Bytes moved between processes.
     bytes_moved,
+    /// Atomic operations of the program, and stores, executed at homes whose records were open.
+    atomics_open,
 }
 
 /// The counters of the calling thread, looked up once for several of them.

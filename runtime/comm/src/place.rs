@@ -5,9 +5,9 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use dsm_threads::atomic;
 use dsm_threads::futex::Futex;
 use dsm_threads::wait::{self, Waitable};
+use dsm_threads::{atomic, with_atomic};
 
 use crate::copy::copy;
 use crate::diff;
@@ -436,9 +436,41 @@ impl Bytes {
         let width = Width::of(bytes);
         if !is_far(self.0 as usize) {
             // SAFETY: the caller's promise; all access is atomic.
-            return atomic::update(unsafe { atomic::at(self.0, width) }, change);
+            return unsafe { with_atomic!(self.0, width, |integer| atomic::update(integer, change)) };
         }
         self.update_far(width, change)
+    }
+
+    /// Stores 1, 2, 4 or 8 bytes here, behind all that this process has stored before.
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline(always)]
+    pub unsafe fn store(self, bytes: usize, value: u64) {
+        let width = Width::of(bytes);
+        if !is_far(self.0 as usize) {
+            // SAFETY: the caller's promise; all access is atomic.
+            return unsafe {
+                with_atomic!(self.0, width, |integer| integer.store(value as _, Ordering::Release))
+            };
+        }
+        self.update_far(width, |_| Some(value & width.mask()));
+    }
+
+    /// Adds to an integer of 1, 2, 4 or 8 bytes here; returns the old value.
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline(always)]
+    pub unsafe fn fetch_add(self, bytes: usize, value: u64) -> u64 {
+        let width = Width::of(bytes);
+        if !is_far(self.0 as usize) {
+            // SAFETY: the caller's promise; all access is atomic.
+            return unsafe {
+                with_atomic!(self.0, width, |integer| atomic::Atomic::fetch_add(integer, value))
+            };
+        }
+        self.update_far(width, |old| Some(old.wrapping_add(value) & width.mask()))
     }
 
     #[cold]
@@ -494,6 +526,12 @@ impl MappedBytes {
     pub(crate) fn at(address: *mut u8) -> MappedBytes {
         debug_assert!(!is_far(address as usize));
         MappedBytes(address)
+    }
+
+    /// The bytes from `offset` further on.
+    #[inline(always)]
+    pub fn skip(self, offset: usize) -> MappedBytes {
+        MappedBytes(self.0.wrapping_add(offset))
     }
 
     /// The 64-bit word `offset` bytes further on.

@@ -75,8 +75,8 @@ variables! {
         |c, s| set(&mut c.cache_locks, boolean(s), "0 or 1");
     "DSM_POST_ATOMICS", "0|1", "1", "Relaxed atomic additions without a result (omp atomic) to variables of other processes are kept for a millisecond at most and sent many at a time; 0: one by one.",
         |c, s| set(&mut c.post_atomics, boolean(s), "0 or 1");
-    "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect).",
-        |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer");
+    "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect), no-open-records.",
+        |c, s| set(&mut c.protocol, Parts::parse(s), "some of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer, no-open-records");
     "DSM_TRANSPORT", "auto|shm|stream[:SEED]|[shm,]ofi[:PROVIDER]|[shm,]verbs[:DEVICE]", "auto", "How processes reach each other's memory: shm maps it; stream sends requests through sockets to a thread of its owner, which is slow; \
         ofi sends them by libfabric, for adapters that it has a PROVIDER for, and verbs by RDMA of a DEVICE for InfiniBand or RoCE; auto takes shm within a host and stream between hosts, and shm,ofi \
         takes ofi there, as shm,verbs does verbs. With SEED, a number, stream delays requests and tears transfers.",

@@ -19,6 +19,8 @@ pub struct Hooks {
     pub after_release: fn(u64),
     /// The process has acquired.
     pub after_acquire: fn(),
+    /// Whether none of these would do anything where a release has nothing to publish, and an acquire nothing to apply.
+    pub is_quiet: fn() -> bool,
     /// Another process than 0 takes part in a region.
     pub after_fork: fn(),
     /// Starts a thread of the runtime that never runs user code.
@@ -33,6 +35,7 @@ const NOTHING: Hooks = Hooks {
     begin_release: || 0,
     after_release: |_| (),
     after_acquire: || (),
+    is_quiet: || true,
     after_fork: || (),
     start_thread: |work| _ = std::thread::spawn(work),
 };

@@ -20,7 +20,7 @@ use dsm_threads::handler;
 
 use dsm_memory::fabric::{run, run_sync};
 use dsm_memory::{self as memory, threads};
-use dsm_observe::checked::Synchronising;
+use dsm_observe::checked::{self, Synchronising};
 use dsm_observe::profile::{self, Wait};
 use dsm_observe::progress;
 use dsm_observe::race;
@@ -66,6 +66,22 @@ pub fn release() {
         );
         profile::released(since);
     }
+}
+
+/// A release, an operation and an acquire from all processes, where nothing is to be done but the operation; `operation` says whether there is something to acquire behind it. `None`, as `operation` or without
+/// it: nothing was done.
+#[inline(always)]
+pub fn ordered_at_once<R>(operation: impl FnOnce() -> Option<(R, bool)>) -> Option<R> {
+    let is_watched = profile::is_on() || time::is_traced() || checked::is_on();
+    if is_unreleased() || is_watched || !(hooks().is_quiet)() {
+        return None;
+    }
+    threads::pass();
+    let (result, is_new) = operation()?;
+    if is_new {
+        acquire_from_all();
+    }
+    Some(result)
 }
 
 /// As [`release`]; calls `then` with how far the own signature is published, and its last notices, as soon as others may acquire from it. `precedes`: the flow in a

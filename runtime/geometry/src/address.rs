@@ -23,13 +23,13 @@ impl Geometry {
     }
 
     /// Whether the address is shared data.
-    #[inline]
+    #[inline(always)]
     pub fn is_shared(&self, address: usize) -> bool {
         self.region().contains(&address) || self.globals.offset(address).is_some()
     }
 
     /// Offset of a shared address in the data.
-    #[inline]
+    #[inline(always)]
     pub fn offset(&self, address: usize) -> usize {
         match address.checked_sub(self.shape.region.start) {
             Some(offset) if address < self.shape.region.end => self.heap_offset + offset,
@@ -38,13 +38,13 @@ impl Geometry {
     }
 
     /// Block of a shared address.
-    #[inline]
+    #[inline(always)]
     pub fn block(&self, address: usize) -> Block {
         self.blocks.block(self.offset(address))
     }
 
     /// First address of a block.
-    #[inline]
+    #[inline(always)]
     pub fn address(&self, block: Block) -> usize {
         self.address_at(self.data_offset(block))
     }

@@ -77,7 +77,7 @@ impl BlockMap {
     }
 
     /// Logarithm of the block size at an offset of the data.
-    #[inline]
+    #[inline(always)]
     pub fn shift_at(&self, offset: usize) -> u32 {
         match self.coarse[offset >> UNIT_SHIFT].load(Ordering::Relaxed) {
             MIXED => self.fine[offset >> self.granule_shift].load(Ordering::Relaxed).into(),
@@ -86,7 +86,7 @@ impl BlockMap {
     }
 
     /// The block that holds an offset of the data.
-    #[inline]
+    #[inline(always)]
     pub fn block(&self, offset: usize) -> Block {
         let shift = self.shift_at(offset);
         Block(self.first[shift as usize] + (offset >> shift) as u64)
@@ -106,9 +106,14 @@ impl BlockMap {
     }
 
     /// Whether the data still is in blocks of this one's size. Blocks of a size given up can turn up in old notices.
-    #[inline]
+    #[inline(always)]
     pub fn is_current(&self, block: Block) -> bool {
-        !self.changed.load(Ordering::Relaxed) || self.shift_at(self.offset(block)) == self.shift_of(block)
+        !self.changed.load(Ordering::Relaxed) || self.has_current_size(block)
+    }
+
+    #[cold]
+    fn has_current_size(&self, block: Block) -> bool {
+        self.shift_at(self.offset(block)) == self.shift_of(block)
     }
 
     /// Whether sizes change while the program runs.

@@ -53,6 +53,12 @@ pub fn trace(is_on: bool) {
     TRACED.store(is_on, Ordering::Relaxed);
 }
 
+/// Whether what takes time is traced.
+#[inline]
+pub fn is_traced() -> bool {
+    TRACED.load(Ordering::Relaxed)
+}
+
 /// Calls `work` and counts its time, without that of activities inside of it. `event`: what it is in a trace, if anything.
 #[inline(always)]
 pub fn spent<R>(

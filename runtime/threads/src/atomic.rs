@@ -63,7 +63,7 @@ pub trait Atomic: 'static {
 
 /// Changes an integer to what `change` makes of it, unless that is nothing; returns the old value.
 #[inline(always)]
-pub fn update(atomic: &dyn Atomic, change: impl Fn(u64) -> Option<u64>) -> u64 {
+pub fn update<A: Atomic + ?Sized>(atomic: &A, change: impl Fn(u64) -> Option<u64>) -> u64 {
     let mut old = atomic.load();
     while let Some(new) = change(old) {
         match atomic.compare_exchange(old, new) {
@@ -77,19 +77,19 @@ pub fn update(atomic: &dyn Atomic, change: impl Fn(u64) -> Option<u64>) -> u64 {
 macro_rules! atomics {
     ($($atomic:ty: $integer:ty: $($fetch:ident)*;)*) => {$(
         impl Atomic for $atomic {
-            #[inline]
+            #[inline(always)]
             fn load(&self) -> u64 {
                 <$atomic>::load(self, Ordering::SeqCst).into()
             }
 
             $(
-                #[inline]
+                #[inline(always)]
                 fn $fetch(&self, value: u64) -> u64 {
                     <$atomic>::$fetch(self, value as $integer, Ordering::SeqCst).into()
                 }
             )*
 
-            #[inline]
+            #[inline(always)]
             fn compare_exchange(&self, expected: u64, new: u64) -> Result<u64, u64> {
                 let (expected, new) = (expected as $integer, new as $integer);
                 let old = <$atomic>::compare_exchange(self, expected, new, Ordering::SeqCst, Ordering::SeqCst);
@@ -121,6 +121,34 @@ pub unsafe fn at(address: *mut u8, width: Width) -> &'static dyn Atomic {
             Width::Bits64 => AtomicU64::from_ptr(address.cast()),
         }
     }
+}
+
+/// Runs code on the integer at an address, as its type: nothing is left to be decided for each of its operations.
+///
+/// # Safety
+/// As for [`at`].
+#[macro_export]
+macro_rules! with_atomic {
+    ($address:expr, $width:expr, |$atomic:ident| $body:expr) => {
+        match $width {
+            $crate::atomic::Width::Bits8 => {
+                let $atomic = std::sync::atomic::AtomicU8::from_ptr($address);
+                $body
+            }
+            $crate::atomic::Width::Bits16 => {
+                let $atomic = std::sync::atomic::AtomicU16::from_ptr($address.cast());
+                $body
+            }
+            $crate::atomic::Width::Bits32 => {
+                let $atomic = std::sync::atomic::AtomicU32::from_ptr($address.cast());
+                $body
+            }
+            $crate::atomic::Width::Bits64 => {
+                let $atomic = std::sync::atomic::AtomicU64::from_ptr($address.cast());
+                $body
+            }
+        }
+    };
 }
 
 /// Whether the processor has atomic instructions for objects of this size at this address.

@@ -93,6 +93,10 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::KeptNotSent | Fault::MissBesideKept => Some(kept_additions()),
         Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
+        Fault::ClosedBesideOperation => Some(additions_beside_moves()),
+        Fault::OpenUnchecked => Some(additions_at_a_home_that_moves()),
+        Fault::OpenShared => Some(addition_at_a_shared_home()),
+        Fault::OpenBesideReader => Some(addition_beside_a_reader()),
         _ => None,
     }
 }
@@ -175,6 +179,34 @@ pub fn addition_beside_a_store() -> Program {
 pub fn addition_beside_a_release() -> Program {
     let home = "w1=1 barrier lock1 unlock1 lock1 unlock1";
     Program::parse(3, 1, 4, &[home, "barrier r2 lock0 r0 unlock0", "barrier a0 lock0 unlock0"])
+}
+
+/// A process adds to a block with open records while another one takes the home again and again.
+pub fn additions_beside_moves() -> Program {
+    let adder = "barrier a0 a0 a0 a0 a0 a0 lock0 r0 unlock0";
+    Program::parse(3, 1, 4, &["w1=1 barrier", "barrier r2 a2 r2 a2 lock0 r0 unlock0", adder])
+}
+
+/// A process adds to a block at home there that another one takes, while a third one leaves the records open because of the block beside it.
+pub fn additions_at_a_home_that_moves() -> Program {
+    let home = "barrier a0 a0 a0 a0 lock0 r0 unlock0";
+    let taker = "barrier r2 a0 r2 a0 lock0 r0 unlock0";
+    let beside = "barrier a4 a4 a4 a4 a4 a4 lock0 r0 unlock0";
+    Program::parse(3, 2, 4, &[home, taker, beside]).home_run(2)
+}
+
+/// A process adds to a block whose home is write-protected, as another one has a copy, while the records are open because of the block beside it.
+pub fn addition_at_a_shared_home() -> Program {
+    let home = "w0=1 barrier barrier w1=2 barrier barrier barrier";
+    let reader = "barrier r0 barrier barrier r0 barrier barrier lock0 r0 unlock0";
+    let adder = "barrier barrier barrier barrier barrier a4 a4 a0 lock0 unlock0";
+    Program::parse(3, 2, 4, &[home, reader, adder]).home_run(2)
+}
+
+/// A process adds to a block that another one is reading at its home, while the records are open because of the block beside it.
+pub fn addition_beside_a_reader() -> Program {
+    let reader = "barrier r2 lock0 r0 unlock0";
+    Program::parse(3, 2, 4, &["w1=1 barrier", reader, "barrier a4 a4 a0 a4 a0 lock0 unlock0"]).home_run(2)
 }
 
 /// Changes of two blocks whose homes are at two other processes.

@@ -28,7 +28,7 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
        dsm-explore --arrays FROM COUNT [FAULT]          random schedules of programs on relocatable arrays, with a rule broken or none; a single one
                                                         that fails prints what happened
        dsm-explore --sync FROM COUNT [FAULT]            the same of programs on locks, barriers, regions, conditions, tasks and reductions
---without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer
+--without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer, no-open-records
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {

@@ -87,6 +87,20 @@ thread_local! {
 /// Stores in a row that missed, each behind a release of its own, from which on they are executed at the homes.
 const SINGLE_STORES: u32 = 8;
 
+/// Whether it is worth while to keep an addition of the thread: whether none of the last ones was followed by a release, for which each would have to be sent by itself; and, where an operation at another process takes
+/// no message, whether it goes to the same variable as the one before, with which it is combined.
+#[inline]
+fn is_worth_keeping(address: usize) -> bool {
+    thread_local! {
+        /// As `STORES`, of additions, and where the last one went.
+        static ADDITIONS: Cell<(u32, u32, usize)> = const { Cell::new((0, 0, 0)) };
+    }
+    let (releases, (seen, times, last)) = (RELEASES.get(), ADDITIONS.get());
+    let times = if releases == seen { 0 } else { times.saturating_add(1) };
+    ADDITIONS.set((releases, times, address));
+    times < SINGLE_STORES && (last == address || deferred::saves_messages())
+}
+
 /// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
 /// operation that is a release between any two such stores. `false`: nothing was done.
 pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
@@ -103,6 +117,15 @@ pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
     let geometry = memory::get().geometry();
     let block = geometry.block(address);
     let offset = address - geometry.address(block);
+    if !profile::is_on()
+        && !deferred::is_kept(block.chunk())
+        && run_sync(
+            #[inline(always)]
+            || shared.coherence.store_open_sync(block, offset, size, value),
+        )
+    {
+        return true;
+    }
     let since = profile::now_and_then();
     let drained = deferred::drain(Extent::single(block));
     run(pin!(shared.coherence.store_at_home(block, offset, size, value)));
@@ -111,18 +134,38 @@ pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
     true
 }
 
-/// Reads an operand of `size` bytes.
+/// Reads an operand of `size` bytes. Those of common sizes are read as what they are: bytes that were written one after the other, and are read as one, wait for each other.
+#[inline(always)]
 unsafe fn get(at: *const u8, size: u32) -> u128 {
-    let mut bytes = [0; 16];
     // SAFETY: the caller's operand has `size` bytes, at most 16.
-    unsafe { std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), size as usize) };
-    u128::from_le_bytes(bytes)
+    unsafe {
+        match size {
+            1 => at.read().into(),
+            2 => at.cast::<u16>().read_unaligned().into(),
+            4 => at.cast::<u32>().read_unaligned().into(),
+            8 => at.cast::<u64>().read_unaligned().into(),
+            _ => {
+                let mut bytes = [0; 16];
+                std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), size as usize);
+                u128::from_le_bytes(bytes)
+            }
+        }
+    }
 }
 
 /// Writes an operand of `size` bytes.
+#[inline(always)]
 unsafe fn put(at: *mut u8, size: u32, value: u128) {
     // SAFETY: the caller's operand has `size` bytes, at most 16.
-    unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize) };
+    unsafe {
+        match size {
+            1 => at.write(value as u8),
+            2 => at.cast::<u16>().write_unaligned(value as u16),
+            4 => at.cast::<u32>().write_unaligned(value as u32),
+            8 => at.cast::<u64>().write_unaligned(value as u64),
+            _ => std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), at, size as usize),
+        }
+    }
 }
 
 /// The processor's atomic integer of `size` bytes: 1, 2, 4 or 8, to which the address is aligned.
@@ -164,6 +207,49 @@ fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
     }
 }
 
+/// Applies an operation that releases and acquires, if nothing has to be done for that, and the records at the variable's home are open; returns the old value.
+#[inline(always)]
+fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Option<u64> {
+    let (at, bytes) = (address as usize, size as usize);
+    if !matches!(order, order::ACQ_REL | order::SEQ_CST)
+        || !atomic::is_direct(at, bytes)
+        || !memory::is_shared(at)
+    {
+        return None;
+    }
+    let shared = memory::shared()?;
+    let geometry = memory::get().geometry();
+    let block = geometry.block(at);
+    let offset = at - geometry.address(block);
+    let old = sync::ordered_at_once(
+        #[inline(always)]
+        || {
+            run_sync(
+                #[inline(always)]
+                || shared.coherence.update_ordered_sync(block, offset, bytes, update),
+            )
+        },
+    )?;
+    RELEASES.set(RELEASES.get().wrapping_add(1));
+    Some(old)
+}
+
+/// As [`update_at_once`], with instances for what most programs ask for, which have nothing to decide any more.
+#[inline(always)]
+fn change_at_once(address: *mut u8, size: u32, op: RmwOp, operand: u128, order: u32) -> Option<u64> {
+    let add = Update::Rmw { op: RmwOp::Add, operand };
+    match (op, size) {
+        (RmwOp::Add, 4) => update_at_once(address, 4, add, order),
+        (RmwOp::Add, 8) => update_at_once(address, 8, add, order),
+        _ => update_any_at_once(address, size, Update::Rmw { op, operand }, order),
+    }
+}
+
+#[inline(never)]
+fn update_any_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Option<u64> {
+    update_at_once(address, size, update, order)
+}
+
 /// Applies an operation; returns the old value.
 pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     let (at, bytes) = (address as usize, size as usize);
@@ -184,6 +270,13 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         let offset = at - geometry.address(block);
         if memory::get().table().get(at) == WRITABLE
             && let Some(old) = run_sync(|| shared.coherence.update_local_sync(block, offset, bytes, update))
+        {
+            return old.into();
+        }
+        // What is kept for the block has to be executed before.
+        if !profile::is_on()
+            && !deferred::is_kept(block.chunk())
+            && let Some(old) = run_sync(|| shared.coherence.update_open_sync(block, offset, bytes, update))
         {
             return old.into();
         }
@@ -359,7 +452,17 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if op.is_float() && !matches!(size, 4 | 8) {
         crate::job::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
-    if is_posted && deferred::post(address, size, op, operand) {
+    if is_posted && is_worth_keeping(address) && deferred::post(address, size, op, operand) {
+        return;
+    }
+    if let Some(before_value) = change_at_once(addr, size, op, operand, order) {
+        if !old.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { put(old, size, before_value.into()) };
+        }
+        if op == RmwOp::Xchg && u128::from(before_value) == operand {
+            poll(address, before_value);
+        }
         return;
     }
     // A sum that others add to as well tells nobody that something else is there.
@@ -393,15 +496,28 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
 ) -> u32 {
     // SAFETY: the caller's promise.
     let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
-    before(success);
-    let old = update(addr, size, Update::CompareExchange { expected: wanted, new });
+    let update_by = Update::CompareExchange { expected: wanted, new };
+    let at_once = match size {
+        4 => update_at_once(addr, 4, update_by, success),
+        8 => update_at_once(addr, 8, update_by, success),
+        _ => update_any_at_once(addr, size, update_by, success),
+    };
+    let old = at_once.map_or_else(
+        || {
+            before(success);
+            update(addr, size, update_by)
+        },
+        u128::from,
+    );
     // SAFETY: the caller's promise.
     unsafe { put(expected, size, old) };
     let swapped = old == wanted;
     if !swapped {
         poll(addr as usize, old as u64);
     }
-    after(if swapped { success } else { failure });
+    if at_once.is_none() {
+        after(if swapped { success } else { failure });
+    }
     u32::from(swapped)
 }
 

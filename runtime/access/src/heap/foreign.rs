@@ -169,12 +169,23 @@ fn post(owner: u32, buffer: usize) -> bool {
 /// After every acquire: drains the buffers that have come.
 #[inline]
 pub fn after_acquire() {
+    if has_arrivals() {
+        once(receive);
+    }
+}
+
+#[inline]
+fn has_arrivals() -> bool {
     /// The own control area's word, looked up once.
     static ARRIVALS: OnceLock<Word> = OnceLock::new();
     let arrivals = ARRIVALS.get_or_init(|| FREED.of(sync::rank(), 0)).load(Ordering::Relaxed);
-    if arrivals != SEEN.load(Ordering::Relaxed) {
-        once(receive);
-    }
+    arrivals != SEEN.load(Ordering::Relaxed)
+}
+
+/// Whether [`before_release`], [`after_release`] and [`after_acquire`] have nothing to do.
+#[inline]
+pub fn is_quiet() -> bool {
+    WAITING.load(Ordering::Relaxed) < ENOUGH && !ANY_WRITTEN.load(Ordering::Relaxed) && !has_arrivals()
 }
 
 #[cold]

@@ -40,6 +40,8 @@ const MOST_OPERATIONS: usize = 1024;
 
 /// Whether operations may be kept in this job.
 static ENABLED: AtomicBool = AtomicBool::new(false);
+/// Whether any process is reached by messages.
+static SAVES_MESSAGES: AtomicBool = AtomicBool::new(false);
 /// Lists that are not empty, as bits: changed with the list locked.
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Not 0 since something was kept that the sending thread has not looked for.
@@ -126,6 +128,14 @@ impl Drop for Guard {
 pub fn init() {
     let enabled = memory::shared().is_some() && config::get().post_atomics && !race::is_on();
     ENABLED.store(enabled, Ordering::Relaxed);
+    let is_far = memory::shared().is_some_and(|shared| !shared.segments.are_mapped());
+    SAVES_MESSAGES.store(is_far, Ordering::Relaxed);
+}
+
+/// Whether operations that are kept may spare messages.
+#[inline]
+pub fn saves_messages() -> bool {
+    SAVES_MESSAGES.load(Ordering::Relaxed)
 }
 
 /// A child that `fork` has made keeps nothing: what its parent kept was sent.
@@ -203,10 +213,23 @@ fn send_old() {
     }
 }
 
+/// Whether nothing is kept.
+#[inline]
+pub fn is_nothing_kept() -> bool {
+    USED.iter().fold(0, |used, word| used | word.load(Ordering::Relaxed)) == 0
+}
+
+/// Whether something may be kept for a chunk.
+#[inline]
+pub fn is_kept(chunk: Chunk) -> bool {
+    let number = list_of(chunk);
+    USED[number / 64].load(Ordering::SeqCst) >> (number % 64) & 1 != 0
+}
+
 /// Executes all that is kept.
 #[inline]
 pub fn send_all() {
-    if USED.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
+    if !is_nothing_kept() {
         send_used();
     }
 }

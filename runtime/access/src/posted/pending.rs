@@ -158,6 +158,12 @@ pub fn before_release() {
     }
 }
 
+/// Whether [`before_release`] has nothing to do.
+#[inline]
+pub fn is_quiet() -> bool {
+    USED.load(Ordering::SeqCst) == 0 && deferred::is_nothing_kept()
+}
+
 /// Before a lock is given back that stays cached, without a release: as [`before_release`], but for the additions of `omp atomic`, which the process's own threads see already, and
 /// which others see with what is released later.
 #[inline]

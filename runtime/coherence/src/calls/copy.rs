@@ -4,6 +4,7 @@ use super::Landing;
 use super::lend::Witness;
 use crate::Fault;
 use crate::fabric::{Fabric, MarkKind, Word};
+use crate::open::is_open;
 use crate::records::Records;
 use crate::segment::Segment;
 use crate::types::Extent;
@@ -32,6 +33,10 @@ impl<F: Fabric> Segment<'_, F> {
             self.mark(MarkKind::Read, chunk, part.mask()).await;
         }
         let sequence = self.load(Word::Records(chunk)).await;
+        if is_open(sequence) {
+            // Who has begun an operation may not have seen the mark.
+            return 0;
+        }
         landing.fetch(self, part, false).await;
         if self.fault(Fault::ReadFormerHome) {
             return part.mask();

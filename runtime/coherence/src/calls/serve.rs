@@ -115,7 +115,8 @@ pub async fn serve<F: Fabric>(
             if at_least >= LATE || !applies_to(update, bytes) {
                 return Err(Malformed);
             }
-            let request = update::Request { block, offset: offset as usize, bytes, update, at_least };
+            let request =
+                update::Request { block, offset: offset as usize, bytes, update, at_least, opens: false };
             let answer = match segment.update(&request, peer).await {
                 Ok(updated) => Answer::Updated(updated),
                 Err(Refused::Busy(Busy { seen, .. })) => Answer::Busy { seen },

@@ -26,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) update: Update,
     /// A new version is at least this.
     pub(crate) at_least: Timestamp,
+    /// Whether the records are to be left open behind it, if nobody has copies of the block. Says nothing in a message.
+    pub(crate) opens: bool,
 }
 
 /// What came of it.
@@ -49,7 +51,7 @@ impl<F: Fabric> Segment<'_, F> {
     /// # Errors
     /// The records are being changed, or the home is elsewhere.
     pub(crate) async fn update(&self, request: &Request, records: &mut Records) -> Result<Updated, Refused> {
-        let Request { block, offset, bytes, update, at_least } = *request;
+        let Request { block, offset, bytes, update, at_least, opens } = *request;
         let (chunk, extent) = (block.chunk(), Extent::single(block));
         let seen = self.look(block).await;
         if self.decode(seen.link, block) != Link::Home {
@@ -59,6 +61,7 @@ impl<F: Fabric> Segment<'_, F> {
         let locked = !self.fault(Fault::UpdateUnlocked);
         let sequence = if locked { self.try_lock_records(chunk).await? } else { 0 };
         let homes = self.home_records(extent, records).await;
+        let mut is_free = false;
         let result = if homes.all & block.bit() == 0 {
             None
         } else if homes.write_protected & block.bit() != 0 && !self.fault(Fault::UpdateShared) {
@@ -66,9 +69,11 @@ impl<F: Fabric> Segment<'_, F> {
         } else {
             let old = self.fabric.update_bytes(self.at, block, offset, bytes, update).await;
             let mut version = records.of(block).wr_ts;
+            is_free = true;
             if update.apply(bytes as u32, old.into()).is_some() && self.copied(chunk).await & block.bit() != 0
             {
                 let lease = records.of(block).rd_ts;
+                is_free = false;
                 version = at_least.max(lease + u64::from(!self.fault(Fault::EqualTimestamps)));
                 self.fabric.post_stamps(self.at, extent, |_| [version; 2]).await;
                 if !self.fault(Fault::LeaseNotRaised) {
@@ -77,7 +82,9 @@ impl<F: Fabric> Segment<'_, F> {
             }
             Some(Updated::Done { old, version, sequence })
         };
-        if locked {
+        if locked && opens && is_free {
+            self.open_records(chunk, sequence).await;
+        } else if locked {
             self.unlock_records(chunk, sequence).await;
         } else {
             self.fabric.flush(self.at).await;

@@ -269,7 +269,7 @@ pub(super) mod request {
     }
 
     pub(in crate::calls) fn update(request: &update::Request, into: &mut [u8]) -> usize {
-        let update::Request { block, offset, bytes, update, at_least } = *request;
+        let update::Request { block, offset, bytes, update, at_least, opens: _ } = *request;
         let (operation, operand, expected) = match update {
             Update::Rmw { op, operand } => (op as u32, operand as u64, 0),
             Update::CompareExchange { expected, new } => (COMPARE_EXCHANGE, new as u64, expected as u64),

@@ -1,6 +1,7 @@
 //! Locks in words of any process, odd while they are held; and locks of several chunks.
 
 use super::{Fabric, Word};
+use crate::open;
 use crate::types::{Chunk, Rank};
 
 /// [`Fabric::lock_word`] by the other operations.
@@ -33,6 +34,13 @@ pub async fn try_lock_by_cas<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Wor
 async fn spin<F: Fabric + ?Sized>(fabric: &F, at: Rank, word: Word) -> u64 {
     let mut seen = fabric.load(at, word).await;
     loop {
+        if let Word::Records(chunk) = word
+            && open::is_open(seen)
+        {
+            open::close(fabric, at, chunk, seen).await;
+            seen = fabric.load(at, word).await;
+            continue;
+        }
         if seen % 2 == 1 {
             seen = fabric.wait_change(at, word, seen).await;
             continue;

@@ -29,6 +29,7 @@ impl Front {
     }
 
     /// Whether there are deferred notices that a release has to publish.
+    #[inline(always)]
     pub(crate) fn has_deferred(&self) -> bool {
         self.has_deferred.load(Ordering::Acquire)
     }

@@ -198,7 +198,7 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn none_marked(&self, kinds: &[MarkKind]) -> bool {
         let is_empty = |word: &AtomicU64| word.load(Ordering::SeqCst) == 0;
-        self.summaries[self.summary_levels]
+        self.summaries[self.summary_levels % MARK_LEVELS]
             .iter()
             .all(|words| kinds.iter().all(|&kind| is_empty(&words[kind as usize])))
     }
@@ -351,6 +351,19 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn store_bytes(
+        &self,
+        at: Rank,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        value: u64,
+    ) -> impl Future<Output = ()> {
+        self.store_part(at, block, (offset, bytes), value);
+        ready(())
+    }
+
+    #[inline(always)]
     fn snapshot(&self, from: Rank, extent: Extent, into: &mut [u8]) -> impl Future<Output = ()> {
         assert_eq!(into.len(), self.bytes(extent));
         if race::is_on() {
@@ -463,6 +476,11 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn set_state_by_handle(&self, handle: BlockHandle, state: u8) {
         self.set_state_of(handle, state)
+    }
+
+    #[inline(always)]
+    fn prefetch_part(&self, handle: BlockHandle, offset: usize) {
+        handle.data.skip(offset).prefetch::<true>();
     }
 
     #[inline(always)]
@@ -669,7 +687,7 @@ impl Fabric for SegmentFabric {
 
     #[inline]
     fn fence(&self) {
-        fence(Ordering::SeqCst);
+        dsm_threads::fence::fence();
     }
 
     #[inline]

@@ -87,6 +87,13 @@ pub fn init() {
     }
 }
 
+/// Whether [`before_release`] has nothing to do.
+#[inline]
+pub fn is_quiet() -> bool {
+    // SAFETY: `stdout` is a valid stream.
+    unsafe { __fpending(stdout) == 0 }
+}
+
 /// Before a release: whoever acquires it may print behind what was printed here.
 pub fn before_release() {
     // SAFETY: `stdout` is a valid stream; the C library locks it to flush it.

@@ -1,5 +1,6 @@
 //! Single words of any process.
 
+use dsm_coherence::fabric::{close, is_open};
 use dsm_coherence::{Rank, Word};
 
 use super::ModelFabric;
@@ -52,7 +53,15 @@ pub(super) async fn lock_word(fabric: &ModelFabric, at: Rank, word: Word) -> u64
     }
     // Attempts that fail change nothing: one step is enough where all schedules are searched.
     let loc = fabric.loc(word).expect("words of used blocks");
-    pause(&fabric.world, Wait::Even(at.0 as usize, loc)).await;
+    loop {
+        pause(&fabric.world, Wait::EvenOrOpen(at.0 as usize, loc)).await;
+        let seen = fabric.world.borrow().processes[at.0 as usize].cells[loc as usize];
+        let Word::Records(chunk) = word else { break };
+        if !is_open(seen) {
+            break;
+        }
+        close(fabric, at, chunk, seen).await;
+    }
     let old = {
         let mut w = fabric.world.borrow_mut();
         let old = w.atomic(at.0 as usize, loc, |old| Some(old + 1));

@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use dsm_coherence::fabric::is_open;
+
 use super::{Act, Memories, Shared, Thing, World};
 use crate::hash::Digest;
 use crate::layout::Loc;
@@ -15,8 +17,8 @@ pub enum Wait {
     Ready,
     /// A cell of a process differs from a value.
     Differs(usize, Loc, u64),
-    /// A cell of a process is even.
-    Even(usize, Loc),
+    /// A cell of a process is even, or says that records are open.
+    EvenOrOpen(usize, Loc),
     /// A cell of a process has a value.
     Equals(usize, Loc, u64),
     /// Everything that the first process posted to the second one is placed.
@@ -55,7 +57,10 @@ impl World {
             Wait::Ready => true,
             Wait::Done => false,
             Wait::Differs(p, loc, seen) => self.processes[p].cells[loc as usize] != seen,
-            Wait::Even(p, loc) => self.processes[p].cells[loc as usize].is_multiple_of(2),
+            Wait::EvenOrOpen(p, loc) => {
+                let value = self.processes[p].cells[loc as usize];
+                value.is_multiple_of(2) || is_open(value)
+            }
             Wait::Equals(p, loc, value) => self.processes[p].cells[loc as usize] == value,
             Wait::Placed(from, to) => !self.posts.iter().any(|post| post.from == from && post.to == to),
             Wait::LockFree(lock) => self.sync.lock_free(lock),

@@ -92,7 +92,7 @@ fn was_enabled(choice: Choice, wait: Wait, change: &Access) -> Option<bool> {
         (_, Wait::Differs(p, loc, seen), Thing::Cell(q, at)) if (p, loc) == (q, at) => {
             Some(change.before != seen)
         }
-        (_, Wait::Even(p, loc), Thing::Cell(q, at)) if (p, loc) == (q, at) => {
+        (_, Wait::EvenOrOpen(p, loc), Thing::Cell(q, at)) if (p, loc) == (q, at) => {
             Some(change.before.is_multiple_of(2))
         }
         (_, Wait::Equals(p, loc, value), Thing::Cell(q, at)) if (p, loc) == (q, at) => {
