@@ -51,8 +51,8 @@ impl System for Simulated {
         run.pages().for_each(|page| self.mapped[page.0 as usize] = true);
     }
 
-    fn unmap(&mut self, run: Run) {
-        run.pages().for_each(|page| self.mapped[page.0 as usize] = false);
+    fn unmap(&mut self, runs: &[Run]) {
+        runs.iter().flat_map(|run| run.pages()).for_each(|page| self.mapped[page.0 as usize] = false);
     }
 
     fn protect(&mut self, _run: Run) {}

@@ -19,6 +19,8 @@ const FREE_PART: u32 = 64;
 const WINDOW_PART: u32 = 16;
 /// Part of the memory that is filled before pages are taken out of the program mapping to see whether they are used.
 const UNMAP_PART: f64 = 0.9;
+/// Pages that are taken out of it together, unless that is more than what is kept free.
+const UNMAPPED: u32 = 64;
 /// Windows that are looked at until one has something to read.
 const WINDOWS: u32 = 4;
 /// Pages of zeros that are given at once.
@@ -69,11 +71,13 @@ pub enum Fault {
     SlotFreeWhileWritten,
     /// Pages that follow each other are read as if their slots did.
     SlotsTakenToFollow,
+    /// Stores to a page that was read, and that the pager has not heard of, do not trap any more, and that is not noted.
+    StoresWhileRead,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 18] = [
+    pub const ALL: [Fault; 19] = [
         Fault::StoredWhileWritten,
         Fault::StoreNotNoted,
         Fault::MapWhileWritten,
@@ -92,6 +96,7 @@ impl Fault {
         Fault::SlotFreeWhileRead,
         Fault::SlotFreeWhileWritten,
         Fault::SlotsTakenToFollow,
+        Fault::StoresWhileRead,
     ];
 }
 
@@ -181,6 +186,8 @@ pub struct Pager<S, R> {
     /// Pages that somebody wants and there is no space for.
     starved: VecDeque<Page>,
     statistics: Statistics,
+    /// Pages that came since pages were taken out of the program mapping.
+    came: u32,
     /// Whether other processes use the same data.
     processes_share: bool,
     fault: Option<Fault>,
@@ -210,6 +217,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
             writing: 0,
             starved: VecDeque::new(),
             statistics: Statistics::default(),
+            came: 0,
             processes_share: false,
             fault: None,
         }
@@ -375,6 +383,8 @@ impl<S: System, R: Replacement> Pager<S, R> {
                 }
                 self.system.unprotect(Run::single(page));
             }
+            Place::Reading if self.seeded(Fault::StoresWhileRead) => self.system.unprotect(Run::single(page)),
+            // Read and in memory, if it is the runtime's access: the store traps again until the pager hears of it, which is as soon as it has answered what waits.
             _ => self.system.wake(Run::single(page)),
         }
     }
@@ -416,6 +426,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         self.contents += run.count;
         self.statistics.zeroed += u64::from(run.count);
         self.resident += run.count;
+        self.came += run.count;
         for page in run.pages() {
             self.set(page, Entry::at(Place::Resident));
             self.replacement.insert(page);
@@ -519,6 +530,7 @@ impl<S: System, R: Replacement> Pager<S, R> {
         self.system.place(run);
         self.reading -= run.count;
         self.resident += run.count;
+        self.came += run.count;
         // What was wanted is mapped at once, and what was read ahead with it, but for the page whose touch brings the next window.
         let is_wanted = run.pages().any(|page| self.entry(page).has(WANTED));
         let (mut mapped, mut stored) = (Vec::new(), Vec::new());
@@ -621,9 +633,13 @@ impl<S: System, R: Replacement> Pager<S, R> {
         let free = self.limit - (self.resident + self.reading);
         let leaving = free + self.writing;
         if leaving < target && !self.replacement.is_empty() {
+            self.system.hand_over();
             self.evict(target - leaving);
         }
-        if f64::from(self.resident) >= UNMAP_PART * f64::from(self.limit) {
+        let is_due = self.came >= UNMAPPED.min(target);
+        if is_due && f64::from(self.resident) >= UNMAP_PART * f64::from(self.limit) {
+            self.came = 0;
+            self.system.hand_over();
             self.unmap_old();
         }
         self.feed();
@@ -632,9 +648,8 @@ impl<S: System, R: Replacement> Pager<S, R> {
     fn unmap_old(&mut self) {
         let mut old: Vec<Page> =
             std::iter::from_fn(|| self.replacement.unmap()).take(BATCH as usize).collect();
-        for run in runs(&mut old, IO_PAGES) {
-            self.system.unmap(run);
-        }
+        let runs: Vec<Run> = runs(&mut old, IO_PAGES).collect();
+        self.system.unmap(&runs);
     }
 
     /// Pages that go, at most `count`. What no other process has in memory stays in the queue some times (N-chance forwarding, M. Dahlin et al., OSDI 1994, without the

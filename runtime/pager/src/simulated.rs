@@ -43,6 +43,16 @@ struct Transfer {
     writes: bool,
     /// Pages whose contents the disk has taken, or given.
     taken: BTreeMap<u32, Option<u64>>,
+    /// Of a read: whether somebody else than the pager places the pages, and those that are in memory already.
+    is_placed: bool,
+    placed: BTreeSet<u32>,
+}
+
+impl Transfer {
+    fn of(runs: Vec<Run>, slot: u32, writes: bool) -> Transfer {
+        let extent = Extent { slot, runs };
+        Transfer { extent, writes, taken: BTreeMap::new(), is_placed: false, placed: BTreeSet::new() }
+    }
 }
 
 /// Contents are numbers.
@@ -51,8 +61,11 @@ struct World {
     memory: BTreeMap<u32, u64>,
     /// By slot.
     disk: BTreeMap<u32, u64>,
-    /// What a read has brought.
+    /// What a read has brought, and whether it is in memory already.
     arrived: BTreeMap<u32, Option<u64>>,
+    is_placed: bool,
+    /// Reads that were begun.
+    reads: u64,
     /// Pages in the program mapping, and whether stores there trap.
     program: BTreeMap<u32, bool>,
     /// Pages where stores through the view trap.
@@ -91,6 +104,9 @@ impl System for World {
 
     fn place(&mut self, run: Run) {
         self.answer(run);
+        if self.is_placed {
+            return;
+        }
         for page in run.pages() {
             let contents = self.arrived[&page.0].expect("what is read was written");
             self.memory.insert(page.0, contents);
@@ -106,8 +122,8 @@ impl System for World {
         self.wake(run);
     }
 
-    fn unmap(&mut self, run: Run) {
-        run.pages().for_each(|page| _ = self.program.remove(&page.0));
+    fn unmap(&mut self, runs: &[Run]) {
+        runs.iter().flat_map(|run| run.pages()).for_each(|page| _ = self.program.remove(&page.0));
     }
 
     fn protect(&mut self, run: Run) {
@@ -168,12 +184,14 @@ impl System for World {
     }
 
     fn read(&mut self, run: Run, slot: u32) {
-        let extent = Extent { slot, runs: vec![run] };
-        self.transfers.push(Transfer { extent, writes: false, taken: BTreeMap::new() });
+        self.reads += 1;
+        let transfer =
+            Transfer { is_placed: self.reads.is_multiple_of(2), ..Transfer::of(vec![run], slot, false) };
+        self.transfers.push(transfer);
     }
 
-    fn write(&mut self, extent: Extent) {
-        self.transfers.push(Transfer { extent, writes: true, taken: BTreeMap::new() });
+    fn write(&mut self, Extent { slot, runs }: Extent) {
+        self.transfers.push(Transfer::of(runs, slot, true));
     }
 }
 
@@ -321,12 +339,26 @@ impl<R: Replacement> Simulation<R> {
         }
     }
 
+    /// A page of a read gets into memory before the pager hears of it, where the disk has given it.
+    fn place(&mut self) {
+        let which = self.random.below(self.pager.system().transfers.len());
+        let world = self.pager.system();
+        let Transfer { writes: false, is_placed: true, taken, placed, .. } = &mut world.transfers[which]
+        else {
+            return;
+        };
+        let Some((page, contents)) = taken.iter().find(|(page, _)| !placed.contains(page)) else { return };
+        world.memory.insert(*page, contents.expect("what is read was written"));
+        world.view.insert(*page);
+        placed.insert(*page);
+    }
+
     /// The disk takes a page, or all of a transfer is done.
     fn transfer(&mut self) {
         let which = self.random.below(self.pager.system().transfers.len());
         let whole = self.random.below(3) == 0;
         let world = self.pager.system();
-        let Transfer { extent, writes, taken } = &mut world.transfers[which];
+        let Transfer { extent, writes, taken, .. } = &mut world.transfers[which];
         let pages = extent.runs.iter().flat_map(|run| run.pages()).map(|page| page.0).zip(extent.slot..);
         let rest: Vec<(u32, u32)> = pages.filter(|(page, _)| !taken.contains_key(page)).collect();
         for (page, slot) in rest.iter().take(if whole { rest.len() } else { 1 }) {
@@ -338,12 +370,28 @@ impl<R: Replacement> Simulation<R> {
         if !whole {
             return;
         }
-        let Transfer { extent, writes, taken } = world.transfers.swap_remove(which);
+        let Transfer { extent, writes, taken, is_placed, placed } = world.transfers.swap_remove(which);
         if writes {
-            return self.pager.write_done(&extent);
+            return self.written(extent);
         }
-        world.arrived = taken;
+        for (page, contents) in taken.iter().filter(|(page, _)| is_placed && !placed.contains(page)) {
+            world.memory.insert(*page, contents.expect("what is read was written"));
+            world.view.insert(*page);
+        }
+        (world.arrived, world.is_placed) = (taken, is_placed);
         self.pager.read_done(extent.runs[0]);
+    }
+
+    /// The pager hears of a write, or of a part of it first.
+    fn written(&mut self, mut extent: Extent) {
+        let first = extent.take(1 + self.random.below(extent.pages() as usize) as u32);
+        if !extent.runs.is_empty() {
+            let pages = extent.runs.iter().flat_map(|run| run.pages());
+            let taken = pages.map(|page| (page.0, None)).collect();
+            let rest = Transfer { taken, ..Transfer::of(extent.runs, extent.slot, true) };
+            self.pager.system().transfers.push(rest);
+        }
+        self.pager.write_done(&first);
     }
 
     /// Threads whose accesses may be possible now try again.
@@ -389,7 +437,11 @@ impl<R: Replacement> Simulation<R> {
         if kind == 0 && !self.events.is_empty() {
             self.deliver();
         } else if kind == 1 && !self.pager.system().transfers.is_empty() {
-            self.transfer();
+            if self.random.below(2) == 0 {
+                self.place();
+            } else {
+                self.transfer();
+            }
         } else if kind == 3 {
             let page = self.random.below(PAGES as usize) as u32;
             let elsewhere = &mut self.pager.system().elsewhere;

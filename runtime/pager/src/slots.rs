@@ -33,6 +33,24 @@ impl Extent {
         self.runs.iter().map(|run| run.count).sum()
     }
 
+    /// Takes the first pages off, so many.
+    pub(crate) fn take(&mut self, mut pages: u32) -> Extent {
+        let slot = self.slot;
+        self.slot += pages;
+        let whole = self.runs.iter().take_while(|run| {
+            let is_whole = run.count <= pages;
+            pages -= if is_whole { run.count } else { 0 };
+            is_whole
+        });
+        let whole = whole.count();
+        let mut runs: Vec<Run> = self.runs.drain(..whole).collect();
+        if let Some(run) = self.runs.first_mut().filter(|_| pages > 0) {
+            runs.push(Run { first: run.first, count: pages });
+            *run = Run { first: Page(run.first.0 + pages), count: run.count - pages };
+        }
+        Extent { slot, runs }
+    }
+
     /// Length.
     pub fn bytes(&self) -> usize {
         self.pages() as usize * PAGE_BYTES
@@ -241,6 +259,16 @@ mod tests {
         let extents = slots.assign(&scattered(5000, 400), 600, 256);
         let places: Vec<(u32, u32)> = extents.iter().map(|extent| (extent.slot, extent.pages())).collect();
         assert_eq!(places, [(200, 256), (456, 144)]);
+    }
+
+    #[test]
+    fn the_first_pages_of_a_write_are_taken_off() {
+        let mut extent = Extent { slot: 7, runs: vec![run(10, 3), run(20, 5), run(30, 1)] };
+        assert_eq!(extent.take(3), Extent { slot: 7, runs: vec![run(10, 3)] });
+        assert_eq!(extent.take(2), Extent { slot: 10, runs: vec![run(20, 2)] });
+        assert_eq!(extent, Extent { slot: 12, runs: vec![run(22, 3), run(30, 1)] });
+        assert_eq!(extent.take(4).runs, [run(22, 3), run(30, 1)]);
+        assert!(extent.runs.is_empty());
     }
 
     #[test]

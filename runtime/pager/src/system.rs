@@ -15,7 +15,7 @@ pub trait System {
     fn map(&mut self, run: Run, stores: bool);
 
     /// Takes resident pages out of the program mapping.
-    fn unmap(&mut self, run: Run);
+    fn unmap(&mut self, runs: &[Run]);
 
     /// Stores trap from now on, in both mappings. What other processes store does not; from now on it is remembered, and so is what they are just about to store.
     fn protect(&mut self, run: Run);
@@ -45,4 +45,7 @@ pub trait System {
 
     /// Begins to write resident pages. A call of [`Pager::write_done`](crate::Pager::write_done) follows.
     fn write(&mut self, extent: Extent);
+
+    /// What takes some time comes next: reads and writes that were begun go on meanwhile.
+    fn hand_over(&mut self) {}
 }

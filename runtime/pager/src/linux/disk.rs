@@ -14,6 +14,7 @@ use super::copies::{Cooperation, Copies, Expected};
 use super::file::SpillFile;
 use super::pool::Pool;
 use super::uring::Uring;
+use super::userfault::Userfault;
 use crate::page::{PAGE_BYTES, Page, Run, runs};
 use crate::pager::IO_PAGES;
 use crate::slots::Extent;
@@ -22,6 +23,10 @@ use crate::slots::Extent;
 const THREADS: usize = 8;
 /// Threads that copy what other processes of this host have, and as many for those of other hosts.
 const COPYING_THREADS: usize = 4;
+/// Threads that read many pages at once, and place them in the memory file.
+const PLACING_THREADS: usize = 8;
+/// Pages of a read that such a thread executes, at least: with fewer, handing it over costs more than what it takes over.
+const PLACED_PAGES: u32 = 32;
 
 /// A transfer failed.
 #[derive(Debug, Error)]
@@ -77,6 +82,25 @@ pub(super) struct Transfer {
     expected: Option<Expected>,
     /// Of a read that processes of other hosts are asked for: its number.
     far: Option<u64>,
+    /// Of a read that gets into the memory file before the pager hears of it: where it is mapped.
+    placing: Option<Placing>,
+}
+
+/// See [`Disk::place_at`].
+#[derive(Clone)]
+pub(super) struct Placing {
+    userfault: Arc<Userfault>,
+    view: Range<usize>,
+}
+
+impl Placing {
+    /// Puts what a read has brought into the memory file.
+    fn place(&self, run: Run, buffer: &Buffer) {
+        let start = self.view.start + run.offset();
+        let addresses = start..(start + run.bytes()).min(self.view.end);
+        // SAFETY: the buffer has the contents of the whole run.
+        unsafe { self.userfault.copy(addresses, buffer.address()) };
+    }
 }
 
 // SAFETY: the addresses are those of memory that is mapped for good, or of the transfer's buffer.
@@ -86,7 +110,19 @@ impl Transfer {
     fn read(run: Run, slot: u32, buffer: Buffer) -> Transfer {
         let parts = vec![libc::iovec { iov_base: buffer.address().cast(), iov_len: run.bytes() }];
         let offset = slot as usize * PAGE_BYTES;
-        Transfer { work: Work::Read(run, buffer), offset, parts, expected: None, far: None }
+        Transfer { work: Work::Read(run, buffer), offset, parts, expected: None, far: None, placing: None }
+    }
+
+    /// What a read has brought gets into the memory file, if it is to be there before the pager hears of it. All of it has come.
+    pub(super) fn place(&self) {
+        if let (Some(placing), Work::Read(run, buffer)) = (&self.placing, &self.work) {
+            placing.place(*run, buffer);
+        }
+    }
+
+    /// Whether the calling thread executes all of it before it goes on with another one.
+    pub(super) fn is_placed(&self) -> bool {
+        self.placing.is_some()
     }
 
     pub(super) fn writes(&self) -> bool {
@@ -107,7 +143,7 @@ impl Transfer {
     }
 
     /// So many bytes more are done. Returns whether that is all.
-    fn advance(&mut self, mut bytes: usize) -> bool {
+    pub(super) fn advance(&mut self, mut bytes: usize) -> bool {
         self.offset += bytes;
         let whole = self.parts.iter().take_while(|part| {
             let is_whole = part.iov_len <= bytes;
@@ -172,6 +208,8 @@ pub(super) struct Arrived {
     pub(super) run: Run,
     pub(super) wanted: Vec<Run>,
     pub(super) buffer: Buffer,
+    /// Whether the contents are in the memory file already.
+    pub(super) is_placed: bool,
 }
 
 /// A transfer that is done.
@@ -194,6 +232,10 @@ pub struct Disk {
     /// What other processes have, and the threads that copy it.
     others: Option<Others>,
     far: Far,
+    /// Where long reads are placed.
+    placing: Option<Placing>,
+    /// The threads that do it. Who starts the process's own threads in a way of their own makes all of them with the disk.
+    placers: Pool,
     free: Vec<Buffer>,
     /// Becomes readable when a thread has done a transfer.
     done: OwnedFd,
@@ -218,7 +260,9 @@ impl Disk {
             Ok::<_, io::Error>(Others { cooperation, near: pool()?, far: pool()? })
         });
         let (others, far) = (others.transpose()?, Far::default());
-        Ok(Disk { file, engine, others, far, free: Vec::new(), done, watched: [-1; 2] })
+        let placers = Pool::new(file.raw(), done.as_raw_fd(), PLACING_THREADS)?;
+        let (placing, free, watched) = (None, Vec::new(), [-1; 2]);
+        Ok(Disk { file, engine, others, far, placing, placers, free, done, watched })
     }
 
     /// How transfers are executed.
@@ -227,6 +271,11 @@ impl Disk {
             Engine::Uring(_) => "io_uring",
             Engine::Pool(_) => "threads",
         }
+    }
+
+    /// The memory file is mapped at these addresses, whose faults come to this descriptor: threads of their own read many pages at once and put them there before the pager hears of it.
+    pub(super) fn place_at(&mut self, userfault: Arc<Userfault>, view: Range<usize>) {
+        self.placing = Some(Placing { userfault, view });
     }
 
     /// The calling thread hands over transfers from now on, and [`Disk::wait`] ends when one of two descriptors becomes readable.
@@ -258,6 +307,13 @@ impl Disk {
         [ready & 1 != 0, ready & 2 != 0]
     }
 
+    /// Hands over what was begun, as the calling thread has something else to do.
+    pub(super) fn submit(&mut self) {
+        if let Engine::Uring(uring) = &mut self.engine {
+            uring.submit();
+        }
+    }
+
     /// Begins to read a run from slots that follow each other, and what of it another process may have from there. `is_urgent`: whether a page must not wait for other hosts.
     pub(super) fn read(&mut self, run: Run, slot: u32, is_urgent: impl Fn(Page) -> bool) {
         let Some(Others { cooperation, .. }) = &self.others else { return self.begin_read(run, slot) };
@@ -271,8 +327,10 @@ impl Disk {
             .chain(runs(&mut far, IO_PAGES).map(|run| (run, true)))
         {
             let slot = slot_of(run);
-            let transfer = self.transfer(run, slot);
+            let mut transfer = self.transfer(run, slot);
             let far = is_far.then(|| self.far.begin(run, slot));
+            // Of those from other hosts, parts may have come from disk meanwhile.
+            transfer.placing = transfer.placing.filter(|_| !is_far);
             let Others { cooperation, near, far: from_far } = self.others.as_mut().expect("as above");
             let pool = if is_far { from_far } else { near };
             pool.begin(Transfer { expected: Some(cooperation.expected(run, is_far)), far, ..transfer });
@@ -288,7 +346,9 @@ impl Disk {
     }
 
     fn transfer(&mut self, run: Run, slot: u32) -> Transfer {
-        Transfer::read(run, slot, self.free.pop().unwrap_or_else(Buffer::new))
+        let mut transfer = Transfer::read(run, slot, self.free.pop().unwrap_or_else(Buffer::new));
+        transfer.placing = self.placing.as_ref().filter(|_| run.count >= PLACED_PAGES).cloned();
+        transfer
     }
 
     fn begin_read(&mut self, run: Run, slot: u32) {
@@ -313,7 +373,14 @@ impl Disk {
         let part = |run: &Run| libc::iovec { iov_base: address(*run).start as *mut _, iov_len: run.bytes() };
         let parts = extent.runs.iter().map(part).collect();
         let offset = extent.offset();
-        self.begin(Transfer { work: Work::Write(extent), offset, parts, expected: None, far: None });
+        self.begin(Transfer {
+            work: Work::Write(extent),
+            offset,
+            parts,
+            expected: None,
+            far: None,
+            placing: None,
+        });
     }
 
     /// Whether another process of this host has a page in memory.
@@ -338,6 +405,7 @@ impl Disk {
 
     fn begin(&mut self, transfer: Transfer) {
         match &mut self.engine {
+            _ if transfer.is_placed() => self.placers.begin(transfer),
             Engine::Uring(uring) => uring.begin(transfer),
             Engine::Pool(pool) => pool.begin(transfer),
         }
@@ -351,7 +419,7 @@ impl Disk {
         loop {
             let copied =
                 self.others.as_mut().and_then(|others| others.near.next().or_else(|| others.far.next()));
-            let next = copied.or_else(|| match &mut self.engine {
+            let next = copied.or_else(|| self.placers.next()).or_else(|| match &mut self.engine {
                 Engine::Uring(uring) => uring.next(),
                 Engine::Pool(pool) => pool.next(),
             });
@@ -362,7 +430,7 @@ impl Disk {
                     Work::Read(run, buffer) => {
                         let wanted =
                             transfer.far.map_or_else(|| vec![run], |number| self.far.end(run, number));
-                        Done::Read(Arrived { run, wanted, buffer })
+                        Done::Read(Arrived { run, wanted, buffer, is_placed: transfer.placing.is_some() })
                     }
                     Work::Write(extent) => Done::Written(extent),
                 }));

@@ -1,5 +1,6 @@
 //! The pager's system on Linux.
 
+mod advice;
 mod copies;
 mod disk;
 mod file;

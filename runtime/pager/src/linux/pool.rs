@@ -43,23 +43,37 @@ impl Pool {
 
 fn transfer_all(file: RawFd, event: RawFd, wanted: &Receiver<Transfer>, finished: &Sender<Done>) {
     for mut transfer in wanted {
-        let result = copy_and_read(file, &mut transfer).unwrap_or_else(|| {
-            let (parts, offset) = transfer.rest();
-            let (first, count, offset) = (parts.as_ptr(), parts.len() as i32, offset as libc::off_t);
-            // SAFETY: the memory is the transfer's, or mapped for good.
-            let result = unsafe {
-                match transfer.writes() {
-                    true => libc::pwritev(file, first, count, offset),
-                    false => libc::preadv(file, first, count, offset),
-                }
-            };
-            if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) }
-        });
+        let result =
+            copy_and_read(file, &mut transfer).unwrap_or_else(|| transfer_all_of(file, &mut transfer));
+        if result.is_ok() {
+            transfer.place();
+        }
         if finished.send((transfer, result)).is_err() {
             return;
         }
         // SAFETY: adds to the counter of an event that lives as long as the process.
         unsafe { libc::write(event, (&ONE as *const u64).cast(), 8) };
+    }
+}
+
+/// Executes a transfer; of one that is placed afterwards, all that is left.
+fn transfer_all_of(file: RawFd, transfer: &mut Transfer) -> io::Result<usize> {
+    loop {
+        let (parts, offset) = transfer.rest();
+        let (first, count, offset) = (parts.as_ptr(), parts.len() as i32, offset as libc::off_t);
+        // SAFETY: the memory is the transfer's, or mapped for good.
+        let result = unsafe {
+            match transfer.writes() {
+                true => libc::pwritev(file, first, count, offset),
+                false => libc::preadv(file, first, count, offset),
+            }
+        };
+        let bytes = if result < 0 { Err(io::Error::last_os_error()) } else { outcome(result as i64) }?;
+        let left: usize = parts.iter().map(|part| part.iov_len).sum();
+        if !transfer.is_placed() || bytes == left {
+            return Ok(bytes);
+        }
+        transfer.advance(bytes);
     }
 }
 

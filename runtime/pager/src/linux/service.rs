@@ -1,12 +1,13 @@
 //! The thread that answers page faults.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::disk::{self, Arrived, Buffer, Disk, DiskError, Done};
+use super::advice::Advice;
+use super::disk::{self, Arrived, Disk, DiskError, Done};
 use super::userfault::{Kind, SYSTEM_PAGE, Userfault, UserfaultError};
 use crate::page::{PAGE_BYTES, Page, Run};
 use crate::pager::Pager;
@@ -17,6 +18,9 @@ use crate::system::System;
 
 /// How often the pager tries again to free space.
 const STARVED: Duration = Duration::from_millis(1);
+
+/// Runs that are written and then leave before the pager looks whether somebody waits: each takes a system call.
+const LEAVING: usize = 32;
 
 /// Part of the program mapping.
 #[derive(Clone, Debug)]
@@ -91,14 +95,15 @@ impl Peers for SingleProcess {
 
 /// The mappings and the disk: the pager's [`System`].
 struct Linux<P> {
-    userfault: Userfault,
+    userfault: Arc<Userfault>,
     /// In the order of their offsets.
     mappings: Vec<Mapping>,
     view: View,
     disk: Disk,
+    advice: Advice,
     peers: P,
     /// What a read has brought.
-    arrived: Option<(Run, Buffer)>,
+    arrived: Option<Arrived>,
     /// Pages that must not wait for other hosts, because somebody waits for them who may serve these.
     urgent: HashSet<Page>,
 }
@@ -171,11 +176,13 @@ impl<P: Peers> System for Linux<P> {
     }
 
     fn place(&mut self, run: Run) {
-        let (read, buffer) = self.arrived.as_ref().expect("a read is done");
+        let Arrived { run: read, buffer, is_placed, .. } = self.arrived.as_ref().expect("a read is done");
         assert!(read.first <= run.first && run.end() <= read.end());
-        let from = buffer.address().wrapping_add(run.offset() - read.offset());
-        // SAFETY: the buffer has the contents of all pages of the read.
-        unsafe { self.userfault.copy(self.in_view(run), from) };
+        if !is_placed {
+            let from = buffer.address().wrapping_add(run.offset() - read.offset());
+            // SAFETY: the buffer has the contents of all pages of the read.
+            unsafe { self.userfault.copy(self.in_view(run), from) };
+        }
         if !self.urgent.is_empty() {
             run.pages().for_each(|page| _ = self.urgent.remove(&page));
         }
@@ -186,11 +193,14 @@ impl<P: Peers> System for Linux<P> {
         self.in_program(run).for_each(|addresses| self.userfault.map(addresses, stores));
     }
 
-    fn unmap(&mut self, run: Run) {
-        for addresses in self.in_program(run) {
-            // SAFETY: the pages stay in the memory file; who touches them waits for the pager.
-            unsafe { libc::madvise(addresses.start as *mut _, addresses.len(), libc::MADV_DONTNEED) };
-        }
+    fn unmap(&mut self, runs: &[Run]) {
+        let ranges: Vec<Range<usize>> = runs.iter().flat_map(|run| self.in_program(*run)).collect();
+        // SAFETY: the pages stay in the memory file; who touches them waits for the pager.
+        unsafe { self.advice.give(&ranges, libc::MADV_DONTNEED) };
+    }
+
+    fn hand_over(&mut self) {
+        self.disk.submit();
     }
 
     fn protect(&mut self, run: Run) {
@@ -270,6 +280,8 @@ pub struct Service<P, R> {
     /// Other processes' memory files, as this process has them mapped.
     views: Vec<(u32, View)>,
     awaited: Vec<Awaited>,
+    /// What has got to disk, and is still in memory.
+    written: VecDeque<Extent>,
     handle: Handle,
 }
 
@@ -281,20 +293,22 @@ impl<P: Peers, R: Replacement> Service<P, R> {
     pub fn new(
         (mappings, view): (Vec<Mapping>, View),
         views: Vec<(u32, View)>,
-        (disk, limit): (Disk, usize),
+        (mut disk, limit): (Disk, usize),
         peers: P,
         replacement: R,
         resident: impl Iterator<Item = Range<usize>>,
     ) -> Result<Service<P, R>, UserfaultError> {
-        let userfault = Userfault::new()?;
+        let userfault = Arc::new(Userfault::new()?);
         for mapping in &mappings {
             userfault.register(mapping.addresses.clone(), true)?;
         }
         for View(addresses) in views.iter().map(|(_, view)| view).chain([&view]) {
             userfault.register(addresses.clone(), false)?;
         }
+        disk.place_at(userfault.clone(), view.0.clone());
         let pages = view.0.len().div_ceil(PAGE_BYTES) as u32;
-        let system = Linux { userfault, mappings, view, disk, peers, arrived: None, urgent: HashSet::new() };
+        let (advice, urgent) = (Advice::new(), HashSet::new());
+        let system = Linux { userfault, mappings, view, disk, advice, peers, arrived: None, urgent };
         let has_near = system.disk.has_near();
         let mut pager = Pager::new(system, replacement, pages, (limit / PAGE_BYTES) as u32);
         if has_near {
@@ -311,7 +325,7 @@ impl<P: Peers, R: Replacement> Service<P, R> {
         }
         let notified = disk::event().map_err(UserfaultError::Features)?;
         let handle = Handle { notified: Arc::new(notified), statistics: Arc::default() };
-        Ok(Service { pager, views, awaited: Vec::new(), handle })
+        Ok(Service { pager, views, awaited: Vec::new(), written: VecDeque::new(), handle })
     }
 
     /// See [`Handle`].
@@ -328,7 +342,10 @@ impl<P: Peers, R: Replacement> Service<P, R> {
         let linux = self.pager.system();
         linux.disk.start([linux.userfault.as_fd().as_raw_fd(), notified])?;
         loop {
-            let longest = self.pager.is_starved().then_some(STARVED);
+            let longest = match self.written.is_empty() {
+                true => self.pager.is_starved().then_some(STARVED),
+                false => Some(Duration::ZERO),
+            };
             let [has_faults, is_notified] = self.pager.system().disk.wait(longest);
             if has_faults {
                 self.answer_faults();
@@ -341,6 +358,7 @@ impl<P: Peers, R: Replacement> Service<P, R> {
             while let Some(done) = self.pager.system().disk.next()? {
                 self.finish(done);
             }
+            self.leave();
             if self.pager.is_starved() {
                 self.pager.make_free();
             }
@@ -409,15 +427,27 @@ impl<P: Peers, R: Replacement> Service<P, R> {
         });
     }
 
+    /// Some of what has got to disk leaves memory: pages in order at once, scattered ones some at a time.
+    fn leave(&mut self) {
+        let Some(extent) = self.written.front_mut() else { return };
+        let pages = extent.runs.iter().take(LEAVING).map(|run| run.count).sum();
+        let leaving = extent.take(pages);
+        if extent.runs.is_empty() {
+            self.written.pop_front();
+        }
+        self.pager.write_done(&leaving);
+    }
+
     fn finish(&mut self, done: Done) {
-        let Arrived { run, wanted, buffer } = match done {
+        let mut arrived = match done {
             Done::Read(arrived) => arrived,
-            Done::Written(extent) => return self.pager.write_done(&extent),
+            Done::Written(extent) => return self.written.push_back(extent),
         };
-        self.pager.system().arrived = Some((run, buffer));
+        let wanted = std::mem::take(&mut arrived.wanted);
+        self.pager.system().arrived = Some(arrived);
         wanted.into_iter().for_each(|run| self.pager.read_done(run));
         let linux = self.pager.system();
-        if let Some((_, buffer)) = linux.arrived.take() {
+        if let Some(Arrived { buffer, .. }) = linux.arrived.take() {
             linux.disk.recycle(buffer);
         }
     }

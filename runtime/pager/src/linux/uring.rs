@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use dsm_threads::yielding::Yielding;
 use io_uring::{IoUring, cqueue, opcode, types};
 
 use super::disk::{Transfer, outcome};
@@ -13,6 +14,11 @@ use super::disk::{Transfer, outcome};
 const DEPTH: u32 = 64;
 /// Descriptors that are watched at most. Their numbers come behind those of transfers.
 const WATCHED: usize = 8;
+
+/// How long a read is waited for awake: somebody waits for it, whose core is free meanwhile. A thread that sleeps, on a core that sleeps then, takes as long to wake as its work takes.
+const AWAKE: Duration = Duration::from_micros(100);
+/// Looks between two yields.
+const LOOKS: usize = 50;
 
 type Done = (Transfer, io::Result<usize>);
 
@@ -23,6 +29,10 @@ pub(super) struct Uring {
     begun: Vec<Option<Transfer>>,
     free: Vec<usize>,
     waiting: VecDeque<Transfer>,
+    /// Reads among them and among those that the system has.
+    reads: usize,
+    /// Whether others want the core.
+    yielding: Yielding,
     done: VecDeque<Done>,
     /// Descriptors that end a wait when they are readable.
     watched: Vec<RawFd>,
@@ -46,6 +56,8 @@ impl Uring {
             begun: (0..DEPTH).map(|_| None).collect(),
             free: (0..DEPTH as usize).collect(),
             waiting: VecDeque::new(),
+            reads: 0,
+            yielding: Yielding::new(),
             done: VecDeque::new(),
             watched: Vec::new(),
             unarmed: 0,
@@ -62,6 +74,11 @@ impl Uring {
     }
 
     pub(super) fn begin(&mut self, transfer: Transfer) {
+        self.reads += usize::from(!transfer.writes());
+        self.enqueue(transfer);
+    }
+
+    fn enqueue(&mut self, transfer: Transfer) {
         let Some(number) = self.free.pop() else { return self.waiting.push_back(transfer) };
         let (parts, offset) = transfer.rest();
         let (file, count) = (types::Fd(self.file), parts.len() as u32);
@@ -79,6 +96,7 @@ impl Uring {
     pub(super) fn wait(&mut self, longest: Option<Duration>) -> u32 {
         self.arm();
         let sleeps = self.done.is_empty() && self.ready == 0 && longest != Some(Duration::ZERO);
+        let sleeps = sleeps && !(self.reads > 0 && self.happens_soon());
         let time = longest.map(types::Timespec::from);
         let arguments = types::SubmitArgs::new();
         let arguments = time.as_ref().filter(|_| sleeps).map_or(arguments, |time| arguments.timespec(time));
@@ -86,6 +104,36 @@ impl Uring {
         _ = self.ring.submitter().submit_with_args(usize::from(sleeps), &arguments);
         self.take();
         std::mem::take(&mut self.ready)
+    }
+
+    /// Hands over what was begun.
+    pub(super) fn submit(&mut self) {
+        if !self.ring.submission().is_empty() {
+            // What it does not take stays in the queue until the next wait.
+            _ = self.ring.submit();
+        }
+    }
+
+    /// Waits some time, awake, unless others want the core. Returns whether something has happened.
+    fn happens_soon(&mut self) -> bool {
+        if !self.yielding.begin() {
+            return false;
+        }
+        self.submit();
+        let begin = Instant::now();
+        while begin.elapsed() < AWAKE {
+            for _ in 0..LOOKS {
+                if self.ring.submission().taskrun() || !self.ring.completion().is_empty() {
+                    self.yielding.note_success();
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if !self.yielding.yield_core() {
+                return false;
+            }
+        }
+        false
     }
 
     /// Has the system watch descriptors that it does not.
@@ -113,8 +161,9 @@ impl Uring {
             }
             let transfer = self.begun[number].take().expect("it was begun");
             self.free.push(number);
+            self.reads -= usize::from(!transfer.writes());
             if let Some(waiting) = self.waiting.pop_front() {
-                self.begin(waiting);
+                self.enqueue(waiting);
             }
             self.done.push_back((transfer, outcome(entry.result().into())));
         }
