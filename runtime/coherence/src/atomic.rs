@@ -30,7 +30,7 @@ const STREAK_ENTRIES: u64 = 256;
 /// Operations in a row at another process without anybody else's in the chunk, after which homes come here.
 const MIGRATION_THRESHOLD: u32 = 8;
 /// The same where the memory of that process is mapped. There a home costs as much as some dozen operations, and of two processes that operate at random each has many in a row.
-const ALONE_IN_MEMORY: u32 = 256;
+const MIGRATION_THRESHOLD_MAPPED: u32 = 256;
 /// Changes of a batch that cost about as much as one operation by itself.
 const BATCHED_AS_ONE: u32 = 8;
 /// Batches in a row without anybody else's operations in the chunk, after which homes come here for batches; twice as many each time that somebody has come. A home that is taken from a process
@@ -168,7 +168,7 @@ impl Updates {
     /// Whether a home of a chunk should come here, as nobody else seems to come to the chunk. `by_message`: who it is at is asked by messages. Then all that follow come as well,
     /// so that processes take turns with many operations each; else one does, which costs as much as some operations there.
     fn should_migrate(&mut self, chunk: Chunk, by_message: bool) -> bool {
-        let threshold = if by_message { MIGRATION_THRESHOLD } else { ALONE_IN_MEMORY };
+        let threshold = if by_message { MIGRATION_THRESHOLD } else { MIGRATION_THRESHOLD_MAPPED };
         let streak = entry(&mut self.streaks, chunk.0, STREAK_ENTRIES);
         let migrate = streak.is_some_and(|streak| streak.chunk == chunk && streak.length >= threshold);
         if migrate && !by_message {
@@ -580,7 +580,7 @@ mod tests {
     #[test]
     fn homes_come_for_operations_in_a_row() {
         let (mut updates, block) = (Updates::default(), Chunk(3).block(1));
-        for i in 0..=u64::from(ALONE_IN_MEMORY) {
+        for i in 0..=u64::from(MIGRATION_THRESHOLD_MAPPED) {
             assert!(!updates.should_migrate(block.chunk(), false));
             updates.record(block, 0, 2 * i);
         }

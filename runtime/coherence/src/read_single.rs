@@ -36,7 +36,7 @@ macro_rules! maybe_async {
                 let state = fabric.state_by_handle(local);
                 let link = self.decode(fabric.own_by_handle(local, BlockWord::Link), self.me(), block);
                 let Link::Link { to: home, pending: false } = link else { return false };
-                // A migratory block: its home is worth taking.
+                // The general path takes the home of a migratory block, and has these two faults.
                 if !matches!(state, abi::COLD | abi::EXPIRED | abi::NOTICED)
                     || fabric.own(hint(MarkKind::Migratory, chunk)) & bit != 0
                     || fabric.fault(Fault::CachedLate)

@@ -282,11 +282,17 @@ impl Segments {
     }
 }
 
-/// The segment of some process, which is mapped.
-#[derive(Clone, Copy, Debug)]
+/// The segment of some process, which is mapped. The address stays inside this crate.
+#[derive(Clone, Copy)]
 pub struct Mapped {
     base: *mut u8,
     bytes: usize,
+}
+
+impl Debug for Mapped {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapped").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
 }
 
 impl Mapped {

@@ -9,12 +9,11 @@
 //! Other processes of the host may have the file mapped as well; where they find nothing, they ask the owner's pager.
 //!
 //! # Who places pages
-//! A read of a few pages is handed over by the pager's thread, which sees that it is done and puts the pages into the memory file. A read of many is executed by a thread of its own, up to that they are
-//! in the file: copying takes longer than all else that the pager does for a page of a scan. So a page may be there that the pager believes to be under way. That is no harm: nobody else touches the file's
-//! contents of such a page, as all that takes pages out of it, or puts them in, begins with the pager's knowing that they are resident, or nowhere. An access of the program finds the page unmapped, and waits
-//! as if it was not there. One of the runtime, or of another process, finds what the disk has; stores of the runtime trap until the pager has heard of the page, those of other processes are told of by
-//! [`stores`] as ever: what they change after the last [`stores::Stores::watch`], which came before the page was written, keeps it from leaving as a clean one. Tests have pages placed at any time between
-//! the transfer and the pager's hearing of it.
+//! The pager's thread hands over reads of a few pages to the system, sees that they are done, and puts the pages into the memory file. Threads of the pool execute reads of many pages and put them into the
+//! file themselves, as copying takes longer than everything else that the pager does for a page of a scan. So a page may be in the file while the pager still counts it as under way. That does no harm: whatever
+//! takes pages out of the file, or puts them in, concerns pages that the pager knows to be resident, or to be nowhere. An access of the program finds the page unmapped, and waits as for one that is not there. An
+//! access of the runtime, or of another process, finds what the disk has. Stores of the runtime trap until the pager knows of the page; stores of other processes are recorded in [`stores`]: what they change after
+//! the last [`stores::Stores::watch`], which came before the page was written, keeps the page from leaving as a clean one. Tests have pages placed at any time between the transfer and its report to the pager.
 //!
 //! # Why page faults and not the checks of states
 //! A check that the compiler has moved in front of a loop lets the program touch everything that it covers, without a further look, until the next synchronisation. What is checked at once may be
