@@ -46,6 +46,19 @@ fn each_operation_is_executed_once() {
     assert!(String::from_utf8_lossy(&trace).contains("request batch"), "{line}");
 }
 
+/// What the test above counts, 10^7 times by each of eight processes.
+#[test]
+#[ignore = "takes minutes"]
+fn nothing_is_lost_of_many_operations() {
+    let Some(case) = Case::new("counts-many", &[("counts.c", COUNTS)]) else { return };
+    case.compiled("-O2 -fopenmp ../counts.c -o counts");
+    for transport in TRANSPORTS {
+        let line =
+            format!("DSM_TRANSPORT={transport} {} -n 8 -t 1 ./counts 10000000", case.dsm.run.display());
+        assert_eq!(case.must("dsm", "env", &line), "verified\n", "{line}");
+    }
+}
+
 #[test]
 fn queues_keep_the_order_of_who_pushes() {
     let Some(case) = Case::new("queues", &[("queues.c", QUEUES)]) else { return };

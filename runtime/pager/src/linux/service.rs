@@ -22,6 +22,9 @@ const STARVED: Duration = Duration::from_millis(1);
 /// Runs that are written and then leave before the pager looks whether somebody waits: each takes a system call.
 const LEAVING: usize = 32;
 
+/// Of pages that get zeros together, those that are mapped before the others.
+const ZEROED_FIRST: u32 = 4;
+
 /// Part of the program mapping.
 #[derive(Clone, Debug)]
 pub struct Mapping {
@@ -155,10 +158,9 @@ impl<P: Peers> Linux<P> {
         }
         removed
     }
-}
 
-impl<P: Peers> System for Linux<P> {
-    fn zero(&mut self, run: Run) {
+    /// Gives zeros to pages, and wakes who waits for one of them.
+    fn zero_together(&self, run: Run) {
         let mut mapped = 0;
         for addresses in self.in_program(run) {
             mapped += addresses.len();
@@ -171,6 +173,17 @@ impl<P: Peers> System for Linux<P> {
         } else {
             // Who accesses the view finds the page in the file.
             self.userfault.wake(in_view);
+        }
+    }
+}
+
+impl<P: Peers> System for Linux<P> {
+    fn zero(&mut self, run: Run) {
+        // Who waits for the first one goes on with these while the others are made.
+        let first = Run { count: run.count.min(ZEROED_FIRST), ..run };
+        self.zero_together(first);
+        if first.end() < run.end() {
+            self.zero_together(Run::between(first.end(), run.end()));
         }
         self.peers.set_present(run, true);
     }
