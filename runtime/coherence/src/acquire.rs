@@ -1,11 +1,12 @@
 //! Acquire: applies a peer's notices, that is, invalidates the copies that they say are old.
 
-use crate::calls::signature;
+use crate::calls::{read, signature};
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::link::Link;
 use crate::records::Records;
 use crate::release_token::{ReleaseToken, TAIL, is_read, split_state};
 use crate::scratch::{MessagesGuard, Scratch, ScratchGuard};
+use crate::segment::Seen;
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi};
 
@@ -97,6 +98,23 @@ impl<F: Fabric> Coherence<F> {
             None => self.call_signature(from, &request, fresh).await,
         };
         self.apply_list(from, read, &mut scratch).await;
+    }
+
+    /// Calls of [`Segment::read`](crate::segment::Segment::read) and, executed behind it, of [`Segment::signature`](crate::segment::Segment::signature), in one round trip; takes in what the process had published.
+    pub(crate) async fn read_and_acquire(
+        &self,
+        from: Rank,
+        request: &read::Request,
+        into: &mut [u8],
+    ) -> Result<usize, Seen> {
+        self.stats.acquires.add(1);
+        let _gate = self.fabric.lock_gate(Gate::Acquire).await;
+        let mut scratch = ScratchGuard::new();
+        let unread = signature::Request { cursor: self.fabric.own(Word::Cursor(from)), state: None };
+        let (bytes, published) =
+            self.call_read_and_signature(from, (request, into), (&unread, &mut scratch.fresh)).await;
+        self.apply_list(from, published, &mut scratch).await;
+        bytes
     }
 
     /// Applies the notices in `scratch` that have been read of a peer's signature, with its `min_wr_ts` and how far that is. The acquire gate is locked.

@@ -44,6 +44,15 @@ const OPEN_AFTER: u32 = 4;
 /// Most times that this is doubled.
 const MOST_CLOSINGS: u32 = 8;
 
+/// What a read where the home is does besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// Nothing.
+    Alone,
+    /// An acquire from each process that it asks by messages.
+    Acquiring,
+}
+
 /// What this process remembers of a chunk whose records it leaves open.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Opening {
@@ -371,8 +380,23 @@ impl<F: Fabric> Coherence<F> {
     /// other stores to the block see [`Coherence::has_own_stores`].
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
         let mut value = [0; 8];
-        self.read_at_home(&read::Request { block, offset, bytes }, &mut value[..bytes]).await;
+        let request = read::Request { block, offset, bytes };
+        self.read_at_home(&request, Read::Alone, &mut value[..bytes]).await;
         u64::from_le_bytes(value)
+    }
+
+    /// As [`Coherence::read_atomic`], and an acquire from the process that has the home, if it is reached by messages: that process, whose signature is read behind the variable in the same round trip. From the others, and if it is
+    /// `None` from all, the caller has to acquire.
+    pub async fn read_atomic_acquiring(
+        &self,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+    ) -> (u64, Option<Rank>) {
+        let mut value = [0; 8];
+        let request = read::Request { block, offset, bytes };
+        let (_, home) = self.read_at_home(&request, Read::Acquiring, &mut value[..bytes]).await;
+        (u64::from_le_bytes(value), Some(home).filter(|home| self.fabric.has_agent(*home)))
     }
 
     /// The process that has the home of a block now; it may move at any time.
@@ -380,7 +404,8 @@ impl<F: Fabric> Coherence<F> {
         let checkpoint = self.fabric.checkpoint();
         loop {
             self.fabric.live_since(checkpoint, || ());
-            match self.try_read_at_home(&read::Request { block, offset: 0, bytes: 1 }, &mut [0]).await {
+            let request = read::Request { block, offset: 0, bytes: 1 };
+            match self.try_read_at_home(&request, Read::Alone, &mut [0]).await {
                 Ok((_, home)) => return home,
                 Err(Blocked { at, word, seen }) => {
                     self.wait_for(at, word, seen).await;
@@ -389,14 +414,19 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Reads into the front of a buffer, up to the first block whose home is elsewhere than the first one's. Returns how many bytes that were.
-    pub(crate) async fn read_at_home(&self, request: &read::Request, into: &mut [u8]) -> usize {
+    /// Reads into the front of a buffer, up to the first block whose home is elsewhere than the first one's. Returns how many bytes that were, and where.
+    pub(crate) async fn read_at_home(
+        &self,
+        request: &read::Request,
+        read: Read,
+        into: &mut [u8],
+    ) -> (usize, Rank) {
         let fabric = &self.fabric;
         let checkpoint = fabric.checkpoint();
         loop {
             fabric.live_since(checkpoint, || ());
-            match self.try_read_at_home(request, into).await {
-                Ok((length, _)) => return length,
+            match self.try_read_at_home(request, read, into).await {
+                Ok(found) => return found,
                 Err(Blocked { at, word, seen }) => {
                     self.wait_for(at, word, seen).await;
                 }
@@ -408,6 +438,7 @@ impl<F: Fabric> Coherence<F> {
     async fn try_read_at_home(
         &self,
         request: &read::Request,
+        read: Read,
         into: &mut [u8],
     ) -> Result<(usize, Rank), Blocked> {
         let fabric = &self.fabric;
@@ -416,11 +447,14 @@ impl<F: Fabric> Coherence<F> {
         let checkpoint = fabric.checkpoint();
         loop {
             fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
-            let read = match lookup.at == self.me() {
-                true => self.segment(lookup.at).read(request, into).await,
-                false => self.call_read(lookup.at, request, into).await,
+            let result = match read {
+                _ if lookup.at == self.me() => self.segment(lookup.at).read(request, into).await,
+                Read::Acquiring if fabric.has_agent(lookup.at) => {
+                    self.read_and_acquire(lookup.at, request, into).await
+                }
+                _ => self.call_read(lookup.at, request, into).await,
             };
-            match read {
+            match result {
                 Ok(length) => {
                     let home = lookup.at;
                     self.end_lookup(lookup, block).await;

@@ -25,6 +25,8 @@ faults! {
     CursorEarly,
     /// Of several peers that are asked together, the first one's reply is taken for all.
     FirstReplyForAll,
+    /// An acquiring read of an atomic variable asks for the signature before it reads the variable.
+    SignatureBeforeRead,
     /// A reader of a home's live data sets no read mark.
     NoReadMark,
     /// A reader of a notice's writer sets no read mark.

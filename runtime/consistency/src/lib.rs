@@ -15,11 +15,11 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dsm_coherence::{Rank, ReleaseToken};
+use dsm_coherence::{Block, Rank, ReleaseToken};
 use dsm_threads::handler;
 
 use dsm_memory::fabric::{run, run_sync};
-use dsm_memory::{self as memory, threads};
+use dsm_memory::{self as memory, Shared, threads};
 use dsm_observe::checked::{self, Synchronising};
 use dsm_observe::profile::{self, Wait};
 use dsm_observe::progress;
@@ -166,6 +166,18 @@ pub fn acquire_from_all() {
         (hooks().after_acquire)();
     }
     (0..size()).for_each(race::clocks::after_acquire);
+}
+
+/// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where its home is, and an acquire from all processes behind that.
+pub fn read_and_acquire(shared: &Shared, block: Block, offset: usize, bytes: usize) -> u64 {
+    let _verified = Synchronising::begin();
+    let (value, acquired) = run(pin!(shared.coherence.read_atomic_acquiring(block, offset, bytes)));
+    let others = (0..size()).map(Rank).filter(|rank| Some(*rank) != acquired);
+    let acquire = || run(pin!(shared.coherence.acquire_from_all(others)));
+    time::spent(Activity::Acquire, || Some(Event::acquire_from_all()), acquire);
+    (hooks().after_acquire)();
+    (0..size()).for_each(race::clocks::after_acquire);
+    value
 }
 
 /// How far the own signature is published; acquirers pass it to [`acquire_token`].

@@ -84,6 +84,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::DiffTwinStays => Some(merged_twice()),
         Fault::MergeRepeated => Some(merged_twice().by_agents()),
         Fault::AheadBesideUpdate => Some(addition_behind_fetching_ahead()),
+        Fault::SignatureBeforeRead => Some(flag_behind_a_store()),
         Fault::RangeUnlocked => Some(notice_during_miss_of_a_range()),
         Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
         Fault::UpdateBesideStore => Some(addition_beside_a_store()),
@@ -99,6 +100,12 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::OpenBesideReader => Some(addition_beside_a_reader()),
         _ => None,
     }
+}
+
+/// A process stores to a block that another one has a copy of, publishes that, and sets a flag that the other one reads at its home.
+fn flag_behind_a_store() -> Program {
+    let program = Program::parse(2, 2, 4, &["barrier w0=1 set4=2", "r0 barrier wait4=2 r0"]).by_agents();
+    Program { home_run: 2, ..program }
 }
 
 /// A process adds to a variable at the home of a block that it has fetched ahead, and then reads the block.

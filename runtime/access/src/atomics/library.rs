@@ -66,17 +66,17 @@ fn replace(object: *mut u8, expected: Option<&[u8]>, new: &[u8]) -> Vec<u8> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_library_atomic_load(size: usize, object: *mut u8, out: *mut u8, order: i32) {
     let old = if is_direct(object as usize, size) {
-        load_value(object, size as u32).to_le_bytes()[..size].to_vec()
+        load_value(object, size as u32, order as u32).to_le_bytes()[..size].to_vec()
     } else {
         // SAFETY: the program's object, which nobody else changes now.
         let bytes = || unsafe { std::slice::from_raw_parts(object, size) }.to_vec();
         let old = exclusive(object as usize, size, bytes);
         poll(object as usize, number(&old) as u64);
+        after(order as u32);
         old
     };
     // SAFETY: the caller's promise.
     unsafe { result(out, &old) };
-    after(order as u32);
 }
 
 /// `__atomic_store` of libatomic.

@@ -71,8 +71,13 @@ fn before(order: u32) {
     }
 }
 
+/// Whether an operation of this order is an acquire.
+fn acquires(order: u32) -> bool {
+    matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST)
+}
+
 fn after(order: u32) {
-    if matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST) {
+    if acquires(order) {
         sync::acquire_from_all();
     }
 }
@@ -347,10 +352,10 @@ pub fn read_own(address: *mut u8, size: u32) -> u64 {
     value
 }
 
-/// Reads a variable; over several processes where its home is, so that pollers do not take it away from who changes it.
-fn load_value(address: *mut u8, size: u32) -> u128 {
+/// Reads a variable, and acquires if the order says so; over several processes where its home is, so that pollers do not take it away from who changes it.
+fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
     let at = address as usize;
-    match memory::shared().filter(|_| memory::is_shared(at)) {
+    let value = match memory::shared().filter(|_| memory::is_shared(at)) {
         Some(shared) if atomic::is_direct(at, size as usize) => {
             let geometry = memory::get().geometry();
             let block = geometry.block(at);
@@ -358,6 +363,11 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             // This thread may be waiting for what others do about them.
             deferred::send_all();
             let stored = run(pin!(shared.coherence.has_own_stores(block)));
+            if !stored && acquires(order) && shared.coherence.calls_agents() {
+                let value = sync::read_and_acquire(shared, block, offset, size as usize);
+                poll(at, value);
+                return value.into();
+            }
             let mut value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
             // SAFETY: the program's object, of which the bytes here are read, whatever they are.
             if stored && unsafe { integer(address, size as usize) }.load() != value {
@@ -372,7 +382,9 @@ fn load_value(address: *mut u8, size: u32) -> u128 {
             poll(at, value as u64);
             value
         }
-    }
+    };
+    after(order);
+    value
 }
 
 /// Reads of one value in a row from which on a thread counts as waiting for another.
@@ -407,10 +419,9 @@ pub fn poll(address: usize, value: u64) {
 /// `addr` is the program's operand, `out` private memory of `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
-    let value = load_value(addr, size);
+    let value = load_value(addr, size, order);
     // SAFETY: the caller's promise.
     unsafe { put(out, size, value) };
-    after(order);
 }
 
 /// Entry point, see `dsm_abi::entries`.

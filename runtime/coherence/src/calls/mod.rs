@@ -35,7 +35,7 @@ mod wire;
 
 use crate::fabric::{Exchange, Fabric};
 use crate::records::Records;
-use crate::scratch::{Message, MessageGuard, Messages};
+use crate::scratch::{Message, MessageGuard, Messages, MessagesGuard};
 use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
@@ -373,6 +373,48 @@ impl<F: Fabric> Coherence<F> {
         let length = wire::request::read(&read::Request { bytes, ..*request }, &mut message.request);
         let reply = self.call_agent(at, message, length).await;
         decoded(at, wire::reply::read(reply, &mut into[..bytes]))
+    }
+
+    /// [`Coherence::call_read`] and [`Coherence::call_signature`] at a process that is reached by messages, in this order and in one round trip.
+    pub(crate) async fn call_read_and_signature(
+        &self,
+        at: Rank,
+        (request, into): (&read::Request, &mut [u8]),
+        (unread, fresh): (&signature::Request, &mut Vec<Notice>),
+    ) -> (Result<usize, Seen>, Option<(Timestamp, u64)>) {
+        self.stats.calls.add(2);
+        let reply_bytes = self.fabric.reply_bytes();
+        let messages = &mut *MessagesGuard::new();
+        for i in 0..2 {
+            messages.at(i, reply_bytes);
+        }
+        let [first, second, ..] = &mut messages.0[..] else { unreachable!("there are two") };
+        let read_bytes = wire::request::read(request, &mut first.request);
+        let signature_bytes = wire::request::signature(unread, &mut second.request);
+        let mut exchanges = [
+            Exchange {
+                at,
+                request: &first.request[..read_bytes],
+                reply: &mut first.reply[..reply_bytes],
+                length: 0,
+            },
+            Exchange {
+                at,
+                request: &second.request[..signature_bytes],
+                reply: &mut second.reply[..reply_bytes],
+                length: 0,
+            },
+        ];
+        if self.fabric.fault(Fault::SignatureBeforeRead) {
+            exchanges.reverse();
+        }
+        self.fabric.call_agent_all(&mut exchanges).await;
+        if self.fabric.fault(Fault::SignatureBeforeRead) {
+            exchanges.reverse();
+        }
+        let [read, signature] = exchanges.map(|exchange| exchange.length);
+        let bytes = decoded(at, wire::reply::read(&first.reply[..read], into));
+        (bytes, self.read_signature(at, unread, &second.reply[..signature], fresh).await)
     }
 
     /// [`Segment::batch`] at a process, of as many of the changes as a message has space for.

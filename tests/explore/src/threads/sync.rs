@@ -182,6 +182,10 @@ impl ThreadCode {
     }
 
     pub(super) async fn wait_flag(&self, addr: usize, value: u8) {
+        // Both ways to wait where processes are reached by messages.
+        if self.program.by_agents && addr.is_multiple_of(2) {
+            return self.wait_flag_at_home(addr, value).await;
+        }
         loop {
             let flags = self.flags();
             let place = flags << 32;
@@ -210,6 +214,50 @@ impl ThreadCode {
             self.enter_user().await;
         }
         self.flush(1 << 63).await;
+    }
+
+    /// As a load of an atomic variable in acquire order, again and again. What was published before the flag was set is known behind that.
+    async fn wait_flag_at_home(&self, addr: usize, value: u8) {
+        loop {
+            let place = self.flags() << 32;
+            self.at_place(place);
+            self.leave_user();
+            let block = self.extents(addr, 1)[0].first;
+            let offset = addr - self.world.borrow().layout.addr(block);
+            let others = (0..self.program.processes).filter(|process| *process != self.process());
+            {
+                let thread = &mut self.world.borrow_mut().threads[self.thread];
+                // Where the home has moved meanwhile, there is another read, and an acquire behind it.
+                (thread.acquires, thread.looks_again) = (others.clone().collect(), true);
+            }
+            let (found, asked) = self.protocol.read_atomic_acquiring(block, offset, 1).await;
+            {
+                // What it acquires comes behind it: that may tell that the flag is set.
+                let mut w = self.world.borrow_mut();
+                w.note(|| format!("read flag {addr} at its home: {found:#04x}"));
+                let judged = w.oracle.read(self.thread, addr, found as u8);
+                fail_if(&mut w, judged);
+            }
+            let others = others.map(|process| Rank(process as u32)).filter(|rank| Some(*rank) != asked);
+            self.at_place(place | 1);
+            self.protocol.acquire_from_all(others).await;
+            {
+                let thread = &mut self.world.borrow_mut().threads[self.thread];
+                (thread.acquires, thread.looks_again) = (Vec::new(), false);
+            }
+            self.learn_signatures();
+            self.acquire_from(self.process(), None).await;
+            self.enter_user().await;
+            if found as u8 == value {
+                return;
+            }
+            self.at_place(place | 2 << 16);
+            self.leave_user();
+            pause(&self.world, Wait::Flagged(place >> 32)).await;
+            self.flags();
+            self.world.borrow_mut().visible = true;
+            self.enter_user().await;
+        }
     }
 
     /// Flags set so far.

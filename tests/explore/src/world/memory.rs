@@ -190,7 +190,9 @@ impl World {
             }
             known.join(&self.sync.published[process]);
             let thread = &mut self.threads[self.current];
-            thread.acquires.retain(|asked| *asked != process);
+            if !thread.looks_again {
+                thread.acquires.retain(|asked| *asked != process);
+            }
             thread.learned = Some(known);
         }
     }

@@ -62,6 +62,8 @@ pub struct Thread {
     pub hops: (Loc, u32, u64),
     /// Processes whose signatures it is about to look at: what these had published by then it has to know afterwards.
     pub acquires: Vec<usize>,
+    /// Whether it may look at a signature more than once for that.
+    pub looks_again: bool,
     /// What that was, of those that it has looked at.
     pub learned: Option<Clocks>,
     /// Target and number of those that no flush has waited for.
@@ -225,6 +227,7 @@ impl World {
                     whole: 0,
                     hops: (Loc::MAX, 0, 0),
                     acquires: Vec::new(),
+                    looks_again: false,
                     learned: None,
                     unflushed: Vec::new(),
                 })
