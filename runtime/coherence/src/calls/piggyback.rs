@@ -107,6 +107,14 @@ impl<F: Fabric> Coherence<F> {
     /// Appends to a message for a process, which has space for `most` bytes more, what the process may not know of the published signature. Nothing if it knows all, or there is no
     /// space. To be called behind the release that the process is to acquire.
     pub fn add_piggyback(&self, to: Rank, most: usize, message: &mut Vec<u8>) {
+        // Nothing is allocated while the signature is locked: the allocator may run handlers of signals, which may release.
+        while let Some(missing) = self.try_add_piggyback(to, most, message) {
+            message.reserve(missing);
+        }
+    }
+
+    /// As [`Coherence::add_piggyback`], if the vector has the capacity for it. Else the bytes that it needs; nothing was done.
+    fn try_add_piggyback(&self, to: Rank, most: usize, message: &mut Vec<u8>) -> Option<usize> {
         let mut peers = self.piggyback.peers();
         let sent = &mut peers[to.0 as usize].sent;
         let signature = self.signature();
@@ -114,15 +122,18 @@ impl<F: Fabric> Coherence<F> {
         let (sequence, length) = split_state(state);
         let (last, until) = split_state(*sent);
         if state == *sent {
-            return;
+            return None;
         }
-        // Where there is no space, the process will have read that by the next time.
-        *sent = state;
         let start = if sequence == last { until } else { 0 };
         let count = length - start;
         let (begin, bytes) = (message.len(), HEAD_BYTES + count as usize * NOTICE_BYTES);
+        if bytes <= most && message.capacity() - begin < bytes {
+            return Some(bytes);
+        }
+        // Where there is no space, the process will have read that by the next time.
+        *sent = state;
         if bytes > most {
-            return;
+            return None;
         }
         message.resize(begin + bytes, 0);
         let min_wr_ts = if self.fabric.fault(Fault::PiggybackUnbounded) { 0 } else { min_wr_ts };
@@ -130,6 +141,7 @@ impl<F: Fabric> Coherence<F> {
         notices[start as usize..].iter().for_each(|notice| writer.put_notice(notice));
         let length = writer.length;
         message.truncate(begin + length);
+        None
     }
 
     /// Keeps what a process has sent by [`Coherence::add_piggyback`]. Any thread may call, also one that runs no protocol.
