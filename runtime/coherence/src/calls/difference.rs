@@ -278,10 +278,10 @@ mod tests {
 
     #[test]
     fn runs_of_a_mask_are_its_bits() {
-        let runs = |mask| runs_of(mask).collect::<Vec<_>>();
+        let runs = |mask| runs_of(mask).map(|run| (run.start, run.end)).collect::<Vec<_>>();
         assert_eq!(runs(0), []);
-        assert_eq!(runs(u64::MAX), [0..64]);
-        assert_eq!(runs(1 << 63 | 0b1011), [0..2, 3..4, 63..64]);
+        assert_eq!(runs(u64::MAX), [(0, 64)]);
+        assert_eq!(runs(1 << 63 | 0b1011), [(0, 2), (3, 4), (63, 64)]);
     }
 
     #[test]
