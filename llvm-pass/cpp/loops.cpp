@@ -6,6 +6,43 @@
 using namespace llvm;
 using namespace dsm;
 
+namespace {
+
+// The last load in front of a loop of what a load in it loads; null if none is on every way to the loop.
+LoadInst *loadedBefore(Analyses &An, const Loop *L, LoadInst *Inside) {
+  Instruction *Front = L->getLoopPreheader()->getTerminator();
+  LoadInst *Last = nullptr;
+  for (User *U : Inside->getPointerOperand()->users()) {
+    auto *Load = dyn_cast<LoadInst>(U);
+    if (Load && Load->getType() == Inside->getType() && Load->getFunction() == Inside->getFunction() && !L->contains(Load) &&
+        An.DT.dominates(Load, Front) && (!Last || An.DT.dominates(Last, Load)))
+      Last = Load;
+  }
+  return Last;
+}
+
+// An expression with what was loaded in front of a loop in the place of what the loop loads again from the same addresses. Null if it changes in the loop for
+// another reason, or does not change.
+const SCEV *asLoadedBefore(Analyses &An, const Loop *L, const SCEV *S) {
+  ValueToSCEVMapTy Known;
+  bool Failed = SCEVExprContains(S, [&](const SCEV *Part) {
+    auto *Opaque = dyn_cast<SCEVUnknown>(Part);
+    if (!Opaque)
+      return isa<SCEVAddRecExpr>(Part) && !An.SE.isLoopInvariant(Part, L);
+    auto *I = dyn_cast<Instruction>(Opaque->getValue());
+    if (!I || !L->contains(I))
+      return false;
+    auto *Load = dyn_cast<LoadInst>(I);
+    LoadInst *Before = Load && Load->isSimple() ? loadedBefore(An, L, Load) : nullptr;
+    if (Before)
+      Known[Load] = An.SE.getSCEV(Before);
+    return !Before;
+  });
+  return Failed || Known.empty() ? nullptr : SCEVParameterRewriter::rewrite(S, An.SE, Known);
+}
+
+} // namespace
+
 extern "C" {
 
 void *dsm_shim_loop_of(void *A, LLVMBasicBlockRef B) {
@@ -33,6 +70,46 @@ const void *dsm_shim_backedge_count(void *A, void *L) {
 const void *dsm_shim_exit_count(void *A, void *L, LLVMBasicBlockRef B) {
   const SCEV *S = analyses(A).SE.getExitCount(loop(L), unwrap(B));
   return isa<SCEVCouldNotCompute>(S) ? nullptr : S;
+}
+
+// How far the counter of a loop has to go, in 64 bits, from what its only exit compares first to a bound that the loop loads again in each iteration, if the bound stays what it was when it was
+// last loaded in front of the loop; and the counter's step. Null if the loop does not end so.
+const void *dsm_shim_expected_distance(void *A, void *LoopPtr, int64_t *Step) {
+  auto &An = analyses(A);
+  auto &SE = An.SE;
+  Loop *L = loop(LoopPtr);
+  BasicBlock *Latch = L->getLoopLatch();
+  if (!Latch || Latch != L->getExitingBlock() || !L->getLoopPreheader())
+    return nullptr;
+  auto *Branch = dyn_cast<BranchInst>(Latch->getTerminator());
+  auto *Compare = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
+  Type *Ty = Compare ? Compare->getOperand(0)->getType() : nullptr, *Wide = Type::getInt64Ty(SE.getContext());
+  if (!Ty || !Ty->isIntegerTy() || Ty->getIntegerBitWidth() > 64)
+    return nullptr;
+  for (unsigned Side : {0u, 1u}) {
+    auto *Counter = dyn_cast<SCEVAddRecExpr>(SE.getSCEV(Compare->getOperand(Side)));
+    auto *Constant = Counter && Counter->getLoop() == L && Counter->isAffine()
+                         ? dyn_cast<SCEVConstant>(Counter->getStepRecurrence(SE))
+                         : nullptr;
+    if (!Constant || Constant->isZero())
+      continue;
+    auto Stays = Side == 0 ? Compare->getPredicate() : Compare->getSwappedPredicate();
+    if (!L->contains(Branch->getSuccessor(0)))
+      Stays = ICmpInst::getInversePredicate(Stays);
+    bool Up = Constant->getAPInt().isStrictlyPositive();
+    bool Ends = Stays == ICmpInst::ICMP_NE || (Up ? ICmpInst::isLT(Stays) || ICmpInst::isLE(Stays) : ICmpInst::isGT(Stays) || ICmpInst::isGE(Stays));
+    const SCEV *Bound = Ends ? asLoadedBefore(An, L, SE.getSCEV(Compare->getOperand(1 - Side))) : nullptr;
+    if (!Bound)
+      continue;
+    bool Unsigned = ICmpInst::isUnsigned(Stays);
+    auto widened = [&](const SCEV *S) { return Unsigned ? SE.getNoopOrZeroExtend(S, Wide) : SE.getNoopOrSignExtend(S, Wide); };
+    const SCEV *Distance = SE.getMinusSCEV(widened(Bound), widened(Counter->getStart()));
+    if (!ICmpInst::isStrictPredicate(Stays) && Stays != ICmpInst::ICMP_NE)
+      Distance = SE.getAddExpr(Distance, SE.getConstant(Wide, Up ? 1 : -1, true));
+    *Step = Constant->getAPInt().getSExtValue();
+    return Distance;
+  }
+  return nullptr;
 }
 
 // Writes the instructions of a loop that may read what a store (or a call that sets or copies) in it stores to, in any iterations, to Out

@@ -127,6 +127,8 @@ faults! {
     AvailableKind = "available-kind",
     /// A store is executed at the home though other accesses rely on its check.
     ValueRelied = "value-relied",
+    /// Accesses have no check where what they are expected to touch is fetched.
+    HintRelied = "hint-relied",
     /// Functions rely on more than their callers check.
     CallersMore = "callers-more",
     /// Callers do not check what functions rely on.

@@ -69,6 +69,17 @@ pub fn emit(found: &Function, plan: &FunctionPlan, names: &Names) {
             handle.remark(RemarkKind::Passed, "Overwritten", &[text, ("Ranges", overwritten.to_string())]);
         }
     }
+    for hint in &plan.hints {
+        let kind = ("Access", print::kind(hint.kind).to_owned());
+        let text =
+            "what the loop is expected to touch up to its bound is fetched in front of it: ".to_owned();
+        let count = ("Accesses", hint.covers.to_string());
+        found.loops[hint.over].remark(
+            RemarkKind::Passed,
+            "Expected",
+            &[("", text), kind, ("", "s of ".to_owned()), count, ("", " accesses".to_owned())],
+        );
+    }
     for (id, summary) in plan.loop_summaries(facts) {
         let pieces = plan.describe_loop(facts, names, id, &summary);
         found.loops[id].remark(RemarkKind::Analysis, "Loop", &pieces);

@@ -1,8 +1,8 @@
 //! Snapshots of printed plans, made from hand-written facts without LLVM.
 
 use dsm_pass::analysis::facts::{
-    Access, BlockFacts, Condition, Event, Exit, FunctionFacts, Guard, Kind, LoopFacts, LoopRange, StackFacts,
-    StackSlot, What,
+    Access, BlockFacts, Condition, Event, Exit, ExpectedRange, FunctionFacts, Guard, Kind, LoopFacts,
+    LoopRange, StackFacts, StackSlot, What,
 };
 use dsm_pass::analysis::format::{print_arguments, scan_arguments};
 use dsm_pass::options::{OptionError, Options};
@@ -156,6 +156,34 @@ fn a_nest_with_checks_has_a_version_for_one_process() {
     for options in ["disable=single", "count", "verify", "check=mprotect"] {
         let plan = printed(&nest_of_elements(20), options);
         assert!(!plan.contains("jobs of one process"), "{options}: {plan}");
+    }
+}
+
+#[test]
+fn what_a_loop_is_expected_to_touch_is_one_hint_where_it_is_close() {
+    let facts = |syncs| {
+        let element = |site, kind, start_offset| {
+            let expected =
+                Some(ExpectedRange { over: 0, start_key: 1, start_offset, start: 2 + site, extent: 9 });
+            (site, What::Access(Access { expected, ..access(kind, 1 + site, 0, 8) }))
+        };
+        let elements = vec![
+            element(0, Kind::Load, 0),
+            element(1, Kind::Load, 16),
+            element(2, Kind::Store, 5000),
+            element(3, Kind::Load, 4992),
+        ];
+        let mut blocks = vec![block(&[], vec![]), block(&[0, 1], elements)];
+        blocks[1].inner = Some(0);
+        let l = LoopFacts { header: 1, preheader: Some(0), syncs, ..LoopFacts::default() };
+        FunctionFacts { loops: vec![l], ..function(blocks) }
+    };
+    let text = printed(&facts(false), "");
+    assert!(text.contains("loop 0 is expected to load [e2+0, e9 + 24) by 2\n"), "{text}");
+    assert!(text.contains("loop 0 is expected to store [e5+0, e9 + 16) by 2\n"), "{text}");
+    assert!(text.contains("#0 load 8: checked") && text.contains("#2 store 8: checked"), "{text}");
+    for text in [printed(&facts(true), ""), printed(&facts(false), "disable=hint")] {
+        assert!(!text.contains("is expected to"), "{text}");
     }
 }
 

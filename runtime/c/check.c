@@ -31,6 +31,10 @@ void __dsm_overwrite_window(void *addr, uint64_t len, void *window) {
 
 void __dsm_overwrite_range(void *addr, uint64_t len) { dsm_rt_overwrite_range(addr, len, PLACE); }
 
+void __dsm_load_hint(void *addr, uint64_t len) { dsm_rt_load_hint(addr, len, PLACE); }
+
+void __dsm_store_hint(void *addr, uint64_t len) { dsm_rt_store_hint(addr, len, PLACE); }
+
 void __dsm_store_range(void *addr, uint64_t len) { dsm_rt_store_range(addr, len, PLACE); }
 
 /* Entries on grids of bytes. */

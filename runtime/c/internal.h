@@ -37,6 +37,8 @@ uint32_t dsm_rt_store_ready(void *addr, uint64_t len, uint64_t step, uint64_t co
 void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_value_miss(void *addr, uint64_t len, uint64_t value, uintptr_t pc);
 void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);
+void dsm_rt_load_hint(void *addr, uint64_t len, uintptr_t pc);
+void dsm_rt_store_hint(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_overwrite_range(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_window(void *addr, uint64_t len, void *window, uintptr_t pc);
 void dsm_rt_store_walk(void *addr, uint64_t len, uint64_t step, uint64_t count, void *window, uintptr_t pc);

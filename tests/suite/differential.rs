@@ -179,6 +179,7 @@ programs! {
     reduction_float
     reduction_int
     reduction_wide
+    reloaded_bounds
     remapped
     row_windows
     run_time_formats

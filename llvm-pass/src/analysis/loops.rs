@@ -82,7 +82,11 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
                 let pointer = instruction.operand(access.operand);
                 (access.loop_ranges, access.hoist_obstacle) =
                     walker.loop_ranges(out, collector, id, inner, instruction, access);
-                walker.spanner(collector.module()).look(out, inner, pointer, access);
+                let spanner = walker.spanner(collector.module());
+                spanner.look(out, inner, pointer, access);
+                if access.loop_ranges.is_empty() {
+                    access.expected = spanner.expected(out, (id, inner), pointer, access.size);
+                }
             }
         }
         out.facts.blocks[id].events = events;
@@ -139,8 +143,8 @@ impl Walker<'_> {
     }
 
     fn spanner(&self, module: Module) -> Spanner<'_> {
-        let Walker { analyses, context, expander, loops, .. } = self;
-        Spanner { module, analyses, context: *context, expander, loops }
+        let Walker { analyses, context, expander, loops, line_bytes, .. } = self;
+        Spanner { module, analyses, context: *context, expander, loops, line_bytes: *line_bytes }
     }
 
     fn loop_ranges(

@@ -5,6 +5,7 @@ pub mod annotated;
 pub mod callee;
 pub mod directives;
 pub mod escape;
+pub mod expected;
 pub mod facts;
 pub mod flags;
 pub mod format;

@@ -37,6 +37,8 @@ pub struct Spanner<'a> {
     pub expander: &'a Expander,
     /// Loops by number.
     pub loops: &'a [Loop],
+    /// Bytes of a line.
+    pub line_bytes: u64,
 }
 
 impl Spanner<'_> {

@@ -19,6 +19,7 @@ unsafe extern "C" {
     -> c_int;
     fn dsm_shim_backedge_count(analyses: Raw, l: Raw) -> RawExpr;
     fn dsm_shim_max_count(analyses: Raw, l: Raw) -> RawExpr;
+    fn dsm_shim_expected_distance(analyses: Raw, l: Raw, step: *mut i64) -> RawExpr;
     fn dsm_shim_exit_count(analyses: Raw, l: Raw, exiting: LLVMBasicBlockRef) -> RawExpr;
 }
 
@@ -57,6 +58,15 @@ impl Analyses {
     pub fn max_count(&self, l: Loop) -> Option<Expr> {
         // SAFETY: live handles.
         Expr::from_raw(unsafe { dsm_shim_max_count(self.0, l.0) })
+    }
+
+    /// Of a loop that loads its bound again in each iteration: the distance in 64 bits from what its exit compares first to the bound as it was loaded last in front of the loop, and
+    /// the step of what is compared. What the loop stores may change the bound.
+    pub fn expected_distance(&self, l: Loop) -> Option<(Expr, i64)> {
+        let mut step = 0;
+        // SAFETY: live handles; the step is set where there is a result.
+        let distance = Expr::from_raw(unsafe { dsm_shim_expected_distance(self.0, l.0, &mut step) })?;
+        Some((distance, step))
     }
 
     /// Exact number of times the loop's back edge is taken before the loop is left from a block.

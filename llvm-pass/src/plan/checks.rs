@@ -117,6 +117,27 @@ pub struct LoopCheck {
     pub overwrites: Option<Vec<ReadRange>>,
 }
 
+/// A range in a loop's preheader that is fetched because the loop is expected to touch it: `[start + delta, start + delta + extent + length)`. Nothing relies on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hint {
+    /// The loop.
+    pub over: LoopId,
+    /// Its preheader.
+    pub preheader: BlockId,
+    /// Read or write.
+    pub kind: Kind,
+    /// Address expression.
+    pub start: ExprId,
+    /// Distance from it, bytes.
+    pub delta: i64,
+    /// Length expression.
+    pub extent: ExprId,
+    /// Further bytes.
+    pub length: u64,
+    /// Number of accesses that are expected to touch it.
+    pub covers: u32,
+}
+
 /// `[start + delta, start + delta + extent + length)`, repeated at the strides: what a load reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadRange {

@@ -67,6 +67,8 @@ pub struct Counters {
     pub reductions: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
+    /// Ranges that are expected to be touched and are fetched in front of loops.
+    pub hints: u64,
     /// Nests of loops with a version for jobs of one process.
     pub single: u64,
     /// Left to the protection of pages.
@@ -120,6 +122,7 @@ impl FunctionPlan {
                 as u64;
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
+        totals.hints += self.hints.len() as u64;
         totals.single += self.single.len() as u64;
         totals.guards += self.assumptions.iter().map(|r| r.guards.len() as u64).sum::<u64>();
         totals.exits += self.assumptions.iter().map(|r| r.exits.len() as u64).sum::<u64>();
@@ -155,6 +158,7 @@ impl Counters {
             "window" => self.windows,
             "stride" => self.strides,
             "version" => self.versioned,
+            "hint" => self.hints,
             "single" => self.single,
             "flags" => self.flags,
             "overwrite" => self.overwrites + self.filled,
@@ -181,7 +185,7 @@ impl Display for Counters {
         )?;
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), nests with a version for one process {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}, {} stores with their values), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), ranges expected {}, nests with a version for one process {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}, {} stores with their values), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
@@ -189,6 +193,7 @@ impl Display for Counters {
             self.overwrites,
             self.versioned,
             self.versions,
+            self.hints,
             self.single,
             self.callers,
             self.given,

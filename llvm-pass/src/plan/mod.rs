@@ -4,6 +4,7 @@ pub mod available;
 mod checks;
 mod counters;
 pub mod guards;
+pub mod hint;
 pub mod hoist;
 pub mod interprocedural;
 pub mod merge;
@@ -17,7 +18,7 @@ pub mod window;
 
 pub(crate) use checks::number_flag;
 pub use checks::{
-    Check, CheckCondition, Flag, LoopCheck, ReadRange, Start, Test, ValidityTest, Version, WORD_LINES,
+    Check, CheckCondition, Flag, Hint, LoopCheck, ReadRange, Start, Test, ValidityTest, Version, WORD_LINES,
 };
 pub use counters::Counters;
 
@@ -76,6 +77,8 @@ pub struct FunctionPlan {
     pub validity_tests: Vec<ValidityTest>,
     /// Loops with two versions.
     pub versions: Vec<Version>,
+    /// Ranges that are fetched in preheaders.
+    pub hints: Vec<Hint>,
     /// Nests with a version for jobs of one process.
     pub single: Vec<LoopId>,
     /// What is done to keep the guards of loops known.
@@ -155,6 +158,9 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     if version::enabled(options) {
         version::apply(facts, &items, &mut plan, options);
     }
+    if options.enabled("hint") {
+        hint::apply(facts, &mut items, &mut plan, options);
+    }
     single::apply(facts, &items, &mut plan, options);
     merge::apply(facts, &items, &mut plan, options);
     value::apply(facts, &mut plan, options);
@@ -174,6 +180,7 @@ impl FunctionPlan {
             .iter()
             .map(|c| c.over)
             .chain(self.versions.iter().map(|v| v.over))
+            .chain(self.hints.iter().map(|h| h.over))
             .chain(self.single.iter().copied())
             .collect()
     }

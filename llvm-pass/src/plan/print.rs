@@ -8,7 +8,8 @@ use super::guards::LoopAssumptions;
 use super::reasons::{Names, joined};
 use super::stack::{Source, StackPlan};
 use super::{
-    Check, CheckCondition, Decision, FunctionPlan, LoopCheck, Note, ReadRange, Start, Test, ValidityTest,
+    Check, CheckCondition, Decision, FunctionPlan, Hint, LoopCheck, Note, ReadRange, Start, Test,
+    ValidityTest,
 };
 
 pub(crate) fn kind(kind: Kind) -> &'static str {
@@ -77,6 +78,14 @@ impl Display for LoopCheck {
             CheckCondition::Unless(flag) => write!(f, " unless flag {flag}"),
         }?;
         self.window.map_or(Ok(()), |at| write!(f, ", window from block {at}"))
+    }
+}
+
+impl Display for Hint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Hint { over, start, delta, extent, length, covers, .. } = self;
+        let what = kind(self.kind);
+        write!(f, "loop {over} is expected to {what} [e{start}{delta:+}, e{extent} + {length}) by {covers}")
     }
 }
 
@@ -219,6 +228,9 @@ impl Display for Printed<'_> {
         }
         for version in &plan.versions {
             writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
+        }
+        for hint in &plan.hints {
+            writeln!(f, "  {hint}")?;
         }
         for nest in &plan.single {
             writeln!(f, "  loop {nest} has a version without checks for jobs of one process")?;

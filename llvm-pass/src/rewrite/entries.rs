@@ -70,8 +70,19 @@ fn decorate(function: Value, name: &str) {
         function.add_function_attribute("nocallback");
         function.set_touches_inaccessible_memory();
     }
-    let checks =
-        ["_miss", "_range", "_window", "_walk", "_grid", "_ready", "_str", "_within", "_until", "_compared"];
+    let checks = [
+        "_miss",
+        "_range",
+        "_window",
+        "_walk",
+        "_grid",
+        "_ready",
+        "_hint",
+        "_str",
+        "_within",
+        "_until",
+        "_compared",
+    ];
     if checks.iter().any(|end| name.ends_with(end)) {
         function.add_function_attribute("willreturn");
         function.add_function_attribute("nocallback");

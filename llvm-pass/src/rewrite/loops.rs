@@ -12,6 +12,10 @@
 //! ```
 //! A range with strides has no test here: the runtime's entry for grids is called.
 //!
+//! ```text
+//! hint:       length - MIN < MAX - MIN, without a sign -> the entry for hints
+//! ```
+//!
 //! The 8 bytes may end behind the range: they are masked, and the table has a spare page behind its end. They are loaded
 //! with one volatile load, followed by an acquire fence (no instruction on x86-64) for all ranges together.
 
@@ -23,7 +27,7 @@ use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::fault::{self, Fault};
 use crate::llvm::{Analyses, Expander, IntPredicate, Loop, Ordering, Value};
-use crate::plan::{CheckCondition, Flag, FunctionPlan, LoopCheck, ReadRange, WORD_LINES};
+use crate::plan::{CheckCondition, Flag, FunctionPlan, Hint, LoopCheck, ReadRange, WORD_LINES};
 
 use super::check::Emitter;
 
@@ -66,7 +70,14 @@ enum Together {
     If(usize),
     /// Under flags of their own.
     Unless,
+    /// Not at all: they are expected to be touched.
+    Hint,
 }
+
+/// Shortest range that a hint is given of: fewer lines, or bytes, are left to the checks.
+const LEAST_HINT: (u64, u64) = (2, 2048);
+/// Above any length that makes sense.
+const MOST_HINT: u64 = 1 << 40;
 
 /// Ranges that are tested together, before the terminator of a preheader.
 pub struct Group {
@@ -119,7 +130,7 @@ pub fn expand(
     facts: &Function,
     plan: &FunctionPlan,
 ) -> Vec<Group> {
-    if plan.loop_checks.is_empty() {
+    if plan.loop_checks.is_empty() && plan.hints.is_empty() {
         return vec![];
     }
     let builder = emitter.builder;
@@ -133,14 +144,25 @@ pub fn expand(
         .collect();
     let flags: Vec<Value> = plan.flags.iter().map(|f| flag(emitter, &expander, facts, f)).collect();
     let mut groups: BTreeMap<(usize, Together), Group> = BTreeMap::new();
-    for check in &plan.loop_checks {
-        let before = facts.blocks[check.preheader].terminator();
-        let mut range = range(emitter, &expander, facts, check, &flags, before);
+    let keep = |range: &mut Range, before: Value| {
         builder.before(before).locate_as(before);
         range.keep(|value| {
             let changes = |l: &Loop| value.is_instruction() && l.contains(value.block());
             if copied.iter().any(changes) { builder.freeze(value) } else { value }
         });
+    };
+    for hint in &plan.hints {
+        let before = facts.blocks[hint.preheader].terminator();
+        let mut range = expected(emitter, &expander, facts, hint, before);
+        keep(&mut range, before);
+        let together = Together::Hint;
+        let new = || Group { before, together, ranges: vec![] };
+        groups.entry((hint.preheader, together)).or_insert_with(new).ranges.push(range);
+    }
+    for check in &plan.loop_checks {
+        let before = facts.blocks[check.preheader].terminator();
+        let mut range = range(emitter, &expander, facts, check, &flags, before);
+        keep(&mut range, before);
         let together = match check.condition {
             CheckCondition::Always => Together::Always,
             CheckCondition::If(at) => Together::If(at),
@@ -192,6 +214,33 @@ fn range(
         }
     };
     Range { start, length, strides, runtime_steps, kind: check.kind, overwrites, flag, window }
+}
+
+/// The range of a hint, any length of which may be undefined where the loop changes its bound.
+fn expected(
+    emitter: &Emitter<'_>,
+    expander: &Expander,
+    facts: &Function,
+    hint: &Hint,
+    before: Value,
+) -> Range {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    let start = expander.expand(facts.exprs[hint.start as usize], before);
+    let extent = expander.expand(facts.exprs[hint.extent as usize], before);
+    builder.before(before).locate_as(before);
+    let start = builder.offset(start, i64_type.constant(hint.delta as u64));
+    let length = builder.freeze(builder.add(extent, i64_type.constant(hint.length)));
+    Range {
+        start,
+        length,
+        strides: vec![],
+        runtime_steps: None,
+        kind: hint.kind,
+        overwrites: Overwrites::No,
+        flag: None,
+        window: None,
+    }
 }
 
 /// Whether a range has bytes in common with others, or lies between their strides.
@@ -277,6 +326,9 @@ fn flag(emitter: &Emitter<'_>, expander: &Expander, facts: &Function, flag: &Fla
 pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     let builder = emitter.builder;
     let mut before = group.before;
+    if group.together == Together::Hint {
+        return emit_hints(emitter, group);
+    }
     let mut flags: Vec<Value> = group.ranges.iter().filter_map(|r| r.flag).collect();
     flags.dedup();
     if let Together::If(_) = group.together {
@@ -319,6 +371,27 @@ fn emit_called(emitter: &Emitter<'_>, group: &Group, flag: Value) {
         group.ranges.iter().partition(|r| r.strides.is_empty());
     strided.into_iter().for_each(|range| grid(emitter, range));
     call_ranges(emitter, &dense);
+}
+
+/// Calls the runtime for what is long enough.
+fn emit_hints(emitter: &Emitter<'_>, group: &Group) {
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    let least = (LEAST_HINT.0 << emitter.line_shift).max(LEAST_HINT.1);
+    for range in &group.ranges {
+        builder.before(group.before).locate_as(group.before);
+        let longer = builder.sub(range.length, i64_type.constant(least));
+        let most = i64_type.constant(MOST_HINT - least);
+        let worth = builder.icmp(IntPredicate::LLVMIntULT, longer, most);
+        let (side, tail) = emitter.branch(group.before, worth, "dsm.hint");
+        builder.at_end(side).locate_as(group.before);
+        let entry = match range.kind {
+            Kind::Load => "__dsm_load_hint",
+            Kind::Store => "__dsm_store_hint",
+        };
+        emitter.call_here(entry, &[range.start, range.length]);
+        builder.br(tail);
+    }
 }
 
 /// Calls the runtime for each.

@@ -23,6 +23,7 @@ pub const SWITCHES: &[&str] = &[
     "window",
     "stride",
     "version",
+    "hint",
     "single",
     "flags",
     "overwrite",
@@ -48,6 +49,7 @@ pub const LOOPS: &[&str] = &[
     "window",
     "stride",
     "version",
+    "hint",
     "single",
     "overwrite",
 ];

@@ -43,6 +43,22 @@ pub fn ensure(address: usize, len: usize, access: Access) {
     }
 }
 
+/// Most bytes that are fetched because they are expected to be accessed.
+const MOST_EXPECTED: usize = 4 << 20;
+
+/// Makes what is shared of the first bytes of `[address, address + len)` accessible, which may be anything. Not a check: `-fdsm-verify` enters nothing.
+fn expect(address: usize, len: usize, access: Access) {
+    let Some(shared) = memory::shared() else { return };
+    let Some(last) = len.min(MOST_EXPECTED).checked_sub(1).and_then(|far| address.checked_add(far)) else {
+        return;
+    };
+    for part in memory::get().geometry().parts() {
+        if address < part.end && last >= part.start {
+            ensure_part(shared, address.max(part.start), last.min(part.end - 1), access);
+        }
+    }
+}
+
 /// Bytes of one line of the heap or the stacks.
 fn ensure_line(shared: &Shared, bytes: Range<usize>, access: Access) {
     let memory = memory::get();
@@ -347,6 +363,8 @@ unsafe extern "C" {
     pub fn __dsm_store_miss(addr: *mut u8, len: u64);
     pub fn __dsm_store_range(addr: *mut u8, len: u64);
     pub fn __dsm_overwrite_range(addr: *mut u8, len: u64);
+    pub fn __dsm_load_hint(addr: *mut u8, len: u64);
+    pub fn __dsm_store_hint(addr: *mut u8, len: u64);
 }
 
 /// A load at return address `pc` asks.
@@ -370,6 +388,18 @@ pub extern "C" fn dsm_rt_store_miss(addr: *mut u8, len: u64, pc: usize) {
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_load_range(addr: *mut u8, len: u64, pc: usize) {
     profile::at(pc, || readable(addr as usize, len as usize));
+}
+
+/// Loads from these bytes are expected.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_load_hint(addr: *mut u8, len: u64, pc: usize) {
+    profile::at(pc, || expect(addr as usize, len as usize, Access::Read));
+}
+
+/// Stores to these bytes are expected.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_store_hint(addr: *mut u8, len: u64, pc: usize) {
+    profile::at(pc, || expect(addr as usize, len as usize, Access::Write));
 }
 
 /// As `dsm_rt_store_miss`, for stores that may all be allowed.

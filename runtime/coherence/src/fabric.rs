@@ -20,10 +20,14 @@ use dsm_abi::atomic::Update;
 
 use crate::Part;
 use crate::block_word::BlockWord;
+use crate::calls::runs_of;
 pub use crate::open::{close, is_open};
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 pub(crate) use locks::lock_beside;
 pub use locks::{lock_by_cas, try_lock_by_cas};
+
+/// Bytes that have a bit each in a word.
+pub const GROUP: usize = u64::BITS as usize;
 
 /// The bit sets over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -482,10 +486,47 @@ pub trait Fabric {
     fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()>;
     /// Hands on the bytes in which an own block differs from its twin: offset in the block, and what they are.
     fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8]));
+    /// The same in groups of bytes: the offset of each, which of its bytes differ, and its bytes, of which the others may be anything.
+    fn visit_changed_groups(&self, block: Block, mut with: impl FnMut(usize, u64, &[u8; GROUP])) {
+        let mut group: Option<(usize, u64, [u8; GROUP])> = None;
+        self.visit_changes(block, |offset, bytes| {
+            for (at, byte) in (offset..).zip(bytes) {
+                let first = at - at % GROUP;
+                if let Some((before, changed, bytes)) = group.take_if(|(before, ..)| *before != first) {
+                    with(before, changed, &bytes);
+                }
+                let (_, changed, bytes) = group.get_or_insert((first, 0, [0; GROUP]));
+                *changed |= 1 << (at - first);
+                bytes[at - first] = *byte;
+            }
+        });
+        if let Some((first, changed, bytes)) = group {
+            with(first, changed, &bytes);
+        }
+    }
     /// Writes bytes of a peer's block from an offset on, and no others, some time before the next flush of it.
     fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) -> impl Future<Output = ()>;
+    /// The same of those bytes whose bits are set in `changed`. The offset is that of a group.
+    fn post_group(
+        &self,
+        to: Rank,
+        block: Block,
+        offset: usize,
+        changed: u64,
+        bytes: &[u8],
+    ) -> impl Future<Output = ()> {
+        async move {
+            for run in runs_of(changed) {
+                self.post_bytes(to, block, offset + run.start, &bytes[run]).await;
+            }
+        }
+    }
     /// Writes bytes of an own block's twin.
     fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]);
+    /// The same of those bytes whose bits are set in `changed`.
+    fn patch_twin_group(&self, block: Block, offset: usize, changed: u64, bytes: &[u8]) {
+        runs_of(changed).for_each(|run| self.patch_twin(block, offset + run.start, &bytes[run]));
+    }
     /// Replaces the own blocks.
     fn overwrite(&self, extent: Extent, contents: &[u8]);
 

@@ -72,7 +72,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use block_word::BlockWord;
-pub use fabric::{Exchange, Exclusive, Fabric, Gate, MarkKind, Word};
+pub use fabric::{Exchange, Exclusive, Fabric, GROUP, Gate, MarkKind, Word};
 pub use fault::Fault;
 pub use inspect::Inspection;
 pub use link::Link;

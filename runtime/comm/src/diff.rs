@@ -119,6 +119,48 @@ pub unsafe fn each(own: *const u8, twin: *const u8, len: usize, mut with: impl F
     }
 }
 
+/// Hands on the groups in which `own` differs from `twin`: the offset, which bytes do, and the group.
+///
+/// # Safety
+/// As for [`each`].
+pub unsafe fn each_group(
+    own: *const u8,
+    twin: *const u8,
+    len: usize,
+    mut with: impl FnMut(usize, u64, &[u8; GROUP]),
+) {
+    debug_assert!(len.is_multiple_of(GROUP));
+    for at in (0..len).step_by(GROUP) {
+        let mut new = [0; GROUP];
+        // SAFETY: the group is inside both. What other threads write may be anything, but is read once.
+        let changed = unsafe { group::changed(own.add(at), twin.add(at), &mut new) };
+        if changed != 0 {
+            with(at, changed, &new);
+        }
+    }
+}
+
+/// Writes the bytes of a group whose bits are set to memory that others may be writing next to.
+///
+/// # Safety
+/// A group is writable at `there`, which is aligned to 16 bytes. Other threads may write there.
+pub unsafe fn patch_group(there: *mut u8, changed: u64, bytes: &[u8; GROUP]) {
+    #[cfg(target_arch = "x86_64")]
+    if masked::is_there() {
+        // SAFETY: the caller's promise, and the processor has the instructions.
+        return unsafe { masked::patch(bytes, there, changed) };
+    }
+    for (i, new) in bytes.as_chunks::<WORD>().0.iter().enumerate() {
+        let part = changed >> (WORD * i);
+        let bytes = std::array::from_fn(|byte| u8::from(part >> byte & 1 == 1));
+        let change = u64::from_ne_bytes(bytes);
+        if change != 0 {
+            // SAFETY: inside the group, and aligned.
+            unsafe { merge_word(there.add(i * WORD), u64::from_ne_bytes(*new), change) }
+        }
+    }
+}
+
 /// Hands on the runs of bytes in which words differ.
 #[inline]
 fn each_of_word(at: usize, new: [u8; WORD], old: [u8; WORD], with: &mut impl FnMut(usize, &[u8])) {
@@ -217,7 +259,23 @@ mod masked {
                 }
             }
         }
-        // SAFETY: the compiler is told of all registers that lose something. Without this, instructions of SSE would be slow from here on.
+        leave_vectors();
+    }
+
+    /// Stores the bytes of a group that `changed` has the bits of.
+    ///
+    /// # Safety
+    /// [`is_there`]. A group is writable at `there`, which is aligned to 16 bytes. Other threads may write there.
+    pub(super) unsafe fn patch(bytes: &[u8; GROUP], there: *mut u8, changed: u64) {
+        // SAFETY: the caller's promise; the words of the group need not be aligned.
+        unsafe { store(bytes.as_ptr(), there, changed) };
+        leave_vectors();
+    }
+
+    /// Instructions of SSE are as fast as ever from here on.
+    #[inline(always)]
+    fn leave_vectors() {
+        // SAFETY: the compiler is told of all registers that lose something.
         unsafe {
             asm!(
                 "vzeroupper",
@@ -275,7 +333,7 @@ mod masked {
         // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined; words are aligned.
         unsafe {
             let word = |at: usize| {
-                let value = twin.add(at).cast::<u64>().read();
+                let value = twin.add(at).cast::<u64>().read_unaligned();
                 AtomicU64::from_ptr(there.add(at).cast()).store(value, Ordering::Relaxed);
             };
             if changed == u64::MAX {
@@ -303,7 +361,26 @@ mod masked {
 
 #[cfg(target_arch = "x86_64")]
 mod group {
-    use std::arch::x86_64::{__m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_movemask_epi8};
+    use std::arch::x86_64::{__m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_storeu_si128};
+
+    use super::GROUP;
+
+    /// The bytes in which a group differs from the twin's, and what it is.
+    ///
+    /// # Safety
+    /// As for [`equal`].
+    #[inline]
+    pub(super) unsafe fn changed(own: *const u8, twin: *const u8, new: &mut [u8; GROUP]) -> u64 {
+        let (own, twin, new) =
+            (own.cast::<__m128i>(), twin.cast::<__m128i>(), new.as_mut_ptr().cast::<__m128i>());
+        // SAFETY: as in `equal`; the array is a group.
+        (0..4).fold(0, |changed, i| unsafe {
+            let vector = own.add(i).read_volatile();
+            _mm_storeu_si128(new.add(i), vector);
+            let same = _mm_movemask_epi8(_mm_cmpeq_epi8(vector, twin.add(i).read_unaligned()));
+            changed | u64::from(!same as u16) << (16 * i)
+        })
+    }
 
     /// Whether two groups are equal.
     ///
@@ -324,6 +401,24 @@ mod group {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod group {
+    use super::{GROUP, WORD};
+
+    /// The bytes in which a group differs from the twin's, and what it is.
+    ///
+    /// # Safety
+    /// As for [`equal`].
+    #[inline]
+    pub(super) unsafe fn changed(own: *const u8, twin: *const u8, new: &mut [u8; GROUP]) -> u64 {
+        let (own, twin) = (own.cast::<u64>(), twin.cast::<u64>());
+        for (i, word) in new.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
+            // SAFETY: eight words are a group.
+            *word = unsafe { own.add(i).read_volatile() }.to_ne_bytes();
+        }
+        // SAFETY: as above.
+        let old = unsafe { twin.cast::<[u8; GROUP]>().read() };
+        (0..GROUP).fold(0, |changed, i| changed | u64::from(new[i] != old[i]) << i)
+    }
+
     /// Whether two groups are equal.
     ///
     /// # Safety
@@ -483,6 +578,30 @@ mod tests {
             }
             let all: Vec<_> = (0..192).filter(|at| part(*at)).map(|at| (at, at as u8)).collect();
             assert_eq!(handed, all, "bytes {changed:#b}");
+        }
+    }
+
+    #[test]
+    fn groups_are_handed_on_and_put_in_place() {
+        let mut seed = 1_u64;
+        for round in 0..2000_u64 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let mask =
+                [0, u64::MAX, seed, seed & 0x00ff_ff00_0303_ffff, 1 << (round % 64)][round as usize % 5];
+            let is_changed = |at: usize| (64..128).contains(&at) && mask >> (at % 64) & 1 == 1;
+            let twin = Aligned([1; 192]);
+            let own = Aligned(std::array::from_fn(|at| if is_changed(at) { 100 + at as u8 % 50 } else { 1 }));
+            let mut there = Aligned([7; 192]);
+            // SAFETY: all have 192 bytes.
+            unsafe {
+                each_group(own.0.as_ptr(), twin.0.as_ptr(), 192, |at, changed, bytes| {
+                    assert_eq!((at, changed), (64, mask));
+                    patch_group(there.0.as_mut_ptr().add(at), changed, bytes);
+                });
+            }
+            for (at, byte) in there.0.iter().enumerate() {
+                assert_eq!(*byte, if is_changed(at) { own.0[at] } else { 7 }, "byte {at} of {mask:#x}");
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 //! The counter lives in the construct's [`ring`](super::ring) slot: chunk numbers for dynamic schedules, iterations
 //! for guided ones. A thread leaves the slot when it is told that nothing is left.
 
+use std::ops::Range;
+
 use super::frame::{self, Frame};
 use super::ompt::abi::{Endpoint, MutexKind, WorkKind};
 use super::ompt::{mutex, work};
@@ -49,6 +51,10 @@ pub struct Dispatch {
     range: Loop,
     chunk: u64,
     round: u64,
+    /// Numbers of chunks that were asked for together.
+    chunks: Range<u64>,
+    /// Whether several are: where asking takes a message.
+    several: bool,
     ordered: bool,
     iteration: u64,
     bumped: bool,
@@ -99,6 +105,8 @@ impl Dispatch {
             range,
             chunk: chunk.max(1),
             round: 0,
+            chunks: 0..0,
+            several: false,
             ordered: ordered && !is_single,
             iteration: 0,
             bumped: false,
@@ -106,7 +114,9 @@ impl Dispatch {
         };
         if self.shared {
             self.number = frame.next_construct();
-            frame.team().ring.enter(self.number);
+            let slot = frame.team().ring.enter(self.number);
+            // An ordered loop would have others wait for what is begun later.
+            self.several = !self.ordered && slot.is_far();
         }
     }
 
@@ -128,7 +138,7 @@ impl Dispatch {
                 .filter(|s| s.count > 0)
                 .map(|share| Share { last: share.first + share.count == trip, ..share }),
             Mode::Dynamic => {
-                let first = self.slot(frame).fetch_add(word::NEXT, 1).saturating_mul(chunk);
+                let first = self.next_chunk(frame).saturating_mul(chunk);
                 (first < trip).then(|| Share {
                     first,
                     count: chunk.min(trip - first),
@@ -143,6 +153,19 @@ impl Dispatch {
             None => self.end(frame),
         }
         share
+    }
+
+    /// Number of the next chunk of a dynamic schedule; there may be none of that number.
+    fn next_chunk(&mut self, frame: &Frame) -> u64 {
+        if self.chunks.is_empty() {
+            let remaining = self.range.trip.div_ceil(self.chunk).saturating_sub(self.chunks.end);
+            let count = if self.several { schedule::chunks_at_once(remaining, frame.team().size) } else { 1 };
+            let first = self.slot(frame).fetch_add(word::NEXT, count);
+            self.chunks = first..first.saturating_add(count);
+        }
+        let next = self.chunks.start;
+        self.chunks.start += 1;
+        next
     }
 
     fn next_guided(&self, frame: &Frame, width: u64) -> Option<Share> {

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::event::{Event, blocked};
-use crate::control::Watched;
+use crate::control::{self, Watched};
 
 /// Constructs in flight.
 pub const SLOTS: u64 = 64;
@@ -108,6 +108,11 @@ pub struct Slot<'a> {
 }
 
 impl Slot<'_> {
+    /// Whether an operation on a word takes a message.
+    pub fn is_far(&self) -> bool {
+        matches!(self.ring, Ring::Control) && !control::is_mapped(0)
+    }
+
     /// Reads word `w`.
     pub fn load(&self, w: usize) -> u64 {
         match self.ring {

@@ -152,6 +152,15 @@ pub fn guided_chunk(remaining: u64, chunk: u64, width: u64, parts: u32) -> u64 {
     wanted.div_ceil(width.max(1)).saturating_mul(width.max(1)).min(remaining)
 }
 
+/// Most chunks of a dynamic schedule that a thread asks for at once.
+const MOST_CHUNKS: u64 = 8;
+
+/// How many chunks of a dynamic schedule a thread asks for at once where that takes a message: a small part of the `remaining` chunks, so that what it has not begun is worth
+/// nobody's waiting for; one by one in the end.
+pub fn chunks_at_once(remaining: u64, parts: u32) -> u64 {
+    (remaining / (16 * u64::from(parts))).clamp(1, MOST_CHUNKS)
+}
+
 /// Process `p` of `processes` has the threads `split(k, p, processes)..split(k, p + 1, processes)` of a team of
 /// `k`; with fewer threads than processes the first `k` processes have one each.
 pub fn first_thread(threads: u32, process: u32, processes: u32) -> u32 {
@@ -231,6 +240,12 @@ mod tests {
             remaining -= size;
         }
         assert_eq!(guided_chunk(100, 3, 8, 4), 16);
+    }
+
+    #[test]
+    fn chunks_are_asked_for_one_by_one_in_the_end() {
+        let at_once = |remaining| chunks_at_once(remaining, 2);
+        assert_eq!([0, 1, 63, 64, 255, 256, 1 << 40].map(at_once), [1, 1, 1, 2, 7, 8, 8]);
     }
 
     #[test]

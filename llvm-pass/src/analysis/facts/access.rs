@@ -30,6 +30,8 @@ pub struct Access {
     pub loop_ranges: Vec<LoopRange>,
     /// Why there is no loop range over the innermost loop, or none over the next one.
     pub hoist_obstacle: Option<HoistObstacle>,
+    /// What it will touch unless the loop changes its own bound, if it has no loop range.
+    pub expected: Option<ExpectedRange>,
     /// What it can touch at most, if it has no loop range.
     pub span: Option<Span>,
     /// The variable that it lies in.
@@ -54,11 +56,27 @@ impl Access {
             private: None,
             loop_ranges: vec![],
             hoist_obstacle: None,
+            expected: None,
             span: None,
             object: None,
             array: None,
         }
     }
+}
+
+/// `[start, start + extent + size)`: what an access will touch while its innermost loop runs, if the bound that the loop loads again in each iteration stays what it was in front of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExpectedRange {
+    /// The loop; start and extent can be computed in its preheader.
+    pub over: LoopId,
+    /// Equal for ranges with a constant distance.
+    pub start_key: ExprId,
+    /// Distance of the first byte from the key.
+    pub start_offset: i64,
+    /// Expression of the first byte's address.
+    pub start: ExprId,
+    /// Expression of the length in bytes minus the size of the access. Any number: the range may make no sense.
+    pub extent: ExprId,
 }
 
 /// All bytes that an access may touch while a loop runs, and maybe others.

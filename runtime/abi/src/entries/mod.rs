@@ -43,6 +43,10 @@ macro_rules! for_each_entry {
             fn __dsm_load_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
             /// 1 if they are writable.
             fn __dsm_store_ready(addr: ptr, len: i64, step: i64, count: i64, outer_step: i64, outer_count: i64, uses: i64) -> i32;
+            /// `[addr, addr + len)` is expected to be loaded from before the thread synchronises: may make some or all of it readable. It need not be the program's. No check.
+            fn __dsm_load_hint(addr: ptr, len: i64) -> void;
+            /// The same for stores: may make it writable.
+            fn __dsm_store_hint(addr: ptr, len: i64) -> void;
             /// As `__dsm_load_range`. Then `window`, two addresses in private memory, holds what is known to be readable around the
             /// range: first byte and end. It may hold more than the range, and both are 0 before the first call.
             fn __dsm_load_window(addr: ptr, len: i64, window: ptr) -> void;

@@ -1,28 +1,35 @@
 //! Differences of blocks against their twins, as messages have them.
 //!
-//! Of each block the number of bytes that follow, and then its runs of changed bytes: the offsets of the first and the last one in the block, and what they are. Offsets have 16 bits,
-//! so a block of which every other byte was changed takes two and a half times its size.
+//! Of each block the number of bytes that follow, and then what was changed. Where that is few runs of bytes, these: the offsets of the first and the last one in the block, and what they are.
+//! Where bytes change here and there, as those of integers whose upper bytes stay, each group of [`GROUP`] bytes: an offset that is one too large, its offset, a bit for each of its bytes that was changed, and
+//! its bytes up to the last one that was. So a block takes a fifth more than its size at most, and neither side looks at single bytes. Offsets have 16 bits.
+
+use std::ops::Range;
 
 use super::wire::Malformed;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, GROUP};
 use crate::types::Block;
 
 const LENGTH_BYTES: usize = 4;
-const RUN_BYTES: usize = 4;
+/// Two offsets.
+const HEAD_BYTES: usize = 4;
+const MASK_BYTES: usize = 8;
+/// Most runs of a group that are sent as such: two with all of their bytes but one are shorter than the group.
+const MOST_RUNS: u32 = 2;
 /// Longest block whose offsets have 16 bits.
 const LONGEST_BLOCK: usize = 1 << 16;
 
 /// Most bytes that the difference of a block takes.
 pub const fn most_bytes(block_bytes: usize) -> usize {
     assert!(block_bytes <= LONGEST_BLOCK);
-    LENGTH_BYTES + block_bytes.div_ceil(2) * RUN_BYTES + block_bytes
+    LENGTH_BYTES + block_bytes.div_ceil(GROUP) * (HEAD_BYTES + MASK_BYTES + GROUP)
 }
 
 /// Encodes the difference of an own block, and returns its length; `None` if there is not space enough.
 pub(super) fn encode<F: Fabric>(fabric: &F, block: Block, into: &mut [u8]) -> Option<usize> {
     assert!(fabric.block_bytes(block) <= LONGEST_BLOCK);
     let mut encoder = Encoder::new(into);
-    fabric.visit_changes(block, |offset, bytes| encoder.add(offset, bytes));
+    fabric.visit_changed_groups(block, |offset, changed, bytes| encoder.add_group(offset, changed, bytes));
     encoder.end()
 }
 
@@ -45,13 +52,30 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// Appends the changed bytes of a group, behind those that are there.
+    fn add_group(&mut self, offset: usize, changed: u64, bytes: &[u8; GROUP]) {
+        if changed == u64::MAX {
+            return self.add(offset, bytes);
+        }
+        if runs_of(changed).take(MOST_RUNS as usize + 1).count() <= MOST_RUNS as usize {
+            return runs_of(changed).for_each(|run| self.add(offset + run.start, &bytes[run]));
+        }
+        self.run = None;
+        let ([a, b], [c, d]) = ((offset as u16 + 1).to_le_bytes(), (offset as u16).to_le_bytes());
+        self.put(self.length, &[a, b, c, d]);
+        self.put(self.length + HEAD_BYTES, &changed.to_le_bytes());
+        let bytes = &bytes[..reach(changed)];
+        self.put(self.length + HEAD_BYTES + MASK_BYTES, bytes);
+        self.length += HEAD_BYTES + MASK_BYTES + bytes.len();
+    }
+
     /// Appends bytes from an offset on, behind those that are there.
     fn add(&mut self, offset: usize, bytes: &[u8]) {
         let (at, first) = match self.run {
             Some((at, first, last)) if last + 1 == offset => (at, first),
             _ => {
-                self.length += RUN_BYTES;
-                (self.length - RUN_BYTES, offset)
+                self.length += HEAD_BYTES;
+                (self.length - HEAD_BYTES, offset)
             }
         };
         self.put(self.length, bytes);
@@ -81,14 +105,14 @@ impl<'a> Differences<'a> {
     pub(super) fn decode(blocks: impl Iterator<Item = usize>, bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut rest = bytes;
         for block_bytes in blocks {
-            let mut runs;
-            (runs, rest) = split(rest).ok_or(Malformed)?;
-            while !runs.is_empty() {
-                let (offset, contents, behind) = first_run(runs).ok_or(Malformed)?;
-                if offset + contents.len() > block_bytes {
+            let mut changes;
+            (changes, rest) = split(rest).ok_or(Malformed)?;
+            while !changes.is_empty() {
+                let (change, behind) = first_change(changes).ok_or(Malformed)?;
+                if change.end() > block_bytes {
                     return Err(Malformed);
                 }
-                runs = behind;
+                changes = behind;
             }
         }
         if rest.is_empty() { Ok(Differences(bytes)) } else { Err(Malformed) }
@@ -100,58 +124,127 @@ impl<'a> Differences<'a> {
     }
 
     /// Those of the next block; none when all have been.
-    pub(crate) fn next_block(&mut self) -> Runs<'a> {
-        let (runs, rest) = split(self.0).unwrap_or_default();
+    pub(crate) fn next_block(&mut self) -> Changes<'a> {
+        let (changes, rest) = split(self.0).unwrap_or_default();
         self.0 = rest;
-        Runs(runs)
+        Changes(changes)
     }
 }
 
-/// Runs of changed bytes of a block: offset and contents.
-pub(crate) struct Runs<'a>(&'a [u8]);
+/// What was changed in a part of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Change<'a> {
+    /// These bytes from the offset on.
+    Run(usize, &'a [u8]),
+    /// Of the bytes from the offset on, those whose bits are set.
+    Group(usize, u64, &'a [u8]),
+}
 
-impl<'a> Iterator for Runs<'a> {
-    type Item = (usize, &'a [u8]);
+impl Change<'_> {
+    /// Offset behind it.
+    fn end(&self) -> usize {
+        let (Change::Run(offset, bytes) | Change::Group(offset, _, bytes)) = self;
+        offset + bytes.len()
+    }
+}
+
+/// Changes of a block.
+pub(crate) struct Changes<'a>(&'a [u8]);
+
+impl<'a> Iterator for Changes<'a> {
+    type Item = Change<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (offset, contents, rest) = first_run(self.0)?;
+        let (change, rest) = first_change(self.0)?;
         self.0 = rest;
-        Some((offset, contents))
+        Some(change)
     }
 }
 
-/// The runs of the first block, and what is behind them.
+/// The runs of bits in a mask.
+pub(crate) fn runs_of(mut mask: u64) -> impl Iterator<Item = Range<usize>> {
+    std::iter::from_fn(move || {
+        let start = mask.trailing_zeros();
+        let length = mask.checked_shr(start)?.trailing_ones();
+        let behind = u64::MAX.checked_shl(start + length).unwrap_or(0);
+        mask &= behind;
+        Some(start as usize..(start + length) as usize)
+    })
+}
+
+/// Bytes of a group up to the last one that was changed.
+fn reach(changed: u64) -> usize {
+    GROUP - changed.leading_zeros() as usize
+}
+
+/// The changes of the first block, and what is behind them.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
     rest.split_at_checked(u32::from_le_bytes(*length) as usize)
 }
 
-/// Offset and contents of the first run, and what is behind it.
-fn first_run(runs: &[u8]) -> Option<(usize, &[u8], &[u8])> {
-    let ([a, b, c, d], rest) = runs.split_first_chunk::<RUN_BYTES>()?;
-    let (first, last) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
-    let length = usize::from(last).checked_sub(first.into())? + 1;
+/// The first change, and what is behind it.
+fn first_change(changes: &[u8]) -> Option<(Change<'_>, &[u8])> {
+    let ([a, b, c, d], rest) = changes.split_first_chunk::<HEAD_BYTES>()?;
+    let offset = |low: u8, high: u8| usize::from(u16::from_le_bytes([low, high]));
+    let (first, last) = (offset(*a, *b), offset(*c, *d));
+    if first == last + 1 && last.is_multiple_of(GROUP) {
+        let (changed, rest) = rest.split_first_chunk::<MASK_BYTES>()?;
+        let changed = u64::from_le_bytes(*changed);
+        let (contents, rest) = rest.split_at_checked(reach(changed))?;
+        return Some((Change::Group(last, changed, contents), rest));
+    }
+    let length = last.checked_sub(first)? + 1;
     let (contents, rest) = rest.split_at_checked(length)?;
-    Some((first.into(), contents, rest))
+    Some((Change::Run(first, contents), rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BLOCK: usize = 64;
+    const BLOCK: usize = 2 * GROUP;
 
     fn encoded(changed: &[bool], into: &mut [u8]) -> Option<usize> {
         let mut encoder = Encoder::new(into);
-        let each = changed.iter().enumerate().filter(|(_, changed)| **changed);
-        each.for_each(|(at, _)| encoder.add(at, &[at as u8 + 1]));
+        for (number, group) in changed.chunks(GROUP).enumerate() {
+            let mask =
+                group.iter().enumerate().fold(0, |mask, (at, changed)| mask | u64::from(*changed) << at);
+            let bytes = std::array::from_fn(|at| (number * GROUP + at) as u8 + 1);
+            if mask != 0 {
+                encoder.add_group(number * GROUP, mask, &bytes);
+            }
+        }
         encoder.end()
     }
 
-    /// Every second, third and so on byte, from each of the first on; and none.
+    /// What changes of a block write.
+    fn written(changes: Changes<'_>) -> Vec<Option<u8>> {
+        let mut found = vec![None; BLOCK];
+        for change in changes {
+            match change {
+                Change::Run(offset, bytes) => {
+                    (offset..).zip(bytes).for_each(|(at, byte)| found[at] = Some(*byte));
+                }
+                Change::Group(offset, changed, bytes) => {
+                    for at in runs_of(changed).flatten() {
+                        found[offset + at] = Some(bytes[at]);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Every second, third and so on byte, from each of the first on; all from one on, all up to one, and none.
     fn patterns() -> impl Iterator<Item = Vec<bool>> {
         let every = |step: usize, first: usize| (0..BLOCK).map(|at| at >= first && at % step == 0).collect();
-        (1..9).flat_map(move |step| [0, 1, 5, BLOCK].map(|first| every(step, first)))
+        let up_to = (0..=BLOCK).map(|end| (0..BLOCK).map(|at| at < end).collect());
+        let pairs = (2..40).map(|step| (0..BLOCK).map(|at| at % step < 2).collect());
+        (1..9)
+            .flat_map(move |step| [0, 1, 5, GROUP, BLOCK].map(|first| every(step, first)))
+            .chain(up_to)
+            .chain(pairs)
     }
 
     #[test]
@@ -163,18 +256,11 @@ mod tests {
             let second = encoded(&[true; BLOCK], &mut message[first..]).expect("there is space");
             let message = &message[..first + second];
             let mut differences = Differences::decode([BLOCK; 2].into_iter(), message).expect("it is right");
-            let mut found = vec![false; BLOCK];
-            for (offset, bytes) in differences.next_block() {
-                for (at, byte) in (offset..).zip(bytes) {
-                    assert_eq!(*byte, at as u8 + 1);
-                    found[at] = true;
-                }
-            }
-            assert_eq!(found, changed);
-            assert_eq!(
-                differences.next_block().map(|(at, bytes)| (at, bytes.len())).collect::<Vec<_>>(),
-                [(0, 64)]
-            );
+            let expected: Vec<_> =
+                changed.iter().enumerate().map(|(at, changed)| changed.then_some(at as u8 + 1)).collect();
+            assert_eq!(written(differences.next_block()), expected);
+            let all: [u8; BLOCK] = std::array::from_fn(|at| at as u8 + 1);
+            assert_eq!(differences.next_block().collect::<Vec<_>>(), [Change::Run(0, &all)]);
             assert_eq!(differences.next_block().count(), 0);
         }
     }
@@ -191,6 +277,14 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_a_mask_are_its_bits() {
+        let runs = |mask| runs_of(mask).map(|run| (run.start, run.end)).collect::<Vec<_>>();
+        assert_eq!(runs(0), []);
+        assert_eq!(runs(u64::MAX), [(0, 64)]);
+        assert_eq!(runs(1 << 63 | 0b1011), [(0, 2), (3, 4), (63, 64)]);
+    }
+
+    #[test]
     fn what_nobody_encodes_is_refused() {
         fn decode(blocks: usize, message: &[u8]) -> Result<Differences<'_>, Malformed> {
             Differences::decode(std::iter::repeat_n(4, blocks), message)
@@ -203,6 +297,17 @@ mod tests {
         }
         // The end of the block, of the runs, and a run that ends before it begins.
         for (at, byte) in [(6, 4), (4, 2), (0, 6), (0, 8), (4, 4)] {
+            let mut wrong = right;
+            wrong[at] = byte;
+            assert!(decode(1, &wrong).is_err(), "byte {at} = {byte}");
+        }
+        let right = [15, 0, 0, 0, 1, 0, 0, 0, 0b101, 0, 0, 0, 0, 0, 0, 0, 7, 8, 9];
+        assert!(decode(1, &right).is_ok());
+        for less in 0..right.len() {
+            assert!(decode(1, &right[..less]).is_err());
+        }
+        // More or fewer bytes than the mask has, and an offset that no group has.
+        for (at, byte) in [(8, 0b1101), (8, 1), (15, 1), (4, 2), (6, 1)] {
             let mut wrong = right;
             wrong[at] = byte;
             assert!(decode(1, &wrong).is_err(), "byte {at} = {byte}");

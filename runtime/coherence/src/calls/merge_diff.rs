@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::difference::Differences;
+use super::difference::{Change, Differences};
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::migration_on_miss::{hint, is_trial};
 use crate::records::{Homes, Records};
@@ -111,9 +111,15 @@ impl<F: Fabric> Segment<'_, F> {
             }
             Source::Message(mut differences) => {
                 for block in request.chunk.blocks(request.wanted) {
-                    let runs = differences.next_block();
-                    for (offset, bytes) in runs.filter(|_| blocks & block.bit() != 0) {
-                        fabric.post_bytes(self.at, block, offset, bytes).await;
+                    for change in differences.next_block().filter(|_| blocks & block.bit() != 0) {
+                        match change {
+                            Change::Run(offset, bytes) => {
+                                fabric.post_bytes(self.at, block, offset, bytes).await;
+                            }
+                            Change::Group(offset, changed, bytes) => {
+                                fabric.post_group(self.at, block, offset, changed, bytes).await;
+                            }
+                        }
                     }
                 }
             }

@@ -40,8 +40,9 @@ use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
 use batch::Batched;
-use difference::Differences;
 pub use difference::most_bytes as most_difference_bytes;
+pub(crate) use difference::runs_of;
+use difference::{Change, Differences};
 use lend::{Lent, Refused};
 use merge_diff::{Merged, Source};
 pub use serve::serve;
@@ -287,8 +288,14 @@ impl<F: Fabric> Coherence<F> {
         let head = wire::request::merge_diff(sent, &mut [0; REQUEST_BYTES]);
         let mut differences = Differences::of(&message[head..]);
         for block in sent.chunk.blocks(sent.wanted) {
-            let runs = differences.next_block().filter(|_| merged.blocks & block.bit() != 0);
-            runs.for_each(|(offset, bytes)| self.fabric.patch_twin(block, offset, bytes));
+            for change in differences.next_block().filter(|_| merged.blocks & block.bit() != 0) {
+                match change {
+                    Change::Run(offset, bytes) => self.fabric.patch_twin(block, offset, bytes),
+                    Change::Group(offset, changed, bytes) => {
+                        self.fabric.patch_twin_group(block, offset, changed, bytes);
+                    }
+                }
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state;
-use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, Rank};
+use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, GROUP, Rank};
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
@@ -93,6 +93,23 @@ impl SegmentFabric {
         let (own, twin) = (self.own_data(block), self.own_twin(block));
         // SAFETY: block and twin are mapped and aligned; the twin is used by who holds the chunk.
         unsafe { diff::each(own, twin, self.geometry.block_bytes(block), with) }
+    }
+
+    /// The same in groups.
+    pub(super) fn each_changed_group(&self, block: Block, with: impl FnMut(usize, u64, &[u8; GROUP])) {
+        let (own, twin) = (self.own_data(block), self.own_twin(block));
+        // SAFETY: as above.
+        unsafe { diff::each_group(own, twin, self.geometry.block_bytes(block), with) }
+    }
+
+    /// Writes those bytes of a group of an own block, or of its twin, whose bits are set.
+    pub(super) fn put_group(&self, block: Block, twin: bool, offset: usize, changed: u64, bytes: &[u8]) {
+        assert!(offset.is_multiple_of(GROUP) && offset + GROUP <= self.geometry.block_bytes(block));
+        let mut group = [0; GROUP];
+        group[..bytes.len()].copy_from_slice(bytes);
+        let place = if twin { self.own_twin(block) } else { self.own_data(block) };
+        // SAFETY: the group is inside the block, or inside the twin, which is used by who holds the chunk, by the assertion.
+        unsafe { diff::patch_group(place.add(offset), changed, &group) }
     }
 
     /// Writes some bytes of an own block.

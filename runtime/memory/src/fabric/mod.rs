@@ -18,8 +18,8 @@ use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::calls as protocol;
 use dsm_coherence::{
-    Block, BlockWord, Chunk, Exchange, Extent, Fabric, Gate, Header, MarkKind, Notice, Part, Parts, Rank,
-    Record, Timestamp, Word,
+    Block, BlockWord, Chunk, Exchange, Extent, Fabric, GROUP, Gate, Header, MarkKind, Notice, Part, Parts,
+    Rank, Record, Timestamp, Word,
 };
 use dsm_comm::segment::MemoryFile;
 use dsm_comm::{Ask, CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
@@ -646,8 +646,29 @@ impl Fabric for SegmentFabric {
         ready(())
     }
 
+    fn visit_changed_groups(&self, block: Block, with: impl FnMut(usize, u64, &[u8; GROUP])) {
+        self.each_changed_group(block, with);
+    }
+
+    fn post_group(
+        &self,
+        to: Rank,
+        block: Block,
+        offset: usize,
+        changed: u64,
+        bytes: &[u8],
+    ) -> impl Future<Output = ()> {
+        assert_eq!(to.0, self.rank, "differences in messages are for the process that executes them");
+        self.put_group(block, false, offset, changed, bytes);
+        ready(())
+    }
+
     fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]) {
         self.put_twin_bytes(block, offset, bytes);
+    }
+
+    fn patch_twin_group(&self, block: Block, offset: usize, changed: u64, bytes: &[u8]) {
+        self.put_group(block, true, offset, changed, bytes);
     }
 
     fn overwrite(&self, extent: Extent, contents: &[u8]) {
