@@ -157,6 +157,8 @@ faults! {
     SingleReadUnwitnessed,
     /// A read miss of a single block takes the home to be where the own link leads.
     SingleReadAnywhere,
+    /// Who copies from the writer of a notice looks whether the home is there behind the contents only: it may just be coming, in the version of the notice.
+    CopyBesideArrival,
     /// A reader takes what the writer of a notice has, though the home was taken from there: it may be stored back in no version.
     ReadFormerHome,
     /// Links of others are shortened without the lock of their records.

@@ -15,6 +15,7 @@ pub fn beginning(fault: Fault) -> Option<Beginning> {
         Fault::ReadFormerHome => Some(former_home_stores_back()),
         Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
         Fault::MergeNoticeEarly => Some(read_before_a_merge()),
+        Fault::CopyBesideArrival => Some(copied_from_where_the_home_arrives()),
         Fault::ArrivalNotAwaited => Some(told_of_an_own_version_that_is_on_its_way()),
         Fault::LabelUnlocked => Some(copy_labelled_beside_redirection()),
         _ => None,
@@ -103,6 +104,20 @@ fn told_of_an_own_version_that_is_on_its_way() -> Beginning {
         To(0, "---- final barrier"),
     ];
     (Program::parse(2, 1, 4, &threads).by_agents(), legs)
+}
+
+/// A process has taken a home by a message, and what comes with the reply is not visible yet, when another one, which the old home has told of the version, reads from it.
+fn copied_from_where_the_home_arrives() -> Beginning {
+    let threads = ["lock0 w0=1 unlock0", "r2 lock0 r0 unlock0", "w1=1"];
+    let legs = vec![
+        To(1, "---- lock0"),
+        To(0, "write byte 0"),
+        HoldStores(2),
+        To(2, "post records lock 0 at p0"),
+        To(0, "---- final barrier"),
+        To(1, "snapshot byte 2 from p2"),
+    ];
+    (Program::parse(3, 1, 3, &threads).by_agents(), legs)
 }
 
 /// A process that has to tell of a version reads the block from its home, which has left and returned since a lookup went along the same link. That one redirects the link only then, to
