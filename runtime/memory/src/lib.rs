@@ -301,8 +301,8 @@ fn reach(
     let spawn: Spawn = &|name, serve| services::spawn(name, serve);
     let own = segments.own().address(0);
     // Nothing of the data is ever given back to the system, as twins and arrays are.
-    let readable = if reads { geometry.data_and_metadata().0 } else { 0..0 };
-    let service = Service { identity: digest(geometry), calls: &calls::serve, readable };
+    let readable = [if reads { geometry.data_and_metadata().0 } else { 0..0 }, 0..0];
+    let service = Service { identity: digest(geometry), calls: &calls::serve, readable, writable: 0..0 };
     // SAFETY: the segment has so many bytes there, mapped for good.
     let requests = unsafe { Requests::start(job.rank, carrier, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {
