@@ -18,6 +18,9 @@ fn check(part: usize) {
         let mut program = program::Program::load(&names[number]);
         let transport = if number % 2 == 0 { "stream".into() } else { format!("stream:{number}") };
         program.environment.push(("DSM_TRANSPORT".into(), transport));
+        // Every other one reads single blocks one-sidedly, as over RDMA: each word of a look is a request.
+        let one_sided = number / (3 * PARTS) % 2;
+        program.environment.push(("DSM_ONE_SIDED_READ".into(), one_sided.to_string()));
         failures.extend(differential::check(&program, &[configuration(number)]));
     }
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));

@@ -111,6 +111,29 @@ if wants programs; then
     done
 fi
 
+# Read misses by the adapter alone: programs, and what a miss takes with and without, by turns.
+if wants one-sided; then
+    for program in is.S cg.S; do
+        DSM_ONE_SIDED_READ=1 DSM_TRANSPORT=verbs:rxe1 run "$program, one-sided" rxe1 dsm-run -s -n 2 -t 1 "/bin/$program"
+        grep -E 'reads_(not_)?one_sided' run.log
+        grep -Eq 'reads_one_sided.* [1-9]' run.log || bad "$program: no read was one-sided"
+    done
+    text="one two three four five six seven eight\nnine ten"
+    for program in locks tasks; do
+        echo -e "$text" | OMP_NUM_THREADS=4 "/bin/$program" >alone.out 2>&1 || bad "$program, one process: status $?"
+        echo -e "$text" | DSM_ONE_SIDED_READ=1 DSM_TRANSPORT=verbs dsm-run -n 2 -t 2 "/bin/$program" >job.out 2>&1 || bad "$program: status $?"
+        cmp alone.out job.out || { bad "$program prints something else"; cat job.out; }
+        say "$program, one-sided"
+    done
+    for round in 1 2 3; do
+        for switch in 0 1; do
+            DSM_BLOCK=4096 DSM_ONE_SIDED_READ=$switch DSM_TRANSPORT=verbs:rxe1 dsm-run -s -n 2 -t 1 /bin/cold_misses >misses.log 2>&1 || bad "cold_misses"
+            sed -n "s/^cold/one-sided $switch: cold/p" misses.log
+            grep -E 'reads_(not_)?one_sided' misses.log
+        done
+    done
+fi
+
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >rsh
 chmod 755 rsh
 if wants hosts; then

@@ -4,7 +4,7 @@
 # emulated. Run it by hand, after `make build`:
 #
 #   tests/tools/soft-roce.sh                  status 0 if all went well
-#   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs hosts kill, and litmus, bench
+#   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs one-sided hosts kill, and litmus, bench
 #   STEPS=litmus ROUNDS=10000000 LIMIT=100000 tests/tools/soft-roce.sh     the litmus tests between adapter and processor, which suite has, too, for longer
 #
 # `bench` compares round trips with those of ibv_rc_pingpong (Debian: ibverbs-utils), whose `-e` waits as the transport does when it sleeps, bulk reads with ib_read_bw (perftest), and IS with IS over TCP.
@@ -27,7 +27,7 @@ rxe=$(ls /usr/lib/*/libibverbs/librxe-rdmav*.so 2>/dev/null | head -n 1)
 [ -n "$rxe" ] || fail "the library for Soft-RoCE is missing; apt-get install rdma-core ibverbs-providers"
 [ -x "$bin/dsm-cc" ] && [ -x "$bin/dsm-run" ] || fail "run make build first"
 mkdir -p "$work/kernel" "$work/programs"
-steps=${STEPS:-suite programs hosts kill}
+steps=${STEPS:-suite programs one-sided hosts kill}
 
 # The newest kernel of the Debian release; those for clouds have no rdma_rxe.
 if ! [ -e "$work/kernel/boot" ]; then
@@ -57,7 +57,7 @@ esac
 for program in cg is; do
     make -s -C "$root/npb" "$program" CLASS=S CC="$bin/dsm-cc" CFLAGS="-O2 -fopenmp" BINDIR="$work/programs"
 done
-for source in kill/victim programs/locks programs/tasks programs/shared_streams programs/library_lists; do
+for source in kill/victim programs/locks programs/tasks programs/shared_streams programs/library_lists tools/cold_misses; do
     "$bin/dsm-cc" -O2 -fopenmp "$root/tests/$source.c" -o "$work/programs/${source#*/}"
 done
 

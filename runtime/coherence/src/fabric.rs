@@ -125,6 +125,17 @@ pub enum Word {
     LogMin,
     /// The block that a peer wants to store to, plus one, as long as this process may; see [`crate::revoke`]. 0: none.
     Revoked,
+    /// How many read marks a peer has put into its ring here. Only the peer changes it, see [`crate::rings`].
+    RingTail(Rank),
+    /// How many of these this process has taken out.
+    RingConsumed(Rank),
+    /// A read mark in a peer's ring: the number of a block. Only the peer changes it, as long as it is not one of those that are to be taken out.
+    RingEntry {
+        /// Whose ring it is.
+        reader: Rank,
+        /// Below [`Fabric::ring_entries`].
+        slot: u64,
+    },
 }
 
 /// Locks among the threads of one process.
@@ -175,6 +186,17 @@ pub struct Exchange<'a> {
     pub reply: &'a mut [u8],
     /// Length of the reply.
     pub length: usize,
+}
+
+/// One of the parts of a look at a peer's memory, see [`Fabric::look`].
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// Words that only this process changes, and what they become: placed one after the other, before anything of this part is read.
+    pub writes: &'a [(Word, u64)],
+    /// Words, and what they were.
+    pub words: &'a mut [(Word, u64)],
+    /// A block whose contents go over those of the own one.
+    pub contents: Option<Block>,
 }
 
 /// See the module documentation.
@@ -297,6 +319,16 @@ pub trait Fabric {
                 *length = self.call_agent(*at, request, reply).await;
             }
         }
+    }
+    /// How many read marks each peer has space for in its ring at this process, see [`crate::rings`]. The same in all processes. 0: there are no rings.
+    #[inline]
+    fn ring_entries(&self) -> u64 {
+        0
+    }
+    /// Looks at a peer's memory, and no processor there takes part. A part is complete before the next one begins. In a part, what is written is placed first; what is read is read after that, word by word and byte by
+    /// byte, in any order. Returns false, and has done nothing, if this process cannot reach the memory.
+    fn look(&self, _at: Rank, _parts: &mut [Look<'_>]) -> impl Future<Output = bool> {
+        async { false }
     }
     /// Most bytes of a request. At least one block's difference ([`crate::calls::most_difference_bytes`]) fits in besides [`crate::calls::REQUEST_BYTES`].
     fn request_bytes(&self) -> usize {

@@ -77,6 +77,9 @@ macro_rules! maybe_async {
             #[inline(always)]
             $($asyncness)? fn $publish_single(&self, exclusive: bool) -> Option<Notice> {
                 let fabric = &self.fabric;
+                if !self.rings_are_empty() {
+                    return None;
+                }
                 let chunk = $call!(marks::$single_chunk(fabric, self.front.guess()))?;
                 let set = |kind| fabric.own(hint(kind, chunk));
                 let read = set(MarkKind::Read) != 0 && !fabric.fault(Fault::FastPathIgnoresReads);

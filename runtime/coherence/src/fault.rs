@@ -159,6 +159,34 @@ faults! {
     SingleReadUnwitnessed,
     /// A read miss of a single block takes the home to be where the own link leads.
     SingleReadAnywhere,
+    /// Who copies from the writer of a notice looks whether the home is there behind the contents only: it may just be coming, in the version of the notice.
+    CopyBesideArrival,
+    /// A release leaves read marks in the rings.
+    RingsNotDrained,
+    /// A release that finds nothing else marked, or one block stored to, does not look at the rings.
+    RingsPassedOver,
+    /// Read marks that are taken out of a ring count as taken out before they are set.
+    ConsumedEarly,
+    /// A reader puts a mark where one is that the home has not taken out yet.
+    RingOverrun,
+    /// An atomic operation at a home makes no version though the block was read there by a reader whose mark is still in a ring.
+    UpdateBesideRing,
+    /// A one-sided read sets no mark.
+    OneSidedUnmarked,
+    /// A one-sided read sets its mark before it first looks at the records: a release may have taken it by then.
+    OneSidedMarkFirst,
+    /// A one-sided read sets its mark behind the contents.
+    OneSidedMarkLast,
+    /// A one-sided read looks at the records for the first time together with the contents, which may have been read before.
+    OneSidedLookBeside,
+    /// A one-sided read looks at the records for the last time together with the contents, which may be read later.
+    OneSidedWitnessBeside,
+    /// A one-sided read does not look at the records behind the contents.
+    OneSidedUnwitnessed,
+    /// A one-sided read takes the home to be where the own link leads.
+    OneSidedAnywhere,
+    /// A one-sided read is content with a lease or a version that its copies' bound is above.
+    OneSidedUnbounded,
     /// A reader takes what the writer of a notice has, though the home was taken from there: it may be stored back in no version.
     ReadFormerHome,
     /// Links of others are shortened without the lock of their records.

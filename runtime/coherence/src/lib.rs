@@ -9,7 +9,7 @@
 //! - words: [`link`] (probable owner and queue lock), `records` (leases and versions, and their lock), `marks` (sharer, dirty and cached bits), `signature` (write notices), `release_token`
 //!   (notices piggybacked on locks), [`block_word`] (a block's words, by handle);
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
-//! - misses: `miss` (making blocks readable and writable), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
+//! - misses: `miss` (making blocks readable and writable), `read_single` (a block, where its home is mapped), `read_one_sided` (a block, by the adapter; its marks: [`rings`]), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `merges` (many of these at once), `twins` (giving their memory back);
 //! - atomic and memory-based operations of the program: `atomic`, `open` (without locks), `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
@@ -54,12 +54,14 @@ mod overwrite;
 mod probable_owner;
 mod queue_lock;
 mod range;
+mod read_one_sided;
 mod read_single;
 mod records;
 mod release;
 mod release_elsewhere;
 mod release_token;
 mod revoke;
+pub mod rings;
 mod scratch;
 mod segment;
 mod signature;
@@ -72,7 +74,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use block_word::BlockWord;
-pub use fabric::{Exchange, Exclusive, Fabric, GROUP, Gate, MarkKind, Word};
+pub use fabric::{Exchange, Exclusive, Fabric, GROUP, Gate, Look, MarkKind, Word};
 pub use fault::Fault;
 pub use inspect::Inspection;
 pub use link::Link;
@@ -86,6 +88,7 @@ use calls::piggyback::Piggyback;
 pub use dsm_abi::part::{Part, Parts};
 use dsm_abi::state as abi;
 use expire::Leases;
+use rings::Rings;
 use signature::{Front, Signature};
 use stats::Stats;
 
@@ -100,6 +103,7 @@ pub struct Coherence<F: Fabric> {
     front: Arc<Front>,
     piggyback: Piggyback,
     ahead: F::Exclusive<Ahead>,
+    rings: F::Exclusive<Rings>,
     /// Whether any process is reached by messages.
     has_agents: bool,
     /// Comparisons of blocks with their twins that found nothing, since the other threads were last held; changed with the publish gate locked.
@@ -115,6 +119,7 @@ impl<F: Fabric> Coherence<F> {
         let front = signature.front();
         let piggyback = Piggyback::new(fabric.size());
         let has_agents = (0..fabric.size()).any(|rank| fabric.has_agent(Rank(rank)));
+        let rings = Rings::new(if fabric.ring_entries() == 0 { 0 } else { fabric.size() });
         Coherence {
             fabric,
             signature: F::Exclusive::new(signature),
@@ -124,6 +129,7 @@ impl<F: Fabric> Coherence<F> {
             front,
             piggyback,
             ahead: F::Exclusive::new(Ahead::default()),
+            rings: F::Exclusive::new(rings),
             has_agents,
             wasted_diffs: AtomicU32::new(0),
             wasted_limit: AtomicU32::new(release::WASTED_MIN),
@@ -161,6 +167,7 @@ impl<F: Fabric> Coherence<F> {
                     self.fabric.set_own(word, marks & !part.mask());
                 }
             }
+            self.forget_marks(part);
             self.expect_nothing(part.first.chunk(), part.mask());
             let replaced = self.replaced(part.first.chunk());
             if replaced & part.mask() != 0 {
@@ -213,6 +220,7 @@ impl<F: Fabric> Coherence<F> {
         self.updates().hash(&mut h);
         self.piggyback.digest(&mut h);
         self.ahead().hash(&mut h);
+        self.rings().hash(&mut h);
         h.write_u32(self.wasted_diffs.load(Ordering::Relaxed));
         h.write_u32(self.wasted_limit.load(Ordering::Relaxed));
         h.finish()
@@ -256,6 +264,10 @@ impl<F: Fabric> Coherence<F> {
 
     fn ahead(&self) -> <F::Exclusive<Ahead> as Exclusive<Ahead>>::Guard<'_> {
         self.ahead.lock()
+    }
+
+    fn rings(&self) -> <F::Exclusive<Rings> as Exclusive<Rings>>::Guard<'_> {
+        self.rings.lock()
     }
 
     fn me(&self) -> Rank {

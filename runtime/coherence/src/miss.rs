@@ -19,8 +19,12 @@ impl<F: Fabric> Coherence<F> {
     /// Makes all blocks of an extent readable. They stay so until the next acquire.
     pub async fn read_miss(&self, extent: Extent) {
         self.stats.read_misses.add(1);
-        let single = extent.count == 1 && !self.has_agents;
-        if !single || !self.try_read_single(extent.first).await {
+        let is_read = match extent.count == 1 {
+            false => false,
+            true if self.has_agents => self.read_one_sided(extent.first).await,
+            true => self.try_read_single(extent.first).await,
+        };
+        if !is_read {
             self.miss(extent, Purpose::LOAD).await;
         }
     }

@@ -126,8 +126,9 @@ impl<F: Fabric> Coherence<F> {
         }
         fabric.fence();
         // Marks first: another thread's release that found nothing below a summary may be about to set it again. What it finds then it has published by the
-        // time the gate is free.
-        fabric.none_marked(&MarkKind::RELEASED)
+        // time the gate is free. Rings before them: what it takes out of these it puts there.
+        self.rings_are_empty()
+            && fabric.none_marked(&MarkKind::RELEASED)
             && (fabric.gate_free(Gate::Publish) || fabric.fault(Fault::ReleaseUnderway))
     }
 
@@ -139,6 +140,7 @@ impl<F: Fabric> Coherence<F> {
         let exclusive = held || fabric.fault(Fault::AlwaysExclusive);
         let mut progress = Progress::new(self.clock() + 1, global_sync);
         let mut chunks = std::mem::take(&mut ScratchGuard::new().chunks);
+        self.drain_rings().await;
         let checkpoint = fabric.checkpoint();
         marks::scan(fabric, &mut chunks).await;
         fabric.live_since(checkpoint, || &chunks);

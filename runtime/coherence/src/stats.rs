@@ -74,6 +74,10 @@ impl Deref for Stats {
 counters! {
     /// Calls of the read miss path.
     read_misses,
+    /// Of these, the ones that were one-sided: no processor of the home took part.
+    reads_one_sided,
+    /// Those that should have been one-sided, and were made by a call: the ring was full or in use, the lease too short, or the records changed meanwhile.
+    reads_not_one_sided,
     /// Calls of the write miss path.
     write_misses,
     /// Blocks whose contents were read from a peer.

@@ -47,7 +47,7 @@ pub const CALL_REPLY_BYTES: usize = requests::MAX_CALL_REPLY;
 /// Most bytes of a call without a reply, see [`Segments::post`].
 pub const POST_BYTES: usize = requests::MAX_POST;
 
-pub use transport::{Ask, Section, Transport, Update, Wake, Width};
+pub use transport::{Ask, Look, Section, Transport, Update, Wake, Width};
 
 /// Random bytes that nobody can guess; few enough to come at once.
 fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::Lost;
 use crate::place::{Bytes, Half, MappedBytes, Word};
 use crate::segment::{self, MemoryFile, SegmentError};
-use crate::transport::{Ask, Section, Transport, install, is_far, remote};
+use crate::transport::{Ask, Look, Section, Transport, install, is_far, remote};
 
 /// Segments are mapped, or would be, at multiples of this distance.
 const ALIGNMENT: usize = 1 << 21;
@@ -119,6 +119,15 @@ impl Segments {
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     pub fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize {
         self.call(rank, |transport| transport.ask(rank, request, reply))
+    }
+
+    /// Looks at a segment that is not mapped without the processors of its owner, one part after the other; words and bytes of a part are read in any order. Whether that was possible: otherwise nothing was done.
+    ///
+    /// # Safety
+    /// Where bytes go is writable, and nobody else uses it meanwhile.
+    pub unsafe fn look(&self, rank: u32, parts: &mut [Look<'_>]) -> bool {
+        // SAFETY: the caller's promise.
+        self.call(rank, |transport| unsafe { transport.look(rank, parts) })
     }
 
     /// Has processes whose segments are not mapped execute calls, each its own in their order, and beside each other; returns when all have been executed.

@@ -52,6 +52,17 @@ pub struct Ask<'a> {
     pub length: usize,
 }
 
+/// A part of a look at a peer's segment, see [`Transport::look`].
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// Offsets of words that only this process changes, and what they become: one after the other, before anything of this part is read.
+    pub writes: &'a [(usize, u64)],
+    /// Offsets of words, and what they were.
+    pub words: &'a mut [(usize, u64)],
+    /// An offset, and so many bytes from there on that are copied.
+    pub bytes: Option<(usize, *mut u8, usize)>,
+}
+
 /// Operations on peers' segments. Each returns when its effect is placed; all atomics are sequentially consistent. Ranks and offsets are those
 /// of [`crate::Segments`], never the own rank; words are aligned. Each ends in [`Lost`] if the peer is lost before it is known that it was executed.
 pub trait Transport: Sync + Send {
@@ -90,6 +101,11 @@ pub trait Transport: Sync + Send {
     /// # Safety
     /// `into` is writable for `bytes` bytes.
     unsafe fn read(&self, rank: u32, offset: usize, into: *mut u8, bytes: usize) -> Result<(), Lost>;
+    /// Looks at the segment without the peer's processor, one part after the other; words and bytes of a part are read in any order. Whether that was possible: otherwise nothing was done.
+    ///
+    /// # Safety
+    /// Where bytes go is writable, and nobody else uses it meanwhile.
+    unsafe fn look(&self, rank: u32, parts: &mut [Look<'_>]) -> Result<bool, Lost>;
     /// Copies to the segment.
     ///
     /// # Safety

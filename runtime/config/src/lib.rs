@@ -187,6 +187,8 @@ pub struct Config {
     pub protocol: Parts,
     /// `DSM_TRANSPORT`: how processes reach each other's memory.
     pub transport: Transport,
+    /// `DSM_ONE_SIDED_READ`: read misses of single blocks by the adapter alone, where there is one.
+    pub one_sided_read: bool,
     /// `DSM_BULK_READ`: long reads of peers' memory by the adapter, where there is one.
     pub bulk_read: bool,
     /// `DSM_PMIX`: join to one job with the processes that a process manager has started.
@@ -250,6 +252,7 @@ impl Default for Config {
             cache_locks: true,
             post_atomics: true,
             bulk_read: false,
+            one_sided_read: false,
             stack_bytes: 64 << 20,
             stats: String::new(),
             check: None,

@@ -84,6 +84,9 @@ variables! {
     "DSM_BULK_READ", "0|1", "0", "For experiments, over verbs and ofi: whether reads of at least 16 KiB of another process's data are done by the adapter alone (RDMA READ), but for those of the coherence protocol, whose calls bring contents in their replies. \
         The adapter holds on to what it reads; no effect with DSM_MEMORY.",
         |c, s| set(&mut c.bulk_read, boolean(s), "0 or 1");
+    "DSM_ONE_SIDED_READ", "0|1", "0", "For experiments, over verbs: whether read misses of single blocks are made by the adapter alone (RDMA READ, and WRITE of a mark), where nothing has to be waited for, and bulk reads as by DSM_BULK_READ=1. The same \
+        in all processes of a job. Over stream, each look is some requests in any order: a test. No effect with DSM_MEMORY.",
+        |c, s| set(&mut c.one_sided_read, boolean(s), "0 or 1");
     "DSM_PMIX", "0|1", "1", "Whether processes that a process manager with PMIx (mpirun, srun) has started join to one job; 0: each runs on its own, as those of programs that call MPI always do.",
         |c, s| set(&mut c.pmix, boolean(s), "0 or 1");
     "DSM_SPIN", "MICROSECONDS", "50", "How long a waiting thread spins, letting others have the core now and then, before it sleeps; sooner, unless this is set above the default, where others keep the core. Overrides OMP_WAIT_POLICY.",

@@ -291,18 +291,24 @@ fn reach(
         return Ok(segments);
     }
     // A pager takes pages away, which an adapter would go on to read.
-    let reads = config::get().bulk_read && !geometry.is_paged();
+    let is_one_sided = fabric::ring_entries(geometry) != 0;
+    let reads = is_one_sided || config::get().bulk_read && !geometry.is_paged();
     let (carrier, seed) = match &config::get().transport {
         Transport::Ofi { provider, .. } => (ofi::carrier(job.rank, peers, provider, reads)?, None),
+        Transport::Verbs { device, .. } if is_one_sided => {
+            (verbs::one_sided_carrier(job.rank, peers, device)?, None)
+        }
         Transport::Verbs { device, .. } => (verbs::carrier(job.rank, peers, device, reads)?, None),
         Transport::Stream(seed) => (stream::carrier(job.rank, peers, *seed), *seed),
         Transport::Auto | Transport::Shm => (stream::carrier(job.rank, peers, None), None),
     };
     let spawn: Spawn = &|name, serve| services::spawn(name, serve);
     let own = segments.own().address(0);
-    // Nothing of the data is ever given back to the system, as twins and arrays are.
-    let readable = if reads { geometry.data_and_metadata().0 } else { 0..0 };
-    let service = Service { identity: digest(geometry), calls: &calls::serve, readable };
+    // Nothing of the data, nor of the records, is ever given back to the system, as twins and arrays are.
+    let (data, metadata) = geometry.data_and_metadata();
+    let readable = [if reads { data } else { 0..0 }, if is_one_sided { metadata } else { 0..0 }];
+    let writable = if is_one_sided { fabric::rings(geometry) } else { 0..0 };
+    let service = Service { identity: digest(geometry), calls: &calls::serve, readable, writable };
     // SAFETY: the segment has so many bytes there, mapped for good.
     let requests = unsafe { Requests::start(job.rank, carrier, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {
@@ -339,6 +345,8 @@ fn digest(geometry: &Geometry) -> u64 {
     let ends = geometry.globals().ranges().flat_map(|range| [range.start, range.end]);
     let sizes =
         [1 << geometry.line_shift(), config::get().block_bytes, geometry.segment_bytes(), control::digest()];
+    // Who does not empty rings must have nobody that fills them.
+    let sizes = sizes.into_iter().chain([fabric::ring_entries(geometry) as usize]);
     // FNV-1a.
     let digest = ends.chain(sizes).fold(0xcbf2_9ce4_8422_2325, |hash: u64, value| {
         value

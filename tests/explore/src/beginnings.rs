@@ -3,7 +3,7 @@
 use dsm_coherence::Fault;
 
 use crate::program::Program;
-use crate::search::steered::Leg::{self, HoldStores, To, ToWait};
+use crate::search::steered::Leg::{self, HoldPosts, HoldStores, Place, To, ToWait};
 
 /// A program and how each of its runs begins.
 pub type Beginning = (Program, Vec<Leg>);
@@ -12,9 +12,11 @@ pub type Beginning = (Program, Vec<Leg>);
 pub fn beginning(fault: Fault) -> Option<Beginning> {
     match fault {
         Fault::FetchWhileTaken | Fault::SingleReadUnwitnessed => Some(home_leaves_during_a_fetch()),
+        Fault::OneSidedWitnessBeside => Some(home_leaves_during_a_one_sided_read()),
         Fault::ReadFormerHome => Some(former_home_stores_back()),
         Fault::NoTwinFlush => Some(handed_over_while_stored_to()),
         Fault::MergeNoticeEarly => Some(read_before_a_merge()),
+        Fault::CopyBesideArrival => Some(copied_from_where_the_home_arrives()),
         Fault::ArrivalNotAwaited => Some(told_of_an_own_version_that_is_on_its_way()),
         Fault::LabelUnlocked => Some(copy_labelled_beside_redirection()),
         _ => None,
@@ -39,6 +41,21 @@ fn home_leaves_during_a_fetch() -> Beginning {
         To(0, "write byte 14: 0x07"),
     ];
     (Program::parse(3, 3, 16, &threads), legs)
+}
+
+/// The same, where the block is read one-sidedly, and the last look at the records comes before the contents.
+fn home_leaves_during_a_one_sided_read() -> Beginning {
+    let (program, _) = home_leaves_during_a_fetch();
+    let mut legs = vec![
+        To(1, "---- lock1"),
+        To(0, "---- lock0"),
+        To(2, "one-sided write of tail"),
+        HoldPosts(2),
+        ToWait(2),
+    ];
+    legs.extend(["homes", "lease", "chunk version", "wr[", "records lock"].map(|cell| Place(2, cell)));
+    legs.extend([To(1, "write byte 0"), To(0, "write byte 14: 0x07")]);
+    (program.one_sided(), legs)
 }
 
 /// Who was told of a version reads it from its writer, where the home is no longer, and what is stored there is stored back before the next release.
@@ -103,6 +120,20 @@ fn told_of_an_own_version_that_is_on_its_way() -> Beginning {
         To(0, "---- final barrier"),
     ];
     (Program::parse(2, 1, 4, &threads).by_agents(), legs)
+}
+
+/// A process has taken a home by a message, and what comes with the reply is not visible yet, when another one, which the old home has told of the version, reads from it.
+fn copied_from_where_the_home_arrives() -> Beginning {
+    let threads = ["lock0 w0=1 unlock0", "r2 lock0 r0 unlock0", "w1=1"];
+    let legs = vec![
+        To(1, "---- lock0"),
+        To(0, "write byte 0"),
+        HoldStores(2),
+        To(2, "post records lock 0 at p0"),
+        To(0, "---- final barrier"),
+        To(1, "snapshot byte 2 from p2"),
+    ];
+    (Program::parse(3, 1, 3, &threads).by_agents(), legs)
 }
 
 /// A process that has to tell of a version reads the block from its home, which has left and returned since a lookup went along the same link. That one redirects the link only then, to

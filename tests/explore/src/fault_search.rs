@@ -41,6 +41,8 @@ pub fn find_fault(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
             None => {
                 let without = fault.map_or(Parts::default(), left_out);
                 let program = generate(seed, SIZES[(seed % 4) as usize]).without(without);
+                let one_sided = fault.is_some_and(is_of_one_sided_reads);
+                let program = if one_sided { program.one_sided() } else { program };
                 Rc::new(Program { fault, ..program })
             }
         };
@@ -54,6 +56,11 @@ fn left_out(fault: Fault) -> Parts {
         Fault::RevokeUnpublished | Fault::TakeFromWriter => Part::MultipleWriters.into(),
         _ => Parts::default(),
     }
+}
+
+/// Whether a fault is found where single blocks are read one-sidedly.
+fn is_of_one_sided_reads(fault: Fault) -> bool {
+    matches!(fault, Fault::OneSidedAnywhere | Fault::OneSidedUnbounded)
 }
 
 /// A program for faults that need more luck than generated programs bring.
@@ -98,6 +105,16 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::OpenUnchecked => Some(additions_at_a_home_that_moves()),
         Fault::OpenShared => Some(addition_at_a_shared_home()),
         Fault::OpenBesideReader => Some(addition_beside_a_reader()),
+        Fault::RingsNotDrained
+        | Fault::RingsPassedOver
+        | Fault::OneSidedUnmarked
+        | Fault::OneSidedMarkLast => Some(store_behind_scan().one_sided()),
+        Fault::RingOverrun => Some(more_reads_than_a_ring_has_space_for()),
+        Fault::ConsumedEarly => Some(addition_beside_a_release().one_sided()),
+        Fault::UpdateBesideRing | Fault::OneSidedLookBeside | Fault::OneSidedUnwitnessed => {
+            Some(addition_beside_a_one_sided_read())
+        }
+        Fault::OneSidedMarkFirst => Some(two_releases_beside_a_one_sided_read()),
         _ => None,
     }
 }
@@ -214,6 +231,24 @@ pub fn addition_at_a_shared_home() -> Program {
 pub fn addition_beside_a_reader() -> Program {
     let reader = "barrier r2 lock0 r0 unlock0";
     Program::parse(3, 2, 4, &["w1=1 barrier", reader, "barrier a4 a4 a0 a4 a0 lock0 unlock0"]).home_run(2)
+}
+
+/// A process reads more blocks at a home than its ring there has space for, before the home stores to them and releases.
+pub fn more_reads_than_a_ring_has_space_for() -> Program {
+    let home = "lock0 w0=1 w2=1 w4=1 w6=1 unlock0";
+    Program::parse(2, 4, 2, &[home, "r1 r3 r5 r7 lock0 r0 r2 r4 r6 unlock0"]).home_run(4).one_sided()
+}
+
+/// A process adds to a block that another one is reading at its home, or has just read, without the home's processors.
+pub fn addition_beside_a_one_sided_read() -> Program {
+    let adder = "barrier a0 lock0 unlock0";
+    Program::parse(3, 1, 4, &["w1=1 barrier", "barrier r2 lock0 r0 unlock0", adder]).one_sided()
+}
+
+/// A home that stays writable, as another thread of the process may be about to store, releases twice while another process reads the block.
+pub fn two_releases_beside_a_one_sided_read() -> Program {
+    let home = "lock0 w0=1 unlock0 lock0 w0=2 unlock0";
+    Program::parse(2, 1, 2, &[home, "r1 r1 r1 r1", "r1 lock0 r0 unlock0", ""]).one_sided()
 }
 
 /// Changes of two blocks whose homes are at two other processes.

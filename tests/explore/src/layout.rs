@@ -30,6 +30,8 @@ pub struct Layout {
     /// Space for notices in a buffer.
     pub notices: usize,
     processes: usize,
+    /// Read marks in each ring, see [`Layout::with_rings`].
+    ring_entries: u64,
     chunks: Vec<u64>,
     middles: Vec<u64>,
     tops: Vec<u64>,
@@ -115,6 +117,7 @@ impl Layout {
             home_run,
             notices,
             processes,
+            ring_entries: 0,
             chunks: unique(CHUNK_BLOCKS),
             middles: unique(CHUNK_BLOCKS * 64),
             tops: unique(CHUNK_BLOCKS * 64 * 64),
@@ -122,6 +125,17 @@ impl Layout {
             in_order: resized.is_empty(),
             divisions,
         }
+    }
+
+    /// The same with rings of so many read marks.
+    pub fn with_rings(mut self, entries: u64) -> Self {
+        self.ring_entries = entries;
+        self
+    }
+
+    /// Read marks in each ring.
+    pub fn ring_entries(&self) -> u64 {
+        self.ring_entries
     }
 
     /// Number of data bytes.
@@ -249,6 +263,12 @@ impl Layout {
 
     /// Number of cells of a process.
     pub fn cells(&self) -> usize {
+        self.base_rings()
+            + if self.ring_entries == 0 { 0 } else { self.processes * (2 + self.ring_entries as usize) }
+    }
+
+    /// Numbers of marks taken out of each reader's ring, tails, and places.
+    fn base_rings(&self) -> usize {
         self.base_cursors() + self.processes + 2
     }
 
@@ -287,6 +307,13 @@ impl Layout {
             Word::Cursor(peer) => self.base_cursors() + peer.0 as usize,
             Word::LogMin => self.base_words() + 2,
             Word::Revoked => self.base_cursors() + self.processes + 1,
+            _ if self.ring_entries == 0 => return None,
+            Word::RingConsumed(reader) => self.base_rings() + reader.0 as usize,
+            Word::RingTail(reader) => self.base_rings() + self.processes + reader.0 as usize,
+            Word::RingEntry { reader, slot } => {
+                let ring = u64::from(reader.0) * self.ring_entries;
+                self.base_rings() + 2 * self.processes + (ring + slot) as usize
+            }
         };
         Some(at as Loc)
     }
@@ -360,6 +387,10 @@ impl Layout {
         if loc == self.hand_over() {
             return Class::Published;
         }
+        if at >= self.base_rings() {
+            let is_own = at < self.base_rings() + self.processes;
+            return if is_own { Class::Published } else { Class::Remote };
+        }
         if Some(loc) == self.word(Word::Revoked) {
             return Class::Remote;
         }
@@ -402,6 +433,14 @@ impl Layout {
             _ if at < self.base_cursors() => format!("twin[{}]", at - self.base_twins()),
             _ if loc == self.hand_over() => "hand-over".to_string(),
             _ if Some(loc) == self.word(Word::Revoked) => "revoked".to_string(),
+            _ if at >= self.base_rings() => {
+                let at = at - self.base_rings();
+                match at / self.processes {
+                    0 => format!("consumed[{at}]"),
+                    1 => format!("tail[{}]", at - self.processes),
+                    _ => format!("ring[{}]", at - 2 * self.processes),
+                }
+            }
             _ => format!("cursor[{}]", at - self.base_cursors()),
         }
     }

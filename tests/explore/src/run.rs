@@ -22,6 +22,9 @@ use crate::world::{Choice, Memories, Shared, Wait, World};
 /// Steps after which a run counts as livelocked.
 pub const STEP_LIMIT: usize = 100_000;
 
+/// Read marks in each ring: so few that they become full.
+const RING_ENTRIES: u64 = 2;
+
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A program under execution.
@@ -42,7 +45,8 @@ impl Run {
     pub fn new(program: &Rc<Program>, trace: bool) -> Self {
         let threads = program.processes * program.threads;
         let Program { processes, ref sizes, ref resized, first, stride, home_run, notices, .. } = **program;
-        let layout = Layout::new(processes, sizes, resized, (first, stride), home_run, notices);
+        let layout = Layout::new(processes, sizes, resized, (first, stride), home_run, notices)
+            .with_rings(if program.one_sided { RING_ENTRIES } else { 0 });
         let mut sync = SyncState::new(program.processes, threads, program.locks);
         for op in program.ops.iter().flatten() {
             if let Op::Await(signal) = op {

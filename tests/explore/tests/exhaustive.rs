@@ -150,6 +150,14 @@ const LONG_TRIPLES: &[Shape] = &[
     ),
 ];
 
+/// A block is read elsewhere beside stores, releases, and operations at its home.
+const ONE_SIDED: &[Shape] = &[
+    ("read beside a store", 1, 2, &["lock0 w0=1 unlock0", "r1 lock0 r0 unlock0"]),
+    ("read beside an addition", 1, 2, &["a0", "r1"]),
+    ("read beside an addition of a third", 1, 2, &["", "r1", "a0"]),
+    ("read beside two writers", 1, 3, &["lock0 w0=1 unlock0", "r2 lock0 r0 unlock0", "w1=1"]),
+];
+
 fn program((_, blocks, bytes, threads): &Shape) -> Program {
     Program::parse(threads.len(), *blocks, *bytes, threads).notices(2)
 }
@@ -166,6 +174,16 @@ fn shapes_of_two_processes() {
 fn shapes_of_two_processes_by_agents() {
     for shape in PAIRS {
         all(shape.0, program(shape).by_agents());
+    }
+}
+
+/// Each word and byte of a look is read by itself, in all orders.
+#[test]
+fn shapes_with_one_sided_reads() {
+    // The longest takes two minutes.
+    let triples = TRIPLES.iter().filter(|shape| shape.0 != "overwritten while a third fetches");
+    for shape in ONE_SIDED.iter().chain(PAIRS).chain(LONG_PAIRS).chain(triples) {
+        all(shape.0, program(shape).one_sided());
     }
 }
 

@@ -34,6 +34,21 @@ fn single() {
     explore("single", 10_000);
 }
 
+/// Single blocks are read without their homes' agents wherever that is possible.
+#[test]
+fn one_sided() {
+    for (size, runs) in [("small", 6000), ("threads", 6000), ("single", 2000), ("large", 800)] {
+        let bounds = PROGRAMS.iter().find(|(name, _)| *name == size).expect("a known size").1;
+        let runs = if cfg!(debug_assertions) { runs / 50 } else { runs };
+        for seed in 0..runs {
+            let program = Rc::new(generate(seed, bounds).one_sided());
+            if let Err(failure) = random::run(&program, seed) {
+                panic!("seed {seed} {size}: {}\n{}", failure.why, failure.program);
+            }
+        }
+    }
+}
+
 #[test]
 fn large() {
     explore("large", 6_000);

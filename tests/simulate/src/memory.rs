@@ -98,7 +98,7 @@ impl Memory {
             Word::LogState => self.log_state,
             Word::Cursor(peer) => self.cursors.get(&peer).copied().unwrap_or(0),
             Word::LogMin => self.log_min,
-            Word::Revoked => 0,
+            Word::Revoked | Word::RingTail(_) | Word::RingConsumed(_) | Word::RingEntry { .. } => 0,
         }
     }
 
@@ -128,6 +128,9 @@ impl Memory {
             }
             Word::LogMin => self.log_min = value,
             Word::Revoked => unreachable!("no part of the protocol is left out"),
+            Word::RingTail(_) | Word::RingConsumed(_) | Word::RingEntry { .. } => {
+                unreachable!("there are no rings")
+            }
         }
     }
 

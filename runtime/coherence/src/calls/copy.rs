@@ -37,11 +37,16 @@ impl<F: Fabric> Segment<'_, F> {
             // Who has begun an operation may not have seen the mark.
             return 0;
         }
+        // Before the contents: a home that is on its way here comes with the version of the notice, which the process that it left has told of.
+        let homes = self.load(Word::Homes(chunk)).await ^ self.fabric.default_homes(self.at, chunk);
         landing.fetch(self, part, false).await;
         if self.fault(Fault::ReadFormerHome) {
             return part.mask();
         }
-        let homes = self.load(Word::Homes(chunk)).await ^ self.fabric.default_homes(self.at, chunk);
+        let homes = match self.fault(Fault::CopyBesideArrival) {
+            true => self.load(Word::Homes(chunk)).await ^ self.fabric.default_homes(self.at, chunk),
+            false => homes,
+        };
         let read = homes & self.stayed(part, Witness { sequence, versions }).await;
         self.fabric.live_since(checkpoint, || (read, landing.held()));
         read

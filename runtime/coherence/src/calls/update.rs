@@ -102,6 +102,10 @@ impl<F: Fabric> Segment<'_, F> {
         for (kind, passed_over) in
             [(MarkKind::Read, Fault::UpdateBesideReader), (MarkKind::Dirty, Fault::UpdateBesideStore)]
         {
+            if kind == MarkKind::Read && !self.fault(Fault::UpdateBesideRing) {
+                // What is taken out of a ring meanwhile is among the marks behind that.
+                marks |= self.marked_in_rings(chunk).await;
+            }
             if !self.fault(passed_over) {
                 marks |= self.marked(kind, chunk).await;
             }

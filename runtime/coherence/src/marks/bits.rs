@@ -164,14 +164,25 @@ impl Fabric for Bits {
         self.words.change(self.me, word, Change::And(0))
     }
 
+    fn set_own(&self, word: Word, value: u64) {
+        self.words.change(self.me, word, Change::And(0));
+        self.words.change(self.me, word, Change::Or(value));
+    }
+
+    fn size(&self) -> u32 {
+        3
+    }
+
+    fn ring_entries(&self) -> u64 {
+        4
+    }
+
     not_needed! {
         fn handle(Rank, Block);
         fn target_of(()) -> (Rank, Block);
-        fn size() -> u32;
         fn block_bytes(Block) -> usize;
         fn default_home(Block) -> Rank;
         fn write_notices(u8, u32, &[Notice]);
-        fn set_own(Word, u64);
         fn own_links(Extent, &mut [Record]);
         fn own_records(Extent, &mut [Record]);
         fn set_own_stamps(Extent, impl Fn(Block) -> [Timestamp; 2]);

@@ -168,7 +168,7 @@ fn start(rank: u32, [requests, serves, waits, serves_waits]: [TcpStream; 4]) -> 
     let mut peers = [Some(Peer { requests, serves, waits, serves_waits }), None];
     peers.rotate_right(1 - rank as usize);
     let own = segment::reserve(SEGMENT).expect("memory");
-    let service = Service { identity: 0, calls: &|_, _| None, readable: 0..0 };
+    let service = Service { identity: 0, calls: &|_, _| None, readable: [0..0, 0..0], writable: 0..0 };
     let spawn = &|_: &str, serve: Box<dyn FnOnce() + Send>| drop(std::thread::spawn(serve));
     // SAFETY: the memory stays, and nobody else uses it.
     unsafe {

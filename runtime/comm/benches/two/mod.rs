@@ -44,7 +44,7 @@ pub fn start(rank: u32, transport: &str, [requests, serves, waits, serves_waits]
         ),
     };
     let own = segment::reserve(SEGMENT).expect("memory");
-    let service = Service { identity: 0, calls: &|_, _| None, readable: 0..SEGMENT };
+    let service = Service { identity: 0, calls: &|_, _| None, readable: [0..SEGMENT, 0..0], writable: 0..0 };
     let spawn = &|_: &str, serve: Box<dyn FnOnce() + Send>| drop(std::thread::spawn(serve));
     // SAFETY: the memory stays, and nobody else uses it.
     unsafe { Requests::start(rank, carrier, own, SEGMENT, service, None, spawn) }

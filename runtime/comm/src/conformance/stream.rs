@@ -5,13 +5,13 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Job, Process, Subject, calls};
-use crate::requests::{Carrier, MAX_PAYLOAD, Requests, Service};
+use crate::requests::{Carrier, MAX_PAYLOAD, PIECE, Requests, Service};
 use crate::segment;
 use crate::stream::{Peer, carrier};
-use crate::transport::Width;
+use crate::transport::{Look, Width};
 
 struct Sockets;
 
@@ -75,10 +75,72 @@ pub(super) unsafe fn serve(
     perturb: Option<u64>,
 ) -> Requests {
     // But for the last page, so that not all goes one way.
-    let readable = 0..(bytes - 1) / 4096 * 4096;
-    let service = Service { identity: 100 + u64::from(rank), calls: &calls, readable };
+    let readable = [0..(bytes - 1) / 4096 * 4096, 0..0];
+    let service = Service { identity: 100 + u64::from(rank), calls: &calls, readable, writable: 0..0 };
     // SAFETY: the caller's promise.
     unsafe { Requests::start(rank, carrier, own, bytes, service, perturb, &spawn) }
+}
+
+/// Two processes, with carriers that are made at the same time, of whose segments two pieces may be read by looks, and the one between them written.
+pub(crate) fn start_with_looks(carrier: impl Fn(u32, Vec<Option<Peer>>) -> Carrier + Sync) -> Vec<Process> {
+    let carrier = &carrier;
+    let start = |rank: u32, peers: Vec<_>| {
+        let connections = ends(&peers);
+        let own = segment::reserve(3 * PIECE).unwrap();
+        let (readable, writable) = ([0..PIECE, 2 * PIECE..3 * PIECE], PIECE + 64..PIECE + 4096);
+        let service = Service { identity: 0, calls: &calls, readable, writable };
+        // SAFETY: the memory stays, and is used by atomics and the transport only; it begins at a page.
+        let (peers, memory) = unsafe {
+            let requests = Requests::start(rank, carrier(rank, peers), own, 3 * PIECE, service, None, &spawn);
+            (Box::new(requests), std::slice::from_raw_parts(own.cast::<AtomicU64>(), 3 * PIECE / 8))
+        };
+        Process { peers, memory, connections }
+    };
+    std::thread::scope(|scope| {
+        let all = (0..).zip(sockets(2)).map(|(rank, peers)| scope.spawn(move || start(rank, peers)));
+        all.collect::<Vec<_>>().into_iter().map(|process| process.join().unwrap()).collect()
+    })
+}
+
+/// Looks at a process: in three parts, of which the second one stores what the third one reads, and at what has no key.
+pub(crate) fn look_at_a_peer(all: &[Process], has_keys: bool) {
+    let transport = all[0].peers.transport(1).expect("it is not mapped");
+    let there = all[1].memory;
+    for round in 1..=20_u64 {
+        for (word, value) in [(3, 30), (5, 50), (6, 60), (100, 1000), (2 * PIECE / 8 + 9, 90)] {
+            there[word].store(value + round, Ordering::SeqCst);
+        }
+        let written = PIECE / 8 + 10;
+        let writes = [(8 * written, 7 * round), (8 * (written + 40), 8 * round)];
+        let mut first = [(24, 0), (800, 0)];
+        let mut second = [(40, 0), (48, 0), (2 * PIECE + 72, 0)];
+        let mut third = [(8 * written, 0), (8 * (written + 40), 0)];
+        let mut bytes = [0_u64; 512];
+        let contents = Some((4096, bytes.as_mut_ptr().cast(), 4096));
+        there[512 + 17].store(round, Ordering::SeqCst);
+        let mut parts = [
+            Look { writes: &[], words: &mut first, bytes: None },
+            Look { writes: &writes, words: &mut second, bytes: contents },
+            Look { writes: &[], words: &mut third, bytes: None },
+        ];
+        // SAFETY: the buffer is as long.
+        assert!(unsafe { transport.look(1, &mut parts) }.unwrap());
+        assert_eq!([first[0].1, first[1].1], [30 + round, 1000 + round]);
+        assert_eq!(second.map(|word| word.1), [50 + round, 60 + round, 90 + round]);
+        assert_eq!(third.map(|word| word.1), [7 * round, 8 * round]);
+        assert_eq!(bytes[17], round);
+        assert_eq!(there[written].load(Ordering::SeqCst), 7 * round);
+    }
+    // In front of what may be written.
+    let mut parts = [Look { writes: &[(PIECE, 1)], words: &mut [], bytes: None }];
+    // SAFETY: nothing is copied.
+    let reached = unsafe { transport.look(1, &mut parts) }.unwrap();
+    assert_eq!((reached, there[PIECE / 8].load(Ordering::SeqCst)), (!has_keys, u64::from(!has_keys)));
+}
+
+#[test]
+fn a_look_is_made_of_requests() {
+    look_at_a_peer(&start_with_looks(|rank, peers| carrier(rank, peers, None)), false);
 }
 
 fn spawn(name: &str, serve: Box<dyn FnOnce() + Send>) {

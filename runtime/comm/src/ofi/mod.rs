@@ -176,7 +176,8 @@ fn connect(
     };
     let mut by_rank: BTreeMap<u32, Ends> = known.iter().enumerate().map(ends).collect();
     let ends = (0..size).map(|rank| by_rank.remove(&rank)).collect();
-    Ok(Carrier { peers: ends, port: Box::new(FabricPort::new(agent, shared, lives, known)), registrar })
+    let port = Box::new(FabricPort::new(agent, shared, lives, known));
+    Ok(Carrier { peers: ends, port, registrar, has_looks_by_requests: false })
 }
 
 /// Whether libfabric can be loaded.

@@ -19,9 +19,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
 
-use super::carrier::{Reader, RemoteKey, RemotePart};
+use super::carrier::{MOST_STEPS, Reader, RemoteAction, RemoteKey, RemotePart, RemoteStep, STEP_BYTES};
 use super::client::lock;
 use super::wire::PIECE;
+use crate::transport::Look;
 
 /// Least bytes that are read so: below, a message with contents costs no more than its round trip either.
 pub(crate) const LEAST: usize = 16 << 10;
@@ -103,6 +104,92 @@ impl RemoteSegment {
     }
 }
 
+/// Words that one READ brings are at most so far apart.
+const TOGETHER: usize = 128;
+
+impl RemoteSegment {
+    /// Whether the adapter writes, too.
+    pub(super) fn looks(&self) -> bool {
+        self.reader.looks()
+    }
+
+    /// Key and address of some bytes, for which the peer may have to be asked.
+    fn remote<E>(
+        &self,
+        offset: usize,
+        bytes: usize,
+        ask: &impl Fn(usize) -> Result<Option<RemoteKey>, E>,
+    ) -> Result<Option<(u64, u64)>, E> {
+        let piece = offset / PIECE * PIECE;
+        let known = lock(&self.keys).get(&piece).cloned();
+        let key = match known {
+            Some(key) => key,
+            None => {
+                let key = ask(piece)?;
+                lock(&self.keys).insert(piece, key.clone());
+                key
+            }
+        };
+        let key = key.filter(|key| covers(Some(key), offset, offset.saturating_add(bytes)));
+        Ok(key.map(|key| (key.key, key.address + (offset - key.offsets.start) as u64)))
+    }
+
+    /// Looks at the segment, see [`Transport::look`](crate::Transport::look). `None`: there is no key for something of it. `ask` asks the peer for the key of a piece.
+    ///
+    /// # Safety
+    /// As for [`Transport::look`](crate::Transport::look).
+    pub(super) unsafe fn look<E>(
+        &self,
+        parts: &mut [Look<'_>],
+        ask: impl Fn(usize) -> Result<Option<RemoteKey>, E>,
+    ) -> Result<Option<io::Result<()>>, E> {
+        let mut steps = Vec::with_capacity(MOST_STEPS);
+        // What READs bring of words: the part, where in the segment the words begin, and where here; and the number of words.
+        let mut runs = [(0, 0, 0, 0); MOST_STEPS];
+        let mut landing = [0_u64; MOST_STEPS * TOGETHER / 8];
+        let (mut used, mut count) = (0, 0);
+        for (number, part) in parts.iter().enumerate() {
+            let mut is_next_part = number > 0;
+            let mut add = |steps: &mut Vec<RemoteStep>, (key, address): (u64, u64), action| {
+                steps.push(RemoteStep { key, address, action, is_next_part });
+                is_next_part = false;
+            };
+            for &(offset, value) in part.writes {
+                let Some(remote) = self.remote(offset, 8, &ask)? else { return Ok(None) };
+                add(&mut steps, remote, RemoteAction::Write(value));
+            }
+            let mut offsets: [usize; MOST_STEPS] = [usize::MAX; MOST_STEPS];
+            part.words.iter().zip(&mut offsets).for_each(|((offset, _), place)| *place = *offset);
+            let offsets = &mut offsets[..part.words.len()];
+            offsets.sort_unstable();
+            for near in offsets.chunk_by(|a, b| b - a < 64) {
+                let (start, end) = (near[0], near[near.len() - 1] + 8);
+                assert!(end - start <= TOGETHER, "words of a look that lie together are few");
+                let Some(remote) = self.remote(start, end - start, &ask)? else { return Ok(None) };
+                let length = (end - start) / 8;
+                let into = landing[used..][..length].as_mut_ptr().cast();
+                add(&mut steps, remote, RemoteAction::Read(into, end - start));
+                runs[count] = (number, start, used, length);
+                (used, count) = (used + length, count + 1);
+            }
+            if let Some((offset, into, bytes)) = part.bytes {
+                let remote = if bytes <= STEP_BYTES { self.remote(offset, bytes, &ask)? } else { None };
+                let Some(remote) = remote else { return Ok(None) };
+                add(&mut steps, remote, RemoteAction::Read(into, bytes));
+            }
+        }
+        // SAFETY: the caller's memory, and places of their own in that here.
+        let looked = unsafe { self.reader.look(&steps) };
+        for &(number, start, at, length) in &runs[..count] {
+            let there = start..start + 8 * length;
+            for (offset, value) in parts[number].words.iter_mut().filter(|word| there.contains(&word.0)) {
+                *value = landing[at + (*offset - start) / 8];
+            }
+        }
+        Ok(Some(looked))
+    }
+}
+
 /// Whether there is a key, for all that is wanted.
 fn covers(key: Option<&RemoteKey>, start: usize, end: usize) -> bool {
     key.is_some_and(|key| key.offsets.start <= start && end <= key.offsets.end)
@@ -131,6 +218,77 @@ mod tests {
             }
             Ok(())
         }
+    }
+
+    /// "Looks" at this process's memory, in which the segment begins at an address; notes what it is told.
+    struct Looks(*mut u8, Arc<Mutex<Vec<(usize, usize, bool)>>>);
+
+    // SAFETY: the memory is used by the test's thread only.
+    unsafe impl Send for Looks {}
+    // SAFETY: as above.
+    unsafe impl Sync for Looks {}
+
+    impl Reader for Looks {
+        unsafe fn read(&self, _: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()> {
+            unreachable!("it looks")
+        }
+
+        fn looks(&self) -> bool {
+            true
+        }
+
+        unsafe fn look(&self, steps: &[RemoteStep]) -> io::Result<()> {
+            for RemoteStep { address, action, is_next_part, .. } in steps {
+                let place = self.0.wrapping_add(*address as usize);
+                // SAFETY: the test's memory, and the caller's promise.
+                let bytes = unsafe {
+                    match *action {
+                        RemoteAction::Write(value) => place.cast::<u64>().write(value),
+                        RemoteAction::Read(into, bytes) => into.copy_from_nonoverlapping(place, bytes),
+                    }
+                    if let RemoteAction::Read(_, bytes) = *action { bytes } else { 0 }
+                };
+                lock(&self.1).push((*address as usize, bytes, *is_next_part));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn words_of_a_look_that_lie_together_come_by_one_read() {
+        let mut segment: Vec<u64> = (0..512).collect();
+        let noted = Arc::<Mutex<Vec<_>>>::default();
+        let remote = RemoteSegment::new(Box::new(Looks(segment.as_mut_ptr().cast(), noted.clone())));
+        // All but the end has a key.
+        let ask = |_| Ok::<_, Infallible>(Some(RemoteKey { key: 1, address: 0, offsets: 0..4000 }));
+        let mut first = [(88, 0)];
+        let mut second = [(32, 0), (8, 0), (40, 0), (320, 0), (96, 0)];
+        let mut bytes = [0_u64; 4];
+        let contents = Some((800, bytes.as_mut_ptr().cast(), 32));
+        let mut parts = [
+            Look { writes: &[], words: &mut first, bytes: None },
+            Look { writes: &[(88, 5), (96, 6)], words: &mut second, bytes: contents },
+        ];
+        // SAFETY: the buffer is as long.
+        let looked = unsafe { remote.look(&mut parts, ask) };
+        looked.unwrap().expect("there are keys").unwrap();
+        assert_eq!(first[0].1, 11, "before it was written");
+        assert_eq!(second.map(|word| word.1), [4, 1, 5, 40, 6]);
+        assert_eq!(bytes, [100, 101, 102, 103]);
+        let steps = [
+            (88, 8, false),
+            (88, 0, true),
+            (96, 0, false),
+            (8, 96, false),
+            (320, 8, false),
+            (800, 32, false),
+        ];
+        assert_eq!(*lock(&noted), steps);
+        let mut last = [(4000, 0)];
+        let mut parts = [Look { writes: &[(0, 9)], words: &mut last, bytes: None }];
+        // SAFETY: nothing is copied.
+        let looked = unsafe { remote.look(&mut parts, ask) };
+        assert!(looked.unwrap().is_none() && segment[0] == 0, "there is no key");
     }
 
     #[test]

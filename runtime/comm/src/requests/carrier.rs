@@ -56,6 +56,8 @@ pub struct Carrier {
     pub(crate) port: Box<dyn Port>,
     /// Lets the peers' adapters read own memory, where they do that.
     pub(crate) registrar: Option<Box<dyn Registrar>>,
+    /// Whether looks that are asked for, which no adapter executes, are made of requests: for tests.
+    pub(crate) has_looks_by_requests: bool,
 }
 
 /// What a peer's adapter needs to read a part of a segment.
@@ -75,6 +77,13 @@ pub(crate) trait Registrar: Send {
     /// # Safety
     /// The bytes are mapped for the life of the process.
     unsafe fn register(&mut self, start: *mut u8, bytes: usize) -> Option<(u64, u64)>;
+    /// The same, and lets them write, too.
+    ///
+    /// # Safety
+    /// As for [`Registrar::register`]; who uses the bytes does so by atomics.
+    unsafe fn register_writable(&mut self, _start: *mut u8, _bytes: usize) -> Option<(u64, u64)> {
+        None
+    }
 }
 
 /// A part of a peer's memory, and where it goes.
@@ -86,6 +95,28 @@ pub(crate) struct RemotePart {
     pub(crate) bytes: usize,
 }
 
+/// What an adapter does at a place in a peer's memory.
+pub(crate) struct RemoteStep {
+    pub(crate) key: u64,
+    /// What the peer's adapter knows the first byte by.
+    pub(crate) address: u64,
+    pub(crate) action: RemoteAction,
+    /// Whether it begins when all before it have ended.
+    pub(crate) is_next_part: bool,
+}
+
+pub(crate) enum RemoteAction {
+    /// Writes a word.
+    Write(u64),
+    /// Reads so many bytes.
+    Read(*mut u8, usize),
+}
+
+/// Most steps of a look.
+pub(crate) const MOST_STEPS: usize = 16;
+/// Most bytes that a step reads.
+pub(crate) const STEP_BYTES: usize = 64 << 10;
+
 /// Has the adapter read a peer's memory (RDMA READ). An error says that the peer is lost, or that a key is none.
 pub(crate) trait Reader: Send + Sync {
     /// Reads the parts that `next` names until it names none, several of them at a time, in any order. Returns when all have been read.
@@ -93,6 +124,17 @@ pub(crate) trait Reader: Send + Sync {
     /// # Safety
     /// The destinations are writable, and nobody else uses them meanwhile.
     unsafe fn read(&self, next: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()>;
+    /// Whether it writes, too.
+    fn looks(&self) -> bool {
+        false
+    }
+    /// Executes at most [`MOST_STEPS`] steps, the writes in their order, and reads that follow these after them, in any order. Returns when all have ended.
+    ///
+    /// # Safety
+    /// As for [`Reader::read`].
+    unsafe fn look(&self, _steps: &[RemoteStep]) -> io::Result<()> {
+        unreachable!("this adapter does not write")
+    }
 }
 
 /// The requester's end of the lane for requests. An error says that the peer is lost.

@@ -7,11 +7,11 @@ use dsm_threads::futex;
 
 use super::Wake;
 use super::bulk::RemoteSegment;
-use super::carrier::{BATCH, Exchanges, REPLY_BYTES, Replies, Sender};
+use super::carrier::{BATCH, Exchanges, REPLY_BYTES, RemoteKey, Replies, Sender};
 use super::pipeline::{Lane, Window};
 use super::wire::{self, HEADER, KEY_BYTES, MAX_PAYLOAD, Malformed, Request};
 use crate::lost::{CLOSED, Liveness, Lost};
-use crate::transport::{Ask, section};
+use crate::transport::{Ask, Look, section};
 
 /// Lanes to one peer.
 pub(super) struct Client {
@@ -88,16 +88,31 @@ impl Client {
         message: impl FnMut(usize, usize) -> Result<(), Lost>,
     ) -> Result<(), Lost> {
         let Some(memory) = &self.memory else { unreachable!("there is an adapter that reads") };
-        let ask = |piece| {
-            self.exchange_header(&Request::Key { offset: piece }, |replies| {
-                self.value(replies, KEY_BYTES)?;
-                let key = self.liveness.or_lost(replies.payload(KEY_BYTES))?;
-                self.well_formed(wire::decode_key(key, piece, segment))
-            })
-        };
         // SAFETY: the caller's promise.
-        let read = unsafe { memory.read(place, into, ask, message) }?;
+        let read = unsafe { memory.read(place, into, |piece| self.ask_key(piece, segment), message) }?;
         self.liveness.or_lost(read)
+    }
+
+    /// Has the adapter look at the peer's segment, which has `segment` bytes, if it can.
+    ///
+    /// # Safety
+    /// As for [`Transport::look`](crate::Transport::look).
+    pub(super) unsafe fn look(&self, parts: &mut [Look<'_>], segment: usize) -> Result<bool, Lost> {
+        let Some(memory) = self.memory.as_ref().filter(|memory| memory.looks()) else { return Ok(false) };
+        // SAFETY: the caller's promise.
+        match unsafe { memory.look(parts, |piece| self.ask_key(piece, segment)) }? {
+            Some(looked) => self.liveness.or_lost(looked).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Asks the peer for the key of a piece of its segment, which has `segment` bytes.
+    fn ask_key(&self, piece: usize, segment: usize) -> Result<Option<RemoteKey>, Lost> {
+        self.exchange_header(&Request::Key { offset: piece }, |replies| {
+            self.value(replies, KEY_BYTES)?;
+            let key = self.liveness.or_lost(replies.payload(KEY_BYTES))?;
+            self.well_formed(wire::decode_key(key, piece, segment))
+        })
     }
 
     /// Has a request without payload executed; returns the reply's value.

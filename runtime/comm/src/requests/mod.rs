@@ -40,6 +40,7 @@ mod tests;
 mod wire;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent::{Agent, Lane, Purpose};
@@ -54,13 +55,15 @@ use memory::Segment;
 use pieces::Pieces;
 use pool::Pool;
 pub(crate) use random::Random;
+#[cfg(test)]
+pub(crate) use wire::PIECE;
 pub(crate) use wire::{MAX_CALL_REPLY, MAX_PAYLOAD, MAX_POST};
 use wire::{Patch, Request};
 
 use crate::copy::copy;
 use crate::diff;
 use crate::lost::{Liveness, Lost};
-use crate::transport::{Ask, Transport, Update, Wake, Width};
+use crate::transport::{Ask, Look, Transport, Update, Wake, Width};
 
 /// Starts a thread of a name that runs a function.
 pub type Spawn = &'static (dyn Fn(&str, Box<dyn FnOnce() + Send>) + Sync);
@@ -76,8 +79,10 @@ pub struct Service {
     pub identity: u64,
     /// Executes their calls.
     pub calls: Calls,
-    /// Offsets of its segment that peers' adapters may read by themselves, where the carrier has them do that: pages there are never given back to the system.
-    pub readable: Range<usize>,
+    /// Two parts of its segment that peers' adapters may read by themselves, where the carrier has them do that: pages there are never given back to the system.
+    pub readable: [Range<usize>; 2],
+    /// Offsets that they may write to as well. Empty: [`Transport::look`] is not possible.
+    pub writable: Range<usize>,
 }
 
 /// What reaches the peers.
@@ -86,6 +91,8 @@ pub struct Requests {
     fan_out: FanOut,
     /// Bytes of each segment.
     bytes: usize,
+    /// Looks so far, where they are made of requests.
+    looks: Option<AtomicUsize>,
 }
 
 impl Requests {
@@ -104,11 +111,17 @@ impl Requests {
         perturb: Option<u64>,
         spawn: Spawn,
     ) -> Requests {
-        let Service { identity, calls, readable } = service;
-        assert!(readable.start <= readable.end && readable.end <= bytes, "{readable:?} of {bytes} bytes");
+        let Service { identity, calls, readable, writable } = service;
+        let is_inside = |part: &Range<usize>| part.start <= part.end && part.end <= bytes;
+        let are_inside = readable.iter().chain([&writable]).all(is_inside);
+        assert!(are_inside, "{readable:?} and {writable:?} of {bytes} bytes");
+        let looks = (carrier.has_looks_by_requests && !writable.is_empty()).then(AtomicUsize::default);
         // SAFETY: the caller's promise.
         let (segment, pieces) = unsafe {
-            (Segment::new(own, bytes, identity, calls), Pieces::new(own, readable, carrier.registrar))
+            (
+                Segment::new(own, bytes, identity, calls),
+                Pieces::new(own, (readable, writable), carrier.registrar),
+            )
         };
         let pool = Pool::new(segment, spawn);
         let mut lanes = Vec::new();
@@ -127,7 +140,7 @@ impl Requests {
             let memory = reader.map(RemoteSegment::new);
             Some(Client::new(Liveness::new(rank, peer), requests, (waits, waiters), memory))
         });
-        let requests = Requests { peers: clients.collect(), fan_out: FanOut::default(), bytes };
+        let requests = Requests { peers: clients.collect(), fan_out: FanOut::default(), bytes, looks };
         let random = perturb.map(|seed| Random::new(seed, u64::from(rank) << 32 | u64::from(u32::MAX)));
         let agent = Agent::new(rank, (segment, pieces), pool, random, carrier.port, lanes);
         spawn("dsm-agent", Box::new(move || agent.serve()));
@@ -149,6 +162,29 @@ impl Requests {
 
     fn call(&self, rank: u32, request: Request) -> Result<u64, Lost> {
         self.peer(rank).call(&self.checked(request))
+    }
+
+    /// A part of a look, each word a request of its own, in another order for each number.
+    ///
+    /// # Safety
+    /// As for [`Transport::look`].
+    unsafe fn look_by_requests(&self, rank: u32, part: &mut Look<'_>, number: usize) -> Result<(), Lost> {
+        for &(offset, value) in part.writes {
+            self.update(rank, offset, Width::Bits64, Update::Swap, value, None)?;
+        }
+        let words = part.words.len();
+        let count = words + usize::from(part.bytes.is_some());
+        for i in 0..count {
+            let i = if number.is_multiple_of(2) { i } else { count - 1 - i };
+            let at = (i + number / 2) % count;
+            match (part.words.get_mut(at), part.bytes) {
+                (Some((offset, value)), _) => *value = self.load(rank, *offset, Width::Bits64)?,
+                // SAFETY: the caller's promise.
+                (None, Some((offset, into, bytes))) => unsafe { self.read(rank, offset, into, bytes)? },
+                (None, None) => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -234,6 +270,20 @@ impl Transport for Requests {
         );
         // SAFETY: the caller's promise.
         unsafe { peer.read_memory((offset, bytes), into, self.bytes, message) }
+    }
+
+    unsafe fn look(&self, rank: u32, parts: &mut [Look<'_>]) -> Result<bool, Lost> {
+        let peer = self.peer(rank);
+        if let Some(looks) = &self.looks {
+            let number = looks.fetch_add(1, Ordering::Relaxed);
+            for part in parts {
+                // SAFETY: the caller's promise.
+                unsafe { self.look_by_requests(rank, part, number)? };
+            }
+            return Ok(true);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { peer.look(parts, self.bytes) }
     }
 
     unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) -> Result<(), Lost> {

@@ -12,8 +12,9 @@ use super::wire::PIECE;
 pub(super) struct Pieces {
     /// Where the segment begins.
     start: *mut u8,
-    /// Offsets that may be read.
-    readable: Range<usize>,
+    /// Offsets that may be read and written, and some that may be read.
+    writable: Range<usize>,
+    readable: [Range<usize>; 2],
     registrar: Option<Box<dyn Registrar>>,
     /// By the offset of each piece that has been asked for. `None`: nobody reads it, now and later.
     keys: BTreeMap<usize, Option<RemoteKey>>,
@@ -24,24 +25,34 @@ unsafe impl Send for Pieces {}
 
 impl Pieces {
     /// # Safety
-    /// The bytes at the offsets `readable` of the segment are mapped for the life of the process, and never replaced by other pages.
+    /// The bytes at the offsets `readable` and `writable` of the segment are mapped for the life of the process, and never replaced by other pages; those that are writable are accessed by atomics.
     pub(super) unsafe fn new(
         start: *mut u8,
-        readable: Range<usize>,
+        (readable, writable): ([Range<usize>; 2], Range<usize>),
         registrar: Option<Box<dyn Registrar>>,
     ) -> Pieces {
-        Pieces { start, readable, registrar, keys: BTreeMap::new() }
+        Pieces { start, writable, readable, registrar, keys: BTreeMap::new() }
     }
 
-    /// The key of the piece that begins at an offset, which is registered if it is not.
+    /// The key of the piece that begins at an offset, which is registered if it is not: as far as it is writable, or else as far as one of the parts that may be read reaches.
     pub(super) fn key(&mut self, offset: usize) -> Option<&RemoteKey> {
-        let Pieces { start, readable, registrar, keys } = self;
+        let Pieces { start, writable, readable, registrar, keys } = self;
         let register = || {
-            let offsets = offset.max(readable.start)..offset.saturating_add(PIECE).min(readable.end);
-            let registrar = registrar.as_mut().filter(|_| !offsets.is_empty())?;
+            let inside = |part: &Range<usize>| {
+                let offsets = offset.max(part.start)..offset.saturating_add(PIECE).min(part.end);
+                (!offsets.is_empty()).then_some(offsets)
+            };
+            let written = inside(writable);
+            let offsets = written.clone().or_else(|| readable.iter().find_map(inside))?;
+            let registrar = registrar.as_mut()?;
+            let (first, bytes) = (start.wrapping_add(offsets.start), offsets.len());
             // SAFETY: inside the segment, which is mapped for good.
-            let (key, address) =
-                unsafe { registrar.register(start.wrapping_add(offsets.start), offsets.len())? };
+            let (key, address) = unsafe {
+                match written {
+                    Some(_) => registrar.register_writable(first, bytes)?,
+                    None => registrar.register(first, bytes)?,
+                }
+            };
             Some(RemoteKey { key, address, offsets })
         };
         keys.entry(offset).or_insert_with(register).as_ref()
@@ -68,10 +79,12 @@ mod tests {
     #[test]
     fn a_piece_is_registered_once_and_as_far_as_it_may_be_read() {
         let count = Arc::new(AtomicUsize::new(0));
-        let readable = PIECE / 2..2 * PIECE + 4096;
-        let registrar: Box<dyn Registrar> = Box::new(Few(count.clone(), 3));
+        let readable = [PIECE / 2..2 * PIECE + 4096, 5 * PIECE..6 * PIECE];
+        let registrar: Box<dyn Registrar> = Box::new(Few(count.clone(), 4));
         // SAFETY: nothing is accessed.
-        let mut pieces = unsafe { Pieces::new(std::ptr::null_mut(), readable, Some(registrar)) };
+        let mut pieces = unsafe {
+            Pieces::new(std::ptr::null_mut(), (readable, 4 * PIECE..4 * PIECE + 8), Some(registrar))
+        };
         for _ in 0..3 {
             for (piece, offsets) in
                 [(0, PIECE / 2..PIECE), (PIECE, PIECE..2 * PIECE), (2 * PIECE, 2 * PIECE..2 * PIECE + 4096)]
@@ -80,8 +93,10 @@ mod tests {
                 assert_eq!((&key.offsets, key.address), (&offsets, offsets.start as u64));
             }
             assert_eq!(pieces.key(3 * PIECE), None, "nobody may read it");
+            assert_eq!(pieces.key(4 * PIECE), None, "this registrar lets nobody write");
+            assert_eq!(pieces.key(5 * PIECE).map(|key| key.offsets.clone()), Some(5 * PIECE..6 * PIECE));
         }
-        assert_eq!(count.load(Ordering::Relaxed), 3);
+        assert_eq!(count.load(Ordering::Relaxed), 4);
     }
 
     #[test]
@@ -89,14 +104,15 @@ mod tests {
         let count = Arc::new(AtomicUsize::new(0));
         let registrar: Box<dyn Registrar> = Box::new(Few(count.clone(), 1));
         // SAFETY: nothing is accessed.
-        let mut pieces = unsafe { Pieces::new(std::ptr::null_mut(), 0..4 * PIECE, Some(registrar)) };
+        let mut pieces =
+            unsafe { Pieces::new(std::ptr::null_mut(), ([0..4 * PIECE, 0..0], 0..0), Some(registrar)) };
         for _ in 0..2 {
             assert!(pieces.key(PIECE).is_some());
             assert_eq!(pieces.key(2 * PIECE), None);
         }
         assert_eq!(count.load(Ordering::Relaxed), 2);
         // SAFETY: nothing is accessed.
-        let mut none = unsafe { Pieces::new(std::ptr::null_mut(), 0..4 * PIECE, None) };
+        let mut none = unsafe { Pieces::new(std::ptr::null_mut(), ([0..4 * PIECE, 0..0], 0..0), None) };
         assert_eq!(none.key(0), None);
     }
 }

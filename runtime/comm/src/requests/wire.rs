@@ -21,7 +21,7 @@ pub(super) const ANSWER: usize = 8;
 /// Bytes of what a peer says of a piece of its segment.
 pub(super) const KEY_BYTES: usize = 32;
 /// Bytes of a piece of a segment, which is registered as one for adapters to read: a huge page.
-pub(super) const PIECE: usize = 2 << 20;
+pub(crate) const PIECE: usize = 2 << 20;
 /// Bytes in front of the contents of a run of changed bytes.
 pub(super) const RUN: usize = 8;
 

@@ -60,6 +60,7 @@ pub fn carrier(rank: u32, peers: Vec<Option<Peer>>, perturb: Option<u64>) -> Car
         peers,
         port: Box::new(SocketPort::new(served, random(u64::from(u32::MAX) - 1))),
         registrar: None,
+        has_looks_by_requests: true,
     }
 }
 

@@ -76,11 +76,10 @@ impl Adapter {
             .map(|keys| keys.remote)
     }
 
-    /// Lets peers read and write memory, for litmus tests; the key that they need.
+    /// Lets peers read and write memory, without relaxed ordering, so that a READ sees and follows the WRITEs before it; the key that they need.
     ///
     /// # Safety
     /// It is mapped for good.
-    #[cfg(test)]
     pub(super) unsafe fn share(&self, start: *mut u8, bytes: usize) -> io::Result<u32> {
         let access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
         // SAFETY: the caller's promise.

@@ -15,6 +15,9 @@
 //! Where it is asked for, there is a third connection for READs of the peer's memory (`read`), by a key for each piece that the peer has registered to be read, and not written, when it was first asked for it
 //! ([`requests`](crate::requests) has what that promises). A key that the peer's adapter refuses, which would be an error of one of the two processes, puts this queue pair into error, and ends the process with a message that says so.
 //!
+//! # Looks
+//! By the same queue pair go looks ([`Transport::look`](crate::Transport::look)), where they are asked for: a list of WRITEs and READs, with a fence before each later part. What is written is a part of the peer's segment that it has registered for that, without relaxed ordering.
+//!
 //! # Waiting
 //! Who waits looks at its completion queue for some microseconds, then has it report what ends, looks once more, and sleeps on the descriptor of the queue and
 //! on the connection that addresses were exchanged by. That stays, and ends with the process: so a loss is noticed at once. What a
@@ -124,6 +127,24 @@ pub fn carrier(
     device: &str,
     reads: bool,
 ) -> Result<Carrier, VerbsError> {
+    carrier_for(rank, peers, device, reads, false)
+}
+
+/// As [`carrier`], with bulk reads, and one-sided looks ([`Transport::look`](crate::Transport::look)), where all have them.
+///
+/// # Errors
+/// As for [`carrier`].
+pub fn one_sided_carrier(rank: u32, peers: Vec<Option<Peer>>, device: &str) -> Result<Carrier, VerbsError> {
+    carrier_for(rank, peers, device, true, true)
+}
+
+fn carrier_for(
+    rank: u32,
+    peers: Vec<Option<Peer>>,
+    device: &str,
+    reads: bool,
+    writes: bool,
+) -> Result<Carrier, VerbsError> {
     let size = peers.len();
     let peers: Vec<(u32, Peer)> =
         (0..).zip(peers).filter_map(|(peer, sockets)| Some((peer, sockets?))).collect();
@@ -134,7 +155,7 @@ pub fn carrier(
     let mut queues = Vec::new();
     let mut connected = Vec::new();
     for (peer, sockets) in peers {
-        let (mine, pairs) = pairs(adapter, &queue, &shared, reads)?;
+        let (mine, pairs) = pairs(adapter, &queue, &shared, (reads, writes))?;
         queues.push(mine);
         connected.push((peer, sockets, pairs));
     }
@@ -150,7 +171,7 @@ pub fn carrier(
         let Queues { requests: for_requests, shorts: for_shorts, reads: for_reads } = queues;
         let reader = reads.zip(for_reads).map(|([pair, _], queue)| {
             let end = End::new(queue, pair, &sockets[0]);
-            Box::new(VerbsReader::new(end, adapter)) as Box<dyn Reader>
+            Box::new(VerbsReader::new(end, adapter, writes)) as Box<dyn Reader>
         });
         let requests = End::new(for_requests, requests, &sockets[0]);
         let shorts = End::new(for_shorts, shorts, &sockets[0]);
@@ -175,7 +196,7 @@ pub fn carrier(
     let port = VerbsPort::new(queue, adapter.memory, shared, far_ends);
     let registrar = reads.then(|| Box::new(VerbsRegistrar(adapter)) as Box<dyn Registrar>);
     let peers = (0..size as u32).map(|rank| by_rank.remove(&rank)).collect();
-    Ok(Carrier { peers, port: Box::new(port), registrar })
+    Ok(Carrier { peers, port: Box::new(port), registrar, has_looks_by_requests: false })
 }
 
 /// Opens the port that leads to the peers.
@@ -226,18 +247,19 @@ struct Queues {
     reads: Option<CompletionQueue>,
 }
 
-/// The queue pairs of a peer, and the completion queues of those that are the requester's.
+/// The queue pairs of a peer, and the completion queues of those that are the requester's. `writes`: the one for READs is also for WRITEs.
 fn pairs(
     adapter: &'static Adapter,
     queue: &CompletionQueue,
     shared: &Shared,
-    reads: bool,
+    (reads, writes): (bool, bool),
 ) -> Result<(Queues, QueuePairs), VerbsError> {
     let requests = CompletionQueue::open(adapter, SEND_ENTRIES + 1)?;
     let shorts = CompletionQueue::open(adapter, SEND_ENTRIES + CREDIT_MESSAGES)?;
     let for_reads = reads.then(|| CompletionQueue::open(adapter, SEND_ENTRIES)).transpose()?;
-    let pair_for_reads =
-        |own| Ok([QueuePair::open_for_reads(own, false)?, QueuePair::open_for_reads(queue, true)?]);
+    let answers =
+        || if writes { QueuePair::open_for_all(queue) } else { QueuePair::open_for_reads(queue, true) };
+    let pair_for_reads = |own| Ok([QueuePair::open_for_reads(own, false)?, answers()?]);
     let pairs = QueuePairs {
         requests: QueuePair::open(&requests, None, 1)?,
         shorts: QueuePair::open(&shorts, None, CREDIT_MESSAGES)?,

@@ -82,8 +82,7 @@ impl QueuePair {
         QueuePair::open_for(queue, None, 0, if is_read { IBV_ACCESS_REMOTE_READ } else { 0 })
     }
 
-    /// One by which the peer may write, too, for litmus tests.
-    #[cfg(test)]
+    /// One by which the peer may also write to what is registered for that.
     pub(super) fn open_for_all(queue: &CompletionQueue) -> Result<QueuePair, VerbsError> {
         QueuePair::open_for(queue, None, 0, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
     }
@@ -130,7 +129,7 @@ impl QueuePair {
         let mut attr = blank();
         attr.qp_state = IBV_QPS_INIT;
         attr.port_num = adapter.port.number;
-        // No peer may write memory by itself, nor read it but by a queue pair that has nothing else to do.
+        // No peer may read memory by itself but by a queue pair that has nothing else to do, nor write but to rings.
         attr.qp_access_flags = access.cast_unsigned();
         let mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
         pair.modify(&mut attr, mask)?;
@@ -278,10 +277,14 @@ impl ReadList {
     }
 
     /// As [`ReadList::push`], the other way round.
-    #[cfg(test)]
     pub(super) fn push_write(&mut self, number: u32, to: RemoteAddress, from: Sge) {
         self.push(number, to, from, false);
         self.requests[self.count - 1].opcode = IBV_WR_RDMA_WRITE;
+    }
+
+    /// Has the one that was pushed last begin when all READs before it have ended.
+    pub(super) fn fence_last(&mut self) {
+        self.requests[self.count - 1].send_flags |= IBV_SEND_FENCE;
     }
 
     /// Links them, in their order; the first, or null if there is none.

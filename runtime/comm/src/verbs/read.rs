@@ -15,7 +15,7 @@ use super::ends::{End, closed};
 use super::queue_pair::{ReadList, SENDS};
 use super::sys::RemoteAddress;
 use crate::copy::copy;
-use crate::requests::carrier::{Reader, Registrar, RemotePart};
+use crate::requests::carrier::{Reader, Registrar, RemoteAction, RemotePart, RemoteStep};
 use crate::uncancelled::Uncancelled;
 
 /// Parts that are under way at a time.
@@ -34,10 +34,20 @@ impl Registrar for VerbsRegistrar {
         let key = unsafe { self.0.lend(start, bytes) }.ok()?;
         Some((key.into(), start.addr() as u64))
     }
+
+    unsafe fn register_writable(&mut self, start: *mut u8, bytes: usize) -> Option<(u64, u64)> {
+        // SAFETY: the caller's promise.
+        let key = unsafe { self.0.share(start, bytes) }.ok()?;
+        Some((key.into(), start.addr() as u64))
+    }
 }
 
 /// Reads a peer's memory.
-pub(super) struct VerbsReader(Mutex<ReadEnd>);
+pub(super) struct VerbsReader {
+    end: Mutex<ReadEnd>,
+    /// Whether the peer has its memory written to.
+    writes: bool,
+}
 
 struct ReadEnd {
     end: End,
@@ -56,27 +66,43 @@ struct ReadEnd {
 unsafe impl Send for ReadEnd {}
 
 impl VerbsReader {
-    pub(super) fn new(end: End, adapter: &'static Adapter) -> VerbsReader {
+    /// `writes`: whether the peer has its memory written to.
+    pub(super) fn new(end: End, adapter: &'static Adapter, writes: bool) -> VerbsReader {
         let under_way = [(ptr::null_mut(), 0); PARTS];
         let (landing, has_failed) = (None, false);
-        VerbsReader(Mutex::new(ReadEnd { end, adapter, landing, under_way, oldest: 0, next: 0, has_failed }))
+        let end = ReadEnd { end, adapter, landing, under_way, oldest: 0, next: 0, has_failed };
+        VerbsReader { end: Mutex::new(end), writes }
     }
-}
 
-impl Reader for VerbsReader {
-    unsafe fn read(&self, next: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()> {
+    /// Uses it, unless that has failed before.
+    fn using(&self, body: impl FnOnce(&mut ReadEnd) -> io::Result<()>) -> io::Result<()> {
         let _whole = Uncancelled::begin();
-        let mut end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         if end.has_failed {
             return Err(closed());
         }
-        // SAFETY: the caller's promise.
-        let result = unsafe { end.read(next) };
+        let result = body(&mut end);
         end.has_failed = result.is_err();
         result.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => error,
             _ => io::Error::other(format!("cannot read its memory: {error}")),
         })
+    }
+}
+
+impl Reader for VerbsReader {
+    unsafe fn read(&self, next: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        self.using(|end| unsafe { end.read(next) })
+    }
+
+    fn looks(&self) -> bool {
+        self.writes
+    }
+
+    unsafe fn look(&self, steps: &[RemoteStep]) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        self.using(|end| unsafe { end.look(steps) })
     }
 }
 
@@ -104,6 +130,51 @@ impl ReadEnd {
                 // SAFETY: the part has come, and nobody uses it; the destination is the caller's.
                 unsafe { copy(from, into, bytes) };
                 self.oldest = self.oldest.wrapping_add(1);
+            }
+        }
+        self.landing = Some(landing);
+        Ok(())
+    }
+
+    /// Posts all steps at once, which the adapter executes without this process: those of a later part wait for the READs before them by a fence.
+    ///
+    /// # Safety
+    /// As for [`Reader::look`].
+    unsafe fn look(&mut self, steps: &[RemoteStep]) -> io::Result<()> {
+        let landing = match self.landing.take() {
+            Some(landing) => landing,
+            None => self.adapter.landing(PARTS * PART_BYTES)?,
+        };
+        let first = self.next;
+        let numbers = || (0..).map(|number: u32| first.wrapping_add(number)).zip(steps);
+        let mut list = ReadList::new();
+        for (number, RemoteStep { key, address, action, is_next_part }) in numbers() {
+            let key = u32::try_from(*key).map_err(|_| io::Error::other("a key of more than 32 bits"))?;
+            let remote = RemoteAddress { address: *address, key };
+            match *action {
+                RemoteAction::Write(value) => {
+                    // SAFETY: the part is mapped for good, aligned, and nobody uses it.
+                    unsafe { landing.memory.place(&place(number, 8)).cast::<u64>().write_volatile(value) };
+                    list.push_write(number, remote, landing.sge(&place(number, 8)));
+                }
+                RemoteAction::Read(_, bytes) => {
+                    list.push(number, remote, landing.sge(&place(number, bytes)), false);
+                }
+            }
+            if *is_next_part {
+                list.fence_last();
+            }
+        }
+        list.signal_last();
+        self.end.pair.read(&mut list)?;
+        self.next = first.wrapping_add(steps.len() as u32);
+        self.oldest = self.next;
+        // The last one alone reports.
+        self.end.next()?;
+        for (number, step) in numbers() {
+            if let RemoteAction::Read(into, bytes) = step.action {
+                // SAFETY: it has come, and nobody uses it; the destination is the caller's.
+                unsafe { copy(landing.memory.place(&place(number, bytes)), into, bytes) };
             }
         }
         self.landing = Some(landing);

@@ -11,7 +11,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub(super) const IBV_PORT_ACTIVE: c_uint = 4;
 pub(super) const IBV_LINK_LAYER_ETHERNET: u8 = 2;
 pub(super) const IBV_ACCESS_LOCAL_WRITE: c_int = 1;
-#[cfg(test)]
 pub(super) const IBV_ACCESS_REMOTE_WRITE: c_int = 1 << 1;
 pub(super) const IBV_ACCESS_REMOTE_READ: c_int = 1 << 2;
 pub(super) const IBV_QPT_RC: c_uint = 2;
@@ -33,10 +32,10 @@ pub(super) const IBV_QP_MIN_RNR_TIMER: c_int = 1 << 15;
 pub(super) const IBV_QP_SQ_PSN: c_int = 1 << 16;
 pub(super) const IBV_QP_MAX_DEST_RD_ATOMIC: c_int = 1 << 17;
 pub(super) const IBV_QP_DEST_QPN: c_int = 1 << 20;
-#[cfg(test)]
 pub(super) const IBV_WR_RDMA_WRITE: c_uint = 0;
 pub(super) const IBV_WR_SEND_WITH_IMM: c_uint = 3;
 pub(super) const IBV_WR_RDMA_READ: c_uint = 4;
+pub(super) const IBV_SEND_FENCE: c_uint = 1;
 pub(super) const IBV_SEND_SIGNALED: c_uint = 1 << 1;
 pub(super) const IBV_SEND_INLINE: c_uint = 1 << 3;
 pub(super) const IBV_WC_SUCCESS: c_uint = 0;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::conformance::lost_peer;
-use crate::conformance::stream::{sockets, start_all_over, start_over};
+use crate::conformance::stream::{look_at_a_peer, sockets, start_all_over, start_over, start_with_looks};
 use crate::conformance::verbs::is_there;
 use crate::requests::carrier::RemotePart;
 
@@ -86,6 +86,14 @@ fn a_key_that_is_none_is_said() {
         [(0, carrier), (1, other)].map(|(rank, carrier)| start_over(rank, carrier, 4096, None));
     second.peers.update(0, 8, crate::Width::Bits64, crate::Update::Swap, 5, None);
     assert_eq!(first.memory[1].load(std::sync::atomic::Ordering::SeqCst), 5);
+}
+
+/// By the adapter alone, with what has no key left alone.
+#[test]
+fn a_look_is_one_list_of_requests_to_the_adapter() {
+    if is_there() {
+        look_at_a_peer(&start_with_looks(|rank, peers| one_sided_carrier(rank, peers, "").unwrap()), true);
+    }
 }
 
 /// Two processes.

@@ -4,6 +4,7 @@ mod block_data;
 mod block_handle;
 pub mod calls;
 mod holes;
+mod looks;
 mod notices;
 mod run;
 mod states;
@@ -11,6 +12,7 @@ mod words;
 
 use std::fmt::Debug;
 use std::future::{Future, ready};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crossbeam_utils::CachePadded;
@@ -18,8 +20,8 @@ use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::calls as protocol;
 use dsm_coherence::{
-    Block, BlockWord, Chunk, Exchange, Extent, Fabric, GROUP, Gate, Header, MarkKind, Notice, Part, Parts,
-    Rank, Record, Timestamp, Word,
+    Block, BlockWord, Chunk, Exchange, Extent, Fabric, GROUP, Gate, Header, Look, MarkKind, Notice, Part,
+    Parts, Rank, Record, Timestamp, Word,
 };
 use dsm_comm::segment::MemoryFile;
 use dsm_comm::{Ask, CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
@@ -46,7 +48,20 @@ pub fn revocations(rank: u32) -> Cell {
 }
 
 /// The last control words of the protocol.
-pub const LAST_WORDS: Fixed<u64> = words::place::CURSORS;
+pub const LAST_WORDS: Fixed<u64> = words::place::RINGS;
+
+/// How many read marks each reader has space for in its ring at a process: as configured, and none where memory is limited.
+pub fn ring_entries(geometry: &Geometry) -> u64 {
+    let is_on = config::get().one_sided_read && geometry.processes() > 1 && !geometry.is_paged();
+    if is_on { words::place::RING_ENTRIES as u64 } else { 0 }
+}
+
+/// What readers store to in a segment, and what it says of that.
+pub fn rings(geometry: &Geometry) -> Range<usize> {
+    let end =
+        words::place::RINGS.offset((geometry.processes() as usize * words::place::RING_ENTRIES) - 1) + 8;
+    geometry.control_offset() + words::place::RINGS_CONSUMED.offset(0)..geometry.control_offset() + end
+}
 
 /// Locks that the chunks are spread over.
 const STRIPES: usize = 1024;
@@ -72,6 +87,8 @@ pub struct SegmentFabric {
     gates: [CachePadded<biased_lock::Lock>; 2],
     /// Parts of the protocol that are left out.
     without: Parts,
+    /// See [`Fabric::ring_entries`].
+    ring_entries: u64,
 }
 
 /// Summary words of one number, by kind.
@@ -126,6 +143,8 @@ impl SegmentFabric {
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
             gates: Default::default(),
             without: config::get().protocol,
+            // Where all memory is mapped nothing is read one-sidedly.
+            ring_entries: if segments.are_mapped() { 0 } else { ring_entries(geometry) },
         }
     }
 }
@@ -297,6 +316,15 @@ impl Fabric for SegmentFabric {
         let lengths = time::spent(Activity::Fetch, || event, ask_all);
         exchanges.iter_mut().zip(lengths).for_each(|(exchange, length)| exchange.length = length);
         ready(())
+    }
+
+    #[inline(always)]
+    fn ring_entries(&self) -> u64 {
+        self.ring_entries
+    }
+
+    fn look(&self, at: Rank, parts: &mut [Look<'_>]) -> impl Future<Output = bool> {
+        ready(self.look_at(at, parts))
     }
 
     #[inline]

@@ -27,6 +27,14 @@ pub(super) mod place {
     pub const REVOCATIONS: Fixed<Cell> = Fixed::behind(REVOKED, 1);
     /// State words of the peers' signatures, up to which they have been applied.
     pub const CURSORS: Fixed<u64> = Fixed::behind(REVOCATIONS, MAX_PROCESSES as usize);
+    /// What the process has taken out of its readers' rings, see [`dsm_coherence::rings`].
+    pub const RINGS_CONSUMED: Fixed<u64> = Fixed::behind(CURSORS, MAX_PROCESSES as usize);
+    /// The rings' tails, and behind them their places: all that readers store to.
+    pub const RING_TAILS: Fixed<u64> = Fixed::behind(RINGS_CONSUMED, MAX_PROCESSES as usize);
+    /// See [`RING_TAILS`].
+    pub const RINGS: Fixed<u64> = Fixed::behind(RING_TAILS, MAX_PROCESSES as usize * RING_ENTRIES);
+    /// Read marks in a ring: a reader that reads more blocks between two releases of the home reads the others by calls.
+    pub const RING_ENTRIES: usize = 1024;
 }
 
 impl SegmentFabric {
@@ -66,6 +74,12 @@ impl SegmentFabric {
             Word::Cursor(peer) => g.control_offset() + place::CURSORS.offset(peer.0 as usize),
             Word::Revoked => g.control_offset() + place::REVOKED.offset(0),
             Word::LogMin => g.control_offset() + place::LOG_MIN.offset(0),
+            Word::RingTail(peer) => g.control_offset() + place::RING_TAILS.offset(peer.0 as usize),
+            Word::RingConsumed(peer) => g.control_offset() + place::RINGS_CONSUMED.offset(peer.0 as usize),
+            Word::RingEntry { reader, slot } => {
+                let ring = reader.0 as usize * place::RING_ENTRIES;
+                g.control_offset() + place::RINGS.offset(ring + slot as usize % place::RING_ENTRIES)
+            }
         }
     }
 

@@ -60,7 +60,13 @@ pub fn check(world: &World, protocols: &[Rc<Coherence<ModelFabric>>]) -> Result<
             if p == home {
                 continue;
             }
-            if label >= version && !asks && !noted(home, &[MarkKind::Read, MarkKind::Dirty]) {
+            let in_ring = (0..world.layout.ring_entries()).any(|slot| {
+                let reader = Rank(p as u32);
+                let is_left = |number: &u64| number % world.layout.ring_entries() == slot;
+                let mut left = word(home, Word::RingConsumed(reader))..word(home, Word::RingTail(reader));
+                left.any(|number| is_left(&number)) && word(home, Word::RingEntry { reader, slot }) == block.0
+            });
+            if label >= version && !asks && !in_ring && !noted(home, &[MarkKind::Read, MarkKind::Dirty]) {
                 return Err(format!(
                     "p{p} has a current copy of block {index}, and a store at the home p{home} would not be published"
                 ));

@@ -13,8 +13,8 @@ mod words;
 use dsm_abi::atomic::Update;
 use dsm_abi::state as abi;
 use dsm_coherence::{
-    Block, Chunk, Exchange, Extent, Fabric, Fault, Gate, Header, Link, Notice, Part, Parts, Rank, Record,
-    Timestamp, Word, calls,
+    Block, Chunk, Exchange, Extent, Fabric, Fault, Gate, Header, Link, Look, Notice, Part, Parts, Rank,
+    Record, Timestamp, Word, calls,
 };
 
 use crate::layout::{Loc, pack};
@@ -205,6 +205,15 @@ impl Fabric for ModelFabric {
         for Exchange { at, request, reply, length } in exchanges {
             *length = self.call_agent(*at, request, reply).await;
         }
+    }
+
+    fn ring_entries(&self) -> u64 {
+        self.world.borrow().layout.ring_entries()
+    }
+
+    async fn look(&self, at: Rank, parts: &mut [Look<'_>]) -> bool {
+        transfer::look(self, at, parts).await;
+        true
     }
 
     fn request_bytes(&self) -> usize {

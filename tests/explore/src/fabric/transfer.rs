@@ -1,11 +1,13 @@
 //! Transfers of more than a word: each word, and each byte, is read and placed by itself.
 
 use dsm_abi::atomic::{RmwOp, Update};
-use dsm_coherence::{Block, Chunk, Extent, Fabric, Fault, Header, Notice, Rank, Record, Timestamp, Word};
+use dsm_coherence::{
+    Block, Chunk, Extent, Fabric, Fault, Header, Look, Notice, Rank, Record, Timestamp, Word,
+};
 
 use super::ModelFabric;
 use crate::layout::unpack;
-use crate::world::Thing;
+use crate::world::{Thing, Wait, pause};
 
 /// A version beyond all that there are.
 const MEANINGLESS: u64 = 1 << 27;
@@ -22,6 +24,46 @@ pub(super) async fn fetch(fabric: &ModelFabric, from: Rank, extent: Extent) {
         w.live_since(checkpoint, addr);
     }
     fabric.point().await;
+}
+
+/// See [`dsm_coherence::Fabric::look`]. What is stored is a step each, in order; whatever is read in a part is read by itself, in all orders.
+pub(super) async fn look(fabric: &ModelFabric, at: Rank, parts: &mut [Look<'_>]) {
+    let peer = at.0 as usize;
+    for Look { writes, words, contents } in parts {
+        for (word, value) in *writes {
+            let loc = fabric.loc(*word).expect("words of rings");
+            fabric.point().await;
+            {
+                let mut w = fabric.world.borrow_mut();
+                w.end_lookup();
+                w.note_loc(loc, |name| format!("one-sided write of {name} at p{peer}: {value:#x}"));
+                w.post(peer, loc, *value);
+            }
+            pause(&fabric.world, Wait::Placed(fabric.process, peer)).await;
+            fabric.world.borrow_mut().flushed(peer);
+        }
+        fabric.point().await;
+        let data: Vec<_> = contents
+            .iter()
+            .flat_map(|block| fabric.extent_addrs(Extent::single(*block)))
+            .map(|addr| fabric.world.borrow().layout.data(addr))
+            .collect();
+        let wanted: Vec<_> = words.iter().map(|(word, _)| fabric.loc(*word)).collect();
+        let numbers: Vec<u32> = {
+            let mut w = fabric.world.borrow_mut();
+            wanted.iter().flatten().chain(&data).map(|loc| w.begin_read(peer, *loc)).collect()
+        };
+        pause(&fabric.world, Wait::Placed(fabric.process, peer)).await;
+        let mut w = fabric.world.borrow_mut();
+        w.flushed(peer);
+        let mut values = w.samples(&numbers).into_iter();
+        for ((_, value), _) in words.iter_mut().zip(&wanted).filter(|(_, loc)| loc.is_some()) {
+            *value = values.next().expect("a value for each");
+        }
+        for (loc, value) in data.into_iter().zip(values) {
+            w.own_write(loc, value);
+        }
+    }
 }
 
 /// See [`dsm_coherence::Fabric::load_bytes`].

@@ -60,6 +60,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         without: Parts::default(),
         watch: seed % 16 == 5,
         by_agents: seed % 3 == 1,
+        one_sided: seed % 6 == 4,
         memory: Memory::Buffered,
         quiesce: true,
         closing: Closing::Free,

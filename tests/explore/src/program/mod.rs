@@ -72,6 +72,8 @@ pub struct Program {
     pub watch: bool,
     /// Whether calls are messages that agents execute, and contents are placed after the reply, or else run inline by who makes them.
     pub by_agents: bool,
+    /// Whether single blocks are read without the agents, with marks in rings, where that is possible.
+    pub one_sided: bool,
     /// How stores become visible.
     pub memory: Memory,
     /// Whether there are barriers enough at the end that twins and exclusive blocks come to rest and can be checked.
@@ -101,6 +103,9 @@ impl fmt::Display for Program {
         }
         if self.by_agents {
             writeln!(f, "  calls are executed by agents")?;
+        }
+        if self.one_sided {
+            writeln!(f, "  single blocks are read without them")?;
         }
         for (t, ops) in self.ops.iter().enumerate() {
             write!(f, "  t{t} (p{}):", t / self.threads)?;
@@ -178,6 +183,11 @@ impl Program {
     pub fn by_agents(mut self) -> Program {
         self.by_agents = true;
         self
+    }
+
+    /// The same with calls executed by agents, and single blocks read without them.
+    pub fn one_sided(self) -> Program {
+        Program { one_sided: true, ..self.by_agents() }
     }
 
     /// The same with barriers by dissemination.

@@ -35,6 +35,7 @@ impl Program {
             without: Parts::default(),
             watch: false,
             by_agents: false,
+            one_sided: false,
             memory: Memory::Buffered,
             quiesce: true,
             closing: Closing::Free,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Failure, random};
 use crate::program::Program;
 use crate::run::Run;
-use crate::world::Choice;
+use crate::world::{Choice, Post};
 
 /// A part of a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,8 @@ pub enum Leg {
     HoldStores(usize),
     /// The oldest stores of a thread become visible, up to one whose line contains the text.
     Drain(usize, &'static str),
+    /// The posted write or read of a thread at a cell whose name contains the text is placed, if there is one.
+    Place(usize, &'static str),
     /// Nothing is held any more.
     Release,
 }
@@ -117,6 +119,19 @@ impl Steered {
             }
             Leg::HoldStores(thread) => {
                 self.held.push((true, thread));
+                Ok(())
+            }
+            Leg::Place(thread, text) => {
+                let post = {
+                    let world = self.run.world.borrow();
+                    let is_it = |post: &&Post| {
+                        (post.number >> 16) as usize == thread && world.layout.name(post.loc).contains(text)
+                    };
+                    world.posts.iter().find(is_it).map(|post| post.number)
+                };
+                if let Some(number) = post {
+                    self.step(Choice::Place(number));
+                }
                 Ok(())
             }
             Leg::Release => {

@@ -151,6 +151,17 @@ impl World {
         if to == from {
             return self.write(to, loc, value);
         }
+        self.begin_post(to, loc, Some(value));
+    }
+
+    /// Begins to read a cell of a peer, at any time before a flush. Returns the number of what [`World::samples`] gives then.
+    pub fn begin_read(&mut self, to: usize, loc: Loc) -> u32 {
+        self.acts(Act::Read, to, loc, 0);
+        self.begin_post(to, loc, None)
+    }
+
+    fn begin_post(&mut self, to: usize, loc: Loc, value: Option<u64>) -> u32 {
+        let from = self.me();
         let thread = &mut self.threads[self.current];
         let taken = |slot: &u32| thread.unflushed.iter().any(|(_, number)| number & 0xffff == *slot);
         let slot = (0..).find(|slot| !taken(slot)).expect("few are under way");
@@ -158,6 +169,30 @@ impl World {
         thread.unflushed.push((to, number));
         self.access(Thing::Post(number), true, 0);
         self.posts.push(Post { number, from, to, loc, value });
+        number
+    }
+
+    /// A read that is under way happens.
+    pub(super) fn sample(&mut self, post: Post) {
+        self.visible = true;
+        let value = self.processes[post.to].cells[post.loc as usize];
+        self.access(Thing::Cell(post.to, post.loc), false, value);
+        self.note_loc(post.loc, |name| {
+            format!("(memory) one-sided read of {name} at p{} by p{}: {value:#x}", post.to, post.from)
+        });
+        // The number tells the thread.
+        self.threads[(post.number >> 16) as usize].samples.insert(post.number, value);
+    }
+
+    /// What reads of the running thread, by their numbers, have read, when a flush has waited for them.
+    pub fn samples(&mut self, numbers: &[u32]) -> Vec<u64> {
+        let taken = numbers.iter().map(|number| {
+            let value = self.threads[self.current].samples.remove(number);
+            value.expect("what was read has come")
+        });
+        let values: Vec<u64> = taken.collect();
+        values.iter().for_each(|value| self.observe(*value));
+        values
     }
 
     /// A flush of the running thread comes after all that it has posted to a process.

@@ -2,7 +2,7 @@
 //!
 //! - A thread's own stores go into a first-in first-out buffer that only it sees; entries reach memory at any later time, all of them before
 //!   an atomic read-modify-write, a post or a flush of that thread (as on x86, which the production fabric must not be weaker than).
-//! - A posted write reaches memory at any later time before the flush, unordered with others.
+//! - A posted write reaches memory at any later time before the flush, unordered with others. So does a read that is under way with others at a peer.
 //! - One step of a thread is at most one remote access; code between two awaits runs at once but its stores are buffered.
 //!
 //! Cells that no other thread can touch are written directly, which changes nothing but the number of schedules.
@@ -68,9 +68,11 @@ pub struct Thread {
     pub learned: Option<Clocks>,
     /// Target and number of those that no flush has waited for.
     pub unflushed: Vec<(usize, u32)>,
+    /// What its reads that are under way together have read, by number.
+    pub samples: BTreeMap<u32, u64>,
 }
 
-/// A posted write.
+/// A posted write, or a read at a peer that is under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Post {
     /// Unique among those that no flush has waited for, and the same in all runs where its thread has done the same.
@@ -81,8 +83,8 @@ pub struct Post {
     pub to: usize,
     /// Which cell.
     pub loc: Loc,
-    /// What it writes.
-    pub value: u64,
+    /// What it writes; `None`: it reads.
+    pub value: Option<u64>,
 }
 
 /// What threads of several processes can touch.
@@ -230,6 +232,7 @@ impl World {
                     looks_again: false,
                     learned: None,
                     unflushed: Vec::new(),
+                    samples: BTreeMap::new(),
                 })
                 .collect(),
             layout,
@@ -322,7 +325,9 @@ impl World {
                 thread.buffer.iter().for_each(|(loc, value)| cells[*loc as usize] = *value);
             }
             for post in self.posts.iter().filter(|post| post.to == p) {
-                cells[post.loc as usize] = post.value;
+                if let Some(value) = post.value {
+                    cells[post.loc as usize] = value;
+                }
             }
             d.add_all(&cells);
             d.add(process.twin_live.iter().fold(1, |a, live| a << 1 | u64::from(*live)));
@@ -351,13 +356,16 @@ impl World {
             for (to, number) in &t.unflushed {
                 d.add((*to as u64) << 32 | u64::from(*number));
             }
+            for (number, value) in &t.samples {
+                d.add(u64::from(*number) << 32 ^ value);
+            }
             d.add(self.hops_left(t));
         }
         let mut posts = 0u64;
         for p in &self.posts {
             posts = posts.wrapping_add(crate::hash::mix(
                 (p.from << 8 | p.to) as u64 ^ u64::from(p.loc) << 16 ^ u64::from(p.number) << 32,
-                p.value,
+                p.value.unwrap_or(!u64::from(p.loc)),
             ));
         }
         d.add(posts);

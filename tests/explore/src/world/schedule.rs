@@ -115,10 +115,11 @@ impl World {
                 let at = self.posts.iter().position(|p| p.number == number).expect("a post under way");
                 let post = self.posts.swap_remove(at);
                 self.access(Thing::Post(number), true, 0);
+                let Some(value) = post.value else { return self.sample(post) };
                 self.note_loc(post.loc, |name| {
-                    format!("(memory) posted write {} -> {}: {name} = {:#x}", post.from, post.to, post.value)
+                    format!("(memory) posted write {} -> {}: {name} = {value:#x}", post.from, post.to)
                 });
-                self.write(post.to, post.loc, post.value);
+                self.write(post.to, post.loc, value);
             }
         }
     }
