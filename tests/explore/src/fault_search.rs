@@ -41,8 +41,12 @@ pub fn find_fault(fault: Option<Fault>, most: u64) -> Option<(u64, Failure)> {
             None => {
                 let without = fault.map_or(Parts::default(), left_out);
                 let program = generate(seed, SIZES[(seed % 4) as usize]).without(without);
-                let one_sided = fault.is_some_and(is_of_one_sided_reads);
-                let program = if one_sided { program.one_sided() } else { program };
+                // One-sided reads would only take the way of what other faults break.
+                let program = match fault {
+                    Some(fault) if is_of_one_sided_reads(fault) => program.one_sided(),
+                    Some(_) => Program { one_sided: false, ..program },
+                    None => program,
+                };
                 Rc::new(Program { fault, ..program })
             }
         };

@@ -29,6 +29,7 @@ usage: dsm-explore --seed N [SIZE]                      replay a random run and 
                                                         that fails prints what happened
        dsm-explore --sync FROM COUNT [FAULT]            the same of programs on locks, barriers, regions, conditions, tasks and reductions
 --without NAME,...    with --seed and --random: leave parts of the protocol out, of no-leases, no-migration, no-exclusive-homes, fixed-homes, single-writer, no-open-records
+--one-sided           with --seed and --random: calls are messages, and single blocks are read one-sidedly
 sizes: small (the default for --exhaustive), threads, single, runs, large (the default otherwise)";
 
 fn main() -> ExitCode {
@@ -44,6 +45,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let one_sided = args.iter().position(|arg| arg == "--one-sided").map(|at| args.remove(at)).is_some();
+    let how = move |program: Program| {
+        let program = program.without(without);
+        if one_sided { program.one_sided() } else { program }
+    };
     let number = |i: usize| args.get(i).and_then(|s| s.parse::<u64>().ok());
     let named = PROGRAMS.iter().find(|(name, _)| args.last().is_some_and(|a| a == name));
     let size = named.map_or(PROGRAMS[4].1, |(_, bounds)| *bounds);
@@ -53,8 +59,10 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        (Some("--seed"), Some(seed), _) => replay(seed, size, without),
-        (Some("--random"), Some(from), Some(count)) => search_randomly(from, count, size, without),
+        (Some("--seed"), Some(seed), _) => replay(seed, &how(generate(seed, size))),
+        (Some("--random"), Some(from), Some(count)) => {
+            search_randomly(from, count, |seed| how(generate(seed, size)))
+        }
         (Some("--exhaustive"), Some(from), Some(count)) => {
             exhaust(from, count, number(3).and_then(|d| d.try_into().ok()), small)
         }
@@ -159,8 +167,8 @@ fn status(ok: bool) -> ExitCode {
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn replay(seed: u64, bounds: Bounds, without: Parts) -> ExitCode {
-    match random::run(&Rc::new(generate(seed, bounds).without(without)), seed) {
+fn replay(seed: u64, program: &Program) -> ExitCode {
+    match random::run(&Rc::new(program.clone()), seed) {
         Ok(steps) => {
             println!("seed {seed}: {steps} steps, nothing wrong");
             ExitCode::SUCCESS
@@ -172,11 +180,11 @@ fn replay(seed: u64, bounds: Bounds, without: Parts) -> ExitCode {
     }
 }
 
-fn search_randomly(from: u64, count: u64, bounds: Bounds, without: Parts) -> ExitCode {
+fn search_randomly(from: u64, count: u64, program: impl Fn(u64) -> Program) -> ExitCode {
     let start = Instant::now();
     let (mut steps, mut failures) = (0, 0);
     for seed in from..from + count {
-        match random::run(&Rc::new(generate(seed, bounds).without(without)), seed) {
+        match random::run(&Rc::new(program(seed)), seed) {
             Ok(n) => steps += n,
             Err(failure) => {
                 failures += 1;
