@@ -30,12 +30,13 @@ macro_rules! set {
             $wait!(fabric.fetch_or(at, Word::Mark { kind, level: 0, index: chunk.0 }, mask));
             let mut index = chunk.0;
             for level in 1..fabric.mark_levels() {
-                fabric.live_since(checkpoint, || level);
+                // Inside of a macro all of these are at one place in the code.
+                fabric.live_since(checkpoint, || (level, false));
                 let bit = 1 << (index % 64);
                 index /= 64;
                 let word = Word::Mark { kind, level, index };
                 if $wait!(fabric.load(at, word)) & bit == 0 {
-                    fabric.live_since(checkpoint, || level);
+                    fabric.live_since(checkpoint, || (level, true));
                     $wait!(fabric.fetch_or(at, word, bit));
                 }
             }

@@ -188,6 +188,16 @@ pub fn output(command: &mut Command) -> Result<(String, String), String> {
     Err(format!("{command:?} {how}:\n{}{}", outcome.text(), outcome.errors()))
 }
 
+/// Runs a program; the number that it says behind a name.
+///
+/// # Errors
+/// It fails, or says none.
+pub fn figure(command: &mut Command, name: &str) -> Result<Vec<f64>, String> {
+    let text = output(command)?.0;
+    let value = last_number(&text, name);
+    value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {name}:\n{text}"))
+}
+
 /// What stands behind `label` at the begin of a line, its last word, as a number.
 pub fn last_number(text: &str, label: &str) -> Option<f64> {
     let line = text.lines().map(str::trim).find(|line| line.starts_with(label))?;

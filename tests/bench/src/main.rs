@@ -62,7 +62,7 @@ struct Run {
     /// Runs of each program, in turns with its reference
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Suites (micro, constructs, kernels, mpi, operations, variants, arrays), or single rows of them such as kernels/cg; all unless given
+    /// Suites (micro, constructs, kernels, mpi, operations, variants, arrays, hosts, paging), or single rows of them such as kernels/cg; all unless given
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Directory of the files

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod constructs;
+mod hosts;
 mod kernels;
 mod micro;
 mod mpi;
@@ -31,7 +32,7 @@ fn none() -> Option<String> {
 }
 
 /// All of them, in the order of tables.
-pub const SUITES: [Suite; 8] = [
+pub const SUITES: [Suite; 9] = [
     Suite { name: micro::NAME, about: micro::ABOUT, run: micro::run, hindrance: none },
     Suite { name: constructs::NAME, about: constructs::ABOUT, run: constructs::run, hindrance: none },
     Suite { name: kernels::NAME, about: kernels::ABOUT, run: kernels::run, hindrance: none },
@@ -39,6 +40,7 @@ pub const SUITES: [Suite; 8] = [
     Suite { name: operations::NAME, about: operations::ABOUT, run: operations::run, hindrance: none },
     Suite { name: variants::NAME, about: variants::ABOUT, run: variants::run, hindrance: none },
     Suite { name: arrays::NAME, about: arrays::ABOUT, run: arrays::run, hindrance: none },
+    Suite { name: hosts::NAME, about: hosts::ABOUT, run: hosts::run, hindrance: none },
     Suite { name: paging::NAME, about: paging::ABOUT, run: paging::run, hindrance: none },
 ];
 

@@ -2,12 +2,10 @@
 //! operations (`programs/operations_mpi.c`) over the same transport, where there is an MPI library. Messages of 1440 bytes between two hosts, which are two addresses of this
 //! machine, against a TCP socket.
 
-use std::process::Command;
-
 use dsm_tests::toolchain;
 
 use super::{mpi, row};
-use crate::bench::{Bench, Contender, FLAGS, PROCESSES, last_number, output, show};
+use crate::bench::{Bench, Contender, FLAGS, PROCESSES, figure, show};
 use crate::report::Row;
 
 pub const NAME: &str = "operations";
@@ -119,11 +117,4 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// What a program says of an operation.
-fn figure(command: &mut Command, name: &str) -> Result<Vec<f64>, String> {
-    let text = output(command)?.0;
-    let value = last_number(&text, name);
-    value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {name}:\n{text}"))
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use dsm_tests::{execute, toolchain};
 
 use super::row;
-use crate::bench::{Bench, Contender, FLAGS, Layout, last_number, output, show};
+use crate::bench::{Bench, Contender, FLAGS, Layout, figure, last_number, output, show};
 use crate::report::Row;
 
 pub const NAME: &str = "paging";
@@ -142,7 +142,7 @@ fn share(
             command.arg(&ours).args([kernel, &SHARED_DATA.to_string()]);
             execute::hide_own_variables(&mut command);
             command.env("DSM_COOPERATION", cooperation.to_string());
-            figure(command, kernel)
+            figure(&mut command, kernel)
         };
         let label = format!("{kernel} of {SHARED_DATA} MB, {processes} processes, cooperation {cooperation}");
         Contender { label, run: Box::new(run) }
@@ -164,13 +164,6 @@ fn limited(launcher: &Path, directory: &Path, layout: Layout) -> Command {
     command
 }
 
-/// Runs a command; what it says of a kernel.
-fn figure(mut command: Command, kernel: &str) -> Result<Vec<f64>, String> {
-    let text = output(&mut command)?.0;
-    let value = last_number(&text, kernel);
-    value.map(|value| vec![value]).ok_or_else(|| format!("{command:?} says nothing of {kernel}:\n{text}"))
-}
-
 fn measure(
     bench: &Bench,
     rows: &mut Vec<Row>,
@@ -186,7 +179,7 @@ fn measure(
             let mut command = make();
             execute::hide_own_variables(&mut command);
             command.env("OMP_NUM_THREADS", LAYOUT.threads.to_string()).envs(BOUND);
-            figure(command, kernel)
+            figure(&mut command, kernel)
         }),
     };
     let arguments = [kernel.to_owned(), megabytes.clone()];

@@ -239,7 +239,6 @@ impl ThreadCode {
                 fail_if(&mut w, judged);
             }
             let others = others.map(|process| Rank(process as u32)).filter(|rank| Some(*rank) != asked);
-            self.at_place(place | 1);
             self.protocol.acquire_from_all(others).await;
             {
                 let thread = &mut self.world.borrow_mut().threads[self.thread];
