@@ -1,8 +1,8 @@
 //! Differences of blocks against their twins, as messages have them.
 //!
-//! Of each block the number of bytes that follow, and then what was changed. Where that is few runs of bytes, these: the offsets of the first and the last one in the block, and what they are.
+//! Of each block the number of bytes that follow, and then what was changed. Runs of bytes, where that is shorter: the offsets of the first and the last one in the block, and what they are.
 //! Where bytes change here and there, as those of integers whose upper bytes stay, each group of [`GROUP`] bytes: an offset that is one too large, its offset, a bit for each of its bytes that was changed, and
-//! its bytes up to the last one that was. So a block takes a fifth more than its size at most, and neither side looks at single bytes. Offsets have 16 bits.
+//! its bytes up to the last one that was. So a block takes a fifth more than its size at most. Offsets have 16 bits.
 
 use std::ops::Range;
 
@@ -14,8 +14,6 @@ const LENGTH_BYTES: usize = 4;
 /// Two offsets.
 const HEAD_BYTES: usize = 4;
 const MASK_BYTES: usize = 8;
-/// Most runs of a group that are sent as such: two with all of their bytes but one are shorter than the group.
-const MOST_RUNS: u32 = 2;
 /// Longest block whose offsets have 16 bits.
 const LONGEST_BLOCK: usize = 1 << 16;
 
@@ -57,7 +55,9 @@ impl<'a> Encoder<'a> {
         if changed == u64::MAX {
             return self.add(offset, bytes);
         }
-        if runs_of(changed).take(MOST_RUNS as usize + 1).count() <= MOST_RUNS as usize {
+        let runs = (changed & !(changed << 1)).count_ones() as usize;
+        let bytes_of_runs = runs * HEAD_BYTES + changed.count_ones() as usize;
+        if bytes_of_runs <= HEAD_BYTES + MASK_BYTES + reach(changed) {
             return runs_of(changed).for_each(|run| self.add(offset + run.start, &bytes[run]));
         }
         self.run = None;
