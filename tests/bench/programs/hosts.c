@@ -1,27 +1,16 @@
 // Steps of the protocol between two processes of one thread each, and the same bytes through a socket between them.
 //
 //     hosts NAME      prints the name and nanoseconds: of a step, or of all of a transfer
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "connection.h"
 
 enum { BLOCK = 4096, WORDS = BLOCK / sizeof(long), MISSES = 2000, CACHED = 1024, STEPS = 5000, LARGE = 64 << 20, TIMES = 3 };
 
 static double begin, seconds;
 static omp_lock_t lock;
 static long counter;
-
-static void expect(int right, const char *what) {
-    if (right) return;
-    perror(what);
-    exit(1);
-}
 
 static void *blocks(size_t count) {
     static void *data;
@@ -138,29 +127,6 @@ static double lock_hand_off(void) {
     stop();
     expect(counter == 2 * STEPS, "counter");
     return 2 * STEPS;
-}
-
-static int connection(void) {
-    static struct sockaddr_in address;
-    int me = omp_get_thread_num(), one = 1, listener = -1, end;
-    if (me == 0) {
-        socklen_t length = sizeof address;
-        address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        listener = socket(AF_INET, SOCK_STREAM, 0);
-        expect(bind(listener, (struct sockaddr *)&address, sizeof address) == 0, "bind");
-        expect(listen(listener, 1) == 0, "listen");
-        expect(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "getsockname");
-    }
-#pragma omp barrier
-    if (me == 0) {
-        end = accept(listener, NULL, NULL);
-        close(listener);
-    } else {
-        end = socket(AF_INET, SOCK_STREAM, 0);
-        expect(connect(end, (struct sockaddr *)&address, sizeof address) == 0, "connect");
-    }
-    expect(end >= 0 && setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "socket");
-    return end;
 }
 
 static void receive(int end, char *into, size_t bytes) {

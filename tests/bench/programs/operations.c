@@ -3,15 +3,13 @@
 //     operations [NAME...]       prints a line for each: its name, and the nanoseconds that an operation of a thread takes
 //
 // Each ends with a barrier, behind which the counts are looked at: nothing may be lost.
-#include <arpa/inet.h>
 #include <dsm.h>
-#include <netinet/tcp.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "connection.h"
 
 enum { BINS = 1 << 16, CAPACITY = 4096, MAIL = 1440 };
 
@@ -97,34 +95,10 @@ static void mail_write(long n) {
     free(own);
 }
 
-static void expect(int right, const char *what) {
-    if (right) return;
-    perror(what);
-    exit(1);
-}
-
 // The same through a socket between the two processes, as it is.
 static void mail_socket(long n) {
-    static struct sockaddr_in address;
-    int me = omp_get_thread_num(), one = 1, listener = -1, end;
+    int me = omp_get_thread_num(), end = connection();
     char message[MAIL] = {0};
-    if (me == 0) {
-        socklen_t length = sizeof address;
-        address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        listener = socket(AF_INET, SOCK_STREAM, 0);
-        expect(bind(listener, (struct sockaddr *)&address, sizeof address) == 0, "bind");
-        expect(listen(listener, 1) == 0, "listen");
-        expect(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "getsockname");
-    }
-#pragma omp barrier
-    if (me == 0) {
-        end = accept(listener, NULL, NULL);
-        close(listener);
-    } else {
-        end = socket(AF_INET, SOCK_STREAM, 0);
-        expect(connect(end, (struct sockaddr *)&address, sizeof address) == 0, "connect");
-    }
-    expect(end >= 0 && setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "socket");
     for (long i = 1; i <= n; i++) {
         if (i % 2 == me)
             expect(send(end, message, sizeof message, 0) == sizeof message, "send");
