@@ -340,6 +340,12 @@ impl<F: Fabric> Coherence<F> {
             let message = messages.at(i, reply_bytes);
             places.push((at, wire::request::signature(&request, &mut message.request)));
         }
+        self.call_together(places, messages).await
+    }
+
+    /// Has agents execute the requests in the first messages, of so many bytes each, all together; the lengths of the replies, which are in the messages.
+    async fn call_together(&self, places: Vec<(Rank, usize)>, messages: &mut Messages) -> Vec<usize> {
+        let reply_bytes = self.fabric.reply_bytes();
         self.stats.calls.add(places.len() as u64);
         let exchange = |((at, length), message): ((Rank, usize), _)| {
             let Message { request, reply }: &mut Message = message;
@@ -389,39 +395,16 @@ impl<F: Fabric> Coherence<F> {
         (request, into): (&read::Request, &mut [u8]),
         (unread, fresh): (&signature::Request, &mut Vec<Notice>),
     ) -> (Result<usize, Seen>, Option<(Timestamp, u64)>) {
-        self.stats.calls.add(2);
         let reply_bytes = self.fabric.reply_bytes();
         let messages = &mut *MessagesGuard::new();
-        for i in 0..2 {
-            messages.at(i, reply_bytes);
-        }
-        let [first, second, ..] = &mut messages.0[..] else { unreachable!("there are two") };
-        let read_bytes = wire::request::read(request, &mut first.request);
-        let signature_bytes = wire::request::signature(unread, &mut second.request);
-        let mut exchanges = [
-            Exchange {
-                at,
-                request: &first.request[..read_bytes],
-                reply: &mut first.reply[..reply_bytes],
-                length: 0,
-            },
-            Exchange {
-                at,
-                request: &second.request[..signature_bytes],
-                reply: &mut second.reply[..reply_bytes],
-                length: 0,
-            },
-        ];
-        if self.fabric.fault(Fault::SignatureBeforeRead) {
-            exchanges.reverse();
-        }
-        self.fabric.call_agent_all(&mut exchanges).await;
-        if self.fabric.fault(Fault::SignatureBeforeRead) {
-            exchanges.reverse();
-        }
-        let [read, signature] = exchanges.map(|exchange| exchange.length);
-        let bytes = decoded(at, wire::reply::read(&first.reply[..read], into));
-        (bytes, self.read_signature(at, unread, &second.reply[..signature], fresh).await)
+        let [first, second] = if self.fabric.fault(Fault::SignatureBeforeRead) { [1, 0] } else { [0, 1] };
+        let mut places = vec![(at, 0); 2];
+        places[first].1 = wire::request::read(request, &mut messages.at(first, reply_bytes).request);
+        places[second].1 = wire::request::signature(unread, &mut messages.at(second, reply_bytes).request);
+        let lengths = self.call_together(places, messages).await;
+        let reply = |i: usize| &messages.0[i].reply[..lengths[i]];
+        let bytes = decoded(at, wire::reply::read(reply(first), into));
+        (bytes, self.read_signature(at, unread, reply(second), fresh).await)
     }
 
     /// [`Segment::batch`] at a process, of as many of the changes as a message has space for.
