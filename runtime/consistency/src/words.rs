@@ -78,6 +78,8 @@ fn with_notices(at: u32, request: &[u8]) -> Vec<u8> {
     message.extend([0; 4]);
     let most = POST_BYTES.saturating_sub(NOTICES_HEAD + request.len());
     if let Some(shared) = memory::shared() {
+        // The signature is locked: a handler may release.
+        let _deferred = Deferred::begin();
         shared.coherence.add_piggyback(Rank(at), most, &mut message);
     }
     let bytes = (message.len() - NOTICES_HEAD) as u32;
