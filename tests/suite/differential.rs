@@ -170,6 +170,7 @@ programs! {
     pthread_objects
     pthreads
     process_state
+    protected_pages
     queries
     queue_pool
     random_numbers

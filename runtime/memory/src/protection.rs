@@ -1,5 +1,5 @@
-//! Protection of the pages of shared memory by the states of their lines: none if all lines are invalid, read-only if none is writable. The runtime itself
-//! works on the segments' other mappings, which stay open.
+//! Protection of the pages of shared memory by the states of their lines: none if all lines are invalid, read-only if none is writable. While pages may be protected, the runtime itself
+//! works on the segment's other mapping, which stays open.
 //!
 //! Two modes need it:
 //! - `-fdsm-check=mprotect`: accesses have no checks, and a fault is the miss, as in page-based systems since IVY (Li, Hudak 1989) and TreadMarks. Lines are pages
@@ -53,6 +53,8 @@ struct Pages {
 
 static PAGES: OnceLock<Pages> = OnceLock::new();
 static ENABLED: AtomicBool = AtomicBool::new(false);
+/// Whether pages may be protected where the program has its data, by this module or by the program.
+static RESTRICTED: AtomicBool = AtomicBool::new(false);
 /// Locked while the state and the protection of a page differ.
 static CHANGE: Mutex<()> = Mutex::new(());
 
@@ -60,6 +62,17 @@ static CHANGE: Mutex<()> = Mutex::new(());
 #[inline]
 pub fn enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
+}
+
+/// Whether the runtime may be denied access to shared data where the program has them.
+#[inline(always)]
+pub fn is_restricted() -> bool {
+    RESTRICTED.load(Ordering::Relaxed)
+}
+
+/// From now on it may. Before pages are protected.
+pub fn restrict() {
+    RESTRICTED.store(true, Ordering::SeqCst);
 }
 
 /// How accesses are checked: as `DSM_CHECK` says, or else as the program was compiled.
@@ -99,6 +112,7 @@ pub fn start(mode: Mode) {
     let (geometry, own) = (memory.geometry(), memory.rank());
     let _change = CHANGE.lock();
     let _ = PAGES.set(Pages { mode, table: memory.table(), line: 1 << geometry.line_shift() });
+    restrict();
     ENABLED.store(true, Ordering::Relaxed);
     for rank in (0..geometry.processes()).filter(|r| *r != own) {
         for range in [geometry.arena(rank), geometry.stacks(rank)] {

@@ -76,15 +76,24 @@ static double read_again(void) {
     return CACHED;
 }
 
-static double bulk(void) {
+static long sum_of(const long *data, size_t bytes) {
+    long sum = 0;
+    for (size_t i = 0; i < bytes / sizeof *data; i++) sum += data[i];
+    return sum;
+}
+
+// Thread 0 reads all that thread 1 has stored, into memory that it has used before, or has not.
+static double transfer(int used) {
     for (int t = 0; t < TIMES; t++) {
-        long *data = blocks(LARGE / BLOCK), sum = 0;
-        if (omp_get_thread_num() == 1)
-            for (size_t i = 0; i < LARGE / sizeof *data; i++) data[i] = 1;
+        long *data = blocks(LARGE / BLOCK);
+        for (int thread = !used; thread < 2; thread++) {
+            if (omp_get_thread_num() == thread)
+                for (size_t i = 0; i < LARGE / sizeof *data; i++) data[i] = thread;
 #pragma omp barrier
+        }
         if (omp_get_thread_num() == 0) {
             start();
-            for (size_t i = 0; i < LARGE / sizeof *data; i++) sum += data[i];
+            long sum = sum_of(data, LARGE);
             stop();
             expect(sum == LARGE / sizeof *data, "a sum");
         }
@@ -92,6 +101,9 @@ static double bulk(void) {
     }
     return TIMES;
 }
+
+static double bulk(void) { return transfer(1); }
+static double bulk_first(void) { return transfer(0); }
 
 static double barriers(void) {
 #pragma omp barrier
@@ -143,41 +155,69 @@ static void transmit(int end, const char *from, size_t bytes) {
     }
 }
 
-// Thread 0 sends a few bytes, and thread 1 that many back, so often.
-static double exchange(size_t bytes, int times, int awake) {
-    enum { REQUEST = 32 };
-    int end = connection();
-    char *message = calloc(1, bytes + REQUEST);
-    if (awake) fcntl(end, F_SETFL, O_NONBLOCK);
-    start();
+enum { REQUEST = 32 };
+
+// Thread 0 sends a few bytes, and thread 1 `bytes` back, so often; all of them go into the same memory.
+static void exchanges(int end, char *message, size_t bytes, int times) {
+    char request[REQUEST] = {0};
     for (int i = 0; i < times; i++) {
         if (omp_get_thread_num() == 0) {
-            transmit(end, message, REQUEST);
+            transmit(end, request, REQUEST);
             receive(end, message, bytes);
         } else {
-            receive(end, message, REQUEST);
+            receive(end, request, REQUEST);
             transmit(end, message, bytes);
         }
     }
+}
+
+static double exchange(size_t bytes, int times, int awake) {
+    int end = connection();
+    char *message = calloc(1, bytes);
+    if (awake) fcntl(end, F_SETFL, O_NONBLOCK);
+    start();
+    exchanges(end, message, bytes, times);
     stop();
     close(end);
     free(message);
     return times;
 }
 
+// What `transfer` does, through a socket.
+static double exchange_large(int used) {
+    int end = connection();
+    for (int t = 0; t < TIMES; t++) {
+        long *message = malloc(LARGE);
+        expect(message != NULL, "memory");
+        if (used || omp_get_thread_num() == 1)
+            for (size_t i = 0; i < LARGE / sizeof *message; i++) message[i] = omp_get_thread_num();
+#pragma omp barrier
+        start();
+        exchanges(end, (char *)message, LARGE, 1);
+        long sum = omp_get_thread_num() == 0 ? sum_of(message, LARGE) : 0;
+        stop();
+        expect(omp_get_thread_num() == 1 || sum == LARGE / sizeof *message, "a sum");
+        free(message);
+    }
+    close(end);
+    return TIMES;
+}
+
 static double word(void) { return exchange(8, STEPS, 0); }
 static double word_awake(void) { return exchange(8, STEPS, 1); }
 static double block(void) { return exchange(BLOCK, STEPS, 0); }
 static double block_awake(void) { return exchange(BLOCK, STEPS, 1); }
-static double large(void) { return exchange(LARGE, TIMES, 0); }
+static double large(void) { return exchange_large(1); }
+static double large_first(void) { return exchange_large(0); }
 
 static const struct {
     const char *name;
     double (*run)(void);
 } operations[] = {
-    {"read-miss", read_miss}, {"read-again", read_again}, {"bulk", bulk},           {"barrier", barriers},
-    {"barrier-copies", barriers_with_copies},               {"lock", lock_hand_off}, {"word", word},
-    {"word-awake", word_awake}, {"block", block},           {"block-awake", block_awake}, {"large", large},
+    {"read-miss", read_miss}, {"read-again", read_again}, {"bulk", bulk}, {"bulk-first", bulk_first},
+    {"barrier", barriers}, {"barrier-copies", barriers_with_copies}, {"lock", lock_hand_off},
+    {"word", word}, {"word-awake", word_awake}, {"block", block}, {"block-awake", block_awake},
+    {"large", large}, {"large-first", large_first},
 };
 
 int main(int argc, char **argv) {

@@ -161,6 +161,7 @@ pub const LIBRARY: &[Replacement] = &[
     ("fesetenv", "__dsm_fesetenv", All("i:p")), ("feupdateenv", "__dsm_feupdateenv", All("i:p")),
     ("setvbuf", "__dsm_setvbuf", All("i:pkil")), ("setbuf", "__dsm_setbuf", All("v:pk")), ("setbuffer", "__dsm_setbuffer", All("v:pkl")),
     ("setlinebuf", "__dsm_setlinebuf", All("v:p")), ("mremap", "__dsm_mremap", All("p:plli.")), ("madvise", "__dsm_madvise", All("i:pli")),
+    ("mprotect", "__dsm_protect", All("i:pli")),
     ("sbrk", "__dsm_sbrk", All("p:l")), ("brk", "__dsm_brk", All("i:p")),
     // What they store is known when it has arrived.
     ("read", "__dsm_read", All("l:ipl")), ("pread", "__dsm_pread", All("l:ipll")), ("pread64", "__dsm_pread", All("l:ipll")),

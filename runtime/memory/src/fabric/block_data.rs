@@ -129,6 +129,7 @@ impl SegmentFabric {
     /// Puts other contents in place.
     pub(super) fn replace_by(&self, extent: Extent, contents: &[u8]) {
         assert_eq!(contents.len(), self.bytes(extent));
+        self.prefault(extent);
         // SAFETY: the blocks are mapped and have the length of `contents`, which is private.
         unsafe { copy(contents.as_ptr(), self.own_data(extent.first), contents.len()) }
         if race::is_on() {

@@ -11,6 +11,9 @@ use dsm_comm::segment::MemoryFile;
 use super::SegmentFabric;
 use crate::geometry::PAGE;
 
+/// Least bytes whose pages are made together, before they are written.
+const LEAST_PREFAULTED: usize = 16 * PAGE;
+
 /// What twins are made zero with.
 static ZEROS: [u8; PAGE] = [0; PAGE];
 
@@ -73,6 +76,16 @@ impl SegmentFabric {
         if !is_zero {
             // SAFETY: the blocks are mapped; no thread of this process uses what is not valid here.
             unsafe { self.own_data(extent.first).write_bytes(0, self.bytes(extent)) }
+        }
+    }
+
+    /// Has the system make the pages of own blocks that are about to be written, if there are many and all of them are holes: a page fault for each would take longer.
+    pub(super) fn prefault(&self, extent: Extent) {
+        let bytes = self.bytes(extent);
+        let is_hole = || self.file(self.rank).is_some_and(|file| file.is_hole(self.offsets(extent)));
+        if bytes >= LEAST_PREFAULTED && is_hole() {
+            // SAFETY: the blocks are mapped, and their contents stay. Where it fails, as in systems before Linux 5.14, pages come one by one.
+            unsafe { libc::madvise(self.own_data(extent.first).cast(), bytes, libc::MADV_POPULATE_WRITE) };
         }
     }
 

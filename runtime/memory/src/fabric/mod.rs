@@ -23,6 +23,7 @@ use dsm_coherence::{
     Block, BlockWord, Chunk, Exchange, Extent, Fabric, GROUP, Gate, Header, Look, MarkKind, Notice, Part,
     Parts, Rank, Record, Timestamp, Word,
 };
+use dsm_comm::copy::copy;
 use dsm_comm::segment::MemoryFile;
 use dsm_comm::{Ask, CALL_BYTES, CALL_REPLY_BYTES, Own, Segments};
 use dsm_threads::backoff::Backoff;
@@ -397,12 +398,13 @@ impl Fabric for SegmentFabric {
         if race::is_on() {
             race::intervals::remember(&self.segments, self.geometry, from, extent);
         }
-        // SAFETY: the blocks are there; `into` has their length by the assertion and is private.
-        time::spent(
-            Activity::Fetch,
-            || self.fetched(from, extent),
-            || unsafe { self.data(from.0, extent.first).read(into.as_mut_ptr(), into.len()) },
-        );
+        let read = |into: &mut [u8]| match from.0 == self.rank {
+            // SAFETY: the blocks are there; `into` has their length by the assertion and is private.
+            true => unsafe { copy(self.own_data(extent.first), into.as_mut_ptr(), into.len()) },
+            // SAFETY: as above.
+            false => unsafe { self.data(from.0, extent.first).read(into.as_mut_ptr(), into.len()) },
+        };
+        time::spent(Activity::Fetch, || self.fetched(from, extent), || read(into));
         fence(Ordering::Acquire);
         ready(())
     }
@@ -475,7 +477,7 @@ impl Fabric for SegmentFabric {
         time::spent(
             Activity::Fetch,
             || self.fetched(from.at, Extent::single(from.block)),
-            || unsafe { from.data.read(self.own.address(to.offset), from.bytes) },
+            || unsafe { from.data.read(self.own_data_at(to.offset), from.bytes) },
         );
         fence(Ordering::Acquire);
         ready(())

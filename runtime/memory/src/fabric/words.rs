@@ -9,6 +9,7 @@ use dsm_comm::Bytes;
 use super::SegmentFabric;
 use crate::geometry::MARK_LEVELS;
 use crate::paging::Store;
+use crate::protection;
 use dsm_control::{Cell, Fixed};
 
 /// The protocol's words in each control area.
@@ -90,7 +91,16 @@ impl SegmentFabric {
 
     #[inline(always)]
     pub(super) fn own_data(&self, block: Block) -> *mut u8 {
-        self.own.address(self.geometry.data_offset(block))
+        self.own_data_at(self.geometry.data_offset(block))
+    }
+
+    /// Own data at an offset in the segment: where the program has them, if that may always be accessed. Accesses by the mapping of the segment would cost page faults and page tables of their own.
+    #[inline(always)]
+    pub(super) fn own_data_at(&self, offset: usize) -> *mut u8 {
+        match self.geometry.is_paged() || protection::is_restricted() {
+            true => self.own.address(offset),
+            false => self.geometry.address_at(offset) as *mut u8,
+        }
     }
 
     #[inline]

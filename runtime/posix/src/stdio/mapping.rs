@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::descriptors::{self, Place};
 use super::remote;
-use crate::{check, heap, sync};
+use crate::{check, heap, memory, sync};
 
 const PAGE: usize = 4096;
 
@@ -223,6 +223,18 @@ pub unsafe extern "C" fn __dsm_mremap(
         give_back(MAPPED.lock().get_or_insert_default(), at);
     }
     place as *mut u8
+}
+
+/// `mprotect`. Of shared memory it counts in this process alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_protect(address: *mut u8, bytes: usize, protection: c_int) -> c_int {
+    let is_open = protection & (libc::PROT_READ | libc::PROT_WRITE) == libc::PROT_READ | libc::PROT_WRITE;
+    let last = (address as usize).saturating_add(bytes.saturating_sub(1));
+    if !is_open && is_shared_here() && [address as usize, last].into_iter().any(memory::is_shared) {
+        memory::protection::restrict();
+    }
+    // SAFETY: what the program asks for.
+    unsafe { libc::mprotect(address.cast(), bytes, protection) }
 }
 
 /// `madvise`. Memory that is not needed reads as zeros from then on, or keeps the contents of its file.

@@ -7,16 +7,17 @@ use crate::bench::{Bench, Contender, FLAGS, figure, show};
 use crate::report::Row;
 
 pub const NAME: &str = "hosts";
-pub const ABOUT: &str = "Steps of the protocol between two processes of different hosts, over TCP between two addresses of this machine: a cold read miss of 4096 bytes, a miss of a block that was read before, 64 MB by one range, a barrier without and with 1024 clean copies in each process, and a lock that goes from one to the other; against \
+pub const ABOUT: &str = "Steps of the protocol between two processes of different hosts, over TCP between two addresses of this machine: a cold read miss of 4096 bytes, a miss of a block that was read before, 64 MB by one range into memory that was used before and into memory that was not, a barrier without and with 1024 clean copies in each process, and a lock that goes from one to the other; against \
                          an exchange of a request and as many bytes through a socket, both sides asleep or both awake (of the lock: against all of an exchange of 8 bytes).";
 
 const SOURCE: &str = "tests/bench/programs/hosts.c";
 
 /// Steps, and the exchanges that they are compared with.
-const STEPS: [(&str, &[&str]); 6] = [
+const STEPS: [(&str, &[&str]); 7] = [
     ("read-miss", &["block", "block-awake"]),
     ("read-again", &["block", "block-awake"]),
     ("bulk", &["large"]),
+    ("bulk-first", &["large-first"]),
     ("barrier", &["word", "word-awake"]),
     ("barrier-copies", &["word", "word-awake"]),
     ("lock", &["word", "word-awake"]),
