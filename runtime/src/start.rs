@@ -119,7 +119,7 @@ crate::control::declare! {
 }
 
 /// The control words of all modules, in the order of their places.
-const ALL_CONTROL_WORDS: [&[&control::Declaration]; 24] = [
+const ALL_CONTROL_WORDS: [&[&control::Declaration]; 25] = [
     control::watched::CONTROL_WORDS,
     CONTROL_WORDS,
     stats::CONTROL_WORDS,
@@ -139,6 +139,7 @@ const ALL_CONTROL_WORDS: [&[&control::Declaration]; 24] = [
     stdio::import::CONTROL_WORDS,
     fortran::units::CONTROL_WORDS,
     omp::ring::CONTROL_WORDS,
+    omp::static_steal::CONTROL_WORDS,
     omp::constructs::CONTROL_WORDS,
     omp::team::CONTROL_WORDS,
     omp::doacross::CONTROL_WORDS,

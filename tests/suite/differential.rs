@@ -119,6 +119,7 @@ programs! {
     flush_flag
     for_dynamic
     for_static
+    monotonic
     fortified
     function_pointers
     gather

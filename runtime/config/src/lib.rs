@@ -33,7 +33,7 @@ pub struct Schedule {
     pub kind: ScheduleKind,
     /// Chunk size; 0 means the kind's default.
     pub chunk: u32,
-    /// The modifier, if one was given: whether a thread must see its chunks in increasing order, which it does anyhow.
+    /// The modifier, if one was given: whether a thread must see its chunks in increasing order.
     pub monotonic: Option<bool>,
 }
 

@@ -9,5 +9,6 @@ mod words;
 
 pub use area::{Line, area_bytes, bytes, init, is_mapped, line, post, read_words, send, word, write_words};
 pub use cell::Cell;
+pub use dsm_comm::Word;
 pub use watched::Watched;
 pub use words::{Declaration, Fixed, Kind, Words, digest, place, places};

@@ -1,7 +1,8 @@
 //! Loops whose chunks are asked for one by one, and ordered regions.
 //!
 //! The counter lives in the construct's [`ring`](super::ring) slot: chunk numbers for dynamic schedules, iterations
-//! for guided ones. A thread leaves the slot when it is told that nothing is left.
+//! for guided ones. A thread leaves the slot when it is told that nothing is left. Dynamic loops of a team that spans processes have a counter
+//! in each process instead, unless they are monotonic: see [`static_steal`](super::static_steal).
 
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ use super::ompt::abi::{Endpoint, MutexKind, WorkKind};
 use super::ompt::{mutex, work};
 use super::ring::{Slot, word};
 use super::schedule::{self, Loop, LoopInt, Share, code};
+use super::static_steal::Supply;
 use super::{Loc, put};
 use crate::config::ScheduleKind;
 use crate::{sync, trace};
@@ -55,6 +57,8 @@ pub struct Dispatch {
     chunks: Range<u64>,
     /// Whether several are: where asking takes a message.
     several: bool,
+    /// Where each process has chunks of its own.
+    supply: Option<Supply>,
     ordered: bool,
     iteration: u64,
     bumped: bool,
@@ -65,6 +69,7 @@ impl Dispatch {
     fn begin(&mut self, frame: &Frame, kind: i32, range: Loop, chunk: i128) {
         self.end(frame);
         let icv = frame.icv.get().schedule;
+        let mut is_monotonic = kind & code::NONMONOTONIC == 0;
         let mut kind = kind & !code::MODIFIERS;
         if kind >= code::NO_MERGE + 32 {
             kind -= code::NO_MERGE;
@@ -78,6 +83,7 @@ impl Dispatch {
             code::RUNTIME | code::RUNTIME_SIMD => {
                 let width = if kind == code::RUNTIME_SIMD { chunk.max(1) } else { 1 };
                 chunk = u64::from(icv.chunk.max(1)).saturating_mul(width);
+                is_monotonic |= icv.monotonic == Some(true);
                 match icv.kind {
                     ScheduleKind::Dynamic => Mode::Dynamic,
                     ScheduleKind::Guided => Mode::Guided { width },
@@ -107,6 +113,7 @@ impl Dispatch {
             round: 0,
             chunks: 0..0,
             several: false,
+            supply: None,
             ordered: ordered && !is_single,
             iteration: 0,
             bumped: false,
@@ -117,6 +124,9 @@ impl Dispatch {
             let slot = frame.team().ring.enter(self.number);
             // An ordered loop would have others wait for what is begun later.
             self.several = !self.ordered && slot.is_far();
+            if mode == Mode::Dynamic && !self.ordered && !is_monotonic && frame.team().distributed() {
+                self.supply = Supply::new(self.number, self.range.trip.div_ceil(self.chunk), frame.team());
+            }
         }
     }
 
@@ -155,8 +165,16 @@ impl Dispatch {
         share
     }
 
-    /// Number of the next chunk of a dynamic schedule; there may be none of that number.
+    /// Number of the next chunk of a dynamic schedule; there is none of that number when nothing is left.
     fn next_chunk(&mut self, frame: &Frame) -> u64 {
+        if self.chunks.is_empty()
+            && let Some(supply) = &mut self.supply
+        {
+            self.chunks = supply.take(frame.team());
+            if self.chunks.is_empty() {
+                return u64::MAX;
+            }
+        }
         if self.chunks.is_empty() {
             let remaining = self.range.trip.div_ceil(self.chunk).saturating_sub(self.chunks.end);
             let count = if self.several { schedule::chunks_at_once(remaining, frame.team().size) } else { 1 };

@@ -29,6 +29,7 @@ pub mod routines;
 pub mod schedule;
 pub mod staging;
 pub mod static_loop;
+pub mod static_steal;
 pub mod task;
 pub mod team;
 pub mod threadprivate;

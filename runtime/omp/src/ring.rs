@@ -11,6 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::event::{Event, blocked};
+use super::static_steal;
 use crate::control::{self, Watched};
 
 /// Constructs in flight.
@@ -83,6 +84,7 @@ impl Ring {
                     (1..SLOT_WORDS).for_each(|w| RING.shared(base + w).store(0));
                     RING.shared(base + word::TURN).store(i as u64);
                 }
+                static_steal::reset();
             }
         }
     }

@@ -32,8 +32,10 @@ pub mod code {
     pub const DISTRIBUTE: i32 = 92;
     /// First of the variants whose chunks must not be merged; they lie this much above the plain ones.
     pub const NO_MERGE: i32 = 128;
+    /// Modifier bit: a thread's chunks may come in any order.
+    pub const NONMONOTONIC: i32 = 1 << 30;
     /// Modifier bits: monotonic and nonmonotonic.
-    pub const MODIFIERS: i32 = (1 << 29) | (1 << 30);
+    pub const MODIFIERS: i32 = (1 << 29) | NONMONOTONIC;
 }
 
 /// Integer types of loop variables.

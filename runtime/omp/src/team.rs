@@ -20,6 +20,7 @@ use super::frame::{self, Frame, Icv, League};
 use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring};
+use super::static_steal::Exhausted;
 use super::task::pool::{self, Pool};
 use super::task::{self, service};
 use crate::control::Watched;
@@ -85,6 +86,8 @@ pub struct Team {
     pub ring: Ring,
     /// Number of the region's first construct.
     pub first_construct: u64,
+    /// What is known of dynamic loops in this process.
+    pub exhausted: Exhausted,
     /// In-process part of reductions.
     pub gather: Gather,
     /// Copyprivate's address in a team inside one process.
@@ -121,6 +124,7 @@ impl Team {
             local,
             ring,
             first_construct,
+            exhausted: Exhausted::default(),
             gather: Gather::default(),
             copyprivate: AtomicPtr::new(std::ptr::null_mut()),
             pool: Pool::default(),
