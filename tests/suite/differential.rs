@@ -48,6 +48,7 @@ programs! {
     captured_locals
     collapse_nowait
     collapse_rows
+    columns
     complex_numbers
     constructors
     contended

@@ -12,6 +12,7 @@ use dsm_coherence::{Extent, Wanted};
 pub use dsm_abi::state::Access;
 
 use crate::checked;
+use crate::grids;
 use crate::memory::fabric;
 use crate::memory::{self, Shared};
 use crate::posted::deferred;
@@ -116,14 +117,30 @@ pub fn has_effect() -> bool {
 
 /// As [`ensure`] for `len` bytes at `address + i * step + j * outer_step`, `i` and `j` up to the counts, inclusive. Steps may be
 /// negative, modulo the size of an address.
-pub fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2], mut access: Access) {
+pub fn ensure_grid(address: usize, len: usize, strides: [(usize, usize); 2], access: Access) {
     if !has_effect() || len == 0 {
         return;
     }
-    let [inner, outer] = strides;
+    let (address, len, strides, access) = joined(address, len, strides, access);
+    ensure_joined(address, len, strides, access);
+}
+
+/// The same grid with as few repetitions as may be: those between which lies no line that is left out are one. Steps forwards, in increasing order.
+pub(crate) fn joined(
+    mut address: usize,
+    mut len: usize,
+    strides: [(usize, usize); 2],
+    mut access: Access,
+) -> (usize, usize, [(usize, usize); 2], Access) {
+    let [inner, outer] = strides.map(|(step, count)| {
+        if step as isize >= 0 {
+            return (step, count);
+        }
+        address = address.wrapping_add(step.wrapping_mul(count));
+        (step.wrapping_neg(), count)
+    });
     let mut rest = if inner.0 <= outer.0 { [inner, outer] } else { [outer, inner] };
-    let geometry = memory::get().geometry();
-    let gap = (1usize << geometry.line_shift()) - 1;
+    let gap = (1usize << memory::get().geometry().line_shift()) - 1;
     for (step, count) in &mut rest {
         if access == Access::Overwrite && *count > 0 && *step > len {
             if len > 2 * gap {
@@ -137,7 +154,16 @@ pub fn ensure_grid(address: usize, mut len: usize, strides: [(usize, usize); 2],
             len += *step * std::mem::take(count);
         }
     }
-    let [(step, count), (outer_step, outer_count)] = rest;
+    (address, len, rest, access)
+}
+
+/// [`ensure_grid`] of a grid whose repetitions are joined.
+pub(crate) fn ensure_joined(
+    address: usize,
+    len: usize,
+    [(step, count), (outer_step, outer_count)]: [(usize, usize); 2],
+    access: Access,
+) {
     let (table, verified) = (memory::get().table(), checked::is_on());
     let mut missed = Missed::new(access);
     let mut row = address;
@@ -450,18 +476,18 @@ macro_rules! grids {
                 pc: usize,
             ) $(-> $result)? {
                 let strides = [(step as usize, count as usize), (outer_step as usize, outer_count as usize)];
-                profile::at(pc, || $body(addr as usize, len as usize, strides $(, $more)?))
+                profile::at(pc, || $body(pc, addr as usize, len as usize, strides $(, $more)?))
             }
         )*
     };
 }
 
 grids! {
-    __dsm_load_grid dsm_rt_load_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Read);
-    __dsm_store_grid dsm_rt_store_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Write);
-    __dsm_overwrite_grid dsm_rt_overwrite_grid() = |at, len, strides| ensure_grid(at, len, strides, Access::Overwrite);
-    __dsm_load_ready dsm_rt_load_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Read, uses as usize));
-    __dsm_store_ready dsm_rt_store_ready(uses: u64) -> u32 = |at, len, strides, uses| u32::from(ready(at, len, strides, Access::Write, uses as usize));
+    __dsm_load_grid dsm_rt_load_grid() = |pc, at, len, strides| grids::ensure_at(pc, at, len, strides, Access::Read);
+    __dsm_store_grid dsm_rt_store_grid() = |pc, at, len, strides| grids::ensure_at(pc, at, len, strides, Access::Write);
+    __dsm_overwrite_grid dsm_rt_overwrite_grid() = |pc, at, len, strides| grids::ensure_at(pc, at, len, strides, Access::Overwrite);
+    __dsm_load_ready dsm_rt_load_ready(uses: u64) -> u32 = |_, at, len, strides, uses| u32::from(ready(at, len, strides, Access::Read, uses as usize));
+    __dsm_store_ready dsm_rt_store_ready(uses: u64) -> u32 = |_, at, len, strides, uses| u32::from(ready(at, len, strides, Access::Write, uses as usize));
 }
 
 /// Entry point, see `dsm_abi::entries`.

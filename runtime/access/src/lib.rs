@@ -6,6 +6,7 @@
 
 pub mod atomics;
 pub mod check;
+pub mod grids;
 pub mod heap;
 pub mod posted;
 pub mod strings;

@@ -172,7 +172,12 @@ fn look_along(
 }
 
 /// How many bytes before the first and behind the last one of a valid range are valid, too: to the ends of their lines, and `ahead` of these if all lines before, or some behind, are.
-fn valid_around(first: usize, last: usize, ahead: (usize, usize), access: Access) -> (usize, usize) {
+pub(crate) fn valid_around(
+    first: usize,
+    last: usize,
+    ahead: (usize, usize),
+    access: Access,
+) -> (usize, usize) {
     let (table, geometry) = (memory::get().table(), memory::get().geometry());
     let line = 1usize << geometry.line_shift();
     let (start, end) = (first & !(line - 1), last | (line - 1));

@@ -3,12 +3,15 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
 use dsm_abi::layout::{ADDRESS_BITS, STATE_BASE};
 use dsm_abi::state;
 use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 
 /// Bytes of the piece that foreign arenas' parts of the table are tiled with.
 static TILE_BYTES: AtomicU64 = AtomicU64::new(0);
+/// See [`StateTable::restrictions`]. Alone in its cache line: each check of a grid reads it.
+static RESTRICTIONS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 /// Most tiles, about: each is a mapping, of which the system allows a process 65530.
 const TILES: usize = 2048;
 
@@ -46,6 +49,19 @@ impl StateTable {
     pub fn get(self, address: usize) -> u8 {
         // SAFETY: user addresses are below 2^47, so the byte is in the table, which is mapped for good and accessed atomically.
         unsafe { AtomicU8::from_ptr(self.byte(address)) }.load(Ordering::Acquire)
+    }
+
+    /// How often states have been set that may allow less than those before. What was found valid after a look at this number is as good as found valid now while it stays the same:
+    /// a thread that sets such states counts them before it lets others know of the synchronisation that wants them.
+    #[inline]
+    pub fn restrictions(self) -> u64 {
+        RESTRICTIONS.load(Ordering::Acquire)
+    }
+
+    /// States have been set that may allow less than those before. Not before they are set: who looks at the number in between would take the old ones for valid.
+    #[inline]
+    pub fn count_restriction(self) {
+        RESTRICTIONS.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Sets the states of the lines of `[address, address + bytes)`, which are whole lines, after everything that came before.

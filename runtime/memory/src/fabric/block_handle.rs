@@ -92,9 +92,14 @@ impl SegmentFabric {
     /// Sets the state of the block.
     #[inline(always)]
     pub(super) fn set_state_of(&self, handle: BlockHandle, state: u8) {
-        match protection::enabled() {
-            true => self.set_states(Extent::single(handle.block), state),
-            false => self.table.set(self.geometry.address_at(handle.offset), handle.bytes, state),
+        if protection::enabled() {
+            return self.set_states(Extent::single(handle.block), state);
+        }
+        let address = self.geometry.address_at(handle.offset);
+        let restricts = state > self.table.get(address);
+        self.table.set(address, handle.bytes, state);
+        if restricts {
+            self.table.count_restriction();
         }
     }
 

@@ -1,5 +1,6 @@
 //! States of blocks in the table that the program's checks look at.
 
+use dsm_abi::state::WRITABLE;
 use dsm_coherence::{Extent, Fabric};
 
 use super::SegmentFabric;
@@ -10,9 +11,13 @@ impl SegmentFabric {
     #[inline]
     pub(super) fn set_states(&self, extent: Extent, state: u8) {
         let (address, bytes) = (self.geometry.address(extent.first), self.bytes(extent));
+        let restricts = state != WRITABLE && (extent.count > 1 || state > self.table.get(address));
         match protection::enabled() {
             true => protection::set_states(self.table, address, bytes, state),
             false => self.table.set(address, bytes, state),
+        }
+        if restricts {
+            self.table.count_restriction();
         }
     }
 
