@@ -125,7 +125,7 @@ impl Dispatch {
             // An ordered loop would have others wait for what is begun later.
             self.several = !self.ordered && slot.is_far();
             if mode == Mode::Dynamic && !self.ordered && !is_monotonic && frame.team().distributed() {
-                self.supply = Supply::new(self.number, self.range.trip.div_ceil(self.chunk), frame.team());
+                self.supply = Supply::new(self.number, self.range.trip.div_ceil(self.chunk));
             }
         }
     }

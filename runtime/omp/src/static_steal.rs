@@ -26,7 +26,7 @@ crate::control::declare! {
 const COUNT_BITS: u32 = 24;
 /// A counter of no loop.
 const NO_LOOP: u64 = u64::MAX << COUNT_BITS;
-/// Most chunks of a process. Threads that find nothing left count on.
+/// Most chunks of a loop. Threads that find nothing left count on.
 const MOST_CHUNKS: u64 = 1 << (COUNT_BITS - 1);
 
 /// The counter of a process.
@@ -104,39 +104,40 @@ impl Exhausted {
 /// Whose chunks a thread takes.
 pub struct Supply {
     number: u64,
-    chunks: u64,
-    /// The process, counted from this one.
+    all: u64,
+    /// The process, counted from this one, and its chunks: none before the first are wanted.
     from: u32,
-    /// How many of its chunks are known to have been handed out.
+    chunks: Option<Range<u64>>,
+    /// How many of these are known to have been handed out.
     handed_out: u64,
 }
 
 impl Supply {
-    /// For loop `number` of the team. `None`: there are too many chunks to be counted like this.
-    pub fn new(number: u64, chunks: u64, team: &Team) -> Option<Supply> {
-        let most = (0..team.participants).map(|process| {
-            let chunks = chunks_of(process, chunks, team.size, team.participants);
-            chunks.end - chunks.start
-        });
-        let is_countable = most.max().is_some_and(|most| most <= MOST_CHUNKS);
-        is_countable.then_some(Supply { number, chunks, from: 0, handed_out: 0 })
+    /// For loop `number`. `None`: there are too many chunks to be counted like this.
+    pub fn new(number: u64, chunks: u64) -> Option<Supply> {
+        let supply = Supply { number, all: chunks, from: 0, chunks: None, handed_out: 0 };
+        (chunks <= MOST_CHUNKS).then_some(supply)
     }
 
-    /// Takes the next chunks; none if nothing is left.
+    /// Takes the next chunks of a loop of the team; none if nothing is left.
     pub fn take(&mut self, team: &Team) -> Range<u64> {
         loop {
             let first_left = team.exhausted.first_left(self.number);
             if first_left > self.from {
-                (self.from, self.handed_out) = (first_left, 0);
+                self.go_on_to(first_left);
             }
             if self.from >= team.participants {
                 return 0..0;
             }
             let process = (sync::rank() + self.from) % team.participants;
-            let chunks = chunks_of(process, self.chunks, team.size, team.participants);
+            let chunks = self
+                .chunks
+                .get_or_insert_with(|| chunks_of(process, self.all, team.size, team.participants))
+                .clone();
             let length = chunks.end - chunks.start;
             if self.handed_out < length {
-                let count = match control::is_mapped(process) {
+                // The first one tells how many are left.
+                let count = match self.handed_out == 0 || control::is_mapped(process) {
                     true => 1,
                     false => chunks_at_once(length - self.handed_out, team.size),
                 };
@@ -147,9 +148,13 @@ impl Supply {
                     return chunks.start + before..chunks.start + self.handed_out.min(length);
                 }
             }
-            (self.from, self.handed_out) = (self.from + 1, 0);
+            self.go_on_to(self.from + 1);
             team.exhausted.note(self.number, self.from);
         }
+    }
+
+    fn go_on_to(&mut self, from: u32) {
+        (self.from, self.chunks, self.handed_out) = (from, None, 0);
     }
 }
 
