@@ -9,15 +9,13 @@ use std::cell::Cell;
 use dsm_threads::handler;
 
 use crate::check::{Access, ensure_joined, has_effect, joined};
-use crate::window::valid_around;
+use crate::window::{BESIDE_MAX, BESIDE_MIN, valid_around};
 use crate::{checked, memory};
 
 /// Places whose grids a thread remembers, a power of two.
 const PLACES: usize = 256;
 /// Fewer repetitions than this are looked at as fast as they are remembered.
 const LEAST_REPETITIONS: usize = 4;
-/// Lines that are looked at beside each repetition once grids follow each other, at first and at most.
-const AHEAD: (usize, usize) = (4, 64);
 
 /// A grid of which it is known that it is valid from any address between `first` and `last`: see [`ensure_joined`].
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +53,7 @@ impl Grid {
 
     /// How many bytes before or behind each repetition of `next` are looked at: none unless it follows this grid, and the more the more are known.
     fn ahead(&self, next: &Grid, line: usize) -> (usize, usize) {
-        let bytes = (2 * self.last.wrapping_sub(self.first)).clamp(AHEAD.0 * line, AHEAD.1 * line);
+        let bytes = (2 * self.last.wrapping_sub(self.first)).clamp(BESIDE_MIN * line, BESIDE_MAX * line);
         let near = next.len + line;
         if !self.is_like(next) {
             (0, 0)

@@ -100,10 +100,10 @@ const _: () = assert!(size_of::<WalkWindow>() == 8 * WALK_WINDOW_WORDS as usize)
 /// Lines that a miss looks ahead at first, and at most.
 const AHEAD_MIN: usize = 16;
 const AHEAD_MAX: usize = 4096;
-/// Lines beside each step of a walk that a miss looks at, at first and at most, once walks follow each other.
-const BESIDE_MIN: usize = 4;
+/// Lines beside each step of a walk, or repetition of a grid, that are looked at, at first and at most, once walks or grids follow each other.
+pub(crate) const BESIDE_MIN: usize = 4;
 /// See [`BESIDE_MIN`].
-const BESIDE_MAX: usize = 64;
+pub(crate) const BESIDE_MAX: usize = 64;
 
 /// Makes a range valid and finds the window around it.
 fn look(address: usize, len: usize, old: Window, access: Access) -> Window {

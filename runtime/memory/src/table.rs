@@ -10,7 +10,7 @@ use dsm_comm::segment::{MemoryFile, SegmentError, reserve_at};
 
 /// Bytes of the piece that foreign arenas' parts of the table are tiled with.
 static TILE_BYTES: AtomicU64 = AtomicU64::new(0);
-/// See [`StateTable::restrictions`]. Alone in its cache line: each check of a grid reads it.
+/// See [`StateTable::restrictions`]. In a cache line of its own: each check of a grid reads it.
 static RESTRICTIONS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 /// Most tiles, about: each is a mapping, of which the system allows a process 65530.
 const TILES: usize = 2048;

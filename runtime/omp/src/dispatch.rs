@@ -1,7 +1,7 @@
 //! Loops whose chunks are asked for one by one, and ordered regions.
 //!
 //! The counter lives in the construct's [`ring`](super::ring) slot: chunk numbers for dynamic schedules, iterations
-//! for guided ones. A thread leaves the slot when it is told that nothing is left. Dynamic loops of a team that spans processes have a counter
+//! for guided ones. A thread leaves the slot when nothing is left for it. Dynamic loops of a team that spans processes have a counter
 //! in each process instead, unless they are monotonic: see [`static_steal`](super::static_steal).
 
 use std::ops::Range;

@@ -7,7 +7,7 @@
 //! # Counters
 //! Each process has, for each slot of the [`ring`](super::ring), a word: the number of the loop that it was last used for, and how many of the process's chunks have been handed out. Whoever
 //! finds an earlier loop's number begins with the new one, be it the process or one that takes chunks from it; so nobody has to clear the words. A loop leaves its slot when all threads
-//! have been told that nothing is left, so no thread of an earlier loop comes behind one of a later loop.
+//! have found that nothing is left, so no thread of an earlier loop comes behind one of a later loop.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

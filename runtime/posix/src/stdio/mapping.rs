@@ -225,7 +225,7 @@ pub unsafe extern "C" fn __dsm_mremap(
     place as *mut u8
 }
 
-/// `mprotect`. Of shared memory it counts in this process alone.
+/// `mprotect`. Of shared memory it counts only in this process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_protect(address: *mut u8, bytes: usize, protection: c_int) -> c_int {
     let is_open = protection & (libc::PROT_READ | libc::PROT_WRITE) == libc::PROT_READ | libc::PROT_WRITE;
