@@ -237,7 +237,9 @@ impl<F: Fabric> Coherence<F> {
     /// Whether all that a peer had published when its state word was `state` has been applied.
     #[inline(always)]
     pub(crate) fn has_read(&self, from: Rank, state: u64) -> bool {
-        is_read(self.fabric.own(Word::Cursor(from)), state)
+        let cursor = self.fabric.own(Word::Cursor(from));
+        let is_older = self.fabric.fault(Fault::NewListRead) && split_state(cursor).0 < split_state(state).0;
+        is_read(cursor, state) || is_older
     }
 
     fn set_cursor(&self, from: Rank, state: u64) {

@@ -123,6 +123,13 @@ pub enum Word {
     Cursor(Rank),
     /// `min_wr_ts` of the published signature. Never falls.
     LogMin,
+    /// Where a reader of the list before goes on in one of the two lists that the published signature is in in turns.
+    LogCarried {
+        /// Which list.
+        buffer: u8,
+        /// Below [`CARRIED_WORDS`](crate::CARRIED_WORDS); see [`crate::signature::carried`].
+        word: u8,
+    },
     /// The block that a peer wants to store to, plus one, as long as this process may; see [`crate::revoke`]. 0: none.
     Revoked,
     /// How many read marks a peer has put into its ring here. Only the peer changes it, see [`crate::rings`].

@@ -107,6 +107,12 @@ faults! {
     NoticesNotPassedOn,
     /// The garbage collection of notices after a barrier drops those that came since the last barrier but one.
     KnownNoticesDropped,
+    /// What was published in a newer list counts as read.
+    NewListRead,
+    /// Where a list has begun anew, its readers go on behind all that was in the one before.
+    CarriedUnread,
+    /// Where readers of the list before go on in the new one is said in the same place for all lists.
+    CarriedInPlace,
     /// A notice that is older than the copy's lease turns the link back.
     LinkBackwards,
     /// A copy is renewed though its version is not the home's.

@@ -80,6 +80,7 @@ pub use inspect::Inspection;
 pub use link::Link;
 pub use range::Wanted;
 pub use release_token::ReleaseToken;
+pub use signature::carried::CARRIED_WORDS;
 pub use types::{Block, CHUNK_BLOCKS, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 
 use ahead::Ahead;

@@ -77,7 +77,7 @@ impl ReleaseToken {
 }
 
 /// Bits of a state word that hold the length.
-const LENGTH_BITS: u32 = 21;
+pub(crate) const LENGTH_BITS: u32 = 21;
 /// Greatest length of a published list.
 pub(crate) const LENGTH_MAX: usize = (1 << LENGTH_BITS) - 1;
 
@@ -88,11 +88,18 @@ pub(crate) fn state_word(sequence: u64, length: usize) -> u64 {
     sequence << LENGTH_BITS | length as u64
 }
 
-/// Whether a process that has read up to `cursor` has read all that was published when the state word was `state`. A newer list repeats what is not known to all.
+/// Whether a process that has read up to `cursor` has read all that was published when the state word was `state`. Who has read of a newer list has read what it repeats of the older one: no state
+/// of it is from before that.
 pub(crate) fn is_read(cursor: u64, state: u64) -> bool {
     let (sequence, length) = split_state(state);
     let (read, until) = split_state(cursor);
-    sequence == read && length <= until
+    if sequence == read { length <= until } else { is_newer(read, sequence) }
+}
+
+/// Whether a sequence number is greater than another one, as they wrap.
+fn is_newer(sequence: u64, other: u64) -> bool {
+    let wrapping = (sequence << LENGTH_BITS).wrapping_sub(other << LENGTH_BITS);
+    wrapping != 0 && wrapping >> (u64::BITS - 1) == 0
 }
 
 /// Splits a state word into sequence number and length.
@@ -112,6 +119,19 @@ mod tests {
                 assert_eq!(split_state(state_word(sequence, length)), (sequence, length as u32));
             }
         }
+    }
+
+    #[test]
+    fn who_has_read_of_a_newer_list_has_read_the_older_one() {
+        let last = (1 << 43) - 1;
+        for (read, published, known) in
+            [((4, 2), (4, 2), true), ((4, 2), (4, 3), false), ((4, 0), (3, 9), true), ((3, 9), (4, 0), false)]
+        {
+            assert_eq!(is_read(state_word(read.0, read.1), state_word(published.0, published.1)), known);
+        }
+        assert!(
+            is_read(state_word(0, 1), state_word(last, 5)) && !is_read(state_word(last, 5), state_word(0, 1))
+        );
     }
 
     #[test]

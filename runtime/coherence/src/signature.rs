@@ -5,8 +5,9 @@
 //! other buffer is in use (after an overflow, or after a global synchronisation dropped what everybody knows). A reader checks
 //! after reading that the sequence number still stands.
 //!
-//! Modules: `front` (what is read without a lock), `seen` (what was applied), `overflow` (beginning a new list).
+//! Modules: `front` (what is read without a lock), `seen` (what was applied), `overflow` (beginning a new list), `carried` (where readers go on in that).
 
+pub(crate) mod carried;
 mod front;
 mod overflow;
 mod seen;
@@ -44,6 +45,10 @@ pub(crate) struct Signature {
     /// For each notice, whether the next one supersedes it: names the same blocks in a newer version. It is dropped when the list begins anew, not before, since readers
     /// go by positions in the list.
     stale: Vec<bool>,
+    /// For each notice, its place in the list when it was listed or the list began.
+    places: Vec<u32>,
+    /// Notices of the list that are published.
+    length: u32,
     /// Everything ever listed in the last [`FORGET_AFTER`] generations.
     seen: Seen,
     /// Global synchronisations so far: 64 bits, for an empty barrier takes less than a microsecond.
@@ -84,6 +89,8 @@ impl Signature {
             notices: Vec::new(),
             generations: Vec::new(),
             stale: Vec::new(),
+            places: Vec::new(),
+            length: 0,
             seen: Seen::default(),
             generation: 0,
             sequence: 0,
@@ -266,6 +273,7 @@ impl Signature {
         if let (Some(last), Some(stale)) = (self.notices.last(), self.stale.last_mut()) {
             *stale = last.extent == notice.extent && last.wr_ts < notice.wr_ts;
         }
+        self.places.push(self.notices.len() as u32);
         self.notices.push(notice);
         self.generations.push(self.generation);
         self.stale.push(false);
@@ -332,6 +340,7 @@ impl Signature {
             self.notices.drain(..old);
             self.generations.drain(..old);
             self.stale.drain(..old);
+            self.places.drain(..old);
             self.token = self.token_of_last(self.notices.len());
         }
         old > 0
@@ -385,6 +394,7 @@ impl Signature {
     #[inline(always)]
     fn tell<F: Fabric>(&mut self, fabric: &F) {
         self.unpublished = 0;
+        self.length = self.notices.len() as u32;
         fabric.set_own(Word::LogState, state_word(self.sequence, self.notices.len()));
     }
 }

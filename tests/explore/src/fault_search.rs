@@ -118,9 +118,17 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::UpdateBesideRing | Fault::OneSidedLookBeside | Fault::OneSidedUnwitnessed => {
             Some(addition_beside_a_one_sided_read())
         }
+        Fault::CarriedInPlace => Some(list_begins_while_read()),
         Fault::OneSidedMarkFirst => Some(two_releases_beside_a_one_sided_read()),
         _ => None,
     }
+}
+
+/// A list that has just begun anew begins anew again, as blocks become smaller, while a process reads it that has read of the one before.
+fn list_begins_while_read() -> Program {
+    let (first, second) = ("free r3 look2 w3=1 adopt", "w1=2 a2 w1=0 adopt r2");
+    let third = "a2 r0 w0=0 adopt a2 w3=0 w1=1";
+    Program::parse(3, 1, 4, &[first, second, third]).notices(3).resized(&[1, 1, 1, 1])
 }
 
 /// A process stores to a block that another one has a copy of, publishes that, and sets a flag that the other one reads at its home.

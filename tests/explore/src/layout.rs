@@ -269,7 +269,7 @@ impl Layout {
 
     /// Numbers of marks taken out of each reader's ring, tails, and places.
     fn base_rings(&self) -> usize {
-        self.base_cursors() + self.processes + 2
+        self.base_cursors() + self.processes + 2 + 2 * CARRIED_WORDS
     }
 
     /// A store to it passes a lock of the program on.
@@ -307,6 +307,12 @@ impl Layout {
             Word::Cursor(peer) => self.base_cursors() + peer.0 as usize,
             Word::LogMin => self.base_words() + 2,
             Word::Revoked => self.base_cursors() + self.processes + 1,
+            Word::LogCarried { buffer, word } if usize::from(word) < CARRIED_WORDS => {
+                let list = self.base_cursors() + self.processes + 2 + usize::from(buffer) * CARRIED_WORDS;
+                list + usize::from(word)
+            }
+            // The lists that are explored are too short for it.
+            Word::LogCarried { .. } => return None,
             _ if self.ring_entries == 0 => return None,
             Word::RingConsumed(reader) => self.base_rings() + reader.0 as usize,
             Word::RingTail(reader) => self.base_rings() + self.processes + reader.0 as usize,
@@ -394,6 +400,9 @@ impl Layout {
         if Some(loc) == self.word(Word::Revoked) {
             return Class::Remote;
         }
+        if at > self.base_cursors() + self.processes + 1 {
+            return Class::Published;
+        }
         if at >= self.base_cursors() {
             return Class::Local;
         }
@@ -441,10 +450,16 @@ impl Layout {
                     _ => format!("ring[{}]", at - 2 * self.processes),
                 }
             }
+            _ if at > self.base_cursors() + self.processes + 1 => {
+                format!("carried[{}]", at - self.base_cursors() - self.processes - 2)
+            }
             _ => format!("cursor[{}]", at - self.base_cursors()),
         }
     }
 }
+
+/// Words of [`Word::LogCarried`] for each list: for lists of up to 127 notices.
+const CARRIED_WORDS: usize = 8;
 
 /// Where a notice's first block, number of blocks and writer begin in a cell. Below is the version, above whether it is a merged one.
 const FIRST: u32 = 24;

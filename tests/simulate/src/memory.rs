@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Chunk, MarkKind, Notice, Rank, Word};
+use dsm_coherence::{Block, CARRIED_WORDS, Chunk, MarkKind, Notice, Rank, Word};
 
 use crate::engine::Map;
 
@@ -44,6 +44,7 @@ pub struct Memory {
     log_state: u64,
     cursors: Map<Rank, u64>,
     log_min: u64,
+    log_carried: [[u64; CARRIED_WORDS]; 2],
     /// Published notices.
     pub notices: [Vec<Notice>; 2],
     /// Words of the runtime that never migrate.
@@ -62,6 +63,7 @@ impl Memory {
             log_state: 0,
             cursors: Map::default(),
             log_min: 0,
+            log_carried: [[0; CARRIED_WORDS]; 2],
             notices: Default::default(),
             control: Map::default(),
             zero,
@@ -98,6 +100,7 @@ impl Memory {
             Word::LogState => self.log_state,
             Word::Cursor(peer) => self.cursors.get(&peer).copied().unwrap_or(0),
             Word::LogMin => self.log_min,
+            Word::LogCarried { buffer, word } => self.log_carried[usize::from(buffer)][usize::from(word)],
             Word::Revoked | Word::RingTail(_) | Word::RingConsumed(_) | Word::RingEntry { .. } => 0,
         }
     }
@@ -127,6 +130,9 @@ impl Memory {
                 self.cursors.insert(peer, value);
             }
             Word::LogMin => self.log_min = value,
+            Word::LogCarried { buffer, word } => {
+                self.log_carried[usize::from(buffer)][usize::from(word)] = value;
+            }
             Word::Revoked => unreachable!("no part of the protocol is left out"),
             Word::RingTail(_) | Word::RingConsumed(_) | Word::RingEntry { .. } => {
                 unreachable!("there are no rings")

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::wire::{HEAD_BYTES, Malformed, NOTICE_BYTES, Reader, Writer};
 use crate::fabric::Fabric;
 use crate::release_token::split_state;
-use crate::signature::Published;
+use crate::signature::{Published, carried};
 use crate::types::{Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
 
@@ -32,6 +32,8 @@ struct Received {
     state: u64,
     /// Place of the first notice in the peer's list.
     start: u32,
+    /// State word of the list before up to which a process has read what is in front of that place.
+    follows: u64,
     min_wr_ts: Timestamp,
     notices: Vec<Notice>,
 }
@@ -40,7 +42,9 @@ struct Received {
 #[derive(Serialize, Deserialize)]
 struct Head {
     state: u64,
+    /// See [`Received`].
     start: u32,
+    follows: u64,
     count: u32,
     min_wr_ts: Timestamp,
 }
@@ -71,7 +75,7 @@ impl Received {
         }
         if sequence != last || head.start != until {
             self.notices.clear();
-            self.start = head.start;
+            (self.start, self.follows) = (head.start, head.follows);
         }
         self.notices.extend(notices);
         (self.state, self.min_wr_ts) = (head.state, head.min_wr_ts);
@@ -90,7 +94,13 @@ impl Received {
         let (wanted, least) = split_state(state);
         // A new list repeats what is not known to all.
         let is_new = sequence > wanted || sequence == wanted && length >= least;
-        let begins = if sequence == read { until } else { 0 };
+        let (before, least_read) = split_state(self.follows);
+        let goes_on = sequence == read + 1 && before == read && until >= least_read;
+        let begins = match sequence == read {
+            true => until,
+            false if goes_on => self.start,
+            false => 0,
+        };
         let is_whole = self.start <= begins && begins <= length && sequence >= read;
         if !(is_new || fault(Fault::PiggybackOld)) || !is_whole {
             return None;
@@ -98,7 +108,7 @@ impl Received {
         fresh.clear();
         fresh.extend_from_slice(&self.notices[(begins - self.start) as usize..]);
         self.notices.clear();
-        self.start = length;
+        (self.start, self.follows) = (length, self.state);
         Some((self.min_wr_ts, self.state))
     }
 }
@@ -124,7 +134,12 @@ impl<F: Fabric> Coherence<F> {
         if state == *sent {
             return None;
         }
-        let start = if sequence == last { until } else { 0 };
+        let start = match sequence.wrapping_sub(last) {
+            0 => until,
+            1 => carried::own(&self.fabric, (sequence % 2) as u8, until).min(length),
+            _ => 0,
+        };
+        let follows = *sent;
         let count = length - start;
         let (begin, bytes) = (message.len(), HEAD_BYTES + count as usize * NOTICE_BYTES);
         if bytes <= most && message.capacity() - begin < bytes {
@@ -137,7 +152,8 @@ impl<F: Fabric> Coherence<F> {
         }
         message.resize(begin + bytes, 0);
         let min_wr_ts = if self.fabric.fault(Fault::PiggybackUnbounded) { 0 } else { min_wr_ts };
-        let mut writer = Writer::new(&mut message[begin..], &Head { state, start, count, min_wr_ts });
+        let mut writer =
+            Writer::new(&mut message[begin..], &Head { state, start, follows, count, min_wr_ts });
         notices[start as usize..].iter().for_each(|notice| writer.put_notice(notice));
         let length = writer.length;
         message.truncate(begin + length);
@@ -195,7 +211,7 @@ mod tests {
     /// Notices of the blocks from `start` on, up to that number of a list.
     fn add(received: &mut Received, sequence: u64, start: u32, length: u32) {
         let state = state_word(sequence, length as usize);
-        let head = Head { state, start, count: length - start, min_wr_ts: sequence };
+        let head = Head { state, start, follows: 0, count: length - start, min_wr_ts: sequence };
         received.add(&head, (start..length).map(|block| notice(block.into())));
     }
 
@@ -246,6 +262,21 @@ mod tests {
         assert_eq!(take(&mut received, (0, 2), (0, 3)), Some(vec![0, 1]));
         add(&mut received, 2, 1, 2);
         assert_eq!(take(&mut received, (1, 2), (2, 2)), None);
+    }
+
+    #[test]
+    fn of_a_new_list_only_that_is_taken_which_was_not_read_in_the_one_before() {
+        for (read, taken) in
+            [((1, 3), Some(vec![2, 3])), ((1, 4), Some(vec![2, 3])), ((1, 2), None), ((0, 3), None)]
+        {
+            let mut received = Received::default();
+            let state = state_word(2, 4);
+            let head = Head { state, start: 2, follows: state_word(1, 3), count: 2, min_wr_ts: 2 };
+            received.add(&head, [2, 3].map(notice).into_iter());
+            assert_eq!(take(&mut received, read, (2, 4)), taken, "{read:?}");
+            // It is taken once.
+            assert_eq!(take(&mut received, (1, 3), (2, 4)), taken.is_none().then(|| vec![2, 3]));
+        }
     }
 
     #[test]

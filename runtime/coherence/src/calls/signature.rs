@@ -1,8 +1,10 @@
 //! Reading what a process has published.
 
+use crate::Fault;
 use crate::fabric::{Fabric, Word};
 use crate::release_token::{is_read, split_state};
 use crate::segment::Segment;
+use crate::signature::carried;
 use crate::types::{Notice, Timestamp};
 
 /// What an acquirer asks for.
@@ -33,8 +35,12 @@ impl<F: Fabric> Segment<'_, F> {
                 return None;
             }
             let (sequence, length) = split_state(state);
-            let start = if sequence == read { until } else { 0 };
             let buffer = (sequence % 2) as u8;
+            let start = match sequence.wrapping_sub(read) {
+                0 => until,
+                1 => self.carried(buffer, until).await.min(length),
+                _ => 0,
+            };
             fresh.clear();
             self.fabric.read_notices(self.at, buffer, start, length - start, fresh).await;
             let min_wr_ts = self.load(Word::LogMin).await;
@@ -44,6 +50,17 @@ impl<F: Fabric> Segment<'_, F> {
                 return Some((min_wr_ts, state));
             }
             state = after;
+        }
+    }
+
+    /// Place in the published list where a process goes on that has read so many notices of the list before.
+    async fn carried(&self, buffer: u8, until: u32) -> u32 {
+        let buffer = if self.fabric.fault(Fault::CarriedInPlace) { 0 } else { buffer };
+        let length = carried::length(self.load(Word::LogCarried { buffer, word: 0 }).await);
+        let until = if self.fabric.fault(Fault::CarriedUnread) { length } else { until };
+        match carried::word(length, until) {
+            Some(word) => carried::place(self.load(Word::LogCarried { buffer, word }).await),
+            None => 0,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Signature;
+use super::{Signature, carried};
 use crate::fabric::{Fabric, Word};
 use crate::fault::Fault;
 use crate::types::{Extent, Notice, Timestamp};
@@ -25,6 +25,9 @@ impl Signature {
             self.forget_unlisted();
         }
         self.sequence += 1;
+        carried::write(fabric, self.buffer(), self.length, &self.places);
+        self.places.clear();
+        self.places.extend(0..self.notices.len() as u32);
         fabric.write_notices(self.buffer(), 0, &self.notices);
         fabric.set_own(Word::LogMin, self.min_out);
         self.tell(fabric);
@@ -41,6 +44,8 @@ impl Signature {
         self.notices.retain(|_| *kept.next().expect("one for each notice"));
         let mut kept = keep.iter();
         self.generations.retain(|_| *kept.next().expect("a generation for each notice"));
+        let mut kept = keep.iter();
+        self.places.retain(|_| *kept.next().expect("a place for each notice"));
         // Neighbours are not what they were.
         self.stale.clear();
         self.stale.resize(self.notices.len(), false);

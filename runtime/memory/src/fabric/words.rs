@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use dsm_abi::job::MAX_PROCESSES;
-use dsm_coherence::{Block, Extent, Record, Timestamp, Word};
+use dsm_coherence::{Block, CARRIED_WORDS, Extent, Record, Timestamp, Word};
 use dsm_comm::Bytes;
 
 use super::SegmentFabric;
@@ -14,7 +14,7 @@ use dsm_control::{Cell, Fixed};
 
 /// The protocol's words in each control area.
 pub(super) mod place {
-    use super::{Cell, Fixed, MAX_PROCESSES};
+    use super::{CARRIED_WORDS, Cell, Fixed, MAX_PROCESSES};
 
     /// Hand-off of a block's lock.
     pub const GRANT: Fixed<u64> = Fixed::first(1);
@@ -22,8 +22,10 @@ pub(super) mod place {
     pub const LOG_STATE: Fixed<u64> = Fixed::behind(GRANT, 1);
     /// `min_wr_ts` of the signature. Not in the line of the state word, which changes with every release: takers of homes read it.
     pub const LOG_MIN: Fixed<u64> = Fixed::behind(LOG_STATE, 1);
+    /// Where readers of the list before go on in the published one, see [`dsm_coherence::Word::LogCarried`].
+    pub const LOG_CARRIED: Fixed<u64> = Fixed::behind(LOG_MIN, 2 * CARRIED_WORDS);
     /// The block that another process wants to store to, see [`dsm_coherence::Word::Revoked`].
-    pub const REVOKED: Fixed<u64> = Fixed::behind(LOG_MIN, 1);
+    pub const REVOKED: Fixed<u64> = Fixed::behind(LOG_CARRIED, 1);
     /// Requests of this kind.
     pub const REVOCATIONS: Fixed<Cell> = Fixed::behind(REVOKED, 1);
     /// State words of the peers' signatures, up to which they have been applied.
@@ -75,6 +77,10 @@ impl SegmentFabric {
             Word::Cursor(peer) => g.control_offset() + place::CURSORS.offset(peer.0 as usize),
             Word::Revoked => g.control_offset() + place::REVOKED.offset(0),
             Word::LogMin => g.control_offset() + place::LOG_MIN.offset(0),
+            Word::LogCarried { buffer, word } => {
+                let word = usize::from(buffer % 2) * CARRIED_WORDS + usize::from(word) % CARRIED_WORDS;
+                g.control_offset() + place::LOG_CARRIED.offset(word)
+            }
             Word::RingTail(peer) => g.control_offset() + place::RING_TAILS.offset(peer.0 as usize),
             Word::RingConsumed(peer) => g.control_offset() + place::RINGS_CONSUMED.offset(peer.0 as usize),
             Word::RingEntry { reader, slot } => {
