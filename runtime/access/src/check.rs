@@ -31,6 +31,10 @@ pub fn ensure(address: usize, len: usize, access: Access) {
     if len == 0 {
         return;
     }
+    // Private memory, too, has states.
+    if memory::get().table().are_below(address, len, access.limit()) {
+        return;
+    }
     let geometry = memory::get().geometry();
     let last = address.saturating_add(len - 1);
     if (address ^ last) >> geometry.line_shift() == 0 && geometry.is_in_region(address) {

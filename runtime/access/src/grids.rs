@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 use dsm_threads::handler;
 
-use crate::check::{Access, ensure_joined, has_effect, joined};
-use crate::window::{BESIDE_MAX, BESIDE_MIN, valid_around};
+use crate::check::{Access, ensure_grid, ensure_joined, has_effect, joined};
+use crate::window::{BESIDE_MAX, BESIDE_MIN, Surroundings};
 use crate::{checked, memory};
 
 /// Places whose grids a thread remembers, a power of two.
@@ -17,73 +17,92 @@ const PLACES: usize = 256;
 /// Fewer repetitions than this are looked at as fast as they are remembered.
 const LEAST_REPETITIONS: usize = 4;
 
-/// A grid of which it is known that it is valid from any address between `first` and `last`: see [`ensure_joined`].
-#[derive(Clone, Copy, Debug)]
-struct Grid {
+/// A check of a grid, but for where it is: see [`ensure_at`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
     place: usize,
     access: Access,
     len: usize,
     strides: [(usize, usize); 2],
+}
+
+/// Grids of one shape that are known to be valid: those from any address between `first` and `last`.
+#[derive(Clone, Copy, Debug)]
+struct Grids {
+    shape: Shape,
     restrictions: u64,
     first: usize,
     last: usize,
+    /// Whether grids follow each other towards lower addresses.
+    backwards: bool,
 }
 
-impl Grid {
-    const NONE: Grid = Grid {
-        place: 0,
-        access: Access::Read,
-        len: 0,
-        strides: [(0, 0); 2],
+impl Grids {
+    const NONE: Grids = Grids {
+        shape: Shape { place: 0, access: Access::Read, len: 0, strides: [(0, 0); 2] },
         restrictions: 0,
         first: 1,
         last: 0,
+        backwards: false,
     };
 
-    fn is_like(&self, other: &Grid) -> bool {
-        (self.place, self.len, self.strides, self.access)
-            == (other.place, other.len, other.strides, other.access)
+    fn has(&self, shape: &Shape, address: usize, restrictions: u64) -> bool {
+        self.restrictions == restrictions
+            && (self.first..=self.last).contains(&address)
+            && self.shape == *shape
     }
 
-    fn has(&self, other: &Grid) -> bool {
-        self.restrictions == other.restrictions
-            && (self.first..=self.last).contains(&other.first)
-            && self.is_like(other)
+    /// The grid from `address`, of the same shape. `beside`: how many bytes before and behind each of its repetitions are valid, too.
+    fn moved(self, address: usize, beside: (usize, usize), line: usize) -> Grids {
+        let backwards = if self.touches(address, line) { address < self.first } else { self.backwards };
+        let (first, last) = (address.saturating_sub(beside.0), address.saturating_add(beside.1));
+        Grids { first, last, backwards, ..self }
     }
 
-    /// How many bytes before or behind each repetition of `next` are looked at: none unless it follows this grid, and the more the more are known.
-    fn ahead(&self, next: &Grid, line: usize) -> (usize, usize) {
-        let bytes = (2 * self.last.wrapping_sub(self.first)).clamp(BESIDE_MIN * line, BESIDE_MAX * line);
-        let near = next.len + line;
-        if !self.is_like(next) {
-            (0, 0)
-        } else if next.first > self.last && next.first - self.last <= near {
-            (0, bytes)
-        } else if next.first < self.first && self.first - next.first <= near {
-            (bytes, 0)
-        } else {
-            (0, 0)
-        }
+    /// How many bytes before or behind each repetition of the next grid, which begins at `address`, are looked at: if it follows these, the more the more are known; if it begins elsewhere, as with the next
+    /// row of a matrix, as many as were known here.
+    fn ahead(&self, address: usize, line: usize) -> (usize, usize) {
+        let (known, most) = (self.last.wrapping_sub(self.first), BESIDE_MAX * line);
+        let (bytes, backwards) = match self.touches(address, line) {
+            true => ((2 * known).clamp(BESIDE_MIN * line, most), address < self.first),
+            false => (known.min(most), self.backwards),
+        };
+        if backwards { (bytes, 0) } else { (0, bytes) }
     }
 
-    /// The valid grid, and those beside it: `around` tells for the first and the last byte of a repetition how many bytes before and behind are valid, too.
-    fn widened(self, around: impl Fn(usize, usize) -> (usize, usize)) -> Grid {
-        let [(step, count), (outer_step, outer_count)] = self.strides;
-        let (mut before, mut behind) = (usize::MAX, usize::MAX);
-        for j in 0..=outer_count {
-            for i in 0..=count {
-                let first =
-                    self.first.wrapping_add(i.wrapping_mul(step)).wrapping_add(j.wrapping_mul(outer_step));
-                let beside = around(first, first.wrapping_add(self.len - 1));
-                (before, behind) = (before.min(beside.0), behind.min(beside.1));
-            }
-        }
-        Grid { first: self.first.saturating_sub(before), last: self.first.saturating_add(behind), ..self }
+    fn touches(&self, address: usize, line: usize) -> bool {
+        let near = self.shape.len + line;
+        address.wrapping_sub(self.last) <= near || self.first.wrapping_sub(address) <= near
     }
 }
 
+/// End of the last repetition of a grid.
+fn end_of(address: usize, len: usize, strides: [(usize, usize); 2]) -> usize {
+    strides
+        .iter()
+        .fold(address.wrapping_add(len), |end, (step, count)| end.wrapping_add(step.wrapping_mul(*count)))
+}
+
+/// How many bytes before and behind each repetition of a grid are valid, where `around` tells that for the first and the last byte of one; `None` if it does not for one.
+fn beside(
+    address: usize,
+    len: usize,
+    [(step, count), (outer_step, outer_count)]: [(usize, usize); 2],
+    around: impl Fn(usize, usize) -> Option<(usize, usize)>,
+) -> Option<(usize, usize)> {
+    let (mut before, mut behind) = (usize::MAX, usize::MAX);
+    for j in 0..=outer_count {
+        for i in 0..=count {
+            let first = address.wrapping_add(i.wrapping_mul(step)).wrapping_add(j.wrapping_mul(outer_step));
+            let beside = around(first, first.wrapping_add(len - 1))?;
+            (before, behind) = (before.min(beside.0), behind.min(beside.1));
+        }
+    }
+    Some((before, behind))
+}
+
 thread_local! {
-    static GRIDS: [Cell<Grid>; PLACES] = const { [const { Cell::new(Grid::NONE) }; PLACES] };
+    static GRIDS: [Cell<Grids>; PLACES] = const { [const { Cell::new(Grids::NONE) }; PLACES] };
 }
 
 fn slot_of(place: usize) -> usize {
@@ -96,36 +115,40 @@ pub fn ensure_at(place: usize, address: usize, len: usize, strides: [(usize, usi
     if !has_effect() || len == 0 {
         return;
     }
-    let (address, len, strides, access) = joined(address, len, strides, access);
     let repetitions = strides.iter().fold(1, |all: usize, (_, count)| all.saturating_mul(count + 1));
     // A handler may have interrupted this function.
     if repetitions < LEAST_REPETITIONS || checked::is_on() || handler::is_over_user_code() {
-        return ensure_joined(address, len, strides, access);
+        return ensure_grid(address, len, strides, access);
     }
     let table = memory::get().table();
     let restrictions = table.restrictions();
-    let grid = Grid { place, access, len, strides, restrictions, first: address, last: address };
+    let shape = Shape { place, access, len, strides };
     let known = GRIDS.try_with(|grids| {
         let cell = &grids[slot_of(place)];
         let old = cell.get();
-        if old.has(&grid) {
+        if old.has(&shape, address, restrictions) {
             return;
         }
-        ensure_joined(address, len, strides, access);
-        // What was missed is not valid for sure: others may have taken it meanwhile.
-        if table.restrictions() != restrictions {
-            return;
-        }
+        let (start, len, strides, access) = joined(address, len, strides, access);
         // Where each grid is behind a synchronisation of its own, a look beside it is for nothing.
-        if !old.is_like(&grid) || old.restrictions != restrictions {
-            return cell.set(grid);
+        if old.shape == shape && old.restrictions == restrictions {
+            let line = 1 << memory::get().geometry().line_shift();
+            let ahead = old.ahead(address, line);
+            let surroundings = Surroundings::of(start, end_of(start, len, strides) - 1, ahead, access);
+            let around = |first, last| surroundings.valid(first, last);
+            if let Some(beside) = beside(start, len, strides, around) {
+                return cell.set(old.moved(address, beside, line));
+            }
         }
-        let ahead = old.ahead(&grid, 1 << memory::get().geometry().line_shift());
-        cell.set(grid.widened(|first, last| valid_around(first, last, ahead, access)));
+        ensure_joined(start, len, strides, access);
+        // What was missed is not valid for sure: others may have taken it meanwhile.
+        if table.restrictions() == restrictions {
+            cell.set(Grids { shape, restrictions, first: address, last: address, backwards: false });
+        }
     });
     if known.is_err() {
         // The thread is ending.
-        ensure_joined(address, len, strides, access);
+        ensure_grid(address, len, strides, access);
     }
 }
 
@@ -133,32 +156,42 @@ pub fn ensure_at(place: usize, address: usize, len: usize, strides: [(usize, usi
 mod tests {
     use super::*;
 
-    fn grid(first: usize) -> Grid {
-        let strides = [(10_000, 2), (100_000, 1)];
-        Grid { place: 8, access: Access::Read, len: 40, strides, restrictions: 3, first, last: first }
+    const SHAPE: Shape =
+        Shape { place: 8, access: Access::Read, len: 40, strides: [(10_000, 2), (100_000, 1)] };
+
+    fn known(first: usize, last: usize) -> Grids {
+        Grids { shape: SHAPE, restrictions: 3, first, last, backwards: false }
     }
 
     #[test]
-    fn a_grid_is_known_as_far_as_all_repetitions_are_valid() {
-        // Lines of 1000 bytes: the repetitions begin at 300 in each.
-        let around = |first: usize, last: usize| (first % 1000, 999 - last % 1000);
-        let known = grid(300).widened(around);
-        assert_eq!((known.first, known.last), (0, 960));
-        assert!(known.has(&grid(0)) && known.has(&grid(960)) && !known.has(&grid(961)));
-        assert!(!known.has(&Grid { restrictions: 4, ..grid(300) }), "a state may allow less");
-        assert!(!known.has(&Grid { access: Access::Write, ..grid(300) }));
-        assert!(!known.has(&Grid { len: 41, ..grid(300) }));
-        assert!(!known.has(&Grid { strides: [(10_000, 2), (100_000, 2)], ..grid(300) }));
-        assert!(!Grid::NONE.has(&Grid { first: 0, ..Grid::NONE }), "nothing is known at first");
+    fn grids_are_known_as_far_as_all_repetitions_are_valid() {
+        // Lines of 1000 bytes: the repetitions begin at 300 in each, but for those of the second row.
+        let around = |first: usize, last: usize| Some((first % 1000, 999 - last % 1000));
+        let sides = beside(300, SHAPE.len, [(10_000, 2), (100_100, 1)], around);
+        assert_eq!(sides, Some((300, 560)));
+        assert_eq!(
+            beside(300, SHAPE.len, SHAPE.strides, |first, _| (first < 100_000).then_some((1, 1))),
+            None
+        );
+        let grids = known(0, 0).moved(300, (300, 560), 1000);
+        assert_eq!((grids.first, grids.last), (0, 860));
+        assert!(grids.has(&SHAPE, 0, 3) && grids.has(&SHAPE, 860, 3) && !grids.has(&SHAPE, 861, 3));
+        assert!(!grids.has(&SHAPE, 300, 4), "a state may allow less");
+        assert!(!grids.has(&Shape { access: Access::Write, ..SHAPE }, 300, 3));
+        assert!(!grids.has(&Shape { len: 41, ..SHAPE }, 300, 3));
+        assert!(!grids.has(&Shape { strides: [(10_000, 2), (100_000, 2)], ..SHAPE }, 300, 3));
+        assert!(!Grids::NONE.has(&Grids::NONE.shape, 0, 0), "nothing is known at first");
     }
 
     #[test]
     fn grids_that_follow_each_other_are_looked_at_ahead() {
-        let known = grid(300).widened(|first, last| (first % 1000, 999 - last % 1000));
-        assert_eq!(known.ahead(&grid(961), 1000), (0, 4000));
-        assert_eq!(known.ahead(&grid(5000), 1000), (0, 0));
-        let wide = Grid { last: 40_000, ..known };
-        assert_eq!(wide.ahead(&grid(40_001), 1000), (0, 64_000));
-        assert_eq!(Grid { first: 1000, ..wide }.ahead(&grid(999), 1000), (64_000, 0));
+        assert_eq!(known(0, 960).ahead(961, 1000), (0, 4000));
+        let wide = known(1000, 40_000);
+        assert_eq!(wide.ahead(40_001, 1000), (0, 64_000));
+        assert_eq!(wide.ahead(999, 1000), (64_000, 0));
+        // Elsewhere as far as here, the way that they followed each other.
+        assert_eq!(wide.ahead(70_000, 1000), (0, 39_000));
+        assert_eq!(wide.moved(999, (900, 0), 1000).ahead(70_000, 1000), (900, 0));
+        assert_eq!(wide.moved(70_000, (0, 500), 1000).ahead(200_000, 1000), (0, 500));
     }
 }

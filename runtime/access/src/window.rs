@@ -165,43 +165,57 @@ fn look_along(
         }
         _ => {
             let ahead = old.walk.ahead(address, len, (step, count), line);
-            let around = |first, last| valid_around(first, last, ahead, access);
+            let last = address.wrapping_add(step.wrapping_mul(count)).wrapping_add(len - 1);
+            let surroundings = Surroundings::of(address, last, ahead, access);
+            // Others may have taken what was valid.
+            let around = |first, last| surroundings.valid(first, last).unwrap_or((0, 0));
             WalkWindow { walk: Walk::of(address, len, (step, count), around), ..old }
         }
     }
 }
 
-/// How many bytes before the first and behind the last one of a valid range are valid, too: to the ends of their lines, and `ahead` of these if all lines before, or some behind, are.
-pub(crate) fn valid_around(
-    first: usize,
-    last: usize,
+/// Looks at what is valid around ranges that lie near each other.
+pub(crate) struct Surroundings {
+    /// Of shared data, which all the ranges are in; `None`: nothing but the lines of a range is looked at.
+    part: Option<Range<usize>>,
     ahead: (usize, usize),
     access: Access,
-) -> (usize, usize) {
-    let (table, geometry) = (memory::get().table(), memory::get().geometry());
-    let line = 1usize << geometry.line_shift();
-    let (start, end) = (first & !(line - 1), last | (line - 1));
-    let lines = (first - start, end - last);
-    if ahead == (0, 0) {
-        return lines;
+}
+
+impl Surroundings {
+    /// Of ranges between `first` and `last`. Up to `ahead` bytes before or behind each are looked at.
+    pub(crate) fn of(first: usize, last: usize, ahead: (usize, usize), access: Access) -> Surroundings {
+        let holds = |part: &Range<usize>| part.contains(&first) && part.contains(&last);
+        let part = if ahead == (0, 0) { None } else { memory::get().geometry().parts().find(holds) };
+        Surroundings { part, ahead, access }
     }
-    let Some(part) = geometry.parts().find(|part| part.contains(&first) && part.contains(&last)) else {
-        return lines;
-    };
-    let (mut from, mut to) = (start, end);
-    if ahead.0 != 0 {
-        let lowest = start.saturating_sub(ahead.0).max(part.start);
-        if lowest < start && table.first_at_least(lowest, start - 1, access.limit()).is_none() {
-            from = lowest;
+
+    /// How many bytes before the first and behind the last one of a range are valid, too, if the range is: to the ends of their lines, and those that are looked at if all lines before, or some behind,
+    /// are.
+    pub(crate) fn valid(&self, first: usize, last: usize) -> Option<(usize, usize)> {
+        let (table, geometry) = (memory::get().table(), memory::get().geometry());
+        let line = 1usize << geometry.line_shift();
+        let (start, end) = (first & !(line - 1), last | (line - 1));
+        let refused = |from, to| table.first_at_least(from, to, self.access.limit());
+        let (lowest, highest) = match &self.part {
+            Some(part) if self.ahead.0 != 0 => (start.saturating_sub(self.ahead.0).max(part.start), end),
+            Some(part) => (start, (end + self.ahead.1).min(part.end - 1)),
+            None => (start, end),
+        };
+        let (from, to) = if lowest < start && refused(lowest, last).is_none() {
+            (lowest, end)
+        } else {
+            match refused(first, highest.max(last)) {
+                None => (start, highest.max(end)),
+                Some(refused) if refused > last => (start, refused - 1),
+                Some(_) => return None,
+            }
+        };
+        if checked::is_on() {
+            checked::note(geometry, from, to + 1 - from, self.access);
         }
-    } else if end + 1 < part.end {
-        let highest = (end + ahead.1).min(part.end - 1);
-        to = table.first_at_least(end + 1, highest, access.limit()).map_or(highest, |refused| refused - 1);
+        Some((first - from, to - last))
     }
-    if checked::is_on() {
-        checked::note(geometry, from, to + 1 - from, access);
-    }
-    (first - from, to - last)
 }
 
 /// The private memory around a range that starts in it.
