@@ -15,11 +15,14 @@ use crate::overwrite::Purpose;
 use crate::records::{Blocked, Records};
 use crate::scratch::Scratch;
 use crate::segment::{Busy, Seen};
-use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp, first_bits};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp, first_bits};
 use crate::{Coherence, Fault, Part, abi, marks};
 
 /// Longest notice, in blocks, whose migrations are prefetched at the acquire: longer ones would fill the cache, and hide the latency by their number.
 const EXPECTED: u64 = 4;
+
+/// Blocks of the next chunk that are taken with its first one where the process got the last ones of a chunk that nobody had touched.
+const FIRST_TOUCHES: u64 = 16;
 
 /// Whether a miss for loads that migrates a home in this version leaves it write-protected, to find out whether the block is still stored to: one version in 16.
 pub(crate) fn is_trial(version: Timestamp) -> bool {
@@ -101,23 +104,69 @@ impl<F: Fabric> Coherence<F> {
             }
             let link = self.decode(word, self.me(), at);
             if part.mask() & wanted != 0 && matches!(link, Link::Link { pending: false, .. }) {
-                taken |= self.take_part(at.chunk(), part.mask() & wanted, state, purpose, scratch).await?;
+                let missed = part.mask() & wanted;
+                let is_first_touch =
+                    word == 0 && state == abi::COLD && purpose.write && part.end() == run.end();
+                let next = if is_first_touch { self.likely_first_touches(run, missed, scratch) } else { 0 };
+                taken |= self.take_part(at.chunk(), (missed, next), state, purpose, scratch).await?;
             }
             at = part.end();
         }
         Ok(taken)
     }
 
-    /// Takes what it can of blocks whose links are the same, without obligations, and in the own records.
+    /// Blocks behind a run that the process is likely to be the first to touch, too, as it was with the ones before: as many as it got of these in a row. Their own records become those in `scratch`, and they
+    /// are marked as a miss marks its blocks. The chunk is locked.
+    fn likely_first_touches(&self, run: Extent, missed: u64, scratch: &mut Scratch) -> u64 {
+        let fabric = &self.fabric;
+        let (chunk, home) = (run.first.chunk(), fabric.default_home(run.first));
+        let came_here = |chunk| self.own_homes(chunk).all & !fabric.default_homes(self.me(), chunk);
+        let place = run.first.bit().trailing_zeros();
+        let before = match place {
+            0 => {
+                let before = run.first.0.checked_sub(1).map(|last| Block(last).chunk());
+                let before = before.filter(|chunk| fabric.has_chunk(*chunk));
+                let goes_on = before.is_some_and(|chunk| came_here(chunk) >> (CHUNK_BLOCKS - 1) != 0);
+                if goes_on { FIRST_TOUCHES } else { 0 }
+            }
+            _ => (came_here(chunk) << (CHUNK_BLOCKS - u64::from(place))).leading_ones().into(),
+        };
+        if before == 0 {
+            return 0;
+        }
+        let end = Block(run.first.0 - u64::from(place) + CHUNK_BLOCKS);
+        let space = self.most_blocks(home, run.first).saturating_sub(u64::from(missed.count_ones()));
+        let most = (before + run.count).min(space).min(end.0 - run.end().0);
+        let behind = Extent::new(run.end(), most);
+        if most == 0 {
+            return 0;
+        }
+        fabric.own_records(behind, scratch.own.run_mut(behind));
+        let known = fabric.existing(chunk) & !fabric.own(hint(MarkKind::Contended, chunk));
+        let is_untouched = |block: &Block| {
+            known & block.bit() != 0
+                && scratch.own.of(*block).link == 0
+                && fabric.state(*block) == abi::COLD
+                && fabric.default_home(*block) == home
+        };
+        let untouched = behind.blocks().take_while(is_untouched).fold(0, |mask, block| mask | block.bit());
+        if untouched != 0 {
+            marks::set_own(fabric, MarkKind::Cached, chunk, untouched);
+        }
+        untouched
+    }
+
+    /// Takes what it can of blocks whose links are the same, without obligations, and in the own records; of the second ones if they are holes.
     async fn take_part(
         &self,
         chunk: Chunk,
-        wanted: u64,
+        (missed, if_holes): (u64, u64),
         state: u8,
         purpose: Purpose,
         scratch: &mut Scratch,
     ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
+        let wanted = missed | if_holes;
         let link = scratch.own.of(chunk.span(wanted).first).link;
         // Whoever comes here along an old link waits until this process knows what it has got.
         chunk.runs(wanted).for_each(|run| fabric.set_own_links(run, Link::Taking.encode()));
@@ -125,7 +174,7 @@ impl<F: Fabric> Coherence<F> {
         while left != 0 && outcome.is_ok() {
             let some;
             (some, left) = self.split_call(chunk, left, link);
-            match self.take_some(chunk, some, link, state, purpose, scratch).await {
+            match self.take_some(chunk, (some, if_holes), link, state, purpose, scratch).await {
                 Ok(blocks) => taken |= blocks,
                 Err(blocked) => outcome = Err(blocked),
             }
@@ -143,11 +192,11 @@ impl<F: Fabric> Coherence<F> {
         (some, blocks & !some)
     }
 
-    /// Follows the links of the first of the `wanted` blocks to its home, looks there once, and takes what is free.
+    /// Follows the links of the first of the `wanted` blocks to its home, looks there once, and takes what is free, of those of `if_holes` the holes.
     async fn take_some(
         &self,
         chunk: Chunk,
-        wanted: u64,
+        (wanted, if_holes): (u64, u64),
         link: u64,
         state: u8,
         purpose: Purpose,
@@ -155,7 +204,7 @@ impl<F: Fabric> Coherence<F> {
     ) -> Result<u64, Blocked> {
         let fabric = &self.fabric;
         let span = chunk.span(wanted);
-        let claim = Claim::Miss { whole: purpose.whole(span) };
+        let claim = Claim::Miss { whole: purpose.whole(span), if_holes: wanted & if_holes };
         let at_least = self.above_own_leases(chunk, wanted, self.clock() + 1, &scratch.own);
         let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
         let insists = self.insists_on_home(purpose);

@@ -248,7 +248,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     fn take_of(&self, chunk: Chunk, wanted: u64, at_least: Timestamp, purpose: Purpose) -> take::Request {
-        let claim = Claim::Miss { whole: purpose.whole(chunk.span(wanted)) };
+        let claim = Claim::Miss { whole: purpose.whole(chunk.span(wanted)), if_holes: 0 };
         take::Request { to: self.me(), chunk, wanted, at_least, claim }
     }
 

@@ -22,8 +22,9 @@ use crate::{Fault, Part};
 /// By what right homes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Claim {
-    /// A miss takes what is free, and neither stored to here in this interval nor contended. The blocks of `whole` are about to be overwritten: without their contents.
-    Miss { whole: u64 },
+    /// A miss takes what is free, and neither stored to here in this interval nor contended. The blocks of `whole` are about to be overwritten: without their contents. Those of `if_holes` it takes if they are
+    /// holes.
+    Miss { whole: u64, if_holes: u64 },
     /// A release takes what is free. `queue`: else it queues behind the holder of the block, the only one wanted then.
     Lock { queue: bool },
     /// The holder has handed over the block, whose link is pending. `writable`: stores to it pass their check here.
@@ -33,7 +34,7 @@ pub(crate) enum Claim {
 impl Claim {
     /// The blocks that are about to be overwritten.
     pub(crate) fn whole(self) -> u64 {
-        if let Claim::Miss { whole } = self { whole } else { 0 }
+        if let Claim::Miss { whole, .. } = self { whole } else { 0 }
     }
 }
 
@@ -87,7 +88,7 @@ impl Taken {
 impl<F: Fabric> Segment<'_, F> {
     /// The blocks of a miss that have never been at home elsewhere and take no memory here, among those whose contents would be copied.
     async fn holes(&self, Request { chunk, claim, .. }: &Request, blocks: u64, records: &Records) -> u64 {
-        let Claim::Miss { whole } = *claim else { return 0 };
+        let Claim::Miss { whole, .. } = *claim else { return 0 };
         let never_moved = |block: &_| records.of(*block).link == 0;
         let asked =
             chunk.blocks(blocks & !whole).filter(never_moved).fold(0, |mask, block| mask | block.bit());
@@ -162,7 +163,7 @@ impl<F: Fabric> Segment<'_, F> {
         let blocks = wanted & homes.all;
         let mut taken = Taken { blocks, writable: blocks & !homes.write_protected, ..Taken::default() };
         match request.claim {
-            Claim::Miss { whole } => {
+            Claim::Miss { whole, if_holes } => {
                 let one_writer = self.fabric.leaves_out(Part::MultipleWriters);
                 if one_writer && self.fault(Fault::TakeFromWriter) {
                     taken.writable = 0;
@@ -185,6 +186,10 @@ impl<F: Fabric> Segment<'_, F> {
                     let contended = self.load(hint(MarkKind::Contended, chunk)).await;
                     taken.contended = contended & taken.blocks & !whole;
                     taken.blocks &= !taken.contended;
+                }
+                let asked = taken.blocks & if_holes;
+                if asked != 0 {
+                    taken.blocks &= !asked | self.holes(request, asked, records).await;
                 }
                 taken.writable &= taken.blocks;
             }
@@ -210,7 +215,7 @@ impl<F: Fabric> Segment<'_, F> {
     ) {
         let fabric = self.fabric;
         let Request { chunk, claim, .. } = *request;
-        if let Claim::Miss { whole } = claim
+        if let Claim::Miss { whole, .. } = claim
             && taken.writable & whole != 0
             && !self.fault(Fault::NoReplacedBit)
         {
