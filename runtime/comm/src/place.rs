@@ -261,6 +261,22 @@ impl Half {
         }
     }
 
+    /// As [`Waitable::sleep`], of a word that is not mapped and was `value`.
+    pub fn sleep_until_changed(
+        self,
+        sleepers: Half,
+        mask: u32,
+        mut value: u32,
+        until: impl Fn(u32) -> bool,
+    ) -> u32 {
+        let place = self.remote();
+        let wake = Half::wake_of(&place, sleepers, mask);
+        while !until(value) {
+            value = place.wait(|transport| transport.wait_change(place.rank, place.offset, value, wake));
+        }
+        value
+    }
+
     #[cold]
     #[inline(never)]
     fn update_and_wake(self, update: Update, value: u32, sleepers: Half, mask: u32) -> u32 {
@@ -287,13 +303,7 @@ impl Waitable for Half {
         if !self.is_far() {
             return wait::wait(&Futex, self.local(), sleepers.local(), mask, until);
         }
-        let place = self.remote();
-        let wake = Half::wake_of(&place, sleepers, mask);
-        let mut value = Half::load(self, Ordering::SeqCst);
-        while !until(value) {
-            value = place.wait(|transport| transport.wait_change(place.rank, place.offset, value, wake));
-        }
-        value
+        self.sleep_until_changed(sleepers, mask, Half::load(self, Ordering::SeqCst), until)
     }
 
     #[inline]

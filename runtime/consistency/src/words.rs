@@ -252,6 +252,26 @@ impl Words for ControlAreas {
         cell::wait(word, sleepers, mask, until)
     }
 
+    fn wait_change(
+        &self,
+        cell: Cell<Line>,
+        mask: u32,
+        seen: u32,
+        waiting: Waiting,
+        until: impl Fn(u32) -> bool,
+    ) -> u32 {
+        let (word, sleepers) = halves(cell);
+        match waiting {
+            Waiting::Lock(name) if !word.is_mapped() && !until(seen) => {
+                let _traced = trace::lock(name);
+                let _inside = Inside::begin();
+                let _now = Now::begin(Doing::Lock, name, 0);
+                cell::wait_change(word, sleepers, mask, seen, until)
+            }
+            _ => self.wait(cell, mask, waiting, until),
+        }
+    }
+
     fn spin(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> Option<u32> {
         cell::spin(halves(cell).0, until)
     }

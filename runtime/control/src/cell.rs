@@ -132,6 +132,12 @@ pub fn wait<W: Waitable>(word: W, sleepers: W, mask: u32, until: impl Fn(u32) ->
     })
 }
 
+/// As [`wait`] for a word of another process that is not mapped and was `seen`: no look at it is sent before the request to wait.
+pub fn wait_change(word: Half, sleepers: Half, mask: u32, seen: u32, until: impl Fn(u32) -> bool) -> u32 {
+    let _now = Now::begin_other();
+    time::spent(Activity::Wait, is_traced, || word.sleep_until_changed(sleepers, mask, seen, until))
+}
+
 /// Wakes those who wait on the word with a mask that shares a bit. The word was changed (SeqCst, or with a full fence behind it) before.
 pub fn wake<W: Waitable>(word: W, sleepers: W, mask: u32) {
     word.wake(sleepers, mask);

@@ -129,6 +129,17 @@ pub trait Words {
 
     /// Waits until a condition holds for the value of a cell; returns it. Changes are noticed that come with a wake of a mask that shares a bit.
     fn wait(&self, cell: Cell<Self::Line>, mask: u32, waiting: Waiting, until: impl Fn(u32) -> bool) -> u32;
+    /// As [`Words::wait`], of a cell whose value was `seen`, which the condition does not hold for.
+    fn wait_change(
+        &self,
+        cell: Cell<Self::Line>,
+        mask: u32,
+        _seen: u32,
+        waiting: Waiting,
+        until: impl Fn(u32) -> bool,
+    ) -> u32 {
+        self.wait(cell, mask, waiting, until)
+    }
     /// Looks for as long as threads of the job do before they fall asleep; `None` if the condition did not hold meanwhile.
     fn spin(&self, cell: Cell<Self::Line>, until: impl Fn(u32) -> bool) -> Option<u32>;
     /// As [`Words::wait`] with all masks, without looking for long before.

@@ -5,6 +5,9 @@
 //! other line has to change hands. Where the words of process 0 are not at hand, drawing a ticket, looking at the slot in its turn and handing over are
 //! [procedures](crate::call) that process 0 executes.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use dsm_coherence::ReleaseToken;
 
 use super::slot::{LastHolder, Seen, Slot};
@@ -26,6 +29,30 @@ pub struct Turn {
     pub slot: usize,
     /// The ticket whose turn it is.
     pub ticket: u32,
+}
+
+/// The turns in which a process has the locks that it holds or caches, by name, where the words of locks are not at hand: who gives a lock back need not ask which turn that ends.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(Mutex<BTreeMap<u64, Turn>>);
+
+impl Turns {
+    pub(crate) const fn new() -> Turns {
+        Turns(Mutex::new(BTreeMap::new()))
+    }
+
+    /// The turn has come. What is known of the name is of a lock variable that has ended.
+    fn begin(&self, name: u64, turn: Turn) {
+        self.all().insert(name, turn);
+    }
+
+    /// The turn ends; `None` if it is not known.
+    fn end(&self, name: u64) -> Option<Turn> {
+        self.all().remove(&name)
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Turn>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<L: Copy> Slot<L> {
@@ -68,7 +95,7 @@ impl<W: Words> Process<'_, W> {
                 None => self.words.prefetch(seen.token),
                 process => _ = self.revoke_if_cached(name, process),
             }
-            slot.wait_turn(self.words, ticket, Waiting::Lock(name));
+            slot.wait_turn(self.words, (ticket, seen.serving), Waiting::Lock(name));
             *seen = slot.look_anywhere(self);
         }
         // Nobody else changes the name in this turn.
@@ -97,7 +124,7 @@ impl<W: Words> Process<'_, W> {
     /// Waits for the turn of a ticket that was given back, and ends it. See [`Words::delegate_turn`].
     pub fn pass_turn(self, slot: usize, ticket: u32) {
         let slot = self.slot(slot);
-        slot.wait_turn(self.words, ticket, Waiting::Table);
+        slot.wait_turn(self.words, (ticket, slot.serving(self.words)), Waiting::Table);
         slot.pass(self.words, ticket);
     }
 
@@ -170,6 +197,9 @@ impl<W: Words + Memory> Process<'_, W> {
     #[inline(always)]
     fn acquire_lock(self, name: u64, slot: Slot<W::Line>, seen: &Seen) {
         self.count_turn(name, seen.last == self.words.rank() + 1);
+        if self.words.asks(0) {
+            self.note_turn(name, Turn { slot: slot.index, ticket: seen.serving });
+        }
         match seen.last_holder() {
             LastHolder::Nobody => {}
             LastHolder::Process(rank, token) => {
@@ -182,6 +212,33 @@ impl<W: Words + Memory> Process<'_, W> {
                     self.words.acquire_published(rank);
                 }
             }
+        }
+    }
+
+    #[cold]
+    fn note_turn(self, name: u64, turn: Turn) {
+        // A handler may want a lock, too.
+        let _deferred = self.words.defer_handlers();
+        let turns = &self.state.turns;
+        let known = if self.words.fault(Fault::TurnNotEnded) { turns.end(name) } else { None };
+        turns.begin(name, known.unwrap_or(turn));
+    }
+
+    /// The slot of a lock that the process holds, and the ticket that holds it, where the words of locks are not at hand.
+    #[cold]
+    fn end_turn(self, name: u64) -> (Slot<W::Line>, u32) {
+        let deferred = self.words.defer_handlers();
+        let turn = self.state.turns.end(name);
+        drop(deferred);
+        match turn {
+            Some(Turn { slot, ticket }) => {
+                if self.words.fault(Fault::TurnNotEnded) {
+                    self.note_turn(name, Turn { slot, ticket });
+                }
+                (self.slot(slot), ticket)
+            }
+            // Another process has taken it.
+            None => call::find(self, name),
         }
     }
 
@@ -220,7 +277,7 @@ impl<W: Words + Memory> Process<'_, W> {
     pub(super) fn pass_lock(self, name: u64) {
         // Only the holder changes whose turn it is, and the slot stays the lock's.
         let (slot, serving) = match self.words.asks(0) {
-            true => call::find(self, name),
+            true => self.end_turn(name),
             false => {
                 let slot = self.find_or_insert(name);
                 (slot, slot.serving(self.words))

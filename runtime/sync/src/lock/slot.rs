@@ -194,9 +194,14 @@ impl<L: Copy> Slot<L> {
         words.wait(self.turn(), ALL, waiting, |serving| serving != ticket);
     }
 
-    /// Waits until it is the ticket's turn.
-    pub fn wait_turn(self, words: &impl Words<Line = L>, ticket: u32, waiting: crate::Waiting) {
-        words.wait(self.turn(), mask(ticket), waiting, |serving| serving == ticket);
+    /// Waits until it is the ticket's turn; it was that of `serving`.
+    pub fn wait_turn(
+        self,
+        words: &impl Words<Line = L>,
+        (ticket, serving): (u32, u32),
+        waiting: crate::Waiting,
+    ) {
+        words.wait_change(self.turn(), mask(ticket), serving, waiting, |serving| serving == ticket);
     }
 
     /// Notes the holder and what it has published, and makes it the turn of the ticket `next`. All of it is posted: an atomic operation would wait for the words before
