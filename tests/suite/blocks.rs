@@ -146,6 +146,25 @@ fn sizes_can_change_while_the_program_runs() {
 }
 
 #[test]
+fn first_touches_end_where_sizes_change() {
+    let Some(built) = build("first_touch", 64) else { return };
+    for size in [256, 65536] {
+        let (_file, path) = rules(&format!("symbol second {size}\n"));
+        for transport in ["shm", "stream"] {
+            let environment = [("DSM_BLOCK_FILE", path.as_str()), ("DSM_TRANSPORT", transport)];
+            let outcome = run(&built, 64, Shape::new(2, 1), &environment);
+            let text = outcome.text();
+            assert_eq!(
+                (outcome.status, text.as_str()),
+                (Some(0), "0 wrong, sizes set\n"),
+                "{}",
+                outcome.errors()
+            );
+        }
+    }
+}
+
+#[test]
 fn memory_beside_the_data_is_bounded() {
     let Some(built) = build("twins", 64) else { return };
     const DATA: u64 = 64 << 20;

@@ -226,6 +226,11 @@ pub trait Fabric {
     fn existing(&self, _chunk: Chunk) -> u64 {
         u64::MAX
     }
+    /// How many blocks from the first one of an extent on exist, in a row. Extents that a program's accesses make have no others.
+    fn existing_run(&self, extent: Extent) -> u64 {
+        let exists = |block: &Block| self.existing(block.chunk()) & block.bit() != 0;
+        extent.blocks().take_while(exists).count() as u64
+    }
     /// Bytes of a block. The same for all blocks of a chunk.
     fn block_bytes(&self, block: Block) -> usize;
     /// Where a block's home is until somebody else writes.

@@ -137,14 +137,15 @@ impl<F: Fabric> Coherence<F> {
         let end = Block(run.first.0 - u64::from(place) + CHUNK_BLOCKS);
         let space = self.most_blocks(home, run.first).saturating_sub(u64::from(missed.count_ones()));
         let most = (before + run.count).min(space).min(end.0 - run.end().0);
-        let behind = Extent::new(run.end(), most);
+        let most = fabric.existing_run(Extent::new(run.first, run.count + most)).saturating_sub(run.count);
         if most == 0 {
             return 0;
         }
+        let behind = Extent::new(run.end(), most);
         fabric.own_records(behind, scratch.own.run_mut(behind));
-        let known = fabric.existing(chunk) & !fabric.own(hint(MarkKind::Contended, chunk));
+        let contended = fabric.own(hint(MarkKind::Contended, chunk));
         let is_untouched = |block: &Block| {
-            known & block.bit() != 0
+            contended & block.bit() == 0
                 && scratch.own.of(*block).link == 0
                 && fabric.state(*block) == abi::COLD
                 && fabric.default_home(*block) == home
@@ -206,7 +207,7 @@ impl<F: Fabric> Coherence<F> {
         let span = chunk.span(wanted);
         let claim = Claim::Miss { whole: purpose.whole(span), if_holes: wanted & if_holes };
         let at_least = self.above_own_leases(chunk, wanted, self.clock() + 1, &scratch.own);
-        let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
+        let mut request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
         let insists = self.insists_on_home(purpose);
         let mut lookup = self.begin_lookup();
         self.follow_link(&mut lookup, span.first, Seen { link, sequence: 1 }, false)?;
@@ -218,6 +219,10 @@ impl<F: Fabric> Coherence<F> {
             match self.call_take(lookup.at, &request, peer, true, snapshot, place).await {
                 Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED || insists => {
                     self.follow_link(&mut lookup, span.first, seen, false)?;
+                    // Somebody has touched them. The process there may be reached by messages, which the first one was not.
+                    let missed = wanted & !if_holes;
+                    request.wanted = first_bits(missed, self.most_blocks(lookup.at, span.first));
+                    request.claim = Claim::Miss { whole: claim.whole(), if_holes: 0 };
                 }
                 Ok(taken) => break taken,
                 Err(Busy { word, seen }) => {

@@ -82,7 +82,7 @@ pub(crate) const LENGTH_BITS: u32 = 21;
 pub(crate) const LENGTH_MAX: usize = (1 << LENGTH_BITS) - 1;
 
 /// A sequence number and a length in a word. Of the sequence number 43 bits are left: a state is mistaken for an older one of the same process by who comes
-/// back to it after exactly 2^43 lists, each begun by a synchronisation of its own, which takes months at one in a microsecond.
+/// back to it after 2^42 lists, each begun by a synchronisation of its own, which takes weeks at one in a microsecond.
 #[inline(always)]
 pub(crate) fn state_word(sequence: u64, length: usize) -> u64 {
     sequence << LENGTH_BITS | length as u64

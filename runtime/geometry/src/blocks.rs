@@ -14,7 +14,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use dsm_coherence::Block;
+use dsm_coherence::{Block, Extent};
 
 /// Base-two logarithm of the largest block.
 pub const MAX_BLOCK_SHIFT: u32 = 16;
@@ -146,6 +146,16 @@ impl BlockMap {
         }
     }
 
+    /// How many numbers from the first one of an extent on are blocks that the data are divided into, in a row.
+    pub fn current_run(&self, extent: Extent) -> u64 {
+        let (shift, start) = (self.shift_of(extent.first), self.offset(extent.first));
+        if extent.count == 0 || self.shift_at(start) != shift {
+            return 0;
+        }
+        let last = start + ((extent.count as usize) << shift) - 1;
+        ((self.run_end(start, last) + 1 - start) >> shift) as u64
+    }
+
     /// The range made larger so that it is whole granules and cuts no block, of `1 << shift` bytes or of those that are there.
     #[inline]
     pub fn widen(&self, range: Range<usize>, shift: u32) -> Range<usize> {
@@ -231,6 +241,16 @@ mod tests {
         assert_eq!(map.run_end(2 * UNIT + 0x3001, 2 * UNIT + 0x3011), 2 * UNIT + 0x3011);
         assert_eq!(map.run_end(3 * UNIT, 16 * UNIT - 1), 5 * UNIT - 1);
         assert_eq!(map.run_end(6 * UNIT, 16 * UNIT - 1), 9 * UNIT - 1);
+    }
+
+    #[test]
+    fn numbers_beyond_a_change_of_size_are_no_blocks() {
+        let map = BlockMap::new(4 * UNIT, 6, 12);
+        map.set(0x5000..0x6000, 8);
+        let run = |block: u64, count| map.current_run(Extent::new(Block(block), count));
+        assert_eq!([run(2, 3), run(2, 10), run(5, 1), run(6, 10), run(6, 0)], [3, 3, 0, 10, 0]);
+        let small = map.block(0x5800).0;
+        assert_eq!([run(small, 8), run(small, 9), run(small + 8, 1)], [8, 8, 0]);
     }
 
     #[test]

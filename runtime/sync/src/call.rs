@@ -130,15 +130,10 @@ pub(crate) fn forget<W: Words>(process: Process<'_, W>, at: u32, name: u64) {
     let [] = ask(process, at, FORGET, [name]);
 }
 
-/// See [`Slot::hand_over`].
-pub(crate) fn hand_over<W: Words>(
-    process: Process<'_, W>,
-    slot: Slot<W::Line>,
-    token: ReleaseToken,
-    next: u32,
-) {
-    let mut words = [slot.index as u64, process.words.rank().into(), next.into(), 0, 0, 0, 0, 0];
-    words[3..].copy_from_slice(&token.0);
+/// Ends the turn of a lock that this process holds, see [`Slot::hand_over`].
+pub(crate) fn hand_over<W: Words>(process: Process<'_, W>, name: u64, token: ReleaseToken) {
+    let mut words = [name, process.words.rank().into(), 0, 0, 0, 0, 0];
+    words[2..].copy_from_slice(&token.0);
     let (request, length) = request(HAND_OVER, words);
     process.words.post_request(0, &request[..length]);
 }
@@ -188,10 +183,12 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
             Some(write(&answer, reply))
         }
         HAND_OVER => {
-            let sent: [u64; 3 + ReleaseToken::WORDS] = words(sent)?;
-            let (rank, next) = (rank(sent[1])?, u32::try_from(sent[2]).ok()?);
-            let token = ReleaseToken(*sent[3..].first_chunk()?);
-            slot(sent[0])?.hand_over(process.words, rank, token, next);
+            let sent: [u64; 2 + ReleaseToken::WORDS] = words(sent)?;
+            let (rank, token) = (rank(sent[1])?, ReleaseToken(*sent[2..].first_chunk()?));
+            // The slot of a lock that is held stays its own, and the turn is that of the holder. A lock without a slot has ended.
+            if let Some(slot) = process.find(sent[0]) {
+                slot.hand_over(process.words, rank, token, slot.serving(process.words).wrapping_add(1));
+            }
             Some(0)
         }
         CACHE => {

@@ -31,8 +31,6 @@ faults! {
     HandedOverUnreleased,
     /// Who gets the turn in a slot that went to another lock holds that one.
     NameUnseen,
-    /// A turn that has ended is taken for the one in which the lock is held again.
-    TurnNotEnded,
     /// The turn in a slot that went to another lock is never given back.
     TurnKept,
     /// A ticket that is given back ends the turn of another one.

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use crate::lock::Turns;
 use crate::reduction::ReductionState;
 use crate::task::TaskState;
 
@@ -20,8 +19,6 @@ pub struct State {
     pub(crate) joined: AtomicU32,
     /// Whether the job has ended: no other process runs code of the program.
     pub(crate) has_ended: AtomicBool,
-    /// See [`Turns`].
-    pub(crate) turns: Turns,
     pub(crate) tasks: TaskState,
     pub(crate) reduction: ReductionState,
 }
@@ -34,7 +31,6 @@ impl State {
             last_fork: AtomicU32::new(0),
             joined: AtomicU32::new(0),
             has_ended: AtomicBool::new(false),
-            turns: Turns::new(),
             tasks: TaskState::new(),
             reduction: ReductionState::new(),
         }

@@ -343,6 +343,10 @@ impl Fabric for SegmentFabric {
         CALL_REPLY_BYTES
     }
 
+    fn existing_run(&self, extent: Extent) -> u64 {
+        self.geometry.blocks().current_run(extent)
+    }
+
     #[inline]
     fn has_chunk(&self, chunk: Chunk) -> bool {
         self.geometry.has_chunk(chunk)

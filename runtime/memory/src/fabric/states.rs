@@ -11,7 +11,9 @@ impl SegmentFabric {
     #[inline]
     pub(super) fn set_states(&self, extent: Extent, state: u8) {
         let (address, bytes) = (self.geometry.address(extent.first), self.bytes(extent));
-        let restricts = state != WRITABLE && (extent.count > 1 || state > self.table.get(address));
+        // Where sizes change, lines of one block may be in different states.
+        let is_alike = extent.count == 1 && !self.geometry.blocks().is_changing();
+        let restricts = state != WRITABLE && !(is_alike && state <= self.table.get(address));
         match protection::enabled() {
             true => protection::set_states(self.table, address, bytes, state),
             false => self.table.set(address, bytes, state),

@@ -9,5 +9,5 @@ mod table;
 pub use queue::Turn;
 
 pub(crate) use cache::{ENTRY, Revocation};
-pub(crate) use queue::{Queued, Turns};
+pub(crate) use queue::Queued;
 pub(crate) use slot::{Seen, Slot};

@@ -5,9 +5,6 @@
 //! other line has to change hands. Where the words of process 0 are not at hand, drawing a ticket, looking at the slot in its turn and handing over are
 //! [procedures](crate::call) that process 0 executes.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use dsm_coherence::ReleaseToken;
 
 use super::slot::{LastHolder, Seen, Slot};
@@ -29,30 +26,6 @@ pub struct Turn {
     pub slot: usize,
     /// The ticket whose turn it is.
     pub ticket: u32,
-}
-
-/// The turns in which a process has the locks that it holds or caches, by name, where the words of locks are not at hand: who gives a lock back need not ask which turn that ends.
-#[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<BTreeMap<u64, Turn>>);
-
-impl Turns {
-    pub(crate) const fn new() -> Turns {
-        Turns(Mutex::new(BTreeMap::new()))
-    }
-
-    /// The turn has come. What is known of the name is of a lock variable that has ended.
-    fn begin(&self, name: u64, turn: Turn) {
-        self.all().insert(name, turn);
-    }
-
-    /// The turn ends; `None` if it is not known.
-    fn end(&self, name: u64) -> Option<Turn> {
-        self.all().remove(&name)
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Turn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<L: Copy> Slot<L> {
@@ -197,9 +170,6 @@ impl<W: Words + Memory> Process<'_, W> {
     #[inline(always)]
     fn acquire_lock(self, name: u64, slot: Slot<W::Line>, seen: &Seen) {
         self.count_turn(name, seen.last == self.words.rank() + 1);
-        if self.words.asks(0) {
-            self.note_turn(name, Turn { slot: slot.index, ticket: seen.serving });
-        }
         match seen.last_holder() {
             LastHolder::Nobody => {}
             LastHolder::Process(rank, token) => {
@@ -212,33 +182,6 @@ impl<W: Words + Memory> Process<'_, W> {
                     self.words.acquire_published(rank);
                 }
             }
-        }
-    }
-
-    #[cold]
-    fn note_turn(self, name: u64, turn: Turn) {
-        // A handler may want a lock, too.
-        let _deferred = self.words.defer_handlers();
-        let turns = &self.state.turns;
-        let known = if self.words.fault(Fault::TurnNotEnded) { turns.end(name) } else { None };
-        turns.begin(name, known.unwrap_or(turn));
-    }
-
-    /// The slot of a lock that the process holds, and the ticket that holds it, where the words of locks are not at hand.
-    #[cold]
-    fn end_turn(self, name: u64) -> (Slot<W::Line>, u32) {
-        let deferred = self.words.defer_handlers();
-        let turn = self.state.turns.end(name);
-        drop(deferred);
-        match turn {
-            Some(Turn { slot, ticket }) => {
-                if self.words.fault(Fault::TurnNotEnded) {
-                    self.note_turn(name, Turn { slot, ticket });
-                }
-                (self.slot(slot), ticket)
-            }
-            // Another process has taken it.
-            None => call::find(self, name),
         }
     }
 
@@ -275,20 +218,27 @@ impl<W: Words + Memory> Process<'_, W> {
     /// Publishes, and passes the lock on.
     #[inline(always)]
     pub(super) fn pass_lock(self, name: u64) {
+        if self.words.asks(0) {
+            return self.pass_by(
+                || {
+                    let (slot, serving) = call::find(self, name);
+                    Edge::Lock { slot: slot.index, ticket: serving.wrapping_add(1) }
+                },
+                |token| call::hand_over(self, name, token),
+            );
+        }
         // Only the holder changes whose turn it is, and the slot stays the lock's.
-        let (slot, serving) = match self.words.asks(0) {
-            true => self.end_turn(name),
-            false => {
-                let slot = self.find_or_insert(name);
-                (slot, slot.serving(self.words))
-            }
-        };
-        let next = serving.wrapping_add(1);
-        let edge = || Edge::Lock { slot: slot.index, ticket: next };
-        let pass = |token: ReleaseToken| match self.words.asks(0) {
-            true => call::hand_over(self, slot, token, next),
-            false => slot.hand_over(self.words, self.words.rank(), token, next),
-        };
+        let slot = self.find_or_insert(name);
+        let next = slot.serving(self.words).wrapping_add(1);
+        self.pass_by(
+            || Edge::Lock { slot: slot.index, ticket: next },
+            |token| slot.hand_over(self.words, self.words.rank(), token, next),
+        );
+    }
+
+    /// Publishes, and passes a lock on by `pass`. `edge`: to whom, for a trace.
+    #[inline(always)]
+    fn pass_by(self, edge: impl Fn() -> Edge, pass: impl Fn(ReleaseToken)) {
         if self.words.fault(Fault::HandedOverUnreleased) {
             pass(ReleaseToken::from(self.words.published()));
             return self.words.release();
