@@ -292,14 +292,19 @@ impl<W: Words> Process<'_, W> {
         process.map(|process| self.revoke(process, name))
     }
 
-    /// Waits until a lock that is about to be handed over has been, if it is; whether it has.
-    pub(super) fn await_revoked(self, slot: Slot<W::Line>) -> bool {
+    /// Revokes the lock of a slot, if a process caches it; waits until it has been handed over, if that is about to be.
+    pub(super) fn revoke_in(self, slot: Slot<W::Line>) -> Option<Revocation> {
         let seen = slot.look_anywhere(self);
-        let is_coming = self.revoke_if_cached(seen.name, seen.cached_by()) == Some(Revocation::Coming);
-        if is_coming {
+        let revocation = self.revoke_if_cached(seen.name, seen.cached_by());
+        if revocation == Some(Revocation::Coming) {
             slot.wait_next_turn(self.words, seen.serving, Waiting::Lock(seen.name));
         }
-        is_coming
+        revocation
+    }
+
+    /// Waits until a lock that is about to be handed over has been, if it is; whether it has.
+    pub(super) fn await_revoked(self, slot: Slot<W::Line>) -> bool {
+        self.revoke_in(slot) == Some(Revocation::Coming)
     }
 
     /// Forgets that a process caches a lock, which begins anew. Executed on that process's words.

@@ -7,6 +7,7 @@
 
 use dsm_coherence::ReleaseToken;
 
+use super::cache::Revocation;
 use super::slot::{LastHolder, Seen, Slot};
 use crate::words::{Edge, Memory, Waiting, Words};
 use crate::{Fault, Process, call};
@@ -115,10 +116,14 @@ impl<W: Words> Process<'_, W> {
                     }
                     slot.pass(self.words, ticket);
                 }
-                // It is free if the process that caches it says so.
-                None if !self.words.fault(Fault::CachedTakenForHeld) && self.await_revoked(slot) => {}
-                None if !self.has_evicted() => return None,
-                None => self.words.relax(),
+                None if self.words.fault(Fault::CachedTakenForHeld) => return None,
+                None => match self.revoke_in(slot) {
+                    // It is free: the process that caches it has said so.
+                    Some(Revocation::Coming) => {}
+                    Some(Revocation::Held) | None if !self.has_evicted() => return None,
+                    // The process has given up what it cached, and is about to say so in the slot.
+                    _ => self.words.relax(),
+                },
             }
         }
         None
