@@ -96,10 +96,12 @@ impl Received {
         let is_new = sequence > wanted || sequence == wanted && length >= least;
         let (before, least_read) = split_state(self.follows);
         let goes_on = sequence == read + 1 && before == read && until >= least_read;
-        let begins = match sequence == read {
-            true => until,
-            false if goes_on => self.start,
-            false => 0,
+        let begins = if sequence == read {
+            until
+        } else if goes_on {
+            self.start
+        } else {
+            0
         };
         let is_whole = self.start <= begins && begins <= length && sequence >= read;
         if !(is_new || fault(Fault::PiggybackOld)) || !is_whole {
