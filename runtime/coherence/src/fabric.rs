@@ -324,11 +324,17 @@ pub trait Fabric {
     fn call_agent(&self, at: Rank, _request: &[u8], _reply: &mut [u8]) -> impl Future<Output = usize> {
         async move { unreachable!("process {} has no agent", at.0) }
     }
-    /// Has the agents of processes execute calls, which are under way together: those of each process in their order.
-    fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) -> impl Future<Output = ()> {
+    /// Has the agents of processes execute calls, which are under way together: those of each process in their order. Hands each reply to `arrived` as soon as it is here, with the place of the call
+    /// among these.
+    fn call_agent_all(
+        &self,
+        exchanges: &mut [Exchange<'_>],
+        mut arrived: impl FnMut(usize, &[u8]),
+    ) -> impl Future<Output = ()> {
         async move {
-            for Exchange { at, request, reply, length } in exchanges {
+            for (number, Exchange { at, request, reply, length }) in exchanges.iter_mut().enumerate() {
                 *length = self.call_agent(*at, request, reply).await;
+                arrived(number, &reply[..*length]);
             }
         }
     }

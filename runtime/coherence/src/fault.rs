@@ -255,6 +255,8 @@ faults! {
     RangeUnlocked,
     /// The link of a block whose home was asked for with those of a range, and not taken, still says that it is being taken.
     RangeStaysTaking,
+    /// Of the replies to calls that are under way together, only the contents of the first one are put in their place.
+    FirstReplyPlaced,
     /// An atomic operation is executed at a home without the lock of the records there.
     UpdateUnlocked,
     /// An atomic operation is executed at a write-protected home.

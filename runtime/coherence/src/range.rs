@@ -290,10 +290,12 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Has the calls that are open executed, and takes their replies.
+    /// Has the calls that are open executed, and takes their replies. The contents of each are placed while others are on their way.
     async fn exchange_calls(&self, calls: &mut Calls<'_>, scratch: &mut Scratch) {
         let mut exchanges = Vec::with_capacity(calls.all.len());
+        let mut open = Vec::with_capacity(calls.all.len());
         for (call, message) in calls.all.iter().zip(&mut calls.messages.0).filter(|(call, _)| call.open) {
+            open.push(call);
             exchanges.push(Exchange {
                 at: call.lookup.at,
                 request: &message.request[..call.request_bytes],
@@ -302,7 +304,13 @@ impl<F: Fabric> Coherence<F> {
             });
         }
         self.stats.calls.add(exchanges.len() as u64);
-        self.fabric.call_agent_all(&mut exchanges).await;
+        let peer = &mut scratch.peer;
+        let place = |number: usize, reply: &[u8]| {
+            if number == 0 || !self.fabric.fault(Fault::FirstReplyPlaced) {
+                self.place_reply(open[number], reply, peer);
+            }
+        };
+        self.fabric.call_agent_all(&mut exchanges, place).await;
         let checkpoint = self.fabric.checkpoint();
         let mut exchanges = exchanges.into_iter();
         for call in calls.all.iter_mut().filter(|call| call.open) {
@@ -337,13 +345,32 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Takes a reply, or opens the call again. The chunk has been locked since before the request.
+    /// Puts the contents in a reply over the own blocks, which nobody may access yet. The chunk has been locked since before the request.
+    fn place_reply(&self, call: &Call, reply: &[u8], records: &mut Records) {
+        let (at, purpose) = (call.lookup.at, call.purpose);
+        let place = |run, contents: &[u8]| self.fabric.overwrite(run, contents);
+        match call.what {
+            What::Copy(part) => {
+                self.place_copied(at, part, reply, place);
+            }
+            What::Lend(part) => {
+                _ = self.place_lent(at, part, reply, records, place);
+            }
+            What::Take { chunk, wanted, at_least, .. } => {
+                let request = self.take_of(chunk, wanted, at_least, purpose);
+                _ = self.place_taken(at, &request, reply, records, place);
+            }
+        }
+    }
+
+    /// Takes a reply whose contents are placed, or opens the call again. The chunk has been locked since before the request.
     async fn end_call(&self, call: &mut Call, reply: &[u8], scratch: &mut Scratch) {
         let fabric = &self.fabric;
         let (at, purpose) = (call.lookup.at, call.purpose);
+        let placed = |_, _: &[u8]| ();
         match call.what {
             What::Copy(part) => {
-                let read = self.overwrite_by_copy(at, part, reply);
+                let read = self.place_copied(at, part, reply, placed);
                 self.count_fetched(part.first, part.count);
                 fabric.own_records(part, scratch.own.run_mut(part));
                 let chunk = part.first.chunk();
@@ -357,7 +384,7 @@ impl<F: Fabric> Coherence<F> {
             }
             What::Lend(part) => {
                 fabric.own_records(part, scratch.own.run_mut(part));
-                match self.overwrite_by_lend(at, part, reply, &mut scratch.peer, None) {
+                match self.place_lent(at, part, reply, &mut scratch.peer, placed) {
                     Ok(lent) => {
                         self.end_lookup(call.lookup, part.first).await;
                         self.borrowed_together(at, part, lent, call.ahead, scratch).await;
@@ -370,9 +397,7 @@ impl<F: Fabric> Coherence<F> {
             }
             What::Take { chunk, wanted, at_least, link, noticed } => {
                 let request = self.take_of(chunk, wanted, at_least, purpose);
-                let taken = self.place_taken(at, &request, reply, &mut scratch.peer, |run, part| {
-                    fabric.overwrite(run, part);
-                });
+                let taken = self.place_taken(at, &request, reply, &mut scratch.peer, placed);
                 if let Ok(Taken { away: Some(seen), .. }) = taken
                     && !noticed
                     && self.follow_together(&mut call.lookup, chunk.span(wanted).first, seen, false)

@@ -224,7 +224,7 @@ impl<F: Fabric> Coherence<F> {
             let (request, reply) = (&request[..call.request_bytes], &mut reply[..call.reply_bytes]);
             exchanges.push(Exchange { at: call.home, request, reply, length: 0 });
         }
-        self.fabric.call_agent_all(&mut exchanges).await;
+        self.fabric.call_agent_all(&mut exchanges, |_, _| ()).await;
         exchanges.into_iter().map(|exchange| exchange.length).collect()
     }
 

@@ -130,10 +130,11 @@ impl Segments {
         self.call(rank, |transport| unsafe { transport.look(rank, parts) })
     }
 
-    /// Has processes whose segments are not mapped execute calls, each its own in their order, and beside each other; returns when all have been executed.
-    pub fn ask_all(&self, asks: &mut [Ask<'_>]) {
+    /// Has processes whose segments are not mapped execute calls, each its own in their order, and beside each other; returns when all have been executed. `arrived` gets each reply as soon as it is
+    /// here, with the place of the call among these; it may not have anything executed at another process.
+    pub fn ask_all(&self, asks: &mut [Ask<'_>], mut arrived: impl FnMut(usize, &[u8])) {
         if let Some(Ask { rank, .. }) = asks.first() {
-            self.call(*rank, |transport| transport.ask_all(asks));
+            self.call(*rank, |transport| transport.ask_all(asks, &mut arrived));
         }
     }
 

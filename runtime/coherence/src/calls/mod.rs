@@ -136,25 +136,27 @@ impl<F: Fabric> Coherence<F> {
         let message = &mut *MessageGuard::new();
         let length = request.encode(&mut message.request);
         let reply = self.call_agent(at, message, length).await;
-        self.overwrite_by_lend(at, request.part, reply, records, private)
+        match private {
+            Some(buffer) => self
+                .place_lent(at, request.part, reply, records, |_, contents| buffer.copy_from_slice(contents)),
+            None => self.place_lent(at, request.part, reply, records, |run, contents| {
+                self.fabric.overwrite(run, contents);
+            }),
+        }
     }
 
-    /// Puts the contents in the reply to a [`Segment::lend`] over the own blocks, or, of a single block, into `private`; returns its result.
-    pub(crate) fn overwrite_by_lend(
+    /// Hands the contents in the reply to a [`Segment::lend`] to `place`; returns its result.
+    pub(crate) fn place_lent(
         &self,
         at: Rank,
         part: Extent,
         reply: &[u8],
         records: &mut Records,
-        private: Option<&mut [u8]>,
+        place: impl FnMut(Extent, &[u8]),
     ) -> Result<Lent, Refused> {
         let (lent, contents) = decoded(at, wire::reply::lend(reply, part, records));
         if let Ok(Lent { fetched, .. }) = lent {
-            let runs = part.first.chunk().runs(fetched);
-            match private {
-                Some(buffer) => self.spread(at, runs, contents, |_, part| buffer.copy_from_slice(part)),
-                None => self.spread(at, runs, contents, |run, part| self.fabric.overwrite(run, part)),
-            }
+            self.spread(at, part.first.chunk().runs(fetched), contents, place);
         }
         lent
     }
@@ -168,13 +170,19 @@ impl<F: Fabric> Coherence<F> {
         let message = &mut *MessageGuard::new();
         let length = request.encode(&mut message.request);
         let reply = self.call_agent(at, message, length).await;
-        self.overwrite_by_copy(at, request.part, reply)
+        self.place_copied(at, request.part, reply, |run, contents| self.fabric.overwrite(run, contents))
     }
 
-    /// Puts the contents in the reply to a [`Segment::copy`] over the own blocks; returns its result.
-    pub(crate) fn overwrite_by_copy(&self, at: Rank, part: Extent, reply: &[u8]) -> u64 {
+    /// Hands the contents in the reply to a [`Segment::copy`] to `place`; returns its result.
+    pub(crate) fn place_copied(
+        &self,
+        at: Rank,
+        part: Extent,
+        reply: &[u8],
+        place: impl FnMut(Extent, &[u8]),
+    ) -> u64 {
         let (blocks, contents) = decoded(at, wire::reply::copy(reply, part));
-        self.spread(at, std::iter::once(part), contents, |run, part| self.fabric.overwrite(run, part));
+        self.spread(at, std::iter::once(part), contents, place);
         blocks
     }
 
@@ -352,7 +360,7 @@ impl<F: Fabric> Coherence<F> {
             Exchange { at, request: &request[..length], reply: &mut reply[..reply_bytes], length: 0 }
         };
         let mut exchanges: Vec<_> = places.into_iter().zip(&mut messages.0).map(exchange).collect();
-        self.fabric.call_agent_all(&mut exchanges).await;
+        self.fabric.call_agent_all(&mut exchanges, |_, _| ()).await;
         exchanges.into_iter().map(|exchange| exchange.length).collect()
     }
 

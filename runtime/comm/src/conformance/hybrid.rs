@@ -132,9 +132,11 @@ impl Access for Peers {
         self.to(rank).ask(rank, request, reply)
     }
 
-    fn ask_all(&self, asks: &mut [Ask<'_>]) {
+    fn ask_all(&self, asks: &mut [Ask<'_>], arrived: &mut dyn FnMut(usize, &[u8])) {
+        let mut before = 0;
         for asks in asks.chunk_by_mut(|a, b| a.rank == b.rank) {
-            self.to(asks[0].rank).ask_all(asks);
+            self.to(asks[0].rank).ask_all(asks, &mut |number, reply| arrived(before + number, reply));
+            before += asks.len();
         }
     }
 

@@ -59,7 +59,7 @@ pub(crate) trait Access: Sync + Send {
     /// As [`Transport::send_diff`].
     unsafe fn send_diff(&self, rank: u32, offset: usize, own: *const u8, twin: *mut u8, bytes: usize);
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> usize;
-    fn ask_all(&self, asks: &mut [Ask<'_>]);
+    fn ask_all(&self, asks: &mut [Ask<'_>], arrived: &mut dyn FnMut(usize, &[u8]));
     fn post(&self, rank: u32, request: &[u8]);
     fn wait_change(&self, rank: u32, offset: usize, seen: u32, wake: Wake) -> u32;
     fn wake(&self, rank: u32, offset: usize, wake: Wake);
@@ -137,8 +137,8 @@ impl<T: Transport> Access for T {
         Transport::ask(self, rank, request, reply).unwrap()
     }
 
-    fn ask_all(&self, asks: &mut [Ask<'_>]) {
-        Transport::ask_all(self, asks).unwrap();
+    fn ask_all(&self, asks: &mut [Ask<'_>], arrived: &mut dyn FnMut(usize, &[u8])) {
+        Transport::ask_all(self, asks, arrived).unwrap();
     }
 
     fn post(&self, rank: u32, request: &[u8]) {

@@ -106,8 +106,11 @@ impl Access for Adapter {
         calls(request, reply).expect("a call of the suite")
     }
 
-    fn ask_all(&self, asks: &mut [Ask<'_>]) {
-        asks.iter_mut().for_each(|ask| ask.length = self.ask(ask.rank, ask.request, ask.reply));
+    fn ask_all(&self, asks: &mut [Ask<'_>], arrived: &mut dyn FnMut(usize, &[u8])) {
+        for (number, ask) in asks.iter_mut().enumerate() {
+            ask.length = self.ask(ask.rank, ask.request, ask.reply);
+            arrived(number, &ask.reply[..ask.length]);
+        }
     }
 
     fn post(&self, rank: u32, request: &[u8]) {

@@ -74,7 +74,7 @@ pub(super) fn calls_of_a_batch_are_executed_in_order<S: Subject>() {
                     let mut asks: Vec<_> = asks
                         .map(|(request, reply)| Ask { rank, request, reply, length: usize::MAX })
                         .collect();
-                    peers.ask_all(&mut asks);
+                    peers.ask_all(&mut asks, &mut |_, _| ());
                     assert_eq!(count.load(Ordering::SeqCst), 10, "seed {seed:?}");
                     for (i, Ask { reply, length: got, .. }) in asks.iter().enumerate() {
                         assert_eq!(*got, if i % 2 == 0 { 0 } else { length - i }, "seed {seed:?}");
@@ -124,7 +124,13 @@ fn ask_several(process: &Process, me: usize, processes: usize, kind: usize, rand
     for ((rank, _, request, _), reply) in calls.iter().zip(&mut replies) {
         asks.push(Ask { rank: *rank, request, reply, length: usize::MAX });
     }
-    process.peers.ask_all(&mut asks);
+    let mut arrivals = vec![0; calls.len()];
+    process.peers.ask_all(&mut asks, &mut |number, reply| {
+        let (_, expected, _, length) = &calls[number];
+        assert!(reply.len() == *length && reply.iter().all(|byte| byte == expected), "process {me}");
+        arrivals[number] += 1;
+    });
+    assert!(arrivals.iter().all(|count| *count == 1), "process {me}: each has come once");
     for ((_, expected, ..), Ask { reply, length, .. }) in calls.iter().zip(&asks) {
         assert_eq!(*length, reply.len());
         assert!(reply.iter().all(|byte| byte == expected), "process {me}, kind {kind}");
@@ -598,7 +604,7 @@ pub(super) fn a_peer_that_dies<S: Subject>() {
             let asks = (1..).zip(&requests).zip(&mut reply);
             let mut asks: Vec<_> =
                 asks.map(|((rank, request), reply)| Ask { rank, request, reply, length: 0 }).collect();
-            assert_eq!(transport.ask_all(&mut asks).unwrap_err().rank(), 1, "seed {seed:?}");
+            assert_eq!(transport.ask_all(&mut asks, &mut |_, _| ()).unwrap_err().rank(), 1, "seed {seed:?}");
             assert_eq!(count.load(Ordering::SeqCst), 1, "the other one has executed its call");
             transfer(&job[0], 2, 0, &[8, 3 * MEGABYTE], Random::new(3, 3));
             transfer(&job[2], 0, 0, &[8, 3 * MEGABYTE], Random::new(3, 4));
@@ -621,7 +627,7 @@ fn want_of(transport: &dyn Transport, thread: usize) -> Result<(), Lost> {
             let asks = (1..).zip(&mut replies);
             let mut asks: Vec<_> =
                 asks.map(|(rank, reply)| Ask { rank, request: &request, reply, length: 0 }).collect();
-            transport.ask_all(&mut asks)
+            transport.ask_all(&mut asks, &mut |_, _| ())
         }
         _ => transport.post(1, &call(0, &[1])),
     }

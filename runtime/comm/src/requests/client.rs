@@ -44,10 +44,13 @@ fn put_calls(requests: Vec<&[u8]>) -> impl FnMut(&mut [u8]) -> usize {
     move |buffer| requests.next().map_or(0, |request| put_call(request, buffer))
 }
 
+/// A call, and its place among those that it was made with.
+pub(super) type Numbered<'a, 'b> = (usize, &'a mut Ask<'b>);
+
 /// How many calls may be under way before a reply is taken: their requests are short, or their replies. At least one.
-fn leading(asks: &[&mut Ask<'_>]) -> usize {
+fn leading(asks: &[Numbered<'_, '_>]) -> usize {
     let (mut requests, mut replies) = (0, 0);
-    let fits = |ask: &&&mut Ask<'_>| {
+    let fits = |(_, ask): &&Numbered<'_, '_>| {
         requests += HEADER + ask.request.len();
         replies += REPLY_BYTES + ask.reply.len();
         requests <= BATCH || replies <= BATCH
@@ -173,17 +176,19 @@ impl Client {
         self.requests.exchange(HEADER + request.len(), put, |replies| self.call_reply(replies, reply))
     }
 
-    /// Has the peer execute calls, in their order.
-    pub(super) fn ask_all(&self, mut asks: &mut [&mut Ask<'_>]) -> Result<(), Lost> {
+    /// Has the peer execute calls, in their order. For `arrived` see [`Transport::ask_all`](crate::Transport::ask_all).
+    pub(super) fn ask_all(
+        &self,
+        mut asks: &mut [Numbered<'_, '_>],
+        arrived: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), Lost> {
         while !asks.is_empty() {
             let (group, rest) = asks.split_at_mut(leading(asks));
             // Requests are read while lengths of replies are written: these are different fields.
-            let requests: Vec<&[u8]> = group.iter().map(|ask| ask.request).collect();
+            let requests: Vec<&[u8]> = group.iter().map(|(_, ask)| ask.request).collect();
             let mut group = group.iter_mut();
             self.requests.exchange_all(longest(&requests), put_calls(requests), |replies| {
-                let ask = group.next().expect("as many replies as requests");
-                ask.length = self.call_reply(replies, ask.reply)?;
-                Ok(())
+                self.take_reply(replies, group.next().expect("as many replies as requests"), arrived)
             })?;
             asks = rest;
         }
@@ -191,21 +196,37 @@ impl Client {
     }
 
     /// Sends the first of these calls, as many as may be under way before a reply is taken. `None` where each exchange ends before the next one begins.
-    pub(super) fn send_calls(&self, asks: &[&mut Ask<'_>]) -> Option<Window> {
-        let requests: Vec<&[u8]> = asks[..leading(asks)].iter().map(|ask| ask.request).collect();
+    pub(super) fn send_calls(&self, asks: &[Numbered<'_, '_>]) -> Option<Window> {
+        let requests: Vec<&[u8]> = asks[..leading(asks)].iter().map(|(_, ask)| ask.request).collect();
         self.requests.send_window(longest(&requests), put_calls(requests))
     }
 
-    /// Takes the replies to calls that have been sent, of which `asks` has the first; returns their number.
-    pub(super) fn take_replies(&self, window: Window, asks: &mut [&mut Ask<'_>]) -> Result<usize, Lost> {
+    /// Takes the replies to calls that have been sent, of which `asks` has the first; returns their number. For `arrived` see [`Transport::ask_all`](crate::Transport::ask_all).
+    pub(super) fn take_replies(
+        &self,
+        window: Window,
+        asks: &mut [Numbered<'_, '_>],
+        arrived: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<usize, Lost> {
         let mut taken = 0;
         self.requests.take_window(window, |replies| {
-            let Ask { reply, length, .. } = &mut *asks[taken];
-            *length = self.call_reply(replies, reply)?;
+            self.take_reply(replies, &mut asks[taken], arrived)?;
             taken += 1;
             Ok(())
         })?;
         Ok(taken)
+    }
+
+    /// Takes the reply to one of several calls, and hands it to `arrived`.
+    fn take_reply(
+        &self,
+        replies: &mut dyn Replies,
+        (number, ask): &mut Numbered<'_, '_>,
+        arrived: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), Lost> {
+        ask.length = self.call_reply(replies, ask.reply)?;
+        arrived(*number, &ask.reply[..ask.length]);
+        Ok(())
     }
 
     /// Has the peer execute a call whose reply nobody wants.

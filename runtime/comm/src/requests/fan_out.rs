@@ -12,9 +12,8 @@
 use std::mem;
 use std::sync::Mutex;
 
-use super::client::{Client, lock};
+use super::client::{Client, Numbered, lock};
 use crate::lost::Lost;
-use crate::transport::Ask;
 
 /// The order of the threads that send to several peers.
 #[derive(Default)]
@@ -23,10 +22,15 @@ pub(super) struct FanOut {
 }
 
 impl FanOut {
-    /// Has each peer execute its calls, in their order, and beside the others. Of peers that are lost it names one, when the others have executed theirs.
-    pub(super) fn ask_all(&self, mut groups: Vec<(&Client, &mut [&mut Ask<'_>])>) -> Result<(), Lost> {
+    /// Has each peer execute its calls, in their order, and beside the others. For `arrived` see [`Transport::ask_all`](crate::Transport::ask_all). Of peers that are lost it names one, when the others
+    /// have executed theirs.
+    pub(super) fn ask_all(
+        &self,
+        mut groups: Vec<(&Client, &mut [Numbered<'_, '_>])>,
+        arrived: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), Lost> {
         if let [(peer, asks)] = &mut groups[..] {
-            return peer.ask_all(asks);
+            return peer.ask_all(asks, arrived);
         }
         let mut result = Ok(());
         while !groups.is_empty() {
@@ -36,11 +40,11 @@ impl FanOut {
             for ((peer, asks), window) in groups.iter_mut().zip(windows) {
                 let asks_left = mem::take(asks);
                 let executed = match window {
-                    Some(window) => {
-                        peer.take_replies(window, asks_left).map(|taken| *asks = &mut asks_left[taken..])
-                    }
+                    Some(window) => peer
+                        .take_replies(window, asks_left, arrived)
+                        .map(|taken| *asks = &mut asks_left[taken..]),
                     // No carrier has lanes of both kinds, so nothing else is under way.
-                    None => peer.ask_all(asks_left),
+                    None => peer.ask_all(asks_left, arrived),
                 };
                 result = result.and(executed);
             }

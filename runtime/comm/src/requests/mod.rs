@@ -332,12 +332,12 @@ impl Transport for Requests {
         self.peer(rank).ask(request, reply)
     }
 
-    fn ask_all(&self, asks: &mut [Ask<'_>]) -> Result<(), Lost> {
+    fn ask_all(&self, asks: &mut [Ask<'_>], arrived: &mut dyn FnMut(usize, &[u8])) -> Result<(), Lost> {
         assert!(asks.iter().all(|ask| ask.request.len() <= MAX_PAYLOAD), "a call without space");
-        let mut asks: Vec<&mut Ask<'_>> = asks.iter_mut().collect();
-        asks.sort_by_key(|ask| ask.rank);
-        let groups = asks.chunk_by_mut(|a, b| a.rank == b.rank);
-        self.fan_out.ask_all(groups.map(|asks| (self.peer(asks[0].rank), asks)).collect())
+        let mut asks: Vec<_> = asks.iter_mut().enumerate().collect();
+        asks.sort_by_key(|(_, ask)| ask.rank);
+        let groups = asks.chunk_by_mut(|(_, a), (_, b)| a.rank == b.rank);
+        self.fan_out.ask_all(groups.map(|asks| (self.peer(asks[0].1.rank), asks)).collect(), arrived)
     }
 
     fn post(&self, rank: u32, request: &[u8]) -> Result<(), Lost> {

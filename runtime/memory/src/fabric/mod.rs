@@ -304,14 +304,18 @@ impl Fabric for SegmentFabric {
         ready(time::spent(Activity::Fetch, event, || self.segments.ask(at.0, request, reply)))
     }
 
-    fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) -> impl Future<Output = ()> {
+    fn call_agent_all(
+        &self,
+        exchanges: &mut [Exchange<'_>],
+        arrived: impl FnMut(usize, &[u8]),
+    ) -> impl Future<Output = ()> {
         let event = exchanges.first().map(|first| Event::request(first.at.0, first.request));
         let ask_all = || {
             let mut asks = Vec::with_capacity(exchanges.len());
             for Exchange { at, request, reply, .. } in exchanges.iter_mut() {
                 asks.push(Ask { rank: at.0, request, reply, length: 0 });
             }
-            self.segments.ask_all(&mut asks);
+            self.segments.ask_all(&mut asks, arrived);
             asks.into_iter().map(|ask| ask.length).collect::<Vec<_>>()
         };
         let lengths = time::spent(Activity::Fetch, || event, ask_all);

@@ -195,15 +195,16 @@ impl Fabric for ModelFabric {
         calls::serve(self, at, request, reply).await.expect("a request of the protocol")
     }
 
-    async fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) {
+    async fn call_agent_all(&self, exchanges: &mut [Exchange<'_>], mut arrived: impl FnMut(usize, &[u8])) {
         // Calls at several processes are executed in any order. Half of the processes begin with the highest rank.
-        let mut exchanges: Vec<_> = exchanges.iter_mut().collect();
+        let mut exchanges: Vec<_> = exchanges.iter_mut().enumerate().collect();
         match self.process % 2 {
-            0 => exchanges.sort_by_key(|exchange| exchange.at),
-            _ => exchanges.sort_by_key(|exchange| Reverse(exchange.at)),
+            0 => exchanges.sort_by_key(|(_, exchange)| exchange.at),
+            _ => exchanges.sort_by_key(|(_, exchange)| Reverse(exchange.at)),
         }
-        for Exchange { at, request, reply, length } in exchanges {
+        for (number, Exchange { at, request, reply, length }) in exchanges {
             *length = self.call_agent(*at, request, reply).await;
+            arrived(number, &reply[..*length]);
         }
     }
 

@@ -174,11 +174,14 @@ impl Fabric for SimFabric {
         length
     }
 
-    async fn call_agent_all(&self, exchanges: &mut [Exchange<'_>]) {
-        let mut exchanges: Vec<_> = exchanges.iter_mut().collect();
-        exchanges.sort_by_key(|exchange| exchange.at);
-        let groups = exchanges.chunk_by_mut(|a, b| a.at == b.at);
+    async fn call_agent_all(&self, exchanges: &mut [Exchange<'_>], mut arrived: impl FnMut(usize, &[u8])) {
+        let mut by_process: Vec<_> = exchanges.iter_mut().collect();
+        by_process.sort_by_key(|exchange| exchange.at);
+        let groups = by_process.chunk_by_mut(|a, b| a.at == b.at);
         join_all(groups.map(|exchanges| self.call_together(exchanges))).await;
+        for (number, exchange) in exchanges.iter().enumerate() {
+            arrived(number, &exchange.reply[..exchange.length]);
+        }
     }
 
     fn has_chunk(&self, chunk: Chunk) -> bool {
