@@ -254,6 +254,23 @@ fn fetch_together(shared: &Shared, bytes: &[(usize, usize)], access: Access) {
 /// Lines whose states are looked at for nothing but a chance: eight of them cost about as much as a checked access.
 const FREE_LINES: usize = 4096;
 
+/// Whether a grid is a short run of bytes that are accessible. Private memory, too, has states.
+#[inline]
+fn is_valid_run(
+    address: usize,
+    len: usize,
+    [(step, count), (_, outer_count)]: [(usize, usize); 2],
+    access: Access,
+) -> bool {
+    if outer_count != 0 || step > len || len == 0 || checked::is_on() {
+        return false;
+    }
+    let memory = memory::get();
+    let is_short = |run: &usize| run >> memory.geometry().line_shift() <= FREE_LINES;
+    let run = step.checked_mul(count).and_then(|rest| rest.checked_add(len)).filter(is_short);
+    run.is_some_and(|run| memory.table().are_below(address, run, access.limit()))
+}
+
 /// Whether the bytes of a grid (see [`ensure_grid`]) are accessible. They are fetched if the `uses` reads that are to come can be expected to touch
 /// most of their blocks anyway.
 pub fn ready(
@@ -268,6 +285,9 @@ pub fn ready(
     }
     let (table, geometry) = (memory::get().table(), memory::get().geometry());
     let gap = (1usize << geometry.line_shift()) - 1;
+    if is_valid_run(address, len, strides, access) {
+        return true;
+    }
     strides.sort_unstable();
     let (mut run, mut pieces, mut reach) = (len, 1usize, len);
     for (step, count) in &mut strides {

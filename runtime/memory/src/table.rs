@@ -124,25 +124,26 @@ impl StateTable {
         // The bits that no state below the limit's highest bit has: all that states below the limit have not, where it is a power of two.
         let Some(highest) = limit.checked_ilog2() else { return Some(first << self.line_shift) };
         let mask = u64::from_ne_bytes([u8::MAX << highest; 8]);
-        let mut line = first;
-        while line <= last {
-            if line % 8 == 0 && line + 7 <= last {
-                // SAFETY: eight bytes of the table, aligned (its base is a multiple of 8), read as one word: writers store
-                // single bytes, and any mix of old and new states is a correct answer at some moment.
-                let eight = unsafe { (STATE_BASE as usize as *const u64).add(line / 8).read_volatile() };
-                let above = eight & mask;
-                if above == 0 {
-                    line += 8;
-                    continue;
+        // Of the first word, the bytes from the first line on.
+        let mut inside = u64::MAX << (first % 8 * 8);
+        for word in first / 8..=last / 8 {
+            if word == last / 8 {
+                inside &= u64::MAX >> ((7 - last % 8) * 8);
+            }
+            // SAFETY: eight bytes of the table, aligned (its base is a multiple of 8), read as one word: writers store
+            // single bytes, and any mix of old and new states is a correct answer at some moment.
+            let eight = unsafe { (STATE_BASE as usize as *const u64).add(word).read_volatile() };
+            let mut above = (eight & mask).to_le() & inside;
+            while above != 0 {
+                let byte = above.trailing_zeros() as usize / 8;
+                let line = 8 * word + byte;
+                if self.get(line << self.line_shift) >= limit {
+                    std::sync::atomic::fence(Ordering::Acquire);
+                    return Some(line << self.line_shift);
                 }
-                // Those at lower addresses are below the limit.
-                line += above.to_le().trailing_zeros() as usize / 8;
+                above &= !(0xff << (8 * byte));
             }
-            if self.get(line << self.line_shift) >= limit {
-                std::sync::atomic::fence(Ordering::Acquire);
-                return Some(line << self.line_shift);
-            }
-            line += 1;
+            inside = u64::MAX;
         }
         std::sync::atomic::fence(Ordering::Acquire);
         None
