@@ -83,6 +83,7 @@ programs! {
     cxx_thread_local
     cxx_threads
     cxx_versions
+    dense_walks
     descriptor_calls
     descriptors
     end_regions

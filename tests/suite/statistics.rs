@@ -66,6 +66,16 @@ fn memory_that_nobody_has_stored_to_moves_without_contents() {
     assert!((1024..=4 * 1024).contains(&holes), "{errors}");
 }
 
+/// Three times 256 rows of about a block each, which another process has written, in walks that use a part of each.
+#[test]
+fn a_walk_whose_steps_are_nearer_than_blocks_asks_for_the_blocks_of_a_chunk_at_once() {
+    let Some(outcome) = run_counted("dense_walks") else { return };
+    let errors = outcome.errors();
+    let [_, misses] = outcome.counter("read_misses")[..] else { panic!("{errors}") };
+    let [_, blocks] = outcome.counter("blocks_fetched")[..] else { panic!("{errors}") };
+    assert!(misses <= 3 * 10 && (3 * 256..=3 * 264).contains(&blocks), "{errors}");
+}
+
 /// Runs a program with two processes and returns its counters.
 fn run_counted(program: &str) -> Option<Outcome> {
     toolchain::dsm()?;

@@ -162,20 +162,22 @@ pub(crate) fn joined(
 }
 
 /// [`ensure_grid`] of a grid whose repetitions are joined.
-pub(crate) fn ensure_joined(
-    address: usize,
-    len: usize,
-    [(step, count), (outer_step, outer_count)]: [(usize, usize); 2],
-    access: Access,
-) {
+pub(crate) fn ensure_joined(address: usize, len: usize, [inner, outer]: [(usize, usize); 2], access: Access) {
+    let [(step, count), (outer_step, outer_count)] =
+        if inner.1 == 0 { [outer, inner] } else { [inner, outer] };
     let (table, verified) = (memory::get().table(), checked::is_on());
     let mut missed = Missed::new(access);
     let mut row = address;
     for _ in 0..=outer_count {
         let mut at = row;
-        for _ in 0..=count {
+        for i in 0..=count {
             // Most repetitions find all valid: private memory, too, has states.
             if verified || !table.are_below(at, len, access.limit()) {
+                let rest = (count - i).saturating_mul(step).saturating_add(len);
+                if !verified && i < count && is_dense(at, rest, step - len, access) {
+                    missed.add(at, rest);
+                    break;
+                }
                 missed.add(at, len);
             }
             at = at.wrapping_add(step);
@@ -183,6 +185,17 @@ pub(crate) fn ensure_joined(
         row = row.wrapping_add(outer_step);
     }
     missed.ensure();
+}
+
+/// Whether no block lies in a gap of so many bytes, somewhere in `[address, address + len)`: an access to all repetitions that the gaps are between asks for each block, in one miss for the chunk. Not of accesses
+/// that overwrite what they touch.
+fn is_dense(address: usize, len: usize, gap: usize, access: Access) -> bool {
+    let geometry = memory::get().geometry();
+    let last = address.saturating_add(len - 1);
+    let holds = |part: Range<usize>| part.contains(&address) && part.contains(&last);
+    access != Access::Overwrite
+        && geometry.parts().any(holds)
+        && geometry.extents(address, last).all(|extent| gap < geometry.block_bytes(extent.first))
 }
 
 /// Repetitions of a grid that are not valid. Where processes are reached by messages, those of many are asked for together.
