@@ -131,7 +131,7 @@ impl Segments {
     }
 
     /// Has processes whose segments are not mapped execute calls, each its own in their order, and beside each other; returns when all have been executed. `arrived` gets each reply as soon as it is
-    /// here, with the place of the call among these; it may not have anything executed at another process.
+    /// here, with the place of the call among these; it may neither have anything executed at another process, nor wait for somebody who does.
     pub fn ask_all(&self, asks: &mut [Ask<'_>], mut arrived: impl FnMut(usize, &[u8])) {
         if let Some(Ask { rank, .. }) = asks.first() {
             self.call(*rank, |transport| transport.ask_all(asks, &mut arrived));

@@ -127,8 +127,8 @@ pub trait Transport: Sync + Send {
     /// Has the process execute a call on its segment, which transport and segments know nothing of. Returns the length of the reply, for which there is space for
     /// [`CALL_REPLY_BYTES`](crate::CALL_REPLY_BYTES).
     fn ask(&self, rank: u32, request: &[u8], reply: &mut [u8]) -> Result<usize, Lost>;
-    /// Has processes execute calls, each its own in their order, and beside each other. Hands each reply to `arrived` as soon as it is here, with the place of the call among these; that calls
-    /// nothing of this transport. Returns when all have been executed but those at peers that are lost, of which it names one.
+    /// Has processes execute calls, each its own in their order, and beside each other. Hands each reply to `arrived` as soon as it is here, with the place of the call among these; that
+    /// calls nothing of this transport, and waits for nobody who does. Returns when all have been executed but those at peers that are lost, of which it names one.
     fn ask_all(&self, asks: &mut [Ask<'_>], arrived: &mut dyn FnMut(usize, &[u8])) -> Result<(), Lost>;
     /// Has the process execute a call of at most [`POST_BYTES`](crate::POST_BYTES) whose reply nobody wants, before what this thread has it do next. Need not be placed when this
     /// returns.

@@ -307,19 +307,29 @@ impl Fabric for SegmentFabric {
     fn call_agent_all(
         &self,
         exchanges: &mut [Exchange<'_>],
-        arrived: impl FnMut(usize, &[u8]),
+        mut arrived: impl FnMut(usize, &[u8]),
     ) -> impl Future<Output = ()> {
+        // Where contents are placed in memory that the pager has taken away, it may ask the peer for it whose replies are being taken.
+        let is_paged = self.geometry.is_paged();
         let event = exchanges.first().map(|first| Event::request(first.at.0, first.request));
         let ask_all = || {
             let mut asks = Vec::with_capacity(exchanges.len());
             for Exchange { at, request, reply, .. } in exchanges.iter_mut() {
                 asks.push(Ask { rank: at.0, request, reply, length: 0 });
             }
-            self.segments.ask_all(&mut asks, arrived);
+            match is_paged {
+                false => self.segments.ask_all(&mut asks, &mut arrived),
+                true => self.segments.ask_all(&mut asks, |_, _| ()),
+            }
             asks.into_iter().map(|ask| ask.length).collect::<Vec<_>>()
         };
         let lengths = time::spent(Activity::Fetch, || event, ask_all);
-        exchanges.iter_mut().zip(lengths).for_each(|(exchange, length)| exchange.length = length);
+        for (number, (exchange, length)) in exchanges.iter_mut().zip(lengths).enumerate() {
+            exchange.length = length;
+            if is_paged {
+                arrived(number, &exchange.reply[..length]);
+            }
+        }
         ready(())
     }
 
