@@ -68,7 +68,7 @@ fn memory_that_nobody_has_stored_to_moves_without_contents() {
 
 /// Three times 256 rows of about a block each, which another process has written, in walks that use a part of each.
 #[test]
-fn a_walk_whose_steps_are_nearer_than_blocks_asks_for_the_blocks_of_a_chunk_at_once() {
+fn a_walk_whose_steps_are_nearer_than_blocks_asks_for_its_blocks_at_once() {
     let Some(outcome) = run_counted("dense_walks") else { return };
     let errors = outcome.errors();
     let [_, misses] = outcome.counter("read_misses")[..] else { panic!("{errors}") };

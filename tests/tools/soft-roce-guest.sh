@@ -72,7 +72,14 @@ sed -n '/^verbs/,$p' transports
 grep -q 'active ports: rxe1:1 (Ethernet), rxe2:1 (Ethernet)' transports || bad "dsm-run --transports"
 
 if wants suite; then
-    ROUNDS=$(value ROUNDS) suite verbs --skip structures_are_those_of_the_header --test-threads=1 --nocapture >suite.log 2>&1 || bad "the conformance suite"
+    # Each test when it has ended: all together take more than an hour on one processor.
+    (
+        ROUNDS=$(value ROUNDS) suite verbs --skip structures_are_those_of_the_header --test-threads=1 --nocapture 2>&1
+        echo $? >suite.status
+    ) | tee suite.log | while read -r line; do
+        case $line in test\ verbs*) say "$line" ;; esac
+    done
+    [ "$(cat suite.status)" = 0 ] || bad "the conformance suite"
     grep -v '^$' suite.log | tail -n 60
     ! grep -q skipped: suite.log || bad "tests were skipped"
 fi

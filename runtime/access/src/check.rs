@@ -167,16 +167,21 @@ pub(crate) fn ensure_joined(address: usize, len: usize, [inner, outer]: [(usize,
         if inner.1 == 0 { [outer, inner] } else { [inner, outer] };
     let (table, verified) = (memory::get().table(), checked::is_on());
     let mut missed = Missed::new(access);
+    // A profile is told what each access touches.
+    let mut may_be_dense = !verified && !profile::is_on();
     let mut row = address;
     for _ in 0..=outer_count {
         let mut at = row;
         for i in 0..=count {
             // Most repetitions find all valid: private memory, too, has states.
             if verified || !table.are_below(at, len, access.limit()) {
-                let rest = (count - i).saturating_mul(step).saturating_add(len);
-                if !verified && i < count && is_dense(at, rest, step - len, access) {
-                    missed.add(at, rest);
-                    break;
+                if may_be_dense && i < count {
+                    let rest = (count - i).saturating_mul(step).saturating_add(len);
+                    may_be_dense = is_dense(at, rest, step - len, access);
+                    if may_be_dense {
+                        missed.add(at, rest);
+                        break;
+                    }
                 }
                 missed.add(at, len);
             }
@@ -187,14 +192,15 @@ pub(crate) fn ensure_joined(address: usize, len: usize, [inner, outer]: [(usize,
     missed.ensure();
 }
 
-/// Whether no block lies in a gap of so many bytes, somewhere in `[address, address + len)`: an access to all repetitions that the gaps are between asks for each block, in one miss for the chunk. Not of accesses
-/// that overwrite what they touch.
+/// Whether no block lies in a gap of so many bytes, somewhere in `[address, address + len)`: an access to all repetitions that the gaps are between asks for each block, and one miss can ask for all. Not of accesses that
+/// overwrite what they touch.
 fn is_dense(address: usize, len: usize, gap: usize, access: Access) -> bool {
     let geometry = memory::get().geometry();
     let last = address.saturating_add(len - 1);
     let holds = |part: Range<usize>| part.contains(&address) && part.contains(&last);
     access != Access::Overwrite
         && geometry.parts().any(holds)
+        && gap < geometry.block_bytes(geometry.block(address))
         && geometry.extents(address, last).all(|extent| gap < geometry.block_bytes(extent.first))
 }
 

@@ -15,7 +15,7 @@
 //! take them, or to pieces of the same transfer. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
 //! other threads of the process come in between; where requests may follow each other, a thread sends a window of pieces before it takes their replies. No request of another thread is in
 //! a window, so what the agent owes while it takes one, besides what other threads take, are replies to pieces of it: without contents, which the connection has space for, or with contents, to requests
-//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before, but for windows to several peers (`fan_out` has the reason why that is right). So each exchange ends, whatever the others do. A thread that has an adapter read waits for that, and for threads that do so before it; it asks for keys before. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
+//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before, but for windows to several peers (`fan_out` has the reason why that is right). What is called with each of several replies, while their thread has its turn, waits for nobody. So each exchange ends, whatever the others do. A thread that has an adapter read waits for that, and for threads that do so before it; it asks for keys before. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
 //! takes it.
 //!
 //! # Trust

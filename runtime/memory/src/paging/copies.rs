@@ -14,7 +14,7 @@ use dsm_pager::{PAGE_BYTES, Page};
 
 use super::peers::has_page;
 use crate::geometry::Geometry;
-use crate::{self as memory, Shared};
+use crate::{self as memory, Shared, race};
 
 /// First byte of a request for a page of another host's process.
 pub const TAG: u8 = 0xfc;
@@ -83,7 +83,8 @@ impl JobCopies {
             geometry,
             segments: shared.segments,
             near: near.into_iter().filter_map(|(at, file)| Some((at, file.as_ref()?))).collect(),
-            far: far.into_iter().map(|(at, _)| at).collect(),
+            // Where races are looked for, contents are read into paged memory while their thread has its turn with the peer, which nobody may ask meanwhile.
+            far: far.into_iter().map(|(at, _)| at).filter(|_| !race::is_on()).collect(),
             turn: AtomicU32::new(rank),
             regions: Mutex::default(),
         }
