@@ -72,7 +72,7 @@ sed -n '/^verbs/,$p' transports
 grep -q 'active ports: rxe1:1 (Ethernet), rxe2:1 (Ethernet)' transports || bad "dsm-run --transports"
 
 if wants suite; then
-    # Each test when it has ended: all together take more than an hour on one processor.
+    # Each test when it has ended: all together take hours.
     (
         ROUNDS=$(value ROUNDS) suite verbs --skip structures_are_those_of_the_header --test-threads=1 --nocapture 2>&1
         echo $? >suite.status

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the transport `verbs` where there is no RDMA adapter: boots Debian's kernel in a virtual machine with Soft-RoCE (rdma_rxe), and runs
-# soft-roce-guest.sh in it: the transports' conformance suite, CG and IS of class S, some of the differential tests' programs, and a job whose process is killed. Takes some minutes; the processor is
-# emulated. Run it by hand, after `make build`:
+# soft-roce-guest.sh in it: the transports' conformance suite, CG and IS of class S, some of the differential tests' programs, and a job whose process is killed. The processor is emulated: the suite takes
+# hours beside other work, the other steps some minutes. Run it by hand, after `make build`:
 #
 #   tests/tools/soft-roce.sh                  status 0 if all went well
 #   STEPS="suite kill" tests/tools/soft-roce.sh     some of: suite programs one-sided hosts kill, and litmus, bench
