@@ -167,7 +167,7 @@ pub(crate) fn ensure_joined(address: usize, len: usize, [inner, outer]: [(usize,
         if inner.1 == 0 { [outer, inner] } else { [inner, outer] };
     let (table, verified) = (memory::get().table(), checked::is_on());
     let mut missed = Missed::new(access);
-    // A profile is told what each access touches.
+    // A profile records what each access touches.
     let mut may_be_dense = !verified && !profile::is_on();
     let mut row = address;
     for _ in 0..=outer_count {
