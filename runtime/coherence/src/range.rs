@@ -367,6 +367,7 @@ impl<F: Fabric> Coherence<F> {
     async fn end_call(&self, call: &mut Call, reply: &[u8], scratch: &mut Scratch) {
         let fabric = &self.fabric;
         let (at, purpose) = (call.lookup.at, call.purpose);
+        // By [`Coherence::place_reply`].
         let placed = |_, _: &[u8]| ();
         match call.what {
             What::Copy(part) => {
