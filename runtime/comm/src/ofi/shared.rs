@@ -572,7 +572,8 @@ impl Reader for FabricReader {
     unsafe fn read(&self, next: &mut dyn FnMut() -> Option<RemotePart>) -> io::Result<()> {
         let _whole = Uncancelled::begin();
         let mut state = lock(&self.state);
-        if state.has_failed {
+        // READs of a peer's memory succeed when its agent has ended and its process has not.
+        if state.has_failed || self.shared.lives.is_lost(self.rank) {
             return Err(closed());
         }
         // SAFETY: the caller's promise.

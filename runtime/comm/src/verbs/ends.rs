@@ -19,6 +19,8 @@ use crate::uncancelled::Uncancelled;
 
 /// After a peer has ended: for what it sent before, which comes another way.
 pub(super) const LAST_MESSAGES: Duration = Duration::from_millis(200);
+/// How often an end looks whether the peer has ended while nothing else would tell it.
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(10);
 /// Place of a short message.
 pub(super) const SHORT: usize = 64;
 /// Short messages that may be sent before the peer's agent has given credits back.
@@ -42,6 +44,8 @@ pub(super) struct End {
     /// It ends with the peer.
     socket: Arc<OwnedFd>,
     arrived: VecDeque<Arrival>,
+    /// When the socket was last looked at by [`End::expect_peer`].
+    looked: Option<Instant>,
 }
 
 pub(super) fn closed() -> io::Error {
@@ -54,7 +58,21 @@ fn readable(fd: RawFd) -> libc::pollfd {
 
 impl End {
     pub(super) fn new(queue: CompletionQueue, pair: QueuePair, socket: &Arc<OwnedFd>) -> End {
-        End { queue, pair, socket: Arc::clone(socket), arrived: VecDeque::with_capacity(CREDIT_MESSAGES) }
+        let arrived = VecDeque::with_capacity(CREDIT_MESSAGES);
+        End { queue, pair, socket: Arc::clone(socket), arrived, looked: None }
+    }
+
+    /// An error if the peer has ended, which is noticed within [`LIVENESS_INTERVAL`]. An adapter goes on to read the memory of a peer whose agent has ended and whose
+    /// process has not, so READs that succeed do not show that the peer is there.
+    pub(super) fn expect_peer(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        if self.looked.is_some_and(|looked| now.duration_since(looked) < LIVENESS_INTERVAL) {
+            return Ok(());
+        }
+        self.looked = Some(now);
+        let mut polled = [readable(self.socket.as_raw_fd())];
+        poll(&mut polled, Some(Duration::ZERO));
+        if polled[0].revents == 0 { Ok(()) } else { Err(closed()) }
     }
 
     /// Takes what has ended; whether there was something.

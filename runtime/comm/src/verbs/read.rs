@@ -81,7 +81,7 @@ impl VerbsReader {
         if end.has_failed {
             return Err(closed());
         }
-        let result = body(&mut end);
+        let result = end.end.expect_peer().and_then(|()| body(&mut end));
         end.has_failed = result.is_err();
         result.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => error,
