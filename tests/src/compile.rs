@@ -8,7 +8,9 @@ use crate::toolchain::{self, scratch};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
+use std::fs::File;
 use std::hash::{Hash, Hasher};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -122,7 +124,8 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         command.args(further.split_whitespace());
     }
     command.arg("-fopenmp").args(&program.flags).args(&program.sources);
-    let path = scratch().join(format!("{}-{:016x}", program.name, identity(program, target, &command)));
+    let path =
+        directory(target).join(format!("{}-{:016x}", program.name, identity(program, target, &command)));
     let partial = path.with_extension(format!("{}.part", std::process::id()));
     command.arg("-o").arg(&path).arg("-lm").args(&program.libraries);
     let built = Built { command: shell_line(&command), path: path.clone() };
@@ -160,6 +163,65 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
     std::fs::write(&messages, outcome.errors()).map_err(|e| format!("{}: {e}", messages.display()))?;
     std::fs::rename(&partial, &path).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(built)
+}
+
+/// Where the executables of a toolchain are. Whoever builds the toolchain anew would leave those of the old one for good, so a process deletes what no other one has locked.
+///
+/// # Panics
+/// If the scratch directory cannot be written.
+fn directory(target: Target) -> PathBuf {
+    static LOCKED: OnceLock<Locked> = OnceLock::new();
+    match target.toolchain() {
+        None => {
+            let path = scratch().join("native");
+            std::fs::create_dir_all(&path).expect("scratch directory can be made");
+            path
+        }
+        Some(dsm) => LOCKED.get_or_init(|| Locked::new(&dsm.fingerprint)).path.clone(),
+    }
+}
+
+/// Begins the names of the directories of toolchains.
+const TOOLCHAIN: &str = "toolchain-";
+
+/// A directory that no other process deletes.
+struct Locked {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Locked {
+    fn new(fingerprint: &str) -> Locked {
+        let mut hasher = DefaultHasher::new();
+        fingerprint.hash(&mut hasher);
+        let path = scratch().join(format!("{TOOLCHAIN}{:016x}", hasher.finish()));
+        let lock = loop {
+            std::fs::create_dir_all(&path).expect("scratch directory can be made");
+            let Ok(lock) = File::create(path.join("lock")) else { continue };
+            // Somebody may have deleted it before it was locked.
+            if flock(&lock, libc::LOCK_SH) && path.join("lock").exists() {
+                break lock;
+            }
+        };
+        let others = std::fs::read_dir(scratch()).into_iter().flatten().flatten().map(|entry| entry.path());
+        for other in others.filter(|other| *other != path) {
+            let name = other.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(TOOLCHAIN)
+                && let Ok(lock) = File::open(other.join("lock"))
+                && flock(&lock, libc::LOCK_EX | libc::LOCK_NB)
+            {
+                // What cannot be deleted now will be another time.
+                _ = std::fs::remove_dir_all(&other);
+            }
+        }
+        Locked { path, _lock: lock }
+    }
+}
+
+/// Whether the file could be locked.
+fn flock(file: &File, operation: i32) -> bool {
+    // SAFETY: the descriptor is open.
+    unsafe { libc::flock(file.as_raw_fd(), operation) == 0 }
 }
 
 /// What the compiler said when it made an executable.
