@@ -105,6 +105,8 @@ pub fn register() {
         begin_release: foreign::written,
         after_release: foreign::after_release,
         after_acquire: foreign::after_acquire,
+        begin_fetch: deferred::suspend,
+        end_fetch: deferred::resume,
         is_quiet: || pending::is_quiet() && foreign::is_quiet() && stdio::is_quiet(),
         after_fork: stdio::after_fork,
         start_thread: |work| _ = memory::services::as_services(|| std::thread::spawn(work)),

@@ -130,6 +130,7 @@ programs! {
     heap_handover
     heap_kinds
     heap_pipeline
+    kept_sums
     kmpc_calls
     large_frames
     leagues

@@ -121,7 +121,7 @@ fn an_unknown_part_is_named() {
 /// Without any check, and with library and system calls on shared memory.
 #[test]
 fn programs_compute_the_same_under_page_protection() {
-    for name in ["locks", "library_memory", "shared_streams", "heap_handover"] {
+    for name in ["locks", "atomic_library", "library_memory", "shared_streams", "heap_handover"] {
         let loaded = Program::load(name);
         let flags = [loaded.flags.clone(), vec!["-fdsm-check=mprotect".to_owned()]].concat();
         let checked = Program { flags, ..Program::load(name) };

@@ -88,7 +88,7 @@ fi
 
 if wants litmus; then
     ROUNDS=$(value ROUNDS) suite verbs::litmus --test-threads=1 --nocapture >litmus.log 2>&1 || bad "the litmus tests"
-    grep -E 'rounds|panicked|test result' litmus.log
+    grep -E -A3 'rounds|panicked|test result' litmus.log
     say "litmus tests"
 fi
 

@@ -512,6 +512,17 @@ impl<F: Fabric> Coherence<F> {
     /// Runs `body` on a block that is current and writable here while no other process and no other critical section of this one can change it: what
     /// atomic operations of the program need.
     pub async fn critical<R>(&self, block: Block, body: impl Future<Output = R>) -> R {
+        self.critical_section(block, true, body).await
+    }
+
+    /// As [`Coherence::critical`]. Unless it is to be accessible before, a block that nobody here may access becomes writable behind `body`: threads of this process that access it then see what that did, which
+    /// they may have had kept. `body` accesses it by the fabric then.
+    pub(crate) async fn critical_section<R>(
+        &self,
+        block: Block,
+        accessible: bool,
+        body: impl Future<Output = R>,
+    ) -> R {
         let fabric = &self.fabric;
         let chunk = block.chunk();
         let mut gate = fabric.lock_gate(Gate::Publish).await;
@@ -522,8 +533,11 @@ impl<F: Fabric> Coherence<F> {
             let sequence = self.lock_records(chunk).await;
             if self.own_homes(chunk).all & block.bit() != 0 {
                 self.set_write_protected(chunk, block.bit(), false);
-                self.permit(block);
+                if accessible || !self.is_refused(block) {
+                    self.permit(block);
+                }
                 let result = body.await;
+                self.permit(block);
                 self.unlock_records(chunk, sequence);
                 break result;
             }
@@ -545,7 +559,9 @@ impl<F: Fabric> Coherence<F> {
                 fabric.wait_change(self.me(), Word::Link(block), word).await;
                 continue;
             }
-            let mut requests = self.begin_locking(chunk, block.bit(), &scratch.own);
+            let writable = accessible || !self.is_refused(block);
+            let becomes = if writable { abi::WRITABLE } else { abi::COLD };
+            let mut requests = self.begin_locking(chunk, block.bit(), becomes, &scratch.own);
             drop(locked);
             let mut progress = Progress::new(self.clock() + 1, false);
             let batch = self
@@ -556,14 +572,28 @@ impl<F: Fabric> Coherence<F> {
             self.list(chunk, block.bit(), wr_ts, &mut progress);
             self.publish(&mut progress);
             let locked = fabric.lock_chunk(chunk).await;
-            self.permit(block);
+            if writable {
+                self.permit(block);
+            }
             let result = body.await;
+            match fabric.state(block) {
+                // Nobody has a copy of the version that came with the home.
+                abi::COLD if !fabric.watches_writes() => {
+                    fabric.set_state(Extent::single(block), abi::WRITABLE)
+                }
+                _ => self.permit(block),
+            }
             drop(locked);
             self.unlock(chunk, block.bit(), true, wr_ts, &mut scratch.own).await;
             break result;
         };
         drop(gate);
         result
+    }
+
+    /// Whether a block's state allows no access, and nothing is here that its home does not have.
+    fn is_refused(&self, block: Block) -> bool {
+        matches!(self.fabric.state(block), abi::COLD | abi::EXPIRED | abi::NOTICED)
     }
 
     /// Allows stores to a block whose home is here and cannot be taken now. One that is writable already needs no mark: whether somebody is to be told of what is stored there

@@ -8,9 +8,10 @@ use crate::atomic::Read;
 use crate::calls::actions::{Action, Actions};
 use crate::calls::batch::{Batched, Request, Stop};
 use crate::calls::read;
-use crate::fabric::{Fabric, Gate, Word};
+use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::home_migration::has_twin;
 use crate::link::Link;
+use crate::migration_on_miss::hint;
 use crate::records::{Blocked, Records};
 use crate::scratch::ScratchGuard;
 use crate::segment::Seen;
@@ -125,6 +126,20 @@ impl<F: Fabric> Coherence<F> {
             && !matches!(link, Link::Home | Link::Link { pending: true, .. })
     }
 
+    /// Whether an acquire may bring the home of a block here, as this process has stored to it behind reads ([`Coherence::forget_migratory`]).
+    #[inline(always)]
+    pub fn is_migratory(&self, block: Block) -> bool {
+        self.fabric.own(hint(MarkKind::Migratory, block.chunk())) & block.bit() != 0
+    }
+
+    /// From now on, only a miss makes the block accessible here.
+    pub async fn forget_migratory(&self, block: Block) {
+        let fabric = &self.fabric;
+        let _locked = fabric.lock_chunk(block.chunk()).await;
+        let migratory = hint(MarkKind::Migratory, block.chunk());
+        fabric.set_own(migratory, fabric.own(migratory) & !block.bit());
+    }
+
     /// Changes have been executed at a home: copies of the blocks are not current any more, and the versions that the results are part of are listed.
     fn note_batch(&self, home: Rank, actions: Actions<'_>, batched: &Batched, records: &Records) {
         let chunk = actions.chunk();
@@ -149,7 +164,7 @@ impl<F: Fabric> Coherence<F> {
     /// The first changes that are of one block, whose home comes here. Returns how many these are.
     async fn change_critical(&self, block: Block, actions: Actions<'_>) -> usize {
         let (actions, count) = actions.leading(usize::MAX, |action| action.block == block);
-        self.critical(block, async {
+        self.critical_section(block, false, async {
             for action in actions {
                 action.change.apply(&self.fabric, self.me(), block, action.offset).await;
             }

@@ -175,7 +175,9 @@ macro_rules! maybe_async {
                 let state = fabric.state_by_handle(local);
                 let link = fabric.own_by_handle(local, BlockWord::Link);
                 let lease = fabric.own_by_handle(local, BlockWord::Rd);
-                if !matches!(state, abi::READABLE | abi::EXPIRED | abi::NOTICED)
+                // Who keeps changes of the block has taken the mark away.
+                if kind(MarkKind::Migratory) & bit == 0
+                    || !matches!(state, abi::READABLE | abi::EXPIRED | abi::NOTICED)
                     || !matches!(self.decode(link, self.me(), block), Link::Link { pending: false, .. })
                     || (state != abi::NOTICED && notice.wr_ts <= lease)
                 {

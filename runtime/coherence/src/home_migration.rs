@@ -12,13 +12,13 @@ use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
 use crate::{Coherence, Fault, abi};
 
 impl<F: Fabric> Coherence<F> {
-    /// Takes the homes of blocks at a process, as far as the claim goes, in a version of `at_least` or above. What is got is writable here without a twin, and still locked. In the
+    /// Takes the homes of wanted blocks of a chunk at a process, as far as the claim goes, in a version of `at_least` or above. What is got is in the state `becomes` here, without a twin, and still locked. In the
     /// peer's records are those of the span of the wanted blocks there as they were before. The chunk is not locked.
     pub(crate) async fn migrate_homes(
         &self,
         at: Rank,
-        chunk: Chunk,
-        wanted: u64,
+        (chunk, wanted): (Chunk, u64),
+        becomes: u8,
         claim: Claim,
         at_least: Timestamp,
         Scratch { own, peer, snapshot, .. }: &mut Scratch,
@@ -36,7 +36,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.own_records(span, own.run_mut(span));
             let at_least = self.above_own_leases(chunk, wanted, at_least, own);
             let request = take::Request { to: self.me(), chunk, wanted, at_least, claim };
-            let place = |run, contents: &[u8]| self.store_contents(run, contents, at, abi::WRITABLE);
+            let place = |run, contents: &[u8]| self.store_contents(run, contents, at, becomes);
             match self.call_take(at, &request, peer, false, snapshot, place).await {
                 Ok(taken) => {
                     let batch = self.label_batch(chunk, taken, own, peer);

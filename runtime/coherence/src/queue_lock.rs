@@ -26,6 +26,8 @@ pub(crate) struct LockRequests {
     busy: u64,
     /// Where to look for each next.
     next: [Rank; CHUNK_BLOCKS as usize],
+    /// State of the blocks whose homes have come.
+    becomes: u8,
 }
 
 /// Blocks whose locks were obtained at once. Their homes and contents are here, and they are still locked.
@@ -41,8 +43,14 @@ pub(crate) struct Batch {
 }
 
 impl<F: Fabric> Coherence<F> {
-    /// Begins to lock blocks whose own links, in `own`, are links without obligations. The caller holds the publish gate and the chunk.
-    pub(crate) fn begin_locking(&self, chunk: Chunk, blocks: u64, own: &Records) -> LockRequests {
+    /// Begins to lock blocks whose own links, in `own`, are links without obligations. `becomes`: the state of those whose homes have come. The caller holds the publish gate and the chunk.
+    pub(crate) fn begin_locking(
+        &self,
+        chunk: Chunk,
+        blocks: u64,
+        becomes: u8,
+        own: &Records,
+    ) -> LockRequests {
         let mut next = [self.me(); CHUNK_BLOCKS as usize];
         for block in chunk.blocks(blocks) {
             let Link::Link { to, pending: false } = self.decode(own.of(block).link, self.me(), block) else {
@@ -53,7 +61,7 @@ impl<F: Fabric> Coherence<F> {
         for run in chunk.runs(blocks) {
             self.fabric.set_own_links(run, Link::Wait.encode());
         }
-        LockRequests { chunk, left: blocks, busy: 0, next }
+        LockRequests { chunk, left: blocks, busy: 0, next, becomes }
     }
 
     /// Locks some of the requested blocks and migrates their homes here in a version of `at_least` or above; `None` when all were locked. The caller has unlocked the
@@ -100,8 +108,9 @@ impl<F: Fabric> Coherence<F> {
         let wanted = first_bits(wanted, self.most_blocks(at, chunk.span(wanted).first));
 
         let checkpoint = fabric.checkpoint();
-        let (taken, batch) =
-            self.migrate_homes(at, chunk, wanted, Claim::Lock { queue }, at_least, scratch).await;
+        let (taken, batch) = self
+            .migrate_homes(at, (chunk, wanted), requests.becomes, Claim::Lock { queue }, at_least, scratch)
+            .await;
         let mut taking = None;
         for block in chunk.blocks(wanted & !taken.blocks & !taken.queued) {
             let word = scratch.peer.of(block).link;
@@ -126,7 +135,7 @@ impl<F: Fabric> Coherence<F> {
         let grant = fabric.wait_change(self.me(), Word::Grant, 0).await;
         fabric.set_own(Word::Grant, 0);
         let claim = Claim::Granted { writable: grant & 2 != 0 };
-        self.migrate_homes(at, chunk, taken.queued, claim, at_least, scratch).await.1
+        self.migrate_homes(at, (chunk, taken.queued), requests.becomes, claim, at_least, scratch).await.1
     }
 
     /// Unlocks blocks whose homes are here now in version `wr_ts`, or hands them to whoever queued.

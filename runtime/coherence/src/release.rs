@@ -347,7 +347,7 @@ impl<F: Fabric> Coherence<F> {
             }
         }
         changed &= !self.publish_diffs(work, changed, own, peer, progress).await;
-        (changed != 0).then(|| self.begin_locking(chunk, changed, own))
+        (changed != 0).then(|| self.begin_locking(chunk, changed, abi::WRITABLE, own))
     }
 
     /// A block whose home is elsewhere and that was not changed here. The notice that is owed nevertheless is of the version that the home had when the

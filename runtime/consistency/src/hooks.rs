@@ -19,6 +19,10 @@ pub struct Hooks {
     pub after_release: fn(u64),
     /// The process has acquired.
     pub after_acquire: fn(),
+    /// The process is going to fetch ahead: blocks may become accessible that no thread misses.
+    pub begin_fetch: fn(),
+    /// It has.
+    pub end_fetch: fn(),
     /// Whether none of these would do anything where a release has nothing to publish, and an acquire nothing to apply.
     pub is_quiet: fn() -> bool,
     /// Another process than 0 takes part in a region.
@@ -35,6 +39,8 @@ const NOTHING: Hooks = Hooks {
     begin_release: || 0,
     after_release: |_| (),
     after_acquire: || (),
+    begin_fetch: || (),
+    end_fetch: || (),
     is_quiet: || true,
     after_fork: || (),
     start_thread: |work| _ = std::thread::spawn(work),

@@ -214,7 +214,9 @@ pub fn fetch_ahead(site: Option<u64>) {
     if let Some(shared) = memory::shared()
         && !shared.segments.are_mapped()
     {
+        (hooks().begin_fetch)();
         run(pin!(shared.coherence.fetch_ahead(site)));
+        (hooks().end_fetch)();
         (hooks().after_acquire)();
     }
 }

@@ -2,7 +2,7 @@
 //! are.
 //!
 //! To the threads of this process they have to look as if they had been executed at once. So they are kept only while no state here allows an access to their block; and whatever may make one accessible, a
-//! miss or another atomic operation, has those of its chunk executed before, and keeps new ones away until it is done ([`drain`]). To other processes they have to be executed before this one
+//! miss or another atomic operation, has those of its chunk executed before, and keeps new ones away until it is done ([`drain`]). An acquire, which may bring the home of a migratory block here, leaves those alone, and nothing is kept while the process fetches ahead ([`suspend`]). To other processes they have to be executed before this one
 //! releases, as all that is posted. A thread that reads an atomic variable sends them, as it may be waiting for what others do about them, and a thread of the runtime sends what is kept for
 //! long.
 //!
@@ -10,6 +10,7 @@
 //! them any other lock of this crate.
 
 use std::cell::UnsafeCell;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
@@ -23,6 +24,7 @@ use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 
 use super::list::List;
+use crate::memory::fabric::run;
 use crate::memory::services::spawn_service;
 use crate::{config, memory, race};
 use dsm_threads::handler::Deferred;
@@ -44,6 +46,8 @@ static ENABLED: AtomicBool = AtomicBool::new(false);
 static SAVES_MESSAGES: AtomicBool = AtomicBool::new(false);
 /// Lists that are not empty, as bits: changed with the list locked.
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+/// Threads that may make any block accessible: nothing is kept meanwhile.
+static SUSPENDED: AtomicU32 = AtomicU32::new(0);
 /// Not 0 since something was kept that the sending thread has not looked for.
 static KEPT: AtomicU32 = AtomicU32::new(0);
 /// Whether that thread sleeps until there is something.
@@ -170,19 +174,32 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
     }
     let Some(update) = addition(op, operand, size) else { return false };
     let geometry = memory::get().geometry();
-    let mut guard = Guard::lock(list_of(geometry.block(address).chunk()));
+    let block = geometry.block(address);
+    let Some(shared) = memory::shared() else { return false };
+    let mut guard = Guard::lock(list_of(block.chunk()));
+    // In this order: a home that an acquire has brought is seen behind the mark that it did so by.
+    if shared.coherence.is_migratory(block) {
+        run(pin!(shared.coherence.forget_migratory(block)));
+    }
     if !is_elsewhere(address) {
         return false;
     }
+    let begins = guard.list().operations.is_empty();
+    if begins {
+        // Before the look: who suspends looks for it behind.
+        USED[guard.number / 64].fetch_or(guard.bit(), Ordering::SeqCst);
+    }
+    if SUSPENDED.load(Ordering::SeqCst) != 0 {
+        if begins {
+            USED[guard.number / 64].fetch_and(!guard.bit(), Ordering::SeqCst);
+        }
+        return false;
+    }
     let list = guard.list();
-    let begins = list.operations.is_empty();
     list.update(geometry, address, size as usize, update);
     let is_full = list.operations.len() >= MOST_OPERATIONS;
     // SAFETY: as in `Guard::list`.
     unsafe { *ALL[guard.number].count.get() += 1 };
-    if begins {
-        USED[guard.number / 64].fetch_or(guard.bit(), Ordering::SeqCst);
-    }
     if is_full {
         guard.execute();
     }
@@ -226,6 +243,17 @@ pub fn is_kept(chunk: Chunk) -> bool {
     USED[number / 64].load(Ordering::SeqCst) >> (number % 64) & 1 != 0
 }
 
+/// Executes all that is kept, and has nothing kept until [`resume`].
+pub fn suspend() {
+    SUSPENDED.fetch_add(1, Ordering::SeqCst);
+    send_used();
+}
+
+/// See [`suspend`].
+pub fn resume() {
+    SUSPENDED.fetch_sub(1, Ordering::SeqCst);
+}
+
 /// Executes all that is kept.
 #[inline]
 pub fn send_all() {
@@ -234,7 +262,6 @@ pub fn send_all() {
     }
 }
 
-#[cold]
 fn send_used() {
     for (i, word) in USED.iter().enumerate() {
         let mut used = word.load(Ordering::SeqCst);

@@ -16,7 +16,7 @@ use super::{bundle, refuse};
 use crate::job::child;
 use crate::memory::blocks::MAX_BLOCK_SHIFT;
 use crate::memory::fabric::run;
-use crate::posted::pending;
+use crate::posted::{deferred, pending};
 use crate::refusal::Refusal;
 use crate::{atomics, check, heap, job, memory, sync};
 use dsm_threads::handler::Deferred;
@@ -291,6 +291,7 @@ fn create(bytes: usize, capacity: usize, element_bytes: usize) -> Option<*mut u8
     let (address, _) = heap::allocate(bytes.next_multiple_of(unit), unit)?;
     if let Some(shared) = memory::shared() {
         for block in memory::get().geometry().extents(address, address + bytes - 1).flat_map(Extent::blocks) {
+            let _drained = deferred::drain(Extent::single(block));
             run(pin!(shared.coherence.critical(block, async {})));
         }
     }
