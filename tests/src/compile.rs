@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -195,11 +197,18 @@ impl Locked {
         let mut hasher = DefaultHasher::new();
         fingerprint.hash(&mut hasher);
         let path = scratch().join(format!("{TOOLCHAIN}{:016x}", hasher.finish()));
+        let file = path.join("lock");
         let lock = loop {
             std::fs::create_dir_all(&path).expect("scratch directory can be made");
-            let Ok(lock) = File::create(path.join("lock")) else { continue };
-            // Somebody may have deleted it before it was locked.
-            if flock(&lock, libc::LOCK_SH) && path.join("lock").exists() {
+            let lock = match File::create(&file) {
+                // Somebody has deleted the directory just now.
+                Err(e) if e.kind() == ErrorKind::NotFound => continue,
+                lock => lock.unwrap_or_else(|e| panic!("{}: {e}", file.display())),
+            };
+            assert!(flock(&lock, libc::LOCK_SH), "{}: cannot be locked", file.display());
+            // Or before it was locked.
+            let numbers = [lock.metadata(), file.metadata()].map(|data| data.ok().map(|data| data.ino()));
+            if numbers[0] == numbers[1] {
                 break lock;
             }
         };
