@@ -21,7 +21,7 @@ pub struct Hooks {
     pub after_acquire: fn(),
     /// The process is going to fetch ahead: blocks may become accessible that no thread misses.
     pub begin_fetch: fn(),
-    /// It has.
+    /// The process has fetched ahead.
     pub end_fetch: fn(),
     /// Whether none of these would do anything where a release has nothing to publish, and an acquire nothing to apply.
     pub is_quiet: fn() -> bool,
