@@ -25,11 +25,11 @@ pub fn init() {
 
 extern "C" fn before_fork() {
     pending::before_release();
-    omp::team::before_fork();
+    omp::helper::before_fork();
 }
 
 extern "C" fn in_parent() {
-    omp::team::after_fork(false);
+    omp::helper::after_fork(false);
 }
 
 extern "C" fn in_child() {
@@ -37,7 +37,7 @@ extern "C" fn in_child() {
     deferred::end_in_child();
     progress::detach();
     trace::end_in_child();
-    omp::team::after_fork(true);
+    omp::helper::after_fork(true);
     if let Err(error) = memory::detach() {
         job::die(&format!("fork: {error}"));
     }

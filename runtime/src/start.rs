@@ -160,8 +160,8 @@ fn register_above() {
         active_level: || omp::frame::current().active_level,
         number: omp::frame::number,
         serve_while_polling: omp::task::steal::serve_while_polling,
-        adopt_stack: omp::team::adopt_stack,
-        helpers: omp::team::helpers,
+        adopt_stack: omp::helper::adopt_stack,
+        helpers: omp::helper::helpers,
     });
     heap::register(process_state::locale::free);
     signals::on_change(|| process_state::changed(process_state::Kind::Handlers));
@@ -240,7 +240,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     pages::init();
     process::init();
     process_state::init();
-    omp::team::adopt_stack(0);
+    omp::helper::adopt_stack(0);
     // SAFETY: the handler is a plain function that stays loaded.
     unsafe { libc::atexit(at_exit) };
     if job.size > 1 {

@@ -219,9 +219,9 @@ fn sleepers(word: &AtomicU32) -> &'static AtomicU32 {
     &SLEEPERS[(word.as_ptr() as usize >> 6) % SLEEPERS.len()]
 }
 
-/// Waits for another thread of this process: spins briefly, then sleeps until `until` holds for the word.
-pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) {
-    wait(word, sleepers(word), futex::ALL, until);
+/// Waits for another thread of this process: spins briefly, then sleeps until `until` holds for the word; returns that.
+pub fn wait_local(word: &AtomicU32, until: impl Fn(u32) -> bool) -> u32 {
+    wait(word, sleepers(word), futex::ALL, until)
 }
 
 /// Wakes the threads in [`wait_local`] on the word, which was changed (SeqCst) before.

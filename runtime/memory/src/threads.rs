@@ -40,6 +40,11 @@ impl Thread for Caller {
     }
 
     #[inline(always)]
+    fn can_be_held(&self) -> bool {
+        crate::shared().is_some()
+    }
+
+    #[inline(always)]
     fn register(&self) -> impl Sized {
         let verified = Synchronising::begin();
         biased_lock::register_thread();

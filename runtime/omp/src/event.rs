@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::control::cell::{wait_local, wake_local};
+use crate::control::cell::{look, wait_local, wake_local};
 use crate::sync;
 
 /// A `u32` with sleepers.
@@ -26,15 +26,40 @@ impl Event {
         wake_local(&self.0);
     }
 
+    /// Sets the value where nobody waits for it.
+    pub fn reset(&self, value: u32) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Sets bits of the value and wakes.
+    pub fn insert(&self, bits: u32) {
+        self.0.fetch_or(bits, Ordering::SeqCst);
+        wake_local(&self.0);
+    }
+
+    /// Changes the value from `old` to `new`, if it is `old`, and wakes; whether it was.
+    pub fn exchange(&self, old: u32, new: u32) -> bool {
+        let is_changed = self.0.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if is_changed {
+            wake_local(&self.0);
+        }
+        is_changed
+    }
+
     /// Changes the value to a new one and wakes.
     pub fn bump(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
         wake_local(&self.0);
     }
 
-    /// Returns once the value fulfils `until`.
-    pub fn wait(&self, until: impl Fn(u32) -> bool) {
-        wait_local(&self.0, until);
+    /// Returns the value once it fulfils `until`.
+    pub fn wait(&self, until: impl Fn(u32) -> bool) -> u32 {
+        wait_local(&self.0, until)
+    }
+
+    /// Looks at the value for about a microsecond; whether it came to fulfil `until`.
+    pub fn look(&self, until: impl Fn(u32) -> bool) -> bool {
+        look(&self.0, until)
     }
 }
 

@@ -1,31 +1,31 @@
 //! Critical sections, locks and the atomic bracket. A lock's name is the address of its variable, whose contents
-//! are not used. Initialising and destroying a lock begin and end its entry in
+//! are not used by several processes (for one see [`local_lock`]). Initialising and destroying a lock begin and end its entry in
 //! the table of locks.
 
 use std::ffi::c_void;
 
 use super::ompt::abi::MutexKind;
 use super::ompt::mutex::{self, Taken};
-use super::{Loc, get};
+use super::{Loc, get, local_lock};
 use crate::sync;
 use crate::sync::nest;
 
 /// Begin of a critical section.
 #[unsafe(export_name = "dsm_rt___kmpc_critical")]
 pub extern "C" fn __kmpc_critical(_loc: Loc, _gtid: i32, name: *const c_void) {
-    mutex::lock(MutexKind::Critical, 0, name as u64, sync::lock);
+    mutex::lock(MutexKind::Critical, 0, name as u64, local_lock::lock);
 }
 
 /// Begin of a critical section; only tools are told the hint.
 #[unsafe(export_name = "dsm_rt___kmpc_critical_with_hint")]
 pub extern "C" fn __kmpc_critical_with_hint(_loc: Loc, _gtid: i32, name: *const c_void, hint: u32) {
-    mutex::lock(MutexKind::Critical, hint, name as u64, sync::lock);
+    mutex::lock(MutexKind::Critical, hint, name as u64, local_lock::lock);
 }
 
 /// End of a critical section.
 #[unsafe(export_name = "dsm_rt___kmpc_end_critical")]
 pub extern "C" fn __kmpc_end_critical(_loc: Loc, _gtid: i32, name: *const c_void) {
-    mutex::unlock(MutexKind::Critical, name as u64, sync::unlock);
+    mutex::unlock(MutexKind::Critical, name as u64, local_lock::unlock);
 }
 
 /// Name of the lock around atomic operations that no instruction covers: an address that is no variable's.
@@ -69,19 +69,25 @@ macro_rules! lock_functions {
 
 /// A lock begins.
 fn init(kind: MutexKind, name: u64, hint: i32) {
-    sync::begin_lock(name);
+    match kind {
+        MutexKind::Lock => local_lock::begin_lock(name),
+        _ => sync::begin_lock(name),
+    }
     mutex::init(kind, hint as u32, name);
 }
 
 /// A lock ends.
 fn destroy(kind: MutexKind, name: u64) {
-    sync::end_lock(name);
+    match kind {
+        MutexKind::Lock => local_lock::end_lock(name),
+        _ => sync::end_lock(name),
+    }
     mutex::destroy(kind, name);
 }
 
 fn test(name: u64) -> i32 {
     let taken = |taken: &bool| if *taken { Taken::Now } else { Taken::No };
-    i32::from(mutex::acquire(MutexKind::TestLock, 0, name, sync::try_lock, taken))
+    i32::from(mutex::acquire(MutexKind::TestLock, 0, name, local_lock::try_lock, taken))
 }
 
 /// What the depth of a nest lock says of the attempt to take it.
@@ -97,8 +103,8 @@ lock_functions! {
     omp_init_lock omp_init_lock_ __kmpc_init_lock() = |name| init(MutexKind::Lock, name, 0);
     omp_init_lock_with_hint omp_init_lock_with_hint_ __kmpc_init_lock_with_hint(hint: i32) = |name, hint| init(MutexKind::Lock, name, hint);
     omp_destroy_lock omp_destroy_lock_ __kmpc_destroy_lock() = |name| destroy(MutexKind::Lock, name);
-    omp_set_lock omp_set_lock_ __kmpc_set_lock() = |name| mutex::lock(MutexKind::Lock, 0, name, sync::lock);
-    omp_unset_lock omp_unset_lock_ __kmpc_unset_lock() = |name| mutex::unlock(MutexKind::Lock, name, sync::unlock);
+    omp_set_lock omp_set_lock_ __kmpc_set_lock() = |name| mutex::lock(MutexKind::Lock, 0, name, local_lock::lock);
+    omp_unset_lock omp_unset_lock_ __kmpc_unset_lock() = |name| mutex::unlock(MutexKind::Lock, name, local_lock::unlock);
     omp_test_lock omp_test_lock_ __kmpc_test_lock() -> i32 = test;
     omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = |name| init(MutexKind::NestLock, name, 0);
     omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = |name, hint| init(MutexKind::NestLock, name, hint);

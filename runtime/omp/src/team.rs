@@ -1,22 +1,20 @@
-//! Teams, the threads that serve them, and the barrier.
+//! Teams and the barrier.
 //!
 //! A `Team` is this process's part of a team: threads `first..first + local` of `size`, where
-//! `participants` processes take part. Its helpers come from a pool that grows on demand; helper `i` of a region
-//! is the same thread in every region (threadprivate data relies on it). The process's own thread runs member
-//! `first` and waits until every helper has gone idle, so nobody touches a team after its region.
+//! `participants` processes take part. The process's own thread runs member
+//! `first` and waits until every [`Helper`] has ended, so nobody touches a team after its region.
+//!
+//! Who waits at a barrier runs tasks meanwhile. Behind a region of one process there is a barrier only if a member has made tasks: those that have ended their parts before are called back then.
 
-use std::cell::Cell;
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-
-use parking_lot::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::affinity;
 use super::call_site::{self, Reader};
 use super::event::{Event, blocked};
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
+use super::helper::Helper;
 use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring};
@@ -27,7 +25,7 @@ use crate::control::Watched;
 use crate::operations::signal;
 use crate::posted::pending;
 use crate::progress::{self, Doing, Now};
-use crate::{config, crash, memory, pthread, sync, trace};
+use crate::{sync, trace};
 
 crate::control::declare! {
     /// Cancellation request of the team that spans processes, in process 0.
@@ -47,7 +45,6 @@ unsafe extern "C" {
         argc: usize,
         argv: *const usize,
     ) -> i32;
-    fn dsm_rt_set_shared_sp(top: *mut u8);
 }
 
 /// What all members of a region run.
@@ -101,6 +98,7 @@ pub struct Team {
     arrived: AtomicU32,
     generation: Event,
     work: Option<Work>,
+    helpers: Vec<&'static Helper>,
 }
 
 // SAFETY: everything that changes is atomic or locked; `work` is written before the helpers see the team, and its
@@ -134,6 +132,7 @@ impl Team {
             arrived: AtomicU32::new(0),
             generation: Event::new(),
             work: None,
+            helpers: Vec::new(),
         }
     }
 
@@ -184,7 +183,11 @@ impl Team {
         }
         let generation = self.generation.load();
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < self.local {
-            return pool::help(frame, || self.generation.load() != generation);
+            let is_over = |now| now != generation;
+            if !self.pool.is_used() {
+                blocked(|| self.generation.look(|now| is_over(now) || self.pool.is_used()));
+            }
+            return pool::help(frame, || is_over(self.generation.load()));
         }
         if self.distributed() {
             pool::quiesce(frame);
@@ -223,19 +226,21 @@ impl Team {
     /// construct of the next region that uses the ring; `None` after a cancellation.
     pub fn run(&mut self, work: Work, join: impl FnOnce()) -> Option<u64> {
         self.work = Some(work);
+        self.helpers.extend((1..self.local).map(|_| Helper::take()));
         let team: &Team = self;
-        let helpers = (1..team.local).map(|_| Helper::take()).collect::<Vec<_>>();
-        for (i, helper) in helpers.iter().enumerate() {
-            helper.start(team, team.first + 1 + i as u32);
+        for (helper, tid) in team.helpers.iter().zip(team.first + 1..) {
+            helper.assign(team, tid);
         }
+        team.helpers.iter().for_each(|helper| helper.start());
         let served = service::Served::begin(team);
         let leader = team.member(team.first);
-        team.take_part(&leader);
+        let has_met = team.take_part(&leader);
         drop(served);
         sync::user_threads_leave();
-        for helper in helpers {
-            helper.wait_idle();
+        if !has_met && team.helpers.iter().any(|helper| helper.wait_end_or_tasks()) {
+            team.come_back(&leader);
         }
+        team.helpers.iter().for_each(|helper| helper.wait_end());
         join();
         leave_region(&leader);
         let next = leader.construct.get();
@@ -244,12 +249,26 @@ impl Team {
         (self.cancelled_region.load(Ordering::SeqCst) == 0).then_some(next)
     }
 
+    /// The team has tasks from now on.
+    pub fn call_helpers_back(&self) {
+        self.helpers.iter().for_each(|helper| helper.call_back());
+    }
+
+    /// A member that has ended its part comes to the barrier behind it, as there are tasks.
+    pub fn come_back(&self, frame: &Frame) {
+        frame::with(frame, || {
+            sync::user_threads_enter();
+            self.barrier();
+            sync::user_threads_leave();
+        });
+    }
+
     fn work(&self) -> &Work {
         self.work.as_ref().expect("a running team has work")
     }
 
     /// The frame of a member.
-    fn member(&self, tid: u32) -> Frame {
+    pub fn member(&self, tid: u32) -> Frame {
         let work = self.work();
         let frame = Frame::new(self, tid, work.level, work.active_level, work.parent, work.icv);
         frame.league.set(work.league);
@@ -264,10 +283,11 @@ impl Team {
         }
     }
 
-    /// Runs a member's part.
-    fn take_part(&self, frame: &Frame) {
+    /// Runs a member's part; whether all have met at a barrier behind it.
+    pub fn take_part(&self, frame: &Frame) -> bool {
         let work = self.work();
         work.floats.adopt();
+        let mut has_met = false;
         frame::with(frame, || {
             let _traced = trace::region(work.task as usize, frame.tid, self.size);
             sync::user_threads_enter();
@@ -279,11 +299,12 @@ impl Team {
                     unsafe { call(work.task, frame.tid, &work.args) };
                 });
                 ompt::region::arrive(frame);
-                task::end_implicit(frame);
+                has_met = task::end_implicit(frame);
                 pending::flush();
             });
             sync::user_threads_leave();
         });
+        has_met
     }
 }
 
@@ -295,7 +316,7 @@ fn leave_region(frame: &Frame) {
 }
 
 /// Tells a tool something outside of regions; its callbacks may be instrumented code.
-fn in_user_code(tell: impl FnOnce()) {
+pub fn in_user_code(tell: impl FnOnce()) {
     sync::user_threads_enter();
     tell();
     sync::user_threads_leave();
@@ -313,152 +334,6 @@ pub unsafe fn call(task: Microtask, tid: u32, args: &[usize]) {
     // SAFETY: as the caller promises; the two numbers live through the call.
     if unsafe { dsm_rt_call_microtask(task, &mut gtid, &mut bound, args.len(), args.as_ptr()) } == 0 {
         crate::job::die(&format!("a parallel region captures {} variables; 256 are supported", args.len()));
-    }
-}
-
-/// Gives the calling thread the shared stack number `index` of this process, and one for signals.
-pub fn adopt_stack(index: u32) {
-    crash::stack::give();
-    // SAFETY: sets a thread-local word of this thread, before it runs user code.
-    unsafe { dsm_rt_set_shared_sp(memory::stack_top(index) as *mut u8) };
-}
-
-/// A thread of the pool.
-struct Helper {
-    busy: AtomicU32,
-    team: AtomicPtr<Team>,
-    tid: AtomicU32,
-    go: Event,
-    /// It has no thread: `fork` copied the calling thread only.
-    lost: AtomicBool,
-}
-
-thread_local! {
-    /// What the calling thread serves, if it is of the pool.
-    static OWN: Cell<Option<&'static Helper>> = const { Cell::new(None) };
-}
-
-fn pool() -> &'static Mutex<Vec<&'static Helper>> {
-    static POOL: OnceLock<Mutex<Vec<&'static Helper>>> = OnceLock::new();
-    POOL.get_or_init(Mutex::default)
-}
-
-/// Before `fork`: nobody changes the pool until [`after_fork`].
-pub fn before_fork() {
-    std::mem::forget(pool().lock());
-}
-
-/// Behind `fork`, in both processes. The child has the calling thread only; its next region makes the others anew.
-pub fn after_fork(in_child: bool) {
-    let pool = pool();
-    if in_child {
-        // SAFETY: `before_fork` took the lock.
-        for helper in unsafe { &*pool.data_ptr() } {
-            if !OWN.get().is_some_and(|own| std::ptr::eq(own, *helper)) {
-                helper.lost.store(true, Ordering::SeqCst);
-                helper.go.store(Helper::IDLE);
-                helper.busy.store(0, Ordering::SeqCst);
-            }
-        }
-    }
-    // SAFETY: `before_fork` left it locked.
-    unsafe { pool.force_unlock() };
-}
-
-/// Threads of the pool.
-pub fn helpers() -> u32 {
-    pool().lock().len() as u32
-}
-
-impl Helper {
-    /// Values of `go`: it waits, runs its part of a team, or leaves the tool.
-    const IDLE: u32 = 0;
-    const RUNS: u32 = 1;
-    const DETACHES: u32 = 2;
-
-    /// The idle helper with the smallest number; a new one if all are busy.
-    fn take() -> &'static Helper {
-        let mut pool = pool().lock();
-        if let Some(found) = pool.iter().position(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
-            if pool[found].lost.swap(false, Ordering::SeqCst) {
-                pool[found].spawn(found as u32 + 1);
-            }
-            return pool[found];
-        }
-        let index = pool.len() as u32 + 1;
-        if index + pthread::thread::stacks() >= config::MAX_THREADS {
-            crate::job::die(&format!("more than {} threads in a process", config::MAX_THREADS));
-        }
-        let helper: &'static Helper = Box::leak(Box::new(Helper {
-            busy: AtomicU32::new(1),
-            team: AtomicPtr::new(std::ptr::null_mut()),
-            tid: AtomicU32::new(0),
-            go: Event::new(),
-            lost: AtomicBool::new(false),
-        }));
-        helper.spawn(index);
-        pool.push(helper);
-        helper
-    }
-
-    fn spawn(&'static self, index: u32) {
-        let thread = std::thread::Builder::new()
-            .name(format!("omp-{index}"))
-            .stack_size(config::get().native_stack_bytes);
-        let spawned = memory::services::own(|| thread.spawn(move || self.serve(index)));
-        if let Err(error) = spawned {
-            crate::job::die(&format!("cannot start thread {index} of the team: {error}"));
-        }
-    }
-
-    fn start(&self, team: &Team, tid: u32) {
-        self.team.store(std::ptr::from_ref(team).cast_mut(), Ordering::SeqCst);
-        self.tid.store(tid, Ordering::SeqCst);
-        self.go.store(Helper::RUNS);
-    }
-
-    fn wait_idle(&self) {
-        let _now = Now::begin(Doing::Join, 0, 0);
-        self.go.wait(|go| go == Helper::IDLE);
-        self.busy.store(0, Ordering::SeqCst);
-    }
-
-    fn serve(&'static self, index: u32) {
-        OWN.set(Some(self));
-        adopt_stack(index);
-        progress::begin_thread();
-        if ompt::is_active() {
-            in_user_code(|| ompt::thread::begin(ompt::abi::ThreadKind::Worker));
-        }
-        loop {
-            let idle = Now::begin(Doing::Idle, 0, 0);
-            self.go.wait(|go| go != Helper::IDLE);
-            drop(idle);
-            if self.go.load() == Helper::DETACHES {
-                in_user_code(ompt::thread::detach);
-                self.go.store(Helper::IDLE);
-                continue;
-            }
-            // SAFETY: set by `start`; the team lives until this helper has gone idle.
-            let team = unsafe { &*self.team.load(Ordering::SeqCst) };
-            let frame = team.member(self.tid.load(Ordering::SeqCst));
-            team.take_part(&frame);
-            leave_region(&frame);
-            drop(frame);
-            self.go.store(Helper::IDLE);
-        }
-    }
-}
-
-/// Idle threads of the pool tell the tool that they end, as far as it is concerned.
-pub fn detach_idle() {
-    let pool = pool().lock().clone();
-    for helper in pool.iter().filter(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
-        if !helper.lost.load(Ordering::SeqCst) {
-            helper.go.store(Helper::DETACHES);
-            helper.go.wait(|go| go == Helper::IDLE);
-        }
-        helper.busy.store(0, Ordering::SeqCst);
     }
 }
 

@@ -15,6 +15,8 @@ pub trait Thread {
     fn is_counted(&self) -> bool;
     /// Notes that it is, or is not; returns what was noted before.
     fn count(&self, counted: bool) -> bool;
+    /// Whether anybody in its process ever takes a permission away; never changes. Else no word that threads share is written for it.
+    fn can_be_held(&self) -> bool;
     /// Whether it runs a handler that interrupted user code.
     fn is_over_user_code(&self) -> bool;
     /// Whether no other thread runs protocol code or user code, or can begin to before this one has ended what it runs.
@@ -49,7 +51,7 @@ impl UserCode {
     /// The thread goes on to user code.
     pub fn enter(&self, thread: &impl Thread) {
         let _deferred = thread.defer();
-        if !thread.count(true) {
+        if !thread.count(true) && thread.can_be_held() {
             let _coming = thread.register();
             self.running.enter();
         }
@@ -62,7 +64,7 @@ impl UserCode {
         if thread.is_over_user_code() {
             return;
         }
-        if thread.count(false) {
+        if thread.count(false) && thread.can_be_held() {
             self.running.leave();
         }
     }

@@ -12,7 +12,7 @@ use super::abi::{StartTool, StartToolResult, ThreadKind};
 use super::{callbacks, inquiry, thread};
 use crate::call_site::Reader;
 use crate::frame::{self, Frame};
-use crate::team;
+use crate::helper;
 use crate::{config, sync};
 
 unsafe extern "C" {
@@ -71,7 +71,7 @@ pub fn finish() -> bool {
     if tool.is_null() {
         return false;
     }
-    team::detach_idle();
+    helper::detach_idle();
     thread::detach();
     Reader::Tool.end();
     // SAFETY: as in `start`.

@@ -48,16 +48,21 @@ pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&NodeRef) -> T) -> Optio
     frame.task.borrow().as_ref().map(look)
 }
 
-/// End of an implicit task: all tasks of its region in this process have ended, or it is the barrier's business.
-pub fn end_implicit(frame: &Frame) {
-    if frame.team().size == 1 {
-        pool::help(frame, || frame.team().pool.is_empty());
-    } else if expected() {
-        frame.team().barrier();
+/// End of an implicit task. Whether the threads of its team have met at a barrier: all tasks of the region have ended then. Where none has been made, there is no need to.
+pub fn end_implicit(frame: &Frame) -> bool {
+    let team = frame.team();
+    // A tool is told of the barrier in any case.
+    let meets =
+        team.size > 1 && expected() && (team.distributed() || team.pool.is_used() || ompt::is_active());
+    if meets {
+        team.barrier();
+    } else if team.size == 1 {
+        pool::help(frame, || team.pool.is_empty());
     }
     if let Some(node) = frame.task.take() {
         node.end();
     }
+    meets
 }
 
 /// Makes a task descriptor.

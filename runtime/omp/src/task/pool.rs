@@ -18,6 +18,7 @@ use crate::control::cell;
 use crate::event::blocked;
 use crate::frame::Frame;
 use crate::ompt;
+use crate::profile::ticks;
 use crate::progress::{Doing, Now};
 use crate::team::Team;
 use crate::time::{self, Activity};
@@ -29,9 +30,11 @@ const PLENTY: usize = 256;
 
 /// Most tasks that a thread takes from the deque of another at a time.
 const STOLEN: usize = 16;
-/// Tasks in the deque of another from which on a thread takes some at once. It waits for a microsecond or so before it takes fewer: where one thread makes small tasks, to take each as
-/// it comes costs both threads more than the task.
+/// Tasks in the deque of another from which on a thread takes some at once, where the last one that it ran was [short](SHORT_TICKS). It waits for a microsecond or so before it takes fewer: where one
+/// thread makes small tasks, to take each as it comes costs both threads more than the task.
 const SEVERAL: usize = 8;
+/// A microsecond or two, in ticks of the processor's time stamp counter.
+const SHORT_TICKS: u64 = 4096;
 /// Pauses between two looks at the deques meanwhile.
 const PAUSES: u32 = 10;
 
@@ -97,9 +100,22 @@ impl Pool {
         self.urgent.length() + shards.iter().map(|shard| shard.deque.length()).sum::<usize>()
     }
 
+    /// Whether there has been a task.
+    #[inline]
+    pub fn is_used(&self) -> bool {
+        self.shards.get().is_some()
+    }
+
     fn shard(&self, queue: Queue) -> &Shard {
-        let shards = self.shards.get_or_init(|| (0..queue.team.local).map(|_| Shard::default()).collect());
+        let shards = self.shards.get().map_or_else(|| self.begin_use(queue.team), |shards| &shards[..]);
         &shards[queue.index]
+    }
+
+    #[cold]
+    fn begin_use(&self, team: &Team) -> &[Shard] {
+        let shards = self.shards.get_or_init(|| (0..team.local).map(|_| Shard::default()).collect());
+        team.call_helpers_back();
+        shards
     }
 
     /// Counts a task that has not ended.
@@ -151,7 +167,7 @@ impl Pool {
             return Some(node);
         }
         let mut deques = self.deques(queue);
-        let own = deques.next().expect("the thread has a deque");
+        let own = deques.next()?;
         if let Some(node) = own.pick(End::Newest, may) {
             return Some(node);
         }
@@ -167,14 +183,14 @@ impl Pool {
         Some(node)
     }
 
-    /// The deques, the queue's own first.
-    fn deques<'a>(&'a self, queue: Queue<'a>) -> impl Iterator<Item = &'a Deque> {
-        let count = queue.team.local as usize;
-        (0..count).map(move |i| &self.shard(Queue { index: (queue.index + i) % count, ..queue }).deque)
+    /// The deques, the queue's own first; none before there has been a task.
+    fn deques(&self, queue: Queue) -> impl Iterator<Item = &Deque> {
+        let (own, shards) = (queue.index, self.shards.get().map_or(&[][..], |shards| &shards[..]));
+        (0..shards.len()).map(move |i| &shards[(own + i) % shards.len()].deque)
     }
 
     fn has_plenty(&self, frame: &Frame) -> bool {
-        self.shard(frame.into()).deque.length() >= PLENTY
+        self.deques(frame.into()).next().is_some_and(|own| own.length() >= PLENTY)
     }
 }
 
@@ -346,7 +362,7 @@ pub struct Waiter<'a> {
     first: Option<&'a NodeRef>,
     /// Only descendants of this one; of any at a barrier.
     pub limit: Option<&'a NodeRef>,
-    /// Whether it leaves a few tasks to the thread that made them for now, see [`SEVERAL`].
+    /// Whether it leaves a few tasks to other threads that made them for now, see [`SEVERAL`].
     is_patient: Cell<bool>,
 }
 
@@ -357,9 +373,14 @@ impl<'a> Waiter<'a> {
     }
 
     fn new(frame: &'a Frame, first: Option<&'a NodeRef>, limit: Option<&'a NodeRef>) -> Waiter<'a> {
-        let team = frame.team();
-        let is_patient = Cell::new(team.local > 1 && !team.distributed());
-        Waiter { frame, first, limit, is_patient }
+        Waiter { frame, first, limit, is_patient: Cell::new(false) }
+    }
+}
+
+impl Waiter<'_> {
+    /// Tasks in the deque of another thread from which on this one takes some.
+    fn least(&self) -> usize {
+        if self.is_patient.get() { SEVERAL } else { 1 }
     }
 }
 
@@ -388,17 +409,15 @@ impl Worker for Waiter<'_> {
     }
 
     fn take(&self) -> Option<NodeRef> {
-        let team = self.frame.team();
-        let least = if self.is_patient.get() { SEVERAL } else { 1 };
-        let task = team.pool.take(self.frame, self.first, self.limit, least);
-        if task.is_some() {
-            self.is_patient.set(team.local > 1 && !team.distributed());
-        }
-        task
+        self.frame.team().pool.take(self.frame, self.first, self.limit, self.least())
     }
 
     fn run(&self, node: NodeRef) {
+        let since = ticks();
         execute(self.frame, node, self.limit);
+        let team = self.frame.team();
+        let is_short = ticks().wrapping_sub(since) < SHORT_TICKS;
+        self.is_patient.set(is_short && team.local > 1 && !team.distributed());
     }
 
     fn rest(&self, wait: impl FnOnce()) {
@@ -411,11 +430,12 @@ impl Worker for Waiter<'_> {
     }
 
     fn linger(&self, done: impl Fn() -> bool) -> bool {
-        let team = self.frame.team();
-        let looks = if self.is_patient.replace(false) { cell::short_looks() / PAUSES } else { 0 };
+        let (team, least) = (self.frame.team(), self.least());
+        self.is_patient.set(false);
+        let looks = if team.distributed() { 0 } else { cell::short_looks() / PAUSES };
         (0..looks).any(|_| {
             (0..PAUSES).for_each(|_| std::hint::spin_loop());
-            done() || team.pool.queued() >= SEVERAL
+            done() || team.pool.queued() >= least
         }) || team.pool.queued() > 0
     }
 

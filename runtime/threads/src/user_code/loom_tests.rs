@@ -41,6 +41,10 @@ impl Thread for Member {
         self.counted.replace(counted)
     }
 
+    fn can_be_held(&self) -> bool {
+        true
+    }
+
     fn is_over_user_code(&self) -> bool {
         self.over_user_code.get()
     }

@@ -1,0 +1,206 @@
+//! The threads of the pool, which are helpers of the threads that start regions.
+//!
+//! The pool grows on demand; helper `i` of a region is the same thread in every region (threadprivate data relies on it).
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::event::Event;
+use super::ompt;
+use super::team::{Team, in_user_code};
+use crate::progress::{self, Doing, Now};
+use crate::{config, crash, memory, pthread};
+
+unsafe extern "C" {
+    fn dsm_rt_set_shared_sp(top: *mut u8);
+}
+
+/// Gives the calling thread the shared stack number `index` of this process, and one for signals.
+pub fn adopt_stack(index: u32) {
+    crash::stack::give();
+    // SAFETY: sets a thread-local word of this thread, before it runs user code.
+    unsafe { dsm_rt_set_shared_sp(memory::stack_top(index) as *mut u8) };
+}
+
+/// A thread of the pool.
+pub struct Helper {
+    assignment: Assignment,
+    busy: AtomicU32,
+    /// It has no thread: `fork` copied the calling thread only.
+    lost: AtomicBool,
+}
+
+/// What a helper does for a team; in a cache line of its own, which it looks at all the time while it has nothing to do.
+#[repr(align(128))]
+struct Assignment {
+    state: Event,
+    tid: AtomicU32,
+    team: AtomicPtr<Team>,
+}
+
+thread_local! {
+    /// What the calling thread serves, if it is of the pool.
+    static OWN: Cell<Option<&'static Helper>> = const { Cell::new(None) };
+}
+
+fn pool() -> &'static Mutex<Vec<&'static Helper>> {
+    static POOL: OnceLock<Mutex<Vec<&'static Helper>>> = OnceLock::new();
+    POOL.get_or_init(Mutex::default)
+}
+
+/// Before `fork`: nobody changes the pool until [`after_fork`].
+pub fn before_fork() {
+    std::mem::forget(pool().lock());
+}
+
+/// Behind `fork`, in both processes. The child has the calling thread only; its next region makes the others anew.
+pub fn after_fork(in_child: bool) {
+    let pool = pool();
+    if in_child {
+        // SAFETY: `before_fork` took the lock.
+        for helper in unsafe { &*pool.data_ptr() } {
+            if !OWN.get().is_some_and(|own| std::ptr::eq(own, *helper)) {
+                helper.lost.store(true, Ordering::SeqCst);
+                helper.assignment.state.store(Helper::IDLE);
+                helper.busy.store(0, Ordering::SeqCst);
+            }
+        }
+    }
+    // SAFETY: `before_fork` left it locked.
+    unsafe { pool.force_unlock() };
+}
+
+/// Threads of the pool.
+pub fn helpers() -> u32 {
+    pool().lock().len() as u32
+}
+
+impl Helper {
+    // Bits of the state.
+    const IDLE: u32 = 0;
+    /// It runs its part of a team.
+    const RUNS: u32 = 1;
+    /// That has ended. The team is still there.
+    const ENDED: u32 = 2;
+    /// The team has tasks, so its members meet at a barrier behind their parts.
+    const HAS_TASKS: u32 = 4;
+    /// It leaves the tool.
+    const DETACHES: u32 = 8;
+
+    /// The idle helper with the smallest number; a new one if all are busy.
+    pub fn take() -> &'static Helper {
+        let mut pool = pool().lock();
+        if let Some(found) = pool.iter().position(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
+            if pool[found].lost.swap(false, Ordering::SeqCst) {
+                pool[found].spawn(found as u32 + 1);
+            }
+            return pool[found];
+        }
+        let index = pool.len() as u32 + 1;
+        if index + pthread::thread::stacks() >= config::MAX_THREADS {
+            crate::job::die(&format!("more than {} threads in a process", config::MAX_THREADS));
+        }
+        let helper: &'static Helper = Box::leak(Box::new(Helper {
+            assignment: Assignment {
+                state: Event::new(),
+                tid: AtomicU32::new(0),
+                team: AtomicPtr::new(std::ptr::null_mut()),
+            },
+            busy: AtomicU32::new(1),
+            lost: AtomicBool::new(false),
+        }));
+        helper.spawn(index);
+        pool.push(helper);
+        helper
+    }
+
+    fn spawn(&'static self, index: u32) {
+        let thread = std::thread::Builder::new()
+            .name(format!("omp-{index}"))
+            .stack_size(config::get().native_stack_bytes);
+        let spawned = memory::services::own(|| thread.spawn(move || self.serve(index)));
+        if let Err(error) = spawned {
+            crate::job::die(&format!("cannot start thread {index} of the team: {error}"));
+        }
+    }
+
+    /// Makes it a member of a team, which waits for it ([`Helper::wait_end`]) before it ends. The member does not run yet.
+    pub fn assign(&self, team: &Team, tid: u32) {
+        self.assignment.team.store(std::ptr::from_ref(team).cast_mut(), Ordering::Relaxed);
+        self.assignment.tid.store(tid, Ordering::Relaxed);
+        self.assignment.state.reset(Helper::IDLE);
+    }
+
+    /// The member runs its part. Others of the team, which run already, may have made tasks.
+    pub fn start(&self) {
+        self.assignment.state.insert(Helper::RUNS);
+    }
+
+    /// The team has tasks from now on. A member that has ended its part comes back, for the barrier behind it.
+    pub fn call_back(&self) {
+        self.assignment.state.insert(Helper::HAS_TASKS);
+    }
+
+    /// Waits until the member has ended its part, or the team has tasks, for which all have to come to a barrier; whether it has.
+    pub fn wait_end_or_tasks(&self) -> bool {
+        let _now = Now::begin(Doing::Join, 0, 0);
+        let state = self.assignment.state.wait(|state| state & (Helper::ENDED | Helper::HAS_TASKS) != 0);
+        state & Helper::HAS_TASKS != 0
+    }
+
+    /// Waits until the member has ended, and does not come back.
+    pub fn wait_end(&self) {
+        let _now = Now::begin(Doing::Join, 0, 0);
+        self.assignment.state.wait(|state| state == Helper::ENDED);
+        self.busy.store(0, Ordering::SeqCst);
+    }
+
+    fn serve(&'static self, index: u32) {
+        const COMES_BACK: u32 = Helper::ENDED | Helper::HAS_TASKS;
+        OWN.set(Some(self));
+        adopt_stack(index);
+        progress::begin_thread();
+        if ompt::is_active() {
+            in_user_code(|| ompt::thread::begin(ompt::abi::ThreadKind::Worker));
+        }
+        let state = &self.assignment.state;
+        let begins = |state: u32| state & (Helper::RUNS | Helper::DETACHES) != 0 || state == COMES_BACK;
+        loop {
+            let idle = Now::begin(Doing::Idle, 0, 0);
+            let now = state.wait(begins);
+            drop(idle);
+            if now == Helper::DETACHES {
+                in_user_code(ompt::thread::detach);
+                state.store(Helper::IDLE);
+                continue;
+            }
+            // SAFETY: set by `assign`; the team lives until this helper has ended, which is after it has come back if it is to.
+            let team = unsafe { &*self.assignment.team.load(Ordering::Relaxed) };
+            let frame = team.member(self.assignment.tid.load(Ordering::Relaxed));
+            let has_met = now != COMES_BACK && team.take_part(&frame);
+            if !has_met && state.exchange(Helper::RUNS, Helper::ENDED) {
+                continue;
+            }
+            if !has_met {
+                team.come_back(&frame);
+            }
+            drop(frame);
+            state.store(Helper::ENDED);
+        }
+    }
+}
+
+/// Idle threads of the pool tell the tool that they end, as far as it is concerned.
+pub fn detach_idle() {
+    let pool = pool().lock().clone();
+    for helper in pool.iter().filter(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
+        if !helper.lost.load(Ordering::SeqCst) {
+            helper.assignment.state.store(Helper::DETACHES);
+            helper.assignment.state.wait(|state| state == Helper::IDLE);
+        }
+        helper.busy.store(0, Ordering::SeqCst);
+    }
+}
