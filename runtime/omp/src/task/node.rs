@@ -4,6 +4,7 @@
 //! [`Node`], is private to the process. In front of each descriptor stands the address of its node.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -87,8 +88,6 @@ pub struct Extras {
     pub interrupted: Mutex<Option<Icv>>,
     /// Event slot of a detachable task, plus one.
     pub event: AtomicU32,
-    /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers.
-    pub tied_ancestor: Mutex<Option<NodeRef>>,
 }
 
 /// A task. Threads that run its children change what comes first; who makes children reads what is behind it, in other cache lines.
@@ -128,6 +127,8 @@ pub struct Node {
     /// One more than the references of its children, or 0 before the first: see [`NodeRef::for_child`].
     pub given: AtomicUsize,
     group: Mutex<Option<Arc<Group>>>,
+    /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers. That one goes on when this one has ended.
+    tied_ancestor: AtomicUsize,
     /// Its memory, if it has a descriptor.
     pub memory: Option<Memory>,
     /// Its control variables at its creation.
@@ -177,6 +178,7 @@ impl Node {
             parent,
             has_own_group: AtomicBool::new(false),
             group: Mutex::new(None),
+            tied_ancestor: AtomicUsize::new(0),
             member_of: group,
             task,
             flags: task_flags,
@@ -310,8 +312,8 @@ impl Node {
 
     /// It begins on a thread whose innermost tied task, if it is not at a barrier, is `limit`.
     pub fn begin_below(&self, limit: Option<&NodeRef>) {
-        if !self.is_tied() && limit.is_some() {
-            *self.extras().tied_ancestor.lock() = limit.cloned();
+        if !self.is_tied() {
+            self.tied_ancestor.store(limit.map_or(0, NodeRef::as_word), Ordering::Relaxed);
         }
     }
 
@@ -367,8 +369,11 @@ impl NodeRef {
         if self.is_tied() {
             return act(Some(self));
         }
-        let ancestor = self.existing_extras().and_then(|extras| extras.tied_ancestor.lock().clone());
-        act(ancestor.as_ref())
+        match self.tied_ancestor.load(Ordering::Relaxed) {
+            0 => act(None),
+            // SAFETY: the thread, which runs this task, or waits in it, is in the code of that one, too, and keeps it.
+            word => act(Some(&*ManuallyDrop::new(unsafe { NodeRef::from_word(word) }))),
+        }
     }
 }
 
@@ -482,5 +487,5 @@ pub unsafe fn take(task: *mut Task) -> NodeRef {
 /// As for [`take`].
 pub unsafe fn of(task: *mut Task) -> NodeRef {
     // SAFETY: as for `take`, whose result is not dropped.
-    unsafe { NodeRef::clone(&*std::mem::ManuallyDrop::new(take(task))) }
+    unsafe { NodeRef::clone(&*ManuallyDrop::new(take(task))) }
 }

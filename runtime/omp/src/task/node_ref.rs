@@ -129,6 +129,11 @@ impl NodeRef {
         NodeRef(self.0)
     }
 
+    /// As a word, which does not count as a reference.
+    pub fn as_word(&self) -> usize {
+        self.0.as_ptr() as usize
+    }
+
     /// As a word, which counts as a reference.
     pub fn into_word(self) -> usize {
         ManuallyDrop::new(self).0.as_ptr() as usize
@@ -137,7 +142,7 @@ impl NodeRef {
     /// The reference that a word is.
     ///
     /// # Safety
-    /// The word comes from [`NodeRef::into_word`], in this process, and was not made a reference again.
+    /// The word comes from [`NodeRef::into_word`], in this process, and was not made a reference again; or from [`NodeRef::as_word`], and the reference is forgotten before the last one is dropped.
     pub unsafe fn from_word(word: usize) -> NodeRef {
         // SAFETY: the caller's promise: it is not null.
         NodeRef(unsafe { NonNull::new_unchecked(word as *mut Counted) })
