@@ -33,8 +33,8 @@ const STOLEN: usize = 16;
 /// Tasks in the deque of another from which on a thread takes some at once, where the last one that it ran was [short](SHORT_TICKS). It waits for a microsecond or so before it takes fewer: where one
 /// thread makes small tasks, to take each as it comes costs both threads more than the task.
 const SEVERAL: usize = 8;
-/// A microsecond or two, in ticks of the processor's time stamp counter.
-const SHORT_TICKS: u64 = 4096;
+/// Most of a microsecond, in ticks of the processor's time stamp counter.
+const SHORT_TICKS: u64 = 2048;
 /// Pauses between two looks at the deques meanwhile.
 const PAUSES: u32 = 10;
 
