@@ -213,6 +213,7 @@ programs! {
     task_clauses
     task_depend
     task_kernels
+    task_late
     task_loops
     task_polling
     task_regions

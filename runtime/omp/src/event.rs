@@ -26,26 +26,6 @@ impl Event {
         wake_local(&self.0);
     }
 
-    /// Sets the value where nobody waits for it.
-    pub fn reset(&self, value: u32) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// Sets bits of the value and wakes.
-    pub fn insert(&self, bits: u32) {
-        self.0.fetch_or(bits, Ordering::SeqCst);
-        wake_local(&self.0);
-    }
-
-    /// Changes the value from `old` to `new`, if it is `old`, and wakes; whether it was.
-    pub fn exchange(&self, old: u32, new: u32) -> bool {
-        let is_changed = self.0.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        if is_changed {
-            wake_local(&self.0);
-        }
-        is_changed
-    }
-
     /// Changes the value to a new one and wakes.
     pub fn bump(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);

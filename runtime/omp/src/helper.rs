@@ -6,11 +6,12 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+use dsm_threads::member::Member;
 use parking_lot::Mutex;
 
-use super::event::Event;
 use super::ompt;
-use super::team::{Team, in_user_code};
+use super::team::{Team, in_user_code, leave_region};
+use crate::control::cell::{wait_local, wake_local};
 use crate::progress::{self, Doing, Now};
 use crate::{config, crash, memory, pthread};
 
@@ -33,10 +34,10 @@ pub struct Helper {
     lost: AtomicBool,
 }
 
-/// What a helper does for a team; in a cache line of its own, which it looks at all the time while it has nothing to do.
+/// What a helper does for a team; in a cache line of its own, which it looks at all the time while it has nothing to do. See [`Member`].
 #[repr(align(128))]
 struct Assignment {
-    state: Event,
+    member: Member,
     tid: AtomicU32,
     team: AtomicPtr<Team>,
 }
@@ -64,7 +65,7 @@ pub fn after_fork(in_child: bool) {
         for helper in unsafe { &*pool.data_ptr() } {
             if !OWN.get().is_some_and(|own| std::ptr::eq(own, *helper)) {
                 helper.lost.store(true, Ordering::SeqCst);
-                helper.assignment.state.store(Helper::IDLE);
+                helper.assignment.member.assign();
                 helper.busy.store(0, Ordering::SeqCst);
             }
         }
@@ -79,17 +80,6 @@ pub fn helpers() -> u32 {
 }
 
 impl Helper {
-    // Bits of the state.
-    const IDLE: u32 = 0;
-    /// It runs its part of a team.
-    const RUNS: u32 = 1;
-    /// That has ended. The team is still there.
-    const ENDED: u32 = 2;
-    /// The team has tasks, so its members meet at a barrier behind their parts.
-    const HAS_TASKS: u32 = 4;
-    /// It leaves the tool.
-    const DETACHES: u32 = 8;
-
     /// The idle helper with the smallest number; a new one if all are busy.
     pub fn take() -> &'static Helper {
         let mut pool = pool().lock();
@@ -105,7 +95,7 @@ impl Helper {
         }
         let helper: &'static Helper = Box::leak(Box::new(Helper {
             assignment: Assignment {
-                state: Event::new(),
+                member: Member::default(),
                 tid: AtomicU32::new(0),
                 team: AtomicPtr::new(std::ptr::null_mut()),
             },
@@ -127,69 +117,84 @@ impl Helper {
         }
     }
 
+    fn wake(&self) {
+        wake_local(self.assignment.member.word());
+    }
+
+    fn wait(&self, until: impl Fn(u32) -> bool) -> u32 {
+        wait_local(self.assignment.member.word(), until)
+    }
+
     /// Makes it a member of a team, which waits for it ([`Helper::wait_end`]) before it ends. The member does not run yet.
     pub fn assign(&self, team: &Team, tid: u32) {
         self.assignment.team.store(std::ptr::from_ref(team).cast_mut(), Ordering::Relaxed);
         self.assignment.tid.store(tid, Ordering::Relaxed);
-        self.assignment.state.reset(Helper::IDLE);
+        self.assignment.member.assign();
     }
 
-    /// The member runs its part. Others of the team, which run already, may have made tasks.
+    /// The member runs its part.
     pub fn start(&self) {
-        self.assignment.state.insert(Helper::RUNS);
+        self.assignment.member.start();
+        self.wake();
     }
 
-    /// The team has tasks from now on. A member that has ended its part comes back, for the barrier behind it.
+    /// The team has tasks from now on.
     pub fn call_back(&self) {
-        self.assignment.state.insert(Helper::HAS_TASKS);
+        self.assignment.member.call_back();
+        self.wake();
     }
 
     /// Waits until the member has ended its part, or the team has tasks, for which all have to come to a barrier; whether it has.
     pub fn wait_end_or_tasks(&self) -> bool {
         let _now = Now::begin(Doing::Join, 0, 0);
-        let state = self.assignment.state.wait(|state| state & (Helper::ENDED | Helper::HAS_TASKS) != 0);
-        state & Helper::HAS_TASKS != 0
+        Member::has_tasks(self.wait(|state| Member::has_ended(state) || Member::has_tasks(state)))
     }
 
     /// Waits until the member has ended, and does not come back.
     pub fn wait_end(&self) {
         let _now = Now::begin(Doing::Join, 0, 0);
-        self.assignment.state.wait(|state| state == Helper::ENDED);
+        self.wait(Member::has_ended);
         self.busy.store(0, Ordering::SeqCst);
     }
 
     fn serve(&'static self, index: u32) {
-        const COMES_BACK: u32 = Helper::ENDED | Helper::HAS_TASKS;
         OWN.set(Some(self));
         adopt_stack(index);
         progress::begin_thread();
         if ompt::is_active() {
             in_user_code(|| ompt::thread::begin(ompt::abi::ThreadKind::Worker));
         }
-        let state = &self.assignment.state;
-        let begins = |state: u32| state & (Helper::RUNS | Helper::DETACHES) != 0 || state == COMES_BACK;
+        let member = &self.assignment.member;
         loop {
             let idle = Now::begin(Doing::Idle, 0, 0);
-            let now = state.wait(begins);
+            let state = self.wait(Member::is_wanted);
             drop(idle);
-            if now == Helper::DETACHES {
+            if Member::is_detaching(state) {
                 in_user_code(ompt::thread::detach);
-                state.store(Helper::IDLE);
+                self.detach(false);
                 continue;
             }
             // SAFETY: set by `assign`; the team lives until this helper has ended, which is after it has come back if it is to.
             let team = unsafe { &*self.assignment.team.load(Ordering::Relaxed) };
             let frame = team.member(self.assignment.tid.load(Ordering::Relaxed));
-            let has_met = now != COMES_BACK && team.take_part(&frame);
-            if !has_met && state.exchange(Helper::RUNS, Helper::ENDED) {
-                continue;
-            }
+            let has_met = !Member::comes_back(state) && team.take_part(&frame);
+            leave_region(&frame);
             if !has_met {
+                if !Member::comes_back(state) && member.end_part() {
+                    self.wake();
+                    continue;
+                }
                 team.come_back(&frame);
             }
             drop(frame);
-            state.store(Helper::ENDED);
+            member.end();
+            self.wake();
         }
+    }
+
+    fn detach(&self, begins: bool) {
+        self.assignment.member.detach(begins);
+        self.wake();
     }
 }
 
@@ -198,8 +203,8 @@ pub fn detach_idle() {
     let pool = pool().lock().clone();
     for helper in pool.iter().filter(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
         if !helper.lost.load(Ordering::SeqCst) {
-            helper.assignment.state.store(Helper::DETACHES);
-            helper.assignment.state.wait(|state| state == Helper::IDLE);
+            helper.detach(true);
+            helper.wait(Member::is_idle);
         }
         helper.busy.store(0, Ordering::SeqCst);
     }

@@ -308,8 +308,8 @@ impl Team {
     }
 }
 
-/// The member's wait at the end of the region is over.
-fn leave_region(frame: &Frame) {
+/// The member's wait at the end of the region is over. With a tool, it does not come back.
+pub fn leave_region(frame: &Frame) {
     if ompt::is_active() {
         in_user_code(|| frame::with(frame, || ompt::region::leave(frame)));
     }

@@ -5,6 +5,7 @@
 pub mod atomic;
 pub mod backoff;
 pub mod bias;
+pub mod member;
 pub mod primitive;
 pub mod quiesce;
 pub mod user_code;
