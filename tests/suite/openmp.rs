@@ -121,10 +121,23 @@ static int in_child(void) {
     close(ends[1]);
     return status ? status : result;
 }
+// The child goes on behind the region that the call was in.
+static int leaves_region(void) {
+    int status = 1;
+    pid_t child = -1;
+#pragma omp parallel num_threads(4)
+    {
+#pragma omp masked
+        child = fork();
+    }
+    if (child == 0) _exit(count() != 44950);
+    waitpid(child, &status, 0);
+    return status;
+}
 int main(void) {
     int results[4] = {0};
     omp_set_max_active_levels(2);
-    printf(\"%d %d\\n\", count(), in_child());
+    printf(\"%d %d %d\\n\", count(), in_child(), leaves_region());
 #pragma omp parallel num_threads(4)
     for (int i = 0; i < 4; i++) {
 #pragma omp barrier
@@ -137,7 +150,7 @@ int main(void) {
 ";
     let Some(outcome) = run("fork_regions", source, 1, 3, &[]) else { return };
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
-    assert_eq!(outcome.text(), "44950 44950\n44950 44950 44950 44950 44950\n");
+    assert_eq!(outcome.text(), "44950 44950 0\n44950 44950 44950 44950 44950\n");
 }
 
 /// Processes that the environment leaves without work are named once; what the program itself asks for is not.

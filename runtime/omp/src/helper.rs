@@ -65,7 +65,8 @@ pub fn after_fork(in_child: bool) {
         for helper in unsafe { &*pool.data_ptr() } {
             if !OWN.get().is_some_and(|own| std::ptr::eq(own, *helper)) {
                 helper.lost.store(true, Ordering::SeqCst);
-                helper.assignment.member.assign();
+                // Who waits for it goes on.
+                helper.assignment.member.end();
                 helper.busy.store(0, Ordering::SeqCst);
             }
         }
@@ -85,6 +86,7 @@ impl Helper {
         let mut pool = pool().lock();
         if let Some(found) = pool.iter().position(|h| h.busy.swap(1, Ordering::SeqCst) == 0) {
             if pool[found].lost.swap(false, Ordering::SeqCst) {
+                pool[found].assignment.member.assign();
                 pool[found].spawn(found as u32 + 1);
             }
             return pool[found];
@@ -138,10 +140,13 @@ impl Helper {
         self.wake();
     }
 
-    /// The team has tasks from now on.
-    pub fn call_back(&self) {
-        self.assignment.member.call_back();
-        self.wake();
+    /// The team has tasks from now on. Nothing where it has no member here any more: `fork` copied the calling thread only, which may have started other regions.
+    pub fn call_back(&self, team: &Team) {
+        let is_member = std::ptr::eq(self.assignment.team.load(Ordering::Relaxed), team);
+        if is_member && !self.lost.load(Ordering::Relaxed) {
+            self.assignment.member.call_back();
+            self.wake();
+        }
     }
 
     /// Waits until the member has ended its part, or the team has tasks, for which all have to come to a barrier; whether it has.

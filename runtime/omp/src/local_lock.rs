@@ -10,6 +10,7 @@ use crate::operations::signal;
 use crate::profile::{self, Wait};
 use crate::progress::{self, Doing, Now};
 use crate::{race, sync, trace};
+use dsm_observe::checked::Synchronising;
 
 // A variable of zeros is free.
 const _: () = assert!(size_of::<RawMutex>() == 1);
@@ -30,6 +31,7 @@ fn at(name: u64) -> Option<&'static RawMutex> {
 pub fn lock(name: u64) {
     let Some(lock) = at(name) else { return sync::lock(name) };
     signal::assert_allowed("a lock");
+    drop(Synchronising::begin());
     let since = profile::now_and_then();
     if !lock.try_lock() {
         wait(lock, name);
@@ -58,6 +60,7 @@ pub fn try_lock(name: u64) -> bool {
 /// As [`sync::unlock`].
 pub fn unlock(name: u64) {
     let Some(lock) = at(name) else { return sync::unlock(name) };
+    drop(Synchronising::begin());
     progress::pass_on(name);
     // SAFETY: the thread holds it, or another one on behalf of which the program gives it back.
     unsafe { lock.unlock() };

@@ -99,6 +99,8 @@ pub struct Team {
     generation: Event,
     work: Option<Work>,
     helpers: Vec<&'static Helper>,
+    /// Its members meet at a barrier behind the region even if there are no tasks: where others may have made some, and where a tool is told of the barrier.
+    always_meets: bool,
 }
 
 // SAFETY: everything that changes is atomic or locked; `work` is written before the helpers see the team, and its
@@ -133,6 +135,7 @@ impl Team {
             generation: Event::new(),
             work: None,
             helpers: Vec::new(),
+            always_meets: false,
         }
     }
 
@@ -202,6 +205,11 @@ impl Team {
         pool::notify();
     }
 
+    /// Whether its members meet at a barrier behind the region, as far as one knows that has ended its part.
+    pub fn meets(&self) -> bool {
+        self.always_meets || self.pool.is_used()
+    }
+
     /// The pending cancellation: 0 or the kind of `__kmpc_cancel`.
     pub fn cancel_request(&self) -> u32 {
         if self.distributed() { CANCEL.shared(0).load() as u32 } else { self.cancel.load(Ordering::SeqCst) }
@@ -226,6 +234,7 @@ impl Team {
     /// construct of the next region that uses the ring; `None` after a cancellation.
     pub fn run(&mut self, work: Work, join: impl FnOnce()) -> Option<u64> {
         self.work = Some(work);
+        self.always_meets = task::expected() && (self.distributed() || ompt::is_active());
         self.helpers.extend((1..self.local).map(|_| Helper::take()));
         let team: &Team = self;
         for (helper, tid) in team.helpers.iter().zip(team.first + 1..) {
@@ -251,16 +260,7 @@ impl Team {
 
     /// The team has tasks from now on.
     pub fn call_helpers_back(&self) {
-        self.helpers.iter().for_each(|helper| helper.call_back());
-    }
-
-    /// A member that has ended its part comes to the barrier behind it, as there are tasks.
-    pub fn come_back(&self, frame: &Frame) {
-        frame::with(frame, || {
-            sync::user_threads_enter();
-            self.barrier();
-            sync::user_threads_leave();
-        });
+        self.helpers.iter().for_each(|helper| helper.call_back(self));
     }
 
     fn work(&self) -> &Work {
@@ -287,24 +287,38 @@ impl Team {
     pub fn take_part(&self, frame: &Frame) -> bool {
         let work = self.work();
         work.floats.adopt();
-        let mut has_met = false;
+        self.as_member(frame, || {
+            affinity::display_changed(frame);
+            ompt::region::enter(frame);
+            progress::in_region(work.task as usize as u64, || {
+                // SAFETY: compiler and caller agree on the arguments of the outlined function.
+                unsafe { call(work.task, frame.tid, &work.args) };
+            });
+            ompt::region::arrive(frame);
+            let has_met = task::end_implicit(frame);
+            pending::flush();
+            has_met
+        })
+    }
+
+    /// A member that has ended its part comes to the barrier behind it, as there are tasks.
+    pub fn come_back(&self, frame: &Frame) {
+        self.as_member(frame, || {
+            progress::in_region(self.work().task as usize as u64, || self.barrier());
+            pending::flush();
+        });
+    }
+
+    /// Runs something as a member: user code, at its place.
+    fn as_member<T>(&self, frame: &Frame, body: impl FnOnce() -> T) -> T {
+        let work = self.work();
         frame::with(frame, || {
             let _traced = trace::region(work.task as usize, frame.tid, self.size);
             sync::user_threads_enter();
-            affinity::with(work.places, frame.tid, self.sharers(), || {
-                affinity::display_changed(frame);
-                ompt::region::enter(frame);
-                progress::in_region(work.task as usize as u64, || {
-                    // SAFETY: compiler and caller agree on the arguments of the outlined function.
-                    unsafe { call(work.task, frame.tid, &work.args) };
-                });
-                ompt::region::arrive(frame);
-                has_met = task::end_implicit(frame);
-                pending::flush();
-            });
+            let result = affinity::with(work.places, frame.tid, self.sharers(), body);
             sync::user_threads_leave();
-        });
-        has_met
+            result
+        })
     }
 }
 

@@ -51,9 +51,7 @@ pub fn with_current<T>(frame: &Frame, look: impl FnOnce(&NodeRef) -> T) -> Optio
 /// End of an implicit task. Whether the threads of its team have met at a barrier: all tasks of the region have ended then. Where none has been made, there is no need to.
 pub fn end_implicit(frame: &Frame) -> bool {
     let team = frame.team();
-    // A tool is told of the barrier in any case.
-    let meets =
-        team.size > 1 && expected() && (team.distributed() || team.pool.is_used() || ompt::is_active());
+    let meets = team.size > 1 && team.meets();
     if meets {
         team.barrier();
     } else if team.size == 1 {
