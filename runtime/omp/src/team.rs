@@ -99,7 +99,7 @@ pub struct Team {
     generation: Event,
     work: Option<Work>,
     helpers: Vec<&'static Helper>,
-    /// Its members meet at a barrier behind the region even if there are no tasks: where others may have made some, and where a tool is told of the barrier.
+    /// Its members meet at a barrier behind the region even if there are no tasks: where other processes may have made some, and where a tool sees the barrier.
     always_meets: bool,
 }
 

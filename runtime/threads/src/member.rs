@@ -15,7 +15,7 @@ const HAS_TASKS: u32 = 4;
 /// It leaves the tool.
 const DETACHES: u32 = 8;
 
-/// What a thread of the pool is told, and says, in one word that it and others wait on. Whoever changes it as `&self` allows wakes those afterwards.
+/// The state of a thread of the pool as a member of a team, in one word that it and others wait on. Whoever changes it wakes those afterwards.
 #[derive(Debug, Default)]
 pub struct Member(AtomicU32);
 
