@@ -23,7 +23,7 @@ fn is_local() -> bool {
 /// The lock of a name, which is the address of its variable, if it is there.
 #[inline(always)]
 fn at(name: u64) -> Option<&'static RawMutex> {
-    // SAFETY: the program's variable, of at least four bytes, which it uses by the routines alone.
+    // SAFETY: the program's variable, of at least four bytes, which only the routines use.
     is_local().then(|| unsafe { &*(name as *const RawMutex) })
 }
 
