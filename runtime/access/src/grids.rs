@@ -9,6 +9,7 @@ use std::cell::Cell;
 use dsm_threads::handler;
 
 use crate::check::{Access, ensure_grid, ensure_joined, has_effect, joined};
+use crate::posted::deferred;
 use crate::window::{BESIDE_MAX, BESIDE_MIN, Surroundings};
 use crate::{checked, memory};
 
@@ -126,7 +127,8 @@ pub fn ensure_at(place: usize, address: usize, len: usize, strides: [(usize, usi
     let known = GRIDS.try_with(|grids| {
         let cell = &grids[slot_of(place)];
         let old = cell.get();
-        if old.has(&shape, address, restrictions) {
+        // A state is counted as restricted behind the moment when it is: a thread that finds it so in between may have an addition kept, for which it has to look at the states.
+        if old.has(&shape, address, restrictions) && deferred::is_nothing_kept() {
             return;
         }
         let (start, len, strides, access) = joined(address, len, strides, access);
