@@ -138,10 +138,9 @@ fn what_is_not_valid_in_a_process_is_read_at_its_home() {
         block.lines().next().is_some_and(|l| l.starts_with("block 0x") && l.contains(" 4096 bytes, ")),
         "{block}"
     );
-    assert!(
-        block.contains("state in process 0: 5 (invalid") || block.contains("state in process 0: 4 (invalid"),
-        "{block}"
-    );
+    // Which of the invalid states it is depends on how many notices process 0 has had of the block: a second one lets it go cold.
+    let state = block.split("\nstate in process 0: ").nth(1).unwrap_or_else(|| panic!("no state in {block}"));
+    assert!(state.get(1..).is_some_and(|meaning| meaning.starts_with(" (invalid")), "{block}");
     assert!(block.contains("\nhome: process 1; version "), "{block}");
     // Then process 1, and the program goes on as if nobody had looked.
     let from_first = "(not valid in this process; read from the home in process 0)";
