@@ -167,10 +167,15 @@ pub extern "C" fn __kmpc_single(_loc: Loc, _gtid: i32) -> i32 {
         work::single(frame, true);
         return 1;
     }
-    let number = frame.next_construct();
-    let slot = team.ring.enter(number);
-    let first = slot.fetch_add(word::NEXT, 1) == 0;
-    slot.leave(number, team.size, || ());
+    let first = if team.distributed() {
+        let number = frame.next_construct();
+        let slot = team.ring.enter(number);
+        let first = slot.fetch_add(word::NEXT, 1) == 0;
+        slot.leave(number, team.size, || ());
+        first
+    } else {
+        team.begins_single(frame.next_single())
+    };
     work::single(frame, first);
     i32::from(first)
 }

@@ -81,6 +81,8 @@ pub struct Frame {
     pub icv: Cell<Icv>,
     /// Number of the next worksharing construct.
     pub construct: Cell<u64>,
+    /// Single constructs so far, in a team inside one process.
+    singles: Cell<u64>,
     /// Argument of a `num_threads` clause for the next region; 0 if none.
     pub requested_threads: Cell<u32>,
     /// Arguments of `num_teams` and `thread_limit` clauses for the next league.
@@ -118,6 +120,7 @@ impl Frame {
             league: Cell::new(League { team: 0, teams: 1 }),
             icv: Cell::new(icv),
             construct: Cell::new(team.first_construct),
+            singles: Cell::new(0),
             requested_threads: Cell::new(0),
             requested_teams: Cell::new((0, 0)),
             dispatch: RefCell::default(),
@@ -133,6 +136,12 @@ impl Frame {
     pub fn team(&self) -> &Team {
         // SAFETY: whoever makes a frame keeps the team until the frame is gone.
         unsafe { &*self.team }
+    }
+
+    /// Takes the number of the next single construct of a team inside one process, counted from 1.
+    pub fn next_single(&self) -> u64 {
+        self.singles.set(self.singles.get() + 1);
+        self.singles.get()
     }
 
     /// Takes the number of the next worksharing construct.

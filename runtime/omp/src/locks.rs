@@ -8,7 +8,6 @@ use super::ompt::abi::MutexKind;
 use super::ompt::mutex::{self, Taken};
 use super::{Loc, get, local_lock};
 use crate::sync;
-use crate::sync::nest;
 
 /// Begin of a critical section.
 #[unsafe(export_name = "dsm_rt___kmpc_critical")]
@@ -71,17 +70,14 @@ macro_rules! lock_functions {
 fn init(kind: MutexKind, name: u64, hint: i32) {
     match kind {
         MutexKind::Lock => local_lock::begin_lock(name),
-        _ => sync::begin_lock(name),
+        _ => local_lock::begin_nest(name),
     }
     mutex::init(kind, hint as u32, name);
 }
 
 /// A lock ends.
 fn destroy(kind: MutexKind, name: u64) {
-    match kind {
-        MutexKind::Lock => local_lock::end_lock(name),
-        _ => sync::end_lock(name),
-    }
+    local_lock::end_lock(name);
     mutex::destroy(kind, name);
 }
 
@@ -109,7 +105,7 @@ lock_functions! {
     omp_init_nest_lock omp_init_nest_lock_ __kmpc_init_nest_lock() = |name| init(MutexKind::NestLock, name, 0);
     omp_init_nest_lock_with_hint omp_init_nest_lock_with_hint_ __kmpc_init_nest_lock_with_hint(hint: i32) = |name, hint| init(MutexKind::NestLock, name, hint);
     omp_destroy_nest_lock omp_destroy_nest_lock_ __kmpc_destroy_nest_lock() = |name| destroy(MutexKind::NestLock, name);
-    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { mutex::acquire(MutexKind::NestLock, 0, name, nest::set, nest_taken); };
-    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = |name| mutex::release(MutexKind::NestLock, name, nest::unset);
-    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| mutex::acquire(MutexKind::TestNestLock, 0, name, nest::test, nest_taken) as i32;
+    omp_set_nest_lock omp_set_nest_lock_ __kmpc_set_nest_lock() = |name| { mutex::acquire(MutexKind::NestLock, 0, name, local_lock::set_nest, nest_taken); };
+    omp_unset_nest_lock omp_unset_nest_lock_ __kmpc_unset_nest_lock() = |name| mutex::release(MutexKind::NestLock, name, local_lock::unset_nest);
+    omp_test_nest_lock omp_test_nest_lock_ __kmpc_test_nest_lock() -> i32 = |name| mutex::acquire(MutexKind::TestNestLock, 0, name, local_lock::test_nest, nest_taken) as i32;
 }

@@ -7,7 +7,7 @@
 //! Who waits at a barrier runs tasks meanwhile. Behind a region of one process there is a barrier only if a member has made tasks: those that have ended their parts before are called back then.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::affinity;
 use super::call_site::{self, Reader};
@@ -93,6 +93,8 @@ pub struct Team {
     pub pool: Pool,
     /// What a tool keeps with the region.
     pub tool: RegionRecord,
+    /// Number of the last single construct that a thread has begun, in a team inside one process.
+    singles: AtomicU64,
     cancel: AtomicU32,
     cancelled_region: AtomicU32,
     arrived: AtomicU32,
@@ -129,6 +131,7 @@ impl Team {
             copyprivate: AtomicPtr::new(std::ptr::null_mut()),
             pool: Pool::default(),
             tool: RegionRecord::default(),
+            singles: AtomicU64::new(0),
             cancel: AtomicU32::new(0),
             cancelled_region: AtomicU32::new(0),
             arrived: AtomicU32::new(0),
@@ -147,6 +150,13 @@ impl Team {
     /// Whether threads of other processes belong to it.
     pub fn distributed(&self) -> bool {
         self.participants > 1
+    }
+
+    /// Whether a thread that comes to a single construct, whose number in the region is `number`, counted from 1, is the first one there. The team is inside one process. A thread is at most where all
+    /// constructs before have begun.
+    pub fn begins_single(&self, number: u64) -> bool {
+        self.singles.load(Ordering::Relaxed) < number
+            && self.singles.compare_exchange(number - 1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     /// Waits for all threads of the team; what any wrote before, all see after it.
