@@ -86,6 +86,80 @@ int main(void) {
     }
 }
 
+/// Every kind of loop that is shared in chunks of fixed size, downwards and with iteration numbers at the end of their type as well.
+#[test]
+fn threads_of_several_processes_may_have_consecutive_chunks() {
+    let source = "#include <omp.h>
+#include <stdio.h>
+static int owner[19], runs[19];
+static void show(int last) {
+    for (int i = 0; i < 19; i++) putchar(runs[i] == 1 ? 'a' + owner[i] : '?'), runs[i] = 0;
+    printf(\" %d\\n\", last);
+}
+#define NOTE(i) owner[i] = omp_get_thread_num(), runs[i]++, last = i
+int main(void) {
+    int last = -1;
+#pragma omp parallel for schedule(static, 3) lastprivate(last)
+    for (int i = 0; i < 19; i++) NOTE(i);
+    show(last);
+#pragma omp parallel for schedule(static, 3) lastprivate(last)
+    for (unsigned long i = -1; i > -20ul; i--) NOTE(-1ul - i);
+    show(last);
+#pragma omp parallel for schedule(static, 3) ordered lastprivate(last)
+    for (int i = 0; i < 19; i++) {
+#pragma omp ordered
+        NOTE(i);
+    }
+    show(last);
+#pragma omp parallel for schedule(runtime) lastprivate(last)
+    for (int i = 0; i < 19; i++) NOTE(i);
+    show(last);
+#pragma omp parallel for schedule(static) lastprivate(last)
+    for (int i = 0; i < 19; i++) NOTE(i);
+    show(last);
+}
+";
+    let dealt = "aaabbbaaabbbaaabbba 18\n";
+    let consecutive = "aaaaaaaaaaaabbbbbbb 18\n";
+    for (processes, threads, asked, chunks) in
+        [(2, 1, "1", consecutive), (2, 1, "0", dealt), (1, 2, "1", dealt)]
+    {
+        let variables = [("DSM_STATIC_BLOCKS", asked), ("OMP_SCHEDULE", "static,3")];
+        let Some(outcome) = run("static_blocks", source, processes, threads, &variables) else { return };
+        let whole = "aaaaaaaaaabbbbbbbbb 18\n";
+        assert_eq!(
+            outcome.text(),
+            chunks.repeat(4) + whole,
+            "{processes}x{threads} {asked}: {}",
+            outcome.errors()
+        );
+    }
+}
+
+#[test]
+fn a_profile_names_consecutive_chunks_where_chunks_alternate() {
+    let source = "#include <stdio.h>
+static int shared[4000];
+int main(void) {
+    for (int times = 0; times < 400; times++)
+#pragma omp parallel for schedule(static SIZE)
+        for (int i = 0; i < 4000; i++) shared[i] += i;
+    printf(\"%d\", shared[3999]);
+}
+";
+    for (size, is_named) in [(", 1", true), ("", false)] {
+        let source = source.replace(" SIZE", size);
+        // Where the processes run one after the other for a while, the profile may find something else.
+        let named = || {
+            let outcome = run(&format!("chunks{}", size.len()), &source, 2, 1, &[("DSM_PROFILE", "1")])?;
+            assert_eq!(outcome.text(), "1599600");
+            Some(outcome.errors().contains("DSM_STATIC_BLOCKS=1"))
+        };
+        let Some(first) = named() else { return };
+        assert_eq!(first || (0..5).any(|_| named() == Some(true)), is_named);
+    }
+}
+
 /// `fork` in a program of one process copies the calling thread only; regions of the child need threads of their own, and none that
 /// uses the stack of the thread that called.
 #[test]

@@ -181,6 +181,8 @@ pub struct Config {
     pub cooperation: bool,
     /// `DSM_CACHE_LOCKS`: a process caches locks that it takes again and again.
     pub cache_locks: bool,
+    /// `DSM_STATIC_BLOCKS`: threads have consecutive chunks of static schedules.
+    pub static_blocks: bool,
     /// `DSM_POST_ATOMICS`: keep relaxed additions without a result.
     pub post_atomics: bool,
     /// `DSM_PROTOCOL`: parts of the protocol that are left out.
@@ -250,6 +252,7 @@ impl Default for Config {
             array_cache: true,
             cooperation: true,
             cache_locks: true,
+            static_blocks: false,
             post_atomics: true,
             bulk_read: false,
             one_sided_read: false,

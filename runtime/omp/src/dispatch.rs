@@ -144,6 +144,9 @@ impl Dispatch {
         let share = match self.mode {
             Mode::Whole => once(Share { first: 0, count: trip, last: true }, self.round),
             Mode::Block { width } => once(schedule::blocks_of(width, trip, tid, size), self.round),
+            Mode::Chunked if frame.team().has_consecutive_chunks() => {
+                once(schedule::blocks_of(chunk, trip, tid, size), self.round)
+            }
             Mode::Chunked => Some(schedule::chunked(trip, chunk, tid, size, self.round))
                 .filter(|s| s.count > 0)
                 .map(|share| Share { last: share.first + share.count == trip, ..share }),

@@ -1,8 +1,9 @@
 //! Loops with static schedules: every thread computes its share, without meeting the others.
 
-use super::frame;
+use super::frame::{self, Frame, League};
 use super::ompt::work;
 use super::schedule::{self, Loop, LoopInt, Share, code};
+use super::team::Team;
 use super::{Loc, get, put};
 use crate::trace;
 
@@ -14,14 +15,32 @@ struct Places<T> {
     stride: *mut T,
 }
 
-/// Shares the loop `*lower..=*upper` among `parts`, of which this is `part`; gives its iterations and the first chunk.
+/// Who shares a loop: this is `part` of `parts`.
+#[derive(Clone, Copy)]
+struct Sharer<'a> {
+    part: u32,
+    parts: u32,
+    /// The team, of a loop that its threads share.
+    team: Option<&'a Team>,
+}
+
+impl Sharer<'_> {
+    fn thread(frame: &Frame) -> Sharer<'_> {
+        Sharer { part: frame.tid, parts: frame.team().size, team: Some(frame.team()) }
+    }
+
+    fn team(league: League) -> Self {
+        Sharer { part: league.team, parts: league.teams, team: None }
+    }
+}
+
+/// Shares the loop `*lower..=*upper`; gives its iterations and the first chunk.
 unsafe fn share_out<T: LoopInt>(
     p: &Places<T>,
     kind: i32,
     increment: i128,
     chunk: i128,
-    part: u32,
-    parts: u32,
+    Sharer { part, parts, team }: Sharer<'_>,
 ) -> (u64, Share) {
     // SAFETY: the compiler passes valid places for the bounds and null or valid ones for the rest.
     unsafe {
@@ -34,6 +53,8 @@ unsafe fn share_out<T: LoopInt>(
         let whole = i128::from(range.trip);
         let (share, stride) = if parts == 1 && !chunked {
             (Share { first: 0, count: range.trip, last: range.trip > 0 }, whole)
+        } else if chunked && team.is_some_and(Team::has_consecutive_chunks) {
+            (schedule::blocks_of(chunk, range.trip, part, parts), whole)
         } else if chunked {
             (schedule::chunked(range.trip, chunk, part, parts, 0), i128::from(chunk) * i128::from(parts))
         } else {
@@ -68,15 +89,14 @@ macro_rules! static_loops {
             trace::begin_loop(loc);
             let frame = frame::current();
             let kind = kind & !code::MODIFIERS;
-            let league = frame.league.get();
-            let (part, parts) = if matches!(kind, code::DISTRIBUTE | code::DISTRIBUTE_CHUNKED) {
-                (league.team, league.teams)
+            let sharer = if matches!(kind, code::DISTRIBUTE | code::DISTRIBUTE_CHUNKED) {
+                Sharer::team(frame.league.get())
             } else {
-                (frame.tid, frame.team().size)
+                Sharer::thread(frame)
             };
             let places = Places { last, lower, upper, stride: stride.cast() };
             // SAFETY: as this function's caller promises.
-            let (trip, share) = unsafe { share_out(&places, kind, increment.into(), chunk.into(), part, parts) };
+            let (trip, share) = unsafe { share_out(&places, kind, increment.into(), chunk.into(), sharer) };
             work::static_begins(frame, loc, trip, share.first, share.count);
         }
 
@@ -94,10 +114,10 @@ macro_rules! static_loops {
             let thread = Places { last: &raw mut thread_last, lower, upper, stride: stride.cast() };
             // SAFETY: as this function's caller promises.
             unsafe {
-                let (trip, share) = share_out(&team, code::DISTRIBUTE, increment.into(), 1, league.team, league.teams);
+                let (trip, share) = share_out(&team, code::DISTRIBUTE, increment.into(), 1, Sharer::team(league));
                 put(upper_of_team, get(upper));
                 let kind = kind & !code::MODIFIERS;
-                share_out(&thread, kind, increment.into(), chunk.into(), frame.tid, frame.team().size);
+                share_out(&thread, kind, increment.into(), chunk.into(), Sharer::thread(frame));
                 put(last, team_last & thread_last);
                 work::static_begins(frame, loc, trip, share.first, share.count);
             }
@@ -113,7 +133,7 @@ macro_rules! static_loops {
             let places = Places { last, lower, upper, stride: stride.cast() };
             // SAFETY: as this function's caller promises.
             unsafe {
-                share_out(&places, code::DISTRIBUTE_CHUNKED, increment.into(), chunk.into(), league.team, league.teams);
+                share_out(&places, code::DISTRIBUTE_CHUNKED, increment.into(), chunk.into(), Sharer::team(league));
             }
         }
     )*};

@@ -25,7 +25,7 @@ use crate::control::Watched;
 use crate::operations::signal;
 use crate::posted::pending;
 use crate::progress::{self, Doing, Now};
-use crate::{sync, trace};
+use crate::{config, profile, sync, trace};
 
 crate::control::declare! {
     /// Cancellation request of the team that spans processes, in process 0.
@@ -157,6 +157,17 @@ impl Team {
     pub fn begins_single(&self, number: u64) -> bool {
         self.singles.load(Ordering::Relaxed) < number
             && self.singles.compare_exchange(number - 1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether its threads have consecutive chunks of a loop that is shared in chunks of fixed size: what `DSM_STATIC_BLOCKS` asks for.
+    pub fn has_consecutive_chunks(&self) -> bool {
+        if !self.distributed() {
+            return false;
+        }
+        if profile::is_on() {
+            profile::chunks_are_shared();
+        }
+        config::get().static_blocks
     }
 
     /// Waits for all threads of the team; what any wrote before, all see after it.

@@ -4,6 +4,7 @@ pub mod sharing;
 mod waits;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering::Relaxed;
 
 use dsm_abi::state;
 use serde::Serialize;
@@ -340,11 +341,13 @@ impl Context<'_> {
                     };
                     all.extend(rule(wanted).map(|text| format!("or {text}{compile}")));
                 }
+                all.extend(consecutive_chunks());
                 all
             }
-            Kind::MovingHome => vec![
-                "let one process write it (the schedule of the loop), or collect in private variables: reduction, or one update at the end".into(),
-            ],
+            Kind::MovingHome => {
+                let own = "let one process write it (the schedule of the loop), or collect in private variables: reduction, or one update at the end";
+                std::iter::once(own.into()).chain(consecutive_chunks()).collect()
+            }
             Kind::SerialFirstTouch => vec![format!(
                 "initialise it in a parallel loop with the schedule of the loop that uses it{}: what a process writes first becomes its own",
                 first_line().map_or(String::new(), |place| format!(" ({place})"))
@@ -369,6 +372,14 @@ impl Context<'_> {
             ],
         }
     }
+}
+
+/// What helps where neighbouring chunks of a loop are of different processes, if the program has such loops.
+fn consecutive_chunks() -> Option<String> {
+    let has_loops = super::SHARES_CHUNKS.load(Relaxed);
+    has_loops.then(|| {
+        "or, if loops with schedule(static, CHUNK) write it, larger chunks; DSM_STATIC_BLOCKS=1 gives threads consecutive ones, if the program does not count on which thread has which".into()
+    })
 }
 
 /// The distance that most misses of a group have.

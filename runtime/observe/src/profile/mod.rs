@@ -166,6 +166,8 @@ struct Profile {
 }
 
 static ON: AtomicBool = AtomicBool::new(false);
+/// Whether threads of several processes have shared loops in chunks of fixed size.
+static SHARES_CHUNKS: AtomicBool = AtomicBool::new(false);
 static PROFILE: OnceLock<Profile> = OnceLock::new();
 
 thread_local! {
@@ -192,6 +194,11 @@ pub fn is_wanted() -> bool {
 #[inline(always)]
 pub fn is_on() -> bool {
     ON.load(Relaxed)
+}
+
+/// Threads of several processes share a loop in chunks of fixed size (`schedule(static, CHUNK)`).
+pub fn chunks_are_shared() {
+    SHARES_CHUNKS.store(true, Relaxed);
 }
 
 /// Starts noting. Memory is set up, and no code of the program runs yet.
