@@ -91,6 +91,14 @@ impl StateTable {
         }
     }
 
+    /// Whether a line of `[address, address + bytes)`, which are whole lines, has a state below `limit`.
+    #[inline]
+    pub fn any_below(self, address: usize, bytes: usize, limit: u8) -> bool {
+        let (first, count) = (self.byte(address), bytes >> self.line_shift);
+        // SAFETY: in the table, see `get`.
+        (0..count).any(|line| unsafe { AtomicU8::from_ptr(first.add(line)) }.load(Ordering::Relaxed) < limit)
+    }
+
     /// Number of lines from the one that holds `address` on that share its state, at most as many as `bytes` has.
     #[inline]
     pub fn run(self, address: usize, bytes: usize) -> usize {

@@ -92,7 +92,7 @@ impl SegmentFabric {
     /// Sets the state of the block.
     #[inline(always)]
     pub(super) fn set_state_of(&self, handle: BlockHandle, state: u8) {
-        if protection::enabled() {
+        if protection::enabled() || self.geometry.blocks().is_changing() {
             return self.set_states(Extent::single(handle.block), state);
         }
         let address = self.geometry.address_at(handle.offset);

@@ -13,7 +13,11 @@ impl SegmentFabric {
         let (address, bytes) = (self.geometry.address(extent.first), self.bytes(extent));
         // Where sizes change, lines of one block may be in different states.
         let is_alike = extent.count == 1 && !self.geometry.blocks().is_changing();
-        let restricts = state != WRITABLE && !(is_alike && state <= self.table.get(address));
+        let restricts = state != WRITABLE
+            && match is_alike {
+                true => self.table.get(address) < state,
+                false => self.table.any_below(address, bytes, state),
+            };
         match protection::enabled() {
             true => protection::set_states(self.table, address, bytes, state),
             false => self.table.set(address, bytes, state),
