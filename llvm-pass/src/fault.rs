@@ -117,6 +117,8 @@ faults! {
     WindowEmptied = "window-emptied",
     /// The test in front of two versions asks for the first bytes of a variable.
     ReadyLength = "ready-length",
+    /// The test of an allocation in front of two versions ends behind its first bytes.
+    AllocationLength = "allocation-length",
     /// The check in front of an inner loop is left out where the one in front of the nest is not made.
     NestFlag = "nest-flag",
     /// Loops have no checks, whatever the number of processes.
@@ -223,6 +225,9 @@ pub fn plan(plan: &mut FunctionPlan) {
         match test.start {
             _ if is(Fault::ReadyKind) => test.kind = Kind::Load,
             Start::Value(_) if is(Fault::ReadyLength) => test.length = test.length.min(8),
+            Start::Allocation(address) if is(Fault::AllocationLength) => {
+                (test.start, test.length) = (Start::Value(address), 8);
+            }
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
 ; A nest with checks in it, per element and in front of its inner loop: in a job of one process it has none. Atomic operations that nobody waits by are instructions there.
+; OPTIONS: disable=version
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 

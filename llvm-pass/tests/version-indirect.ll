@@ -9,7 +9,10 @@ define double @f(ptr %index, i64 %n) {
 ; CHECK: %[[READY:.*]] = call i32 @__dsm_load_ready(ptr @p, i64 8000, i64 0, i64 0, i64 0, i64 0, i64
 ; CHECK: %[[YES:.*]] = icmp ne i32 %[[READY]], 0
 ; CHECK: %[[ALL:.*]] = phi i1 [ false, %{{.*}} ], [ %[[YES]], %{{.*}} ]
-; CHECK: br i1 %[[ALL]]
+; CHECK: %[[FLAG:.*]] = load i32, ptr @__dsm_single_process
+; CHECK: %[[SINGLE:.*]] = icmp ne i32 %[[FLAG]], 0
+; CHECK: %[[PLAIN:.*]] = or i1 %[[ALL]], %[[SINGLE]]
+; CHECK: br i1 %[[PLAIN]]
 ; CHECK: loop.dsm:
 ; CHECK: load atomic i8
 ; CHECK: load double

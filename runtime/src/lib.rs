@@ -14,7 +14,7 @@ pub mod start;
 pub mod stats;
 pub mod thread_local;
 
-pub use dsm_access::{atomics, check, heap, posted, strings, verify, window};
+pub use dsm_access::{allocations, atomics, check, heap, posted, strings, verify, window};
 use dsm_config as config;
 pub use dsm_consistency as sync;
 pub use dsm_control as control;
@@ -29,6 +29,7 @@ pub use dsm_posix::{crash, fault, guard, pages, process_state, pthread, signals,
 /// Compares the functions that compiled code calls with the list the pass builds its declarations from.
 mod entry_types {
     use crate::access_counters::*;
+    use crate::allocations::*;
     use crate::atomics::*;
     use crate::check::*;
     use crate::cxx::*;

@@ -121,7 +121,7 @@ crate::control::declare! {
 }
 
 /// The control words of all modules, in the order of their places.
-const ALL_CONTROL_WORDS: [&[&control::Declaration]; 25] = [
+const ALL_CONTROL_WORDS: [&[&control::Declaration]; 26] = [
     control::watched::CONTROL_WORDS,
     CONTROL_WORDS,
     stats::CONTROL_WORDS,
@@ -129,6 +129,7 @@ const ALL_CONTROL_WORDS: [&[&control::Declaration]; 25] = [
     heap::CONTROL_WORDS,
     heap::brk::CONTROL_WORDS,
     heap::foreign::CONTROL_WORDS,
+    heap::large::CONTROL_WORDS,
     verify::CONTROL_WORDS,
     signal::CONTROL_WORDS,
     pthread::key::CONTROL_WORDS,

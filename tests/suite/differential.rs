@@ -127,6 +127,7 @@ programs! {
     gather
     globals
     hash_table
+    heap_gather
     heap_handover
     heap_kinds
     heap_pipeline

@@ -285,6 +285,9 @@ fn loops_that_stay_scalar_are_no_errors() {
     let Some(case) = Case::new("scalar", &[("loops.c", source)]) else { return };
     let flags = "-O2 -fopenmp -Werror -c ../loops.c";
     case.both(flags);
+    // The checks stay in the loop.
+    let flags = format!("-fdsm-disable=version {flags}");
+    case.compiled(&flags);
     let outcome = case.cc(&format!("-Wpass-failed {flags}"));
     assert!(
         outcome.status != Some(0) && outcome.errors().contains("loop not vectorized"),

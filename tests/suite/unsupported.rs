@@ -101,7 +101,7 @@ fn fork() {
 int a[100000];
 int main(int argc, char **argv)
 {
-    int *heap = malloc(sizeof *heap);
+    int *heap = malloc(1 << 20);
     *heap = 3;
     a[0] = 1;
     fflush(stdout);
@@ -110,10 +110,10 @@ int main(int argc, char **argv)
         if (argc > 1 && !strcmp(argv[1], \"exec\")) execlp(\"echo\", \"echo\", \"from exec\", NULL);
         a[0] += 76;
         *heap += 4;
-        char *more = malloc(10000);
+        char *more = malloc(1 << 20);
         strcpy(more, \"child\");
         printf(\"%s %d %d\\n\", more, a[0], *heap);
-        exit(5);
+        free(more), free(heap), exit(5);
     }
     int status;
     waitpid(child, &status, 0);

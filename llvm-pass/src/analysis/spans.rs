@@ -13,11 +13,13 @@
 //! Likewise an allocatable array of Fortran holds all that is reached from its base address. Its extents are those that its descriptor has
 //! when they are tested, if the descriptor has the same base address then as when the program read it: an array that was
 //! deallocated since would have taken a call that may synchronise.
+//!
+//! What is computed from any other address lies in the object that this one points into or just behind. The runtime tells whether all of its allocation is valid, or that it does not know which one that is.
 
 use crate::llvm::{Analyses, Context, Expander, Expr, Loop, Module, Opcode, TypeKind, Value};
 
 use super::Function;
-use super::facts::{Access, Array, LoopId, MAX_STRIDES, Object, Span, Stride};
+use super::facts::{Access, Allocation, Array, LoopId, MAX_STRIDES, Object, Span, Stride};
 use super::fortran;
 use super::loops::number;
 use super::openmp;
@@ -46,6 +48,9 @@ impl Spanner<'_> {
     pub fn look(&self, out: &mut Function, inner: LoopId, pointer: Value, access: &mut Access) {
         access.object = self.object(out, inner, pointer);
         access.array = self.array(out, inner, pointer);
+        if access.object.is_none() && access.array.is_none() {
+            access.allocation = self.allocation(out, inner, pointer);
+        }
         if access.loop_ranges.is_empty() {
             access.span = self.span(out, inner, pointer);
         }
@@ -83,6 +88,20 @@ impl Spanner<'_> {
         }
         let descriptor = number(&mut out.values, descriptor);
         Some(Array { descriptor, base: number(&mut out.values, base) })
+    }
+
+    fn allocation(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<Allocation> {
+        let base = self.analyses.pointer_base(pointer)?;
+        if !base.is_argument() && (!base.is_instruction() || base.opcode() == Opcode::LLVMAlloca) {
+            return None;
+        }
+        let holds = |level: LoopId| base.is_instruction() && self.loops[level].contains(base.block());
+        let (mut at, mut over) = (Some(inner), None);
+        while let Some(level) = at.filter(|&level| !holds(level) && self.loops[level].preheader().is_some()) {
+            over = Some(level);
+            at = out.facts.loops[level].parent.filter(|&p| !out.facts.loops[p].syncs);
+        }
+        Some(Allocation { address: number(&mut out.values, base), over: over? })
     }
 
     /// True if the instruction is in none of the loops that objects are tested in front of.

@@ -73,6 +73,8 @@ pub enum Start {
     Value(ValueId),
     /// All of an array of Fortran; length and strides do not count.
     Array(Array),
+    /// All of the allocation that an address lies in; length and strides do not count.
+    Allocation(ValueId),
 }
 
 /// A loop with two versions, with and without checks.
@@ -82,6 +84,8 @@ pub struct Version {
     pub over: LoopId,
     /// Indices into [`FunctionPlan::validity_tests`][super::FunctionPlan::validity_tests]; all must hold for the version without checks.
     pub tests: Vec<usize>,
+    /// Jobs of one process take the version without checks whatever the tests say.
+    pub single: bool,
 }
 
 /// A check in a loop's preheader, of `[start + delta, start + delta + extent + length)`.

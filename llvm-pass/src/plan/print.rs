@@ -97,6 +97,7 @@ impl Display for ValidityTest {
             Start::Array(Array { descriptor, base }) => {
                 format!("array at v{base} of descriptor v{descriptor} ")
             }
+            Start::Allocation(id) => format!("allocation of v{id} "),
         };
         let ValidityTest { at, delta, length, .. } = self;
         write!(f, "before block {at}: {} [{start}{delta:+}, {length})", kind(self.kind))?;
@@ -227,7 +228,8 @@ impl Display for Printed<'_> {
             writeln!(f, "  test {number} {test}")?;
         }
         for version in &plan.versions {
-            writeln!(f, "  two versions of loop {} by tests {:?}", version.over, version.tests)?;
+            let single = if version.single { ", or in jobs of one process" } else { "" };
+            writeln!(f, "  two versions of loop {} by tests {:?}{single}", version.over, version.tests)?;
         }
         for hint in &plan.hints {
             writeln!(f, "  {hint}")?;

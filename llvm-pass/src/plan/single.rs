@@ -4,7 +4,9 @@
 //! ```text
 //! in front of the loop:   __dsm_single_process ? loop : copy with checks
 //! ```
-//! For what no test of memory in front of a loop can decide: elements of objects whose size is not known, loops that synchronise. See [`super::version`] for tests that hold in jobs of several processes too.
+//! A loop that has two versions already ([`super::version`]) is not copied again: a job of one process takes the one without checks.
+//!
+//! For what no test of memory in front of a loop can decide: elements of objects whose size is not known, loops that synchronise.
 //!
 //! Soundness. In a job of one process no state ever refuses: there is nobody else whose stores a check would fetch. How many processes a job has is
 //! known before any code of the program runs, and does not change. Atomic operations by which threads of the process may wait are what they are outside.
@@ -15,21 +17,28 @@
 use crate::analysis::facts::{FunctionFacts, LoopId, What};
 use crate::options::Options;
 
-use super::{FunctionPlan, Item};
+use super::{FunctionPlan, Item, Start, Version};
 
 /// Most instructions of a nest that is copied.
 const MAX_COST: u32 = 600;
 
-/// Chooses the nests, outer ones first.
+/// Chooses the nests, outer ones first, and has jobs of one process take the versions without checks that loops have anyway.
 pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan, options: &Options) {
     // Builds that count or verify are about the checks of several processes.
     if !options.enabled("single") || options.count || options.verify {
         return;
     }
+    plan.versions.iter_mut().for_each(|version| version.single = true);
     for (nest, l) in facts.loops.iter().enumerate() {
         let inside = plan.single.iter().any(|&outer| facts.within(nest, outer));
         let copied = l.preheader.is_some() && l.copy_cost > 0 && l.copy_cost <= MAX_COST;
-        let versioned = plan.versions.iter().any(|v| facts.within(v.over, nest));
+        // Nests around loops that test allocations are copied, too: the checks in front of their inner loops add up.
+        let tests_allocation = |version: &Version| {
+            let starts = version.tests.iter().map(|&test| plan.validity_tests[test].start);
+            starts.into_iter().any(|start| matches!(start, Start::Allocation(_)))
+        };
+        let mut inside_nest = plan.versions.iter().filter(|v| facts.within(v.over, nest));
+        let versioned = inside_nest.any(|v| v.over == nest || !tests_allocation(v));
         if !inside && copied && !versioned && has_checks(facts, items, nest) {
             plan.single.push(nest);
         }

@@ -2,16 +2,18 @@
 //! access. Switch: `version`.
 //!
 //! ```text
-//! in front of the outermost loop around it without sync points:   ready = all spans and globals are valid
+//! in front of the outermost loop around it without sync points:   ready = all spans, globals and allocations are valid
 //! in front of the loop:                                           ready ? loop : copy with checks
 //! ```
+//! In a job of one process, where no state refuses, it is always ready ([`super::single`]).
+//!
 //! For accesses that cannot be hoisted: indirect ones (`p[index[k]]`), those under a condition, those of loops that leave early.
 //!
 //! Soundness. A version without checks is entered only if every access of it that needs one lies in memory that was found valid
 //! (writable, if it stores) when `ready` was computed; `analysis::spans` says why the tested memory holds all that the access can
 //! touch. Between that moment and the loop's end the thread meets no sync point, so nothing of it can have become invalid.
 //! If the test fails, or is not made because the loop is too short to pay for it, the copy checks every access as it would
-//! without this optimisation, and fetches what is missing. The test itself may fetch all of a global when the loop is going to
+//! without this optimisation, and fetches what is missing. The test itself may fetch all of a global or an allocation when the loop is going to
 //! read it at least as often as it has blocks, twice over; reading what the program does not read is harmless.
 //!
 //! Worth it: a loop gets two versions only if the first is then free of checks, if it is not large, and if the test is made
@@ -19,7 +21,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::facts::{Array, FunctionFacts, Key, Kind, LoopId, Object, Stride, ValueId, What};
+use crate::analysis::facts::{
+    Allocation, Array, FunctionFacts, Key, Kind, LoopId, Object, Stride, ValueId, What,
+};
 use crate::options::Options;
 
 use super::{FunctionPlan, Item, Start, ValidityTest, Version, merge};
@@ -36,6 +40,16 @@ enum Place {
     Span(LoopId, Key, Vec<Stride>),
     Object(LoopId, ValueId),
     Array(LoopId, Array),
+    Allocation(LoopId, ValueId),
+}
+
+impl Place {
+    /// The loop that it is tested in front of.
+    fn tested_before(&self) -> LoopId {
+        let (Place::Span(at, ..) | Place::Object(at, _) | Place::Array(at, _) | Place::Allocation(at, _)) =
+            self;
+        *at
+    }
 }
 
 struct Part {
@@ -66,7 +80,8 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
         let Some(tests) = tests(facts, over, &items) else { continue };
         let first = plan.validity_tests.len();
         plan.validity_tests.extend(tests);
-        plan.versions.push(Version { over, tests: (first..plan.validity_tests.len()).collect() });
+        let tests = (first..plan.validity_tests.len()).collect();
+        plan.versions.push(Version { over, tests, single: false });
     }
 }
 
@@ -102,9 +117,14 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
                 (Place::Object(outermost, value), Part { lo: 0, hi, kind: access.kind, start, origin: 0 })
             }
             (_, None) => {
-                let array = access.array?;
-                let start = Start::Array(array);
-                (Place::Array(outermost, array), Part { lo: 0, hi: 0, kind: access.kind, start, origin: 0 })
+                let (place, start) = match access.array {
+                    Some(array) => (Place::Array(outermost, array), Start::Array(array)),
+                    None => {
+                        let Allocation { address, over } = access.allocation?;
+                        (Place::Allocation(over, address), Start::Allocation(address))
+                    }
+                };
+                (place, Part { lo: 0, hi: 0, kind: access.kind, start, origin: 0 })
             }
         };
         let known = parts.entry((place, part.kind)).or_insert(part);
@@ -114,7 +134,7 @@ fn tests(facts: &FunctionFacts, over: LoopId, items: &[&Item<'_>]) -> Option<Vec
         }
     }
     absorb_loads(&mut parts);
-    let often = |place: &Place| matches!(place, Place::Span(at, ..) | Place::Object(at, _) | Place::Array(at, _) if *at == over);
+    let often = |place: &Place| place.tested_before() == over;
     if parts.len() > MAX_OUTER_TESTS || parts.keys().filter(|(place, _)| often(place)).count() > MAX_TESTS {
         return None;
     }
@@ -145,7 +165,7 @@ fn absorb_loads(parts: &mut BTreeMap<(Place, Kind), Part>) {
 fn validity_test(facts: &FunctionFacts, over: LoopId, place: &Place, part: &Part) -> Option<ValidityTest> {
     let (at, strides, whole) = match place {
         Place::Span(at, _, strides) => (*at, strides.clone(), false),
-        Place::Object(at, _) | Place::Array(at, _) => (*at, vec![], true),
+        _ => (place.tested_before(), vec![], true),
     };
     let count = facts.loops[at].count;
     Some(ValidityTest {
@@ -156,8 +176,8 @@ fn validity_test(facts: &FunctionFacts, over: LoopId, place: &Place, part: &Part
         length: (part.hi - part.lo) as u64,
         strides,
         uses: count.filter(|_| whole && part.kind == Kind::Load),
-        // In front of the loop itself a test has to pay each time.
-        worth: if at == over { Some(count?) } else { None },
+        // In front of the loop itself a test has to pay each time, and one of an allocation anywhere: loops of sorting methods around others of a few iterations run often.
+        worth: if at == over || matches!(place, Place::Allocation(..)) { Some(count?) } else { None },
     })
 }
 

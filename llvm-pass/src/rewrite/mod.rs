@@ -50,7 +50,7 @@ pub fn function(
     count_accesses(emitter, facts);
     let mut groups = loops::expand(emitter, &analyses, facts, plan);
     let tests = version::expand(emitter, &analyses, facts, plan);
-    let copies = version::copy(emitter, &analyses, plan, facts, &tests, |old, new| {
+    let copies = version::copy(module, emitter, &analyses, plan, facts, &tests, |old, new| {
         groups.iter_mut().for_each(|g| g.moved(old, new));
     });
     let singles = single::copy(module, emitter, &analyses, facts, plan, &mut groups);
@@ -61,7 +61,7 @@ pub fn function(
     let site = |number: u32| singles.of(facts.sites[number as usize]);
     for check in &plan.checks {
         let before = match check.version {
-            Some(over) => copies.of(over, facts.sites[check.site as usize]),
+            Some(over) => singles.of(copies.of(over, facts.sites[check.site as usize])),
             None => site(check.site),
         };
         emitter.builder.before(before).locate_as(before);

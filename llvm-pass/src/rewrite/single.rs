@@ -5,7 +5,7 @@
 //!              br (%single != 0), label %loop, label %copy
 //! ```
 //! The copy has all checks, those in front of the nest included. It is made before any check of a site is emitted: these go in front of the instruction's
-//! copy.
+//! copy. Loops in the nest may have two versions already ([`super::version`]): the nest and its copy have both, and only the copy has their checks.
 
 use dsm_abi::layout::SINGLE_PROCESS;
 
@@ -46,10 +46,7 @@ pub fn copy(
     for &nest in &plan.single {
         let handle = facts.loops[nest];
         let before = handle.preheader().expect("nests with two versions have one").terminator();
-        let condition = match fault::is(Fault::SingleAlways) {
-            true => emitter.builder.context.int(1).constant(1),
-            false => is_single(module, emitter, before),
-        };
+        let condition = needs_no_checks(module, emitter, before);
         let (copy, branch) = analyses.version(handle, condition, false);
         let [_, preheader] = branch.block().successors()[..] else { unreachable!("the branch has two ways") };
         groups.iter_mut().for_each(|g| g.moved(before, preheader.terminator()));
@@ -57,6 +54,14 @@ pub fn copy(
     }
     groups.iter_mut().for_each(|g| g.replace(|value| copies.of(value)));
     copies
+}
+
+/// Whether the version without checks is for this job.
+pub fn needs_no_checks(module: Module, emitter: &Emitter<'_>, before: Value) -> Value {
+    match fault::is(Fault::SingleAlways) {
+        true => emitter.builder.context.int(1).constant(1),
+        false => is_single(module, emitter, before),
+    }
 }
 
 /// True in a job of one process.

@@ -2,20 +2,25 @@
 //!
 //! ```text
 //! preheader of the test's loop:   (count >= WORTH ?)  r = call @__dsm_load_ready(...) != 0
-//! preheader of the loop:          br (all r), label %loop, label %copy, !prof usual
+//! preheader of the loop:          br (all r, or @__dsm_single_process), label %loop, label %copy, !prof usual
 //! ```
+//! An allocation is tested by `__dsm_load_allocation_ready`, from more iterations on.
+//!
 //! Values are computed before any block is split, and loops are copied before any check is emitted: a site's
 //! check goes in front of the instruction's copy.
 
 use crate::analysis::Function;
 use crate::analysis::facts::{Kind, LoopId, MAX_STRIDES};
-use crate::llvm::{Analyses, IntPredicate, LoopCopy, Value};
+use crate::llvm::{Analyses, IntPredicate, LoopCopy, Module, Value};
 use crate::plan::{FunctionPlan, Start, ValidityTest};
 
 use super::check::Emitter;
+use super::single;
 
 /// Iterations from which on a test in front of the loop itself pays.
 const WORTH: u64 = 16;
+/// The same for a test of an allocation: it has to find out first how far that reaches.
+const WORTH_OF_ALLOCATION: u64 = 256;
 /// Uses that are assumed where the number is not known: too few to fetch anything for.
 const NO_USES: u64 = 0;
 
@@ -24,7 +29,8 @@ struct Test {
     before: Value,
     entry: &'static str,
     arguments: Vec<Value>,
-    worth: Option<Value>,
+    /// Number of iterations, and from which one on the test pays.
+    worth: Option<(Value, u64)>,
 }
 
 /// Tests before their calls are emitted.
@@ -56,18 +62,30 @@ pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan
         let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
         let start = match validity.start {
             Start::Expr(id) => expand(id),
-            Start::Value(id) => facts.values[id as usize],
+            Start::Value(id) | Start::Allocation(id) => facts.values[id as usize],
             Start::Array(array) => facts.values[array.base as usize],
         };
         let none = i64_type.constant(0);
         let strides: Vec<Value> =
             validity.strides.iter().flat_map(|s| [expand(s.step), expand(s.count)]).collect();
         let uses = validity.uses.map_or(i64_type.constant(NO_USES), expand);
-        let worth = validity.worth.map(expand);
+        let least = match validity.start {
+            Start::Allocation(_) => WORTH_OF_ALLOCATION,
+            Start::Expr(_) | Start::Value(_) | Start::Array(_) => WORTH,
+        };
+        let worth = validity.worth.map(|count| (expand(count), least));
         builder.before(before).locate_as(before);
         if let Start::Array(array) = validity.start {
             let arguments = vec![facts.values[array.descriptor as usize], start, uses];
             return Test { before, entry: array_entry(validity.kind), arguments, worth };
+        }
+        if let Start::Allocation(_) = validity.start {
+            return Test {
+                before,
+                entry: allocation_entry(validity.kind),
+                arguments: vec![start, uses],
+                worth,
+            };
         }
         let start = builder.offset(start, i64_type.constant(validity.delta as u64));
         let mut arguments = vec![start, i64_type.constant(validity.length)];
@@ -80,6 +98,7 @@ pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan
 
 /// Emits the tests and copies the loops. `moved` is told of terminators that others have taken the place of.
 pub fn copy(
+    module: Module,
     emitter: &Emitter<'_>,
     analyses: &Analyses,
     plan: &FunctionPlan,
@@ -95,7 +114,11 @@ pub fn copy(
         let before = handle.preheader().expect("versioned loops have one").terminator();
         builder.before(before).locate_as(before);
         let all = version.tests.iter().map(|&t| results[t]).reduce(|x, y| builder.and(x, y));
-        let (copy, branch) = analyses.version(handle, all.expect("a version has tests"), true);
+        let mut condition = all.expect("a version has tests");
+        if version.single {
+            condition = builder.or(condition, single::needs_no_checks(module, emitter, before));
+        }
+        let (copy, branch) = analyses.version(handle, condition, true);
         moved(before, branch);
         copies.0.push((version.over, copy));
     }
@@ -127,6 +150,13 @@ fn array_entry(kind: Kind) -> &'static str {
     }
 }
 
+fn allocation_entry(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Load => "__dsm_load_allocation_ready",
+        Kind::Store => "__dsm_store_allocation_ready",
+    }
+}
+
 fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
     let builder = emitter.builder;
     let entry = emitter.entries.get(test.entry);
@@ -137,9 +167,9 @@ fn call(emitter: &Emitter<'_>, analyses: &Analyses, test: &Test) -> Value {
         let validity = builder.call_fn(entry, &test.arguments);
         builder.icmp(IntPredicate::LLVMIntNE, validity, zero)
     };
-    let Some(count) = test.worth else { return made(test.before) };
+    let Some((count, least)) = test.worth else { return made(test.before) };
     builder.before(test.before).locate_as(test.before);
-    let least = builder.context.i64().constant(WORTH);
+    let least = builder.context.i64().constant(least);
     let long = builder.icmp(IntPredicate::LLVMIntUGE, count, least);
     let head = test.before.block();
     let then = analyses.if_then(long, test.before);

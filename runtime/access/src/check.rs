@@ -271,7 +271,7 @@ fn fetch_together(shared: &Shared, bytes: &[(usize, usize)], access: Access) {
 }
 
 /// Lines whose states are looked at for nothing but a chance: eight of them cost about as much as a checked access.
-const FREE_LINES: usize = 4096;
+pub(crate) const FREE_LINES: usize = 4096;
 
 /// Whether a grid is a short run of bytes that are accessible. Private memory, too, has states.
 #[inline]

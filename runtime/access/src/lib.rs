@@ -4,6 +4,7 @@
 #![allow(clippy::missing_safety_doc, reason = "C entry points: the contract is the ABI they implement")]
 #![allow(clippy::not_unsafe_ptr_arg_deref, reason = "addresses are the program's, which answers for them")]
 
+pub mod allocations;
 pub mod atomics;
 pub mod check;
 pub mod grids;

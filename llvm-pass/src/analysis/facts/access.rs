@@ -38,6 +38,8 @@ pub struct Access {
     pub object: Option<Object>,
     /// The allocated array of Fortran that it lies in.
     pub array: Option<Array>,
+    /// An address in the allocation that it lies in, if it is computed from one.
+    pub allocation: Option<Allocation>,
 }
 
 impl Access {
@@ -60,6 +62,7 @@ impl Access {
             span: None,
             object: None,
             array: None,
+            allocation: None,
         }
     }
 }
@@ -110,6 +113,15 @@ pub struct Array {
     pub descriptor: ValueId,
     /// Address of its elements, as it was read from the descriptor.
     pub base: ValueId,
+}
+
+/// What some address lies in: its extent is known at run time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Allocation {
+    /// The address.
+    pub address: ValueId,
+    /// The outermost loop without sync points that it is known in front of.
+    pub over: LoopId,
 }
 
 /// Why an access has no loop range over a loop.

@@ -92,6 +92,10 @@ macro_rules! for_each_entry {
             fn __dsm_fortran_load_ready(descriptor: ptr, base: ptr, uses: i64) -> i32;
             /// The same for writable, without making them so.
             fn __dsm_fortran_store_ready(descriptor: ptr, base: ptr, uses: i64) -> i32;
+            /// 1 if it is known how far the allocation of the heap reaches that the address lies in, and all of it is readable. Makes it so if that pays for `uses` reads.
+            fn __dsm_load_allocation_ready(addr: ptr, uses: i64) -> i32;
+            /// The same for writable, without making it so.
+            fn __dsm_store_allocation_ready(addr: ptr, uses: i64) -> i32;
             /// As `__dsm_fortran_write`, when the call that follows assigns to all of the elements. What it may need of them is fetched as well.
             fn __dsm_fortran_overwrite(descriptor: ptr) -> void;
             /// Makes the objects readable, or writable if `write`, that the namelist of flang lists.

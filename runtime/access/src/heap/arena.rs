@@ -52,6 +52,14 @@ impl Slab {
     }
 }
 
+/// A large object.
+#[derive(Clone, Copy)]
+struct Large {
+    pages: usize,
+    /// Unused pages in front of it.
+    pad: usize,
+}
+
 /// An allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object {
@@ -68,7 +76,8 @@ pub struct Arena {
     unused_slabs: Vec<usize>,
     partial: [Vec<usize>; CLASSES],
     slab_at: HashMap<usize, usize>,
-    large: HashMap<usize, usize>,
+    /// By first page.
+    large: HashMap<usize, Large>,
 }
 
 impl Arena {
@@ -84,8 +93,8 @@ impl Arena {
         }
     }
 
-    /// Allocates `size` bytes at a multiple of `align`, a power of two of at least 16.
-    pub fn allocate(&mut self, size: usize, align: usize) -> Option<Object> {
+    /// Allocates `size` bytes at a multiple of `align`, a power of two of at least 16. In front of a large object so many bytes belong to no other: whole pages.
+    pub fn allocate(&mut self, size: usize, align: usize, pad: usize) -> Option<Object> {
         // Sizes that are multiples of a power of two up to a page lie at multiples of it, slabs being aligned.
         let padded = if align > 16 { size.max(1).checked_next_multiple_of(align)? } else { size };
         if padded <= LARGEST_SMALL && align <= PAGE {
@@ -95,8 +104,9 @@ impl Arena {
             }
         }
         let pages = size.max(1).checked_add(PAGE - 1)? / PAGE;
-        let taken = self.extents.take(pages, (align / PAGE).max(1))?;
-        self.large.insert(taken.start, pages);
+        let pad = pad / PAGE;
+        let taken = self.extents.take(pad, pages, (align / PAGE).max(1))?;
+        self.large.insert(taken.start, Large { pages, pad });
         Some(Object { offset: taken.start * PAGE, fresh: taken.fresh })
     }
 
@@ -121,7 +131,7 @@ impl Arena {
     }
 
     fn new_slab(&mut self, class: usize) -> Option<usize> {
-        let taken = self.extents.take(SLAB_PAGES, SLAB_PAGES)?;
+        let taken = self.extents.take(0, SLAB_PAGES, SLAB_PAGES)?;
         let capacity = SLAB_BYTES / class_bytes(class);
         let mut free = vec![u64::MAX; capacity.div_ceil(64)];
         if !capacity.is_multiple_of(64) {
@@ -146,8 +156,8 @@ impl Arena {
 
     /// Usable bytes of the object at `offset`; `None` if none starts there.
     pub fn size(&self, offset: usize) -> Option<usize> {
-        if let Some(pages) = self.large.get(&(offset / PAGE)).filter(|_| offset.is_multiple_of(PAGE)) {
-            return Some(pages * PAGE);
+        if let Some(large) = self.large.get(&(offset / PAGE)).filter(|_| offset.is_multiple_of(PAGE)) {
+            return Some(large.pages * PAGE);
         }
         let slab = &self.slabs[*self.slab_at.get(&(offset / SLAB_BYTES))?];
         let bytes = class_bytes(slab.class);
@@ -162,8 +172,8 @@ impl Arena {
         if self.size(offset).is_none() {
             return false;
         }
-        if let Some(pages) = self.large.remove(&(offset / PAGE)) {
-            self.extents.give(offset / PAGE, pages);
+        if let Some(Large { pages, pad }) = self.large.remove(&(offset / PAGE)) {
+            self.extents.give(offset / PAGE - pad, pad + pages);
             return true;
         }
         let index = self.slab_at[&(offset / SLAB_BYTES)];
@@ -206,7 +216,7 @@ mod tests {
         let mut live: Vec<(usize, usize)> = Vec::new();
         for i in 0..4000_usize {
             let (size, align) = (1 + i * 37 % 9000, 16 << (i % 10));
-            let object = arena.allocate(size, align).unwrap();
+            let object = arena.allocate(size, align, i % 3 * PAGE).unwrap();
             assert_eq!(object.offset % align, 0, "{size} {align}");
             assert!(arena.size(object.offset).unwrap() >= size);
             live.push((object.offset, size));
@@ -223,12 +233,12 @@ mod tests {
     #[test]
     fn freshness_ends_with_the_first_use() {
         let mut arena = Arena::new(1 << 20);
-        let first = arena.allocate(100, 16).unwrap();
+        let first = arena.allocate(100, 16, 0).unwrap();
         assert!(first.fresh);
         arena.free(first.offset);
-        let again = arena.allocate(100, 16).unwrap();
+        let again = arena.allocate(100, 16, 0).unwrap();
         assert_eq!((again.offset, again.fresh), (first.offset, false));
-        assert!(arena.allocate(100, 16).unwrap().fresh);
-        assert!(arena.allocate(2 << 20, 16).is_none());
+        assert!(arena.allocate(100, 16, 0).unwrap().fresh);
+        assert!(arena.allocate(2 << 20, 16, 0).is_none());
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Result of an allocation.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub struct Pages {
-    /// First page.
+    /// First page, behind the pad.
     pub start: usize,
     /// Whether the pages have never been in use, and so read zero.
     pub fresh: bool,
@@ -30,15 +30,15 @@ impl Extents {
         Extents { by_start: BTreeMap::new(), by_size: BTreeSet::new(), top: 0, high: 0, end }
     }
 
-    /// Takes `count` pages whose first number is a multiple of `align` (a power of two).
-    pub fn take(&mut self, count: usize, align: usize) -> Option<Pages> {
-        let up = |page: usize| page.next_multiple_of(align);
+    /// Takes `count` pages whose first number is a multiple of `align` (a power of two), and `pad` pages in front of them. They are given back together.
+    pub fn take(&mut self, pad: usize, count: usize, align: usize) -> Option<Pages> {
+        let up = |page: usize| (page + pad).next_multiple_of(align);
         let fits = |&&(size, start): &&(usize, usize)| up(start) + count <= start + size;
-        // Padding can make a bounded number of candidates fail; any extent of count + align - 1 pages fits.
-        if let Some(&(size, start)) = self.by_size.range((count, 0)..).find(fits) {
+        // Alignment can make a bounded number of candidates fail; any extent of pad + count + align - 1 pages fits.
+        if let Some(&(size, start)) = self.by_size.range((pad.checked_add(count)?, 0)..).find(fits) {
             self.remove(start, size);
             let first = up(start);
-            self.insert(start, first - start);
+            self.insert(start, first - pad - start);
             self.insert(first + count, start + size - first - count);
             return Some(Pages { start: first, fresh: false });
         }
@@ -46,7 +46,7 @@ impl Extents {
         let next = first.checked_add(count).filter(|&next| next <= self.end)?;
         let gap = self.top;
         self.top = next;
-        self.insert(gap, first - gap);
+        self.insert(gap, first - pad - gap);
         let fresh = first >= self.high;
         self.high = self.high.max(next);
         Some(Pages { start: first, fresh })
@@ -91,26 +91,39 @@ mod tests {
     #[test]
     fn reuse_merges_neighbours_and_is_not_fresh() {
         let mut e = Extents::new(100);
-        let a: Vec<_> = (0..4).map(|_| e.take(10, 1).unwrap()).collect();
+        let a: Vec<_> = (0..4).map(|_| e.take(0, 10, 1).unwrap()).collect();
         assert!(a.iter().all(|p| p.fresh));
         e.give(a[0].start, 10);
         e.give(a[2].start, 10);
         e.give(a[1].start, 10);
-        assert_eq!(e.take(30, 1), Some(Pages { start: 0, fresh: false }));
+        assert_eq!(e.take(0, 30, 1), Some(Pages { start: 0, fresh: false }));
         e.give(a[3].start, 10);
-        assert_eq!(e.take(5, 1), Some(Pages { start: 30, fresh: false }));
-        assert_eq!(e.take(20, 1), Some(Pages { start: 35, fresh: false }), "reaches into used pages");
-        assert_eq!(e.take(46, 1), None);
-        assert_eq!(e.take(45, 1), Some(Pages { start: 55, fresh: true }));
+        assert_eq!(e.take(0, 5, 1), Some(Pages { start: 30, fresh: false }));
+        assert_eq!(e.take(0, 20, 1), Some(Pages { start: 35, fresh: false }), "reaches into used pages");
+        assert_eq!(e.take(0, 46, 1), None);
+        assert_eq!(e.take(0, 45, 1), Some(Pages { start: 55, fresh: true }));
     }
 
     #[test]
     fn alignment_keeps_the_gap_usable() {
         let mut e = Extents::new(64);
-        assert_eq!(e.take(1, 1).unwrap().start, 0);
-        assert_eq!(e.take(2, 16).unwrap().start, 16);
-        assert_eq!(e.take(15, 1).unwrap().start, 1);
-        assert_eq!(e.take(1, 1).unwrap().start, 18);
+        assert_eq!(e.take(0, 1, 1).unwrap().start, 0);
+        assert_eq!(e.take(0, 2, 16).unwrap().start, 16);
+        assert_eq!(e.take(0, 15, 1).unwrap().start, 1);
+        assert_eq!(e.take(0, 1, 1).unwrap().start, 18);
+    }
+
+    #[test]
+    fn a_pad_lies_in_front_of_the_pages_and_the_gap_stays_usable() {
+        let mut e = Extents::new(64);
+        assert_eq!(e.take(2, 10, 1).unwrap().start, 2);
+        assert_eq!(e.take(2, 4, 16).unwrap().start, 16);
+        assert_eq!(e.take(0, 2, 1).unwrap().start, 12, "in front of the pad");
+        assert_eq!(e.take(0, 1, 1).unwrap().start, 20);
+        e.give(0, 12);
+        assert_eq!(e.take(4, 8, 1), Some(Pages { start: 4, fresh: false }));
+        assert_eq!(e.take(8, 36, 1), None);
+        assert_eq!(e.take(8, 35, 1), Some(Pages { start: 29, fresh: true }));
     }
 
     #[test]
@@ -124,7 +137,7 @@ mod tests {
             if r.is_multiple_of(3) && !live.is_empty() {
                 let (start, count) = live.swap_remove(r / 3 % live.len());
                 e.give(start, count);
-            } else if let Some(p) = e.take(1 + r % 37, 1 << (r % 4)) {
+            } else if let Some(p) = e.take(0, 1 + r % 37, 1 << (r % 4)) {
                 let count = 1 + r % 37;
                 assert!(p.start % (1 << (r % 4)) == 0 && p.start + count <= 1 << 12);
                 assert!(live.iter().all(|&(s, c)| p.start + count <= s || s + c <= p.start));
@@ -132,6 +145,6 @@ mod tests {
             }
         }
         live.drain(..).for_each(|(start, count)| e.give(start, count));
-        assert_eq!(e.take(1 << 12, 1).unwrap().start, 0, "everything merges again");
+        assert_eq!(e.take(0, 1 << 12, 1).unwrap().start, 0, "everything merges again");
     }
 }

@@ -6,6 +6,7 @@ pub mod brk;
 pub mod entries;
 pub mod extents;
 pub mod foreign;
+pub mod large;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -25,6 +26,8 @@ use dsm_threads::handler::Deferred;
 struct Part {
     base: usize,
     bytes: usize,
+    /// Bytes of its blocks.
+    block: usize,
     arena: Mutex<Arena>,
 }
 
@@ -36,7 +39,13 @@ fn parts() -> &'static [Part] {
         (0..=geometry.heap_blocks().len())
             .map(|part| {
                 let range = geometry.arena_part(sync::rank(), part);
-                Part { base: range.start, bytes: range.len(), arena: Mutex::new(Arena::new(range.len())) }
+                let block = geometry.block_bytes(geometry.block(range.start));
+                Part {
+                    base: range.start,
+                    bytes: range.len(),
+                    block,
+                    arena: Mutex::new(Arena::new(range.len())),
+                }
             })
             .collect()
     })
@@ -54,13 +63,17 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
     let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
     // A handler of the program that synchronises may need the heap, too.
     let _deferred = Deferred::begin();
-    let Some(object) = part.arena.lock().allocate(size, align) else {
+    let pad = large::pad(size, part.block);
+    let Some(object) = part.arena.lock().allocate(size, align, pad) else {
         report_exhaustion(size, part.bytes);
         // SAFETY: the thread's own errno.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
         return None;
     };
     let address = part.base + object.offset;
+    if pad > 0 {
+        large::list(address, size);
+    }
     if race::is_on() || profile::is_on() {
         race::sites::note(address, size, site);
     }
@@ -180,6 +193,7 @@ pub fn free(address: usize) {
     let _deferred = Deferred::begin();
     match owner(address) {
         Some(rank) if rank == sync::rank() => {
+            large::forget(address);
             let freed = part_of(address).is_some_and(|part| part.arena.lock().free(address - part.base));
             if !freed {
                 crate::job::die(&format!("free of {address:#x}, where no object of the shared heap begins"));

@@ -1,0 +1,193 @@
+//! Whether all of an allocation is accessible: what loops ask that read `p[index[k]]`. The answer is yes only if it is known which allocation `p` points into, and it is the same for all addresses in it.
+//!
+//! Each thread remembers of the last allocations how far it has found them accessible, and how often states had been restricted then ([`StateTable::restrictions`](crate::memory::table::StateTable::restrictions)).
+//! As long as neither that number nor the list of allocations ([`large`]) changes, and no addition is kept ([`deferred`]), a question about an allocation whose lines have all been looked at costs a few comparisons,
+//! and any other goes on where the last one ended. So an allocation that has many more lines than a loop has accesses is looked at in pieces, by all that ask.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use dsm_abi::state::COLD;
+use dsm_coherence::Block;
+use dsm_threads::handler;
+
+use crate::check::{Access, FREE_LINES, ensure, has_effect};
+use crate::heap::large;
+use crate::job::child;
+use crate::posted::deferred;
+use crate::{checked, memory};
+
+/// Allocations that a thread remembers. Others take their places.
+const ENTRIES: usize = 16;
+/// Most times that the number of questions that are not looked into is doubled, as those before were in vain.
+const MOST_DOUBLINGS: u32 = 8;
+
+/// What a thread knows of an allocation.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The address that was asked about, and the process in whose heap it lies.
+    address: usize,
+    lister: u32,
+    /// What it was asked for; `None`: nothing is known.
+    access: Option<Access>,
+    /// How often that process's list of allocations had changed.
+    changes: u64,
+    /// The allocation; empty if it is not known.
+    start: usize,
+    end: usize,
+    /// Up to here it is accessible.
+    valid: usize,
+    /// While states have been restricted so many times.
+    restrictions: u64,
+    /// Questions in a row that were answered in vain, and how many of the next ones are not looked into.
+    vain: u32,
+    skipped: u32,
+    /// How often all of it was to be fetched.
+    fetches: u32,
+}
+
+impl Known {
+    const NOTHING: Known = Known {
+        address: 0,
+        lister: 0,
+        access: None,
+        changes: 0,
+        start: 0,
+        end: 0,
+        valid: 0,
+        restrictions: 0,
+        vain: 0,
+        skipped: 0,
+        fetches: 0,
+    };
+
+    /// Whether it is about this address, as the list of allocations is now.
+    #[inline]
+    fn is_about(&self, address: usize, access: Access) -> bool {
+        (self.address, self.access) == (address, Some(access)) && self.changes == large::changes(self.lister)
+    }
+
+    /// The same about this address, as the list is now: what is known of an allocation's states stays known.
+    #[cold]
+    fn listed(self, address: usize, access: Access) -> Option<Known> {
+        let access = Some(access);
+        let lister = large::lister(address)?;
+        // Before the list is read: it may change meanwhile.
+        let changes = large::changes(lister);
+        let Range { start, end } = large::around(address).unwrap_or(0..0);
+        if (self.address, self.access, self.start, self.end) == (address, access, start, end) {
+            return Some(Known { changes, ..self });
+        }
+        Some(Known { address, lister, access, changes, start, end, valid: start, ..Known::NOTHING })
+    }
+
+    fn is_ready(&self) -> bool {
+        self.start < self.end && self.valid == self.end
+    }
+
+    /// Whether what was found accessible still is.
+    #[inline]
+    fn holds(&self, restrictions: u64) -> bool {
+        // A state is counted as restricted behind the moment when it is: see `grids`. `-fdsm-verify` wants to see each check.
+        self.restrictions == restrictions && deferred::is_nothing_kept() && !checked::is_on()
+    }
+
+    /// Whether at most a third of it is cold: the process has not read that since others stored to it last. The rest is accessible, or was until its last synchronisation.
+    fn is_wanted(&self) -> bool {
+        let (table, geometry) = (memory::get().table(), memory::get().geometry());
+        let blocks = |from: usize| geometry.extents(from, self.end - 1).flat_map(|extent| extent.blocks());
+        let is_cold = |block: &Block| table.get(geometry.address(*block)) == COLD;
+        let cold: usize = blocks(self.valid).filter(is_cold).map(|block| geometry.block_bytes(block)).sum();
+        cold <= (self.end - self.start) / 3
+    }
+
+    /// Whether to leave the fetching to the loop's checks: what it does not read is cold the next time. Fetching all of it hides that, so this is done again at the fourth time, the sixteenth, and so on.
+    fn is_tested(&mut self) -> bool {
+        self.fetches = self.fetches.saturating_add(1);
+        self.fetches.is_power_of_two() && self.fetches.ilog2().is_multiple_of(2)
+    }
+
+    /// Whether so many loads can be expected to touch most of its blocks.
+    fn pays(&self, uses: usize) -> bool {
+        let geometry = memory::get().geometry();
+        self.start < self.end
+            && uses / 2 >= (self.end - self.start) / geometry.block_bytes(geometry.block(self.start))
+    }
+
+    /// Looks at its states, unless that was in vain the last times.
+    #[cold]
+    fn ask(&mut self, access: Access, uses: usize, restrictions: u64) {
+        if !self.holds(restrictions) {
+            (self.valid, self.restrictions) = (self.start, restrictions);
+        }
+        let pays = access == Access::Read && self.pays(uses);
+        if self.start == self.end || self.skipped > 0 && !pays {
+            self.skipped = self.skipped.saturating_sub(1);
+            return;
+        }
+        self.look(access, uses, pays);
+        self.vain = if self.is_ready() { 0 } else { (self.vain + 1).min(MOST_DOUBLINGS) };
+        self.skipped = (1 << self.vain) - 1;
+    }
+
+    /// Looks further at its states, as far as so many uses pay for it.
+    fn look(&mut self, access: Access, uses: usize, pays: bool) {
+        let (table, geometry) = (memory::get().table(), memory::get().geometry());
+        let lines = FREE_LINES.saturating_add(uses.saturating_mul(8));
+        let most = lines.saturating_mul(1 << geometry.line_shift());
+        let to = self.end.min(self.valid.saturating_add(most));
+        self.valid = table.first_at_least(self.valid, to - 1, access.limit()).unwrap_or(to);
+        if self.valid < self.end && pays && self.is_wanted() && !self.is_tested() {
+            ensure(self.valid, self.end - self.valid, access);
+            // What was fetched is not valid for sure: others may have taken it meanwhile.
+            self.valid = if table.restrictions() == self.restrictions { self.end } else { self.start };
+        }
+        if self.valid == self.end && checked::is_on() {
+            ensure(self.start, self.end - self.start, access);
+        }
+    }
+}
+
+thread_local! {
+    static KNOWN: [Cell<Known>; ENTRIES] = const { [const { Cell::new(Known::NOTHING) }; ENTRIES] };
+}
+
+/// Whether all of the allocation that an address lies in is accessible. It is fetched if the `uses` loads that are to come can be expected to touch most of its blocks anyway.
+#[inline]
+fn ready(address: usize, access: Access, uses: usize) -> bool {
+    if !has_effect() {
+        return true;
+    }
+    // In a child of `fork` checks tell what its parent did not have. A handler may have interrupted this function.
+    if memory::shared().is_none() || child::is_child() || handler::is_over_user_code() {
+        return false;
+    }
+    KNOWN.with(|known| {
+        let entry = &known[(address >> 4 ^ address >> 16) % ENTRIES];
+        let mut it = entry.get();
+        if !it.is_about(address, access) {
+            let Some(listed) = it.listed(address, access) else { return false };
+            it = listed;
+            entry.set(it);
+        }
+        let restrictions = memory::get().table().restrictions();
+        if it.is_ready() && it.holds(restrictions) {
+            return true;
+        }
+        it.ask(access, uses, restrictions);
+        entry.set(it);
+        it.is_ready()
+    })
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_load_allocation_ready(addr: *mut u8, uses: u64) -> u32 {
+    ready(addr as usize, Access::Read, uses as usize).into()
+}
+
+/// Entry point, see `dsm_abi::entries`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dsm_store_allocation_ready(addr: *mut u8, uses: u64) -> u32 {
+    ready(addr as usize, Access::Write, uses as usize).into()
+}
