@@ -90,6 +90,16 @@ const SCEV *overQuotients(ScalarEvolution &SE, Value *V) {
   return Rewriter.visit(Whole);
 }
 
+// An address that the program computes as an integer, as that integer: scalar evolution knows nothing of a pointer that is made of one. The pointer that
+// the integer is made of stays in the expression, as an operand that is converted.
+const SCEV *ofInteger(ScalarEvolution &SE, const SCEV *Address) {
+  auto *Base = Address->getType()->isPointerTy() ? dyn_cast<SCEVUnknown>(SE.getPointerBase(Address)) : nullptr;
+  auto *Made = Base ? dyn_cast<IntToPtrInst>(Base->getValue()) : nullptr;
+  if (!Made || !Made->getOperand(0)->getType()->isIntegerTy(64))
+    return Address;
+  return SE.getAddExpr(overQuotients(SE, Made->getOperand(0)), SE.removePointerBase(Address));
+}
+
 // What is known of a number of iterations.
 enum class Counted {
   // It is the whole number, of any width.
@@ -294,6 +304,11 @@ const void *dsm_shim_scev(void *A, LLVMValueRef V) {
   auto &SE = analyses(A).SE;
   return SE.isSCEVable(unwrap(V)->getType()) ? overQuotients(SE, unwrap(V)) : nullptr;
 }
+// The same of an address, which may be an integer.
+const void *dsm_shim_address_scev(void *A, LLVMValueRef V) {
+  auto &SE = analyses(A).SE;
+  return SE.isSCEVable(unwrap(V)->getType()) ? ofInteger(SE, overQuotients(SE, unwrap(V))) : nullptr;
+}
 // The same with all quotients taken apart, as LLVM itself has it.
 const void *dsm_shim_plain_scev(void *A, LLVMValueRef V) {
   auto &SE = analyses(A).SE;
@@ -367,6 +382,11 @@ int dsm_shim_safe_to_expand(void *E, const void *S, LLVMValueRef At) {
 LLVMValueRef dsm_shim_expand(void *E, const void *S, LLVMValueRef At) {
   return wrap(static_cast<SCEVExpander *>(E)->expandCodeFor(
       expr(S), expr(S)->getType(), cast<Instruction>(unwrap(At))->getIterator()));
+}
+LLVMValueRef dsm_shim_expand_address(void *E, const void *S, LLVMValueRef At) {
+  auto *Where = cast<Instruction>(unwrap(At));
+  return wrap(static_cast<SCEVExpander *>(E)->expandCodeFor(expr(S), PointerType::get(Where->getContext(), 0),
+                                                            Where->getIterator()));
 }
 size_t dsm_shim_scev_text(const void *S, char *Out, size_t Size) {
   std::string Text;

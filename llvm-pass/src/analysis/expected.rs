@@ -31,7 +31,7 @@ impl Spanner<'_> {
             return None;
         }
         let (distance, counts_by) = self.analyses.expected_distance(l)?;
-        let (first, step) = self.analyses.recurrence(self.analyses.expr(pointer)?, l)?;
+        let (first, step) = self.analyses.recurrence(self.analyses.address(pointer)?, l)?;
         let step = self.analyses.constant(step)?;
         let dense = step.unsigned_abs() < size.saturating_add(self.line_bytes);
         if step == 0 || step.checked_rem(counts_by)? != 0 || !dense {

@@ -157,7 +157,7 @@ impl Walker<'_> {
         access: &Access,
     ) -> (Vec<LoopRange>, Option<HoistObstacle>) {
         let mut loop_ranges = Vec::new();
-        let Some(start) = self.analyses.expr(instruction.operand(access.operand)) else {
+        let Some(start) = self.analyses.address(instruction.operand(access.operand)) else {
             return (loop_ranges, Some(HoistObstacle::Irregular));
         };
         let extent = self.analyses.int(self.context, 0);

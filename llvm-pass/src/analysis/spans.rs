@@ -117,7 +117,7 @@ impl Spanner<'_> {
     }
 
     fn span(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<Span> {
-        let mut start = self.analyses.expr(pointer)?;
+        let mut start = self.analyses.address(pointer)?;
         let mut strides: Vec<(Expr, Expr)> = Vec::new();
         let mut found = None;
         let mut at = Some(inner);

@@ -10,6 +10,7 @@ unsafe extern "C" {
     fn dsm_shim_address_key(analyses: Raw, pointer: LLVMValueRef, offset: *mut i64) -> RawExpr;
     fn dsm_shim_split_constant(analyses: Raw, s: RawExpr, offset: *mut i64) -> RawExpr;
     fn dsm_shim_scev(analyses: Raw, value: LLVMValueRef) -> RawExpr;
+    fn dsm_shim_address_scev(analyses: Raw, pointer: LLVMValueRef) -> RawExpr;
     fn dsm_shim_plain_scev(analyses: Raw, value: LLVMValueRef) -> RawExpr;
     fn dsm_shim_pointer_base(analyses: Raw, pointer: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_at_iteration(a: Raw, s: RawExpr, count: RawExpr) -> RawExpr;
@@ -25,6 +26,7 @@ unsafe extern "C" {
     fn dsm_shim_expander(a: Raw) -> Raw;
     fn dsm_shim_expander_free(e: Raw);
     fn dsm_shim_safe_to_expand(e: Raw, s: RawExpr, at: LLVMValueRef) -> c_int;
+    fn dsm_shim_expand_address(e: Raw, s: RawExpr, at: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_expand(e: Raw, s: RawExpr, at: LLVMValueRef) -> LLVMValueRef;
     fn dsm_shim_scev_text(s: RawExpr, out: *mut u8, size: usize) -> usize;
 }
@@ -66,6 +68,12 @@ impl Analyses {
     pub fn expr(&self, value: Value) -> Option<Expr> {
         // SAFETY: live handles.
         Expr::from_raw(unsafe { dsm_shim_scev(self.0, value.0) })
+    }
+
+    /// The same of a pointer: an integer if the program computes the address as one. [`Expander::expand_address`] makes a pointer of it again.
+    pub fn address(&self, pointer: Value) -> Option<Expr> {
+        // SAFETY: live handles.
+        Expr::from_raw(unsafe { dsm_shim_address_scev(self.0, pointer.0) })
     }
 
     /// The same with all quotients taken apart, as LLVM's own passes see it.
@@ -171,6 +179,12 @@ impl Expander {
     pub fn is_safe(&self, expr: Expr, at: Value) -> bool {
         // SAFETY: live handles.
         unsafe { dsm_shim_safe_to_expand(self.0, expr.0, at.0) != 0 }
+    }
+
+    /// Emits the expression of an address before the instruction, as a pointer.
+    pub fn expand_address(&self, expr: Expr, at: Value) -> Value {
+        // SAFETY: as `expand`; the expression is a pointer, or an integer of the same size.
+        Value(unsafe { dsm_shim_expand_address(self.0, expr.0, at.0) })
     }
 
     /// Emits the expression before the instruction.

@@ -184,7 +184,7 @@ fn range(
 ) -> Range {
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
-    let start = expander.expand(facts.exprs[check.start as usize], before);
+    let start = expander.expand_address(facts.exprs[check.start as usize], before);
     let extent = expander.expand(facts.exprs[check.extent as usize], before);
     let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
     let strides: Vec<(Value, Value)> =
@@ -226,7 +226,7 @@ fn expected(
 ) -> Range {
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
-    let start = expander.expand(facts.exprs[hint.start as usize], before);
+    let start = expander.expand_address(facts.exprs[hint.start as usize], before);
     let extent = expander.expand(facts.exprs[hint.extent as usize], before);
     builder.before(before).locate_as(before);
     let start = builder.offset(start, i64_type.constant(hint.delta as u64));
@@ -263,7 +263,8 @@ fn overlaps(
     let past = end(first, length, &strides);
     let overlaps = others.iter().map(|other| {
         let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
-        let (start, extent) = (expand(other.start), expand(other.extent));
+        let start = expander.expand_address(facts.exprs[other.start as usize], before);
+        let extent = expand(other.extent);
         let strides: Vec<_> = other.strides.iter().map(|s| (expand(s.step), expand(s.count))).collect();
         builder.before(before).locate_as(before);
         let other_first = builder.add(builder.address(start), i64_type.constant(other.delta as u64));

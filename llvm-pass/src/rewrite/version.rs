@@ -61,7 +61,7 @@ pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan
         let before = facts.blocks[validity.at].terminator();
         let expand = |id: u32| expander.expand(facts.exprs[id as usize], before);
         let start = match validity.start {
-            Start::Expr(id) => expand(id),
+            Start::Expr(id) => expander.expand_address(facts.exprs[id as usize], before),
             Start::Value(id) | Start::Allocation(id) => facts.values[id as usize],
             Start::Array(array) => facts.values[array.base as usize],
         };
