@@ -29,7 +29,7 @@ use super::ompt::abi::SyncKind;
 use super::ompt::{self, thread::yielding, wait::Waiting};
 use crate::image;
 use crate::operations::signal;
-use node::{Group, Memory, Node, Routine, Task, flags};
+use node::{Memory, Node, Routine, Task, flags};
 use node_ref::{Allocation, NodeRef};
 
 /// Whether the program has tasks. If not, barriers need not look for them.
@@ -286,8 +286,7 @@ pub extern "C" fn __kmpc_omp_taskyield(_loc: Loc, _gtid: i32, _end_part: i32) ->
 pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     ompt::wait::group_begins(frame);
-    let node = current(frame);
-    node.set_group(Some(Group::new(node.group(), None)));
+    frame.task.borrow_mut().get_or_insert_with(|| Node::implicit(frame)).enter_group();
 }
 
 /// End of a task group.
@@ -295,11 +294,11 @@ pub extern "C" fn __kmpc_taskgroup(_loc: Loc, _gtid: i32) {
 pub extern "C" fn __kmpc_end_taskgroup(_loc: Loc, _gtid: i32) {
     let frame = frame::current();
     let node = current(frame);
-    let Some(group) = node.group() else { return };
+    let Some(group) = node.leave_group() else { return };
     let _waiting = Waiting::at_end_of_group(frame);
     pool::help_within(frame, &node, || group.pending.load(Ordering::SeqCst) == 0);
     reduction::finish(&group);
-    node.set_group(group.parent.clone());
+    group.end();
 }
 
 /// Affinity hints.

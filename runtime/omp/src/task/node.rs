@@ -3,6 +3,7 @@
 //! The descriptor is the compiler's; it lies on the shared heap if the task may move to another process, else in the block of the bookkeeping. That, a
 //! [`Node`], is private to the process. In front of each descriptor stands the address of its node.
 
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -122,11 +123,10 @@ pub struct Node {
     begun_children: AtomicU32,
     /// Its descendants are run at once.
     pub is_final: bool,
-    /// Whether the code it runs has entered a group or left one: [`Node::group`] gives that then.
-    has_own_group: AtomicBool,
     /// One more than the references of its children, or 0 before the first: see [`NodeRef::for_child`].
     pub given: AtomicUsize,
-    group: Mutex<Option<Arc<Group>>>,
+    /// Only the thread that runs the task looks at it.
+    innermost: UnsafeCell<Innermost>,
     /// Of an untied task that has begun: the innermost tied task of its thread, if there is one outside of barriers. That one goes on when this one has ended.
     tied_ancestor: AtomicUsize,
     /// Its memory, if it has a descriptor.
@@ -141,6 +141,14 @@ pub struct Node {
     pub lineage: *const Import,
 }
 
+/// The innermost group of the code that a task runs.
+enum Innermost {
+    /// The code has entered no group, and left none: the group that the task belongs to.
+    AtStart,
+    /// That of the last group that it has entered or left.
+    Since(Option<Arc<Group>>),
+}
+
 /// How a batch of tasks came from another process.
 pub struct Import {
     /// The batches that it descends from: its own, the one that its sender's tasks came in, and so on.
@@ -151,7 +159,7 @@ pub struct Import {
 
 // SAFETY: the raw pointers name a descriptor, which one thread at a time uses, an import that an ancestor holds, and a team, whose fields are made for sharing.
 unsafe impl Send for Node {}
-// SAFETY: as above; everything that changes is atomic or locked, or, as `tool`, changed by the thread that runs the task.
+// SAFETY: as above; everything that changes is atomic or locked, or, as `tool` and `innermost`, used by the thread that runs the task.
 unsafe impl Sync for Node {}
 
 impl Node {
@@ -176,8 +184,7 @@ impl Node {
             import: None,
             is_final: task_flags & flags::FINAL != 0 || parent.as_ref().is_some_and(|p| p.is_final),
             parent,
-            has_own_group: AtomicBool::new(false),
-            group: Mutex::new(None),
+            innermost: UnsafeCell::new(Innermost::AtStart),
             tied_ancestor: AtomicUsize::new(0),
             member_of: group,
             task,
@@ -215,16 +222,38 @@ impl Node {
 
     /// Innermost group of the code it runs now; at its start, the group it belongs to. Asked for by its own thread.
     pub fn group(&self) -> Option<Arc<Group>> {
-        match self.has_own_group.load(Ordering::Relaxed) {
-            true => self.group.lock().clone(),
-            false => self.member_of.clone(),
+        // SAFETY: the caller runs the task, and nothing in this function changes it.
+        match unsafe { &*self.innermost.get() } {
+            Innermost::AtStart => self.member_of.clone(),
+            Innermost::Since(group) => group.clone(),
         }
     }
 
-    /// The code it runs enters or leaves a group.
+    /// The code it runs is in this group now. Called by its own thread, as what follows.
     pub fn set_group(&self, group: Option<Arc<Group>>) {
-        self.has_own_group.store(true, Ordering::Relaxed);
-        *self.group.lock() = group;
+        self.leave_innermost(group);
+    }
+
+    /// The code it runs enters a new group.
+    pub fn enter_group(&self) {
+        let outer = self.leave_innermost(None);
+        self.set_group(Some(Group::inside(outer)));
+    }
+
+    /// The code it runs leaves its innermost group, and is in the one around it.
+    pub fn leave_group(&self) -> Option<Arc<Group>> {
+        let group = self.leave_innermost(None)?;
+        self.set_group(group.parent.clone());
+        Some(group)
+    }
+
+    fn leave_innermost(&self, next: Option<Arc<Group>>) -> Option<Arc<Group>> {
+        // SAFETY: the caller runs the task, and no reference to it is left by any of these functions.
+        let last = unsafe { &mut *self.innermost.get() };
+        match std::mem::replace(last, Innermost::Since(next)) {
+            Innermost::AtStart => self.member_of.clone(),
+            Innermost::Since(group) => group,
+        }
     }
 
     /// From now on its parent and its group wait for its end, and so has the pool of its region to do, which the caller tells.
@@ -392,6 +421,11 @@ pub struct Group {
     pub origin: Option<Origin>,
 }
 
+thread_local! {
+    /// The memory of a group that has ended.
+    static SPARE: Cell<Option<Arc<Group>>> = const { Cell::new(None) };
+}
+
 impl Group {
     /// A group inside another.
     pub fn new(parent: Option<Arc<Group>>, origin: Option<Origin>) -> Arc<Group> {
@@ -404,6 +438,33 @@ impl Group {
             local: AtomicBool::new(local),
             origin,
         })
+    }
+
+    /// A group of the calling thread's task inside another.
+    pub fn inside(parent: Option<Arc<Group>>) -> Arc<Group> {
+        let mut spare = SPARE.try_with(Cell::take).ok().flatten();
+        match spare.as_mut().and_then(Arc::get_mut) {
+            Some(group) => {
+                let local = parent.as_ref().is_some_and(|p| p.local.load(Ordering::Relaxed));
+                *group.local.get_mut() = local;
+                *group.cancelled.get_mut() = false;
+                group.parent = parent;
+                spare.expect("it is there")
+            }
+            None => Group::new(parent, None),
+        }
+    }
+
+    /// The group has ended: its memory is used again, if nobody else knows it any more.
+    pub fn end(mut self: Arc<Group>) {
+        if let Some(group) = Arc::get_mut(&mut self)
+            && group.origin.is_none()
+        {
+            group.parent = None;
+            group.reductions.get_mut().clear();
+            // At the end of the thread its thread-local values are gone before its handlers run.
+            _ = SPARE.try_with(|spare| spare.set(Some(self)));
+        }
     }
 
     /// Its tasks that have not begun will not run.

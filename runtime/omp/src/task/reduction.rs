@@ -97,7 +97,10 @@ impl Reduction {
 
 /// Combines the items of a group whose tasks have ended.
 pub fn finish(group: &Group) {
-    group.reductions.lock().iter_mut().for_each(Reduction::combine);
+    // Where there are items, its tasks stay in the process.
+    if group.local.load(Ordering::Relaxed) {
+        group.reductions.lock().iter_mut().for_each(Reduction::combine);
+    }
 }
 
 fn register(items: impl Iterator<Item = Item>, init_with_original: bool) -> *mut c_void {
