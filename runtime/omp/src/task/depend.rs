@@ -3,9 +3,10 @@
 //! For each address there are two sets of tasks: `last`, whose members may run in any order among each other, and `before`, which all of them
 //! wait for. A task of the kind of `last` joins it; any other task waits for all of `last` and begins a new set.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
 
 use super::node_ref::NodeRef;
 use crate::get;
@@ -101,7 +102,7 @@ impl Entry {
         self.last.push(node.clone());
         if kind == Kind::MutexInOut {
             let mutex = self.mutex.get_or_insert_default().clone();
-            let mut held = node.extras().mutexes.lock();
+            let mut held = node.extras().mutexes().lock();
             if !held.iter().any(|m| Arc::ptr_eq(m, &mutex)) {
                 held.push(mutex);
                 // One order for all, though `take_mutexes` never waits.
@@ -127,7 +128,7 @@ fn follow(node: &NodeRef, earlier: &NodeRef) {
 /// See the module.
 #[derive(Default)]
 pub struct Dependences {
-    entries: HashMap<usize, Entry>,
+    entries: FxHashMap<usize, Entry>,
     /// The last task that depends on all memory.
     everything: Option<NodeRef>,
 }
@@ -151,9 +152,9 @@ impl Dependences {
             if items[..i].iter().any(|earlier| earlier.address == item.address) {
                 continue;
             }
-            let same = items[i..].iter().filter(|other| other.address == item.address);
-            let kinds: Vec<Kind> = same.map(Item::kind).collect();
-            let kind = if kinds.iter().all(|k| *k == kinds[0]) { kinds[0] } else { Kind::Out };
+            let first = item.kind();
+            let mut same = items[i..].iter().filter(|other| other.address == item.address);
+            let kind = if same.all(|other| other.kind() == first) { first } else { Kind::Out };
             self.entries.entry(item.address).or_default().add(node, kind);
         }
         if let Some(earlier) = &self.everything {

@@ -178,7 +178,7 @@ pub unsafe extern "C" fn __kmpc_omp_task_with_deps(
     // SAFETY: as above.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
     let _call = ompt::task::created_with(frame, &node, || depend::described(&items));
-    parent.extras().dependences.lock().add(&node, &items);
+    parent.extras().dependences().lock().add(&node, &items);
     pool::submit(frame, node);
     0
 }
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn __kmpc_omp_taskwait_deps_51(
     // SAFETY: the compiler passes lists of these lengths.
     let items = unsafe { depend::items([(count, list), (count2, list2)]) };
     ompt::task::wait_begins(frame, &wait, || depend::described(&items));
-    parent.extras().dependences.lock().add(&wait, &items);
+    parent.extras().dependences().lock().add(&wait, &items);
     pool::help_within(frame, &parent, || wait.blockers.load(Ordering::SeqCst) == 1);
     let mut links = wait.extras().links.lock();
     links.done = true;

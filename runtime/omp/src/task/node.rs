@@ -81,14 +81,26 @@ pub struct Links {
 pub struct Extras {
     /// See [`Links`].
     pub links: Mutex<Links>,
-    /// What its children depend on.
-    pub dependences: Mutex<Dependences>,
-    /// Held while it runs: one for each `mutexinoutset`.
-    pub mutexes: Mutex<Vec<Arc<AtomicBool>>>,
+    /// What its children depend on, if any does on anything.
+    dependences: OnceLock<Mutex<Dependences>>,
+    /// Held while it runs: one for each `mutexinoutset`, if it has any.
+    mutexes: OnceLock<Mutex<Vec<Arc<AtomicBool>>>>,
     /// Control variables of the code that an `if(0)` task interrupts, where they are not the task's.
     pub interrupted: Mutex<Option<Icv>>,
     /// Event slot of a detachable task, plus one.
     pub event: AtomicU32,
+}
+
+impl Extras {
+    /// What the task's children depend on.
+    pub fn dependences(&self) -> &Mutex<Dependences> {
+        self.dependences.get_or_init(Mutex::default)
+    }
+
+    /// Held while the task runs: one for each `mutexinoutset`. None is added once it may run.
+    pub fn mutexes(&self) -> &Mutex<Vec<Arc<AtomicBool>>> {
+        self.mutexes.get_or_init(Mutex::default)
+    }
 }
 
 /// A task. Threads that run its children change what comes first; who makes children reads what is behind it, in other cache lines.
@@ -353,7 +365,7 @@ impl Node {
 
     /// Whether it excludes others: it has `mutexinoutset` dependences.
     pub fn is_exclusive(&self) -> bool {
-        self.existing_extras().is_some_and(|extras| !extras.mutexes.lock().is_empty())
+        self.existing_extras().is_some_and(|extras| extras.mutexes.get().is_some())
     }
 
     /// The batches of other processes that it descends from.
@@ -364,8 +376,10 @@ impl Node {
 
     /// Takes the mutexes of its `mutexinoutset` dependences, all or none.
     pub fn take_mutexes(&self) -> bool {
-        let Some(extras) = self.existing_extras() else { return true };
-        let mutexes = extras.mutexes.lock();
+        let Some(mutexes) = self.existing_extras().and_then(|extras| extras.mutexes.get()) else {
+            return true;
+        };
+        let mutexes = mutexes.lock();
         for (i, mutex) in mutexes.iter().enumerate() {
             if mutex.swap(true, Ordering::SeqCst) {
                 mutexes[..i].iter().for_each(|m| m.store(false, Ordering::SeqCst));
@@ -386,8 +400,12 @@ impl NodeRef {
     pub fn end(&self) -> Vec<NodeRef> {
         self.has_all_children();
         let Some(extras) = self.existing_extras() else { return Vec::new() };
-        extras.mutexes.lock().iter().for_each(|m| m.store(false, Ordering::SeqCst));
-        extras.dependences.lock().clear();
+        if let Some(mutexes) = extras.mutexes.get() {
+            mutexes.lock().iter().for_each(|m| m.store(false, Ordering::SeqCst));
+        }
+        if let Some(dependences) = extras.dependences.get() {
+            dependences.lock().clear();
+        }
         let mut links = extras.links.lock();
         links.done = true;
         std::mem::take(&mut links.successors)
