@@ -136,6 +136,49 @@ int main(void) {
     }
 }
 
+/// Clang's code for `distribute parallel for schedule(static, 1)` looks at the first iteration and the stride of a thread alone, which may have none.
+#[test]
+fn each_iteration_of_a_league_runs_once() {
+    let source = "#include <stdio.h>
+static int runs[19];
+static void show(int n) {
+    for (int i = 0; i < n; i++) putchar('0' + runs[i]), runs[i] = 0;
+    putchar('\\n');
+}
+int main(void) {
+    for (int n = 1; n <= 19; n += n < 5 ? 1 : 14) {
+#pragma omp teams distribute parallel for schedule(static, 1)
+        for (int i = 0; i < n; i++) {
+#pragma omp atomic
+            runs[i]++;
+        }
+        show(n);
+#pragma omp teams distribute parallel for schedule(static, 1) num_teams(2)
+        for (unsigned long i = -1ul; i > -1ul - n; i--) {
+#pragma omp atomic
+            runs[-1ul - i]++;
+        }
+        show(n);
+#pragma omp teams distribute parallel for schedule(static, 2)
+        for (unsigned char i = 255; i > 255 - n; i--) {
+#pragma omp atomic
+            runs[255 - i]++;
+        }
+        show(n);
+    }
+}
+";
+    let ones = |n: usize| format!("{}\n", "1".repeat(n)).repeat(3);
+    let expected: String = [1, 2, 3, 4, 5, 19].map(ones).concat();
+    for (processes, threads) in [(2, 2), (4, 1), (1, 4)] {
+        for asked in ["0", "1"] {
+            let variables = [("DSM_STATIC_BLOCKS", asked)];
+            let Some(outcome) = run("league_loops", source, processes, threads, &variables) else { return };
+            assert_eq!(outcome.text(), expected, "{processes}x{threads} {asked}: {}", outcome.errors());
+        }
+    }
+}
+
 #[test]
 fn a_profile_names_consecutive_chunks_where_chunks_alternate() {
     let source = "#include <stdio.h>

@@ -59,7 +59,7 @@ fn field(letter: u8, name: &[u8]) -> String {
     let letter = long.iter().find(|(known, _)| *known == name).map_or(letter, |(_, letter)| *letter);
     match letter {
         b't' => league.team.to_string(),
-        b'T' => league.teams.to_string(),
+        b'T' => league.size().to_string(),
         b'L' => frame.level.to_string(),
         b'n' => frame.tid.to_string(),
         b'N' => frame.team().size.to_string(),

@@ -85,7 +85,7 @@ queries! {
     omp_get_num_devices omp_get_num_devices_ -> i32 = 0;
     omp_get_initial_device omp_get_initial_device_ -> i32 = 0;
     omp_get_device_num omp_get_device_num_ -> i32 = 0;
-    omp_get_num_teams omp_get_num_teams_ -> i32 = frame::current().league.get().teams as i32;
+    omp_get_num_teams omp_get_num_teams_ -> i32 = frame::current().league.get().size() as i32;
     omp_get_team_num omp_get_team_num_ -> i32 = frame::current().league.get().team as i32;
     omp_get_max_teams omp_get_max_teams_ -> i32 = fork::NUM_TEAMS.get() as i32;
     omp_get_teams_thread_limit omp_get_teams_thread_limit_ -> i32 = fork::TEAMS_THREAD_LIMIT.get() as i32;

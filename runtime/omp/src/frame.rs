@@ -55,12 +55,22 @@ impl Icv {
 }
 
 /// Place in a league of teams.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct League {
     /// This team's number.
     pub team: u32,
-    /// Number of teams.
+    /// Number of teams; 0 where there is no league.
     pub teams: u32,
+}
+
+impl League {
+    /// Where there is none.
+    pub const NONE: League = League { team: 0, teams: 0 };
+
+    /// Teams that share a loop with a distribute directive: one where there is no league.
+    pub fn size(self) -> u32 {
+        self.teams.max(1)
+    }
 }
 
 /// See the module.
@@ -117,7 +127,7 @@ impl Frame {
             level,
             active_level,
             parent,
-            league: Cell::new(League { team: 0, teams: 1 }),
+            league: Cell::new(League::NONE),
             icv: Cell::new(icv),
             construct: Cell::new(team.first_construct),
             singles: Cell::new(0),

@@ -91,6 +91,12 @@ impl Loop {
         self.lower + i128::from(i) * self.stride
     }
 
+    /// The value behind the last one, twice: no iterations. Where that wraps in the type, bounds that are empty by themselves.
+    pub fn behind<T: LoopInt>(&self) -> (i128, i128) {
+        let end = self.value(self.trip);
+        if T::narrow(end).wide() == end { (end, end) } else { self.bounds(Share::EMPTY) }
+    }
+
     /// First and last value of `share`; an empty range if it has no iterations.
     pub fn bounds(&self, share: Share) -> (i128, i128) {
         match share.count {

@@ -30,7 +30,13 @@ impl Sharer<'_> {
     }
 
     fn team(league: League) -> Self {
-        Sharer { part: league.team, parts: league.teams, team: None }
+        Sharer { part: league.team, parts: league.size(), team: None }
+    }
+
+    /// Whether a thread has consecutive chunks. Not of one iteration in a league: clang's code for `distribute parallel for schedule(static, 1)` looks at the first one and the stride alone.
+    fn has_consecutive(&self, chunk: u64) -> bool {
+        let is_strided = || chunk == 1 && frame::current().league.get() != League::NONE;
+        self.team.is_some_and(Team::has_consecutive_chunks) && !is_strided()
     }
 }
 
@@ -40,11 +46,12 @@ unsafe fn share_out<T: LoopInt>(
     kind: i32,
     increment: i128,
     chunk: i128,
-    Sharer { part, parts, team }: Sharer<'_>,
+    sharer: Sharer<'_>,
 ) -> (u64, Share) {
     // SAFETY: the compiler passes valid places for the bounds and null or valid ones for the rest.
     unsafe {
         let range = Loop::new(get(p.lower), get(p.upper), increment);
+        let Sharer { part, parts, .. } = sharer;
         let chunk = chunk.clamp(1, i128::from(u64::MAX)) as u64;
         let kind = if kind >= code::NO_MERGE { kind - code::NO_MERGE } else { kind };
         let chunked =
@@ -53,7 +60,7 @@ unsafe fn share_out<T: LoopInt>(
         let whole = i128::from(range.trip);
         let (share, stride) = if parts == 1 && !chunked {
             (Share { first: 0, count: range.trip, last: range.trip > 0 }, whole)
-        } else if chunked && team.is_some_and(Team::has_consecutive_chunks) {
+        } else if chunked && sharer.has_consecutive(chunk) {
             (schedule::blocks_of(chunk, range.trip, part, parts), whole)
         } else if chunked {
             (schedule::chunked(range.trip, chunk, part, parts, 0), i128::from(chunk) * i128::from(parts))
@@ -69,7 +76,11 @@ unsafe fn share_out<T: LoopInt>(
         // distance of its chunks might wrap in the loop variable's type.
         let alone = chunked && share.count > 0 && i128::from(range.trip - share.first) <= stride;
         let stride = if alone { i128::from(range.trip - share.first) } else { stride };
-        let (lower, upper) = range.bounds(share);
+        let (lower, upper) = match share.count {
+            // Clang's code for bounds that a distribute directive gives compares the first iteration with the end of these, not with `upper`.
+            0 if chunked => range.behind::<T>(),
+            _ => range.bounds(share),
+        };
         put(p.last, i32::from(share.last));
         put(p.lower, T::narrow(lower));
         put(p.upper, T::narrow(upper));
