@@ -19,7 +19,7 @@ use crate::{checked, memory};
 
 /// Allocations that a thread remembers. Others take their places.
 const ENTRIES: usize = 16;
-/// Most times that the number of questions that are not looked into is doubled, as those before were in vain.
+/// Most times that the number of questions that are not looked into is doubled, as the answer to those before was no.
 const MOST_DOUBLINGS: u32 = 8;
 
 /// What a thread knows of an allocation.
@@ -39,8 +39,8 @@ struct Known {
     valid: usize,
     /// While states have been restricted so many times.
     restrictions: u64,
-    /// Questions in a row that were answered in vain, and how many of the next ones are not looked into.
-    vain: u32,
+    /// Questions in a row that were answered by no, and how many of the next ones are not looked into.
+    failed: u32,
     skipped: u32,
     /// How often all of it was to be fetched.
     fetches: u32,
@@ -56,7 +56,7 @@ impl Known {
         end: 0,
         valid: 0,
         restrictions: 0,
-        vain: 0,
+        failed: 0,
         skipped: 0,
         fetches: 0,
     };
@@ -114,7 +114,7 @@ impl Known {
             && uses / 2 >= (self.end - self.start) / geometry.block_bytes(geometry.block(self.start))
     }
 
-    /// Looks at its states, unless that was in vain the last times.
+    /// Looks at its states, unless the answer was no the last times.
     #[cold]
     fn ask(&mut self, access: Access, uses: usize, restrictions: u64) {
         if !self.holds(restrictions) {
@@ -126,8 +126,8 @@ impl Known {
             return;
         }
         self.look(access, uses, pays);
-        self.vain = if self.is_ready() { 0 } else { (self.vain + 1).min(MOST_DOUBLINGS) };
-        self.skipped = (1 << self.vain) - 1;
+        self.failed = if self.is_ready() { 0 } else { (self.failed + 1).min(MOST_DOUBLINGS) };
+        self.skipped = (1 << self.failed) - 1;
     }
 
     /// Looks further at its states, as far as so many uses pay for it.
