@@ -8,7 +8,6 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use dsm_abi::state::COLD;
-use dsm_coherence::Block;
 use dsm_threads::handler;
 
 use crate::check::{Access, FREE_LINES, ensure, has_effect};
@@ -44,6 +43,10 @@ struct Known {
     skipped: u32,
     /// How often all of it was to be fetched.
     fetches: u32,
+    /// The last time that the fetching was left to the loop's checks: blocks that the thread had fetched until then, and those of the allocation that were not accessible.
+    left: Option<(u64, usize)>,
+    /// Whether the loop has fetched most of these.
+    is_used: bool,
 }
 
 impl Known {
@@ -59,6 +62,8 @@ impl Known {
         failed: 0,
         skipped: 0,
         fetches: 0,
+        left: None,
+        is_used: false,
     };
 
     /// Whether it is about this address, as the list of allocations is now.
@@ -92,19 +97,30 @@ impl Known {
         self.restrictions == restrictions && deferred::is_nothing_kept() && !checked::is_on()
     }
 
-    /// Whether at most a third of it is cold: the process has not read that since others stored to it last. The rest is accessible, or was until its last synchronisation.
-    fn is_wanted(&self) -> bool {
+    /// Whether to fetch all of it. At most a third of it is cold: the process has not read that since others stored to it last. And when the fetching was left to the loop's checks the last time, the thread
+    /// fetched at least half as many blocks as were not accessible. That is tried the first time, the fourth, the sixteenth and so on: fetching all hides what the loop does not read.
+    fn is_wanted(&mut self) -> bool {
+        let Some(shared) = memory::shared() else { return false };
         let (table, geometry) = (memory::get().table(), memory::get().geometry());
-        let blocks = |from: usize| geometry.extents(from, self.end - 1).flat_map(|extent| extent.blocks());
-        let is_cold = |block: &Block| table.get(geometry.address(*block)) == COLD;
-        let cold: usize = blocks(self.valid).filter(is_cold).map(|block| geometry.block_bytes(block)).sum();
-        cold <= (self.end - self.start) / 3
-    }
-
-    /// Whether to leave the fetching to the loop's checks: what it does not read is cold the next time. Fetching all of it hides that, so this is done again at the fourth time, the sixteenth, and so on.
-    fn is_tested(&mut self) -> bool {
+        let (mut cold, mut refused) = (0, 0);
+        for block in geometry.extents(self.valid, self.end - 1).flat_map(|extent| extent.blocks()) {
+            let state = table.get(geometry.address(block));
+            refused += usize::from(state >= Access::Read.limit());
+            cold += if state == COLD { geometry.block_bytes(block) } else { 0 };
+        }
+        if cold > (self.end - self.start) / 3 {
+            return false;
+        }
+        let fetched = shared.coherence.stats().blocks_fetched.get();
+        if let Some((before, left)) = self.left.take() {
+            self.is_used = fetched - before >= left as u64 / 2;
+        }
         self.fetches = self.fetches.saturating_add(1);
-        self.fetches.is_power_of_two() && self.fetches.ilog2().is_multiple_of(2)
+        let tries = self.fetches.is_power_of_two() && self.fetches.ilog2().is_multiple_of(2);
+        if tries {
+            self.left = Some((fetched, refused));
+        }
+        self.is_used && !tries
     }
 
     /// Whether so many loads can be expected to touch most of its blocks.
@@ -137,7 +153,7 @@ impl Known {
         let most = lines.saturating_mul(1 << geometry.line_shift());
         let to = self.end.min(self.valid.saturating_add(most));
         self.valid = table.first_at_least(self.valid, to - 1, access.limit()).unwrap_or(to);
-        if self.valid < self.end && pays && self.is_wanted() && !self.is_tested() {
+        if self.valid < self.end && pays && self.is_wanted() {
             ensure(self.valid, self.end - self.valid, access);
             // What was fetched is not valid for sure: others may have taken it meanwhile.
             self.valid = if table.restrictions() == self.restrictions { self.end } else { self.start };
