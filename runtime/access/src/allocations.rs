@@ -97,9 +97,8 @@ impl Known {
         self.restrictions == restrictions && deferred::is_nothing_kept() && !checked::is_on()
     }
 
-    /// Whether to fetch all of it. At most a third of it is cold: the process has not read that since others stored to it last. And when the fetching was left to the loop's checks the last time, the thread
-    /// fetched at least half as many blocks as were not accessible. That is tried the first time, the fourth, the sixteenth and so on: fetching all hides what the loop does not read.
-    fn is_wanted(&mut self) -> bool {
+    /// Whether to fetch all of it: at most a third of it is cold, which the process has not read since others stored to it last, and the loop has been seen to need most of it. Fetching all hides what the loop does not read.
+    fn should_fetch(&mut self) -> bool {
         let Some(shared) = memory::shared() else { return false };
         let (table, geometry) = (memory::get().table(), memory::get().geometry());
         let (mut cold, mut refused) = (0, 0);
@@ -111,16 +110,21 @@ impl Known {
         if cold > (self.end - self.start) / 3 {
             return false;
         }
-        let fetched = shared.coherence.stats().blocks_fetched.get();
+        self.needs_most(shared.coherence.stats().blocks_fetched.get(), refused)
+    }
+
+    /// Whether the loop's checks fetched at least half as many blocks as were not accessible when they were left to it last. They are the first time, the fourth, the sixteenth and so on. The thread has fetched so many blocks
+    /// until now, and so many are not accessible.
+    fn needs_most(&mut self, fetched: u64, refused: usize) -> bool {
         if let Some((before, left)) = self.left.take() {
-            self.is_used = fetched - before >= left as u64 / 2;
+            self.is_used = fetched.saturating_sub(before) >= left as u64 / 2;
         }
         self.fetches = self.fetches.saturating_add(1);
-        let tries = self.fetches.is_power_of_two() && self.fetches.ilog2().is_multiple_of(2);
-        if tries {
+        let leaves = self.fetches.is_power_of_two() && self.fetches.ilog2().is_multiple_of(2);
+        if leaves {
             self.left = Some((fetched, refused));
         }
-        self.is_used && !tries
+        self.is_used && !leaves
     }
 
     /// Whether so many loads can be expected to touch most of its blocks.
@@ -153,7 +157,7 @@ impl Known {
         let most = lines.saturating_mul(1 << geometry.line_shift());
         let to = self.end.min(self.valid.saturating_add(most));
         self.valid = table.first_at_least(self.valid, to - 1, access.limit()).unwrap_or(to);
-        if self.valid < self.end && pays && self.is_wanted() {
+        if self.valid < self.end && pays && self.should_fetch() {
             ensure(self.valid, self.end - self.valid, access);
             // What was fetched is not valid for sure: others may have taken it meanwhile.
             self.valid = if table.restrictions() == self.restrictions { self.end } else { self.start };

@@ -447,7 +447,7 @@ thread_local! {
 impl Group {
     /// A group inside another.
     pub fn new(parent: Option<Arc<Group>>, origin: Option<Origin>) -> Arc<Group> {
-        let local = parent.as_ref().is_some_and(|p| p.local.load(Ordering::Relaxed));
+        let local = Group::is_local_inside(parent.as_ref());
         Arc::new(Group {
             parent,
             pending: AtomicU32::new(0),
@@ -458,13 +458,16 @@ impl Group {
         })
     }
 
+    fn is_local_inside(parent: Option<&Arc<Group>>) -> bool {
+        parent.is_some_and(|parent| parent.local.load(Ordering::Relaxed))
+    }
+
     /// A group of the calling thread's task inside another.
     pub fn inside(parent: Option<Arc<Group>>) -> Arc<Group> {
         let mut spare = SPARE.try_with(Cell::take).ok().flatten();
         match spare.as_mut().and_then(Arc::get_mut) {
             Some(group) => {
-                let local = parent.as_ref().is_some_and(|p| p.local.load(Ordering::Relaxed));
-                *group.local.get_mut() = local;
+                *group.local.get_mut() = Group::is_local_inside(parent.as_ref());
                 *group.cancelled.get_mut() = false;
                 group.parent = parent;
                 spare.expect("it is there")
