@@ -1,8 +1,9 @@
 //! Atomic operations of the program.
 //!
 //! They are executed where the home of the variable is, with the records of its chunk locked: by this process if the home is here ([`Coherence::update`]'s short way, or
-//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. The home comes here, in a critical section, where this process has a copy of
-//! the block that it would have to give up, where the home's stores ask, and where nobody else has come to the chunk between several operations of this process.
+//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. A copy that this process has of the block gets the result as well. The home comes here, in a critical
+//! section, where this process has such a copy and the home has not been taken back before, where this process has stored to the block, where the home's stores ask, and where nobody else has come to the chunk between several
+//! operations of this process.
 
 use std::hash::Hash;
 
@@ -38,6 +39,9 @@ const BATCHED_AS_ONE: u32 = 8;
 const BATCHES_ALONE: u32 = 8;
 /// Most times that this is doubled.
 const MOST_DOUBLINGS: u32 = 10;
+
+/// Operations at the home of a block of which this process has a copy, after which the home comes here again. What it takes to have it come and go is a few microseconds.
+const OPERATIONS_BESIDE_COPY: u32 = 256;
 
 /// Operations at another process after which the records of a chunk are left open; twice as many each time that they were closed again soon.
 const OPEN_AFTER: u32 = 4;
@@ -90,6 +94,8 @@ pub(crate) struct Updates {
     listed: Vec<Option<(Block, Timestamp)>>,
     streaks: Vec<Option<Streak>>,
     openings: Vec<Option<Opening>>,
+    /// Blocks whose homes came here because this process has copies, and the operations left until they come again.
+    copied: Vec<Option<(Block, u32)>>,
 }
 
 #[inline(always)]
@@ -118,6 +124,27 @@ impl Updates {
             opening.open = opening.open.saturating_add(1);
         }
         self.is_unlisted(block, version)
+    }
+
+    /// Notes that the home of a block of which this process has a copy comes here. If somebody takes it back, so many operations are executed there before it comes again.
+    fn record_taken(&mut self, block: Block, operations: u32) {
+        *entry(&mut self.copied, block.0, LISTED_ENTRIES) = Some((block, operations));
+    }
+
+    /// Whether the next operation on a block of which this process has a copy should be executed at its home: it has come here for one, and somebody has taken it back.
+    #[inline(always)]
+    fn should_stay(&self, block: Block) -> bool {
+        matches!(self.copied.get((block.0 % LISTED_ENTRIES) as usize), Some(Some((copied, 1..))) if *copied == block)
+    }
+
+    /// Notes that one has been.
+    #[inline(always)]
+    pub(crate) fn record_beside_copy(&mut self, block: Block) {
+        if let Some(Some((copied, left))) = self.copied.get_mut((block.0 % LISTED_ENTRIES) as usize)
+            && *copied == block
+        {
+            *left = left.saturating_sub(1);
+        }
     }
 
     /// Whether the records of a chunk at another process should be left open behind the operation that is about to be executed there.
@@ -205,6 +232,12 @@ impl Updates {
         }
         migrate
     }
+}
+
+/// What a variable is behind an operation that found it as `old`.
+#[inline(always)]
+pub(crate) fn result_of(update: Update, bytes: usize, old: u64) -> u64 {
+    update.apply(bytes as u32, old.into()).map_or(old, |new| new as u64)
 }
 
 /// See the module `maybe_async`.
@@ -317,8 +350,11 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
-            let request = Request { block, offset, bytes, update, at_least: self.clock() + 1, opens };
-            let outcome = self.try_update_remote(&request).await;
+            let has_copy = self.operates_beside_copy(block);
+            let only_copy = has_copy && self.has_only_copy();
+            let request =
+                Request { block, offset, bytes, update, at_least: self.clock() + 1, opens, only_copy };
+            let outcome = self.try_update_remote(&request, has_copy).await;
             drop(locked);
             match outcome {
                 Ok(result) => break result,
@@ -332,11 +368,11 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// `None`: the home should come here. The chunk is locked, so that no other thread gets a copy out of which the result is missing.
-    async fn try_update_remote(&self, request: &Request) -> Result<Option<u64>, Blocked> {
+    async fn try_update_remote(&self, request: &Request, has_copy: bool) -> Result<Option<u64>, Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
         let (word, link) = self.own_link(block);
-        if !matches!(fabric.state(block), abi::NOTICED | abi::COLD | abi::EXPIRED)
+        if !(has_copy || matches!(fabric.state(block), abi::NOTICED | abi::COLD | abi::EXPIRED))
             || matches!(link, Link::Home | Link::Link { pending: true, .. })
         {
             return Ok(None);
@@ -359,11 +395,40 @@ impl<F: Fabric> Coherence<F> {
         };
         self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
-        self.changed_elsewhere(block);
-        if self.updates().record(block, version, sequence) {
+        if has_copy {
+            self.updates().record_beside_copy(block);
+            self.change_copy(block, request.offset, request.bytes, request.update, old).await;
+        } else {
+            self.changed_elsewhere(block);
+        }
+        let is_unlisted = self.updates().record(block, version, sequence);
+        // If there is nobody else, the home knows.
+        if is_unlisted && !request.only_copy {
             self.list_update(block, lookup.at, version);
         }
         Ok(Some(old))
+    }
+
+    /// Whether an operation is to be executed at the home of a block though this process has a copy, which gets the result, too. The chunk is locked.
+    #[inline(always)]
+    pub(crate) fn operates_beside_copy(&self, block: Block) -> bool {
+        self.fabric.state(block) == abi::READABLE
+            && !self.fabric.watches_writes()
+            && self.updates().should_stay(block)
+    }
+
+    /// Whether a copy of a block whose home is elsewhere is the only one: no process is left to have another one.
+    #[inline(always)]
+    pub(crate) fn has_only_copy(&self) -> bool {
+        self.fabric.size() == 2 || self.fabric.fault(Fault::OnlyCopyOfMany)
+    }
+
+    /// Stores the result of an operation at the home of a block to the copy here, of which other bytes may be older than those at home. The chunk is locked.
+    async fn change_copy(&self, block: Block, offset: usize, bytes: usize, update: Update, old: u64) {
+        if !self.fabric.fault(Fault::UpdateBesideCopy) {
+            let result = result_of(update, bytes, old);
+            self.fabric.store_bytes(self.me(), block, offset, bytes, result).await;
+        }
     }
 
     /// Lists a version of which an operation of this process is part: who has copies of older ones may not have heard of it.
@@ -559,6 +624,11 @@ impl<F: Fabric> Coherence<F> {
                 fabric.wait_change(self.me(), Word::Link(block), word).await;
                 continue;
             }
+            if fabric.state(block) == abi::READABLE {
+                // As in `update_remote`.
+                let operations = if F::SYNCHRONOUS { OPERATIONS_BESIDE_COPY } else { 2 };
+                self.updates().record_taken(block, operations);
+            }
             let writable = accessible || !self.is_refused(block);
             let becomes = if writable { abi::WRITABLE } else { abi::COLD };
             let mut requests = self.begin_locking(chunk, block.bit(), becomes, &scratch.own);
@@ -639,6 +709,18 @@ mod tests {
         batches(&mut updates, 65, false);
         assert_eq!(come(&mut updates, 0..7), 7);
         assert_eq!(come(&mut updates, 0..9), 0, "somebody has taken it back");
+    }
+
+    #[test]
+    fn a_home_that_was_taken_back_stays_for_some_operations() {
+        let (mut updates, block) = (Updates::default(), Chunk(3).block(1));
+        assert!(!updates.should_stay(block), "it has not come yet");
+        updates.record_taken(block, 2);
+        for _ in 0..2 {
+            assert!(updates.should_stay(block) && !updates.should_stay(Chunk(4).block(1)));
+            updates.record_beside_copy(block);
+        }
+        assert!(!updates.should_stay(block));
     }
 
     #[test]

@@ -295,6 +295,10 @@ faults! {
     OpenShared,
     /// An operation is executed at a home whose records are open, without a version, though the block was read there.
     OpenBesideReader,
+    /// Who executes an atomic operation at a home leaves its own copy as it is.
+    UpdateBesideCopy,
+    /// The copy of who executes an atomic operation at a home counts as the only one, however many processes there are.
+    OnlyCopyOfMany,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

@@ -13,6 +13,7 @@
 
 use std::hash::Hash;
 
+use crate::atomic::result_of;
 use crate::block_word::BlockWord;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
@@ -83,10 +84,12 @@ macro_rules! maybe_async {
             ) -> Option<u64> {
                 $call!(self.$try_open(
                     block,
-                    offset,
+                    (offset, bytes),
                     Order::Relaxed,
                     #[inline(always)]
-                    |at| self.fabric.update_bytes(at, block, offset, bytes, update)
+                    |at| self.fabric.update_bytes(at, block, offset, bytes, update),
+                    #[inline(always)]
+                    |old| result_of(update, bytes, old)
                 ))
             }
 
@@ -101,10 +104,12 @@ macro_rules! maybe_async {
             ) -> bool {
                 $call!(self.$try_open(
                     block,
-                    offset,
+                    (offset, bytes),
                     Order::Relaxed,
                     #[inline(always)]
-                    |at| self.fabric.store_bytes(at, block, offset, bytes, value)
+                    |at| self.fabric.store_bytes(at, block, offset, bytes, value),
+                    #[inline(always)]
+                    |()| value
                 ))
                 .is_some()
             }
@@ -113,9 +118,10 @@ macro_rules! maybe_async {
             $($asyncness)? fn $try_open<T, R>(
                 &self,
                 block: Block,
-                offset: usize,
+                (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(Rank) -> R,
+                result_of: impl FnOnce(T) -> u64,
             ) -> Option<T>
             where
                 T: Copy + Hash,
@@ -128,9 +134,11 @@ macro_rules! maybe_async {
                 let here = fabric.handle(self.me(), block);
                 let _locked = $wait!(fabric.lock_chunk(block.chunk()));
                 let state = fabric.state_by_handle(here);
+                let only_copy = state == abi::READABLE && self.has_only_copy() && self.operates_beside_copy(block);
                 let home = match state {
                     abi::WRITABLE => here,
-                    abi::NOTICED | abi::COLD | abi::EXPIRED => {
+                    abi::READABLE if !only_copy => return None,
+                    abi::READABLE | abi::NOTICED | abi::COLD | abi::EXPIRED => {
                         let link = fabric.own_by_handle(here, BlockWord::Link);
                         let Link::Link { to, pending: false } = self.decode(link, self.me(), block) else {
                             return None;
@@ -143,24 +151,31 @@ macro_rules! maybe_async {
                 if matches!(order, Order::Released) && (self.front.has_deferred() || !self.has_nothing_to_publish()) {
                     return None;
                 }
-                let (result, version) = $call!(self.$operate(home, change))?;
+                let (result, version) = $call!(self.$operate(home, only_copy, change))?;
+                if only_copy {
+                    self.updates().record_beside_copy(block);
+                    if !fabric.fault(Fault::UpdateBesideCopy) {
+                        $wait!(fabric.store_bytes(self.me(), block, offset, bytes, result_of(result)));
+                    }
+                }
                 self.stats.mine().add(|count| &count.atomics_open, 1);
                 // Nothing is fetched ahead where all segments are mapped.
                 if state != abi::WRITABLE {
                     let is_unlisted = self.updates().record_open(block, version);
-                    if is_unlisted {
+                    if is_unlisted && !only_copy {
                         self.list_update(block, fabric.target_of(home).0, version);
                     }
                 }
                 Some(result)
             }
 
-            /// Executes an operation at a place that is the block's home, if the records there are open. Returns the version that the result is part of, too. The chunk is
-            /// locked in this process.
+            /// Executes an operation at a place that is the block's home, if the records there are open. Returns the version that the result is part of, too. `only_copy`: this process has the
+            /// only copy, which gets the result, too. The chunk is locked in this process.
             #[inline(always)]
             $($asyncness)? fn $operate<T, R>(
                 &self,
                 home: F::Handle,
+                only_copy: bool,
                 change: impl FnOnce(Rank) -> R,
             ) -> Option<(T, Timestamp)>
             where
@@ -182,7 +197,7 @@ macro_rules! maybe_async {
                 if is_open || fabric.fault(Fault::OpenUnchecked) {
                     let moved = $wait!(fabric.load_by_handle(home, BlockWord::Homes)) & block.bit() != 0;
                     let mut is_free = moved != fabric.is_default_home(home);
-                    if at != self.me() {
+                    if at != self.me() && !only_copy {
                         let protected = $wait!(fabric.load_by_handle(home, BlockWord::WriteProtected));
                         let mut copied = 0;
                         for kind in [MarkKind::Read, MarkKind::Dirty] {
@@ -228,10 +243,12 @@ impl<F: Fabric> Coherence<F> {
     ) -> Option<(u64, bool)> {
         let old = self.try_open_sync(
             block,
-            offset,
+            (offset, bytes),
             Order::Released,
             #[inline(always)]
             |at| self.fabric.update_bytes(at, block, offset, bytes, update),
+            #[inline(always)]
+            |old| result_of(update, bytes, old),
         )?;
         let mut is_new = false;
         for from in (0..self.fabric.size()).map(Rank) {

@@ -108,15 +108,22 @@ pub async fn serve<F: Fabric>(
                 Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
             }
         }
-        RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least } => {
+        RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least, only_copy } => {
             let block = Block(block);
             let update = operation_of(operation, operand, expected)?;
             let bytes = part_of_block(fabric, block, offset, bytes)?;
             if at_least >= LATE || !applies_to(update, bytes) {
                 return Err(Malformed);
             }
-            let request =
-                update::Request { block, offset: offset as usize, bytes, update, at_least, opens: false };
+            let request = update::Request {
+                block,
+                offset: offset as usize,
+                bytes,
+                update,
+                at_least,
+                opens: false,
+                only_copy,
+            };
             let answer = match segment.update(&request, peer).await {
                 Ok(updated) => Answer::Updated(updated),
                 Err(Refused::Busy(Busy { seen, .. })) => Answer::Busy { seen },

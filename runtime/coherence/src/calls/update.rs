@@ -3,7 +3,7 @@
 //! The records of the chunk are locked while it is done: the home stays, and nobody reads contents out of which the result is missing and tells them by a version of which it
 //! is part. Who may have a copy without the result is seen behind it: a read mark, or a dirty mark, which may stand for a copy from a time when stores here asked. Then the
 //! result is a new version, which the requester tells of; a release here takes these marks with the records locked, when it makes a version itself. Without them nobody has a
-//! copy of the present version, and it stays.
+//! copy of the present version, and it stays. So it does where the requester has the only copy, and stores the result there, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ pub(crate) struct Request {
     pub(crate) at_least: Timestamp,
     /// Whether the records are to be left open behind it, if nobody has copies of the block. Says nothing in a message.
     pub(crate) opens: bool,
+    /// Whether the requester has a copy that gets the result, too, and nobody else has any.
+    pub(crate) only_copy: bool,
 }
 
 /// What came of it.
@@ -51,7 +53,7 @@ impl<F: Fabric> Segment<'_, F> {
     /// # Errors
     /// The records are being changed, or the home is elsewhere.
     pub(crate) async fn update(&self, request: &Request, records: &mut Records) -> Result<Updated, Refused> {
-        let Request { block, offset, bytes, update, at_least, opens } = *request;
+        let Request { block, offset, bytes, update, at_least, opens, only_copy } = *request;
         let (chunk, extent) = (block.chunk(), Extent::single(block));
         let seen = self.look(block).await;
         if self.decode(seen.link, block) != Link::Home {
@@ -64,13 +66,15 @@ impl<F: Fabric> Segment<'_, F> {
         let mut is_free = false;
         let result = if homes.all & block.bit() == 0 {
             None
-        } else if homes.write_protected & block.bit() != 0 && !self.fault(Fault::UpdateShared) {
+        } else if homes.write_protected & block.bit() != 0 && !only_copy && !self.fault(Fault::UpdateShared) {
             Some(Updated::Shared)
         } else {
             let old = self.fabric.update_bytes(self.at, block, offset, bytes, update).await;
             let mut version = records.of(block).wr_ts;
             is_free = true;
-            if update.apply(bytes as u32, old.into()).is_some() && self.copied(chunk).await & block.bit() != 0
+            if !only_copy
+                && update.apply(bytes as u32, old.into()).is_some()
+                && self.copied(chunk).await & block.bit() != 0
             {
                 let lease = records.of(block).rd_ts;
                 is_free = false;
