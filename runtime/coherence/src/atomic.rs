@@ -1,9 +1,8 @@
 //! Atomic operations of the program.
 //!
 //! They are executed where the home of the variable is, with the records of its chunk locked: by this process if the home is here ([`Coherence::update`]'s short way, or
-//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. A copy that this process has of the block gets the result as well. The home comes here, in a critical
-//! section, where this process has such a copy and the home has not been taken back before, where this process has stored to the block, where the home's stores ask, and where nobody else has come to the chunk between several
-//! operations of this process.
+//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. The home comes here, in a critical section, where this process has stored to the block, where the home's stores ask, where
+//! nobody else has come to the chunk between several operations of this process, and where this process has a copy of the block, unless that is the only one and the home has been taken back before: then the copy gets the result, too.
 
 use std::hash::Hash;
 
@@ -350,11 +349,10 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
-            let has_copy = self.operates_beside_copy(block);
-            let only_copy = has_copy && self.has_only_copy();
+            let only_copy = self.operates_beside_copy(block);
             let request =
                 Request { block, offset, bytes, update, at_least: self.clock() + 1, opens, only_copy };
-            let outcome = self.try_update_remote(&request, has_copy).await;
+            let outcome = self.try_update_remote(&request).await;
             drop(locked);
             match outcome {
                 Ok(result) => break result,
@@ -368,11 +366,11 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// `None`: the home should come here. The chunk is locked, so that no other thread gets a copy out of which the result is missing.
-    async fn try_update_remote(&self, request: &Request, has_copy: bool) -> Result<Option<u64>, Blocked> {
+    async fn try_update_remote(&self, request: &Request) -> Result<Option<u64>, Blocked> {
         let fabric = &self.fabric;
         let block = request.block;
         let (word, link) = self.own_link(block);
-        if !(has_copy || matches!(fabric.state(block), abi::NOTICED | abi::COLD | abi::EXPIRED))
+        if !(request.only_copy || matches!(fabric.state(block), abi::NOTICED | abi::COLD | abi::EXPIRED))
             || matches!(link, Link::Home | Link::Link { pending: true, .. })
         {
             return Ok(None);
@@ -395,9 +393,10 @@ impl<F: Fabric> Coherence<F> {
         };
         self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
-        if has_copy {
+        if request.only_copy {
             self.updates().record_beside_copy(block);
-            self.change_copy(block, request.offset, request.bytes, request.update, old).await;
+            let result = result_of(request.update, request.bytes, old);
+            self.change_copy(block, request.offset, request.bytes, result).await;
         } else {
             self.changed_elsewhere(block);
         }
@@ -409,25 +408,34 @@ impl<F: Fabric> Coherence<F> {
         Ok(Some(old))
     }
 
-    /// Whether an operation is to be executed at the home of a block though this process has a copy, which gets the result, too. The chunk is locked.
+    /// Whether an operation is to be executed at the home of a block though this process has a copy, which gets the result, too: where it is the only copy, as there is one other process, which has the home. No other thread
+    /// of this process may load from the copy between these two: it may know of the result from the home. The chunk is locked.
     #[inline(always)]
     pub(crate) fn operates_beside_copy(&self, block: Block) -> bool {
-        self.fabric.state(block) == abi::READABLE
-            && !self.fabric.watches_writes()
+        let fabric = &self.fabric;
+        let is_only = fabric.size() == 2 || fabric.fault(Fault::OnlyCopyOfMany);
+        fabric.state(block) == abi::READABLE
+            && is_only
+            && !self.has_agents
+            && !fabric.watches_writes()
+            && fabric.is_only_thread()
             && self.updates().should_stay(block)
     }
 
-    /// Whether a copy of a block whose home is elsewhere is the only one: no process is left to have another one.
-    #[inline(always)]
-    pub(crate) fn has_only_copy(&self) -> bool {
-        self.fabric.size() == 2 || self.fabric.fault(Fault::OnlyCopyOfMany)
-    }
-
     /// Stores the result of an operation at the home of a block to the copy here, of which other bytes may be older than those at home. The chunk is locked.
-    async fn change_copy(&self, block: Block, offset: usize, bytes: usize, update: Update, old: u64) {
-        if !self.fabric.fault(Fault::UpdateBesideCopy) {
-            let result = result_of(update, bytes, old);
-            self.fabric.store_bytes(self.me(), block, offset, bytes, result).await;
+    #[inline(always)]
+    pub(crate) fn change_copy(
+        &self,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        result: u64,
+    ) -> impl Future<Output = ()> {
+        let stored = !self.fabric.fault(Fault::UpdateBesideCopy);
+        async move {
+            if stored {
+                self.fabric.store_bytes(self.me(), block, offset, bytes, result).await;
+            }
         }
     }
 

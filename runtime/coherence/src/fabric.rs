@@ -612,6 +612,8 @@ pub trait Fabric {
         false
     }
 
+    /// Whether the calling thread is the only one of its process that runs protocol functions or user code, until this call of a protocol function ends.
+    fn is_only_thread(&self) -> bool;
     /// Tries to keep all other threads of the process inside the runtime, where none is between a passed check and its store. True
     /// if they are; then they stay there until [`Fabric::end_exclusive`]. `wait`: it is worth a moment of waiting for them.
     fn begin_exclusive(&self, wait: bool) -> bool;

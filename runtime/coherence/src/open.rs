@@ -134,7 +134,7 @@ macro_rules! maybe_async {
                 let here = fabric.handle(self.me(), block);
                 let _locked = $wait!(fabric.lock_chunk(block.chunk()));
                 let state = fabric.state_by_handle(here);
-                let only_copy = state == abi::READABLE && self.has_only_copy() && self.operates_beside_copy(block);
+                let only_copy = state == abi::READABLE && self.operates_beside_copy(block);
                 let home = match state {
                     abi::WRITABLE => here,
                     abi::READABLE if !only_copy => return None,
@@ -154,9 +154,7 @@ macro_rules! maybe_async {
                 let (result, version) = $call!(self.$operate(home, only_copy, change))?;
                 if only_copy {
                     self.updates().record_beside_copy(block);
-                    if !fabric.fault(Fault::UpdateBesideCopy) {
-                        $wait!(fabric.store_bytes(self.me(), block, offset, bytes, result_of(result)));
-                    }
+                    $wait!(self.change_copy(block, offset, bytes, result_of(result)));
                 }
                 self.stats.mine().add(|count| &count.atomics_open, 1);
                 // Nothing is fetched ahead where all segments are mapped.

@@ -108,7 +108,7 @@ pub async fn serve<F: Fabric>(
                 Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
             }
         }
-        RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least, only_copy } => {
+        RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least } => {
             let block = Block(block);
             let update = operation_of(operation, operand, expected)?;
             let bytes = part_of_block(fabric, block, offset, bytes)?;
@@ -122,7 +122,7 @@ pub async fn serve<F: Fabric>(
                 update,
                 at_least,
                 opens: false,
-                only_copy,
+                only_copy: false,
             };
             let answer = match segment.update(&request, peer).await {
                 Ok(updated) => Answer::Updated(updated),

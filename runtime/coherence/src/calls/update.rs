@@ -28,7 +28,7 @@ pub(crate) struct Request {
     pub(crate) at_least: Timestamp,
     /// Whether the records are to be left open behind it, if nobody has copies of the block. Says nothing in a message.
     pub(crate) opens: bool,
-    /// Whether the requester has a copy that gets the result, too, and nobody else has any.
+    /// Whether the requester has a copy that gets the result, too, and nobody else has any. Says nothing in a message.
     pub(crate) only_copy: bool,
 }
 

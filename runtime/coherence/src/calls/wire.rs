@@ -71,7 +71,6 @@ pub(super) enum RequestHead {
         operand: u64,
         expected: u64,
         at_least: u64,
-        only_copy: bool,
     },
     /// Of blocks of one chunk, from the first on.
     Read {
@@ -270,7 +269,7 @@ pub(super) mod request {
     }
 
     pub(in crate::calls) fn update(request: &update::Request, into: &mut [u8]) -> usize {
-        let update::Request { block, offset, bytes, update, at_least, opens: _, only_copy } = *request;
+        let update::Request { block, offset, bytes, update, at_least, opens: _, only_copy: _ } = *request;
         let (operation, operand, expected) = match update {
             Update::Rmw { op, operand } => (op as u32, operand as u64, 0),
             Update::CompareExchange { expected, new } => (COMPARE_EXCHANGE, new as u64, expected as u64),
@@ -278,7 +277,7 @@ pub(super) mod request {
         let (block, offset, bytes) = (block.0, offset as u64, bytes as u8);
         Writer::new(
             into,
-            &RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least, only_copy },
+            &RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least },
         )
         .length
     }

@@ -200,6 +200,7 @@ impl Fabric for Bits {
         fn fence();
         fn gate_free(Gate) -> bool;
         fn begin_exclusive(bool) -> bool;
+        fn is_only_thread() -> bool;
         fn end_exclusive();
         async cas(Rank, Word, u64, u64) -> u64;
         async post_store(Rank, Word, u64);

@@ -793,4 +793,9 @@ impl Fabric for SegmentFabric {
     fn end_exclusive(&self) {
         threads::end_exclusive();
     }
+
+    #[inline(always)]
+    fn is_only_thread(&self) -> bool {
+        biased_lock::holds_bias()
+    }
 }

@@ -463,6 +463,11 @@ impl Fabric for ModelFabric {
         locks::end_exclusive(self);
     }
 
+    fn is_only_thread(&self) -> bool {
+        let world = self.world.borrow();
+        world.threads[..world.running].iter().filter(|thread| thread.process == self.process).count() == 1
+    }
+
     fn fault(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }

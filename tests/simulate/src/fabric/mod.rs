@@ -512,4 +512,8 @@ impl Fabric for SimFabric {
     }
 
     fn end_exclusive(&self) {}
+
+    fn is_only_thread(&self) -> bool {
+        true
+    }
 }
