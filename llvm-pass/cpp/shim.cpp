@@ -8,3 +8,4 @@
 #include "loops.cpp"
 #include "nest.cpp"
 #include "passes.cpp"
+#include "walk.cpp"

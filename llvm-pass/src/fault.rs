@@ -109,6 +109,8 @@ faults! {
     CollapseRemainder = "collapse-remainder",
     /// Subscripts that may wrap are widened.
     WidenWrapping = "widen-wrapping",
+    /// Pointers that become integers stay where they are when they are walked with.
+    WalkDistance = "walk-distance",
     /// Recurrences in loops do not wrap, whatever is known of them.
     LinearWrapping = "linear-wrapping",
     /// A window has no end.

@@ -56,6 +56,7 @@ fn run(module: Module, manager: Manager) -> bool {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),
         barriers: rewrite::reduction_barriers::taken(),
+        walks: if rewrite::walk::enabled(&options) { rewrite::walk::integers(module, manager) } else { 0 },
         collapsed: if rewrite::collapse::enabled(&options) {
             rewrite::collapse::nests(module, manager)
         } else {

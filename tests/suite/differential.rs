@@ -121,6 +121,7 @@ programs! {
     flush_flag
     for_dynamic
     for_static
+    integer_walks
     monotonic
     fortified
     function_pointers

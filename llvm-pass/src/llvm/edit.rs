@@ -15,6 +15,7 @@ unsafe extern "C" {
     fn dsm_shim_thread_local_by_intrinsic(g: LLVMValueRef);
     fn dsm_shim_keep(m: LLVMModuleRef, g: LLVMValueRef);
     fn dsm_shim_keep_linked(m: LLVMModuleRef, g: LLVMValueRef);
+    fn dsm_shim_keep_integers(function: LLVMValueRef, distances: c_int) -> u64;
 }
 
 impl Value {
@@ -22,6 +23,13 @@ impl Value {
     pub fn split_before(self) -> Block {
         // SAFETY: callers pass instructions that are not phis.
         Block(unsafe { dsm_shim_split_before(self.0) })
+    }
+
+    /// Keeps pointers that the loops of the function advance as integers in phis of integers; returns how many. `distances`: with the distances of
+    /// `getelementptr`, which only a seeded fault leaves out.
+    pub fn keep_integers(self, distances: bool) -> u64 {
+        // SAFETY: callers pass functions that have code, and have dropped their analyses.
+        unsafe { dsm_shim_keep_integers(self.0, distances.into()) }
     }
 
     /// Moves an instruction in front of another.

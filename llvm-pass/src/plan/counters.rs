@@ -21,6 +21,8 @@ pub struct Counters {
     pub linear: u64,
     /// Operations of subscripts that are computed in 64 bits.
     pub widened: u64,
+    /// Pointers that loops advance as integers, and that became such.
+    pub walks: u64,
     /// Loops over products of index spaces that became nests.
     pub collapsed: u64,
     /// Conditions under which loops are entered, stated once more as assumptions.
@@ -148,6 +150,7 @@ impl Counters {
             "invariant" => self.invariant,
             "linear" => self.linear,
             "widen" => self.widened,
+            "walk" => self.walks,
             "collapse" => self.collapsed,
             "guards" => self.guards + self.exits,
             "merge" => self.merged,
@@ -180,8 +183,8 @@ impl Display for Counters {
         }
         write!(
             f,
-            ", taken out of loops before {}, recurrences without wrapping {}, subscripts widened {}, loops made nests {}, guards stated {}, exact exits {}",
-            self.invariant, self.linear, self.widened, self.collapsed, self.guards, self.exits
+            ", taken out of loops before {}, recurrences without wrapping {}, subscripts widened {}, pointers made integers {}, loops made nests {}, guards stated {}, exact exits {}",
+            self.invariant, self.linear, self.widened, self.walks, self.collapsed, self.guards, self.exits
         )?;
         write!(
             f,

@@ -24,6 +24,7 @@ pub mod text_note;
 pub mod thread_locals;
 pub mod verify;
 pub mod version;
+pub mod walk;
 pub mod widen;
 
 use crate::analysis::Function;
