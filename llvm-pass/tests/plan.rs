@@ -123,6 +123,28 @@ fn a_store_behind_an_atomic_has_its_value_unless_something_relies_on_its_check()
     assert!(!plan_of(store(2, 2, 0), What::Atomic(None), "disable=value").contains("with its value"));
 }
 
+#[test]
+fn stores_to_two_fields_behind_an_atomic_have_checks_of_their_own() {
+    let store = |site, offset| {
+        let field = Access { align: 4, ..access(Kind::Store, 1, offset, 4) };
+        (site, What::Access(field))
+    };
+    let plan_of = |fields: Vec<(u32, What)>, options: &str| {
+        let events = std::iter::once((0, What::Atomic(None))).chain(fields).collect();
+        let mut blocks = vec![block(&[], vec![]), block(&[0, 1], events)];
+        blocks[1].inner = Some(0);
+        let l = LoopFacts { header: 1, preheader: Some(0), syncs: true, ..LoopFacts::default() };
+        printed(&FunctionFacts { loops: vec![l], ..function(blocks) }, options)
+    };
+    let two = plan_of(vec![store(1, 0), store(2, 4)], "");
+    assert!(two.contains("check #1 store line [+0, 4) for 1 with its value"), "{two}");
+    assert!(two.contains("check #2 store line [+0, 4) for 1 with its value"), "{two}");
+    let three = plan_of(vec![store(1, 0), store(2, 4), store(3, 8)], "");
+    assert!(three.contains("check #1 store ends [+0, 12) for 3"), "{three}");
+    let without = plan_of(vec![store(1, 0), store(2, 4)], "disable=value");
+    assert!(without.contains("check #1 store ends [+0, 8) for 2"), "{without}");
+}
+
 /// A loop that synchronises around one whose address varies, which nothing can be said of in front of it.
 fn nest_of_elements(cost: u32) -> FunctionFacts {
     let mut blocks = vec![

@@ -89,6 +89,7 @@ programs! {
     end_regions
     exit_call
     exit_status
+    field_stores
     f_allocatable
     f_arguments
     f_clauses

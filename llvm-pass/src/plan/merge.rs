@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crate::analysis::facts::{Access, BlockId, FunctionFacts, Key, Kind, Length, LoopId, Range, Site, What};
 use crate::options::Options;
 
-use super::{Check, Decision, FunctionPlan, Item, Test, WORD_LINES};
+use super::{Check, Decision, FunctionPlan, Item, Test, WORD_LINES, value};
 
 /// Longest group of several lines, bytes: what is loaded with it and what is stored are asked for alike, so it must not be long.
 const MAX_GROUP_BYTES: i64 = 512;
@@ -28,6 +28,23 @@ struct Group<'a> {
     hi: i64,
     kind: Kind,
     members: Vec<&'a Item<'a>>,
+}
+
+impl<'a> Group<'a> {
+    fn of(item: &'a Item<'a>) -> Group<'a> {
+        let (lo, hi) = extent(item);
+        Group { lo, hi, kind: item.access.kind, members: vec![item] }
+    }
+
+    /// Its members, each by itself.
+    fn apart(self) -> impl Iterator<Item = Group<'a>> {
+        self.members.into_iter().map(Group::of)
+    }
+}
+
+/// Bytes of an access, at distances from its key.
+fn extent(item: &Item<'_>) -> (i64, i64) {
+    (item.access.offset, item.access.offset.saturating_add(item.access.size as i64))
 }
 
 /// Turns the remaining accesses into checks.
@@ -50,7 +67,7 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
             while syncs.next_if(|s| *s < item.site).is_some() {
                 open.clear();
             }
-            let (lo, hi) = (item.access.offset, item.access.offset.saturating_add(item.access.size as i64));
+            let (lo, hi) = extent(item);
             if options.enabled("merge")
                 && let Some(&at) = open.get(&item.access.key)
             {
@@ -66,11 +83,18 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
                 }
             }
             open.insert(item.access.key, groups.len());
-            groups.push(Group { lo, hi, kind: item.access.kind, members: vec![item] });
+            groups.push(Group::of(item));
         }
         for group in groups {
             let version = facts.blocks[block].inner.filter(|l| plan.versions.iter().any(|v| v.over == *l));
-            emit(&group, plan, line as u64, version);
+            let apart = match group.members[..] {
+                [first, second] => value::keeps_apart(facts, block, [first.access, second.access], options),
+                _ => false,
+            };
+            match apart {
+                true => group.apart().for_each(|part| emit(&part, plan, line as u64, version)),
+                false => emit(&group, plan, line as u64, version),
+            }
         }
     }
     plan.checks.sort_by_key(|c| c.site);

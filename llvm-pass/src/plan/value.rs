@@ -1,6 +1,6 @@
 //! Slow paths that get the value of a store: the runtime may execute it where the home of the block is, in place of making the block valid here. Switch: `value`.
 //!
-//! For loops that store to memory at random behind an atomic operation that orders memory (`neighbours[fetch_and_add(&next[v], 1)] = u`): a block that comes here is published
+//! For loops that store a number, or a structure of two fields, to memory at random behind an atomic operation that orders memory (`neighbours[fetch_and_add(&next[v], 1)] = u`): a block that comes here is published
 //! with a single store, and most likely leaves again before the next one.
 //!
 //! Soundness. The block may be invalid behind such a check, so nothing else may rely on it: the check is of this store alone, and no access of the function with the same key
@@ -16,28 +16,53 @@ use super::{Decision, FunctionPlan, Test};
 
 /// Marks the checks.
 pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Options) {
-    // Builds that verify assert that the block is valid.
-    if !options.enabled("value") || options.verify {
+    if !is_enabled(options) {
         return;
     }
     let relied = available_keys(facts, plan);
     let bytes_stored = |site: Site| {
         let (block, access) = store_at(facts, site)?;
-        let inside = facts.blocks[block].inner.is_some_and(|inner| {
-            let mut blocks = facts.blocks.iter().filter(|b| b.inner == Some(inner));
-            blocks.any(|b| b.events.iter().any(|e| matches!(e.what, What::Atomic(_))))
-        });
-        (inside && !relied.contains(&access.key)).then_some(access.size)
+        (is_beside_atomics(facts, block) && !relied.contains(&access.key)).then_some(access.size)
     };
     for check in &mut plan.checks {
         check.value = check.kind == Kind::Store
-            && check.test == Test::Line
+            && matches!(check.test, Test::Line | Test::Ends)
             && check.delta == 0
             && check.version.is_none()
             && (check.covers == 1 || fault::is(Fault::ValueRelied))
-            && matches!(check.length, 1 | 2 | 4 | 8)
+            && is_single(check.length)
             && bytes_stored(check.site) == Some(check.length);
     }
+}
+
+/// Builds that verify assert that the block is valid.
+fn is_enabled(options: &Options) -> bool {
+    options.enabled("value") && !options.verify
+}
+
+/// Whether a store of so many bytes can be one operation at a home.
+fn is_single(bytes: u64) -> bool {
+    matches!(bytes, 1 | 2 | 4 | 8)
+}
+
+/// Whether the block's innermost loop has atomic operations.
+fn is_beside_atomics(facts: &FunctionFacts, block: BlockId) -> bool {
+    facts.blocks[block].inner.is_some_and(|inner| {
+        let mut blocks = facts.blocks.iter().filter(|b| b.inner == Some(inner));
+        blocks.any(|b| b.events.iter().any(|e| matches!(e.what, What::Atomic(_))))
+    })
+}
+
+/// Whether two accesses of a block, which one check would do for, are better off with checks of their own, whose slow paths get their values: the stores of a structure of two fields.
+pub(super) fn keeps_apart(
+    facts: &FunctionFacts,
+    block: BlockId,
+    accesses: [&Access; 2],
+    options: &Options,
+) -> bool {
+    let is_store =
+        |access: &&Access| access.kind == Kind::Store && !access.of_callee && is_single(access.size);
+    is_enabled(options) && accesses.iter().all(is_store) && is_beside_atomics(facts, block)
 }
 
 /// The store that an instruction is, if that is all it accesses.

@@ -79,8 +79,7 @@ impl Emitter<'_> {
                 let last = self.builder.add(first, i64_type.constant(length - 1));
                 self.entered_line(before, pointer, kind);
                 self.entered_line(before, self.builder.int_to_ptr(last), kind);
-                let states = self.builder.or(self.state(self.line(first)), self.state(self.line(last)));
-                (self.refuses(states, kind), Self::range_entry(kind, false))
+                (self.bad_ends(first, length, kind), Self::range_entry(kind, false))
             }
             Test::Word => {
                 self.entered(before, pointer, i64_type.constant(length), kind);
@@ -96,8 +95,15 @@ impl Emitter<'_> {
         self.slow_path(before, bad, entry, pointer, i64_type.constant(length));
     }
 
-    /// Checks a store to `length` bytes of one line, whose slow path gets the value. Returns false, having done nothing, for what does not fit into an integer.
-    pub fn store_value(&self, store: Value, pointer: Value, length: u64) -> bool {
+    /// Whether the states of the lines of the first and the last of some bytes do not allow an access.
+    fn bad_ends(&self, first: Value, length: u64, kind: Kind) -> Value {
+        let last = self.builder.add(first, self.builder.context.i64().constant(length - 1));
+        let states = self.builder.or(self.state(self.line(first)), self.state(self.line(last)));
+        self.refuses(states, kind)
+    }
+
+    /// Checks a store to `length` bytes of one line or two, whose slow path gets the value. Returns false, having done nothing, for what does not fit into an integer.
+    pub fn store_value(&self, store: Value, pointer: Value, length: u64, test: Test) -> bool {
         let i64_type = self.builder.context.i64();
         let stored = store.operand(0);
         let kind = stored.ty().kind();
@@ -113,7 +119,11 @@ impl Emitter<'_> {
         }
         self.counted(store, 0, 0, 1);
         self.builder.before(store).locate_as(store);
-        let bad = self.bad(self.line(self.builder.address(pointer)), Kind::Store);
+        let first = self.builder.address(pointer);
+        let bad = match test {
+            Test::Ends => self.bad_ends(first, length, Kind::Store),
+            _ => self.bad(self.line(first), Kind::Store),
+        };
         let (miss, tail) = self.branch_rare(store, bad, "dsm.miss");
         self.builder.at_end(miss).locate_as(store);
         let value = match kind {

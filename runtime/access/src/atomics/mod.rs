@@ -18,6 +18,7 @@ use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
 use crate::control::cell;
+use crate::memory::Shared;
 use crate::memory::fabric::{run, run_sync};
 use crate::posted::deferred;
 use crate::profile::{self, Wait};
@@ -85,12 +86,14 @@ fn after(order: u32) {
 thread_local! {
     /// Atomic operations of the thread that were releases.
     static RELEASES: Cell<u32> = const { Cell::new(0) };
-    /// What that was when a store of the thread last missed, and the stores in a row that missed with a release in between.
-    static STORES: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+    /// What that was when a store of the thread last missed, the releases in a row behind each of which few stores missed, and the stores since the last of these.
+    static STORES: Cell<(u32, u32, u32)> = const { Cell::new((0, 0, 0)) };
 }
 
 /// Stores in a row that missed, each behind a release of its own, from which on they are executed at the homes.
 const SINGLE_STORES: u32 = 8;
+/// Stores behind one release that count as one: those to the fields of a structure.
+const FIELDS: u32 = 2;
 
 /// Whether it is worth while to keep an addition of the thread: whether none of the last ones was followed by a release, for which each would have to be sent by itself; and, where an operation at another process takes
 /// no message, whether it goes to the same variable as the one before, with which it is combined.
@@ -109,16 +112,35 @@ fn is_worth_keeping(address: usize) -> bool {
 /// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
 /// operation that is a release between any two such stores. `false`: nothing was done.
 pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
-    let (releases, (seen, times)) = (RELEASES.get(), STORES.get());
-    let times = if releases == seen { 0 } else { times.saturating_add(1) };
-    STORES.set((releases, times));
+    let (releases, (seen, times, stores)) = (RELEASES.get(), STORES.get());
+    let stores = if releases == seen { stores.saturating_add(1) } else { 1 };
+    let times = match stores {
+        1 => times.saturating_add(1),
+        2..=FIELDS => times,
+        _ => 0,
+    };
+    STORES.set((releases, times, stores));
     let Some(shared) = memory::shared().filter(|_| times >= SINGLE_STORES && memory::is_shared(address))
     else {
         return false;
     };
-    if !atomic::is_direct(address, size) {
+    if atomic::is_direct(address, size) {
+        store_direct(shared, address, size, value);
+        return true;
+    }
+    // A structure of two fields, which is copied as one.
+    let half = size / 2;
+    if !atomic::is_direct(address, half) {
         return false;
     }
+    let bits = 8 * half;
+    store_direct(shared, address, half, value & ((1 << bits) - 1));
+    store_direct(shared, address + half, half, value >> bits);
+    true
+}
+
+/// Executes a store that the processor has as one instruction at the home of its block.
+fn store_direct(shared: &Shared, address: usize, size: usize, value: u64) {
     let geometry = memory::get().geometry();
     let block = geometry.block(address);
     let offset = address - geometry.address(block);
@@ -129,14 +151,13 @@ pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
             || shared.coherence.store_open_sync(block, offset, size, value),
         )
     {
-        return true;
+        return;
     }
     let since = profile::now_and_then();
     let drained = deferred::drain(Extent::single(block));
     run(pin!(shared.coherence.store_at_home(block, offset, size, value)));
     drop(drained);
     profile::waited(Wait::Atomic, address as u64, since);
-    true
 }
 
 /// Reads an operand of `size` bytes. Those of common sizes are read as what they are: bytes that were written one after the other, and are read as one, wait for each other.
