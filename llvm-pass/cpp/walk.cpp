@@ -1,6 +1,7 @@
 // Pointers that loops compute as integers.
 #include "shim.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/ValueHandle.h"
@@ -11,8 +12,8 @@ using namespace dsm;
 
 namespace {
 
-// Most phis of one walk.
-constexpr unsigned MostPhis = 32;
+// Most phis of one walk, and most distances between one of them and a pointer that is computed from it: in code that is never reached they may depend on themselves.
+constexpr unsigned MostPhis = 32, MostDistances = 64;
 
 // Phis of pointers that depend on each other through what they are computed from, and are to be integers.
 struct Walk {
@@ -21,6 +22,7 @@ struct Walk {
   bool Distances;
   MapVector<PHINode *, PHINode *> Phis;
   MapVector<Instruction *, WeakTrackingVH> Known;
+  SmallPtrSet<Value *, 16> Sums;
   bool Returns = false;
 
   Walk(const DataLayout &DL, bool Distances) : DL(DL), Distances(Distances) {}
@@ -34,8 +36,9 @@ struct Walk {
 
   // The phi or the integer that a pointer is a distance away from, or the pointer itself.
   static Value *base(Value *V) {
-    while (auto *GEP = dyn_cast<GetElementPtrInst>(V)) {
-      if (!isPointer(GEP))
+    for (unsigned Distances = 0; Distances < MostDistances; ++Distances) {
+      auto *GEP = dyn_cast<GetElementPtrInst>(V);
+      if (!GEP || !isPointer(GEP))
         break;
       V = GEP->getPointerOperand();
     }
@@ -59,6 +62,8 @@ struct Walk {
   }
 
   bool addSum(Value *Sum, PHINode *First) {
+    if (!Sums.insert(Sum).second)
+      return true;
     if (auto *Taken = dyn_cast<PtrToIntInst>(Sum))
       return !isPointer(Taken->getPointerOperand()) || add(Taken->getPointerOperand(), First, true);
     auto *Op = dyn_cast<BinaryOperator>(Sum);
@@ -82,12 +87,18 @@ struct Walk {
       Value *From = integer(GEP->getPointerOperand(), nullptr);
       IRBuilder<> B(GEP->getNextNode());
       B.SetCurrentDebugLocation(GEP->getDebugLoc());
-      Value *Sum = Distances ? B.CreateAdd(From, emitGEPOffset(&B, DL, GEP)) : From;
+      Value *Sum = Distances ? B.CreateAdd(From, emitGEPOffset(&B, DL, GEP, /*NoAssumptions=*/true)) : From;
       Known[GEP] = Sum;
       return Sum;
     }
     IRBuilder<> B(End->getTerminator());
     return B.CreatePtrToInt(V, B.getInt64Ty());
+  }
+
+  // Whether a phi is made of an integer. One that is walked with by elements stays what it is beside the integer that tells where it ends: the vectoriser knows its steps.
+  static bool isMade(PHINode *Phi) {
+    return any_of(Phi->incoming_values(), [](Value *V) { return made(base(V)); }) &&
+           none_of(Phi->incoming_values(), [&](Value *V) { return V != Phi && base(V) == Phi; });
   }
 
   static void take(Value *Pointer, Value *Integer) {
@@ -114,17 +125,23 @@ struct Walk {
         int Before = Integer->getBasicBlockIndex(From);
         Integer->addIncoming(Before < 0 ? integer(Phi->getIncomingValue(I), From) : Integer->getIncomingValue(Before), From);
       }
-    for (auto &[Phi, Integer] : Phis) {
+    SmallVector<PHINode *, 8> Replaced;
+    for (auto &[Phi, Integer] : Phis)
+      if (isMade(Phi))
+        Replaced.push_back(Phi);
+    for (auto &[Phi, Integer] : Phis)
       take(Phi, Integer);
+    for (auto &[Pointer, Integer] : Known)
+      take(Pointer, Integer);
+    for (PHINode *Phi : Replaced) {
+      Value *Integer = Phis[Phi];
       IRBuilder<> B(Phi->getParent(), Phi->getParent()->getFirstInsertionPt());
       B.SetCurrentDebugLocation(Phi->getDebugLoc());
       Value *Pointer = B.CreateIntToPtr(Integer, Phi->getType());
       Phi->replaceAllUsesWith(Pointer);
       Pointer->takeName(Phi);
     }
-    for (auto &[Pointer, Integer] : Known)
-      take(Pointer, Integer);
-    for (auto &[Phi, Integer] : Phis)
+    for (PHINode *Phi : Replaced)
       Phi->eraseFromParent();
   }
 

@@ -29,7 +29,7 @@ exit:
   ret double %sum.next
 }
 
-; A pointer in between is walked with by elements: it becomes an integer, too.
+; A pointer in between is walked with by elements: an integer tells where it ends.
 define void @back(ptr %a, i64 %n, i64 %m, i64 %back) {
 ; CHECK-LABEL: define void @back
 ; CHECK: outer:
@@ -37,6 +37,8 @@ define void @back(ptr %a, i64 %n, i64 %m, i64 %back) {
 ; CHECK-NEXT: %row.walk = phi i64 [ %{{.*}}, %entry ], [ %moved, %latch ]
 ; CHECK: inner:
 ; CHECK: %q.walk = phi i64 [ %row.walk, %{{outer.*}} ], [ [[ON:%.*]], %inner ]
+; CHECK: %q = phi ptr [ %row, %{{outer.*}} ], [ %q.next, %inner ]
+; CHECK: store double 1.000000e+00, ptr %q
 ; CHECK: [[ON]] = add i64 %q.walk, 8
 ; CHECK: %moved = sub i64 {{.*}}, %back
 entry:

@@ -2,7 +2,8 @@
 #include <omp.h>
 #include <stdio.h>
 
-static int sum, order[8], cells[64];
+/* What a lock protects, or an order, is added to a number of its own. */
+static int sum, parts[4], order[8], cells[64];
 static omp_lock_t lock;
 static omp_nest_lock_t nest;
 #pragma omp threadprivate(order)
@@ -39,19 +40,19 @@ static void locks(void) {
 #pragma omp critical
     sum++;
 #pragma omp critical(named)
-    sum++;
+    parts[0]++;
     omp_set_lock(&lock);
-    sum++;
+    parts[1]++;
     omp_unset_lock(&lock);
     omp_set_nest_lock(&nest);
     omp_set_nest_lock(&nest);
-    sum++;
+    parts[2]++;
     omp_unset_nest_lock(&nest);
     omp_unset_nest_lock(&nest);
 #pragma omp for ordered schedule(static, 1)
     for (int i = 0; i < 4; i++) {
 #pragma omp ordered
-        sum += i;
+        parts[3] += i;
     }
 }
 
@@ -102,6 +103,6 @@ int main(void) {
     omp_destroy_lock(&lock);
     omp_destroy_nest_lock(&nest);
     printf("%d %d\n", omp_control_tool(omp_control_tool_flush, 5, NULL), omp_control_tool(omp_control_tool_start, 6, &depth));
-    printf("%d %d\n", sum, depth);
+    printf("%d %d\n", sum + parts[0] + parts[1] + parts[2] + parts[3], depth);
     return 0;
 }

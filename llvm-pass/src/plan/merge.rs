@@ -88,7 +88,9 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
         for group in groups {
             let version = facts.blocks[block].inner.filter(|l| plan.versions.iter().any(|v| v.over == *l));
             let apart = match group.members[..] {
-                [first, second] => value::keeps_apart(facts, block, [first.access, second.access], options),
+                [first, second] if version.is_none() => {
+                    value::keeps_apart(facts, plan, block, [first.access, second.access], options)
+                }
                 _ => false,
             };
             match apart {

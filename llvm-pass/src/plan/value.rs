@@ -56,13 +56,17 @@ fn is_beside_atomics(facts: &FunctionFacts, block: BlockId) -> bool {
 /// Whether two accesses of a block, which one check would do for, are better off with checks of their own, whose slow paths get their values: the stores of a structure of two fields.
 pub(super) fn keeps_apart(
     facts: &FunctionFacts,
+    plan: &FunctionPlan,
     block: BlockId,
     accesses: [&Access; 2],
     options: &Options,
 ) -> bool {
     let is_store =
         |access: &&Access| access.kind == Kind::Store && !access.of_callee && is_single(access.size);
-    is_enabled(options) && accesses.iter().all(is_store) && is_beside_atomics(facts, block)
+    is_enabled(options)
+        && accesses.iter().all(is_store)
+        && is_beside_atomics(facts, block)
+        && !available_keys(facts, plan).contains(&accesses[0].key)
 }
 
 /// The store that an instruction is, if that is all it accesses.

@@ -8,8 +8,8 @@
 //! %next = inttoptr i64 %sum to ptr
 //! ```
 //! Programs write `p = (double *)((uintptr_t)p + stride)` to step by bytes. Scalar evolution does not look through the conversions, so that the address is no linear function of the iteration as far as anybody
-//! knows, and no check of it leaves the loop. Of a sum of integers that counts in the loop it is one. Pointers that are walked with between the conversions (`p++` in an inner loop, whose last value is converted) become integers with it: with all that the
-//! phi is computed from.
+//! knows, and no check of it leaves the loop. Of a sum of integers that counts in the loop it is one. A pointer that is walked with between the conversions (`p++` in an inner loop, whose last value is converted) stays a pointer, whose steps the
+//! vectoriser knows, and has an integer beside it that tells where it ends.
 //!
 //! Soundness. A pointer that becomes an integer and then a pointer again has the same address, and may point to whatever has been converted: what LLVM knows of such a pointer is less, not more. Sums do not wrap otherwise than the
 //! program's; distances of `getelementptr` are computed without its promises.

@@ -118,6 +118,17 @@ impl Emitter<'_> {
         text.push_str("static long hash(void) {\n    long h = 0;\n");
         for (number, array) in self.program.arrays.iter().enumerate() {
             let element = self.element(number, "w", "i");
+            if array.ty != Type::Record && number % 2 == 1 {
+                // The same as below, by bytes.
+                let (ty, first) = (c_name(array.ty), self.element(number, "w", "0"));
+                line!(text, "    for (int w = 0; w < W; w++) {{\n        const {ty} *p = &{first};");
+                line!(
+                    text,
+                    "        for (int i = 0; i < S; i++, p = (const {ty} *)((unsigned long)p + sizeof *p))"
+                );
+                line!(text, "            h = mix(h, (long)*p) % 2147483647;\n    }}");
+                continue;
+            }
             text.push_str("    for (int w = 0; w < W; w++) for (int i = 0; i < S; i++)");
             if array.ty == Type::Record {
                 line!(text, " {{\n        const rec *r = &{element};");
