@@ -211,3 +211,39 @@ pub extern "C" fn __dsm_load_allocation_ready(addr: *mut u8, uses: u64) -> u32 {
 pub extern "C" fn __dsm_store_allocation_ready(addr: *mut u8, uses: u64) -> u32 {
     ready(addr as usize, Access::Write, uses as usize).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks so many times, where `fetched` blocks of 100 are fetched by the checks each time that it is left to them; says which answers were yes.
+    fn answers(times: u32, fetched: impl Fn(u32) -> u64) -> Vec<bool> {
+        let (mut known, mut total) = (Known::NOTHING, 0);
+        let ask = |time| {
+            let fetch = known.needs_most(total, 100);
+            total += if fetch { 100 } else { fetched(time) };
+            fetch
+        };
+        (1..=times).map(ask).collect()
+    }
+
+    #[test]
+    fn all_is_fetched_once_loops_were_seen_to_need_most_of_it() {
+        let most = answers(20, |_| 60);
+        let left: Vec<usize> = (1..=20).filter(|time| !most[time - 1]).collect();
+        assert_eq!(left, [1, 4, 16], "the checks show it again");
+    }
+
+    #[test]
+    fn nothing_is_fetched_for_loops_that_need_little() {
+        assert!(answers(100, |_| 40).into_iter().all(|fetch| !fetch));
+    }
+
+    #[test]
+    fn what_loops_need_may_change() {
+        let changed = answers(70, |time| if time < 16 { 60 } else { 10 });
+        assert!(changed[14] && !changed[16..].contains(&true));
+        let other_way = answers(70, |time| if time < 16 { 10 } else { 60 });
+        assert!(!other_way[..16].contains(&true) && other_way[16]);
+    }
+}
