@@ -3,9 +3,9 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/Utils/Local.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/ValueHandle.h"
-#include "llvm/Analysis/Utils/Local.h"
 
 using namespace llvm;
 using namespace dsm;
@@ -21,17 +21,20 @@ struct Walk {
   // A seeded fault: distances between pointers are left out.
   bool Distances;
   MapVector<PHINode *, PHINode *> Phis;
-  MapVector<Instruction *, WeakTrackingVH> Known;
-  SmallPtrSet<Value *, 16> Sums;
-  bool Returns = false;
+  // Pointers at a distance from a phi, as integers.
+  MapVector<Instruction *, WeakTrackingVH> Sums;
+  // Sums that have been looked at.
+  SmallPtrSet<Value *, 16> Visited;
+  // The first phi is computed from itself, through a sum.
+  bool IsCycle = false;
 
   Walk(const DataLayout &DL, bool Distances) : DL(DL), Distances(Distances) {}
 
   static bool isPointer(Value *V) { return V->getType()->isPointerTy() && V->getType()->getPointerAddressSpace() == 0; }
 
-  static IntToPtrInst *made(Value *V) {
-    auto *Made = dyn_cast<IntToPtrInst>(V);
-    return Made && isPointer(Made) && Made->getOperand(0)->getType()->isIntegerTy(64) ? Made : nullptr;
+  static IntToPtrInst *conversion(Value *V) {
+    auto *Conversion = dyn_cast<IntToPtrInst>(V);
+    return Conversion && isPointer(Conversion) && Conversion->getOperand(0)->getType()->isIntegerTy(64) ? Conversion : nullptr;
   }
 
   // The phi or the integer that a pointer is a distance away from, or the pointer itself.
@@ -49,7 +52,7 @@ struct Walk {
   bool add(Value *Pointer, PHINode *First, bool AsInteger = false) {
     Value *Base = base(Pointer);
     if (auto *Phi = dyn_cast<PHINode>(Base)) {
-      Returns |= Phi == First && AsInteger;
+      IsCycle |= Phi == First && AsInteger;
       if (Phis.count(Phi))
         return true;
       if (Phis.size() == MostPhis)
@@ -57,12 +60,12 @@ struct Walk {
       Phis.insert({Phi, nullptr});
       return all_of(Phi->incoming_values(), [&](Value *V) { return add(V, First, AsInteger); });
     }
-    IntToPtrInst *Made = made(Base);
-    return !Made || addSum(Made->getOperand(0), First);
+    IntToPtrInst *Conversion = conversion(Base);
+    return !Conversion || addSum(Conversion->getOperand(0), First);
   }
 
   bool addSum(Value *Sum, PHINode *First) {
-    if (!Sums.insert(Sum).second)
+    if (!Visited.insert(Sum).second)
       return true;
     if (auto *Taken = dyn_cast<PtrToIntInst>(Sum))
       return !isPointer(Taken->getPointerOperand()) || add(Taken->getPointerOperand(), First, true);
@@ -77,18 +80,18 @@ struct Walk {
     auto *I = dyn_cast<Instruction>(V);
     if (auto *Phi = dyn_cast<PHINode>(V); Phi && Phis.count(Phi))
       return Phis[Phi];
-    if (IntToPtrInst *Made = made(V))
-      return Made->getOperand(0);
-    if (I && Known.count(I))
-      return Known[I];
+    if (IntToPtrInst *Conversion = conversion(V))
+      return Conversion->getOperand(0);
+    if (I && Sums.count(I))
+      return Sums[I];
     Value *Base = base(V);
     if (auto *GEP = dyn_cast<GetElementPtrInst>(V);
-        GEP && Base != V && (made(Base) || (isa<PHINode>(Base) && Phis.count(cast<PHINode>(Base))))) {
+        GEP && Base != V && (conversion(Base) || (isa<PHINode>(Base) && Phis.count(cast<PHINode>(Base))))) {
       Value *From = integer(GEP->getPointerOperand(), nullptr);
       IRBuilder<> B(GEP->getNextNode());
       B.SetCurrentDebugLocation(GEP->getDebugLoc());
       Value *Sum = Distances ? B.CreateAdd(From, emitGEPOffset(&B, DL, GEP, /*NoAssumptions=*/true)) : From;
-      Known[GEP] = Sum;
+      Sums[GEP] = Sum;
       return Sum;
     }
     IRBuilder<> B(End->getTerminator());
@@ -96,12 +99,12 @@ struct Walk {
   }
 
   // Whether a phi is made of an integer. One that is walked with by elements stays what it is beside the integer that tells where it ends: the vectoriser knows its steps.
-  static bool isMade(PHINode *Phi) {
-    return any_of(Phi->incoming_values(), [](Value *V) { return made(base(V)); }) &&
+  static bool isConverted(PHINode *Phi) {
+    return any_of(Phi->incoming_values(), [](Value *V) { return conversion(base(V)); }) &&
            none_of(Phi->incoming_values(), [&](Value *V) { return V != Phi && base(V) == Phi; });
   }
 
-  static void take(Value *Pointer, Value *Integer) {
+  static void replaceConversions(Value *Pointer, Value *Integer) {
     SmallVector<PtrToIntInst *, 4> Taken;
     for (User *U : Pointer->users())
       if (auto *T = dyn_cast<PtrToIntInst>(U); T && T->getType()->isIntegerTy(64))
@@ -127,12 +130,12 @@ struct Walk {
       }
     SmallVector<PHINode *, 8> Replaced;
     for (auto &[Phi, Integer] : Phis)
-      if (isMade(Phi))
+      if (isConverted(Phi))
         Replaced.push_back(Phi);
     for (auto &[Phi, Integer] : Phis)
-      take(Phi, Integer);
-    for (auto &[Pointer, Integer] : Known)
-      take(Pointer, Integer);
+      replaceConversions(Phi, Integer);
+    for (auto &[Pointer, Integer] : Sums)
+      replaceConversions(Pointer, Integer);
     for (PHINode *Phi : Replaced) {
       Value *Integer = Phis[Phi];
       IRBuilder<> B(Phi->getParent(), Phi->getParent()->getFirstInsertionPt());
@@ -160,7 +163,7 @@ struct Walk {
 
 extern "C" {
 
-// Keeps pointers that loops advance as integers in phis of integers. Returns how many phis that were.
+// Keeps pointers that loops advance as integers in phis of integers. IsCycle how many phis that were.
 uint64_t dsm_shim_keep_integers(LLVMValueRef Function, int Distances) {
   auto &F = *unwrap<llvm::Function>(Function);
   uint64_t Count = 0;
@@ -168,10 +171,10 @@ uint64_t dsm_shim_keep_integers(LLVMValueRef Function, int Distances) {
     Found = false;
     for (BasicBlock &Block : F)
       for (PHINode &Phi : Block.phis()) {
-        if (!Walk::isPointer(&Phi) || none_of(Phi.incoming_values(), [](Value *V) { return Walk::made(Walk::base(V)); }))
+        if (!Walk::isPointer(&Phi) || none_of(Phi.incoming_values(), [](Value *V) { return Walk::conversion(Walk::base(V)); }))
           continue;
         Walk Walk(F.getDataLayout(), Distances);
-        if (!Walk.add(&Phi, &Phi) || !Walk.Returns || !Walk.isPossible())
+        if (!Walk.add(&Phi, &Phi) || !Walk.IsCycle || !Walk.isPossible())
           continue;
         Walk.rewrite();
         Count += Walk.Phis.size();

@@ -36,7 +36,7 @@ int main(void) {
         }
     for (int i = 0; i < EDGES; i++) first[ends[i][0] + 1]++;
     for (int u = 0; u < VERTICES; u++) first[u + 1] += first[u];
-    // Aligned to the fields alone: every eighth edge lies in two lines of 64 bytes.
+    // Aligned to the fields only: every eighth edge lies in two lines of 64 bytes.
     char *memory = malloc(EDGES * sizeof(struct edge) + 64), *others = malloc(EDGES * sizeof(struct edge) + 64);
     struct edge *edges = (struct edge *)(memory + 4), *fields = (struct edge *)(others + 4);
     struct half *halves = malloc(EDGES * sizeof *halves);

@@ -136,7 +136,7 @@ int main(void) {
     }
 }
 
-/// Clang's code for `distribute parallel for schedule(static, 1)` looks at the first iteration and the stride of a thread alone, which may have none.
+/// Clang's code for `distribute parallel for schedule(static, 1)` looks at the first iteration and the stride of a thread, which may have no iterations.
 #[test]
 fn each_iteration_of_a_league_runs_once() {
     let source = "#include <stdio.h>

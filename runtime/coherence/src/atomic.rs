@@ -349,7 +349,7 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
-            let only_copy = self.operates_beside_copy(block);
+            let only_copy = self.operates_beside_copy(block, fabric.state(block));
             let request =
                 Request { block, offset, bytes, update, at_least: self.clock() + 1, opens, only_copy };
             let outcome = self.try_update_remote(&request).await;
@@ -408,13 +408,13 @@ impl<F: Fabric> Coherence<F> {
         Ok(Some(old))
     }
 
-    /// Whether an operation is to be executed at the home of a block though this process has a copy, which gets the result, too: where it is the only copy, as there is one other process, which has the home. No other thread
+    /// Whether an operation is to be executed at the home of a block in a state though this process has a copy, which gets the result, too: where it is the only copy, as there is one other process, which has the home. No other thread
     /// of this process may load from the copy between these two: it may know of the result from the home. The chunk is locked.
     #[inline(always)]
-    pub(crate) fn operates_beside_copy(&self, block: Block) -> bool {
+    pub(crate) fn operates_beside_copy(&self, block: Block, state: u8) -> bool {
         let fabric = &self.fabric;
         let is_only = fabric.size() == 2 || fabric.fault(Fault::OnlyCopyOfMany);
-        fabric.state(block) == abi::READABLE
+        state == abi::READABLE
             && is_only
             && !self.has_agents
             && !fabric.watches_writes()

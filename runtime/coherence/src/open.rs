@@ -134,7 +134,7 @@ macro_rules! maybe_async {
                 let here = fabric.handle(self.me(), block);
                 let _locked = $wait!(fabric.lock_chunk(block.chunk()));
                 let state = fabric.state_by_handle(here);
-                let only_copy = state == abi::READABLE && self.operates_beside_copy(block);
+                let only_copy = self.operates_beside_copy(block, state);
                 let home = match state {
                     abi::WRITABLE => here,
                     abi::READABLE if !only_copy => return None,

@@ -33,7 +33,7 @@ impl Sharer<'_> {
         Sharer { part: league.team, parts: league.size(), team: None }
     }
 
-    /// Whether a thread has consecutive chunks. Not of one iteration in a league: clang's code for `distribute parallel for schedule(static, 1)` looks at the first one and the stride alone.
+    /// Whether a thread has consecutive chunks. Not of one iteration in a league: clang's code for `distribute parallel for schedule(static, 1)` looks only at the first one and the stride.
     fn has_consecutive(&self, chunk: u64) -> bool {
         let is_strided = || chunk == 1 && frame::current().league.get() != League::NONE;
         self.team.is_some_and(Team::has_consecutive_chunks) && !is_strided()
