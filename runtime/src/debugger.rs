@@ -246,7 +246,7 @@ fn read(address: usize, bytes: usize) -> (Read, u32, usize, usize) {
             unsafe { shared.segments.bytes(home, from).read(into, count) };
             if state == state::INVALID_DIRTY {
                 // SAFETY: as above, of the block's twin, which there is in this state.
-                unsafe { put_own(shared, geometry.twin_offset(block) + offset, address, into, count) };
+                unsafe { put_own(shared, (block, offset), address, into, count) };
             }
             (Read::Brought, home, count, into as usize)
         }
@@ -259,14 +259,21 @@ fn read(address: usize, bytes: usize) -> (Read, u32, usize, usize) {
 /// Puts what the process has written since it made the twin over the contents of the home.
 ///
 /// # Safety
-/// `count` bytes of a block are at `address`, of its twin at the offset, and `into` is writable for as many.
-unsafe fn put_own(shared: &Shared, twin: usize, address: usize, into: *mut u8, count: usize) {
-    let twin = shared.segments.own().address(twin);
+/// `count` bytes of a block, which has a twin, are at `address`, from the offset on, and `into` is writable for as many.
+unsafe fn put_own(
+    shared: &Shared,
+    (block, offset): (Block, usize),
+    address: usize,
+    into: *mut u8,
+    count: usize,
+) {
     for at in 0..count {
+        let twin = shared.twins.offset(memory::get().rank(), block, offset + at);
+        let twin = shared.segments.own().address(twin);
         // SAFETY: the caller's promise; other threads, which may store here, are stopped.
         unsafe {
             let own = (address as *const u8).add(at).read_volatile();
-            if own != twin.add(at).read_volatile() {
+            if own != twin.read_volatile() {
                 *into.add(at) = own;
             }
         }

@@ -168,10 +168,16 @@ fn first_touches_end_where_sizes_change() {
 fn memory_beside_the_data_is_bounded() {
     let Some(built) = build("twins", 64) else { return };
     const DATA: u64 = 64 << 20;
-    for (shape, bound, given_back) in
-        [(Shape::new(2, 1), "1M", true), (Shape::new(2, 2), "0", true), (Shape::new(2, 1), "1G", false)]
-    {
-        let environment = [("DSM_BLOCK", "256"), ("DSM_TWINS", bound), ("DSM_STATS", "1")];
+    // Twins of blocks that are no smaller than a page lie in a pool, as far as there is one.
+    for (shape, block, bound, given_back) in [
+        (Shape::new(2, 1), "256", "1M", true),
+        (Shape::new(2, 2), "256", "0", true),
+        (Shape::new(2, 1), "256", "1G", false),
+        (Shape::new(2, 2), "4096", "1M", true),
+        (Shape::new(2, 1), "16384", "1M", true),
+        (Shape::new(2, 1), "4096", "1G", false),
+    ] {
+        let environment = [("DSM_BLOCK", block), ("DSM_TWINS", bound), ("DSM_STATS", "1")];
         let outcome = run(&built, 64, shape, &environment);
         let errors = outcome.errors();
         assert_eq!((outcome.status, outcome.text().as_str()), (Some(0), "0 wrong\n"), "{shape}: {errors}");

@@ -46,6 +46,8 @@ pub struct Shape {
     pub stacks: usize,
     /// Notices that a signature buffer holds.
     pub notices: usize,
+    /// Pages that each segment has for twins and uses again and again.
+    pub twin_pool_pages: usize,
     /// What is remembered for race reports and profiles.
     pub observed: Observed,
     /// Whether memory is limited.
@@ -76,7 +78,7 @@ impl Shape {
         let processes = self.processes as usize;
         // Twice the data (twins), records and marks: a segment is at most three times the data; four times with what race reports need.
         let times = if self.observed.write_bytes > 0 { 4 } else { 3 };
-        let view = VIEW_SPACE / processes - self.arrays_bytes();
+        let view = (VIEW_SPACE / processes - self.arrays_bytes()).saturating_sub(self.twin_pool_pages * PAGE);
         let most = self.region.len().min(view / times) / processes;
         if stacks_bytes + UNIT > most {
             return Err(format!(
@@ -137,9 +139,13 @@ impl Geometry {
         let marks = std::array::from_fn(|_| place(8 * mark_words(0) as usize, 64));
         let groups = data_bytes.div_ceil(64 * PAGE);
         let twin_pages = place(TWIN_COUNTS + groups.div_ceil(64) * 8 + groups * 16, PAGE);
+        let pool_pages = shape.twin_pool_pages;
+        let twin_slots = place(usize::from(pool_pages > 0) * data_bytes.div_ceil(PAGE) * 4, PAGE);
+        let twin_pool_links = place(pool_pages * 4, PAGE);
         // Space for one release more than the bound: the list is cut after it was extended.
         let buffers = std::array::from_fn(|_| place(shape.notices * NOTICE_BYTES, PAGE));
         let control = place(CONTROL_BYTES, PAGE);
+        let twin_pool = place(pool_pages * PAGE, PAGE);
         let writes = place(blocks.end() as usize * shape.observed.write_bytes, PAGE);
         let sites = place(shape.observed.sites_bytes, PAGE);
         let profile = place(shape.observed.profile_bytes, PAGE);
@@ -165,6 +171,9 @@ impl Geometry {
             marks,
             summaries,
             twin_pages,
+            twin_slots,
+            twin_pool,
+            twin_pool_links,
             buffers,
             control,
             writes,

@@ -6,7 +6,7 @@
 //!   heap     arenas of rank 0, 1, …  SHARED_BASE …
 //!   stacks   of rank 0, 1, …         behind the arenas
 //!
-//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control | paging | arrays
+//! segment of each process            data | twins | records | headers | marks | twins' pages | signature buffers | control | pool of twins | paging | arrays
 //! ```
 //! Every part starts on a chunk boundary of the largest blocks, so that a chunk of blocks has one default home and consecutive addresses.
 //! Twins, records and marks are laid out for every block size everywhere; what is not touched takes no memory.
@@ -74,6 +74,9 @@ pub struct Geometry {
     /// Summaries of each level from 1 on.
     summaries: [usize; MARK_LEVELS],
     twin_pages: usize,
+    twin_slots: usize,
+    twin_pool: usize,
+    twin_pool_links: usize,
     buffers: [usize; 2],
     control: usize,
     writes: usize,

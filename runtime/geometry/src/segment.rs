@@ -112,6 +112,36 @@ impl Geometry {
         self.twin_summary_offset() + self.twin_groups().div_ceil(64) * 8
     }
 
+    /// Pages of the pool of twins; 0 if there is none.
+    #[inline]
+    pub fn twin_pool_pages(&self) -> usize {
+        self.shape.twin_pool_pages
+    }
+
+    /// Segment offset of the head of the list of the pool's free pages, and of the number of its pages that have been in use.
+    #[inline]
+    pub fn twin_pool_heads_offset(&self) -> usize {
+        self.twin_pages + 16
+    }
+
+    /// Segment offset of the half word that tells which page of the pool has the twin of the page of data at an offset.
+    #[inline]
+    pub fn twin_slot_offset(&self, data_offset: usize) -> usize {
+        self.twin_slots + data_offset / PAGE * 4
+    }
+
+    /// Segment offset of a page of the pool.
+    #[inline]
+    pub fn twin_pool_offset(&self, page: u32) -> usize {
+        self.twin_pool + page as usize * PAGE
+    }
+
+    /// Segment offset of the half word that leads from a free page of the pool to the next.
+    #[inline]
+    pub fn twin_pool_link_offset(&self, page: u32) -> usize {
+        self.twin_pool_links + page as usize * 4
+    }
+
     /// Parts of a segment that hold the program's data and what the protocol knows of its blocks, as ranges of offsets.
     #[inline]
     pub fn data_and_metadata(&self) -> (Range<usize>, Range<usize>) {

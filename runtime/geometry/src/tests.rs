@@ -16,6 +16,7 @@ fn geometry(processes: u32) -> Geometry {
         stack_bytes: 1 << 20,
         stacks: 16,
         notices: 1024,
+        twin_pool_pages: 1024,
         observed: Observed::default(),
         paged: false,
     })

@@ -141,6 +141,7 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
         stack_bytes: config.stack_bytes,
         stacks: config::MAX_THREADS as usize,
         notices: config.notices,
+        twin_pool_pages: twins::pool_pages(job.size),
         observed: dsm_observe::memory::space(job.size),
         paged: paging::limit().is_some(),
     })

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state;
-use dsm_coherence::{Block, CHUNK_BLOCKS, Extent, Fabric, GROUP, Rank};
+use dsm_coherence::{Block, Extent, Fabric, GROUP, Rank};
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
 use super::SegmentFabric;
 use crate::paging::Store;
+use crate::twins::Piece;
 use crate::{profile, race};
 
 impl SegmentFabric {
@@ -34,9 +35,12 @@ impl SegmentFabric {
     /// Copies blocks to their twins.
     #[inline]
     pub(super) fn copy_to_twin(&self, extent: Extent) {
-        self.twins.use_them(self.rank, extent);
-        // SAFETY: data and twin are different parts of the own segment, mapped for their whole length.
-        unsafe { copy(self.own_data(extent.first), self.own_twin(extent.first), self.bytes(extent)) }
+        self.twins.begin(self.rank, extent);
+        let own = self.own_data(extent.first);
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, extent) {
+            // SAFETY: data and twin are different parts of the own segment, mapped for the length of a piece.
+            unsafe { copy(own.add(start), self.own.address(twin), bytes) }
+        }
         if race::is_on() {
             extent
                 .blocks()
@@ -44,24 +48,57 @@ impl SegmentFabric {
         }
     }
 
+    /// Writes twins at a process, whose home somebody takes.
+    #[inline(always)]
+    pub(super) fn leave_twin(&self, to: u32, extent: Extent, contents: &[u8]) {
+        self.twins.begin(to, extent);
+        let _store = self.begin_store(to, || {
+            let start = self.geometry.twin_offset(extent.first);
+            start..start + contents.len()
+        });
+        for Piece { start, twin, bytes } in self.twins.pieces(to, extent) {
+            let part = &contents[start..start + bytes];
+            // SAFETY: the twins have the length of `contents`; their owner does not use them while the links are pending.
+            unsafe { self.segments.bytes(to, twin).write(part.as_ptr(), bytes) }
+        }
+    }
+
     /// Which blocks differ from their twins.
     pub(super) fn different(&self, extent: Extent) -> u64 {
         let bytes = self.geometry.block_bytes(extent.first);
-        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        let own = self.own_data(extent.first);
         let may_be_holes = !self.twins.are_present(self.rank, extent);
-        (0..extent.count as usize).fold(0, |mask, i| {
-            if may_be_holes && self.is_untouched(Extent::single(Block(extent.first.0 + i as u64))) {
-                return mask;
+        let differs = |block: Block| {
+            if may_be_holes && self.is_untouched(Extent::single(block)) {
+                return false;
             }
-            // SAFETY: block number `i` of the extent and its twin are mapped and aligned to their size.
-            let same = unsafe { diff::equal(own.add(i * bytes), twin.add(i * bytes), bytes) };
-            if !same && profile::is_on() {
-                let address = self.geometry.address(Block(extent.first.0 + i as u64));
-                // SAFETY: as above.
-                unsafe { profile::changed(address, bytes, own.add(i * bytes), twin.add(i * bytes)) };
+            let before = (block.0 - extent.first.0) as usize * bytes;
+            // SAFETY: the block is one of the extent's.
+            let own = unsafe { own.add(before) };
+            self.differs_from_twin(block, own)
+        };
+        extent.blocks().filter(|block| differs(*block)).fold(0, |mask, block| mask | block.bit())
+    }
+
+    /// Whether a block, whose data are at `own`, differs from its twin.
+    #[inline]
+    fn differs_from_twin(&self, block: Block, own: *const u8) -> bool {
+        let mut differs = false;
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, Extent::single(block)) {
+            // SAFETY: block and twin are mapped for the length of a piece, and aligned to it.
+            let (own, twin) = unsafe { (own.add(start), self.own.address(twin)) };
+            // SAFETY: as above.
+            if unsafe { diff::equal(own, twin, bytes) } {
+                continue;
             }
-            mask | u64::from(!same) << ((extent.first.0 % CHUNK_BLOCKS) as usize + i)
-        })
+            differs = true;
+            if !profile::is_on() {
+                break;
+            }
+            // SAFETY: as above.
+            unsafe { profile::changed(self.geometry.address(block) + start, bytes, own, twin) };
+        }
+        differs
     }
 
     /// Merges what another process had into own contents: where own bytes equal the twin.
@@ -73,33 +110,43 @@ impl SegmentFabric {
                 race::check_merge(&self.segments, self.geometry, block, part, (self.rank, from.0));
             }
         }
-        self.twins.use_them(self.rank, extent);
-        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
-        // SAFETY: blocks and twins are mapped, aligned and as long as `incoming`, which is private; the twins are used by who holds the chunk.
-        unsafe { diff::merge(own, twin, incoming) }
+        self.twins.change(self.rank, extent);
+        let own = self.own_data(extent.first);
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, extent) {
+            // SAFETY: blocks and twins are mapped and aligned for the length of a piece, `incoming` is private; the twins are used by who holds the chunk.
+            unsafe { diff::merge(own.add(start), self.own.address(twin), &incoming[start..start + bytes]) }
+        }
     }
 
     /// Writes what was changed in own contents since the twins into a peer's.
     pub(super) fn send_changes(&self, to: Rank, extent: Extent) {
         let bytes = self.bytes(extent);
-        let (own, twin) = (self.own_data(extent.first), self.own_twin(extent.first));
+        let (own, there) = (self.own_data(extent.first), self.data(to.0, extent.first));
         let _store = self.begin_data_store(to, extent.first, 0..bytes);
-        // SAFETY: blocks here and there and twins are mapped and aligned; the twins are used by who holds the chunk.
-        unsafe { self.data(to.0, extent.first).send_diff(own, twin, bytes) }
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, extent) {
+            // SAFETY: blocks here and there and twins are mapped and aligned for the length of a piece; the twins are used by who holds the chunk.
+            unsafe { there.skip(start).send_diff(own.add(start), self.own.address(twin), bytes) }
+        }
     }
 
     /// Hands on what was changed in own contents since the twin.
-    pub(super) fn each_change(&self, block: Block, with: impl FnMut(usize, &[u8])) {
-        let (own, twin) = (self.own_data(block), self.own_twin(block));
-        // SAFETY: block and twin are mapped and aligned; the twin is used by who holds the chunk.
-        unsafe { diff::each(own, twin, self.geometry.block_bytes(block), with) }
+    pub(super) fn each_change(&self, block: Block, mut with: impl FnMut(usize, &[u8])) {
+        let own = self.own_data(block);
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, Extent::single(block)) {
+            let with = |at, changed: &[u8]| with(start + at, changed);
+            // SAFETY: block and twin are mapped and aligned for the length of a piece; the twin is used by who holds the chunk.
+            unsafe { diff::each(own.add(start), self.own.address(twin), bytes, with) }
+        }
     }
 
     /// The same in groups.
-    pub(super) fn each_changed_group(&self, block: Block, with: impl FnMut(usize, u64, &[u8; GROUP])) {
-        let (own, twin) = (self.own_data(block), self.own_twin(block));
-        // SAFETY: as above.
-        unsafe { diff::each_group(own, twin, self.geometry.block_bytes(block), with) }
+    pub(super) fn each_changed_group(&self, block: Block, mut with: impl FnMut(usize, u64, &[u8; GROUP])) {
+        let own = self.own_data(block);
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, Extent::single(block)) {
+            let with = |at, changed, new: &[u8; GROUP]| with(start + at, changed, new);
+            // SAFETY: as above.
+            unsafe { diff::each_group(own.add(start), self.own.address(twin), bytes, with) }
+        }
     }
 
     /// Writes those bytes of a group of an own block, or of its twin, whose bits are set.
@@ -107,9 +154,13 @@ impl SegmentFabric {
         assert!(offset.is_multiple_of(GROUP) && offset + GROUP <= self.geometry.block_bytes(block));
         let mut group = [0; GROUP];
         group[..bytes.len()].copy_from_slice(bytes);
-        let place = if twin { self.own_twin(block) } else { self.own_data(block) };
+        let place = match twin {
+            true => self.own.address(self.twins.offset(self.rank, block, offset)),
+            // SAFETY: inside the block by the assertion.
+            false => unsafe { self.own_data(block).add(offset) },
+        };
         // SAFETY: the group is inside the block, or inside the twin, which is used by who holds the chunk, by the assertion.
-        unsafe { diff::patch_group(place.add(offset), changed, &group) }
+        unsafe { diff::patch_group(place, changed, &group) }
     }
 
     /// Writes some bytes of an own block.
@@ -122,8 +173,16 @@ impl SegmentFabric {
     /// Writes some bytes of an own twin.
     pub(super) fn put_twin_bytes(&self, block: Block, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.geometry.block_bytes(block));
-        // SAFETY: inside the twin by the assertion, which is used by who holds the chunk; `bytes` are private.
-        unsafe { copy(bytes.as_ptr(), self.own_twin(block).add(offset), bytes.len()) }
+        let end = offset + bytes.len();
+        for piece in self.twins.pieces(self.rank, Extent::single(block)) {
+            let (from, to) = (offset.max(piece.start), end.min(piece.start + piece.bytes));
+            if from < to {
+                let part = &bytes[from - offset..to - offset];
+                let twin = self.own.address(piece.twin + from - piece.start);
+                // SAFETY: inside the twin by the assertion, which is used by who holds the chunk; `part` is private.
+                unsafe { copy(part.as_ptr(), twin, part.len()) }
+            }
+        }
     }
 
     /// Puts other contents in place.

@@ -61,12 +61,13 @@ impl SegmentFabric {
         if self.twins.are_holes(to.0, extent) {
             return;
         }
-        self.twins.use_them(to.0, extent);
-        let bytes = self.bytes(extent);
-        for at in (0..bytes).step_by(PAGE) {
-            let twin = self.twin(to.0, extent.first).skip(at);
-            // SAFETY: the twins have so many bytes; their owner does not use them while the records are locked.
-            unsafe { twin.write(ZEROS.as_ptr(), PAGE.min(bytes - at)) }
+        self.twins.begin(to.0, extent);
+        for piece in self.twins.pieces(to.0, extent) {
+            for at in (0..piece.bytes).step_by(PAGE) {
+                let twin = self.segments.bytes(to.0, piece.twin + at);
+                // SAFETY: the twins have so many bytes; their owner does not use them while the records are locked.
+                unsafe { twin.write(ZEROS.as_ptr(), PAGE.min(piece.bytes - at)) }
+            }
         }
     }
 
@@ -96,7 +97,7 @@ impl SegmentFabric {
         }
         let is_hole = self.file(self.rank).is_some_and(|file| file.is_hole(self.offsets(extent)));
         if !is_hole {
-            self.twins.use_them(self.rank, extent);
+            self.twins.change(self.rank, extent);
         }
         is_hole
     }

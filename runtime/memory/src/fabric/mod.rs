@@ -443,13 +443,7 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn post_twin(&self, to: Rank, extent: Extent, contents: &[u8]) -> impl Future<Output = ()> {
         assert_eq!(contents.len(), self.bytes(extent));
-        self.twins.use_them(to.0, extent);
-        let _store = self.begin_store(to.0, || {
-            let start = self.geometry.twin_offset(extent.first);
-            start..start + contents.len()
-        });
-        // SAFETY: the twins have the length of `contents`; their owner does not use them while the links are pending.
-        unsafe { self.twin(to.0, extent.first).write(contents.as_ptr(), contents.len()) }
+        self.leave_twin(to.0, extent, contents);
         ready(())
     }
 
@@ -661,7 +655,9 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline]
-    fn drop_twin(&self, _extent: Extent) {}
+    fn drop_twin(&self, extent: Extent) {
+        self.twins.drop(self.rank, extent);
+    }
 
     fn free_twins(&self, extent: Extent) {
         self.twins.give_back(extent);

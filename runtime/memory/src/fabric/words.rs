@@ -109,11 +109,7 @@ impl SegmentFabric {
         }
     }
 
-    #[inline]
-    pub(super) fn twin(&self, at: u32, block: Block) -> Bytes {
-        self.segments.bytes(at, self.geometry.twin_offset(block))
-    }
-
+    /// The own place of a twin, where there is no pool.
     #[inline]
     pub(super) fn own_twin(&self, block: Block) -> *mut u8 {
         self.own.address(self.geometry.twin_offset(block))
