@@ -173,6 +173,7 @@ fn memory_beside_the_data_is_bounded() {
         (Shape::new(2, 1), "256", "1M", true),
         (Shape::new(2, 2), "256", "0", true),
         (Shape::new(2, 1), "256", "1G", false),
+        (Shape::new(2, 1), "4096", "0", true),
         (Shape::new(2, 2), "4096", "1M", true),
         (Shape::new(2, 1), "16384", "1M", true),
         (Shape::new(2, 1), "4096", "1G", false),

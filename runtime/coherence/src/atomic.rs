@@ -560,7 +560,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Whether own contents differ from the twin of a block whose home is elsewhere, `false` if they are at home; the word of the link if who takes the home has not
-    /// left the twin yet.
+    /// left the twin yet, or the home is on its way here.
     pub(crate) async fn differs_from_twin(&self, block: Block) -> Result<bool, u64> {
         let fabric = &self.fabric;
         if !has_twin(fabric.state(block)) {
@@ -576,6 +576,8 @@ impl<F: Fabric> Coherence<F> {
         let differs = match link {
             _ if without & block.bit() != 0 || !has_twin(fabric.state(block)) => Ok(false),
             Link::Link { pending: true, .. } if !fabric.fault(Fault::TwinNotAwaited) => Err(word),
+            // The home is here, and what it had may be merged already: then there is no twin any more.
+            Link::Wait | Link::Taking if !fabric.fault(Fault::DroppedTwinCompared) => Err(word),
             _ => Ok(fabric.changed(Extent::single(block)) != 0),
         };
         drop(locked);

@@ -223,7 +223,7 @@ impl<F: Fabric> Coherence<F> {
             fabric.live_since(checkpoint, || ());
             match self.differs_from_twin(block).await {
                 Ok(differs) => break differs,
-                // Who takes the home is leaving the twin.
+                // Who takes the home is leaving the twin, or it comes here.
                 Err(word) => fabric.wait_change(self.me(), Word::Link(block), word).await,
             };
         };

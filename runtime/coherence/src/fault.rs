@@ -285,6 +285,8 @@ faults! {
     MissBesideKept,
     /// Who asks whether there are own stores does not wait for the twin that the taker of the home is leaving.
     TwinNotAwaited,
+    /// Nor for a home that comes here, with which the twin goes.
+    DroppedTwinCompared,
     /// An atomic operation at the own home does not lock the records.
     UpdateHereUnlocked,
     /// Records are closed without a look at who is executing an operation.

@@ -146,15 +146,18 @@ impl<F: Fabric> Coherence<F> {
             let count = Extent::new(at, count).blocks().take_while(alike).count() as u64;
             let run = Extent::new(at, count);
             let (part, behind) = rest.split_at(count as usize * fabric.block_bytes(at));
-            if has_twin(state) && replaced & at.bit() == 0 && !fabric.fault(Fault::NoMerge) {
+            let merges = has_twin(state) && replaced & at.bit() == 0 && !fabric.fault(Fault::NoMerge);
+            if merges {
                 fabric.merge(run, part, from);
-                fabric.drop_twin(run);
                 self.stats.blocks_merged.add(count);
             } else {
                 fabric.overwrite(run, part);
             }
             if state != becomes {
                 fabric.set_state(run, becomes);
+            }
+            if merges {
+                fabric.drop_twin(run);
             }
             rest = behind;
             at = Block(at.0 + count);

@@ -127,6 +127,7 @@ impl Geometry {
     /// Segment offset of the half word that tells which page of the pool has the twin of the page of data at an offset.
     #[inline]
     pub fn twin_slot_offset(&self, data_offset: usize) -> usize {
+        debug_assert!(self.twin_pool_pages() > 0, "there is no pool");
         self.twin_slots + data_offset / PAGE * 4
     }
 

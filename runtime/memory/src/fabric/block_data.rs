@@ -83,22 +83,29 @@ impl SegmentFabric {
     /// Whether a block, whose data are at `own`, differs from its twin.
     #[inline]
     fn differs_from_twin(&self, block: Block, own: *const u8) -> bool {
-        let mut differs = false;
-        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, Extent::single(block)) {
-            // SAFETY: block and twin are mapped for the length of a piece, and aligned to it.
-            let (own, twin) = unsafe { (own.add(start), self.own.address(twin)) };
-            // SAFETY: as above.
-            if unsafe { diff::equal(own, twin, bytes) } {
-                continue;
-            }
-            differs = true;
-            if !profile::is_on() {
-                break;
-            }
-            // SAFETY: as above.
-            unsafe { profile::changed(self.geometry.address(block) + start, bytes, own, twin) };
+        let mut pieces = self.twins.pieces(self.rank, Extent::single(block));
+        // SAFETY: block and twin are mapped for the length of a piece, and aligned to it.
+        let same = pieces.all(|Piece { start, twin, bytes }| unsafe {
+            diff::equal(own.add(start), self.own.address(twin), bytes)
+        });
+        if !same && profile::is_on() {
+            self.note_changes(block, own);
         }
-        differs
+        !same
+    }
+
+    /// Tells the profile what differs from the twin, which it wants in one piece.
+    #[cold]
+    fn note_changes(&self, block: Block, own: *const u8) {
+        let mut whole = vec![0u64; self.geometry.block_bytes(block) / size_of::<u64>()];
+        let whole = whole.as_mut_ptr().cast::<u8>();
+        for Piece { start, twin, bytes } in self.twins.pieces(self.rank, Extent::single(block)) {
+            // SAFETY: the twin is mapped for the length of a piece, and the copy is private and as long as the block.
+            unsafe { copy(self.own.address(twin), whole.add(start), bytes) }
+        }
+        let (address, bytes) = (self.geometry.address(block), self.geometry.block_bytes(block));
+        // SAFETY: block and copy have so many bytes.
+        unsafe { profile::changed(address, bytes, own, whole) };
     }
 
     /// Merges what another process had into own contents: where own bytes equal the twin.

@@ -26,12 +26,15 @@ use pool::Pool;
 /// Barriers between two looks: a page goes back after so many intervals in which it was not used, and at most twice as many.
 const INTERVAL: u32 = 4;
 
+/// Most bytes of a pool: its address space is taken from that of the heap.
+const MOST_POOL_BYTES: usize = 4 << 30;
+
 /// Pages of the pool of each process of a job of so many. None where twins stay when they are not needed: what races are looked for with, and what a pager
 /// writes to disk by its place.
 pub fn pool_pages(processes: u32) -> usize {
     match processes == 1 || race::is_on() || paging::limit().is_some() {
         true => 0,
-        false => config::get().twin_bytes() / PAGE,
+        false => config::get().twin_bytes().min(MOST_POOL_BYTES) / PAGE,
     }
 }
 
@@ -115,9 +118,10 @@ impl TwinPages {
         let (data, fixed) =
             (self.geometry.data_offset(extent.first), self.geometry.twin_offset(extent.first));
         let bytes = extent.count as usize * self.block_bytes(extent);
-        let step = if self.may_pool(extent) { PAGE } else { bytes };
+        let may_pool = self.may_pool(extent);
+        let step = if may_pool { PAGE } else { bytes };
         (0..bytes).step_by(step).map(move |start| {
-            let slot = if step == PAGE { self.slot(at, data + start).load(Ordering::Relaxed) } else { 0 };
+            let slot = if may_pool { self.slot(at, data + start).load(Ordering::Relaxed) } else { 0 };
             let twin = match slot.checked_sub(1) {
                 Some(page) => self.geometry.twin_pool_offset(page),
                 None => fixed + start,
@@ -128,12 +132,13 @@ impl TwinPages {
 
     /// Segment offset of a byte of a process's twin of a block.
     pub fn offset(self, at: u32, block: Block, byte: usize) -> usize {
-        match self.is_pooled(at, block) {
-            true => {
-                let slot = self.slot(at, self.geometry.data_offset(block) + byte).load(Ordering::Relaxed);
-                self.geometry.twin_pool_offset(slot - 1) + byte % PAGE
-            }
-            false => self.geometry.twin_offset(block) + byte,
+        let slot = match self.may_pool(Extent::single(block)) {
+            true => self.slot(at, self.geometry.data_offset(block) + byte).load(Ordering::Relaxed),
+            false => 0,
+        };
+        match slot.checked_sub(1) {
+            Some(page) => self.geometry.twin_pool_offset(page) + byte % PAGE,
+            None => self.geometry.twin_offset(block) + byte,
         }
     }
 

@@ -186,6 +186,9 @@ pub(super) async fn post_diff(fabric: &ModelFabric, to: Rank, extent: Extent) {
     for addr in fabric.extent_addrs(extent) {
         fabric.point().await;
         let mut w = fabric.world.borrow_mut();
+        let index = w.layout.index_at(addr, w.processes[fabric.process].division);
+        let block = w.layout.block(index);
+        w.expect_twin(block, "sent as what differs from");
         let (data, twin) = (w.layout.data(addr), w.layout.twin(addr));
         let value = w.own_read(data);
         if value != w.own_read(twin) {

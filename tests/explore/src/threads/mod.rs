@@ -423,6 +423,8 @@ impl ThreadCode {
             let w = self.world.borrow();
             addr - w.layout.addr(block)
         };
+        // As a program's atomic reads, which execute an operation where the block has such stores. The oracle judges what the home has.
+        _ = self.protocol.has_own_stores(block).await;
         let values = self.protocol.read_atomic(block, offset, len).await.to_le_bytes();
         let mut w = self.world.borrow_mut();
         for (addr, value) in (addr..addr + len).zip(values) {

@@ -37,12 +37,30 @@ impl World {
         }
     }
 
-    /// See [`dsm_coherence::Fabric::drop_twin`].
+    /// See [`dsm_coherence::Fabric::drop_twin`]. Another block may get its memory at once.
     pub fn drop_twin(&mut self, extent: Extent) {
         let me = self.me();
         for block in extent.blocks() {
             let index = self.layout.index(block);
+            let live = self.twin(index);
+            for addr in self.addrs(block) {
+                let twin = self.layout.twin(addr);
+                if self.posts.iter().any(|post| post.to == me && post.loc == twin) {
+                    self.fail(format!("the twin of block {} is dropped while a peer writes it", block.0));
+                }
+                if live {
+                    self.write(me, twin, 0xdd);
+                }
+            }
             self.set_twin(me, index, false);
+        }
+    }
+
+    /// A block, of which something is done with the twin, has one.
+    pub fn expect_twin(&mut self, block: Block, done: &str) {
+        let index = self.layout.index(block);
+        if !self.twin(index) {
+            self.fail(format!("block {} is {done} a twin that does not exist", block.0));
         }
     }
 
@@ -65,10 +83,7 @@ impl World {
     pub fn changed(&mut self, extent: Extent) -> u64 {
         let mut mask = 0;
         for block in extent.blocks() {
-            let index = self.layout.index(block);
-            if !self.twin(index) {
-                self.fail(format!("block {} is compared with a twin that does not exist", block.0));
-            }
+            self.expect_twin(block, "compared with");
             let differs = self.addrs(block).any(|addr| {
                 let (data, twin) = (self.layout.data(addr), self.layout.twin(addr));
                 self.own_read(data) != self.own_read(twin)
@@ -82,10 +97,7 @@ impl World {
     pub fn merge(&mut self, extent: Extent, incoming: &[u8], from: Rank) {
         self.note(|| format!("merge {extent:?} with {incoming:x?} from p{}", from.0));
         for (block, incoming) in extent.blocks().zip(incoming.chunks(self.layout.block_bytes(extent.first))) {
-            let index = self.layout.index(block);
-            if !self.twin(index) {
-                self.fail(format!("block {} is merged against a twin that does not exist", block.0));
-            }
+            self.expect_twin(block, "merged against");
             for (addr, byte) in self.addrs(block).zip(incoming) {
                 let (data, twin) = (self.layout.data(addr), self.layout.twin(addr));
                 let byte = u64::from(*byte);
@@ -99,6 +111,7 @@ impl World {
 
     /// See [`dsm_coherence::Fabric::visit_changes`].
     pub fn visit_changes(&mut self, block: Block, mut with: impl FnMut(usize, &[u8])) {
+        self.expect_twin(block, "sent as what differs from");
         for (offset, addr) in self.addrs(block).enumerate() {
             let (data, twin) = (self.layout.data(addr), self.layout.twin(addr));
             let value = self.own_read(data);
@@ -110,6 +123,7 @@ impl World {
 
     /// See [`dsm_coherence::Fabric::patch_twin`].
     pub fn patch_twin(&mut self, block: Block, offset: usize, bytes: &[u8]) {
+        self.expect_twin(block, "merged elsewhere with");
         let first = self.layout.addr(block) + offset;
         self.note(|| format!("twin from byte {first} on = {bytes:x?}"));
         for (addr, byte) in (first..).zip(bytes) {
