@@ -55,13 +55,21 @@ pub enum MarkKind {
     Ahead,
     /// Set by the process itself for blocks at home here that somebody has read since stores to them were published last. Level 0 only.
     ReadSince,
+    /// Set by the process itself for blocks whose homes came on a miss, and whose stores it has published once since ([`crate::stays`]). Level 0 only.
+    PublishedOnce,
+    /// Those whose stores it has published twice. Level 0 only.
+    PublishedTwice,
+    /// Those whose stores it has published three times. Level 0 only.
+    PublishedThrice,
+    /// Those whose stores it has published more often before the home left. Level 0 only.
+    LongStay,
     /// A block of the chunk at which the process is executing an atomic operation, at whatever home, with records that are open ([`crate::open`]). Level 0 only.
     Operating,
 }
 
 impl MarkKind {
     /// All of them.
-    pub const ALL: [MarkKind; 12] = [
+    pub const ALL: [MarkKind; 16] = [
         MarkKind::Read,
         MarkKind::Taken,
         MarkKind::Dirty,
@@ -73,6 +81,10 @@ impl MarkKind {
         MarkKind::RereadStrong,
         MarkKind::Ahead,
         MarkKind::ReadSince,
+        MarkKind::PublishedOnce,
+        MarkKind::PublishedTwice,
+        MarkKind::PublishedThrice,
+        MarkKind::LongStay,
         MarkKind::Operating,
     ];
 

@@ -66,6 +66,7 @@ mod scratch;
 mod segment;
 mod signature;
 pub mod stats;
+mod stays;
 mod twins;
 pub mod types;
 

@@ -252,10 +252,11 @@ impl<F: Fabric> Coherence<F> {
         }
         self.raise_lease(chunk, wr_ts);
         let migrated = self.take_migrated(chunk, publish);
+        let leaving = self.likely_to_leave(chunk, publish & work.dirty, migrated);
         if work.exclusive {
             self.downgrade_homes(
                 chunk,
-                if self.downgrades_all() { publish } else { publish & (read | migrated) },
+                if self.downgrades_all() { publish } else { publish & (read | leaving) },
             );
         }
         self.stats.published_in_place.add(u64::from(publish.count_ones()));
@@ -337,6 +338,7 @@ impl<F: Fabric> Coherence<F> {
                     let different =
                         chunk.runs(compared).fold(0, |different, run| different | fabric.changed(run));
                     changed |= different;
+                    self.left_unstored(chunk, compared & !(different | work.dirty));
                     for block in chunk.blocks(part.mask() & !different) {
                         self.unchanged(work, block, state, own).await;
                     }
