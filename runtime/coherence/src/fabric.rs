@@ -55,13 +55,13 @@ pub enum MarkKind {
     Ahead,
     /// Set by the process itself for blocks at home here that somebody has read since stores to them were published last. Level 0 only.
     ReadSince,
-    /// Set by the process itself for blocks whose homes came on a miss, and whose stores it has published once since ([`crate::stays`]). Level 0 only.
-    PublishedOnce,
-    /// Those whose stores it has published twice. Level 0 only.
-    PublishedTwice,
-    /// Those whose stores it has published three times. Level 0 only.
-    PublishedThrice,
-    /// Those whose stores it has published more often before the home left. Level 0 only.
+    /// Set by the process itself: the lower bit of how many releases have published a block since its home came on a miss ([`crate::stays`]). Level 0 only.
+    PublishedLow,
+    /// The upper bit. Level 0 only.
+    PublishedHigh,
+    /// Set by the process itself for blocks whose homes have left while stores to them were allowed, and none came. Level 0 only.
+    BriefStay,
+    /// Set by the process itself for blocks that more than three releases have published before the home left. Level 0 only.
     LongStay,
     /// A block of the chunk at which the process is executing an atomic operation, at whatever home, with records that are open ([`crate::open`]). Level 0 only.
     Operating,
@@ -81,9 +81,9 @@ impl MarkKind {
         MarkKind::RereadStrong,
         MarkKind::Ahead,
         MarkKind::ReadSince,
-        MarkKind::PublishedOnce,
-        MarkKind::PublishedTwice,
-        MarkKind::PublishedThrice,
+        MarkKind::PublishedLow,
+        MarkKind::PublishedHigh,
+        MarkKind::BriefStay,
         MarkKind::LongStay,
         MarkKind::Operating,
     ];

@@ -148,10 +148,10 @@ macro_rules! maybe_async {
                     _ => return None,
                 };
                 fabric.prefetch_part(home, offset);
-                if matches!(order, Order::Released) && (self.front.has_deferred() || !self.has_nothing_to_publish()) {
+                if matches!(order, Order::Released) && (self.front.has_deferred() || !fabric.none_marked(&[MarkKind::Dirty])) {
                     return None;
                 }
-                let (result, version) = $call!(self.$operate(home, only_copy, change))?;
+                let (result, version) = $call!(self.$operate(home, order, only_copy, change))?;
                 if only_copy {
                     self.updates().record_beside_copy(block);
                     $wait!(self.change_copy(block, offset, bytes, result_of(result)));
@@ -168,11 +168,12 @@ macro_rules! maybe_async {
             }
 
             /// Executes an operation at a place that is the block's home, if the records there are open. Returns the version that the result is part of, too. `only_copy`: this process has the
-            /// only copy, which gets the result, too. The chunk is locked in this process.
+            /// only copy, which gets the result, too. With [`Order::Released`] nothing was marked *dirty*. The chunk is locked in this process.
             #[inline(always)]
             $($asyncness)? fn $operate<T, R>(
                 &self,
                 home: F::Handle,
+                order: Order,
                 only_copy: bool,
                 change: impl FnOnce(Rank) -> R,
             ) -> Option<(T, Timestamp)>
@@ -192,7 +193,9 @@ macro_rules! maybe_async {
                 fabric.fence();
                 let mut result = None;
                 let is_open = is_open($wait!(fabric.load_by_handle(home, BlockWord::Records)));
-                if is_open || fabric.fault(Fault::OpenUnchecked) {
+                // The fence waits for what the thread has stored; that of a release would do so before all the other steps.
+                let is_released = matches!(order, Order::Relaxed) || self.nothing_is_marked();
+                if is_released && (is_open || fabric.fault(Fault::OpenUnchecked)) {
                     let moved = $wait!(fabric.load_by_handle(home, BlockWord::Homes)) & block.bit() != 0;
                     let mut is_free = moved != fabric.is_default_home(home);
                     if at != self.me() && !only_copy {

@@ -125,6 +125,13 @@ impl<F: Fabric> Coherence<F> {
             return false;
         }
         fabric.fence();
+        self.nothing_is_marked()
+    }
+
+    /// Whether a release has nothing to do, if nothing was marked *dirty* before the fence that this comes behind.
+    #[inline(always)]
+    pub(crate) fn nothing_is_marked(&self) -> bool {
+        let fabric = &self.fabric;
         // Marks first: another thread's release that found nothing below a summary may be about to set it again. What it finds then it has published by the
         // time the gate is free. Rings before them: what it takes out of these it puts there.
         self.rings_are_empty()

@@ -1,9 +1,10 @@
 //! How long homes stay: which homes a release write-protects because they are likely to leave before they are stored to again.
 //!
 //! A home stays writable behind a release. Then whoever takes it leaves a twin behind, which the next release here compares in vain, as a miss takes no home that is stored to. A home that is
-//! write-protected leaves none, but asks before the next store. So a home that has come on a miss is write-protected by the first release that publishes it, and by the next two as well, unless it has left later than that:
-//! a last-touch predictor (A.-C. Lai, B. Falsafi, "Selective, Accurate, and Timely Self-Invalidation Using Last-Touch Prediction", ISCA 2000) with the number of releases as trace. Where data are transposed
-//! to and fro, one phase stores to what has come, another goes on with it, and the next one prepares it for the way back.
+//! write-protected leaves none, but asks before the next store. So a home that has come on a miss is write-protected by the first release that publishes it, and by the next two as well, if a twin was compared in vain before and
+//! the home has always left behind three releases since: a last-touch predictor (A.-C. Lai, B. Falsafi, "Selective, Accurate, and Timely Self-Invalidation Using Last-Touch Prediction", ISCA 2000) with the number of releases
+//! as trace. Where data are transposed to and fro, one phase stores to what has come, another goes on with it, and the next one prepares it for the way back. Where several processes store side by side, twins are not
+//! compared in vain, and homes stay as they are.
 
 use crate::Coherence;
 use crate::fabric::{Fabric, MarkKind};
@@ -13,41 +14,45 @@ use crate::types::Chunk;
 /// What is remembered of the blocks of a chunk, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stays {
-    /// Blocks whose stores have been published once since their homes came.
-    once: u64,
-    /// Those whose stores have been published twice.
-    twice: u64,
-    /// Those whose stores have been published three times.
-    thrice: u64,
-    /// Blocks whose stores were published more often before the home left.
+    /// How many releases have published the block since its home came, 0 to 3 where 3 stands for more: the lower and the upper bit.
+    published: [u64; 2],
+    /// Blocks whose homes have left while stores to them were allowed, and none came.
+    brief: u64,
+    /// Blocks that more than three releases have published before the home left.
     long: u64,
 }
 
 impl Stays {
     /// Words that keep them, in the order of the fields.
     const KINDS: [MarkKind; 4] =
-        [MarkKind::PublishedOnce, MarkKind::PublishedTwice, MarkKind::PublishedThrice, MarkKind::LongStay];
+        [MarkKind::PublishedLow, MarkKind::PublishedHigh, MarkKind::BriefStay, MarkKind::LongStay];
 
     /// Stores to these blocks are published, those of `migrated` for the first time since their homes came. Returns the blocks whose homes are likely to leave next.
     fn publish(&mut self, stored: u64, migrated: u64) -> u64 {
-        let goes_on = stored & !migrated;
-        self.long |= self.thrice & goes_on;
-        let leaving = migrated | (self.once | self.twice) & goes_on & !self.long;
-        self.thrice = self.thrice & !(stored | migrated) | self.twice & goes_on;
-        self.twice = self.twice & !(stored | migrated) | self.once & goes_on;
-        self.once = self.once & !stored | migrated;
-        leaving
+        let [low, high] = self.published;
+        let again = stored & !migrated & (low | high);
+        self.long |= again & low & high;
+        self.published = [low & !again | high & again | migrated, (high | again) & !migrated];
+        migrated | again & !(low & high) & self.brief & !self.long
+    }
+
+    /// Homes have left while stores to them were allowed, and none came. `forgets`: whether what was known of longer stays is forgotten.
+    fn leave(&mut self, blocks: u64, forgets: bool) {
+        self.brief |= blocks;
+        if forgets {
+            self.long &= !blocks;
+        }
     }
 }
 
 impl<F: Fabric> Coherence<F> {
     fn stays(&self, chunk: Chunk) -> Stays {
-        let [once, twice, thrice, long] = Stays::KINDS.map(|kind| self.fabric.own(hint(kind, chunk)));
-        Stays { once, twice, thrice, long }
+        let [low, high, brief, long] = Stays::KINDS.map(|kind| self.fabric.own(hint(kind, chunk)));
+        Stays { published: [low, high], brief, long }
     }
 
     fn set_stays(&self, chunk: Chunk, before: Stays, now: Stays) {
-        let words = |stays: Stays| [stays.once, stays.twice, stays.thrice, stays.long];
+        let words = |Stays { published: [low, high], brief, long }| [low, high, brief, long];
         for ((kind, before), now) in Stays::KINDS.into_iter().zip(words(before)).zip(words(now)) {
             if before != now {
                 self.fabric.set_own(hint(kind, chunk), now);
@@ -59,7 +64,8 @@ impl<F: Fabric> Coherence<F> {
     /// their homes came. The chunk is locked.
     pub(crate) fn likely_to_leave(&self, chunk: Chunk, stored: u64, migrated: u64) -> u64 {
         let before = self.stays(chunk);
-        if (before.once | before.twice | before.thrice) & stored | migrated == 0 {
+        let [low, high] = before.published;
+        if (low | high) & stored | migrated == 0 {
             return 0;
         }
         let mut now = before;
@@ -68,13 +74,15 @@ impl<F: Fabric> Coherence<F> {
         leaving
     }
 
-    /// Homes of blocks have left while stores to them were allowed here, and none came. One time in four what was known of their stays is forgotten. The chunk is locked.
+    /// Homes of blocks have left while stores to them were allowed here, and none came: one time in eight, longer stays are forgotten. The chunk is locked.
     pub(crate) fn left_unstored(&self, chunk: Chunk, blocks: u64) {
-        let forgets = (self.clock() ^ chunk.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 0;
-        if blocks != 0 && forgets {
-            let long = hint(MarkKind::LongStay, chunk);
-            self.fabric.set_own(long, self.fabric.own(long) & !blocks);
+        if blocks == 0 {
+            return;
         }
+        let before = self.stays(chunk);
+        let mut now = before;
+        now.leave(blocks, (self.clock() ^ chunk.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0);
+        self.set_stays(chunk, before, now);
     }
 }
 
@@ -93,6 +101,8 @@ mod tests {
     #[test]
     fn homes_that_leave_behind_three_releases_are_write_protected() {
         let mut stays = Stays::default();
+        assert_eq!(stay(&mut stays, 3), 1, "nobody has left a twin in vain");
+        stays.leave(1, false);
         for releases in [3, 1, 2, 3, 3] {
             assert_eq!(stay(&mut stays, releases), releases);
         }
@@ -101,7 +111,12 @@ mod tests {
     #[test]
     fn homes_that_stay_for_longer_are_not() {
         let mut stays = Stays::default();
-        assert_eq!([5, 5, 2, 5].map(|releases| stay(&mut stays, releases)), [3, 1, 1, 1]);
+        stays.leave(1, false);
+        assert_eq!([5, 5, 2].map(|releases| stay(&mut stays, releases)), [3, 1, 1]);
+        stays.leave(1, false);
+        assert_eq!(stay(&mut stays, 5), 1);
+        stays.leave(1, true);
+        assert_eq!([2, 5, 2].map(|releases| stay(&mut stays, releases)), [2, 3, 1]);
         assert_eq!(stays.publish(0b110, 0b100), 0b100, "other blocks are not concerned");
     }
 }
