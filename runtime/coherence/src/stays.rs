@@ -1,10 +1,10 @@
 //! How long homes stay: which homes a release write-protects because they are likely to leave before they are stored to again.
 //!
-//! A home stays writable behind a release. Then whoever takes it leaves a twin behind, which the next release here compares in vain, as a miss takes no home that is stored to. A home that is
-//! write-protected leaves none, but asks before the next store. So a home that has come on a miss is write-protected by the first release that publishes it, and by the next two as well, if a twin was compared in vain before and
+//! A home stays writable behind a release. Then whoever takes it leaves a twin behind, and the next release here makes a wasted diff, as a miss takes no home that is stored to. A home that is
+//! write-protected leaves none, but asks before the next store. So a home that has come on a miss is write-protected by the first release that publishes it, and by the next two as well, if there was a wasted diff before and
 //! the home has always left behind three releases since: a last-touch predictor (A.-C. Lai, B. Falsafi, "Selective, Accurate, and Timely Self-Invalidation Using Last-Touch Prediction", ISCA 2000) with the number of releases
-//! as trace. Where data are transposed to and fro, one phase stores to what has come, another goes on with it, and the next one prepares it for the way back. Where several processes store side by side, twins are not
-//! compared in vain, and homes stay as they are.
+//! as trace. Where data are transposed to and fro, one phase stores to what has come, another goes on with it, and the next one prepares it for the way back. Where several processes store side by side, diffs are not
+//! wasted, and homes stay as they are.
 
 use crate::Coherence;
 use crate::fabric::{Fabric, MarkKind};
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn homes_that_leave_behind_three_releases_are_write_protected() {
         let mut stays = Stays::default();
-        assert_eq!(stay(&mut stays, 3), 1, "nobody has left a twin in vain");
+        assert_eq!(stay(&mut stays, 3), 1, "no diff was wasted");
         stays.leave(1, false);
         for releases in [3, 1, 2, 3, 3] {
             assert_eq!(stay(&mut stays, releases), releases);
