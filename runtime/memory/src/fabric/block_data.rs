@@ -66,8 +66,9 @@ impl SegmentFabric {
     /// Which blocks differ from their twins.
     pub(super) fn different(&self, extent: Extent) -> u64 {
         let bytes = self.geometry.block_bytes(extent.first);
-        let own = self.own_data(extent.first);
+        let (own, fixed) = (self.own_data(extent.first), self.own_twin(extent.first));
         let may_be_holes = !self.twins.are_present(self.rank, extent);
+        let in_place = !self.twins.may_pool(extent) && !profile::is_on();
         let differs = |block: Block| {
             if may_be_holes && self.is_untouched(Extent::single(block)) {
                 return false;
@@ -75,7 +76,11 @@ impl SegmentFabric {
             let before = (block.0 - extent.first.0) as usize * bytes;
             // SAFETY: the block is one of the extent's.
             let own = unsafe { own.add(before) };
-            self.differs_from_twin(block, own)
+            match in_place {
+                // SAFETY: block and twin are mapped and aligned to their size.
+                true => unsafe { !diff::equal(own, fixed.add(before), bytes) },
+                false => self.differs_from_twin(block, own),
+            }
         };
         extent.blocks().filter(|block| differs(*block)).fold(0, |mask, block| mask | block.bit())
     }

@@ -93,9 +93,9 @@ impl TwinPages {
         self.geometry.block_bytes(extent.first)
     }
 
-    /// Whether twins of the blocks of an extent may be in the pool.
+    /// Whether twins of the blocks of an extent may be in the pool. Others lie behind each other in their own places.
     #[inline]
-    fn may_pool(self, extent: Extent) -> bool {
+    pub fn may_pool(self, extent: Extent) -> bool {
         self.geometry.twin_pool_pages() > 0 && self.block_bytes(extent) >= PAGE
     }
 
