@@ -43,7 +43,9 @@ const MOST_DOUBLINGS: u32 = 10;
 const OPERATIONS_BESIDE_COPY: u32 = 256;
 
 /// Operations at another process after which the records of a chunk are left open; twice as many each time that they were closed again soon.
-const OPEN_AFTER: u32 = 4;
+const OPEN_AFTER: u32 = 1;
+/// Operations at open records that spare about as much as it takes to close them once.
+const OPEN_PAYS: u32 = 4;
 /// Most times that this is doubled.
 const MOST_CLOSINGS: u32 = 8;
 
@@ -147,7 +149,7 @@ impl Updates {
     }
 
     /// Whether the records of a chunk at another process should be left open behind the operation that is about to be executed there.
-    fn should_open(&mut self, chunk: Chunk, after: u32) -> bool {
+    pub(crate) fn should_open(&mut self, chunk: Chunk) -> bool {
         let entry = entry(&mut self.openings, chunk.0, STREAK_ENTRIES);
         let begin = Opening { chunk, locked: 0, open: u32::MAX, closings: 0 };
         let opening = entry.get_or_insert(begin);
@@ -155,12 +157,10 @@ impl Updates {
             *opening = begin;
         }
         opening.locked = opening.locked.saturating_add(1);
-        if opening.locked < after << opening.closings {
+        if opening.locked < OPEN_AFTER << opening.closings {
             return false;
         }
-        // Each operation without a lock spares about as much as it takes to close them once.
-        let closings =
-            if opening.open < opening.locked { (opening.closings + 1).min(MOST_CLOSINGS) } else { 0 };
+        let closings = if opening.open < OPEN_PAYS { (opening.closings + 1).min(MOST_CLOSINGS) } else { 0 };
         *opening = Opening { chunk, locked: 0, open: 0, closings };
         true
     }
@@ -198,6 +198,13 @@ impl Updates {
         version != 0
             && entry(&mut self.listed, block.0, LISTED_ENTRIES).replace((block, version))
                 != Some((block, version))
+    }
+
+    /// Whether [`Updates::should_migrate`] would say so, of a process whose memory is mapped.
+    #[inline(always)]
+    pub(crate) fn is_migration_due(&self, chunk: Chunk) -> bool {
+        let streak = self.streaks.get((chunk.0 % STREAK_ENTRIES) as usize).and_then(Option::as_ref);
+        streak.is_some_and(|streak| streak.chunk == chunk && streak.length >= MIGRATION_THRESHOLD_MAPPED)
     }
 
     /// Whether a home of a chunk should come here, as nobody else seems to come to the chunk. `by_message`: who it is at is asked by messages. Then all that follow come as well,
@@ -255,13 +262,13 @@ macro_rules! maybe_async {
                 $call!(self.$change_local(
                     block,
                     #[inline(always)]
-                    || self.fabric.update_bytes(self.me(), block, offset, bytes, update)
+                    |here| self.fabric.update_by_handle(here, offset, bytes, update)
                 ))
             }
 
             /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
             #[inline(always)]
-            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, change: impl FnOnce() -> R) -> Option<u64>
+            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, change: impl FnOnce(F::Handle) -> R) -> Option<u64>
             where
                 R: Future<Output = u64>,
             {
@@ -277,7 +284,7 @@ macro_rules! maybe_async {
                 let is_home = changed != fabric.is_default_home(here);
                 let mut old = None;
                 if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
-                    old = Some($wait!(change()));
+                    old = Some($wait!(change(here)));
                 }
                 if locked {
                     fabric.set_own_by_handle(here, BlockWord::Records, sequence + 2);
@@ -303,8 +310,8 @@ impl<F: Fabric> Coherence<F> {
             return old;
         }
         let open = match F::SYNCHRONOUS {
-            true => self.update_open_sync(block, offset, bytes, update),
-            false => self.update_open(block, offset, bytes, update).await,
+            true => self.update_mapped_sync(block, offset, bytes, update),
+            false => self.update_mapped(block, offset, bytes, update).await,
         };
         if let Some(old) = open {
             return old;
@@ -323,8 +330,8 @@ impl<F: Fabric> Coherence<F> {
     /// then: those are the bytes that a miss brings.
     pub async fn store_at_home(&self, block: Block, offset: usize, bytes: usize, value: u64) {
         let open = match F::SYNCHRONOUS {
-            true => self.store_open_sync(block, offset, bytes, value),
-            false => self.store_open(block, offset, bytes, value).await,
+            true => self.store_mapped_sync(block, offset, bytes, value),
+            false => self.store_mapped(block, offset, bytes, value).await,
         };
         if open {
             return;
@@ -342,9 +349,7 @@ impl<F: Fabric> Coherence<F> {
         if fabric.watches_writes() || self.updates().should_migrate(block.chunk(), by_message) {
             return None;
         }
-        // Few operations are enough where all that matters is what may go wrong.
-        let after = if F::SYNCHRONOUS { OPEN_AFTER } else { 1 };
-        let opens = self.opens() && self.updates().should_open(block.chunk(), after);
+        let opens = self.opens_records && self.updates().should_open(block.chunk());
         let checkpoint = fabric.checkpoint();
         let result = loop {
             fabric.live_since(checkpoint, || ());

@@ -50,7 +50,7 @@ impl<F: Fabric> Coherence<F> {
         let mut done = 0;
         for action in actions {
             let Action { block, offset, change } = action;
-            let change = || change.apply(&self.fabric, self.me(), block, offset);
+            let change = |_| change.apply(&self.fabric, self.me(), block, offset);
             let old = match F::SYNCHRONOUS {
                 true => self.change_local_sync(block, change),
                 false => self.change_local(block, change).await,

@@ -21,6 +21,7 @@ use dsm_abi::atomic::Update;
 use crate::Part;
 use crate::block_word::BlockWord;
 use crate::calls::runs_of;
+use crate::migration_on_miss::hint;
 pub use crate::open::{close, is_open};
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
 pub(crate) use locks::lock_beside;
@@ -432,6 +433,33 @@ pub trait Fabric {
     fn load_by_handle(&self, place: Self::Handle, word: BlockWord) -> impl Future<Output = u64> {
         let (at, block) = self.target_of(place);
         self.load(at, word.of(block))
+    }
+    /// [`Fabric::load`] of the marks there of the chunk.
+    fn load_mark_by_handle(&self, place: Self::Handle, kind: MarkKind) -> impl Future<Output = u64> {
+        let (at, block) = self.target_of(place);
+        self.load(at, hint(kind, block.chunk()))
+    }
+    /// [`Fabric::update_bytes`] of the block there.
+    fn update_by_handle(
+        &self,
+        place: Self::Handle,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> impl Future<Output = u64> {
+        let (at, block) = self.target_of(place);
+        self.update_bytes(at, block, offset, bytes, update)
+    }
+    /// [`Fabric::store_bytes`] of the block there.
+    fn store_by_handle(
+        &self,
+        place: Self::Handle,
+        offset: usize,
+        bytes: usize,
+        value: u64,
+    ) -> impl Future<Output = ()> {
+        let (at, block) = self.target_of(place);
+        self.store_bytes(at, block, offset, bytes, value)
     }
     /// [`Fabric::lock_word`] of the records there, if they are not locked now.
     fn try_lock_by_handle(&self, place: Self::Handle) -> impl Future<Output = Option<u64>> {

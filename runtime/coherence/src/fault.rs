@@ -297,6 +297,12 @@ faults! {
     OpenShared,
     /// An operation is executed at a home whose records are open, without a version, though the block was read there.
     OpenBesideReader,
+    /// An operation that releases does not look whether there is something to publish.
+    OrderedUnreleased,
+    /// An operation with the records locked looks for who may have copies in front of its change, not behind it.
+    CopiedLookedEarly,
+    /// The home whose stores are allowed again is marked *dirty* with its records unlocked.
+    UpgradeMarkedLate,
     /// Who executes an atomic operation at a home leaves its own copy as it is.
     UpdateBesideCopy,
     /// The copy of who executes an atomic operation at a home counts as the only one, however many processes there are.

@@ -108,6 +108,10 @@ pub struct Coherence<F: Fabric> {
     rings: F::Exclusive<Rings>,
     /// Whether any process is reached by messages.
     has_agents: bool,
+    /// Whether all homes are mapped, and nobody watches stores: operations look at all words where they are.
+    has_mapped_homes: bool,
+    /// Whether records are left open at all.
+    opens_records: bool,
     /// Comparisons of blocks with their twins that found nothing, since the other threads were last held; changed with the publish gate locked.
     wasted_diffs: AtomicU32,
     /// How many of them make it worth while to wait for the other threads.
@@ -121,6 +125,8 @@ impl<F: Fabric> Coherence<F> {
         let front = signature.front();
         let piggyback = Piggyback::new(fabric.size());
         let has_agents = (0..fabric.size()).any(|rank| fabric.has_agent(Rank(rank)));
+        let has_mapped_homes = !has_agents && !fabric.watches_writes();
+        let opens_records = has_mapped_homes && !fabric.leaves_out(Part::OpenRecords);
         let rings = Rings::new(if fabric.ring_entries() == 0 { 0 } else { fabric.size() });
         Coherence {
             fabric,
@@ -133,6 +139,8 @@ impl<F: Fabric> Coherence<F> {
             ahead: F::Exclusive::new(Ahead::default()),
             rings: F::Exclusive::new(rings),
             has_agents,
+            has_mapped_homes,
+            opens_records,
             wasted_diffs: AtomicU32::new(0),
             wasted_limit: AtomicU32::new(release::WASTED_MIN),
         }

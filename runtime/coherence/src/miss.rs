@@ -344,11 +344,16 @@ impl<F: Fabric> Coherence<F> {
             // At a home too, where nobody else leaves a twin before stores are allowed: what differs is what was stored here.
             fabric.make_twin(run);
         }
-        if self.own_homes(chunk).write_protected & run.mask() != 0 {
+        let protected = self.own_homes(chunk).write_protected & run.mask();
+        if protected != 0 {
             let locked = !fabric.fault(Fault::UpgradeUnlocked);
             let sequence = if locked { self.lock_records(chunk).await } else { 0 };
             if !fabric.fault(Fault::UpgradeUnseen) {
                 self.set_write_protected(chunk, run.mask(), false);
+            }
+            if !fabric.fault(Fault::UpgradeMarkedLate) {
+                // Who executes an operation at a home sees one or the other: others may have copies.
+                marks::set_own(fabric, MarkKind::Dirty, chunk, protected);
             }
             if locked {
                 self.unlock_records(chunk, sequence);

@@ -1,4 +1,4 @@
-//! Records that are open: atomic operations at a home without the lock of its records.
+//! Atomic operations at homes that are mapped, and records that are open: operations without the lock of the records.
 //!
 //! The lock of a chunk's records is a line of memory that every operation at its home would change. So a process whose operations keep coming to a chunk leaves its records *open* instead of unlocking them.
 //! Then operations of all processes are executed side by side, each by the processor's own instruction on the contents of the home, and change nothing in common but these. A process
@@ -9,17 +9,16 @@
 //! While records are open, no home of the chunk comes or goes, and no version, lease, or permission to store that depends on them changes. A reader sets its mark before it looks at the records. So who
 //! finds them open, and no mark of the block behind that, knows that nobody has a copy of the present version, or gets one before the operation is over.
 //!
-//! Only where all segments are mapped: who closes records looks at words of all processes.
+//! Only where all segments are mapped: who closes records looks at words of all processes. There an operation with the lock is executed by the same code, see [`crate::calls::update`] for what it is without.
 
 use std::hash::Hash;
 
-use crate::atomic::result_of;
 use crate::block_word::BlockWord;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
 use crate::migration_on_miss::hint;
-use crate::types::{Block, Chunk, Rank, Timestamp};
-use crate::{Coherence, Fault, Part, abi, maybe_async};
+use crate::types::{Block, Chunk, Extent, Rank, Timestamp};
+use crate::{Coherence, Fault, abi};
 
 use dsm_abi::atomic::Update;
 
@@ -61,6 +60,25 @@ pub async fn close<F: Fabric + ?Sized>(fabric: &F, at: Rank, chunk: Chunk, seen:
     fabric.post_store(at, word, locked + 1).await;
 }
 
+/// What keeps a home, and the versions of its chunk, as they are during an operation.
+#[derive(Clone, Copy)]
+enum Held {
+    /// Records that are open, and the mark of this process. Whether they still were open behind the mark.
+    Open(bool),
+    /// The lock of the records, whose word was this.
+    Locked(u64),
+}
+
+/// What an operation at a home came to.
+#[derive(Clone, Copy, Hash)]
+struct Done<T> {
+    result: T,
+    /// Of the block, of which the result is part.
+    version: Timestamp,
+    /// What the word of the records was, if they were locked.
+    sequence: Option<u64>,
+}
+
 /// What a release and an operation do together.
 enum Order {
     /// The operation by itself.
@@ -71,64 +89,98 @@ enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_open:ident $store_open:ident $try_open:ident $operate:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_ordered:ident $store_mapped:ident $try_mapped:ident $operate:ident $copied:ident) => {
         impl<F: Fabric> Coherence<F> {
-            /// As [`Coherence::update`], if the records at the block's home are open and nothing else has to be done but the operation. `None`: nothing was done.
+            /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
-            pub $($asyncness)? fn $update_open(
+            pub $($asyncness)? fn $update_mapped(
                 &self,
                 block: Block,
                 offset: usize,
                 bytes: usize,
                 update: Update,
             ) -> Option<u64> {
-                $call!(self.$try_open(
+                $call!(self.$try_mapped(
                     block,
                     (offset, bytes),
                     Order::Relaxed,
                     #[inline(always)]
-                    |at| self.fabric.update_bytes(at, block, offset, bytes, update),
+                    |home| self.fabric.update_by_handle(home, offset, bytes, update),
                     #[inline(always)]
-                    |old| result_of(update, bytes, old)
+                    |old| update.apply(bytes as u32, old.into()).map(|new| new as u64)
                 ))
+            }
+
+            /// A release, an operation and an acquire from all processes, if the release has nothing to publish, and the operation can be executed as by [`Coherence::update_mapped`]. `None`: nothing was done. Says, too, whether
+            /// there is something to acquire, which is not done.
+            #[inline(always)]
+            pub $($asyncness)? fn $update_ordered(
+                &self,
+                block: Block,
+                offset: usize,
+                bytes: usize,
+                update: Update,
+            ) -> Option<(u64, bool)> {
+                let old = $call!(self.$try_mapped(
+                    block,
+                    (offset, bytes),
+                    Order::Released,
+                    #[inline(always)]
+                    |home| self.fabric.update_by_handle(home, offset, bytes, update),
+                    #[inline(always)]
+                    |old| update.apply(bytes as u32, old.into()).map(|new| new as u64)
+                ))?;
+                let checkpoint = self.fabric.checkpoint();
+                let mut is_new = false;
+                for from in (0..self.fabric.size()).map(Rank).filter(|from| *from != self.me()) {
+                    let state = $wait!(self.fabric.load(from, Word::LogState));
+                    is_new |= !self.has_read(from, state);
+                    self.fabric.live_since(checkpoint, || (old, is_new, from));
+                }
+                let stats = self.stats.mine();
+                stats.add(|count| &count.releases, 1);
+                if !is_new {
+                    stats.add(|count| &count.acquires, u64::from(self.fabric.size()) - 1);
+                }
+                Some((old, is_new))
             }
 
             /// As [`Coherence::store_at_home`], under the same conditions. Whether it was done.
             #[inline(always)]
-            pub $($asyncness)? fn $store_open(
+            pub $($asyncness)? fn $store_mapped(
                 &self,
                 block: Block,
                 offset: usize,
                 bytes: usize,
                 value: u64,
             ) -> bool {
-                $call!(self.$try_open(
+                $call!(self.$try_mapped(
                     block,
                     (offset, bytes),
                     Order::Relaxed,
                     #[inline(always)]
-                    |at| self.fabric.store_bytes(at, block, offset, bytes, value),
+                    |home| self.fabric.store_by_handle(home, offset, bytes, value),
                     #[inline(always)]
-                    |()| value
+                    |()| Some(value)
                 ))
                 .is_some()
             }
 
             #[inline(always)]
-            $($asyncness)? fn $try_open<T, R>(
+            $($asyncness)? fn $try_mapped<T, R>(
                 &self,
                 block: Block,
                 (offset, bytes): (usize, usize),
                 order: Order,
-                change: impl FnOnce(Rank) -> R,
-                result_of: impl FnOnce(T) -> u64,
+                change: impl FnOnce(F::Handle) -> R,
+                stored: impl Fn(T) -> Option<u64>,
             ) -> Option<T>
             where
                 T: Copy + Hash,
                 R: Future<Output = T>,
             {
                 let fabric = &self.fabric;
-                if !self.opens() {
+                if !self.has_mapped_homes {
                     return None;
                 }
                 let here = fabric.handle(self.me(), block);
@@ -148,120 +200,150 @@ macro_rules! maybe_async {
                     _ => return None,
                 };
                 fabric.prefetch_part(home, offset);
-                if matches!(order, Order::Released) && (self.front.has_deferred() || !fabric.none_marked(&[MarkKind::Dirty])) {
+                let is_unpublished = || self.front.has_deferred() || !fabric.none_marked(&[MarkKind::Dirty]);
+                if matches!(order, Order::Released) && is_unpublished() {
                     return None;
                 }
-                let (result, version) = $call!(self.$operate(home, order, only_copy, change))?;
+                let Done { result, version, sequence } = $call!(self.$operate(home, order, only_copy, change, &stored))?;
                 if only_copy {
                     self.updates().record_beside_copy(block);
-                    $wait!(self.change_copy(block, offset, bytes, result_of(result)));
+                    if let Some(value) = stored(result) {
+                        $wait!(self.change_copy(block, offset, bytes, value));
+                    }
                 }
-                self.stats.mine().add(|count| &count.atomics_open, 1);
                 // Nothing is fetched ahead where all segments are mapped.
                 if state != abi::WRITABLE {
-                    let is_unlisted = self.updates().record_open(block, version);
+                    let is_unlisted = match sequence {
+                        Some(sequence) => self.updates().record(block, version, sequence),
+                        None => self.updates().record_open(block, version),
+                    };
                     if is_unlisted && !only_copy {
                         self.list_update(block, fabric.target_of(home).0, version);
                     }
                 }
+                let is_call = sequence.is_some() && state != abi::WRITABLE;
+                let stats = self.stats.mine();
+                stats.add(|count| &count.calls, is_call.into());
+                stats.add(|count| &count.atomics_open, sequence.is_none().into());
                 Some(result)
             }
 
-            /// Executes an operation at a place that is the block's home, if the records there are open. Returns the version that the result is part of, too. `only_copy`: this process has the
-            /// only copy, which gets the result, too. With [`Order::Released`] nothing was marked *dirty*. The chunk is locked in this process.
+            /// Executes an operation at a place that is the block's home, with the records there open, or locked if they were neither ([`crate::calls::update`]); with open records only if no new version comes of it.
+            /// `only_copy`: this process has the only copy, which gets the result, too. With [`Order::Released`] nothing was marked *dirty*. `stored`: what an operation has stored, if it has. The chunk is
+            /// locked in this process.
             #[inline(always)]
             $($asyncness)? fn $operate<T, R>(
                 &self,
                 home: F::Handle,
                 order: Order,
                 only_copy: bool,
-                change: impl FnOnce(Rank) -> R,
-            ) -> Option<(T, Timestamp)>
+                change: impl FnOnce(F::Handle) -> R,
+                stored: impl Fn(T) -> Option<u64>,
+            ) -> Option<Done<T>>
             where
                 T: Copy + Hash,
                 R: Future<Output = T>,
             {
                 let fabric = &self.fabric;
-                if !is_open($wait!(fabric.load_by_handle(home, BlockWord::Records))) {
+                let (at, block) = fabric.target_of(home);
+                let (chunk, is_here) = (block.chunk(), at == self.me());
+                let is_seen_open = is_open($wait!(fabric.load_by_handle(home, BlockWord::Records)));
+                if !is_seen_open && (!self.may_lock(&order) || !is_here && self.updates().is_migration_due(chunk)) {
                     return None;
                 }
-                let (at, block) = fabric.target_of(home);
-                let chunk = block.chunk();
                 let checkpoint = fabric.checkpoint();
                 let operating = hint(MarkKind::Operating, chunk);
-                fabric.set_own(operating, block.bit());
-                fabric.fence();
-                let mut result = None;
-                let is_open = is_open($wait!(fabric.load_by_handle(home, BlockWord::Records)));
-                // The fence waits for what the thread has stored; that of a release would do so before all the other steps.
-                let is_released = matches!(order, Order::Relaxed) || self.nothing_is_marked();
-                if is_released && (is_open || fabric.fault(Fault::OpenUnchecked)) {
-                    let moved = $wait!(fabric.load_by_handle(home, BlockWord::Homes)) & block.bit() != 0;
-                    let mut is_free = moved != fabric.is_default_home(home);
-                    if at != self.me() && !only_copy {
-                        let protected = $wait!(fabric.load_by_handle(home, BlockWord::WriteProtected));
-                        let mut copied = 0;
-                        for kind in [MarkKind::Read, MarkKind::Dirty] {
-                            copied |= $wait!(fabric.load(at, hint(kind, chunk)));
-                        }
-                        is_free &= protected & block.bit() == 0 || fabric.fault(Fault::OpenShared);
-                        is_free &= copied & block.bit() == 0 || fabric.fault(Fault::OpenBesideReader);
+                let held = match is_seen_open {
+                    true => {
+                        fabric.set_own(operating, block.bit());
+                        fabric.fence();
+                        Held::Open(is_open($wait!(fabric.load_by_handle(home, BlockWord::Records))))
                     }
-                    if is_free {
+                    false if fabric.fault(Fault::UpdateUnlocked) => Held::Locked(0),
+                    false => Held::Locked($wait!(fabric.try_lock_by_handle(home))?),
+                };
+                let is_held = !matches!(held, Held::Open(false)) || fabric.fault(Fault::OpenUnchecked);
+                // Behind the fence, or the lock, which is one: it waits for what the thread has stored; that of a release would do so before all the other steps.
+                let is_released = matches!(order, Order::Relaxed) || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
+                let (mut done, mut is_copied) = (None, false);
+                if is_released && is_held {
+                    let moved = $wait!(fabric.load_by_handle(home, BlockWord::Homes)) & block.bit() != 0;
+                    let mut is_allowed = moved != fabric.is_default_home(home);
+                    let may_be_copied = !is_here && !only_copy;
+                    let mut copied = 0;
+                    if may_be_copied {
+                        let protected = $wait!(fabric.load_by_handle(home, BlockWord::WriteProtected));
+                        is_allowed &= protected & block.bit() == 0 || fabric.fault(Fault::OpenShared);
+                        if is_seen_open || fabric.fault(Fault::CopiedLookedEarly) {
+                            copied = $call!(self.$copied(home));
+                        }
+                        is_allowed &= copied & block.bit() == 0 || fabric.fault(Fault::OpenBesideReader);
+                    }
+                    if is_allowed {
                         let version = $wait!(fabric.load_by_handle(home, BlockWord::Wr));
                         let of_chunk = $wait!(fabric.load_by_handle(home, BlockWord::ChunkVersion));
-                        let changed = $wait!(change(at));
-                        result = Some((changed, version.max(of_chunk)));
+                        let mut version = version.max(of_chunk);
+                        let result = $wait!(change(home));
+                        if !is_seen_open && may_be_copied && stored(result).is_some() && !fabric.fault(Fault::CopiedLookedEarly) {
+                            copied = $call!(self.$copied(home));
+                        }
+                        is_copied = !is_seen_open && copied & block.bit() != 0;
+                        if is_copied {
+                            let lease = $wait!(fabric.load_by_handle(home, BlockWord::Lease));
+                            version = self.clock().max(lease) + 1;
+                            $wait!(fabric.post_stamps(at, Extent::single(block), |_| [version; 2]));
+                            $wait!(fabric.post_by_handle(home, BlockWord::Lease, version));
+                            $wait!(fabric.flush(at));
+                        }
+                        let sequence = match held {
+                            Held::Open(_) => None,
+                            Held::Locked(sequence) => Some(sequence),
+                        };
+                        done = Some(Done { result, version, sequence });
                     }
                 }
-                fabric.set_own(operating, 0);
-                fabric.live_since(checkpoint, || result);
-                result
+                match held {
+                    Held::Open(_) => fabric.set_own(operating, 0),
+                    Held::Locked(_) if fabric.fault(Fault::UpdateUnlocked) => {}
+                    Held::Locked(sequence) if is_here => {
+                        fabric.set_own_by_handle(home, BlockWord::Records, sequence + 2);
+                    }
+                    Held::Locked(sequence) => {
+                        let opens = self.opens_records
+                            && done.is_some()
+                            && !is_copied
+                            && self.updates().should_open(chunk);
+                        let unlocked = if opens { opened(sequence) } else { sequence + 2 };
+                        $wait!(fabric.post_by_handle(home, BlockWord::Records, unlocked));
+                    }
+                }
+                fabric.live_since(checkpoint, || done);
+                done
+            }
+
+            /// The blocks of the chunk at a home elsewhere of whose present versions others may have copies, though they are writable there.
+            #[inline(always)]
+            $($asyncness)? fn $copied(&self, home: F::Handle) -> u64 {
+                let mut copied = 0;
+                for (kind, passed_over) in [(MarkKind::Read, Fault::UpdateBesideReader), (MarkKind::Dirty, Fault::UpdateBesideStore)] {
+                    if !self.fabric.fault(passed_over) {
+                        copied |= $wait!(self.fabric.load_mark_by_handle(home, kind));
+                    }
+                }
+                copied
             }
         }
     };
 }
 
-maybe_async!(wait wait (async) update_open store_open try_open operate);
-maybe_async!(poll_once call () update_open_sync store_open_sync try_open_sync operate_sync);
+maybe_async!(wait wait (async) update_mapped update_ordered store_mapped try_mapped operate copied);
+maybe_async!(poll_once call () update_mapped_sync update_ordered_sync store_mapped_sync try_mapped_sync operate_sync copied_sync);
 
 impl<F: Fabric> Coherence<F> {
-    /// Whether records are left open at all.
+    /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.
     #[inline(always)]
-    pub(crate) fn opens(&self) -> bool {
-        !self.has_agents && !self.fabric.leaves_out(Part::OpenRecords) && !self.fabric.watches_writes()
-    }
-
-    /// A release, an operation and an acquire from all processes, if the release has nothing to publish, and [`Coherence::update_open_sync`] can execute the operation. `None`: nothing was done. Says, too, whether
-    /// there is something to acquire, which is not done. Only where operations are done at once.
-    #[inline(always)]
-    pub fn update_ordered_sync(
-        &self,
-        block: Block,
-        offset: usize,
-        bytes: usize,
-        update: Update,
-    ) -> Option<(u64, bool)> {
-        let old = self.try_open_sync(
-            block,
-            (offset, bytes),
-            Order::Released,
-            #[inline(always)]
-            |at| self.fabric.update_bytes(at, block, offset, bytes, update),
-            #[inline(always)]
-            |old| result_of(update, bytes, old),
-        )?;
-        let mut is_new = false;
-        for from in (0..self.fabric.size()).map(Rank) {
-            is_new |= from != self.me()
-                && !self.has_read(from, maybe_async::result(self.fabric.load(from, Word::LogState)));
-        }
-        let stats = self.stats.mine();
-        stats.add(|count| &count.releases, 1);
-        if !is_new {
-            stats.add(|count| &count.acquires, u64::from(self.fabric.size()) - 1);
-        }
-        Some((old, is_new))
+    fn may_lock(&self, order: &Order) -> bool {
+        F::SYNCHRONOUS || matches!(order, Order::Released)
     }
 
     /// Waits until a word differs from what it was when it kept this process from going on; who finds records open closes them.

@@ -445,8 +445,8 @@ impl Bytes {
     pub unsafe fn update(self, bytes: usize, change: impl Fn(u64) -> Option<u64>) -> u64 {
         let width = Width::of(bytes);
         if !is_far(self.0 as usize) {
-            // SAFETY: the caller's promise; all access is atomic.
-            return unsafe { with_atomic!(self.0, width, |integer| atomic::update(integer, change)) };
+            // SAFETY: the caller's promise.
+            return unsafe { MappedBytes(self.0).update(bytes, change) };
         }
         self.update_far(width, change)
     }
@@ -459,28 +459,10 @@ impl Bytes {
     pub unsafe fn store(self, bytes: usize, value: u64) {
         let width = Width::of(bytes);
         if !is_far(self.0 as usize) {
-            // SAFETY: the caller's promise; all access is atomic.
-            return unsafe {
-                with_atomic!(self.0, width, |integer| integer.store(value as _, Ordering::Release))
-            };
+            // SAFETY: the caller's promise.
+            return unsafe { MappedBytes(self.0).store(bytes, value) };
         }
         self.update_far(width, |_| Some(value & width.mask()));
-    }
-
-    /// Adds to an integer of 1, 2, 4 or 8 bytes here; returns the old value.
-    ///
-    /// # Safety
-    /// As for [`Bytes::load`].
-    #[inline(always)]
-    pub unsafe fn fetch_add(self, bytes: usize, value: u64) -> u64 {
-        let width = Width::of(bytes);
-        if !is_far(self.0 as usize) {
-            // SAFETY: the caller's promise; all access is atomic.
-            return unsafe {
-                with_atomic!(self.0, width, |integer| atomic::Atomic::fetch_add(integer, value))
-            };
-        }
-        self.update_far(width, |old| Some(old.wrapping_add(value) & width.mask()))
     }
 
     #[cold]
@@ -562,6 +544,37 @@ impl MappedBytes {
     pub unsafe fn read(self, into: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { copy(self.0, into, bytes) }
+    }
+
+    /// As [`Bytes::update`].
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline(always)]
+    pub unsafe fn update(self, bytes: usize, change: impl Fn(u64) -> Option<u64>) -> u64 {
+        // SAFETY: the caller's promise; all access is atomic.
+        unsafe { with_atomic!(self.0, Width::of(bytes), |integer| atomic::update(integer, change)) }
+    }
+
+    /// As [`Bytes::store`].
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline(always)]
+    pub unsafe fn store(self, bytes: usize, value: u64) {
+        let order = Ordering::Release;
+        // SAFETY: the caller's promise; all access is atomic.
+        unsafe { with_atomic!(self.0, Width::of(bytes), |integer| integer.store(value as _, order)) }
+    }
+
+    /// Adds to an integer of 1, 2, 4 or 8 bytes here; returns the old value.
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline(always)]
+    pub unsafe fn fetch_add(self, bytes: usize, value: u64) -> u64 {
+        // SAFETY: the caller's promise; all access is atomic.
+        unsafe { with_atomic!(self.0, Width::of(bytes), |integer| atomic::Atomic::fetch_add(integer, value)) }
     }
 
     /// Prefetches a cache line, to be stored to if `STORE`.

@@ -306,10 +306,10 @@ impl Debug for Mapped {
 }
 
 impl Mapped {
-    /// The bytes from an offset on.
+    /// The bytes from an offset on, which the segment has: nothing looks whether it does.
     #[inline(always)]
     pub fn bytes(&self, offset: usize) -> MappedBytes {
-        assert!(offset < self.bytes, "the segment has no such byte");
+        debug_assert!(offset < self.bytes, "the segment has no such byte");
         MappedBytes::at(self.base.wrapping_add(offset))
     }
 }

@@ -43,6 +43,23 @@ impl Geometry {
         self.blocks.block(self.offset(address))
     }
 
+    /// Block of a shared address, and the offset in it.
+    #[inline(always)]
+    pub fn locate(&self, address: usize) -> (Block, usize) {
+        self.blocks.locate(self.offset(address))
+    }
+
+    /// As [`Geometry::locate`] of an address that may not be shared; `None` then.
+    #[inline(always)]
+    pub fn locate_shared(&self, address: usize) -> Option<(Block, usize)> {
+        let in_region = address.wrapping_sub(self.shape.region.start);
+        let offset = match in_region < self.data_bytes - self.heap_offset {
+            true => self.heap_offset + in_region,
+            false => self.globals.offset(address)?,
+        };
+        Some(self.blocks.locate(offset))
+    }
+
     /// First address of a block.
     #[inline(always)]
     pub fn address(&self, block: Block) -> usize {

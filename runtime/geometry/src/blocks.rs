@@ -24,6 +24,7 @@ const TOP_SHIFT: u32 = 24;
 /// Base-two logarithm of the unit of the coarse table: a chunk of the largest blocks. Parts of the data are multiples of it.
 pub const UNIT_SHIFT: u32 = MAX_BLOCK_SHIFT + 6;
 const MIXED: u8 = 0xff;
+const SHIFTS: usize = (MAX_BLOCK_SHIFT as usize + 1).next_power_of_two();
 
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
@@ -39,8 +40,8 @@ pub struct BlockMap {
     fine: Box<[AtomicU8]>,
     /// For each [`TOP_BLOCKS`] block numbers, what they are.
     tops: Box<[Numbers]>,
-    /// First block number of each size, by its logarithm.
-    first: [u64; MAX_BLOCK_SHIFT as usize + 1],
+    /// First block number of each size, by its logarithm; a power of two of them, so that an index needs no check.
+    first: [u64; SHIFTS],
     changed: AtomicBool,
 }
 
@@ -50,7 +51,7 @@ impl BlockMap {
         assert!((line_shift..=MAX_BLOCK_SHIFT).contains(&default_shift));
         assert!(data_bytes.is_multiple_of(1 << UNIT_SHIFT));
         let granule_shift = line_shift.max(12);
-        let mut first = [u64::MAX; MAX_BLOCK_SHIFT as usize + 1];
+        let mut first = [u64::MAX; SHIFTS];
         let mut tops = Vec::new();
         let others = (line_shift..=MAX_BLOCK_SHIFT).rev().filter(|s| *s != default_shift);
         for shift in std::iter::once(default_shift).chain(others) {
@@ -88,8 +89,15 @@ impl BlockMap {
     /// The block that holds an offset of the data.
     #[inline(always)]
     pub fn block(&self, offset: usize) -> Block {
+        self.locate(offset).0
+    }
+
+    /// The block that holds an offset of the data, and the offset in it.
+    #[inline(always)]
+    pub fn locate(&self, offset: usize) -> (Block, usize) {
         let shift = self.shift_at(offset);
-        Block(self.first[shift as usize] + (offset >> shift) as u64)
+        let block = Block(self.first[shift as usize % SHIFTS] + (offset >> shift) as u64);
+        (block, offset & ((1 << shift) - 1))
     }
 
     /// Logarithm of a block's size.
@@ -101,8 +109,14 @@ impl BlockMap {
     /// Offset of a block in the data.
     #[inline]
     pub fn offset(&self, block: Block) -> usize {
+        self.place(block).0
+    }
+
+    /// Offset of a block in the data, and its size in bytes.
+    #[inline(always)]
+    pub fn place(&self, block: Block) -> (usize, usize) {
         let Numbers { shift, first } = self.tops[(block.0 >> TOP_SHIFT) as usize];
-        ((block.0 - first) << shift) as usize
+        (((block.0 - first) << shift) as usize, 1 << shift)
     }
 
     /// Whether the data still is in blocks of this one's size. Blocks of a size given up can turn up in old notices.

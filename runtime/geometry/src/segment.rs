@@ -20,6 +20,12 @@ impl Geometry {
         }
     }
 
+    /// Bytes of the data, which begin at offset 0.
+    #[inline(always)]
+    pub fn data_bytes(&self) -> usize {
+        self.data_bytes
+    }
+
     /// Segment offset of a block's data.
     #[inline]
     pub fn data_offset(&self, block: Block) -> usize {

@@ -423,7 +423,7 @@ pub fn get() -> &'static Memory {
 /// What a job of several processes has; `None` in a single process.
 #[inline]
 pub fn shared() -> Option<&'static Shared> {
-    get().shared.as_ref()
+    get().shared()
 }
 
 impl Memory {
@@ -431,6 +431,12 @@ impl Memory {
     #[inline]
     pub fn geometry(&self) -> &'static Geometry {
         self.geometry
+    }
+
+    /// As [`shared`].
+    #[inline]
+    pub fn shared(&self) -> Option<&Shared> {
+        self.shared.as_ref()
     }
 
     /// State table.

@@ -1,9 +1,9 @@
 //! Programs with the beginning of a schedule, up to where a rule of the protocol comes to matter; random schedules go on from there.
 
-use dsm_coherence::Fault;
+use dsm_coherence::{Fault, Part};
 
 use crate::program::Program;
-use crate::search::steered::Leg::{self, HoldPosts, HoldStores, Place, To, ToWait};
+use crate::search::steered::Leg::{self, Drain, HoldPosts, HoldStores, Place, Release, To, ToWait};
 
 /// A program and how each of its runs begins.
 pub type Beginning = (Program, Vec<Leg>);
@@ -19,6 +19,7 @@ pub fn beginning(fault: Fault) -> Option<Beginning> {
         Fault::CopyBesideArrival => Some(copied_from_where_the_home_arrives()),
         Fault::ArrivalNotAwaited => Some(told_of_an_own_version_that_is_on_its_way()),
         Fault::LabelUnlocked => Some(copy_labelled_beside_redirection()),
+        Fault::UpgradeMarkedLate => Some(ordered_addition_beside_a_store()),
         _ => None,
     }
 }
@@ -26,6 +27,24 @@ pub fn beginning(fault: Fault) -> Option<Beginning> {
 /// All of them.
 pub fn beginnings() -> Vec<Beginning> {
     Fault::ALL.iter().filter_map(|fault| beginning(*fault)).collect()
+}
+
+/// A process executes an ordered addition, with the records locked, while a home of which another one has a copy allows stores again.
+fn ordered_addition_beside_a_store() -> Beginning {
+    let home = "w1=1 lock1 unlock1 lock2 unlock2 w1=3 look4";
+    let threads = [home, "r2 lock1 unlock1 r2 lock0 r0 unlock0", "ordered0 lock0 unlock0"];
+    let legs = vec![
+        To(1, "---- lock1"),
+        To(0, "---- lock2"),
+        To(1, "---- lock0"),
+        To(0, "---- w1"),
+        HoldStores(0),
+        To(0, "---- look4"),
+        Drain(0, "records lock 0"),
+        To(2, "---- lock0"),
+        Release,
+    ];
+    (Program::parse(3, 2, 4, &threads).without(Part::OpenRecords.into()), legs)
 }
 
 /// The home of a block leaves while a process copies it. What is stored at the old home then, and is read there, is stored back before the next release.

@@ -109,6 +109,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::OpenUnchecked => Some(additions_at_a_home_that_moves()),
         Fault::OpenShared => Some(addition_at_a_shared_home()),
         Fault::OpenBesideReader => Some(addition_beside_a_reader()),
+        Fault::CopiedLookedEarly => Some(ordered_addition_beside_a_reader()),
+        Fault::OrderedUnreleased => Some(ordered_addition_behind_a_store()),
         Fault::RingsNotDrained
         | Fault::RingsPassedOver
         | Fault::OneSidedUnmarked
@@ -243,6 +245,19 @@ pub fn addition_at_a_shared_home() -> Program {
 pub fn addition_beside_a_reader() -> Program {
     let reader = "barrier r2 lock0 r0 unlock0";
     Program::parse(3, 2, 4, &["w1=1 barrier", reader, "barrier a4 a4 a0 a4 a0 lock0 unlock0"]).home_run(2)
+}
+
+/// A process executes an ordered addition, with the records locked, while another one reads the block at its home.
+pub fn ordered_addition_beside_a_reader() -> Program {
+    let home = "barrier w1=1 barrier w1=2 barrier";
+    let reader = "r2 barrier barrier barrier r2 lock0 r0 unlock0";
+    let adder = "barrier barrier barrier ordered0 lock0 unlock0";
+    Program::parse(3, 1, 4, &[home, reader, adder]).without(Part::OpenRecords.into())
+}
+
+/// A process tells of a store to a block that others have read by an ordered addition.
+pub fn ordered_addition_behind_a_store() -> Program {
+    Program::parse(2, 2, 2, &["w0=1 barrier w0=2 ordered2", "barrier r1 reach2 r0"])
 }
 
 /// A process reads more blocks at a home than its ring there has space for, before the home stores to them and releases.

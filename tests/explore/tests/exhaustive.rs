@@ -66,6 +66,9 @@ const PAIRS: &[Shape] = &[
 const LONG_PAIRS: &[Shape] = &[
     ("exclusive to shared", 1, 2, &["lock0 w0=1 unlock0 lock0 w0=2 unlock0", "r1 lock0 r0 unlock0"]),
     ("flag with flush", 2, 2, &["w0=1 set2=1", "r1 wait2=1 r0"]),
+    ("addition that releases", 2, 2, &["w0=1 ordered2", "r1 reach2 r0"]),
+    ("addition that releases, beside data", 1, 3, &["w0=1 ordered1", "r2 reach1 r0"]),
+    ("additions that release and acquire", 2, 2, &["w0=1 ordered2 reach3 r1", "w1=1 ordered3"]),
     ("flag beside data", 1, 2, &["w0=1 set1=1", "wait1=1 r0"]),
 ];
 

@@ -142,13 +142,12 @@ pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
 /// Executes a store that the processor has as one instruction at the home of its block.
 fn store_direct(shared: &Shared, address: usize, size: usize, value: u64) {
     let geometry = memory::get().geometry();
-    let block = geometry.block(address);
-    let offset = address - geometry.address(block);
+    let (block, offset) = geometry.locate(address);
     if !profile::is_on()
         && !deferred::is_kept(block.chunk())
         && run_sync(
             #[inline(always)]
-            || shared.coherence.store_open_sync(block, offset, size, value),
+            || shared.coherence.store_mapped_sync(block, offset, size, value),
         )
     {
         return;
@@ -237,16 +236,12 @@ fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
 #[inline(always)]
 fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Option<u64> {
     let (at, bytes) = (address as usize, size as usize);
-    if !matches!(order, order::ACQ_REL | order::SEQ_CST)
-        || !atomic::is_direct(at, bytes)
-        || !memory::is_shared(at)
-    {
+    if !matches!(order, order::ACQ_REL | order::SEQ_CST) || !atomic::is_direct(at, bytes) {
         return None;
     }
-    let shared = memory::shared()?;
-    let geometry = memory::get().geometry();
-    let block = geometry.block(at);
-    let offset = at - geometry.address(block);
+    let memory = memory::get();
+    let shared = memory.shared()?;
+    let (block, offset) = memory.geometry().locate_shared(at)?;
     let old = sync::ordered_at_once(
         #[inline(always)]
         || {
@@ -260,14 +255,37 @@ fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Op
     Some(old)
 }
 
-/// As [`update_at_once`], with instances for what most programs ask for, which have nothing to decide any more.
+/// As [`update_at_once`], of what most programs ask for: an addition to a number of 4 or 8 bytes has nothing to decide any more. `None` of other operations, else whether it was done.
+///
+/// # Safety
+/// `value` and `old` have `size` bytes, or `old` is null.
 #[inline(always)]
-fn change_at_once(address: *mut u8, size: u32, op: RmwOp, operand: u128, order: u32) -> Option<u64> {
-    let add = Update::Rmw { op: RmwOp::Add, operand };
+unsafe fn add_at_once(
+    address: *mut u8,
+    value: *const u8,
+    old: *mut u8,
+    (size, op, order): (u32, u32, u32),
+) -> Option<bool> {
+    const ADD: u32 = RmwOp::Add as u32;
+    macro_rules! add {
+        ($number:ty) => {{
+            // SAFETY: the caller's promise.
+            let operand = unsafe { value.cast::<$number>().read_unaligned() }.into();
+            let update = Update::Rmw { op: RmwOp::Add, operand };
+            let result = update_at_once(address, size_of::<$number>() as u32, update, order);
+            if let Some(result) = result
+                && !old.is_null()
+            {
+                // SAFETY: the caller's promise.
+                unsafe { old.cast::<$number>().write_unaligned(result as $number) };
+            }
+            Some(result.is_some())
+        }};
+    }
     match (op, size) {
-        (RmwOp::Add, 4) => update_at_once(address, 4, add, order),
-        (RmwOp::Add, 8) => update_at_once(address, 8, add, order),
-        _ => update_any_at_once(address, size, Update::Rmw { op, operand }, order),
+        (ADD, 4) => add!(u32),
+        (ADD, 8) => add!(u64),
+        _ => None,
     }
 }
 
@@ -292,8 +310,7 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     }
     if let Some(shared) = memory::shared().filter(|_| memory::is_shared(at)) {
         let geometry = memory::get().geometry();
-        let block = geometry.block(at);
-        let offset = at - geometry.address(block);
+        let (block, offset) = geometry.locate(at);
         if memory::get().table().get(at) == WRITABLE
             && let Some(old) = run_sync(|| shared.coherence.update_local_sync(block, offset, bytes, update))
         {
@@ -302,7 +319,7 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         // What is kept for the block has to be executed before.
         if !profile::is_on()
             && !deferred::is_kept(block.chunk())
-            && let Some(old) = run_sync(|| shared.coherence.update_open_sync(block, offset, bytes, update))
+            && let Some(old) = run_sync(|| shared.coherence.update_mapped_sync(block, offset, bytes, update))
         {
             return old.into();
         }
@@ -332,9 +349,7 @@ fn add_here(address: usize, size: u32, op: u32, operand: *const u8) -> bool {
     }
     let Some(shared) = memory::shared() else { return false };
     let geometry = memory.geometry();
-    let at = geometry.offset(address);
-    let block = geometry.blocks().block(at);
-    let offset = at - geometry.blocks().offset(block);
+    let (block, offset) = geometry.locate(address);
     // SAFETY: an operand has as many bytes as the variable.
     let operand = unsafe {
         match size {
@@ -379,8 +394,7 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
     let value = match memory::shared().filter(|_| memory::is_shared(at)) {
         Some(shared) if atomic::is_direct(at, size as usize) => {
             let geometry = memory::get().geometry();
-            let block = geometry.block(at);
-            let offset = at - geometry.address(block);
+            let (block, offset) = geometry.locate(at);
             // This thread may be waiting for what others do about them.
             deferred::send_all();
             let stored = run(pin!(shared.coherence.has_own_stores(block)));
@@ -476,6 +490,11 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if is_posted && add_here(address, size, op, value) {
         return;
     }
+    // SAFETY: the caller's promise.
+    let added = unsafe { add_at_once(addr, value, old, (size, op, order)) };
+    if added == Some(true) {
+        return;
+    }
     let Some(op) = RmwOp::from_code(op) else {
         crate::job::die(&format!("atomic operation {op} is unknown; compiler and runtime do not fit"))
     };
@@ -487,7 +506,9 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if is_posted && is_worth_keeping(address) && deferred::post(address, size, op, operand) {
         return;
     }
-    if let Some(before_value) = change_at_once(addr, size, op, operand, order) {
+    if added.is_none()
+        && let Some(before_value) = update_any_at_once(addr, size, Update::Rmw { op, operand }, order)
+    {
         if !old.is_null() {
             // SAFETY: the caller's promise.
             unsafe { put(old, size, before_value.into()) };

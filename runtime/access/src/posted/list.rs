@@ -89,8 +89,7 @@ impl List {
     }
 
     pub fn update(&mut self, geometry: &Geometry, address: usize, size: usize, update: Update) {
-        let block = geometry.block(address);
-        let offset = address - geometry.address(block);
+        let (block, offset) = geometry.locate(address);
         let open = self.open.max(self.first + self.begin() as u64);
         let next = self.first + self.operations.len() as u64;
         let last = std::mem::replace(self.last_at(address), next + 1);

@@ -91,8 +91,8 @@ pub fn post(address: usize, size: usize, update: Update) {
 /// Keeps a store of bytes of one block.
 pub fn store(address: usize, contents: &[u8]) {
     let geometry = memory::get().geometry();
-    let block = geometry.block(address);
-    with_own(|list| list.push((block, block, address - geometry.address(block)), What::Store, contents));
+    let (block, offset) = geometry.locate(address);
+    with_own(|list| list.push((block, block, offset), What::Store, contents));
 }
 
 /// Keeps a bundle of operations on a block.
@@ -112,10 +112,7 @@ pub fn is_same_chunk(address: usize, other: usize) -> bool {
 /// will be behind them.
 pub fn store_with_flag(stores: &[(usize, &[u8])], flag: usize, size: usize, update: Update) {
     let geometry = memory::get().geometry();
-    let place = |address| {
-        let block = geometry.block(address);
-        (block, address - geometry.address(block))
-    };
+    let place = |address| geometry.locate(address);
     let (block, offset) = place(flag);
     let key = block.chunk().block(0);
     with_own(|list| {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dsm_abi::atomic::{RmwOp, Update};
+use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::{Block, Extent, Fabric, GROUP, Rank};
 use dsm_comm::copy::copy;
@@ -242,26 +242,22 @@ impl SegmentFabric {
         (offset, bytes): (usize, usize),
         update: Update,
     ) -> u64 {
+        if self.segments.is_mapped(at.0) {
+            return self.update_there(self.handle_of(at, block), offset, bytes, update);
+        }
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
         let _store = self.begin_data_store(at, block, offset..offset + bytes);
         let place = self.data(at.0, block).skip(offset);
         // SAFETY: inside a block and aligned by the assertion, block starts being aligned.
-        unsafe {
-            if let Update::Rmw { op: RmwOp::Add, operand } = update {
-                // One instruction, which needs the cache line once.
-                return place.fetch_add(bytes, operand as u64);
-            }
-            place.update(
-                bytes,
-                #[inline(always)]
-                |old| update.apply_to_word(bytes, old),
-            )
-        }
+        unsafe { place.update(bytes, |old| update.apply_to_word(bytes, old)) }
     }
 
     /// Stores to a part of a block that the processor's instructions store to as one.
     #[inline(always)]
     pub(super) fn store_part(&self, at: Rank, block: Block, (offset, bytes): (usize, usize), value: u64) {
+        if self.segments.is_mapped(at.0) {
+            return self.store_there(self.handle_of(at, block), offset, bytes, value);
+        }
         assert!(offset + bytes <= self.geometry.block_bytes(block) && offset.is_multiple_of(bytes));
         let _store = self.begin_data_store(at, block, offset..offset + bytes);
         let place = self.data(at.0, block).skip(offset);

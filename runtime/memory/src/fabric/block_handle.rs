@@ -1,8 +1,11 @@
 //! Handles of blocks, which hold the addresses of their words, and prefetching of the cache lines that a migration needs.
 
+use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state;
-use dsm_coherence::{self as coherence, Block, BlockWord, Extent, Rank};
-use dsm_comm::{MappedBytes, MappedWord};
+use dsm_coherence::{self as coherence, Block, BlockWord, Extent, MarkKind, Rank};
+use dsm_comm::{Mapped, MappedBytes, MappedWord};
+
+use dsm_threads::atomic::is_direct;
 
 use super::SegmentFabric;
 use crate::paging::Store;
@@ -13,6 +16,7 @@ use crate::protection;
 pub struct BlockHandle {
     pub(super) at: Rank,
     pub(super) block: Block,
+    segment: Mapped,
     pub(super) header: MappedBytes,
     pub(super) link: MappedBytes,
     /// Lease and version.
@@ -52,20 +56,70 @@ impl SegmentFabric {
         let g = self.geometry;
         let chunk = block.chunk();
         assert!(chunk.0 < g.mark_words(0), "there is no such block");
-        let offset = g.data_offset(block);
+        let (offset, bytes) = g.blocks().place(block);
+        // Numbers have records whether or not they are blocks.
+        assert!(offset < g.data_bytes(), "there is no such block");
         let segment =
             self.segments.mapped(at.0).expect("blocks of processes that have agents have no handles");
-        let bytes = |offset| segment.bytes(offset);
         BlockHandle {
             at,
             block,
-            header: bytes(g.header_offset(chunk)),
-            link: bytes(g.link_offset(block)),
-            stamps: bytes(g.stamps_offset(block)),
+            segment,
+            header: segment.bytes(g.header_offset(chunk)),
+            link: segment.bytes(g.link_offset(block)),
+            stamps: segment.bytes(g.stamps_offset(block)),
             offset,
-            bytes: g.block_bytes(block),
-            data: bytes(offset),
+            bytes,
+            data: segment.bytes(offset),
         }
+    }
+
+    /// The word of a chunk's marks in the process.
+    #[inline(always)]
+    pub(super) fn mark_of(&self, handle: BlockHandle, kind: MarkKind) -> MappedWord {
+        let offset = self.geometry.mark_offset(kind, 0, handle.block.chunk().0);
+        // SAFETY: every segment has the mark words of all chunks, aligned; they are only accessed atomically.
+        unsafe { handle.segment.bytes(offset).word(0) }
+    }
+
+    /// Some bytes of the block, aligned to their number, which the process is about to store to, until the second result is dropped.
+    #[inline(always)]
+    fn part(&self, handle: BlockHandle, offset: usize, bytes: usize) -> (MappedBytes, Option<Store<'_>>) {
+        assert!(offset + bytes <= handle.bytes && is_direct(offset, bytes));
+        let start = handle.offset + offset;
+        (handle.data.skip(offset), self.begin_store(handle.at.0, || start..start + bytes))
+    }
+
+    /// Applies an operation to some aligned bytes of a block at once; returns what they were.
+    #[inline(always)]
+    pub(super) fn update_there(
+        &self,
+        handle: BlockHandle,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> u64 {
+        let (place, _store) = self.part(handle, offset, bytes);
+        // SAFETY: inside a block and aligned, as blocks start being aligned.
+        unsafe {
+            if let Update::Rmw { op: RmwOp::Add, operand } = update {
+                // One instruction, which needs the cache line once.
+                return place.fetch_add(bytes, operand as u64);
+            }
+            place.update(
+                bytes,
+                #[inline(always)]
+                |old| update.apply_to_word(bytes, old),
+            )
+        }
+    }
+
+    /// Stores to a part of a block that the processor's instructions store to as one.
+    #[inline(always)]
+    pub(super) fn store_there(&self, handle: BlockHandle, offset: usize, bytes: usize, value: u64) {
+        let (place, _store) = self.part(handle, offset, bytes);
+        // SAFETY: as in `update_there`.
+        unsafe { place.store(bytes, value) }
     }
 
     /// The process is about to store to a word of a block, as [`SegmentFabric::begin_store`].

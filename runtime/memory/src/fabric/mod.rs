@@ -75,12 +75,16 @@ pub struct SegmentFabric {
     rank: u32,
     /// The own segment.
     own: Own,
+    /// The states of the signatures, by rank.
+    log_states: Box<[dsm_comm::Word]>,
     /// Its bit sets, by kind.
     marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
     /// Their summaries by level, those of all kinds side by side.
     summaries: [&'static [Summaries]; MARK_LEVELS],
     /// Levels from 1 on that there are.
     summary_levels: usize,
+    /// The summaries of the highest level: the first one, and the others.
+    top_summaries: (&'static Summaries, &'static [Summaries]),
     twins: TwinPages,
     /// The memory files of the segments that are mapped, by rank.
     files: &'static [Option<MemoryFile>],
@@ -136,9 +140,17 @@ impl SegmentFabric {
             segments,
             rank,
             own,
+            log_states: (0..geometry.processes())
+                .map(|rank| {
+                    segments.word(rank, geometry.control_offset() + words::place::LOG_STATE.offset(0))
+                })
+                .collect(),
             marks: MarkKind::ALL
                 .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
             summaries: std::array::from_fn(summaries),
+            top_summaries: summaries(usize::from(geometry.mark_levels()) - 1)
+                .split_first()
+                .expect("levels have words"),
             twins: TwinPages::new(geometry, segments),
             files,
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
@@ -167,6 +179,12 @@ impl SegmentFabric {
 }
 
 impl SegmentFabric {
+    /// What the threads of the process lock a chunk by.
+    #[inline]
+    fn stripe(&self, chunk: Chunk) -> &biased_lock::Lock {
+        &self.stripes[chunk.0 as usize % STRIPES]
+    }
+
     /// Contents of blocks that come from a peer, as a trace has them.
     fn fetched(&self, from: Rank, extent: Extent) -> Option<Event> {
         (from.0 != self.rank)
@@ -217,10 +235,12 @@ impl Fabric for SegmentFabric {
 
     #[inline(always)]
     fn none_marked(&self, kinds: &[MarkKind]) -> bool {
-        let is_empty = |word: &AtomicU64| word.load(Ordering::SeqCst) == 0;
-        self.summaries[self.summary_levels % MARK_LEVELS]
-            .iter()
-            .all(|words| kinds.iter().all(|&kind| is_empty(&words[kind as usize])))
+        let union = |words: &Summaries| {
+            kinds.iter().fold(0, |marked, &kind| marked | words[kind as usize].load(Ordering::SeqCst))
+        };
+        // Mostly there is one: a loop would take longer than all else.
+        let (first, others) = self.top_summaries;
+        union(first) == 0 && (others.is_empty() || others.iter().all(|words| union(words) == 0))
     }
 
     #[inline(always)]
@@ -465,6 +485,34 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn load_by_handle(&self, handle: BlockHandle, word: BlockWord) -> impl Future<Output = u64> {
         ready(handle.word(word).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn load_mark_by_handle(&self, handle: BlockHandle, kind: MarkKind) -> impl Future<Output = u64> {
+        ready(self.mark_of(handle, kind).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn update_by_handle(
+        &self,
+        handle: BlockHandle,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+    ) -> impl Future<Output = u64> {
+        ready(self.update_there(handle, offset, bytes, update))
+    }
+
+    #[inline(always)]
+    fn store_by_handle(
+        &self,
+        handle: BlockHandle,
+        offset: usize,
+        bytes: usize,
+        value: u64,
+    ) -> impl Future<Output = ()> {
+        self.store_there(handle, offset, bytes, value);
+        ready(())
     }
 
     #[inline(always)]
@@ -726,11 +774,12 @@ impl Fabric for SegmentFabric {
 
     #[inline(always)]
     fn lock_chunk(&self, chunk: Chunk) -> impl Future<Output = biased_lock::Locked<'_>> {
-        ready(self.stripes[chunk.0 as usize % STRIPES].lock())
+        // Its place need not be computed where nothing is locked.
+        ready(if biased_lock::holds_bias() { None } else { self.stripe(chunk).lock() })
     }
 
     fn try_lock_chunk(&self, chunk: Chunk) -> impl Future<Output = Option<biased_lock::Locked<'_>>> {
-        ready(self.stripes[chunk.0 as usize % STRIPES].try_lock())
+        ready(self.stripe(chunk).try_lock())
     }
 
     #[inline(always)]

@@ -43,7 +43,10 @@ pub(super) mod place {
 impl SegmentFabric {
     #[inline(always)]
     pub(super) fn word(&self, at: u32, word: Word) -> dsm_comm::Word {
-        self.segments.word(at, self.offset(word))
+        match word {
+            Word::LogState => self.log_states[at as usize],
+            _ => self.segments.word(at, self.offset(word)),
+        }
     }
 
     #[inline(always)]

@@ -103,6 +103,12 @@ pub(super) async fn update_bytes(
     let is_addition = matches!(update, Update::Rmw { op: RmwOp::Add, .. });
     {
         let mut w = fabric.world.borrow_mut();
+        if is_addition && std::mem::take(&mut w.current_thread().releases) {
+            w.released();
+            // What others know from now on does not tell of the addition.
+            let thread = w.current;
+            w.oracle.tick(thread);
+        }
         let first = w.layout.addr(block) + offset;
         let locs: Vec<_> = (first..first + bytes).map(|addr| w.layout.data(addr)).collect();
         for (byte, loc) in found.iter_mut().zip(&locs) {

@@ -1,6 +1,6 @@
 //! A generator of programs without data races.
 
-use dsm_coherence::{CHUNK_BLOCKS, Parts};
+use dsm_coherence::{CHUNK_BLOCKS, Part, Parts};
 
 use super::{BarrierKind, Closing, Memory, Op, Program};
 use crate::hash::{Random, mix};
@@ -110,6 +110,12 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
     if program.threads == 1 && (seed >> 9) % 8 == 3 {
         keep(&mut program);
     }
+    if !program.by_agents && (seed >> 13) % 4 == 3 {
+        order(&mut program);
+        if (seed >> 15) % 2 == 1 {
+            program.without = Part::OpenRecords.into();
+        }
+    }
     debug_assert!(bytes == program.roles.len());
     if program.ops.iter().flatten().any(|op| *op == Op::Adopt) {
         program.resized = resized(seed, &program.sizes);
@@ -137,6 +143,27 @@ fn put(program: &mut Program) {
         _ => None,
     });
     stores.step_by(2).for_each(|(op, addr, value)| *op = Op::Put { addr, value });
+}
+
+/// Has flags set and awaited by atomic operations that release and acquire, and every other addition made by one.
+fn order(program: &mut Program) {
+    for role in program.roles.iter_mut().filter(|role| **role == Use::Flag) {
+        *role = Use::Atomic;
+    }
+    let mut additions = 0;
+    for op in program.ops.iter_mut().flatten() {
+        match *op {
+            Op::SetFlag { addr, .. } => *op = Op::Ordered { addr },
+            Op::WaitFlag { addr, .. } => *op = Op::Reach { addr },
+            Op::Atomic { addr, len: 1 } => {
+                additions += 1;
+                if additions % 2 == 0 {
+                    *op = Op::Ordered { addr };
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Has additions kept until they have to be made.
@@ -261,9 +288,12 @@ fn uses(op: &Op, a: usize) -> bool {
         | Op::Batch { addr, len }
         | Op::Gather { addr, len }
         | Op::Look { addr, len } => (addr..addr + len).contains(&a),
-        Op::SetFlag { addr, .. } | Op::WaitFlag { addr, .. } | Op::Keep { addr } | Op::Put { addr, .. } => {
-            addr == a
-        }
+        Op::SetFlag { addr, .. }
+        | Op::WaitFlag { addr, .. }
+        | Op::Keep { addr }
+        | Op::Put { addr, .. }
+        | Op::Ordered { addr }
+        | Op::Reach { addr } => addr == a,
         Op::Lock(_) | Op::Unlock(_) | Op::Post(_) | Op::Await(_) | Op::Barrier | Op::Adopt | Op::Free => {
             false
         }

@@ -68,6 +68,16 @@ pub enum Op {
         /// Number of bytes.
         len: usize,
     },
+    /// Adds one to a byte by an atomic operation that releases and acquires.
+    Ordered {
+        /// The byte.
+        addr: usize,
+    },
+    /// Reads a byte atomically, and acquires, until somebody has added to it.
+    Reach {
+        /// The byte.
+        addr: usize,
+    },
     /// Adds one to a byte atomically: at the next synchronisation, or when the process comes to its block, if that is elsewhere. With one thread a process.
     Keep {
         /// The byte.
@@ -129,6 +139,8 @@ impl fmt::Display for Op {
             Op::Await(signal) => write!(f, "await{signal}"),
             Op::Barrier => write!(f, "barrier"),
             Op::Atomic { addr, len } => write!(f, "a{addr}+{len}"),
+            Op::Ordered { addr } => write!(f, "ordered{addr}"),
+            Op::Reach { addr } => write!(f, "reach{addr}"),
             Op::Keep { addr } => write!(f, "keep{addr}"),
             Op::Batch { addr, len } => write!(f, "batch{addr}+{len}"),
             Op::Gather { addr, len } => write!(f, "gather{addr}+{len}"),

@@ -73,6 +73,10 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             roles[addr..addr + len].fill(Use::Atomic);
             Op::Atomic { addr, len }
         }
+        "ordered" | "reach" => {
+            roles[addr] = Use::Atomic;
+            if name == "ordered" { Op::Ordered { addr } } else { Op::Reach { addr } }
+        }
         "keep" => {
             roles[addr] = Use::Atomic;
             Op::Keep { addr }

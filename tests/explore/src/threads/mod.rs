@@ -12,6 +12,7 @@ use dsm_coherence::{Block, Coherence, Extent, Fabric, Fault, Rank, Wanted, Word}
 
 use crate::fabric::ModelFabric;
 use crate::hash::Digest;
+use crate::oracle::Oracle;
 use crate::program::{Closing, Op, Program};
 use crate::world::{Shared, Thing, Wait, World, pause};
 
@@ -82,12 +83,10 @@ impl ThreadCode {
                     self.flush(0).await;
                     self.write(addr, 1, value, false).await;
                     self.flush(1 << 32).await;
-                    let mut w = self.world.borrow_mut();
-                    let flags = w.sync.flags;
-                    w.access(Thing::Flags, true, flags);
-                    w.visible = true;
-                    w.sync.flags += 1;
+                    self.sets_flag();
                 }
+                Op::Ordered { addr } => self.add_ordered(addr).await,
+                Op::Reach { addr } => self.wait_at_home(addr, Oracle::look, 1).await,
                 Op::Free => self.free_twins().await,
                 Op::WaitFlag { addr, value } => self.wait_flag(addr, value).await,
             }

@@ -1,13 +1,17 @@
 //! Synchronisation around the protocol: locks, flags and barriers, which call it as [`dsm_sync`] does. Why they are a model: [`crate::model_sync`].
 
+use dsm_abi::atomic::{RmwOp, Update};
 use dsm_coherence::{Fault, Rank, ReleaseToken};
 
 use super::{ThreadCode, fail_if, load};
 use crate::hash::mix;
 use crate::model_sync::Signal;
-use crate::oracle::Clocks;
+use crate::oracle::{Clocks, Oracle};
 use crate::program::{BarrierKind, Memory};
 use crate::world::{Thing, Wait, pause};
+
+/// What the oracle says of what a thread has loaded from a byte.
+type Judge = fn(&mut Oracle, usize, usize, u8) -> Result<(), String>;
 
 /// Space for a few notices, so that some do not fit.
 const PIGGYBACK_BYTES: usize = 80 + 2 * 32;
@@ -47,9 +51,7 @@ impl ThreadCode {
         w.drain(w.current, true);
         w.take_mutex();
         w.visible = true;
-        if w.sync.published[self.process()].join(&w.oracle.clocks(self.thread)) {
-            w.publishes(self.process());
-        }
+        w.released();
     }
 
     /// With `state`, only what the peer had published when it told it along with its signal.
@@ -181,10 +183,60 @@ impl ThreadCode {
         self.enter_user().await;
     }
 
+    /// An addition of one that releases and acquires: at once where nothing is to be done for that.
+    pub(super) async fn add_ordered(&self, addr: usize) {
+        self.before_release().await;
+        self.leave_user();
+        let block = self.extents(addr, 1)[0].first;
+        let offset = addr - self.world.borrow().layout.addr(block);
+        let update = Update::Rmw { op: RmwOp::Add, operand: 1 };
+        self.expect_acquires(true);
+        self.world.borrow_mut().current_thread().releases = true;
+        let done = self.protocol.update_ordered(block, offset, 1, update).await;
+        {
+            let mut w = self.world.borrow_mut();
+            let thread = w.current_thread();
+            (thread.acquires, thread.releases) = (Vec::new(), false);
+            if !matches!(done, Some((_, false))) {
+                thread.learned = None;
+            }
+        }
+        if done.is_none() {
+            self.release().await;
+            self.tick();
+            self.protocol.update(block, offset, 1, update).await;
+        }
+        match done {
+            Some((_, false)) => {
+                self.learn_signatures();
+                self.acquire_from(self.process(), None).await;
+            }
+            _ => self.acquire_from_all().await,
+        }
+        self.sets_flag();
+        self.enter_user().await;
+    }
+
+    /// Something that others wait for has happened.
+    pub(super) fn sets_flag(&self) {
+        let mut w = self.world.borrow_mut();
+        let flags = w.sync.flags;
+        w.access(Thing::Flags, true, flags);
+        w.visible = true;
+        w.sync.flags += 1;
+    }
+
+    /// The thread is about to look at the signatures of all other processes, or has done that.
+    fn expect_acquires(&self, are_expected: bool) {
+        let others = (0..self.program.processes).filter(|process| *process != self.process());
+        let expected = if are_expected { others.collect() } else { Vec::new() };
+        self.world.borrow_mut().threads[self.thread].acquires = expected;
+    }
+
     pub(super) async fn wait_flag(&self, addr: usize, value: u8) {
         // Both ways to wait where processes are reached by messages.
         if self.program.by_agents && addr.is_multiple_of(2) {
-            return self.wait_flag_at_home(addr, value).await;
+            return self.wait_at_home(addr, Oracle::read, value).await;
         }
         loop {
             let flags = self.flags();
@@ -216,8 +268,8 @@ impl ThreadCode {
         self.flush(1 << 63).await;
     }
 
-    /// As a load of an atomic variable in acquire order, again and again. What was published before the flag was set is known behind that.
-    async fn wait_flag_at_home(&self, addr: usize, value: u8) {
+    /// As a load of an atomic variable in acquire order, again and again, until it gives at least `value`. What was published before that was stored is known behind that. `judge`: what the oracle says of a load.
+    pub(super) async fn wait_at_home(&self, addr: usize, judge: Judge, value: u8) {
         loop {
             let place = self.flags() << 32;
             self.at_place(place);
@@ -225,29 +277,25 @@ impl ThreadCode {
             let block = self.extents(addr, 1)[0].first;
             let offset = addr - self.world.borrow().layout.addr(block);
             let others = (0..self.program.processes).filter(|process| *process != self.process());
-            {
-                let thread = &mut self.world.borrow_mut().threads[self.thread];
-                // Where the home has moved meanwhile, there is another read, and an acquire behind it.
-                (thread.acquires, thread.looks_again) = (others.clone().collect(), true);
-            }
+            self.expect_acquires(true);
+            // Where the home has moved meanwhile, there is another read, and an acquire behind it, of a process that is reached by messages.
+            self.world.borrow_mut().threads[self.thread].looks_again = self.program.by_agents;
             let (found, asked) = self.protocol.read_atomic_acquiring(block, offset, 1).await;
             {
                 // What it acquires comes behind it: that may tell that the flag is set.
                 let mut w = self.world.borrow_mut();
                 w.note(|| format!("read flag {addr} at its home: {found:#04x}"));
-                let judged = w.oracle.read(self.thread, addr, found as u8);
+                let judged = judge(&mut w.oracle, self.thread, addr, found as u8);
                 fail_if(&mut w, judged);
             }
             let others = others.map(|process| Rank(process as u32)).filter(|rank| Some(*rank) != asked);
             self.protocol.acquire_from_all(others).await;
-            {
-                let thread = &mut self.world.borrow_mut().threads[self.thread];
-                (thread.acquires, thread.looks_again) = (Vec::new(), false);
-            }
+            self.expect_acquires(false);
+            self.world.borrow_mut().threads[self.thread].looks_again = false;
             self.learn_signatures();
             self.acquire_from(self.process(), None).await;
             self.enter_user().await;
-            if found as u8 == value {
+            if found as u8 >= value {
                 return;
             }
             self.at_place(place | 2 << 16);

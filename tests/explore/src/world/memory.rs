@@ -206,6 +206,20 @@ impl World {
         self.threads[self.current].unflushed = unflushed.into_iter().filter(|post| post.0 != to).collect();
     }
 
+    /// The running thread's process has published what the thread knows and has done, as far as anybody could miss it.
+    pub fn released(&mut self) {
+        let process = self.me();
+        let clocks = self.oracle.clocks(self.current);
+        if self.sync.published[process].join(&clocks) {
+            self.publishes(process);
+        }
+    }
+
+    /// The running thread.
+    pub fn current_thread(&mut self) -> &mut Thread {
+        &mut self.threads[self.current]
+    }
+
     /// A process has published what it had not.
     pub fn publishes(&mut self, process: usize) {
         if self.recording {

@@ -66,6 +66,8 @@ pub struct Thread {
     pub looks_again: bool,
     /// What that was, of those that it has looked at.
     pub learned: Option<Clocks>,
+    /// Whether its next addition is a release that has nothing to publish.
+    pub releases: bool,
     /// Target and number of those that no flush has waited for.
     pub unflushed: Vec<(usize, u32)>,
     /// What its reads that are under way together have read, by number.
@@ -230,6 +232,7 @@ impl World {
                     hops: (Loc::MAX, 0, 0),
                     acquires: Vec::new(),
                     looks_again: false,
+                    releases: false,
                     learned: None,
                     unflushed: Vec::new(),
                     samples: BTreeMap::new(),
