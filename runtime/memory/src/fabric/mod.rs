@@ -5,6 +5,7 @@ mod block_handle;
 pub mod calls;
 mod holes;
 mod looks;
+mod marks;
 mod notices;
 mod run;
 mod states;
@@ -13,7 +14,7 @@ mod words;
 use std::fmt::Debug;
 use std::future::{Future, ready};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use crossbeam_utils::CachePadded;
 use dsm_abi::atomic::Update;
@@ -31,7 +32,7 @@ use dsm_threads::backoff::Backoff;
 use crate::biased_lock;
 use crate::blocks::MAX_BLOCK_SHIFT;
 use crate::config;
-use crate::geometry::{Geometry, MARK_LEVELS};
+use crate::geometry::Geometry;
 use crate::race;
 use crate::table::StateTable;
 use crate::threads;
@@ -39,6 +40,8 @@ use crate::time::{self, Activity};
 use crate::trace::Event;
 use crate::twins::TwinPages;
 use dsm_control::{Cell, Fixed};
+
+use marks::Marks;
 
 pub use block_handle::BlockHandle;
 pub use run::{run, run_sync};
@@ -77,14 +80,7 @@ pub struct SegmentFabric {
     own: Own,
     /// The states of the signatures, by rank.
     log_states: Box<[dsm_comm::Word]>,
-    /// Its bit sets, by kind.
-    marks: [&'static [AtomicU64]; MarkKind::ALL.len()],
-    /// Their summaries by level, those of all kinds side by side.
-    summaries: [&'static [Summaries]; MARK_LEVELS],
-    /// Levels from 1 on that there are.
-    summary_levels: usize,
-    /// The summaries of the highest level: the first one, and the others.
-    top_summaries: (&'static Summaries, &'static [Summaries]),
+    marks: Marks,
     twins: TwinPages,
     /// The memory files of the segments that are mapped, by rank.
     files: &'static [Option<MemoryFile>],
@@ -94,16 +90,6 @@ pub struct SegmentFabric {
     without: Parts,
     /// See [`Fabric::ring_entries`].
     ring_entries: u64,
-}
-
-/// Summary words of one number, by kind.
-type Summaries = [AtomicU64; MarkKind::SUMMARISED];
-
-/// What a release looks at of them.
-#[inline(always)]
-fn marked(words: &Summaries) -> u64 {
-    let marked = MarkKind::RELEASED.map(|kind| words[kind as usize].load(Ordering::SeqCst));
-    marked[0] | marked[1] | marked[2]
 }
 
 /// Orders everything before an atomic read-modify-write of this thread before everything after it.
@@ -126,15 +112,7 @@ impl SegmentFabric {
         rank: u32,
     ) -> Self {
         let own = segments.own();
-        let summaries = |level: usize| match level < usize::from(geometry.mark_levels()) && level > 0 {
-            true => {
-                let words = geometry.mark_words(level) as usize * MarkKind::SUMMARISED;
-                own.words(geometry.summaries_offset(level as u8, 0), words).as_chunks().0
-            }
-            false => &[][..],
-        };
         SegmentFabric {
-            summary_levels: usize::from(geometry.mark_levels()) - 1,
             geometry,
             table,
             segments,
@@ -145,12 +123,7 @@ impl SegmentFabric {
                     segments.word(rank, geometry.control_offset() + words::place::LOG_STATE.offset(0))
                 })
                 .collect(),
-            marks: MarkKind::ALL
-                .map(|kind| own.words(geometry.mark_offset(kind, 0, 0), geometry.mark_words(0) as usize)),
-            summaries: std::array::from_fn(summaries),
-            top_summaries: summaries(usize::from(geometry.mark_levels()) - 1)
-                .split_first()
-                .expect("levels have words"),
+            marks: Marks::new(geometry, own),
             twins: TwinPages::new(geometry, segments),
             files,
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
@@ -159,22 +132,6 @@ impl SegmentFabric {
             // Where all memory is mapped nothing is read one-sidedly.
             ring_entries: if segments.are_mapped() { 0 } else { ring_entries(geometry) },
         }
-    }
-}
-
-impl SegmentFabric {
-    /// See [`Fabric::load_marked_apart`].
-    #[inline(always)]
-    fn marked_apart(&self, chunk: Chunk) -> u64 {
-        let (mut index, mut apart) = (chunk.0 as usize, 0);
-        let levels = &self.summaries[1..][..self.summary_levels];
-        for words in levels {
-            let bit = 1 << (index % 64);
-            index /= 64;
-            apart |= marked(&words[index]) ^ bit;
-        }
-        let roots = levels[levels.len() - 1].iter().enumerate().filter(|(root, _)| *root != index);
-        roots.fold(apart, |apart, (_, words)| apart | marked(words))
     }
 }
 
@@ -235,12 +192,7 @@ impl Fabric for SegmentFabric {
 
     #[inline(always)]
     fn none_marked(&self, kinds: &[MarkKind]) -> bool {
-        let union = |words: &Summaries| {
-            kinds.iter().fold(0, |marked, &kind| marked | words[kind as usize].load(Ordering::SeqCst))
-        };
-        // Mostly there is one: a loop would take longer than all else.
-        let (first, others) = self.top_summaries;
-        union(first) == 0 && (others.is_empty() || others.iter().all(|words| union(words) == 0))
+        self.marks.none_of(kinds)
     }
 
     #[inline(always)]
@@ -250,13 +202,12 @@ impl Fabric for SegmentFabric {
 
     #[inline(always)]
     fn load_marked(&self, level: u8, index: u64) -> impl Future<Output = u64> {
-        debug_assert!(level > 0, "only summaries lie side by side");
-        ready(marked(&self.summaries[usize::from(level) % MARK_LEVELS][index as usize]))
+        ready(self.marks.released(level, index))
     }
 
     #[inline(always)]
     fn load_marked_apart(&self, chunk: Chunk) -> impl Future<Output = u64> {
-        ready(self.marked_apart(chunk))
+        ready(self.marks.released_apart(chunk))
     }
 
     #[inline(always)]

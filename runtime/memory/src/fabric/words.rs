@@ -7,7 +7,6 @@ use dsm_coherence::{Block, CARRIED_WORDS, Extent, Record, Timestamp, Word};
 use dsm_comm::Bytes;
 
 use super::SegmentFabric;
-use crate::geometry::MARK_LEVELS;
 use crate::paging::Store;
 use crate::protection;
 use dsm_control::{Cell, Fixed};
@@ -52,10 +51,7 @@ impl SegmentFabric {
     #[inline(always)]
     pub(super) fn own_word(&self, word: Word) -> &'static AtomicU64 {
         match word {
-            Word::Mark { kind, level: 0, index } => &self.marks[kind as usize][index as usize],
-            Word::Mark { kind, level, index } => {
-                &self.summaries[usize::from(level) % MARK_LEVELS][index as usize][kind as usize]
-            }
+            Word::Mark { kind, level, index } => self.marks.word(kind, level, index),
             _ => self.own.word(self.offset(word)),
         }
     }
