@@ -309,11 +309,11 @@ impl<F: Fabric> Coherence<F> {
         if let Some(old) = here {
             return old;
         }
-        let open = match F::SYNCHRONOUS {
+        let mapped = match F::SYNCHRONOUS {
             true => self.update_mapped_sync(block, offset, bytes, update),
             false => self.update_mapped(block, offset, bytes, update).await,
         };
-        if let Some(old) = open {
+        if let Some(old) = mapped {
             return old;
         }
         if let Some(old) = self.update_remote(block, offset, bytes, update).await {
@@ -329,11 +329,11 @@ impl<F: Fabric> Coherence<F> {
     /// Executes a store of 1, 2, 4 or 8 aligned bytes at `offset` in a block as an atomic operation. The thread may execute it here as well, whatever the state of the block is
     /// then: those are the bytes that a miss brings.
     pub async fn store_at_home(&self, block: Block, offset: usize, bytes: usize, value: u64) {
-        let open = match F::SYNCHRONOUS {
+        let mapped = match F::SYNCHRONOUS {
             true => self.store_mapped_sync(block, offset, bytes, value),
             false => self.store_mapped(block, offset, bytes, value).await,
         };
-        if open {
+        if mapped {
             return;
         }
         self.update(block, offset, bytes, Update::store(value.into())).await;

@@ -232,7 +232,7 @@ fn update_integer(integer: &dyn Atomic, size: u32, update: Update) -> u64 {
     }
 }
 
-/// Applies an operation that releases and acquires, if nothing has to be done for that, and the records at the variable's home are open; returns the old value.
+/// Applies an operation that releases and acquires, if the release has nothing to publish, and nobody keeps the records at the variable's home locked; returns the old value.
 #[inline(always)]
 fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Option<u64> {
     let (at, bytes) = (address as usize, size as usize);

@@ -112,13 +112,12 @@ pub fn is_same_chunk(address: usize, other: usize) -> bool {
 /// will be behind them.
 pub fn store_with_flag(stores: &[(usize, &[u8])], flag: usize, size: usize, update: Update) {
     let geometry = memory::get().geometry();
-    let place = |address| geometry.locate(address);
-    let (block, offset) = place(flag);
+    let (block, offset) = geometry.locate(flag);
     let key = block.chunk().block(0);
     with_own(|list| {
         list.fence();
         for (address, contents) in stores {
-            let (block, offset) = place(*address);
+            let (block, offset) = geometry.locate(*address);
             list.push((key, block, offset), What::Store, contents);
         }
         list.operations.push(Operation { key, block, offset, what: What::Update(size, update) });
