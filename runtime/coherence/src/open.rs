@@ -89,7 +89,7 @@ enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_ordered:ident $store_mapped:ident $try_mapped:ident $operate:ident $copied:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_in:ident $update_ordered:ident $store_mapped:ident $try_mapped:ident $operate:ident $copied:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
@@ -100,10 +100,21 @@ macro_rules! maybe_async {
                 bytes: usize,
                 update: Update,
             ) -> Option<u64> {
+                $call!(self.$update_in(block, (offset, bytes), update, Order::Relaxed))
+            }
+
+            #[inline(always)]
+            $($asyncness)? fn $update_in(
+                &self,
+                block: Block,
+                (offset, bytes): (usize, usize),
+                update: Update,
+                order: Order,
+            ) -> Option<u64> {
                 $call!(self.$try_mapped(
                     block,
                     (offset, bytes),
-                    Order::Relaxed,
+                    order,
                     #[inline(always)]
                     |home| self.fabric.update_by_handle(home, offset, bytes, update),
                     #[inline(always)]
@@ -121,15 +132,7 @@ macro_rules! maybe_async {
                 bytes: usize,
                 update: Update,
             ) -> Option<(u64, bool)> {
-                let old = $call!(self.$try_mapped(
-                    block,
-                    (offset, bytes),
-                    Order::Released,
-                    #[inline(always)]
-                    |home| self.fabric.update_by_handle(home, offset, bytes, update),
-                    #[inline(always)]
-                    |old| update.apply(bytes as u32, old.into()).map(|new| new as u64)
-                ))?;
+                let old = $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?;
                 let checkpoint = self.fabric.checkpoint();
                 let mut is_new = false;
                 for from in (0..self.fabric.size()).map(Rank).filter(|from| *from != self.me()) {
@@ -336,8 +339,8 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) update_mapped update_ordered store_mapped try_mapped operate copied);
-maybe_async!(poll_once call () update_mapped_sync update_ordered_sync store_mapped_sync try_mapped_sync operate_sync copied_sync);
+maybe_async!(wait wait (async) update_mapped update_in update_ordered store_mapped try_mapped operate copied);
+maybe_async!(poll_once call () update_mapped_sync update_in_sync update_ordered_sync store_mapped_sync try_mapped_sync operate_sync copied_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.
