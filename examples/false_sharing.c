@@ -9,7 +9,7 @@
 #include <omp.h>
 #include <stdio.h>
 
-enum { THREADS = 64, ROUNDS = 400, PAD = 4096 / sizeof(long) };
+enum { THREADS = 64, ROUNDS = 400, PAD = 8192 / sizeof(long) };
 
 static long neighbours[THREADS];
 static long apart[THREADS][PAD];

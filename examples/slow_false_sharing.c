@@ -8,10 +8,10 @@
 enum { THREADS = 64, BINS = 1024, ROUNDS = 40 };
 
 #ifdef MENDED
-static _Alignas(4096) long bins[THREADS][BINS];
+static _Alignas(8192) long bins[THREADS][BINS];
 #define BIN(thread, i) bins[thread][i]
 #else
-static _Alignas(4096) long bins[BINS][THREADS];
+static _Alignas(8192) long bins[BINS][THREADS];
 #define BIN(thread, i) bins[i][thread]
 #endif
 

@@ -12,7 +12,7 @@ static long keys[N];
 #else
 static struct {
     long key;
-    char rest[8192 - sizeof(long)];
+    char rest[16384 - sizeof(long)];
 } records[N];
 #define KEY(i) records[i].key
 #endif

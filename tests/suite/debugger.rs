@@ -126,7 +126,8 @@ fn what_is_not_valid_in_a_process_is_read_at_its_home() {
     // Process 1 waits inside the runtime.
     let second =
         commands(&directory, "second", &["dsm info", "dsm print mixed[2000]", "dsm print numbers[10]"]);
-    let outcome = look(&program, &[&first, &second], &[]);
+    // The program's variables are in blocks of their own then.
+    let outcome = look(&program, &[&first, &second], &[("DSM_BLOCK", "4096")]);
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
     let expected =
         ["$1 = -1", "$2 = 11", brought, "$3 = -1", "$4 = 7", brought, "$5 = {next = 0x0, value = 7}"];

@@ -83,7 +83,7 @@ fn library_behind_a_library() {
         let outcome = run(&case, &format!("{launcher} -n {processes} ./x"));
         assert_eq!(
             (outcome.status, &*outcome.text()),
-            (Some(0), "405135000 1999000 8192\n"),
+            (Some(0), "405135000 1999000 16384\n"),
             "{}",
             outcome.errors()
         );

@@ -85,7 +85,7 @@ fn false_sharing_is_named_and_padding_ends_it() {
         "false_sharing",
         "variable bins",
         "BIN(thread, i) +=",
-        "pad it to 4096 bytes",
+        "pad it to 8192 bytes",
     );
 }
 

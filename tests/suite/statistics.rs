@@ -76,13 +76,14 @@ fn a_walk_whose_steps_are_nearer_than_blocks_asks_for_its_blocks_at_once() {
     assert!(misses <= 3 * 10 && (3 * 256..=3 * 264).contains(&blocks), "{errors}");
 }
 
-/// Runs a program with two processes and returns its counters.
+/// Runs a program, which is made for blocks of 4096 bytes, with two processes and returns its counters.
 fn run_counted(program: &str) -> Option<Outcome> {
     toolchain::dsm()?;
     let (program, target) = (Program::load(program), Target::Dsm(Build { level: 2, line: 1024 }));
     let built = compile::compile(&program, target).unwrap_or_else(|failure| panic!("{failure}"));
     let mut command = run_command(&built, target, Shape::new(2, 1), &program);
-    let outcome = execute::run(command.env("DSM_STATS", "1"), "", execute::time_limit());
+    let outcome =
+        execute::run(command.env("DSM_STATS", "1").env("DSM_BLOCK", "4096"), "", execute::time_limit());
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors());
     Some(outcome)
 }

@@ -246,7 +246,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            block_bytes: 4096,
+            block_bytes: 8192,
             block_file: String::new(),
             heap_bytes: 16 << 30,
             array_cache: true,

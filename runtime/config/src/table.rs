@@ -33,7 +33,7 @@ macro_rules! variables {
 }
 
 variables! {
-    "DSM_BLOCK", "BYTES", "4096", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
+    "DSM_BLOCK", "BYTES", "8192", "Unit of coherence: a power of two, at least the line size the program was compiled for.",
         |c, s| set(&mut c.block_bytes, bytes(s).filter(|b| b.is_power_of_two() && (64..=1 << 16).contains(b)),
             "a power of two from 64 to 64K");
     "DSM_BLOCK_FILE", "PATH", "", "File with block sizes of single variables and allocations, a rule a line: \

@@ -64,6 +64,8 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
     // A handler of the program that synchronises may need the heap, too.
     let _deferred = Deferred::begin();
     let pad = large::pad(size, part.block);
+    // Blocks that hold nothing else where that costs little.
+    let align = if pad > 0 { align.max(part.block) } else { align };
     let Some(object) = part.arena.lock().allocate(size, align, pad) else {
         report_exhaustion(size, part.bytes);
         // SAFETY: the thread's own errno.
@@ -88,9 +90,9 @@ pub fn allocate(size: usize, align: usize) -> Option<(usize, bool)> {
     allocate_at(size, align, 0)
 }
 
-/// As [`allocate`], in blocks of coherence that hold nothing else as long as they are no larger than a page: `align` may be that of larger ones.
+/// As [`allocate`], in blocks of coherence that hold nothing else as long as they are no larger than two pages: `align` may be that of larger ones.
 pub fn allocate_blocks(bytes: usize, align: usize) -> Option<(usize, bool)> {
-    let align = align.max(config::get().block_bytes.clamp(16, arena::PAGE));
+    let align = align.max(config::get().block_bytes.clamp(16, 2 * arena::PAGE));
     allocate(bytes.next_multiple_of(align), align)
 }
 
