@@ -16,8 +16,8 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-DAG: @llvm.used = appending global [1 x ptr] [ptr @com]
 ; CHECK-DAG: @mine = global i32 1, align 4 #[[G]]
 ; CHECK-DAG: @ext = external global i32{{$}}
-; CHECK-DAG: @__dsm_line_shift = weak_odr hidden constant i32 10, align 4
-; CHECK-DAG: @__dsm_note.{{[0-9]+}}.10.0 = internal constant [48 x i8] c"\04\00\00\00\0C\00\00\00\01\00\00\00dsm\00\{{..}}\00\00\00\0A\00\00\00\00\00\00\00\04\00\00\00\04\00\00\00\04\00\00\00dsm\00none", section ".note.dsm", align 4
+; CHECK-DAG: @__dsm_line_shift = weak_odr hidden constant i32 12, align 4
+; CHECK-DAG: @__dsm_note.{{[0-9]+}}.12.0 = internal constant [48 x i8] c"\04\00\00\00\0C\00\00\00\01\00\00\00dsm\00\{{..}}\00\00\00\0C\00\00\00\00\00\00\00\04\00\00\00\04\00\00\00\04\00\00\00dsm\00none", section ".note.dsm", align 4
 ; CHECK: attributes #[[G]] = { "bss-section"=".dsm.bss" "data-section"=".dsm.data" }
 define void @f() {
   ret void

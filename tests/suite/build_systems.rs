@@ -189,7 +189,7 @@ fn ccache() {
     compile("-c ../fill.c -o plain.o", &[&environment[..], &[("DSM_DISABLE", "1")]].concat());
     assert_eq!(hits(), 1);
     assert!(
-        check("narrow.o").contains("lines of 64 bytes") && check("fill.o").contains("lines of 1024 bytes")
+        check("narrow.o").contains("lines of 64 bytes") && check("fill.o").contains("lines of 4096 bytes")
     );
     assert!(check("plain.o").contains("not compiled by dsm-cc"));
     compile("program.o fill.o -o x", &environment);

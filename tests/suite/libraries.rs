@@ -350,7 +350,7 @@ long sum(void)
     case.agrees("x");
     let text = case.must("dsm", &case.dsm.cc, "--dsm-check part.o");
     assert!(
-        text.starts_with("part.o: LLVM bitcode, compiled by dsm-cc (") && text.contains("1024"),
+        text.starts_with("part.o: LLVM bitcode, compiled by dsm-cc (") && text.contains("4096"),
         "{text}"
     );
 
@@ -361,9 +361,9 @@ long sum(void)
     case.refused(
         &format!("{link} narrow.o -o bad"),
         "bad",
-        &["narrow.o", "64", "user.o", "1024", "-fdsm-line"],
+        &["narrow.o", "64", "user.o", "4096", "-fdsm-line"],
     );
-    case.refused(&format!("{link} -L. -lnarrow -o bad"), "bad", &["libnarrow.a(narrow.o)", "64", "1024"]);
+    case.refused(&format!("{link} -L. -lnarrow -o bad"), "bad", &["libnarrow.a(narrow.o)", "64", "4096"]);
     case.refused(&format!("{link} plain.o -o bad"), "bad", &["plain.o", "was not compiled by dsm-cc"]);
 }
 
@@ -389,7 +389,7 @@ fn libraries_that_do_not_fit() {
         case.refused(
             &format!("-O2 -fopenmp ../user.c {link}"),
             "x",
-            &["narrow.so", "64", "1024", "-fdsm-line"],
+            &["narrow.so", "64", "4096", "-fdsm-line"],
         );
     }
     case.compiled("-O2 -fPIC -fopenmp -shared ../library.c -o lib.so");
@@ -408,7 +408,7 @@ fn libraries_that_do_not_fit() {
     // Exchanged after the link.
     std::fs::copy(case.root.join("dsm/narrow.so"), case.root.join("dsm/lib.so"))
         .expect("a file can be copied");
-    dies(&["lib.so for lines of 64", "x was compiled for lines of 1024 bytes", "-fdsm-line"]);
+    dies(&["lib.so for lines of 64", "x was compiled for lines of 4096 bytes", "-fdsm-line"]);
     case.compiled("-O2 -fPIC -fopenmp -c ../library.c -o library.o");
     case.must("dsm", toolchain::clang(), "-shared library.o -o lib.so");
     dies(&["lib.so", "linked by another command", "dsm-cc -shared"]);

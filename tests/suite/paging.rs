@@ -10,7 +10,7 @@ const SORT: &str = include_str!("../../examples/larger_than_memory.c");
 const KERNELS: &str = include_str!("../bench/programs/paging.c");
 
 fn compiled(case: &Case, program: &str) {
-    case.compiled(&format!("-O2 -fopenmp ../{program}.c -o {program}"));
+    case.compiled(&format!("-O2 -fopenmp -fdsm-line=1024 ../{program}.c -o {program}"));
 }
 
 /// A counter in the table that a run has written to `table.json`, by process.

@@ -61,7 +61,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "-fdsm-line",
         takes: Takes::Value("<bytes>"),
-        help: "Line size, the unit of checks: a power of two from 64 to 65536 (1024 unless told). All objects of a \
+        help: "Line size, the unit of checks: a power of two from 64 to 65536 (4096 unless set). All objects of a \
                program must agree.",
         apply: |own, value| {
             own.line_shift = Some(line_shift(value.unwrap_or(""))?);
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn pass_options() {
-        assert_eq!(Own::default().pass_options(), "line=10;places=0");
+        assert_eq!(Own::default().pass_options(), "line=12;places=0");
         let own = parse(&[
             "-fdsm-line=64",
             "-fdsm-plan",
@@ -432,13 +432,13 @@ mod tests {
             own.unwrap().pass_options(),
             "line=6;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;places=0;disable=merge,nest,window"
         );
-        assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=10;wrapv=1;places=0");
-        assert_eq!(Own { keeps_places: true, ..Own::default() }.pass_options(), "line=10");
+        assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=12;wrapv=1;places=0");
+        assert_eq!(Own { keeps_places: true, ..Own::default() }.pass_options(), "line=12");
         assert_eq!(
             parse(&["-fdsm-effects=a.txt", "-fdsm-effects=b c"]).unwrap().pass_options(),
-            "line=10;places=0;effects=a.txt;effects=b c"
+            "line=12;places=0;effects=a.txt;effects=b c"
         );
-        assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=10;plan=x.plan;places=0");
+        assert_eq!(parse(&["-fdsm-plan=x.plan"]).unwrap().pass_options(), "line=12;plan=x.plan;places=0");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::execute::{self, quoted};
 use crate::launch::program;
 
 /// Line size that the compilers take unless told otherwise.
-const USUAL_LINE: u32 = 1024;
+const USUAL_LINE: u32 = 1 << dsm_abi::state::DEFAULT_LINE_SHIFT;
 /// How much longer than a run a build may take.
 const BUILD_FACTOR: u32 = 10;
 /// Lines of a failed build's messages that are shown.

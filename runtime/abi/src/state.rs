@@ -26,7 +26,7 @@ pub const PAGE_SHIFT: u32 = 12;
 /// See [`MIN_LINE_SHIFT`].
 pub const MAX_LINE_SHIFT: u32 = 16;
 /// Line size (as a shift) where the user names none.
-pub const DEFAULT_LINE_SHIFT: u32 = 10;
+pub const DEFAULT_LINE_SHIFT: u32 = 12;
 
 /// What an access needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -129,7 +129,18 @@ pub fn ensure_grid(address: usize, len: usize, strides: [(usize, usize); 2], acc
     ensure_joined(address, len, strides, access);
 }
 
-/// The same grid with as few repetitions as may be: those between which lies no line that is left out are one. Steps forwards, in increasing order.
+/// How many bytes at a multiple of that have one state: those of the smallest blocks. Those of a line, where it counts which lines are looked at.
+#[inline]
+pub(crate) fn state_granularity() -> usize {
+    let geometry = memory::get().geometry();
+    if checked::is_on() || profile::is_on() {
+        1 << geometry.line_shift()
+    } else {
+        geometry.blocks().least_bytes()
+    }
+}
+
+/// The same grid with as few repetitions as may be: those between which lies no block that is left out are one. Steps forwards, in increasing order.
 pub(crate) fn joined(
     mut address: usize,
     mut len: usize,
@@ -144,16 +155,16 @@ pub(crate) fn joined(
         (step.wrapping_neg(), count)
     });
     let mut rest = if inner.0 <= outer.0 { [inner, outer] } else { [outer, inner] };
-    let gap = (1usize << memory::get().geometry().line_shift()) - 1;
+    let (line, gap) = (1usize << memory::get().geometry().line_shift(), state_granularity() - 1);
     for (step, count) in &mut rest {
         if access == Access::Overwrite && *count > 0 && *step > len {
-            if len > 2 * gap {
+            if len > 2 * (line - 1) {
                 // Bytes that are left out tell the repetitions apart.
                 continue;
             }
             access = Access::Write;
         }
-        // Between two repetitions lies no line that is left out.
+        // Between two repetitions lies no block that is left out.
         if *step <= len + gap {
             len += *step * std::mem::take(count);
         }
@@ -303,7 +314,7 @@ pub fn ready(
         return true;
     }
     let (table, geometry) = (memory::get().table(), memory::get().geometry());
-    let gap = (1usize << geometry.line_shift()) - 1;
+    let (line, gap) = (1usize << geometry.line_shift(), state_granularity() - 1);
     if is_valid_run(address, len, strides, access) {
         return true;
     }
@@ -320,7 +331,7 @@ pub fn ready(
     if len == 0 || address.checked_add(reach).is_none_or(|end| end >> ADDRESS_BITS != 0) {
         return false;
     }
-    let lines = pieces.saturating_mul(run.div_ceil(gap + 1) + 1);
+    let lines = pieces.saturating_mul(run.div_ceil(line) + 1);
     if lines > FREE_LINES.saturating_add(uses.saturating_mul(8)) {
         return false;
     }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use dsm_threads::handler;
 
-use crate::check::{Access, ensure_grid, ensure_joined, has_effect, joined};
+use crate::check::{Access, ensure_grid, ensure_joined, has_effect, joined, state_granularity};
 use crate::posted::deferred;
 use crate::window::{BESIDE_MAX, BESIDE_MIN, Surroundings};
 use crate::{checked, memory};
@@ -54,25 +54,26 @@ impl Grids {
     }
 
     /// The grid from `address`, of the same shape. `beside`: how many bytes before and behind each of its repetitions are valid, too.
-    fn moved(self, address: usize, beside: (usize, usize), line: usize) -> Grids {
-        let backwards = if self.touches(address, line) { address < self.first } else { self.backwards };
+    fn moved(self, address: usize, beside: (usize, usize), granularity: usize) -> Grids {
+        let backwards =
+            if self.touches(address, granularity) { address < self.first } else { self.backwards };
         let (first, last) = (address.saturating_sub(beside.0), address.saturating_add(beside.1));
         Grids { first, last, backwards, ..self }
     }
 
     /// How many bytes before or behind each repetition of the next grid, which begins at `address`, are looked at: if it follows these, the more the more are known; if it begins elsewhere, as with the next
     /// row of a matrix, as many as were known here.
-    fn ahead(&self, address: usize, line: usize) -> (usize, usize) {
-        let (known, most) = (self.last.wrapping_sub(self.first), BESIDE_MAX * line);
-        let (bytes, backwards) = match self.touches(address, line) {
-            true => ((2 * known).clamp(BESIDE_MIN * line, most), address < self.first),
+    fn ahead(&self, address: usize, granularity: usize) -> (usize, usize) {
+        let (known, most) = (self.last.wrapping_sub(self.first), BESIDE_MAX * granularity);
+        let (bytes, backwards) = match self.touches(address, granularity) {
+            true => ((2 * known).clamp(BESIDE_MIN * granularity, most), address < self.first),
             false => (known.min(most), self.backwards),
         };
         if backwards { (bytes, 0) } else { (0, bytes) }
     }
 
-    fn touches(&self, address: usize, line: usize) -> bool {
-        let near = self.shape.len + line;
+    fn touches(&self, address: usize, granularity: usize) -> bool {
+        let near = self.shape.len + granularity;
         address.wrapping_sub(self.last) <= near || self.first.wrapping_sub(address) <= near
     }
 }
@@ -134,12 +135,12 @@ pub fn ensure_at(place: usize, address: usize, len: usize, strides: [(usize, usi
         let (start, len, strides, access) = joined(address, len, strides, access);
         // Where each grid is behind a synchronisation of its own, a look beside it is for nothing.
         if old.shape == shape && old.restrictions == restrictions {
-            let line = 1 << memory::get().geometry().line_shift();
-            let ahead = old.ahead(address, line);
+            let granularity = state_granularity();
+            let ahead = old.ahead(address, granularity);
             let surroundings = Surroundings::of(start, end_of(start, len, strides) - 1, ahead, access);
             let around = |first, last| surroundings.valid(first, last);
             if let Some(beside) = beside(start, len, strides, around) {
-                return cell.set(old.moved(address, beside, line));
+                return cell.set(old.moved(address, beside, granularity));
             }
         }
         ensure_joined(start, len, strides, access);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use dsm_abi::layout::{ADDRESS_BITS, WALK_WINDOW_WORDS, WINDOW_WORDS};
 
-use crate::check::{Access, ensure, ensure_grid, has_effect};
+use crate::check::{Access, ensure, ensure_grid, has_effect, state_granularity};
 use crate::checked;
 use crate::memory;
 use crate::profile;
@@ -64,14 +64,15 @@ impl Walk {
         address: usize,
         len: usize,
         (step, count): (usize, usize),
-        line: usize,
+        granularity: usize,
     ) -> (usize, usize) {
         let is_same = (self.len, self.step, self.count) == (len as u64, step as u64, count as u64);
         let address = address as u64;
-        let bytes = (2 * (self.last - self.first) as usize).clamp(BESIDE_MIN * line, BESIDE_MAX * line);
-        if is_same && address > self.last && address - self.last <= (len + line) as u64 {
+        let bytes =
+            (2 * (self.last - self.first) as usize).clamp(BESIDE_MIN * granularity, BESIDE_MAX * granularity);
+        if is_same && address > self.last && address - self.last <= (len + granularity) as u64 {
             (0, bytes)
-        } else if is_same && address < self.first && self.first - address <= (len + line) as u64 {
+        } else if is_same && address < self.first && self.first - address <= (len + granularity) as u64 {
             (bytes, 0)
         } else {
             (0, 0)
@@ -147,8 +148,8 @@ fn look_along(
     old: WalkWindow,
     access: Access,
 ) -> WalkWindow {
-    let line = 1usize << memory::get().geometry().line_shift();
-    if !has_effect() || step < len + line {
+    let granularity = state_granularity();
+    if !has_effect() || step < len + granularity {
         let window = look(address, len.wrapping_add(step.wrapping_mul(count)), old.window, access);
         return WalkWindow { window, ..old };
     }
@@ -159,12 +160,13 @@ fn look_along(
     // Lines between the steps may be valid, too. Backwards steps are not looked at: the inline test fails for them anyway.
     let whole = step.checked_mul(count).and_then(|far| address.checked_add(far)?.checked_add(len));
     let table = memory::get().table();
+    let line = 1usize << memory::get().geometry().line_shift();
     match whole.filter(|end| (end - address) / line <= AHEAD_MAX) {
         Some(end) if table.first_at_least(address, end - 1, access.limit()).is_none() => {
             WalkWindow { window: look(address, end - address, old.window, access), ..old }
         }
         _ => {
-            let ahead = old.walk.ahead(address, len, (step, count), line);
+            let ahead = old.walk.ahead(address, len, (step, count), granularity);
             let last = address.wrapping_add(step.wrapping_mul(count)).wrapping_add(len - 1);
             let surroundings = Surroundings::of(address, last, ahead, access);
             // Others may have taken what was valid.

@@ -12,7 +12,7 @@
 //! are in the runtime, never while a block of the part in question is being used.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use dsm_coherence::{Block, Extent};
 
@@ -42,6 +42,8 @@ pub struct BlockMap {
     tops: Box<[Numbers]>,
     /// First block number of each size, by its logarithm; a power of two of them, so that an index needs no check.
     first: [u64; SHIFTS],
+    /// Logarithm of the smallest size that any block has had.
+    least_shift: AtomicU32,
     changed: AtomicBool,
 }
 
@@ -67,6 +69,7 @@ impl BlockMap {
             fine: zeroed(data_bytes >> granule_shift),
             tops: tops.into(),
             first,
+            least_shift: AtomicU32::new(default_shift),
             changed: AtomicBool::new(false),
         }
     }
@@ -98,6 +101,12 @@ impl BlockMap {
         let shift = self.shift_at(offset);
         let block = Block(self.first[shift as usize % SHIFTS] + (offset >> shift) as u64);
         (block, offset & ((1 << shift) - 1))
+    }
+
+    /// Bytes of the smallest blocks that the data are or were divided into: neighbours nearer than that are in one block, or in two that touch.
+    #[inline]
+    pub fn least_bytes(&self) -> usize {
+        1 << self.least_shift.load(Ordering::Relaxed)
     }
 
     /// Logarithm of a block's size.
@@ -192,6 +201,7 @@ impl BlockMap {
         if range.is_empty() {
             return;
         }
+        self.least_shift.fetch_min(shift, Ordering::Relaxed);
         for unit in range.start >> UNIT_SHIFT..=(range.end - 1) >> UNIT_SHIFT {
             let whole = unit << UNIT_SHIFT..(unit + 1) << UNIT_SHIFT;
             if range.start <= whole.start && whole.end <= range.end {
@@ -243,6 +253,18 @@ mod tests {
             assert_eq!(map.shift_at(range.end), 12);
             map.set(UNIT..2 * UNIT, 12);
         }
+    }
+
+    #[test]
+    fn the_smallest_size_stays_known() {
+        let map = BlockMap::new(2 * UNIT, 6, 12);
+        map.set(0..UNIT, 16);
+        assert_eq!(map.least_bytes(), 4096);
+        map.set(0..0, 6);
+        assert_eq!(map.least_bytes(), 4096);
+        map.set(4096..8192, 9);
+        map.set(0..UNIT, 12);
+        assert_eq!(map.least_bytes(), 512);
     }
 
     #[test]
