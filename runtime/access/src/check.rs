@@ -129,14 +129,17 @@ pub fn ensure_grid(address: usize, len: usize, strides: [(usize, usize); 2], acc
     ensure_joined(address, len, strides, access);
 }
 
-/// How many bytes at a multiple of that have one state: those of the smallest blocks. Those of a line, where it counts which lines are looked at.
+/// Most lines for which a gap between repetitions is looked at, too.
+const GAP_LINES: usize = 8;
+
+/// How many bytes, at a multiple of that, have one state for sure: those of the smallest blocks, or as many as it costs little to look at. Those of a line, where it counts which lines are looked at.
 #[inline]
 pub(crate) fn state_granularity() -> usize {
     let geometry = memory::get().geometry();
-    if checked::is_on() || profile::is_on() {
-        1 << geometry.line_shift()
-    } else {
-        geometry.blocks().least_bytes()
+    let line = 1 << geometry.line_shift();
+    match checked::is_on() || profile::is_on() {
+        true => line,
+        false => geometry.blocks().least_bytes().min(GAP_LINES * line),
     }
 }
 

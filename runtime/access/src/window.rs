@@ -101,7 +101,7 @@ const _: () = assert!(size_of::<WalkWindow>() == 8 * WALK_WINDOW_WORDS as usize)
 /// Lines that a miss looks ahead at first, and at most.
 const AHEAD_MIN: usize = 16;
 const AHEAD_MAX: usize = 4096;
-/// Lines beside each step of a walk, or repetition of a grid, that are looked at, at first and at most, once walks or grids follow each other.
+/// How many times the [`state_granularity`] beside each step of a walk, or repetition of a grid, is looked at, at first and at most, once walks or grids follow each other.
 pub(crate) const BESIDE_MIN: usize = 4;
 /// See [`BESIDE_MIN`].
 pub(crate) const BESIDE_MAX: usize = 64;

@@ -19,7 +19,7 @@ use crate::types::{Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
 
 /// Longest block that moves with records locked, bytes.
-const LONGEST: usize = 4096;
+const LONGEST: usize = 8192;
 
 impl<F: Fabric> Coherence<F> {
     /// Sets the version of a block whose home is here. The records are locked.

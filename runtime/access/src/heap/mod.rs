@@ -65,8 +65,11 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
     let _deferred = Deferred::begin();
     let pad = large::pad(size, part.block);
     // Blocks that hold nothing else where that costs little.
-    let align = if pad > 0 { align.max(part.block) } else { align };
-    let Some(object) = part.arena.lock().allocate(size, align, pad) else {
+    let (bytes, align) = match pad > 0 {
+        true => (size.saturating_add(part.block - 1) & !(part.block - 1), align.max(part.block)),
+        false => (size, align),
+    };
+    let Some(object) = part.arena.lock().allocate(bytes, align, pad) else {
         report_exhaustion(size, part.bytes);
         // SAFETY: the thread's own errno.
         unsafe { *libc::__errno_location() = libc::ENOMEM };

@@ -135,7 +135,7 @@ struct Constants {
 
 impl Constants {
     /// Bytes that are allocated at once.
-    const BYTES: usize = 4096;
+    const BYTES: usize = 8192;
 
     /// A copy of the bytes, which is made once.
     fn copy(&mut self, bytes: &[u8]) -> usize {
