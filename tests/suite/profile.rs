@@ -45,6 +45,24 @@ fn finding<'a>(profile: &'a Value, kind: &str, subject: &str) -> Option<&'a Valu
     all.iter().find(|f| f["kind"] == kind && f["subject"].as_str().is_some_and(|text| text.contains(subject)))
 }
 
+/// [`profile`] of an example that has a finding, in one of five runs: a machine that runs the processes one after the other for a while keeps them from each other's data.
+fn profile_with(
+    kind: &str,
+    subject: &str,
+    name: &str,
+    environment: &[(&str, &str)],
+) -> Option<(Value, Outcome)> {
+    let mut last = Value::Null;
+    for _ in 0..5 {
+        let (report, outcome) = profile(name, &[], environment)?;
+        if finding(&report, kind, subject).is_some() {
+            return Some((report, outcome));
+        }
+        last = report;
+    }
+    panic!("no {kind} of {subject} in {last:#}")
+}
+
 /// Place of the only line of an example that contains `text`.
 fn place(name: &str, text: &str) -> String {
     let lines = std::fs::read_to_string(source(name)).expect("the example is there");
@@ -55,17 +73,8 @@ fn place(name: &str, text: &str) -> String {
 /// Runs an example that is slow on purpose, and its mended form: the former has the finding at the line, with the remedy, the latter does not have it and
 /// moves less than a tenth of the bytes.
 fn mended(name: &str, kind: &str, subject: &str, line: &str, remedy: &str) {
-    // A machine that runs the processes one after the other for a while keeps them from each other's data.
-    let mut runs = Vec::new();
-    for _ in 0..5 {
-        let Some(run) = profile(name, &[], &[]) else { return };
-        runs.push(run);
-        if finding(&runs[runs.len() - 1].0, kind, subject).is_some() {
-            break;
-        }
-    }
-    let (slow, before) = runs.pop().expect("it was run");
-    let found = finding(&slow, kind, subject).unwrap_or_else(|| panic!("no {kind} of {subject} in {slow:#}"));
+    let Some((slow, before)) = profile_with(kind, subject, name, &[]) else { return };
+    let found = finding(&slow, kind, subject).expect("it was found");
     let lines = found["lines"].as_array().expect("a list of lines");
     let has = |value: &Value, text: &str| value.as_str().is_some_and(|v| v.contains(text));
     let is_named = lines.iter().any(|l| has(&l["place"], &place(name, line)) && has(&l["text"], line));
@@ -93,8 +102,12 @@ fn false_sharing_is_named_and_padding_ends_it() {
 fn who_writes_which_bytes_is_told() {
     // Twins of blocks of several pages need not lie in one piece.
     for block in ["4096", "16384"] {
-        let Some((slow, _)) = profile("slow_false_sharing", &[], &[("DSM_BLOCK", block)]) else { return };
-        let found = finding(&slow, "false_sharing", "variable bins").expect("see the test above");
+        let sharing = ("false_sharing", "variable bins");
+        let blocks = [("DSM_BLOCK", block)];
+        let Some((slow, _)) = profile_with(sharing.0, sharing.1, "slow_false_sharing", &blocks) else {
+            return;
+        };
+        let found = finding(&slow, sharing.0, sharing.1).expect("it was found");
         let what = found["what"].as_array().expect("sentences");
         for rank in 0..2 {
             let start = format!("process {rank} writes ");
@@ -123,8 +136,7 @@ fn strided_misses_are_named_and_an_array_of_the_field_ends_them() {
 /// Where other processes' memory is reached through sockets, as between hosts.
 #[test]
 fn a_profile_needs_no_mapping() {
-    let Some((slow, _)) = profile("slow_stride", &[], &[("DSM_TRANSPORT", "stream")]) else { return };
-    assert!(finding(&slow, "strided_misses", "variable records").is_some(), "{slow:#}");
+    profile_with("strided_misses", "variable records", "slow_stride", &[("DSM_TRANSPORT", "stream")]);
 }
 
 #[test]
