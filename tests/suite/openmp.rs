@@ -182,11 +182,11 @@ int main(void) {
 #[test]
 fn a_profile_names_consecutive_chunks_where_chunks_alternate() {
     let source = "#include <stdio.h>
-static int shared[4000];
+static int shared[40000];
 int main(void) {
     for (int times = 0; times < 400; times++)
 #pragma omp parallel for schedule(static SIZE)
-        for (int i = 0; i < 4000; i++) shared[i] += i;
+        for (int i = 0; i < 40000; i++) shared[i] += i;
     printf(\"%d\", shared[3999]);
 }
 ";
