@@ -317,7 +317,7 @@ pub fn ready(
         return true;
     }
     let (table, geometry) = (memory::get().table(), memory::get().geometry());
-    let (line, gap) = (1usize << geometry.line_shift(), state_granularity() - 1);
+    let gap = (1usize << geometry.line_shift()) - 1;
     if is_valid_run(address, len, strides, access) {
         return true;
     }
@@ -334,7 +334,7 @@ pub fn ready(
     if len == 0 || address.checked_add(reach).is_none_or(|end| end >> ADDRESS_BITS != 0) {
         return false;
     }
-    let lines = pieces.saturating_mul(run.div_ceil(line) + 1);
+    let lines = pieces.saturating_mul(run.div_ceil(gap + 1) + 1);
     if lines > FREE_LINES.saturating_add(uses.saturating_mul(8)) {
         return false;
     }

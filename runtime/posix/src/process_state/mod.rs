@@ -120,8 +120,12 @@ fn shared_object(bytes: usize) -> usize {
 /// A new object of blocks of coherence that hold nothing else. The C library looks at the environment wherever it wants, without checks: stores of other
 /// processes to neighbours would make it invalid.
 fn shared_blocks(bytes: usize) -> usize {
-    let block = config::get().block_bytes.max(1 << memory::get().geometry().line_shift());
-    allocated(heap::allocate_blocks(bytes, block))
+    allocated(heap::allocate_blocks(bytes, block_bytes()))
+}
+
+/// Bytes of a block of the heap.
+fn block_bytes() -> usize {
+    config::get().block_bytes.max(1 << memory::get().geometry().line_shift())
 }
 
 /// Copies in shared memory that never change, in blocks of coherence of their own.
@@ -134,8 +138,8 @@ struct Constants {
 }
 
 impl Constants {
-    /// Bytes that are allocated at once.
-    const BYTES: usize = 8192;
+    /// Least bytes that are allocated at once.
+    const BYTES: usize = 4096;
 
     /// A copy of the bytes, which is made once.
     fn copy(&mut self, bytes: &[u8]) -> usize {
@@ -157,7 +161,7 @@ impl Constants {
 
     fn place(&mut self, bytes: usize) -> usize {
         if self.unused.len() < bytes {
-            let size = bytes.max(Self::BYTES);
+            let size = bytes.max(Self::BYTES).next_multiple_of(block_bytes());
             let start = shared_blocks(size);
             self.unused = start..start + size;
         }
