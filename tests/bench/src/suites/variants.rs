@@ -34,7 +34,7 @@ const VARIANTS: [Variant; 8] = [
     without("no-migration"),
     without("no-exclusive-homes"),
     without("fixed-homes"),
-    Variant { name: "inline-4096", flags: "-O3 -march=native -fopenmp -fdsm-line=4096", environment: None },
+    Variant { name: "inline-1024", flags: "-O3 -march=native -fopenmp -fdsm-line=1024", environment: None },
     Variant { name: "mprotect", flags: BY_PAGES, environment: None },
     Variant {
         name: "mprotect, single-writer",
