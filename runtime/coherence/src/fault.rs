@@ -165,6 +165,14 @@ faults! {
     SingleReadUnwitnessed,
     /// A read miss of a single block takes the home to be where the own link leads.
     SingleReadAnywhere,
+    /// A write miss of a single block at home does not lock the records.
+    SingleUpgradeUnlocked,
+    /// A write miss of a single block at home does not look again, with the records locked, whether it is there.
+    SingleUpgradeAnywhere,
+    /// A write miss of a single block at home leaves it among the write-protected ones.
+    SingleUpgradeUnseen,
+    /// A write miss of a single block at home does not mark it *dirty*.
+    SingleUpgradeUnmarked,
     /// Who copies from the writer of a notice looks whether the home is there behind the contents only: it may just be coming, in the version of the notice.
     CopyBesideArrival,
     /// A release leaves read marks in the rings.

@@ -9,7 +9,7 @@
 //! - words: [`link`] (probable owner and queue lock), `records` (leases and versions, and their lock), `marks` (sharer, dirty and cached bits), `signature` (write notices), `release_token`
 //!   (notices piggybacked on locks), [`block_word`] (a block's words, by handle);
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
-//! - misses: `miss` (making blocks readable and writable), `read_single` (a block, where its home is mapped), `read_one_sided` (a block, by the adapter; its marks: [`rings`]), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
+//! - misses: `miss` (making blocks readable and writable), `read_single` (a block, where its home is mapped), `write_single` (a block at home), `read_one_sided` (a block, by the adapter; its marks: [`rings`]), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `merges` (many of these at once), `twins` (giving their memory back);
 //! - atomic and memory-based operations of the program: `atomic`, `open` (without locks), `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
@@ -69,6 +69,7 @@ pub mod stats;
 mod stays;
 mod twins;
 pub mod types;
+mod write_single;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -36,8 +36,23 @@ impl<F: Fabric> Coherence<F> {
 
     /// Makes all blocks of an extent readable and writable. They stay so until the next acquire or release.
     pub async fn write_miss(&self, extent: Extent) {
+        self.store_miss(extent, Purpose::STORE).await;
+    }
+
+    pub(crate) async fn store_miss(&self, extent: Extent, purpose: Purpose) {
         self.stats.write_misses.add(1);
-        self.miss(extent, Purpose::STORE).await;
+        let is_writable = match extent.count == 1 && !self.has_agents {
+            false => false,
+            true => self.try_upgrade_single(extent.first).await,
+        };
+        if !is_writable {
+            self.miss(extent, purpose).await;
+        }
+    }
+
+    #[inline]
+    async fn try_upgrade_single(&self, block: Block) -> bool {
+        if F::SYNCHRONOUS { self.upgrade_single_sync(block) } else { self.upgrade_single(block).await }
     }
 
     pub(crate) async fn miss(&self, extent: Extent, purpose: Purpose) {

@@ -56,9 +56,8 @@ impl<F: Fabric> Coherence<F> {
     /// As [`Coherence::write_miss`], when every byte of the blocks of `whole`, which lies in the extent, will be stored to before the thread's next
     /// release, and none read before that: they may hold anything afterwards.
     pub async fn overwrite_miss(&self, extent: Extent, whole: Extent) {
-        self.stats.write_misses.add(1);
         let whole = if self.fabric.fault(Fault::OverwritePart) { extent } else { whole };
-        self.miss(extent, Purpose::stores(Some(whole))).await;
+        self.store_miss(extent, Purpose::stores(Some(whole))).await;
     }
 
     /// Blocks whose homes were taken from here without a twin; means nothing for blocks at home. To be asked after their links.
