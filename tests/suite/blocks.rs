@@ -77,6 +77,16 @@ fn every_size_works_for_everything() {
     }
 }
 
+/// Heaps of processes, and the parts of these for sizes of blocks, begin at multiples of 4 MiB.
+#[test]
+fn large_alignments_are_those_of_addresses() {
+    let Some(built) = build("alignments", 1024) else { return };
+    let (_file, path) = rules("size >=1M 65536\n");
+    let outcome = run(&built, 1024, Shape::new(3, 1), &[("DSM_BLOCK_FILE", &path), ("DSM_HEAP", "180M")]);
+    assert_eq!(outcome.text(), "0 wrong, 0 refused\n", "{}", outcome.errors());
+    assert_eq!((outcome.status, outcome.errors().as_str()), (Some(0), ""));
+}
+
 #[test]
 fn a_malformed_file_gives_one_message_and_ends_the_job() {
     let Some(built) = build("regions", 64) else { return };

@@ -4,6 +4,7 @@
 //! large object it starts or belongs to. Objects never share a page with an object of the other kind.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::extents::Extents;
 
@@ -81,10 +82,10 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An empty arena of `bytes`.
-    pub fn new(bytes: usize) -> Arena {
+    /// An empty arena in these addresses, whole pages.
+    pub fn new(addresses: Range<usize>) -> Arena {
         Arena {
-            extents: Extents::new(bytes / PAGE),
+            extents: Extents::new(addresses.start / PAGE, addresses.len() / PAGE),
             slabs: Vec::new(),
             unused_slabs: Vec::new(),
             partial: [const { Vec::new() }; CLASSES],
@@ -93,7 +94,7 @@ impl Arena {
         }
     }
 
-    /// Allocates `size` bytes at a multiple of `align`, a power of two of at least 16. In front of a large object so many bytes belong to no other: whole pages.
+    /// Allocates `size` bytes at an address that is a multiple of `align`, a power of two of at least 16. In front of a large object so many bytes belong to no other: whole pages.
     pub fn allocate(&mut self, size: usize, align: usize, pad: usize) -> Option<Object> {
         // Sizes that are multiples of a power of two up to a page lie at multiples of it, slabs being aligned.
         let padded = if align > 16 { size.max(1).checked_next_multiple_of(align)? } else { size };
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn objects_are_disjoint_aligned_and_reusable() {
-        let mut arena = Arena::new(64 << 20);
+        let mut arena = Arena::new(0..64 << 20);
         let mut live: Vec<(usize, usize)> = Vec::new();
         for i in 0..4000_usize {
             let (size, align) = (1 + i * 37 % 9000, 16 << (i % 10));
@@ -230,9 +231,22 @@ mod tests {
         assert!(!arena.free(live[0].0), "a second free is noticed");
     }
 
+    /// Arenas need not begin at a multiple of what a program asks for.
+    #[test]
+    fn alignment_is_that_of_addresses() {
+        let base = 12 << 20;
+        let mut arena = Arena::new(base..base + (256 << 20));
+        for shift in 4..27 {
+            for pad in [0, PAGE] {
+                let object = arena.allocate(9000, 1 << shift, pad).unwrap();
+                assert_eq!((base + object.offset) % (1 << shift), 0, "{shift} {pad}");
+            }
+        }
+    }
+
     #[test]
     fn freshness_ends_with_the_first_use() {
-        let mut arena = Arena::new(1 << 20);
+        let mut arena = Arena::new(0..1 << 20);
         let first = arena.allocate(100, 16, 0).unwrap();
         assert!(first.fresh);
         arena.free(first.offset);

@@ -19,20 +19,23 @@ pub struct Pages {
 pub struct Extents {
     by_start: BTreeMap<usize, usize>,
     by_size: BTreeSet<(usize, usize)>,
+    /// Number of page 0 in the address space, by which pages are aligned.
+    first: usize,
     top: usize,
     high: usize,
     end: usize,
 }
 
 impl Extents {
-    /// Manages pages `0..end`.
-    pub fn new(end: usize) -> Extents {
-        Extents { by_start: BTreeMap::new(), by_size: BTreeSet::new(), top: 0, high: 0, end }
+    /// Manages pages `0..end`, whose numbers in the address space begin with `first`.
+    pub fn new(first: usize, end: usize) -> Extents {
+        Extents { by_start: BTreeMap::new(), by_size: BTreeSet::new(), first, top: 0, high: 0, end }
     }
 
-    /// Takes `count` pages whose first number is a multiple of `align` (a power of two), and `pad` pages in front of them. They are given back together.
+    /// Takes `count` pages whose first number in the address space is a multiple of `align` (a power of two), and `pad` pages in front of them. They are given back together.
     pub fn take(&mut self, pad: usize, count: usize, align: usize) -> Option<Pages> {
-        let up = |page: usize| (page + pad).next_multiple_of(align);
+        let before = self.first;
+        let up = |page: usize| (before + page + pad).next_multiple_of(align) - before;
         let fits = |&&(size, start): &&(usize, usize)| up(start) + count <= start + size;
         // Alignment can make a bounded number of candidates fail; any extent of pad + count + align - 1 pages fits.
         if let Some(&(size, start)) = self.by_size.range((pad.checked_add(count)?, 0)..).find(fits) {
@@ -90,7 +93,7 @@ mod tests {
 
     #[test]
     fn reuse_merges_neighbours_and_is_not_fresh() {
-        let mut e = Extents::new(100);
+        let mut e = Extents::new(0, 100);
         let a: Vec<_> = (0..4).map(|_| e.take(0, 10, 1).unwrap()).collect();
         assert!(a.iter().all(|p| p.fresh));
         e.give(a[0].start, 10);
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn alignment_keeps_the_gap_usable() {
-        let mut e = Extents::new(64);
+        let mut e = Extents::new(0, 64);
         assert_eq!(e.take(0, 1, 1).unwrap().start, 0);
         assert_eq!(e.take(0, 2, 16).unwrap().start, 16);
         assert_eq!(e.take(0, 15, 1).unwrap().start, 1);
@@ -115,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_pad_lies_in_front_of_the_pages_and_the_gap_stays_usable() {
-        let mut e = Extents::new(64);
+        let mut e = Extents::new(0, 64);
         assert_eq!(e.take(2, 10, 1).unwrap().start, 2);
         assert_eq!(e.take(2, 4, 16).unwrap().start, 16);
         assert_eq!(e.take(0, 2, 1).unwrap().start, 12, "in front of the pad");
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn random_use_never_overlaps() {
-        let mut e = Extents::new(1 << 12);
+        let mut e = Extents::new(0, 1 << 12);
         let mut live: Vec<(usize, usize)> = Vec::new();
         let mut seed = 12345_u64;
         for _ in 0..5000 {

@@ -40,12 +40,7 @@ fn parts() -> &'static [Part] {
             .map(|part| {
                 let range = geometry.arena_part(sync::rank(), part);
                 let block = geometry.block_bytes(geometry.block(range.start));
-                Part {
-                    base: range.start,
-                    bytes: range.len(),
-                    block,
-                    arena: Mutex::new(Arena::new(range.len())),
-                }
+                Part { base: range.start, bytes: range.len(), block, arena: Mutex::new(Arena::new(range)) }
             })
             .collect()
     })
