@@ -280,8 +280,7 @@ macro_rules! maybe_async {
                 let checkpoint = fabric.checkpoint();
                 let locked = !fabric.fault(Fault::UpdateHereUnlocked);
                 let sequence = if locked { $wait!(fabric.try_lock_by_handle(here))? } else { 0 };
-                let changed = fabric.own_by_handle(here, BlockWord::Homes) & block.bit() != 0;
-                let is_home = changed != fabric.is_default_home(here);
+                let is_home = self.is_own_home(here, block.bit());
                 let mut old = None;
                 if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
                     old = Some($wait!(change(here)));

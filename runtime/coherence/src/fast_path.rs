@@ -92,8 +92,7 @@ macro_rules! maybe_async {
                 let local = fabric.handle(self.me(), block);
                 let _locked = $wait!(fabric.lock_chunk(chunk));
                 let sequence = $wait!(fabric.try_lock_by_handle(local))?;
-                let changed = fabric.own_by_handle(local, BlockWord::Homes) & bit != 0;
-                let home = changed != fabric.is_default_home(local) || fabric.fault(Fault::FastPathNotAtHome);
+                let home = self.is_own_home(local, bit) || fabric.fault(Fault::FastPathNotAtHome);
                 let (mut notice, mut shared) = (None, 0);
                 if home {
                     let others = fabric.take_own(hint(MarkKind::Dirty, chunk)) & !bit;

@@ -11,6 +11,7 @@
 //! Readers do not take it: what they read counts if the word was even and the same before and after.
 
 use crate::Coherence;
+use crate::block_word::BlockWord;
 use crate::fabric::{Fabric, Word};
 use crate::link::Link;
 use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Rank, Record};
@@ -114,6 +115,13 @@ impl<F: Fabric> Coherence<F> {
         let fabric = &self.fabric;
         let default_homes = fabric.default_homes(self.me(), chunk);
         Homes::new(fabric.own(Word::Homes(chunk)), fabric.own(Word::WriteProtected(chunk)), default_homes)
+    }
+
+    /// Whether a block, the bit of its chunk's words, is at home here. Others may take it meanwhile, unless the records are locked.
+    #[inline(always)]
+    pub(crate) fn is_own_home(&self, local: F::Handle, bit: u64) -> bool {
+        let changed = self.fabric.own_by_handle(local, BlockWord::Homes) & bit != 0;
+        changed != self.fabric.is_default_home(local)
     }
 
     /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.

@@ -13,10 +13,7 @@ impl<F: Fabric> Coherence<F> {
     /// Whether the home of a block is here and write-protected. Says nothing for later unless the records are locked.
     #[inline(always)]
     fn is_protected_home(&self, local: F::Handle, bit: u64) -> bool {
-        let fabric = &self.fabric;
-        let changed = fabric.own_by_handle(local, BlockWord::Homes) & bit != 0;
-        changed != fabric.is_default_home(local)
-            && fabric.own_by_handle(local, BlockWord::WriteProtected) & bit != 0
+        self.is_own_home(local, bit) && self.fabric.own_by_handle(local, BlockWord::WriteProtected) & bit != 0
     }
 }
 
