@@ -125,6 +125,10 @@ faults! {
     NestFlag = "nest-flag",
     /// Loops have no checks, whatever the number of processes.
     SingleAlways = "single-always",
+    /// The test of a footprint in front of a nest ends behind its first byte.
+    FootprintEnd = "footprint-end",
+    /// The test of a footprint asks for loads.
+    FootprintKind = "footprint-kind",
     /// What one path has checked counts where paths join.
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.
@@ -233,6 +237,8 @@ pub fn plan(plan: &mut FunctionPlan) {
             _ => {}
         }
     }
+    let parts = plan.footprints.iter_mut().flat_map(|footprint| &mut footprint.parts);
+    parts.filter(|_| is(Fault::FootprintKind)).for_each(|part| part.kind = Kind::Load);
     for (_, range) in &mut plan.ranges {
         match &range.length {
             Length::Bytes(bytes) if is(Fault::RangeLength) => range.length = Length::Bytes(bytes / 2),

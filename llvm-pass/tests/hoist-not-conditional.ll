@@ -1,5 +1,5 @@
 ; Must not hoist: a store that only some iterations make would mark what is not written.
-; OPTIONS: disable=version,single
+; OPTIONS: disable=version,single,footprint
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 

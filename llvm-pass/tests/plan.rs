@@ -1,8 +1,8 @@
 //! Snapshots of printed plans, made from hand-written facts without LLVM.
 
 use dsm_pass::analysis::facts::{
-    Access, BlockFacts, Condition, Event, Exit, ExpectedRange, FunctionFacts, Guard, Kind, LoopFacts,
-    LoopRange, StackFacts, StackSlot, What,
+    Access, BlockFacts, Condition, Event, Exit, ExpectedRange, Footprint, FunctionFacts, Guard, Kind,
+    LoopFacts, LoopRange, StackFacts, StackSlot, What,
 };
 use dsm_pass::analysis::format::{print_arguments, scan_arguments};
 use dsm_pass::options::{OptionError, Options};
@@ -277,6 +277,44 @@ fn does_not_hoist_out_of_a_loop_that_synchronises() {
         "{text}"
     );
     assert!(!text.contains("hoisted") && text.contains("#0 load 8: checked"), "{text}");
+}
+
+#[test]
+fn footprints_with_constant_distances_are_one_and_every_check_needs_one() {
+    let footprint = |offset: i64| Footprint {
+        over: 0,
+        lo_key: 1,
+        lo_offset: offset,
+        lo: 2 + offset as u32,
+        hi_key: 3,
+        hi_offset: offset,
+        hi: 4 + offset as u32,
+        counts: vec![9, 8],
+    };
+    let facts = |known: bool, syncs: bool| {
+        let touches = |kind, offset, known: bool| {
+            let footprints = if known { vec![footprint(offset)] } else { vec![] };
+            What::Access(Access { footprints, ..access(kind, 1, offset, 4) })
+        };
+        let events = vec![(0, touches(Kind::Load, 8, true)), (1, touches(Kind::Store, 0, known))];
+        let mut blocks = vec![block(&[], vec![]), block(&[0, 1], events)];
+        blocks[1].inner = Some(0);
+        let l = LoopFacts { header: 1, preheader: Some(0), copy_cost: 9, syncs, ..LoopFacts::default() };
+        FunctionFacts { loops: vec![l], ..function(blocks) }
+    };
+    let line = "  loop 0 has a version without checks for when store [e10-8, e12+3] is valid, e8 is small, e9 is small\n";
+    for options in ["", "disable=single", "count=1"] {
+        let text = printed(&facts(true, false), options);
+        assert!(text.contains(line), "{text}");
+    }
+    let without = [
+        printed(&facts(true, false), "disable=footprint"),
+        printed(&facts(false, false), ""),
+        printed(&facts(true, true), ""),
+    ];
+    for text in without {
+        assert!(!text.contains("is valid") && text.contains("jobs of one process"), "{text}");
+    }
 }
 
 #[test]

@@ -86,6 +86,7 @@ programs! {
     dense_walks
     descriptor_calls
     descriptors
+    early_exits
     end_regions
     exit_call
     exit_status

@@ -50,7 +50,7 @@ fn comparison(block: Block) -> Option<Value> {
 
 /// Comparisons that hold, or do not, whenever `front` is reached, the nearest first: from blocks with one predecessor the way leads up to
 /// that, from others to where the loop around them is entered.
-fn guards(analyses: &Analyses, front: Block) -> Vec<(Value, bool)> {
+pub(super) fn guards(analyses: &Analyses, front: Block) -> Vec<(Value, bool)> {
     let mut out = Vec::new();
     let mut at = front;
     for _ in 0..MAX_BRANCHES {

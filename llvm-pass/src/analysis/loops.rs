@@ -22,6 +22,7 @@ use super::facts::{
     Access, BlockId, Condition, ExprId, Fills, HoistObstacle, Kind, LoopFacts, LoopId, LoopRange,
     MAX_STRIDES, RuntimeSteps, Site, Stride, What,
 };
+use super::footprints::Footprints;
 use super::overwrite::readers;
 use super::spans::Spanner;
 use super::{Collector, Function};
@@ -85,6 +86,7 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
                 let spanner = walker.spanner(collector.module());
                 spanner.look(out, inner, pointer, access);
                 if access.loop_ranges.is_empty() {
+                    access.footprints = walker.footprints().of(out, inner, pointer);
                     access.expected = spanner.expected(out, (id, inner), pointer, access.size);
                 }
             }
@@ -140,6 +142,11 @@ impl Walker<'_> {
                 out.facts.loops[id].count = Some(number(&mut out.exprs, count));
             }
         }
+    }
+
+    fn footprints(&self) -> Footprints<'_> {
+        let Walker { analyses, context, expander, loops, .. } = self;
+        Footprints { analyses, context: *context, expander, loops }
     }
 
     fn spanner(&self, module: Module) -> Spanner<'_> {

@@ -8,6 +8,7 @@ pub mod escape;
 pub mod expected;
 pub mod facts;
 pub mod flags;
+pub mod footprints;
 pub mod format;
 pub mod fortran;
 pub mod graph;

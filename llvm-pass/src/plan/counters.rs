@@ -73,6 +73,8 @@ pub struct Counters {
     pub hints: u64,
     /// Nests of loops with a version for jobs of one process.
     pub single: u64,
+    /// Nests of loops with a version for when the few lines that they touch are valid.
+    pub footprints: u64,
     /// Left to the protection of pages.
     pub protected: u64,
     /// Loops with two versions.
@@ -126,6 +128,7 @@ impl FunctionPlan {
         totals.versions += self.versions.len() as u64;
         totals.hints += self.hints.len() as u64;
         totals.single += self.single.len() as u64;
+        totals.footprints += self.footprints.len() as u64;
         totals.guards += self.assumptions.iter().map(|r| r.guards.len() as u64).sum::<u64>();
         totals.exits += self.assumptions.iter().map(|r| r.exits.len() as u64).sum::<u64>();
         totals.atomics += self.atomics.len() as u64;
@@ -163,6 +166,7 @@ impl Counters {
             "version" => self.versioned,
             "hint" => self.hints,
             "single" => self.single,
+            "footprint" => self.footprints,
             "flags" => self.flags,
             "overwrite" => self.overwrites + self.filled,
             "callers" => self.callers,
@@ -188,7 +192,7 @@ impl Display for Counters {
         )?;
         write!(
             f,
-            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), ranges expected {}, nests with a version for one process {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}, {} stores with their values), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
+            ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), ranges expected {}, nests with a version for one process {}, for valid footprints {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}, {} stores with their values), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
              shared stack variables {}",
             self.hoisted,
             self.loop_checks,
@@ -198,6 +202,7 @@ impl Display for Counters {
             self.versions,
             self.hints,
             self.single,
+            self.footprints,
             self.callers,
             self.given,
             self.clones,

@@ -3,6 +3,7 @@
 pub mod available;
 mod checks;
 mod counters;
+pub mod footprint;
 pub mod guards;
 pub mod hint;
 pub mod hoist;
@@ -81,6 +82,8 @@ pub struct FunctionPlan {
     pub hints: Vec<Hint>,
     /// Nests with a version for jobs of one process.
     pub single: Vec<LoopId>,
+    /// Nests with a version for when all that they touch is valid.
+    pub footprints: Vec<footprint::FootprintTest>,
     /// What is done to keep the guards of loops known.
     pub assumptions: Vec<guards::LoopAssumptions>,
     /// Accesses under masks.
@@ -162,6 +165,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
         hint::apply(facts, &mut items, &mut plan, options);
     }
     single::apply(facts, &items, &mut plan, options);
+    footprint::apply(facts, &items, &mut plan, options);
     merge::apply(facts, &items, &mut plan, options);
     value::apply(facts, &mut plan, options);
     guards::apply(facts, &mut plan, options);
@@ -181,8 +185,13 @@ impl FunctionPlan {
             .map(|c| c.over)
             .chain(self.versions.iter().map(|v| v.over))
             .chain(self.hints.iter().map(|h| h.over))
-            .chain(self.single.iter().copied())
+            .chain(self.copied_nests())
             .collect()
+    }
+
+    /// The nests that are copied whole, with all checks in them and in front of them.
+    pub fn copied_nests(&self) -> BTreeSet<LoopId> {
+        self.single.iter().copied().chain(self.footprints.iter().map(|f| f.nest)).collect()
     }
 
     /// True if the function stays as it is.

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::analysis::facts::{Array, Condition, FunctionFacts, Kind, Length, Masked, RuntimeSteps, Stride};
 
+use super::footprint::{End, FootprintTest, Part};
 use super::guards::LoopAssumptions;
 use super::reasons::{Names, joined};
 use super::stack::{Source, StackPlan};
@@ -111,6 +112,23 @@ impl Display for ValidityTest {
             write!(f, ", if e{count} is worth it")?;
         }
         Ok(())
+    }
+}
+
+impl Display for FootprintTest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "loop {} has a version without checks for when", self.nest)?;
+        for (number, part) in self.parts.iter().enumerate() {
+            let and = if number > 0 { " and" } else { "" };
+            let Part { lo, first, last, .. } = part;
+            let end = match part.end {
+                End::Address(hi) => format!("e{hi}"),
+                End::Extent(extent) => format!("e{lo} + e{extent}"),
+            };
+            write!(f, "{and} {} [e{lo}{first:+}, {end}{last:+}]", kind(part.kind))?;
+        }
+        write!(f, " is valid")?;
+        self.counts.iter().try_for_each(|count| write!(f, ", e{count} is small"))
     }
 }
 
@@ -236,6 +254,9 @@ impl Display for Printed<'_> {
         }
         for nest in &plan.single {
             writeln!(f, "  loop {nest} has a version without checks for jobs of one process")?;
+        }
+        for footprint in &plan.footprints {
+            writeln!(f, "  {footprint}")?;
         }
         for assumptions in &plan.assumptions {
             write!(f, "{assumptions}")?;

@@ -15,22 +15,26 @@
 //! `memcpy`, cost too little.
 
 use crate::analysis::facts::{FunctionFacts, LoopId, What};
+use crate::analysis::footprints::MAX_COST;
 use crate::options::Options;
 
 use super::{FunctionPlan, Item, Start, Version};
 
-/// Most instructions of a nest that is copied.
-const MAX_COST: u32 = 600;
-
-/// Chooses the nests, outer ones first, and has jobs of one process take the versions without checks that loops have anyway.
+/// Chooses the nests, and has jobs of one process take the versions without checks that loops have anyway.
 pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut FunctionPlan, options: &Options) {
     // Builds that count or verify are about the checks of several processes.
     if !options.enabled("single") || options.count || options.verify {
         return;
     }
     plan.versions.iter_mut().for_each(|version| version.single = true);
+    plan.single = nests(facts, items, plan);
+}
+
+/// The nests, outer ones first, of which there can be a version without checks, and there is none yet.
+pub(super) fn nests(facts: &FunctionFacts, items: &[Item<'_>], plan: &FunctionPlan) -> Vec<LoopId> {
+    let mut nests: Vec<LoopId> = Vec::new();
     for (nest, l) in facts.loops.iter().enumerate() {
-        let inside = plan.single.iter().any(|&outer| facts.within(nest, outer));
+        let inside = nests.iter().any(|&outer| facts.within(nest, outer));
         let copied = l.preheader.is_some() && l.copy_cost > 0 && l.copy_cost <= MAX_COST;
         // Nests around loops that test allocations are copied, too: the checks in front of their inner loops add up.
         let tests_allocation = |version: &Version| {
@@ -40,9 +44,10 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
         let mut inside_nest = plan.versions.iter().filter(|v| facts.within(v.over, nest));
         let versioned = inside_nest.any(|v| v.over == nest || !tests_allocation(v));
         if !inside && copied && !versioned && has_checks(facts, items, nest) {
-            plan.single.push(nest);
+            nests.push(nest);
         }
     }
+    nests
 }
 
 fn has_checks(facts: &FunctionFacts, items: &[Item<'_>], nest: LoopId) -> bool {

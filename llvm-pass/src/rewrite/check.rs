@@ -183,7 +183,8 @@ impl Emitter<'_> {
         self.refuses(self.state(line), kind)
     }
 
-    fn state(&self, line: Value) -> Value {
+    /// The state of a line of the table.
+    pub fn state(&self, line: Value) -> Value {
         let context = self.builder.context;
         let base = STATE_BASE + if fault::is(Fault::StateAddress) { 4096 } else { 0 };
         let address = self.builder.offset(context.const_address(base), line);
@@ -194,7 +195,7 @@ impl Emitter<'_> {
     }
 
     /// True if a state, or one of several that were combined by `or`, refuses: the limits are powers of two.
-    fn refuses(&self, state: Value, kind: Kind) -> Value {
+    pub fn refuses(&self, state: Value, kind: Kind) -> Value {
         let limit = |value: u8| self.builder.context.i8().constant(value.into());
         match kind {
             Kind::Load if fault::is(Fault::StateLimit) => {

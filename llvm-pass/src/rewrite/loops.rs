@@ -135,13 +135,8 @@ pub fn expand(
     }
     let builder = emitter.builder;
     let expander = analyses.expander();
-    let copied: Vec<Loop> = plan
-        .versions
-        .iter()
-        .map(|v| v.over)
-        .chain(plan.single.iter().copied())
-        .map(|l| facts.loops[l])
-        .collect();
+    let copied: Vec<Loop> =
+        plan.versions.iter().map(|v| v.over).chain(plan.copied_nests()).map(|l| facts.loops[l]).collect();
     let flags: Vec<Value> = plan.flags.iter().map(|f| flag(emitter, &expander, facts, f)).collect();
     let mut groups: BTreeMap<(usize, Together), Group> = BTreeMap::new();
     let keep = |range: &mut Range, before: Value| {

@@ -10,6 +10,7 @@ pub mod clone;
 pub mod collapse;
 pub mod entries;
 pub mod flushes;
+pub mod footprint;
 pub mod guards;
 pub mod loops;
 pub mod masked;
@@ -51,10 +52,11 @@ pub fn function(
     count_accesses(emitter, facts);
     let mut groups = loops::expand(emitter, &analyses, facts, plan);
     let tests = version::expand(emitter, &analyses, facts, plan);
+    let footprints = footprint::expand(emitter, &analyses, facts, plan);
     let copies = version::copy(module, emitter, &analyses, plan, facts, &tests, |old, new| {
         groups.iter_mut().for_each(|g| g.moved(old, new));
     });
-    let singles = single::copy(module, emitter, &analyses, facts, plan, &mut groups);
+    let singles = single::copy(module, emitter, &analyses, facts, (plan, &footprints), &mut groups);
     drop(analyses);
     for group in &groups {
         loops::emit(emitter, group);

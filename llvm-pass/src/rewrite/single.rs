@@ -1,4 +1,4 @@
-//! Makes the two versions of nests for jobs of one process and of several.
+//! Makes the two versions of nests: for jobs of one process, or for when all that a nest touches is valid ([`super::footprint`]), and for all other cases.
 //!
 //! ```text
 //! preheader:   %single = load i32, ptr @__dsm_single_process
@@ -15,6 +15,7 @@ use crate::llvm::{Analyses, IntPredicate, LoopCopy, Module, Value};
 use crate::plan::FunctionPlan;
 
 use super::check::Emitter;
+use super::footprint;
 use super::loops::Group;
 
 /// The copies of a function's nests.
@@ -39,14 +40,17 @@ pub fn copy(
     emitter: &Emitter<'_>,
     analyses: &Analyses,
     facts: &Function,
-    plan: &FunctionPlan,
+    (plan, footprints): (&FunctionPlan, &[footprint::Test]),
     groups: &mut [Group],
 ) -> Copies {
     let mut copies = Copies::default();
-    for &nest in &plan.single {
+    for nest in plan.copied_nests() {
         let handle = facts.loops[nest];
         let before = handle.preheader().expect("nests with two versions have one").terminator();
-        let condition = needs_no_checks(module, emitter, before);
+        let single = plan.single.contains(&nest).then(|| needs_no_checks(module, emitter, before));
+        let test = footprints.iter().find(|test| test.nest == nest);
+        let valid = test.map(|test| footprint::holds(emitter, analyses, test, before, single));
+        let condition = valid.or(single).expect("a nest is copied for one of two reasons");
         let (copy, branch) = analyses.version(handle, condition, false);
         let [_, preheader] = branch.block().successors()[..] else { unreachable!("the branch has two ways") };
         groups.iter_mut().for_each(|g| g.moved(before, preheader.terminator()));

@@ -26,6 +26,7 @@ pub const SWITCHES: &[&str] = &[
     "version",
     "hint",
     "single",
+    "footprint",
     "flags",
     "overwrite",
     "callers",
@@ -53,5 +54,6 @@ pub const LOOPS: &[&str] = &[
     "version",
     "hint",
     "single",
+    "footprint",
     "overwrite",
 ];

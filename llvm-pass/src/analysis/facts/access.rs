@@ -34,6 +34,8 @@ pub struct Access {
     pub expected: Option<ExpectedRange>,
     /// What it can touch at most, if it has no loop range.
     pub span: Option<Span>,
+    /// The same over whole nests, innermost loop first: between two addresses.
+    pub footprints: Vec<Footprint>,
     /// The variable that it lies in.
     pub object: Option<Object>,
     /// The allocated array of Fortran that it lies in.
@@ -60,6 +62,7 @@ impl Access {
             hoist_obstacle: None,
             expected: None,
             span: None,
+            footprints: vec![],
             object: None,
             array: None,
             allocation: None,
@@ -95,6 +98,28 @@ pub struct Span {
     pub start: ExprId,
     /// Where the bytes of the access are repeated.
     pub strides: Vec<Stride>,
+}
+
+/// All bytes that an access may touch while a nest of loops runs, and maybe others between them: from those at `lo` to those at `hi`. True if the nest is entered, and the numbers of iterations, as signed integers,
+/// are below [`MAX_COUNT`](crate::analysis::footprints::MAX_COUNT).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Footprint {
+    /// The outermost loop of the nest; everything can be computed in its preheader.
+    pub over: LoopId,
+    /// Equal for lowest addresses with a constant distance.
+    pub lo_key: ExprId,
+    /// Distance of the lowest address from the key.
+    pub lo_offset: i64,
+    /// Expression of the lowest address.
+    pub lo: ExprId,
+    /// Equal for highest addresses with a constant distance.
+    pub hi_key: ExprId,
+    /// Distance of the highest address from the key.
+    pub hi_offset: i64,
+    /// Expression of the highest address: of the first of the bytes there.
+    pub hi: ExprId,
+    /// Expressions of numbers of iterations, without the first.
+    pub counts: Vec<ExprId>,
 }
 
 /// A global variable.
