@@ -15,6 +15,8 @@ void __dsm_load_walk(void *addr, uint64_t len, uint64_t step, uint64_t count, vo
 
 void __dsm_store_miss(void *addr, uint64_t len) { dsm_rt_store_miss(addr, len, PLACE); }
 
+uint64_t __dsm_load_value_miss(void *addr, uint64_t len) { return dsm_rt_load_value_miss(addr, len, PLACE); }
+
 void __dsm_store_value_miss(void *addr, uint64_t len, uint64_t value) {
     dsm_rt_store_value_miss(addr, len, value, PLACE);
 }

@@ -35,6 +35,7 @@ void dsm_rt_overwrite_grid(void *addr, uint64_t len, uint64_t step, uint64_t cou
 uint32_t dsm_rt_load_ready(void *addr, uint64_t len, uint64_t step, uint64_t count, uint64_t outer_step, uint64_t outer_count, uint64_t uses, uintptr_t pc);
 uint32_t dsm_rt_store_ready(void *addr, uint64_t len, uint64_t step, uint64_t count, uint64_t outer_step, uint64_t outer_count, uint64_t uses, uintptr_t pc);
 void dsm_rt_store_miss(void *addr, uint64_t len, uintptr_t pc);
+uint64_t dsm_rt_load_value_miss(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_store_value_miss(void *addr, uint64_t len, uint64_t value, uintptr_t pc);
 void dsm_rt_store_range(void *addr, uint64_t len, uintptr_t pc);
 void dsm_rt_load_hint(void *addr, uint64_t len, uintptr_t pc);

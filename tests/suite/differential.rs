@@ -181,6 +181,7 @@ programs! {
     protected_pages
     queries
     queue_pool
+    random_loads
     random_numbers
     recursion
     resolvers

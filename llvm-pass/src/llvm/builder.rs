@@ -177,13 +177,17 @@ impl Builder {
 
     /// `phi` at the builder's place, the start of a block.
     pub fn phi(&self, ty: Type, incoming: &[(Value, Block)]) -> Value {
-        // SAFETY: live handles of the type and of the block's predecessors; the arrays outlive the call.
-        unsafe {
-            let phi = core::LLVMBuildPhi(self.raw, ty.0, NONE);
-            for (value, block) in incoming {
-                core::LLVMAddIncoming(phi, [value.0].as_mut_ptr(), [block.0].as_mut_ptr(), 1);
-            }
-            Value(phi)
+        // SAFETY: live handle.
+        let phi = Value(unsafe { core::LLVMBuildPhi(self.raw, ty.0, NONE) });
+        self.add_incoming(phi, incoming);
+        phi
+    }
+
+    /// Adds values to a phi.
+    pub fn add_incoming(&self, phi: Value, incoming: &[(Value, Block)]) {
+        for (value, block) in incoming {
+            // SAFETY: live handles of the phi's type and of its block's predecessors; the arrays outlive the call.
+            unsafe { core::LLVMAddIncoming(phi.0, [value.0].as_mut_ptr(), [block.0].as_mut_ptr(), 1) }
         }
     }
 

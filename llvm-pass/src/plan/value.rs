@@ -1,10 +1,10 @@
-//! Slow paths that get the value of a store: the runtime may execute it where the home of the block is, in place of making the block valid here. Switch: `value`.
+//! Slow paths that get the value of a store, or return that of a load: the runtime may execute it where the home of the block is, in place of making the block valid here. Switch: `value`.
 //!
 //! For loops that store a number, or a structure of two fields, to memory at random behind an atomic operation that orders memory (`neighbours[fetch_and_add(&next[v], 1)] = u`): a block that comes here is published
-//! with a single store, and most likely leaves again before the next one.
+//! with a single store, and most likely leaves again before the next one. And for those that load from memory on which other processes operate (`if (depth[v] == -1 && compare_and_swap(&depth[v], -1, next))`): a copy would be invalid again soon.
 //!
 //! Soundness. The block may be invalid behind such a check, so nothing else may rely on it: the check is of this store alone, and no access of the function with the same key
-//! is available ([`super::available`]). The store itself is executed here as well, to memory of which a miss brings a version that contains it.
+//! is available ([`super::available`]). The store itself is executed here as well, to memory of which a miss brings a version that contains it. The load is executed here only if the check passes.
 
 use std::collections::HashSet;
 
@@ -20,18 +20,17 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Op
         return;
     }
     let relied = available_keys(facts, plan);
-    let bytes_stored = |site: Site| {
-        let (block, access) = store_at(facts, site)?;
+    let bytes_of = |site: Site, kind: Kind| {
+        let (block, access) = access_at(facts, site, kind)?;
         (is_beside_atomics(facts, block) && !relied.contains(&access.key)).then_some(access.size)
     };
     for check in &mut plan.checks {
-        check.value = check.kind == Kind::Store
-            && matches!(check.test, Test::Line | Test::Ends)
+        check.value = matches!(check.test, Test::Line | Test::Ends)
             && check.delta == 0
             && check.version.is_none()
             && (check.covers == 1 || fault::is(Fault::ValueRelied))
             && is_single(check.length)
-            && bytes_stored(check.site) == Some(check.length);
+            && bytes_of(check.site, check.kind) == Some(check.length);
     }
 }
 
@@ -69,14 +68,12 @@ pub(super) fn keeps_apart(
         && !available_keys(facts, plan).contains(&accesses[0].key)
 }
 
-/// The store that an instruction is, if that is all it accesses.
-fn store_at(facts: &FunctionFacts, site: Site) -> Option<(BlockId, &Access)> {
+/// The load or store that an instruction is, if that is all it accesses.
+fn access_at(facts: &FunctionFacts, site: Site, kind: Kind) -> Option<(BlockId, &Access)> {
     facts.blocks.iter().enumerate().find_map(|(block, content)| {
         let mut events = content.events.iter().filter(|event| event.site == site);
         match (&events.next()?.what, events.next()) {
-            (What::Access(access), None) if access.kind == Kind::Store && !access.of_callee => {
-                Some((block, access))
-            }
+            (What::Access(access), None) if access.kind == kind && !access.of_callee => Some((block, access)),
             _ => None,
         }
     })

@@ -102,6 +102,45 @@ impl Emitter<'_> {
         self.refuses(states, kind)
     }
 
+    /// Checks a load of `length` bytes of one line or two, whose slow path returns the value. Returns false, having done nothing, for what is no integer of so many bytes.
+    pub fn load_value(&self, load: Value, pointer: Value, length: u64, test: Test) -> bool {
+        let i64_type = self.builder.context.i64();
+        let ty = load.ty();
+        let whole = self.builder.context.int(8 * length as u32);
+        let is_number = match ty.kind() {
+            TypeKind::LLVMPointerTypeKind => ty.is_plain_pointer(),
+            TypeKind::LLVMIntegerTypeKind => ty == whole,
+            TypeKind::LLVMFloatTypeKind | TypeKind::LLVMDoubleTypeKind => true,
+            _ => false,
+        };
+        let Some(next) = load.next().filter(|_| load.opcode() == Opcode::LLVMLoad && is_number) else {
+            return false;
+        };
+        self.counted(load, 0, 0, 1);
+        self.builder.before(load).locate_as(load);
+        let first = self.builder.address(pointer);
+        let bad = match test {
+            Test::Ends => self.bad_ends(first, length, Kind::Load),
+            _ => self.bad(self.line(first), Kind::Load),
+        };
+        let (miss, here) = self.branch_rare(load, bad, "dsm.miss");
+        let tail = next.split_before();
+        self.builder.at_end(miss).locate_as(load);
+        let value = self.call_here("__dsm_load_value_miss", &[pointer, i64_type.constant(length)]);
+        let number = self.builder.int_cast(value, whole, false);
+        let value = match ty.kind() {
+            TypeKind::LLVMPointerTypeKind => self.builder.int_to_ptr(number),
+            TypeKind::LLVMIntegerTypeKind => number,
+            _ => self.builder.bitcast(number, ty),
+        };
+        self.builder.br(tail);
+        self.builder.before(next).locate_as(load);
+        let loaded = self.builder.phi(ty, &[]);
+        load.replace_uses(loaded);
+        self.builder.add_incoming(loaded, &[(load, here), (value, miss)]);
+        true
+    }
+
     /// Checks a store to `length` bytes of one line or two, whose slow path gets the value. Returns false, having done nothing, for what does not fit into an integer.
     pub fn store_value(&self, store: Value, pointer: Value, length: u64, test: Test) -> bool {
         let i64_type = self.builder.context.i64();

@@ -70,7 +70,11 @@ pub fn function(
         emitter.builder.before(before).locate_as(before);
         let delta = emitter.builder.context.i64().constant(check.delta as u64);
         let pointer = emitter.builder.offset(before.operand(check.operand), delta);
-        if check.value && emitter.store_value(before, pointer, check.length, check.test) {
+        let with_value = match check.kind {
+            Kind::Load => Emitter::load_value,
+            Kind::Store => Emitter::store_value,
+        };
+        if check.value && with_value(emitter, before, pointer, check.length, check.test) {
             continue;
         }
         emitter.fixed(before, pointer, check.length, check.kind, check.test);

@@ -453,7 +453,7 @@ unsafe extern "C" {
 /// A load at return address `pc` asks.
 #[unsafe(no_mangle)]
 #[cold]
-extern "C" fn dsm_rt_load_miss(addr: *mut u8, len: u64, pc: usize) {
+pub extern "C" fn dsm_rt_load_miss(addr: *mut u8, len: u64, pc: usize) {
     profile::at(pc, || readable(addr as usize, len as usize));
 }
 

@@ -315,6 +315,10 @@ faults! {
     UpdateBesideCopy,
     /// The copy of who executes an atomic operation at a home counts as the only one, however many processes there are.
     OnlyCopyOfMany,
+    /// A load is made at the home though this process has stored to the block, and not published that.
+    LoadBesideStores,
+    /// A load is made where the home was.
+    LoadAnywhere,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

@@ -46,6 +46,7 @@ mod history;
 mod home_migration;
 mod inspect;
 pub mod link;
+mod load_mapped;
 mod marks;
 mod migration_on_miss;
 mod miss;

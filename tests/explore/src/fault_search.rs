@@ -110,6 +110,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::OpenShared => Some(addition_at_a_shared_home()),
         Fault::OpenBesideReader => Some(addition_beside_a_reader()),
         Fault::CopiedLookedEarly => Some(ordered_addition_beside_a_reader()),
+        Fault::LoadBesideStores => Some(load_beside_own_stores()),
         Fault::OrderedUnreleased => Some(ordered_addition_behind_a_store()),
         Fault::RingsNotDrained
         | Fault::RingsPassedOver
@@ -253,6 +254,14 @@ pub fn ordered_addition_beside_a_reader() -> Program {
     let reader = "r2 barrier barrier barrier r2 lock0 r0 unlock0";
     let adder = "barrier barrier barrier ordered0 lock0 unlock0";
     Program::parse(3, 1, 4, &[home, reader, adder]).without(Part::OpenRecords.into())
+}
+
+/// A process loads what it has stored to a copy, which is invalid, as the home's process has stored to the block, too; another thread publishes that.
+pub fn load_beside_own_stores() -> Program {
+    let home = "lock0 w1=1 unlock0 lock0 w1=2 unlock0 lock0 w1=3 unlock0";
+    let stores = "lock0 r1 unlock0 w0=1 lock0 get0 unlock0 w0=2 lock0 get0 unlock0";
+    let publishes = "lock1 unlock1 lock1 unlock1 lock1 unlock1";
+    Program::parse(2, 1, 2, &[home, "", stores, publishes])
 }
 
 /// A process tells of a store to a block that others have read by an ordered addition.

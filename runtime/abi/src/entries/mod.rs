@@ -24,6 +24,9 @@ macro_rules! for_each_entry {
             /// As `__dsm_store_miss`, for a store of `value` to all of the bytes, on whose check no other access relies: may store it at the home of the block, and leave
             /// the block invalid. The store here is executed nevertheless.
             fn __dsm_store_value_miss(addr: ptr, len: i64, value: i64) -> void;
+            /// As `__dsm_load_miss`, for a load of all of the bytes, on whose check no other access relies: returns the value. May load it at the home of the block, and leave the
+            /// block invalid. There is no other load.
+            fn __dsm_load_value_miss(addr: ptr, len: i64) -> i64;
             /// Makes `[addr, addr + len)` readable, checking all its lines. A bulk fetch. `len` 0 is allowed.
             fn __dsm_load_range(addr: ptr, len: i64) -> void;
             /// Makes `[addr, addr + len)` writable, checking all its lines. `len` 0 is allowed.

@@ -6,6 +6,7 @@
 //! the latter publishes.
 
 pub mod library;
+mod loads;
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -139,6 +140,39 @@ pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
     true
 }
 
+/// Executes a load that has missed at the home of its block, if that is worth while and possible.
+fn load_at_home(address: usize, size: usize) -> Option<u64> {
+    let shared =
+        memory::shared().filter(|_| memory::is_shared(address) && atomic::is_direct(address, size))?;
+    let (block, offset) = memory::get().geometry().locate(address);
+    if !loads::belongs_at_home(block.0, RELEASES.get())
+        || profile::is_on()
+        || deferred::is_kept(block.chunk())
+    {
+        return None;
+    }
+    run_sync(
+        #[inline(always)]
+        || shared.coherence.load_mapped_sync(block, offset, size),
+    )
+}
+
+/// As [`check::dsm_rt_load_miss`], for a load that may be executed at the home; returns the value.
+#[unsafe(no_mangle)]
+#[cold]
+extern "C" fn dsm_rt_load_value_miss(addr: *mut u8, len: u64, pc: usize) -> u64 {
+    if !race::is_on()
+        && let Some(value) = load_at_home(addr as usize, len as usize)
+    {
+        return value;
+    }
+    check::dsm_rt_load_miss(addr, len, pc);
+    let mut bytes = [0; 8];
+    // SAFETY: the program's operand of at most 8 bytes, readable now.
+    unsafe { std::ptr::copy_nonoverlapping(addr, bytes.as_mut_ptr(), len as usize) };
+    u64::from_le_bytes(bytes)
+}
+
 /// Executes a store that the processor has as one instruction at the home of its block.
 fn store_direct(shared: &Shared, address: usize, size: usize, value: u64) {
     let geometry = memory::get().geometry();
@@ -202,6 +236,7 @@ unsafe fn integer(at: *mut u8, size: usize) -> &'static dyn Atomic {
 #[allow(missing_docs, reason = "see `dsm_abi::entries`")]
 unsafe extern "C" {
     // In C, where a function can ask for its return address: calls the function below of its name.
+    pub fn __dsm_load_value_miss(addr: *mut u8, len: u64) -> u64;
     pub fn __dsm_store_value_miss(addr: *mut u8, len: u64, value: u64);
 }
 

@@ -105,7 +105,7 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
         batch(&mut program);
     }
     if (seed >> 11) % 4 == 2 {
-        put(&mut program);
+        at_homes(&mut program);
     }
     if program.threads == 1 && (seed >> 9) % 8 == 3 {
         keep(&mut program);
@@ -136,8 +136,14 @@ fn batch(program: &mut Program) {
     }
 }
 
-/// Has every other store of a byte executed where its home is.
-fn put(program: &mut Program) {
+/// Has every other load and store of a byte executed where its home is.
+fn at_homes(program: &mut Program) {
+    let loads = program.ops.iter_mut().flatten().filter_map(|op| match *op {
+        Op::Read { addr, len: 1 } => Some((op, addr)),
+        _ => None,
+    });
+    loads.step_by(2).for_each(|(op, addr)| *op = Op::Get { addr });
+
     let stores = program.ops.iter_mut().flatten().filter_map(|op| match *op {
         Op::Write { addr, len: 1, value } => Some((op, addr, value)),
         _ => None,
@@ -291,6 +297,7 @@ fn uses(op: &Op, a: usize) -> bool {
         Op::SetFlag { addr, .. }
         | Op::WaitFlag { addr, .. }
         | Op::Keep { addr }
+        | Op::Get { addr }
         | Op::Put { addr, .. }
         | Op::Ordered { addr }
         | Op::Reach { addr } => addr == a,

@@ -37,6 +37,11 @@ pub enum Op {
         /// What it becomes.
         value: u8,
     },
+    /// As `Read` of one byte, by code on whose check nothing else relies: at the home, if the block is invalid here.
+    Get {
+        /// The byte.
+        addr: usize,
+    },
     /// Checks before loads that do not happen, as of a range that is fetched at once.
     Fetch {
         /// First byte.
@@ -130,6 +135,7 @@ impl fmt::Display for Op {
             Op::Read { addr, len } => write!(f, "r{addr}+{len}"),
             Op::Write { addr, len, value } => write!(f, "w{addr}+{len}={value:#x}"),
             Op::Overwrite { addr, len, value } => write!(f, "o{addr}+{len}={value:#x}"),
+            Op::Get { addr } => write!(f, "get{addr}"),
             Op::Put { addr, value } => write!(f, "put{addr}={value:#x}"),
             Op::Fetch { addr, len } => write!(f, "fetch{addr}+{len}"),
             Op::Permit { addr, len } => write!(f, "permit{addr}+{len}"),

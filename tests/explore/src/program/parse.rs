@@ -55,6 +55,7 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
         "r" => Op::Read { addr, len },
         "w" => Op::Write { addr, len, value },
         "o" => Op::Overwrite { addr, len, value },
+        "get" => Op::Get { addr },
         "put" => Op::Put { addr, value },
         "fetch" => Op::Fetch { addr, len },
         "permit" => Op::Permit { addr, len },

@@ -59,6 +59,7 @@ impl ThreadCode {
                 Op::Read { addr, len } => self.read(addr, len).await,
                 Op::Write { addr, len, value } => self.write(addr, len, value, false).await,
                 Op::Overwrite { addr, len, value } => self.write(addr, len, value, true).await,
+                Op::Get { addr } => self.get(addr).await,
                 Op::Put { addr, value } => self.put(addr, value).await,
                 Op::Fetch { addr, len } => self.make_readable(addr, len).await,
                 Op::Permit { addr, len } => self.make_writable(addr, len, false).await,
@@ -221,6 +222,25 @@ impl ThreadCode {
             let judged = w.oracle.read(thread, a, value);
             fail_if(&mut w, judged);
         }
+    }
+
+    /// A load of one byte that nothing else relies on.
+    async fn get(&self, addr: usize) {
+        let extent = self.extents(addr, 1)[0];
+        self.window().await;
+        if !self.program.protects_pages() && self.worst_state(extent) >= u64::from(abi::READ_LIMIT) {
+            self.before_miss().await;
+            let offset = addr - self.world.borrow().layout.addr(extent.first);
+            if let Some(value) = self.protocol.load_mapped(extent.first, offset, 1).await {
+                let mut w = self.world.borrow_mut();
+                w.note(|| format!("load byte {addr} at its home: {value:#04x}"));
+                w.access(Thing::Byte(addr), false, 0);
+                let judged = w.oracle.read(self.thread, addr, value as u8);
+                fail_if(&mut w, judged);
+                return;
+            }
+        }
+        self.read(addr, 1).await;
     }
 
     /// `all`: it is known that every byte will be stored to.

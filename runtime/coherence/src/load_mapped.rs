@@ -1,0 +1,56 @@
+//! Loads at homes that are mapped: of what is operated on atomically all the time. A copy of such a block would be invalid again with the next operation, which has to publish a version because of it; a load at the home leaves
+//! no copy, so that operations there change nothing but the contents.
+//!
+//! The word of the records is read before and behind the load, as by who reads under a sequence lock: a home that leaves changes it, and the memory of a former home may be given back. Whoever has the records locked, or operates where they are open ([`crate::open`]), changes
+//! contents that are read as one, and takes no home away without changing the word. What this process has stored to the block itself is at the home: the state says that nothing of it is here, and no release of the process is under way. Nothing here waits for another process.
+
+use crate::block_word::BlockWord;
+use crate::fabric::{Fabric, Gate};
+use crate::link::Link;
+use crate::types::Block;
+use crate::{Coherence, Fault, abi};
+
+/// See the module `maybe_async`.
+macro_rules! maybe_async {
+    ($wait:ident ($($asyncness:tt)?) $load_mapped:ident) => {
+        impl<F: Fabric> Coherence<F> {
+            /// Value of 1, 2, 4 or 8 aligned bytes at `offset` in a block that is invalid here, as they are at its home. `None` if the home is not mapped, or not to be found where the own link leads, or if it may be behind what this process has stored.
+            #[inline(always)]
+            pub $($asyncness)? fn $load_mapped(&self, block: Block, offset: usize, bytes: usize) -> Option<u64> {
+                let fabric = &self.fabric;
+                if !self.has_mapped_homes {
+                    return None;
+                }
+                let here = fabric.handle(self.me(), block);
+                let checkpoint = fabric.checkpoint();
+                let _locked = $wait!(fabric.lock_chunk(block.chunk()));
+                let state = fabric.state_by_handle(here);
+                let is_invalid = matches!(state, abi::NOTICED | abi::COLD | abi::EXPIRED)
+                    || state == abi::INVALID_DIRTY && fabric.fault(Fault::LoadBesideStores);
+                // Behind the state: a release that was under way then, and has what was stored here, is over.
+                let is_published = fabric.gate_free(Gate::Publish);
+                let link = self.decode(fabric.own_by_handle(here, BlockWord::Link), self.me(), block);
+                let mut loaded = None;
+                if let Link::Link { to, pending: false } = link
+                    && is_invalid
+                    && is_published
+                {
+                    let home = fabric.handle(to, block);
+                    let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
+                    let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
+                    let away = (homes & block.bit() != 0) == fabric.is_default_home(home);
+                    if !away || fabric.fault(Fault::LoadAnywhere) {
+                        let value = $wait!(fabric.load_bytes(to, block, offset, bytes));
+                        let seen = $wait!(fabric.load_by_handle(home, BlockWord::Records));
+                        loaded = (seen == sequence).then_some(value);
+                    }
+                }
+                fabric.live_since(checkpoint, || loaded);
+                loaded
+            }
+        }
+    };
+}
+
+maybe_async!(wait (async) load_mapped);
+maybe_async!(poll_once () load_mapped_sync);
