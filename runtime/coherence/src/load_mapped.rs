@@ -46,6 +46,7 @@ macro_rules! maybe_async {
                     }
                 }
                 fabric.live_since(checkpoint, || loaded);
+                self.stats.mine().add(|count| &count.loads_at_home, loaded.is_some().into());
                 loaded
             }
         }

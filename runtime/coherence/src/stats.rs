@@ -140,6 +140,8 @@ counters! {
     bytes_moved,
     /// Atomic operations of the program, and stores, executed at homes whose records were open.
     atomics_open,
+    /// Loads that were executed at homes elsewhere.
+    loads_at_home,
 }
 
 /// The counters of the calling thread, looked up once for several of them.
