@@ -6,8 +6,8 @@
 //! really accesses is below 2^47; all others of the nest then differ from it by less than 2^64, so that both ends, taken modulo 2^64, lie in the same line or in neighbouring ones only if
 //! they really do.
 //!
-//! The number of an inner loop's iterations may be a recurrence of the outer loop, in a triangular nest: both of its ends are tested. Where the inner loop is not entered it may be one less than none, which is told apart
-//! from the 2^64 iterations that it stands for otherwise by the condition under which the loop is entered.
+//! The number of an inner loop's iterations may be a recurrence of the outer loop, in a triangular nest: both of its ends are tested. Where the inner loop is not entered it may be one less than none, which
+//! stands for 2^64 iterations otherwise: the condition under which the loop is entered has to exclude these.
 
 use crate::llvm::{Analyses, Context, Expander, Expr, IntPredicate, Loop, Value};
 
