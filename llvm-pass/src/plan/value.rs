@@ -3,7 +3,7 @@
 //! For loops that store a number, or a structure of two fields, to memory at random behind an atomic operation that orders memory (`neighbours[fetch_and_add(&next[v], 1)] = u`): a block that comes here is published
 //! with a single store, and most likely leaves again before the next one. And for those that load from memory on which other processes operate (`if (depth[v] == -1 && compare_and_swap(&depth[v], -1, next))`): a copy would be invalid again soon.
 //!
-//! Soundness. The block may be invalid behind such a check, so nothing else may rely on it: the check is of this store alone, and no access of the function with the same key
+//! Soundness. The block may be invalid behind such a check, so nothing else may rely on it: the check is of this access and no other, and no access of the function with the same key
 //! is available ([`super::available`]). The store itself is executed here as well, to memory of which a miss brings a version that contains it. The load is executed here only if the check passes.
 
 use std::collections::HashSet;

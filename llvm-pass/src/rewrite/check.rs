@@ -102,7 +102,16 @@ impl Emitter<'_> {
         self.refuses(states, kind)
     }
 
-    /// Checks a load of `length` bytes of one line or two, whose slow path returns the value. Returns false, having done nothing, for what is no integer of so many bytes.
+    /// True if a state of one line or two refuses.
+    fn bad_short(&self, pointer: Value, length: u64, kind: Kind, test: Test) -> Value {
+        let first = self.builder.address(pointer);
+        match test {
+            Test::Ends => self.bad_ends(first, length, kind),
+            _ => self.bad(self.line(first), kind),
+        }
+    }
+
+    /// Checks a load of `length` bytes of one line or two, whose slow path returns the value. Returns false, having done nothing, for what does not fit into an integer.
     pub fn load_value(&self, load: Value, pointer: Value, length: u64, test: Test) -> bool {
         let i64_type = self.builder.context.i64();
         let ty = load.ty();
@@ -118,11 +127,7 @@ impl Emitter<'_> {
         };
         self.counted(load, 0, 0, 1);
         self.builder.before(load).locate_as(load);
-        let first = self.builder.address(pointer);
-        let bad = match test {
-            Test::Ends => self.bad_ends(first, length, Kind::Load),
-            _ => self.bad(self.line(first), Kind::Load),
-        };
+        let bad = self.bad_short(pointer, length, Kind::Load, test);
         let (miss, here) = self.branch_rare(load, bad, "dsm.miss");
         let tail = next.split_before();
         self.builder.at_end(miss).locate_as(load);
@@ -158,11 +163,7 @@ impl Emitter<'_> {
         }
         self.counted(store, 0, 0, 1);
         self.builder.before(store).locate_as(store);
-        let first = self.builder.address(pointer);
-        let bad = match test {
-            Test::Ends => self.bad_ends(first, length, Kind::Store),
-            _ => self.bad(self.line(first), Kind::Store),
-        };
+        let bad = self.bad_short(pointer, length, Kind::Store, test);
         let (miss, tail) = self.branch_rare(store, bad, "dsm.miss");
         self.builder.at_end(miss).locate_as(store);
         let value = match kind {

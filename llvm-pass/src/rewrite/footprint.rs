@@ -61,8 +61,9 @@ pub fn expand(
                 End::Address(hi) => address(hi, part.last),
                 End::Extent(extent) => {
                     let extent = expander.expand(facts.exprs[extent as usize], before);
-                    let lo = address(part.lo, part.last);
-                    builder.add(lo, builder.freeze(extent))
+                    builder.before(before).locate_as(before);
+                    let behind = builder.context.i64().constant((part.last - part.first) as u64);
+                    builder.add(builder.add(first, builder.freeze(extent)), behind)
                 }
             };
             Bytes { kind: part.kind, first, last }

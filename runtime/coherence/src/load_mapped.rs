@@ -38,8 +38,7 @@ macro_rules! maybe_async {
                     let home = fabric.handle(to, block);
                     let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
                     let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
-                    let away = (homes & block.bit() != 0) == fabric.is_default_home(home);
-                    if !away || fabric.fault(Fault::LoadAnywhere) {
+                    if self.is_home(home, block.bit(), homes) || fabric.fault(Fault::LoadAnywhere) {
                         let value = $wait!(fabric.load_bytes(to, block, offset, bytes));
                         let seen = $wait!(fabric.load_by_handle(home, BlockWord::Records));
                         loaded = (seen == sequence).then_some(value);

@@ -270,8 +270,8 @@ macro_rules! maybe_async {
                 let is_released = matches!(order, Order::Relaxed) || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
                 let (mut done, mut is_copied) = (None, false);
                 if is_released && is_held {
-                    let moved = $wait!(fabric.load_by_handle(home, BlockWord::Homes)) & block.bit() != 0;
-                    let mut is_allowed = moved != fabric.is_default_home(home);
+                    let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
+                    let mut is_allowed = self.is_home(home, block.bit(), homes);
                     let may_be_copied = !is_here && !only_copy;
                     let mut copied = 0;
                     if may_be_copied {

@@ -62,7 +62,7 @@ macro_rules! maybe_async {
                 }
                 let sequence = $wait!(fabric.load_by_handle(remote, BlockWord::Records));
                 let homes = $wait!(fabric.load_by_handle(remote, BlockWord::Homes));
-                let away = (homes & bit != 0) == fabric.is_default_home(remote);
+                let away = !self.is_home(remote, bit, homes);
                 let anywhere = fabric.fault(Fault::ReadFormerHome) || fabric.fault(Fault::SingleReadAnywhere);
                 let unwitnessed = fabric.fault(if noticed { Fault::ReadFormerHome } else { Fault::FetchWhileTaken })
                     || fabric.fault(Fault::SingleReadUnwitnessed);

@@ -120,8 +120,13 @@ impl<F: Fabric> Coherence<F> {
     /// Whether a block, the bit of its chunk's words, is at home here. Others may take it meanwhile, unless the records are locked.
     #[inline(always)]
     pub(crate) fn is_own_home(&self, local: F::Handle, bit: u64) -> bool {
-        let changed = self.fabric.own_by_handle(local, BlockWord::Homes) & bit != 0;
-        changed != self.fabric.is_default_home(local)
+        self.is_home(local, bit, self.fabric.own_by_handle(local, BlockWord::Homes))
+    }
+
+    /// Whether a block is at home at a place, the word of whose chunk's homes is `homes`.
+    #[inline(always)]
+    pub(crate) fn is_home(&self, place: F::Handle, bit: u64, homes: u64) -> bool {
+        (homes & bit != 0) != self.fabric.is_default_home(place)
     }
 
     /// Those of `blocks` that are not at home here, with their links in `own`. The chunk is locked.

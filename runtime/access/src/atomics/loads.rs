@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use super::streak::Streak;
+
 /// Atomic operations in a row, each followed by few loads that missed, from which on a thread counts as one that operates all the time.
 const OPERATIONS: u32 = 4;
 /// Loads that are few.
@@ -72,22 +74,15 @@ impl Loads {
 }
 
 thread_local! {
-    /// Atomic operations of the thread when a load missed last, the operations in a row behind each of which few loads missed, and the loads since the last of these.
-    static LAST: Cell<(u32, u32, u32)> = const { Cell::new((0, 0, 0)) };
+    static STREAK: Cell<Streak> = const { Cell::new(Streak::NONE) };
     static KNOWN: [Cell<Loads>; BLOCKS] = const { [const { Cell::new(Loads::of(0)) }; BLOCKS] };
 }
 
 /// Whether a load of a block belongs at its home. It has missed behind so many atomic operations of the thread that are releases.
 pub fn belongs_at_home(block: u64, operations: u32) -> bool {
-    let (seen, times, loads) = LAST.get();
-    let loads = if operations == seen { loads.saturating_add(1) } else { 1 };
-    let times = match loads {
-        1 => times.saturating_add(1),
-        2..=FEW_LOADS => times,
-        _ => 0,
-    };
-    LAST.set((operations, times, loads));
-    if times < OPERATIONS {
+    let streak = STREAK.get().with_miss(operations, FEW_LOADS);
+    STREAK.set(streak);
+    if streak.length() < OPERATIONS {
         return false;
     }
     KNOWN.with(|known| {

@@ -7,6 +7,7 @@
 
 pub mod library;
 mod loads;
+mod streak;
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -25,6 +26,8 @@ use crate::posted::deferred;
 use crate::profile::{self, Wait};
 use crate::sync::regions;
 use crate::{check, memory, race, sync};
+
+use streak::Streak;
 
 /// Atomics that no processor instruction does, in a single process.
 static WIDE: Mutex<()> = Mutex::new(());
@@ -87,8 +90,8 @@ fn after(order: u32) {
 thread_local! {
     /// Atomic operations of the thread that were releases.
     static RELEASES: Cell<u32> = const { Cell::new(0) };
-    /// What that was when a store of the thread last missed, the releases in a row behind each of which few stores missed, and the stores since the last of these.
-    static STORES: Cell<(u32, u32, u32)> = const { Cell::new((0, 0, 0)) };
+    /// Of stores that miss.
+    static STORES: Cell<Streak> = const { Cell::new(Streak::NONE) };
 }
 
 /// Stores in a row that missed, each behind a release of its own, from which on they are executed at the homes.
@@ -101,7 +104,7 @@ const FIELDS: u32 = 2;
 #[inline]
 fn is_worth_keeping(address: usize) -> bool {
     thread_local! {
-        /// As `STORES`, of additions, and where the last one went.
+        /// `RELEASES` at the last addition, the additions in a row behind a release each, and where the last one went.
         static ADDITIONS: Cell<(u32, u32, usize)> = const { Cell::new((0, 0, 0)) };
     }
     let (releases, (seen, times, last)) = (RELEASES.get(), ADDITIONS.get());
@@ -113,15 +116,10 @@ fn is_worth_keeping(address: usize) -> bool {
 /// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
 /// operation that is a release between any two such stores. `false`: nothing was done.
 pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
-    let (releases, (seen, times, stores)) = (RELEASES.get(), STORES.get());
-    let stores = if releases == seen { stores.saturating_add(1) } else { 1 };
-    let times = match stores {
-        1 => times.saturating_add(1),
-        2..=FIELDS => times,
-        _ => 0,
-    };
-    STORES.set((releases, times, stores));
-    let Some(shared) = memory::shared().filter(|_| times >= SINGLE_STORES && memory::is_shared(address))
+    let streak = STORES.get().with_miss(RELEASES.get(), FIELDS);
+    STORES.set(streak);
+    let Some(shared) =
+        memory::shared().filter(|_| streak.length() >= SINGLE_STORES && memory::is_shared(address))
     else {
         return false;
     };
