@@ -241,5 +241,6 @@ programs! {
     volatile
     wall_clock
     wide_characters
+    write_flushes
     writer_rotation
 }

@@ -1,7 +1,8 @@
 //! The flushes that compilers put behind atomic constructs with an order.
 //!
 //! Behind `omp atomic write seq_cst` and its relatives is a call of `__kmpc_flush`, as OpenMP defines them to flush, and a native processor's instruction may do less. The
-//! runtime's atomic operation does it all: it releases before and acquires behind. Between the operation and the flush the thread has accessed nothing, so
+//! runtime's atomic operation does it all: it releases before and acquires behind; a store where the thread has loaded something since it last acquired, as it has nothing to acquire else.
+//! Between the operation and the flush the thread has accessed nothing, so
 //! a second release has nothing to publish but what the operation did, which is done at the home, and the second acquire would come right behind the first.
 //!
 //! The flush of a directive of its own is the same call, and is one in both directions whatever the order of the atomic operation in front of it. So it is left out

@@ -7,7 +7,7 @@ use dsm_abi::atomic::Update;
 
 use dsm_threads::atomic::is_direct;
 
-use super::{after, before, exclusive, load_value, poll, update};
+use super::{after, after_store, before, exclusive, load_value, poll, update};
 use crate::check;
 
 /// A copy of an operand.
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn __dsm_library_atomic_store(
     let new = unsafe { operand(value, size) };
     before(order as u32);
     replace(object, None, &new);
-    after(order as u32);
+    after_store(order as u32);
 }
 
 /// `__atomic_exchange` of libatomic.

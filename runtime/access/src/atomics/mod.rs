@@ -81,15 +81,28 @@ fn acquires(order: u32) -> bool {
     matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST)
 }
 
+/// Behind an operation that has loaded.
 fn after(order: u32) {
-    if acquires(order) {
+    let acquires = acquires(order);
+    if acquires {
         sync::acquire_from_all();
+    }
+    LOADED.set(!acquires);
+}
+
+/// Behind a store. It tells the thread nothing, so that there is nothing to acquire unless the thread has learned of what others did by an earlier operation that did not acquire. OpenMP defines
+/// `atomic write seq_cst` to flush, which is an acquire for such a load.
+fn after_store(order: u32) {
+    if LOADED.get() {
+        after(order);
     }
 }
 
 thread_local! {
     /// Atomic operations of the thread that were releases.
     static RELEASES: Cell<u32> = const { Cell::new(0) };
+    /// Whether the thread has loaded a value by an atomic operation that did not acquire, and has not acquired by one since.
+    static LOADED: Cell<bool> = const { Cell::new(false) };
     /// Of stores that miss.
     static STORES: Cell<Streak> = const { Cell::new(Streak::NONE) };
 }
@@ -502,7 +515,7 @@ pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size:
     let new = unsafe { get(value, size) };
     before(order);
     update(addr, size, Update::store(new));
-    after(order);
+    after_store(order);
 }
 
 /// Entry point, see `dsm_abi::entries`.
