@@ -107,7 +107,7 @@ pub fn register() {
         after_acquire: foreign::after_acquire,
         begin_fetch: deferred::suspend,
         end_fetch: deferred::resume,
-        is_quiet: || pending::is_quiet() && foreign::is_quiet() && stdio::is_quiet(),
+        is_quiet: stdio::is_quiet,
         after_fork: stdio::after_fork,
         start_thread: |work| _ = memory::services::as_services(|| std::thread::spawn(work)),
     });

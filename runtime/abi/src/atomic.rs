@@ -182,6 +182,7 @@ impl Update {
             (Update::Rmw { op: RmwOp::FAdd, operand }, 4) => {
                 Some((f32::from_bits(old as u32) + f32::from_bits(operand as u32)).to_bits().into())
             }
+            (Update::CompareExchange { expected, new }, _) => (old == expected as u64).then_some(new as u64),
             _ => self.apply(bytes as u32, old.into()).map(|new| new as u64),
         }
     }

@@ -243,7 +243,7 @@ impl Updates {
 /// What a variable is behind an operation that found it as `old`.
 #[inline(always)]
 pub(crate) fn result_of(update: Update, bytes: usize, old: u64) -> u64 {
-    update.apply(bytes as u32, old.into()).map_or(old, |new| new as u64)
+    update.apply_to_word(bytes, old).unwrap_or(old)
 }
 
 /// See the module `maybe_async`.
@@ -262,7 +262,7 @@ macro_rules! maybe_async {
                 $call!(self.$change_local(
                     block,
                     #[inline(always)]
-                    |here| self.fabric.update_by_handle(here, offset, bytes, update)
+                    move |here| self.fabric.update_by_handle(here, offset, bytes, update)
                 ))
             }
 

@@ -427,6 +427,11 @@ pub trait Fabric {
     type Handle: Copy;
     /// See the type.
     fn handle(&self, at: Rank, block: Block) -> Self::Handle;
+    /// Handle of the same block at another process.
+    #[inline(always)]
+    fn handle_elsewhere(&self, place: Self::Handle, at: Rank) -> Self::Handle {
+        self.handle(at, self.target_of(place).1)
+    }
     /// Process and block of a handle.
     fn target_of(&self, place: Self::Handle) -> (Rank, Block);
     /// [`Fabric::load`] of a word there.

@@ -35,7 +35,7 @@ macro_rules! maybe_async {
                     && is_invalid
                     && is_published
                 {
-                    let home = fabric.handle(to, block);
+                    let home = fabric.handle_elsewhere(here, to);
                     let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
                     let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
                     if self.is_home(home, block.bit(), homes) || fabric.fault(Fault::LoadAnywhere) {

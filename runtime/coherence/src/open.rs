@@ -116,9 +116,9 @@ macro_rules! maybe_async {
                     (offset, bytes),
                     order,
                     #[inline(always)]
-                    |home| self.fabric.update_by_handle(home, offset, bytes, update),
+                    move |home| self.fabric.update_by_handle(home, offset, bytes, update),
                     #[inline(always)]
-                    |old| update.apply(bytes as u32, old.into()).map(|new| new as u64)
+                    move |old| update.apply_to_word(bytes, old)
                 ))
             }
 
@@ -135,7 +135,10 @@ macro_rules! maybe_async {
                 let old = $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?;
                 let checkpoint = self.fabric.checkpoint();
                 let mut is_new = false;
-                for from in (0..self.fabric.size()).map(Rank).filter(|from| *from != self.me()) {
+                for from in (0..self.fabric.size()).map(Rank) {
+                    if from == self.me() {
+                        continue;
+                    }
                     let state = $wait!(self.fabric.load(from, Word::LogState));
                     is_new |= !self.has_read(from, state);
                     self.fabric.live_since(checkpoint, || (old, is_new, from));
@@ -162,9 +165,9 @@ macro_rules! maybe_async {
                     (offset, bytes),
                     Order::Relaxed,
                     #[inline(always)]
-                    |home| self.fabric.store_by_handle(home, offset, bytes, value),
+                    move |home| self.fabric.store_by_handle(home, offset, bytes, value),
                     #[inline(always)]
-                    |()| Some(value)
+                    move |()| Some(value)
                 ))
                 .is_some()
             }
@@ -176,7 +179,7 @@ macro_rules! maybe_async {
                 (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(F::Handle) -> R,
-                stored: impl Fn(T) -> Option<u64>,
+                stored: impl Fn(T) -> Option<u64> + Copy,
             ) -> Option<T>
             where
                 T: Copy + Hash,
@@ -198,7 +201,7 @@ macro_rules! maybe_async {
                         let Link::Link { to, pending: false } = self.decode(link, self.me(), block) else {
                             return None;
                         };
-                        fabric.handle(to, block)
+                        fabric.handle_elsewhere(here, to)
                     }
                     _ => return None,
                 };
@@ -207,7 +210,7 @@ macro_rules! maybe_async {
                 if matches!(order, Order::Released) && is_unpublished() {
                     return None;
                 }
-                let Done { result, version, sequence } = $call!(self.$operate(home, order, only_copy, change, &stored))?;
+                let Done { result, version, sequence } = $call!(self.$operate(home, order, only_copy, change, stored))?;
                 if only_copy {
                     self.updates().record_beside_copy(block);
                     if let Some(value) = stored(result) {
@@ -241,7 +244,7 @@ macro_rules! maybe_async {
                 order: Order,
                 only_copy: bool,
                 change: impl FnOnce(F::Handle) -> R,
-                stored: impl Fn(T) -> Option<u64>,
+                stored: impl Fn(T) -> Option<u64> + Copy,
             ) -> Option<Done<T>>
             where
                 T: Copy + Hash,

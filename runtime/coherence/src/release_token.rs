@@ -90,7 +90,11 @@ pub(crate) fn state_word(sequence: u64, length: usize) -> u64 {
 
 /// Whether a process that has read up to `cursor` has read all that was published when the state word was `state`. Who has read of a newer list has read what it repeats of the older one: no state
 /// of it is from before that.
+#[inline(always)]
 pub(crate) fn is_read(cursor: u64, state: u64) -> bool {
+    if cursor == state {
+        return true;
+    }
     let (sequence, length) = split_state(state);
     let (read, until) = split_state(cursor);
     if sequence == read { length <= until } else { is_newer(read, sequence) }

@@ -69,11 +69,14 @@ pub fn release() {
 }
 
 /// A release, an operation and an acquire from all processes, where nothing is to be done but the operation; `operation` says whether there is something to acquire behind it. `None`, as `operation` or without
-/// it: nothing was done.
+/// it: nothing was done. `is_quiet`: whether those hooks whose work is not in [`Hooks::is_quiet`](hooks::Hooks::is_quiet) have nothing to do.
 #[inline(always)]
-pub fn ordered_at_once<R>(operation: impl FnOnce() -> Option<(R, bool)>) -> Option<R> {
+pub fn ordered_at_once<R>(
+    is_quiet: impl FnOnce() -> bool,
+    operation: impl FnOnce() -> Option<(R, bool)>,
+) -> Option<R> {
     let is_watched = profile::is_on() || time::is_traced() || checked::is_on();
-    if is_unreleased() || is_watched || !(hooks().is_quiet)() {
+    if is_unreleased() || is_watched || !is_quiet() || !(hooks().is_quiet)() {
         return None;
     }
     threads::pass();

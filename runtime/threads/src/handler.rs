@@ -37,18 +37,30 @@ impl Deferred {
         compiler_fence(Ordering::SeqCst);
         Deferred(())
     }
+
+    /// Drops it. What drops a value in the end is a function that may be called; this is not.
+    #[inline(always)]
+    pub fn end(self) {
+        std::mem::forget(self);
+        end();
+    }
 }
 
 impl Drop for Deferred {
     #[inline(always)]
     fn drop(&mut self) {
-        compiler_fence(Ordering::SeqCst);
-        let depth = DEPTH.get() - 1;
-        DEPTH.set(depth);
-        compiler_fence(Ordering::SeqCst);
-        if depth == 0 && IS_KEPT.get() {
-            deliver();
-        }
+        end();
+    }
+}
+
+#[inline(always)]
+fn end() {
+    compiler_fence(Ordering::SeqCst);
+    let depth = DEPTH.get() - 1;
+    DEPTH.set(depth);
+    compiler_fence(Ordering::SeqCst);
+    if depth == 0 && IS_KEPT.get() {
+        deliver();
     }
 }
 

@@ -15,14 +15,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
-use dsm_coherence::Extent;
+use dsm_coherence::{Block, Extent};
 use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
 use crate::control::cell;
+use crate::heap::foreign;
 use crate::memory::Shared;
 use crate::memory::fabric::{run, run_sync};
-use crate::posted::deferred;
+use crate::posted::{deferred, pending};
 use crate::profile::{self, Wait};
 use crate::sync::regions;
 use crate::{check, memory, race, sync};
@@ -162,9 +163,18 @@ fn load_at_home(address: usize, size: usize) -> Option<u64> {
     {
         return None;
     }
+    match size {
+        4 => load_mapped::<4>(shared, block, offset),
+        8 => load_mapped::<8>(shared, block, offset),
+        _ => run_sync(|| shared.coherence.load_mapped_sync(block, offset, size)),
+    }
+}
+
+#[inline(never)]
+fn load_mapped<const SIZE: usize>(shared: &Shared, block: Block, offset: usize) -> Option<u64> {
     run_sync(
         #[inline(always)]
-        || shared.coherence.load_mapped_sync(block, offset, size),
+        || shared.coherence.load_mapped_sync(block, offset, SIZE),
     )
 }
 
@@ -184,17 +194,26 @@ extern "C" fn dsm_rt_load_value_miss(addr: *mut u8, len: u64, pc: usize) -> u64 
     u64::from_le_bytes(bytes)
 }
 
+#[inline(never)]
+fn store_mapped<const SIZE: usize>(shared: &Shared, block: Block, offset: usize, value: u64) -> bool {
+    run_sync(
+        #[inline(always)]
+        || shared.coherence.store_mapped_sync(block, offset, SIZE, value),
+    )
+}
+
 /// Executes a store that the processor has as one instruction at the home of its block.
 fn store_direct(shared: &Shared, address: usize, size: usize, value: u64) {
     let geometry = memory::get().geometry();
     let (block, offset) = geometry.locate(address);
-    if !profile::is_on()
+    let stored = !profile::is_on()
         && !deferred::is_kept(block.chunk())
-        && run_sync(
-            #[inline(always)]
-            || shared.coherence.store_mapped_sync(block, offset, size, value),
-        )
-    {
+        && match size {
+            4 => store_mapped::<4>(shared, block, offset, value),
+            8 => store_mapped::<8>(shared, block, offset, value),
+            _ => run_sync(|| shared.coherence.store_mapped_sync(block, offset, size, value)),
+        };
+    if stored {
         return;
     }
     let since = profile::now_and_then();
@@ -290,6 +309,8 @@ fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Op
     let (block, offset) = memory.geometry().locate_shared(at)?;
     let old = sync::ordered_at_once(
         #[inline(always)]
+        || pending::is_quiet() && foreign::is_quiet(),
+        #[inline(always)]
         || {
             run_sync(
                 #[inline(always)]
@@ -312,27 +333,49 @@ unsafe fn add_at_once(
     old: *mut u8,
     (size, op, order): (u32, u32, u32),
 ) -> Option<bool> {
-    const ADD: u32 = RmwOp::Add as u32;
-    macro_rules! add {
-        ($number:ty) => {{
-            // SAFETY: the caller's promise.
-            let operand = unsafe { value.cast::<$number>().read_unaligned() }.into();
-            let update = Update::Rmw { op: RmwOp::Add, operand };
-            let result = update_at_once(address, size_of::<$number>() as u32, update, order);
-            if let Some(result) = result
-                && !old.is_null()
-            {
-                // SAFETY: the caller's promise.
-                unsafe { old.cast::<$number>().write_unaligned(result as $number) };
-            }
-            Some(result.is_some())
-        }};
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (op, size) {
+            (ADD, 4) => Some(add_sized_at_once::<4>(address, value, old, order)),
+            (ADD, 8) => Some(add_sized_at_once::<8>(address, value, old, order)),
+            _ => None,
+        }
     }
-    match (op, size) {
-        (ADD, 4) => add!(u32),
-        (ADD, 8) => add!(u64),
-        _ => None,
+}
+
+/// As [`add_at_once`]; see [`ADD`] on why it is a function of its own.
+///
+/// # Safety
+/// As of [`add_at_once`].
+#[inline(never)]
+unsafe fn add_sized_at_once<const SIZE: u32>(
+    address: *mut u8,
+    value: *const u8,
+    old: *mut u8,
+    order: u32,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let operand = unsafe { get(value, SIZE) };
+    let result = update_at_once(address, SIZE, Update::Rmw { op: RmwOp::Add, operand }, order);
+    if let Some(result) = result
+        && !old.is_null()
+    {
+        // SAFETY: the caller's promise.
+        unsafe { put(old, SIZE, result.into()) };
     }
+    result.is_some()
+}
+
+/// As [`add_sized_at_once`], a compare-and-swap.
+#[inline(never)]
+fn compare_exchange_at_once<const SIZE: u32>(
+    address: *mut u8,
+    expected: u64,
+    new: u64,
+    order: u32,
+) -> Option<u64> {
+    let update = Update::CompareExchange { expected: expected.into(), new: new.into() };
+    update_at_once(address, SIZE, update, order)
 }
 
 #[inline(never)]
@@ -365,7 +408,7 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         // What is kept for the block has to be executed before.
         if !profile::is_on()
             && !deferred::is_kept(block.chunk())
-            && let Some(old) = run_sync(|| shared.coherence.update_mapped_sync(block, offset, bytes, update))
+            && let Some(old) = update_mapped(shared, (block, offset), bytes, update)
         {
             return old.into();
         }
@@ -380,50 +423,87 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     update_integer(unsafe { integer(address, bytes) }, size, update).into()
 }
 
-/// Adds to a variable of `size` bytes whose home is here, if there is nothing to wait for; `false`: nothing was done. Programs make millions of such additions: each kind has an instance
-/// that has nothing to decide any more, and nothing that goes through memory.
+/// Kinds of addition for which there are functions that have nothing to decide any more, and nothing that goes through memory: programs make millions of them. They are not inlined, as
+/// LLVM would make one code of several, which decides at each step.
+const ADD: u32 = RmwOp::Add as u32;
+const FADD: u32 = RmwOp::FAdd as u32;
+
+/// The operation of one of these.
+const fn addition<const OP: u32>(operand: u64) -> Update {
+    let op = if OP == FADD { RmwOp::FAdd } else { RmwOp::Add };
+    Update::Rmw { op, operand: operand as u128 }
+}
+
+/// Adds to a variable of `size` bytes whose home is here, if there is nothing to wait for; `false`: nothing was done.
 #[inline(always)]
 fn add_here(address: usize, size: u32, op: u32, operand: *const u8) -> bool {
-    const ADD: u32 = RmwOp::Add as u32;
-    const FADD: u32 = RmwOp::FAdd as u32;
-    if !matches!(op, ADD | FADD) || !matches!(size, 4 | 8) || !address.is_multiple_of(size as usize) {
+    if !address.is_multiple_of(size as usize) {
         return false;
     }
+    // SAFETY: an operand has as many bytes as the variable.
+    let operand = || unsafe { get(operand, size) } as u64;
+    match (op, size) {
+        (ADD, 4) => add_local::<ADD, 4>(address, operand()),
+        (ADD, 8) => add_local::<ADD, 8>(address, operand()),
+        (FADD, 4) => add_local::<FADD, 4>(address, operand()),
+        (FADD, 8) => add_local::<FADD, 8>(address, operand()),
+        _ => false,
+    }
+}
+
+#[inline(never)]
+fn add_local<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -> bool {
     let memory = memory::get();
     if memory.table().get(address) != WRITABLE || !memory::is_shared(address) {
         return false;
     }
     let Some(shared) = memory::shared() else { return false };
-    let geometry = memory.geometry();
-    let (block, offset) = geometry.locate(address);
-    // SAFETY: an operand has as many bytes as the variable.
-    let operand = unsafe {
-        match size {
-            4 => operand.cast::<u32>().read_unaligned().into(),
-            _ => operand.cast::<u64>().read_unaligned(),
-        }
-    };
-    let coherence = &shared.coherence;
-    macro_rules! add {
-        ($op:expr, $bytes:expr) => {
-            coherence.update_local_sync(
-                block,
-                offset,
-                $bytes,
-                Update::Rmw { op: $op, operand: operand.into() },
-            )
-        };
-    }
-    let old = run_sync(
+    let (block, offset) = memory.geometry().locate(address);
+    let add = addition::<OP>(operand);
+    run_sync(
         #[inline(always)]
-        || match (op, size) {
-            (FADD, 8) => add!(RmwOp::FAdd, 8),
-            (FADD, _) => add!(RmwOp::FAdd, 4),
-            (_, 8) => add!(RmwOp::Add, 8),
-            _ => add!(RmwOp::Add, 4),
-        },
-    );
-    old.is_some()
+        || shared.coherence.update_local_sync(block, offset, SIZE, add),
+    )
+    .is_some()
+}
+
+/// Executes an operation where the home of the block is, if that is mapped and there is nothing to wait for.
+#[inline(always)]
+fn update_mapped(
+    shared: &Shared,
+    (block, offset): (Block, usize),
+    bytes: usize,
+    update: Update,
+) -> Option<u64> {
+    match (update, bytes) {
+        (Update::Rmw { op: RmwOp::Add, operand }, 4) => {
+            add_mapped::<ADD, 4>(shared, block, offset, operand as u64)
+        }
+        (Update::Rmw { op: RmwOp::Add, operand }, 8) => {
+            add_mapped::<ADD, 8>(shared, block, offset, operand as u64)
+        }
+        (Update::Rmw { op: RmwOp::FAdd, operand }, 4) => {
+            add_mapped::<FADD, 4>(shared, block, offset, operand as u64)
+        }
+        (Update::Rmw { op: RmwOp::FAdd, operand }, 8) => {
+            add_mapped::<FADD, 8>(shared, block, offset, operand as u64)
+        }
+        _ => run_sync(|| shared.coherence.update_mapped_sync(block, offset, bytes, update)),
+    }
+}
+
+#[inline(never)]
+fn add_mapped<const OP: u32, const SIZE: usize>(
+    shared: &Shared,
+    block: Block,
+    offset: usize,
+    operand: u64,
+) -> Option<u64> {
+    let add = addition::<OP>(operand);
+    run_sync(
+        #[inline(always)]
+        || shared.coherence.update_mapped_sync(block, offset, SIZE, add),
+    )
 }
 
 /// Reads a variable of 1, 2, 4 or 8 aligned bytes in a single process.
@@ -597,8 +677,8 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
     let update_by = Update::CompareExchange { expected: wanted, new };
     let at_once = match size {
-        4 => update_at_once(addr, 4, update_by, success),
-        8 => update_at_once(addr, 8, update_by, success),
+        4 => compare_exchange_at_once::<4>(addr, wanted as u64, new as u64, success),
+        8 => compare_exchange_at_once::<8>(addr, wanted as u64, new as u64, success),
         _ => update_any_at_once(addr, size, update_by, success),
     };
     let old = at_once.map_or_else(

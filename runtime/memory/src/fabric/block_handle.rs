@@ -59,6 +59,13 @@ impl SegmentFabric {
         let (offset, bytes) = g.blocks().place(block);
         // Numbers have records whether or not they are blocks.
         assert!(offset < g.data_bytes(), "there is no such block");
+        self.handle_at(at, block, (offset, bytes))
+    }
+
+    /// The same of a block that is known to be one, at `offset` in all segments, of so many bytes.
+    #[inline(always)]
+    pub(super) fn handle_at(&self, at: Rank, block: Block, (offset, bytes): (usize, usize)) -> BlockHandle {
+        let (g, chunk) = (self.geometry, block.chunk());
         let segment =
             self.segments.mapped(at.0).expect("blocks of processes that have agents have no handles");
         BlockHandle {

@@ -429,6 +429,11 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn handle_elsewhere(&self, handle: BlockHandle, at: Rank) -> BlockHandle {
+        self.handle_at(at, handle.block, (handle.offset, handle.bytes))
+    }
+
+    #[inline(always)]
     fn target_of(&self, handle: BlockHandle) -> (Rank, Block) {
         (handle.at, handle.block)
     }

@@ -12,8 +12,10 @@ use dsm_threads::handler::Deferred;
 #[inline(always)]
 pub fn run_sync<R>(function: impl FnOnce() -> R) -> R {
     child::assert_of_job();
-    let _deferred = Deferred::begin();
-    biased_lock::run_biased(function)
+    let deferred = Deferred::begin();
+    let result = biased_lock::run_biased(function);
+    deferred.end();
+    result
 }
 
 /// Runs a protocol function to its end on this thread.
