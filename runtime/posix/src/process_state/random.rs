@@ -3,9 +3,10 @@
 //! The algorithms are the GNU C library's (`random_r`, `drand48_r`), so a seed gives the sequence that it gives to plain programs; their state lies in
 //! words of process 0 that all processes change under a lock. A single process uses the C library's own functions.
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use super::{shared_object, word};
+use super::shared_object;
 use crate::{check, sync};
 use dsm_comm::Word;
 use dsm_threads::handler::Deferred;
@@ -29,6 +30,13 @@ const FACTOR_48: usize = LOCK_48 + 3;
 const SUMMAND_48: usize = LOCK_48 + 4;
 /// First word that is free for others.
 pub const END: usize = LOCK_48 + 5;
+
+/// A word of the state. Programs fill arrays by these functions: all of its words are looked up once.
+#[inline]
+fn word(i: usize) -> Word {
+    static WORDS: OnceLock<[Word; END]> = OnceLock::new();
+    WORDS.get_or_init(|| std::array::from_fn(super::word))[i]
+}
 
 /// Runs `body` while no other thread of the job has the lock. It is held for some operations only.
 pub(super) fn locked<R>(lock: usize, body: impl FnOnce() -> R) -> R {
@@ -94,10 +102,12 @@ fn next() -> u32 {
         return value;
     }
     let rear = get(REAR) as usize;
-    let front = (rear + distance) % degree;
+    // Less than once around: a division would take longer than all else.
+    let around = |i: usize| if i < degree { i } else { i - degree };
+    let front = around(rear + distance);
     let value = load(front).wrapping_add(load(rear));
     state(front).store(value.into(), Ordering::Relaxed);
-    set(REAR, ((rear + 1) % degree) as u64);
+    set(REAR, around(rear + 1) as u64);
     value >> 1
 }
 
