@@ -273,7 +273,7 @@ macro_rules! maybe_async {
                 R: Future<Output = u64>,
             {
                 let fabric = &self.fabric;
-                let here = fabric.handle(self.me(), block);
+                let here = fabric.own_handle(block);
                 if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
                     return None;
                 }

@@ -427,6 +427,11 @@ pub trait Fabric {
     type Handle: Copy;
     /// See the type.
     fn handle(&self, at: Rank, block: Block) -> Self::Handle;
+    /// Handle of a block at this process.
+    #[inline(always)]
+    fn own_handle(&self, block: Block) -> Self::Handle {
+        self.handle(self.rank(), block)
+    }
     /// Handle of the same block at another process.
     #[inline(always)]
     fn handle_elsewhere(&self, place: Self::Handle, at: Rank) -> Self::Handle {

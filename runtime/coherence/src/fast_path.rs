@@ -40,7 +40,7 @@ impl<F: Fabric> Coherence<F> {
     pub fn prefetch_by_token(&self, token: ReleaseToken) {
         let Some(Notice { extent: Extent { first, count: 1 }, .. }) = token.tail(1) else { return };
         if self.fabric.own(hint(MarkKind::Migratory, first.chunk())) & first.bit() != 0 {
-            self.fabric.prefetch_block(self.fabric.handle(self.me(), first));
+            self.fabric.prefetch_block(self.fabric.own_handle(first));
         }
     }
 }
@@ -89,7 +89,7 @@ macro_rules! maybe_async {
                 }
                 self.front.set_guess(chunk);
                 let block = chunk.block(bit.trailing_zeros());
-                let local = fabric.handle(self.me(), block);
+                let local = fabric.own_handle(block);
                 let _locked = $wait!(fabric.lock_chunk(chunk));
                 let sequence = $wait!(fabric.try_lock_by_handle(local))?;
                 let home = self.is_own_home(local, bit) || fabric.fault(Fault::FastPathNotAtHome);
@@ -167,7 +167,8 @@ macro_rules! maybe_async {
                 {
                     return false;
                 }
-                let (local, remote) = (fabric.handle(self.me(), block), fabric.handle(home, block));
+                let local = fabric.own_handle(block);
+                let remote = fabric.handle_elsewhere(local, home);
                 fabric.prefetch_block(remote);
                 fabric.prefetch_block(local);
                 let _locked = $wait!(fabric.lock_chunk(chunk));

@@ -21,7 +21,7 @@ macro_rules! maybe_async {
                 if !self.has_mapped_homes {
                     return None;
                 }
-                let here = fabric.handle(self.me(), block);
+                let here = fabric.own_handle(block);
                 let checkpoint = fabric.checkpoint();
                 let _locked = $wait!(fabric.lock_chunk(block.chunk()));
                 let state = fabric.state_by_handle(here);

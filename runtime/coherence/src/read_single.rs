@@ -32,7 +32,7 @@ macro_rules! maybe_async {
             $($asyncness)? fn $fetch_single(&self, block: Block) -> bool {
                 let fabric = &self.fabric;
                 let (chunk, bit) = (block.chunk(), block.bit());
-                let local = fabric.handle(self.me(), block);
+                let local = fabric.own_handle(block);
                 let state = fabric.state_by_handle(local);
                 let link = self.decode(fabric.own_by_handle(local, BlockWord::Link), self.me(), block);
                 let Link::Link { to: home, pending: false } = link else { return false };
@@ -44,7 +44,7 @@ macro_rules! maybe_async {
                 {
                     return false;
                 }
-                let remote = fabric.handle(home, block);
+                let remote = fabric.handle_elsewhere(local, home);
                 fabric.prefetch_block(remote);
                 // As in the general path, before the bound is looked at.
                 marks::set_own(fabric, MarkKind::Cached, chunk, bit);

@@ -29,7 +29,7 @@ macro_rules! maybe_async {
                 if fabric.watches_writes() || self.has_one_writer() || fabric.fault(Fault::UpgradeMarkedLate) {
                     return false;
                 }
-                let local = fabric.handle(self.me(), block);
+                let local = fabric.own_handle(block);
                 let checkpoint = fabric.checkpoint();
                 if !self.is_protected_home(local, block.bit()) {
                     fabric.live_since(checkpoint, || ());

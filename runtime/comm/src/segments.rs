@@ -327,6 +327,12 @@ unsafe impl Send for Own {}
 unsafe impl Sync for Own {}
 
 impl Own {
+    /// The whole of it.
+    #[inline(always)]
+    pub fn mapped(&self) -> Mapped {
+        Mapped { base: self.base, bytes: self.bytes }
+    }
+
     /// Address of a byte of the segment.
     #[inline(always)]
     pub fn address(&self, offset: usize) -> *mut u8 {

@@ -437,29 +437,25 @@ const fn addition<const OP: u32>(operand: u64) -> Update {
 /// Adds to a variable of `size` bytes whose home is here, if there is nothing to wait for; `false`: nothing was done.
 #[inline(always)]
 fn add_here(address: usize, size: u32, op: u32, operand: *const u8) -> bool {
-    if !address.is_multiple_of(size as usize) {
-        return false;
-    }
-    // SAFETY: an operand has as many bytes as the variable.
-    let operand = || unsafe { get(operand, size) } as u64;
     match (op, size) {
-        (ADD, 4) => add_local::<ADD, 4>(address, operand()),
-        (ADD, 8) => add_local::<ADD, 8>(address, operand()),
-        (FADD, 4) => add_local::<FADD, 4>(address, operand()),
-        (FADD, 8) => add_local::<FADD, 8>(address, operand()),
+        (ADD, 4) => add_local::<ADD, 4>(address, operand),
+        (ADD, 8) => add_local::<ADD, 8>(address, operand),
+        (FADD, 4) => add_local::<FADD, 4>(address, operand),
+        (FADD, 8) => add_local::<FADD, 8>(address, operand),
         _ => false,
     }
 }
 
 #[inline(never)]
-fn add_local<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -> bool {
+fn add_local<const OP: u32, const SIZE: usize>(address: usize, operand: *const u8) -> bool {
     let memory = memory::get();
-    if memory.table().get(address) != WRITABLE || !memory::is_shared(address) {
+    if !address.is_multiple_of(SIZE) || memory.table().get(address) != WRITABLE {
         return false;
     }
-    let Some(shared) = memory::shared() else { return false };
-    let (block, offset) = memory.geometry().locate(address);
-    let add = addition::<OP>(operand);
+    let Some(shared) = memory.shared() else { return false };
+    let Some((block, offset)) = memory.geometry().locate_shared(address) else { return false };
+    // SAFETY: an operand has as many bytes as the variable.
+    let add = addition::<OP>(unsafe { get(operand, SIZE as u32) } as u64);
     run_sync(
         #[inline(always)]
         || shared.coherence.update_local_sync(block, offset, SIZE, add),

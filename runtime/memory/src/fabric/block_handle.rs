@@ -1,5 +1,7 @@
 //! Handles of blocks, which hold the addresses of their words, and prefetching of the cache lines that a migration needs.
 
+use std::ops::Range;
+
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state;
 use dsm_coherence::{self as coherence, Block, BlockWord, Extent, MarkKind, Rank};
@@ -53,21 +55,36 @@ impl SegmentFabric {
     /// The words of a block in a process.
     #[inline(always)]
     pub(super) fn handle_of(&self, at: Rank, block: Block) -> BlockHandle {
+        self.handle_in(self.mapped(at), at, block, self.place_of(block))
+    }
+
+    /// The segment of a process.
+    #[inline(always)]
+    pub(super) fn mapped(&self, at: Rank) -> Mapped {
+        self.segments.mapped(at.0).expect("blocks of processes that have agents have no handles")
+    }
+
+    /// Segment offset of a block's data, and how many bytes it has.
+    #[inline(always)]
+    pub(super) fn place_of(&self, block: Block) -> (usize, usize) {
         let g = self.geometry;
-        let chunk = block.chunk();
-        assert!(chunk.0 < g.mark_words(0), "there is no such block");
+        assert!(block.chunk().0 < g.mark_words(0), "there is no such block");
         let (offset, bytes) = g.blocks().place(block);
         // Numbers have records whether or not they are blocks.
         assert!(offset < g.data_bytes(), "there is no such block");
-        self.handle_at(at, block, (offset, bytes))
+        (offset, bytes)
     }
 
-    /// The same of a block that is known to be one, at `offset` in all segments, of so many bytes.
+    /// The words of a block in a process, whose segment this is; the data are at `offset` in it, and have so many bytes.
     #[inline(always)]
-    pub(super) fn handle_at(&self, at: Rank, block: Block, (offset, bytes): (usize, usize)) -> BlockHandle {
+    pub(super) fn handle_in(
+        &self,
+        segment: Mapped,
+        at: Rank,
+        block: Block,
+        (offset, bytes): (usize, usize),
+    ) -> BlockHandle {
         let (g, chunk) = (self.geometry, block.chunk());
-        let segment =
-            self.segments.mapped(at.0).expect("blocks of processes that have agents have no handles");
         BlockHandle {
             at,
             block,
@@ -89,12 +106,30 @@ impl SegmentFabric {
         unsafe { handle.segment.bytes(offset).word(0) }
     }
 
-    /// Some bytes of the block, aligned to their number, which the process is about to store to, until the second result is dropped.
+    /// Stores to some bytes of the block, aligned to their number.
     #[inline(always)]
-    fn part(&self, handle: BlockHandle, offset: usize, bytes: usize) -> (MappedBytes, Option<Store<'_>>) {
+    fn change_part<R>(
+        &self,
+        handle: BlockHandle,
+        offset: usize,
+        bytes: usize,
+        change: impl FnOnce(MappedBytes) -> R,
+    ) -> R {
         assert!(offset + bytes <= handle.bytes && is_direct(offset, bytes));
-        let start = handle.offset + offset;
-        (handle.data.skip(offset), self.begin_store(handle.at.0, || start..start + bytes))
+        let part = handle.data.skip(offset);
+        if self.geometry.is_paged() {
+            let start = handle.offset + offset;
+            return self.change_paged(handle.at, start..start + bytes, || change(part));
+        }
+        change(part)
+    }
+
+    /// Stores at these offsets of what is paged. Not inlined: what it keeps meanwhile has to be dropped, which other stores would have to look for.
+    #[cold]
+    #[inline(never)]
+    fn change_paged<R>(&self, at: Rank, offsets: Range<usize>, change: impl FnOnce() -> R) -> R {
+        let _store = self.begin_store(at.0, || offsets);
+        change()
     }
 
     /// Applies an operation to some aligned bytes of a block at once; returns what they were.
@@ -106,27 +141,37 @@ impl SegmentFabric {
         bytes: usize,
         update: Update,
     ) -> u64 {
-        let (place, _store) = self.part(handle, offset, bytes);
-        // SAFETY: inside a block and aligned, as blocks start being aligned.
-        unsafe {
-            if let Update::Rmw { op: RmwOp::Add, operand } = update {
-                // One instruction, which needs the cache line once.
-                return place.fetch_add(bytes, operand as u64);
-            }
-            place.update(
-                bytes,
-                #[inline(always)]
-                |old| update.apply_to_word(bytes, old),
-            )
-        }
+        self.change_part(
+            handle,
+            offset,
+            bytes,
+            #[inline(always)]
+            // SAFETY: inside a block and aligned, as blocks start being aligned.
+            move |place| unsafe {
+                if let Update::Rmw { op: RmwOp::Add, operand } = update {
+                    // One instruction, which needs the cache line once.
+                    return place.fetch_add(bytes, operand as u64);
+                }
+                place.update(
+                    bytes,
+                    #[inline(always)]
+                    move |old| update.apply_to_word(bytes, old),
+                )
+            },
+        )
     }
 
     /// Stores to a part of a block that the processor's instructions store to as one.
     #[inline(always)]
     pub(super) fn store_there(&self, handle: BlockHandle, offset: usize, bytes: usize, value: u64) {
-        let (place, _store) = self.part(handle, offset, bytes);
-        // SAFETY: as in `update_there`.
-        unsafe { place.store(bytes, value) }
+        self.change_part(
+            handle,
+            offset,
+            bytes,
+            #[inline(always)]
+            // SAFETY: as in `update_there`.
+            move |place| unsafe { place.store(bytes, value) },
+        )
     }
 
     /// The process is about to store to a word of a block, as [`SegmentFabric::begin_store`].

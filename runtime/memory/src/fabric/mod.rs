@@ -429,8 +429,13 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn own_handle(&self, block: Block) -> BlockHandle {
+        self.handle_in(self.own.mapped(), Rank(self.rank), block, self.place_of(block))
+    }
+
+    #[inline(always)]
     fn handle_elsewhere(&self, handle: BlockHandle, at: Rank) -> BlockHandle {
-        self.handle_at(at, handle.block, (handle.offset, handle.bytes))
+        self.handle_in(self.mapped(at), at, handle.block, (handle.offset, handle.bytes))
     }
 
     #[inline(always)]
