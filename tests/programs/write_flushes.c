@@ -1,4 +1,4 @@
-// The flush of `atomic write seq_cst` takes in as well: data that a relaxed read has told of are used behind such a write, with no other flush between.
+// The flush of `atomic write seq_cst` takes in as well: data that a relaxed read has announced are used behind such a write, with no other flush between.
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>

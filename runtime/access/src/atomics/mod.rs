@@ -91,7 +91,7 @@ fn after(order: u32) {
     LOADED.set(!acquires);
 }
 
-/// Behind a store. It tells the thread nothing, so that there is nothing to acquire unless the thread has learned of what others did by an earlier operation that did not acquire. OpenMP defines
+/// Behind a store. It shows the thread nothing that others did, so that there is nothing to acquire, unless an earlier operation has loaded something and did not acquire. OpenMP defines
 /// `atomic write seq_cst` to flush, which is an acquire for such a load.
 fn after_store(order: u32) {
     if LOADED.get() {
