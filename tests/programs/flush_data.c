@@ -1,11 +1,11 @@
-// A flush publishes and takes in: data handed over by relaxed atomic operations, with flushes as all that orders them.
+// A flush publishes and takes in: data handed over by relaxed atomic operations, with flushes as all that orders them; and with those that `atomic write seq_cst` implies.
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 
 enum { ROUNDS = 40, WIDTH = 200 };
 
-static int turn;
+static int turn, seen_by[2];
 // Neither integers, which are taken for flags right before a flush, nor in the flag's block.
 static double box[WIDTH][8];
 
@@ -17,13 +17,20 @@ static void wait_for(int value) {
         if (seen == value) break;
         sched_yield();
     }
-#pragma omp flush
 }
 
 static void go_on(int value) {
-#pragma omp flush
 #pragma omp atomic write
     turn = value;
+}
+
+static double use(int me, int round) {
+    double sum = 0;
+    for (int i = 0; i < WIDTH; i++) {
+        sum += (me + 1) * box[i][0];
+        box[i][0] = box[i][0] * 0.5 + i + round;
+    }
+    return sum;
 }
 
 int main(void) {
@@ -36,13 +43,24 @@ int main(void) {
 #pragma omp barrier
         for (int round = 0; round < ROUNDS; round++) {
             wait_for(2 * round + me);
-            for (int i = 0; i < WIDTH; i++) {
-                sum += (me + 1) * box[i][0];
-                box[i][0] = box[i][0] * 0.5 + i + round;
+#pragma omp flush
+            sum += use(me, round);
+#pragma omp flush
+            go_on(2 * round + me + 1);
+        }
+        for (int round = ROUNDS; round < 2 * ROUNDS; round++) {
+            wait_for(2 * round + me);
+#pragma omp atomic write seq_cst
+            seen_by[me] = round;
+            sum += use(me, round);
+            // Several in a row: behind these there is nothing to take in.
+            for (int i = 0; i < 3; i++) {
+#pragma omp atomic write seq_cst
+                seen_by[me] = round + i;
             }
             go_on(2 * round + me + 1);
         }
     }
-    printf("%.6e\n", sum);
+    printf("%.6e %d %d\n", sum, seen_by[0], seen_by[1]);
     return 0;
 }

@@ -241,6 +241,5 @@ programs! {
     volatile
     wall_clock
     wide_characters
-    write_flushes
     writer_rotation
 }

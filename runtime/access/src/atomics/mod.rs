@@ -7,6 +7,7 @@
 
 pub mod library;
 mod loads;
+mod sized;
 mod streak;
 
 use std::cell::Cell;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
-use dsm_coherence::{Block, Extent};
+use dsm_coherence::Extent;
 use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
@@ -163,19 +164,7 @@ fn load_at_home(address: usize, size: usize) -> Option<u64> {
     {
         return None;
     }
-    match size {
-        4 => load_mapped::<4>(shared, block, offset),
-        8 => load_mapped::<8>(shared, block, offset),
-        _ => run_sync(|| shared.coherence.load_mapped_sync(block, offset, size)),
-    }
-}
-
-#[inline(never)]
-fn load_mapped<const SIZE: usize>(shared: &Shared, block: Block, offset: usize) -> Option<u64> {
-    run_sync(
-        #[inline(always)]
-        || shared.coherence.load_mapped_sync(block, offset, SIZE),
-    )
+    sized::load_mapped(shared, block, offset, size)
 }
 
 /// As [`check::dsm_rt_load_miss`], for a load that may be executed at the home; returns the value.
@@ -194,26 +183,14 @@ extern "C" fn dsm_rt_load_value_miss(addr: *mut u8, len: u64, pc: usize) -> u64 
     u64::from_le_bytes(bytes)
 }
 
-#[inline(never)]
-fn store_mapped<const SIZE: usize>(shared: &Shared, block: Block, offset: usize, value: u64) -> bool {
-    run_sync(
-        #[inline(always)]
-        || shared.coherence.store_mapped_sync(block, offset, SIZE, value),
-    )
-}
-
 /// Executes a store that the processor has as one instruction at the home of its block.
 fn store_direct(shared: &Shared, address: usize, size: usize, value: u64) {
     let geometry = memory::get().geometry();
     let (block, offset) = geometry.locate(address);
-    let stored = !profile::is_on()
+    if !profile::is_on()
         && !deferred::is_kept(block.chunk())
-        && match size {
-            4 => store_mapped::<4>(shared, block, offset, value),
-            8 => store_mapped::<8>(shared, block, offset, value),
-            _ => run_sync(|| shared.coherence.store_mapped_sync(block, offset, size, value)),
-        };
-    if stored {
+        && sized::store_mapped(shared, block, offset, size, value)
+    {
         return;
     }
     let since = profile::now_and_then();
@@ -319,68 +296,8 @@ fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Op
         },
     )?;
     RELEASES.set(RELEASES.get().wrapping_add(1));
+    LOADED.set(false);
     Some(old)
-}
-
-/// As [`update_at_once`], of what most programs ask for: an addition to a number of 4 or 8 bytes has nothing to decide any more. `None` of other operations, else whether it was done.
-///
-/// # Safety
-/// `value` and `old` have `size` bytes, or `old` is null.
-#[inline(always)]
-unsafe fn add_at_once(
-    address: *mut u8,
-    value: *const u8,
-    old: *mut u8,
-    (size, op, order): (u32, u32, u32),
-) -> Option<bool> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match (op, size) {
-            (ADD, 4) => Some(add_sized_at_once::<4>(address, value, old, order)),
-            (ADD, 8) => Some(add_sized_at_once::<8>(address, value, old, order)),
-            _ => None,
-        }
-    }
-}
-
-/// As [`add_at_once`]; see [`ADD`] on why it is a function of its own.
-///
-/// # Safety
-/// As of [`add_at_once`].
-#[inline(never)]
-unsafe fn add_sized_at_once<const SIZE: u32>(
-    address: *mut u8,
-    value: *const u8,
-    old: *mut u8,
-    order: u32,
-) -> bool {
-    // SAFETY: the caller's promise.
-    let operand = unsafe { get(value, SIZE) };
-    let result = update_at_once(address, SIZE, Update::Rmw { op: RmwOp::Add, operand }, order);
-    if let Some(result) = result
-        && !old.is_null()
-    {
-        // SAFETY: the caller's promise.
-        unsafe { put(old, SIZE, result.into()) };
-    }
-    result.is_some()
-}
-
-/// As [`add_sized_at_once`], a compare-and-swap.
-#[inline(never)]
-fn compare_exchange_at_once<const SIZE: u32>(
-    address: *mut u8,
-    expected: u64,
-    new: u64,
-    order: u32,
-) -> Option<u64> {
-    let update = Update::CompareExchange { expected: expected.into(), new: new.into() };
-    update_at_once(address, SIZE, update, order)
-}
-
-#[inline(never)]
-fn update_any_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Option<u64> {
-    update_at_once(address, size, update, order)
 }
 
 /// Applies an operation; returns the old value.
@@ -408,7 +325,7 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         // What is kept for the block has to be executed before.
         if !profile::is_on()
             && !deferred::is_kept(block.chunk())
-            && let Some(old) = update_mapped(shared, (block, offset), bytes, update)
+            && let Some(old) = sized::update_mapped(shared, (block, offset), bytes, update)
         {
             return old.into();
         }
@@ -421,85 +338,6 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
     }
     // SAFETY: the program's operand.
     update_integer(unsafe { integer(address, bytes) }, size, update).into()
-}
-
-/// Kinds of addition for which there are functions that have nothing to decide any more, and nothing that goes through memory: programs make millions of them. They are not inlined, as
-/// LLVM would make one code of several, which decides at each step.
-const ADD: u32 = RmwOp::Add as u32;
-const FADD: u32 = RmwOp::FAdd as u32;
-
-/// The operation of one of these.
-const fn addition<const OP: u32>(operand: u64) -> Update {
-    let op = if OP == FADD { RmwOp::FAdd } else { RmwOp::Add };
-    Update::Rmw { op, operand: operand as u128 }
-}
-
-/// Adds to a variable of `size` bytes whose home is here, if there is nothing to wait for; `false`: nothing was done.
-#[inline(always)]
-fn add_here(address: usize, size: u32, op: u32, operand: *const u8) -> bool {
-    match (op, size) {
-        (ADD, 4) => add_local::<ADD, 4>(address, operand),
-        (ADD, 8) => add_local::<ADD, 8>(address, operand),
-        (FADD, 4) => add_local::<FADD, 4>(address, operand),
-        (FADD, 8) => add_local::<FADD, 8>(address, operand),
-        _ => false,
-    }
-}
-
-#[inline(never)]
-fn add_local<const OP: u32, const SIZE: usize>(address: usize, operand: *const u8) -> bool {
-    let memory = memory::get();
-    if !address.is_multiple_of(SIZE) || memory.table().get(address) != WRITABLE {
-        return false;
-    }
-    let Some(shared) = memory.shared() else { return false };
-    let Some((block, offset)) = memory.geometry().locate_shared(address) else { return false };
-    // SAFETY: an operand has as many bytes as the variable.
-    let add = addition::<OP>(unsafe { get(operand, SIZE as u32) } as u64);
-    run_sync(
-        #[inline(always)]
-        || shared.coherence.update_local_sync(block, offset, SIZE, add),
-    )
-    .is_some()
-}
-
-/// Executes an operation where the home of the block is, if that is mapped and there is nothing to wait for.
-#[inline(always)]
-fn update_mapped(
-    shared: &Shared,
-    (block, offset): (Block, usize),
-    bytes: usize,
-    update: Update,
-) -> Option<u64> {
-    match (update, bytes) {
-        (Update::Rmw { op: RmwOp::Add, operand }, 4) => {
-            add_mapped::<ADD, 4>(shared, block, offset, operand as u64)
-        }
-        (Update::Rmw { op: RmwOp::Add, operand }, 8) => {
-            add_mapped::<ADD, 8>(shared, block, offset, operand as u64)
-        }
-        (Update::Rmw { op: RmwOp::FAdd, operand }, 4) => {
-            add_mapped::<FADD, 4>(shared, block, offset, operand as u64)
-        }
-        (Update::Rmw { op: RmwOp::FAdd, operand }, 8) => {
-            add_mapped::<FADD, 8>(shared, block, offset, operand as u64)
-        }
-        _ => run_sync(|| shared.coherence.update_mapped_sync(block, offset, bytes, update)),
-    }
-}
-
-#[inline(never)]
-fn add_mapped<const OP: u32, const SIZE: usize>(
-    shared: &Shared,
-    block: Block,
-    offset: usize,
-    operand: u64,
-) -> Option<u64> {
-    let add = addition::<OP>(operand);
-    run_sync(
-        #[inline(always)]
-        || shared.coherence.update_mapped_sync(block, offset, SIZE, add),
-    )
 }
 
 /// Reads a variable of 1, 2, 4 or 8 aligned bytes in a single process.
@@ -609,35 +447,30 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
 ) {
     let is_posted = old.is_null() && order == order::RELAXED;
     let address = addr as usize;
-    if is_posted && add_here(address, size, op, value) {
-        return;
-    }
     // SAFETY: the caller's promise.
-    let added = unsafe { add_at_once(addr, value, old, (size, op, order)) };
-    if added == Some(true) {
+    let operand = || unsafe { get(value, size) };
+    if is_posted {
+        if sized::add_here(address, size, op, || operand() as u64) {
+            return;
+        }
+    } else if let Some(before_value) = sized::rmw_at_once(addr, size, op, || operand() as u64, order) {
+        if !old.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { put(old, size, before_value.into()) };
+        }
+        if op == RmwOp::Xchg as u32 && u128::from(before_value) == operand() {
+            poll(address, before_value);
+        }
         return;
     }
     let Some(op) = RmwOp::from_code(op) else {
         crate::job::die(&format!("atomic operation {op} is unknown; compiler and runtime do not fit"))
     };
-    // SAFETY: the caller's promise.
-    let operand = unsafe { get(value, size) };
+    let operand = operand();
     if op.is_float() && !matches!(size, 4 | 8) {
         crate::job::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
     if is_posted && is_worth_keeping(address) && deferred::post(address, size, op, operand) {
-        return;
-    }
-    if added.is_none()
-        && let Some(before_value) = update_any_at_once(addr, size, Update::Rmw { op, operand }, order)
-    {
-        if !old.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { put(old, size, before_value.into()) };
-        }
-        if op == RmwOp::Xchg && u128::from(before_value) == operand {
-            poll(address, before_value);
-        }
         return;
     }
     // A sum that others add to as well tells nobody that something else is there.
@@ -672,11 +505,7 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     // SAFETY: the caller's promise.
     let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
     let update_by = Update::CompareExchange { expected: wanted, new };
-    let at_once = match size {
-        4 => compare_exchange_at_once::<4>(addr, wanted as u64, new as u64, success),
-        8 => compare_exchange_at_once::<8>(addr, wanted as u64, new as u64, success),
-        _ => update_any_at_once(addr, size, update_by, success),
-    };
+    let at_once = sized::compare_exchange_at_once(addr, size, wanted as u64, new as u64, success);
     let old = at_once.map_or_else(
         || {
             before(success);
