@@ -13,7 +13,6 @@ mod words;
 
 use std::fmt::Debug;
 use std::future::{Future, ready};
-use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use crossbeam_utils::CachePadded;
@@ -39,33 +38,12 @@ use crate::threads;
 use crate::time::{self, Activity};
 use crate::trace::Event;
 use crate::twins::TwinPages;
-use dsm_control::{Cell, Fixed};
 
 use marks::Marks;
 
 pub use block_handle::BlockHandle;
 pub use run::{run, run_sync};
-
-/// What the thread of a process that takes permissions to store back sleeps at: requests for that.
-pub fn revocations(rank: u32) -> Cell {
-    words::place::REVOCATIONS.of(rank, 0)
-}
-
-/// The last control words of the protocol.
-pub const LAST_WORDS: Fixed<u64> = words::place::RINGS;
-
-/// How many read marks each reader has space for in its ring at a process: as configured, and none where memory is limited.
-pub fn ring_entries(geometry: &Geometry) -> u64 {
-    let is_on = config::get().one_sided_read && geometry.processes() > 1 && !geometry.is_paged();
-    if is_on { words::place::RING_ENTRIES as u64 } else { 0 }
-}
-
-/// What readers store to in a segment, and what it says of that.
-pub fn rings(geometry: &Geometry) -> Range<usize> {
-    let end =
-        words::place::RINGS.offset((geometry.processes() as usize * words::place::RING_ENTRIES) - 1) + 8;
-    geometry.control_offset() + words::place::RINGS_CONSUMED.offset(0)..geometry.control_offset() + end
-}
+pub use words::{LAST_WORDS, revocations, ring_entries, rings};
 
 /// Locks that the chunks are spread over.
 const STRIPES: usize = 1024;

@@ -1,5 +1,6 @@
 //! Where the words and blocks of the processes lie, and records by extent.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 use dsm_abi::job::MAX_PROCESSES;
@@ -7,6 +8,8 @@ use dsm_coherence::{Block, CARRIED_WORDS, Extent, Record, Timestamp, Word};
 use dsm_comm::Bytes;
 
 use super::SegmentFabric;
+use crate::config;
+use crate::geometry::Geometry;
 use crate::paging::Store;
 use crate::protection;
 use dsm_control::{Cell, Fixed};
@@ -37,6 +40,26 @@ pub(super) mod place {
     pub const RINGS: Fixed<u64> = Fixed::behind(RING_TAILS, MAX_PROCESSES as usize * RING_ENTRIES);
     /// Read marks in a ring: a reader that reads more blocks between two releases of the home reads the others by calls.
     pub const RING_ENTRIES: usize = 1024;
+}
+
+/// What the thread of a process that takes permissions to store back sleeps at: requests for that.
+pub fn revocations(rank: u32) -> Cell {
+    place::REVOCATIONS.of(rank, 0)
+}
+
+/// The last control words of the protocol.
+pub const LAST_WORDS: Fixed<u64> = place::RINGS;
+
+/// How many read marks each reader has space for in its ring at a process: as configured, and none where memory is limited.
+pub fn ring_entries(geometry: &Geometry) -> u64 {
+    let is_on = config::get().one_sided_read && geometry.processes() > 1 && !geometry.is_paged();
+    if is_on { place::RING_ENTRIES as u64 } else { 0 }
+}
+
+/// What readers store to in a segment, and what it says of that.
+pub fn rings(geometry: &Geometry) -> Range<usize> {
+    let end = place::RINGS.offset((geometry.processes() as usize * place::RING_ENTRIES) - 1) + 8;
+    geometry.control_offset() + place::RINGS_CONSUMED.offset(0)..geometry.control_offset() + end
 }
 
 impl SegmentFabric {
