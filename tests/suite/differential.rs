@@ -213,6 +213,7 @@ programs! {
     stream_buffers
     string_functions
     struct_values
+    sums_beside_stores
     task_blocked
     task_cancel
     task_clauses

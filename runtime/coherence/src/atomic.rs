@@ -15,6 +15,7 @@ use crate::calls::update::{Request, Updated};
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::home_migration::has_twin;
 use crate::link::Link;
+use crate::open::Order;
 use crate::overwrite::Purpose;
 use crate::records::Blocked;
 use crate::release::Progress;
@@ -39,8 +40,11 @@ const BATCHES_ALONE: u32 = 8;
 /// Most times that this is doubled.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// Operations at the home of a block of which this process has a copy, after which the home comes here again. What it takes to have it come and go is a few microseconds.
+/// Operations at the home of a block of which this process has a copy, or in which it has stores, after which the home comes here again; twice as many each time that somebody has taken it back. What it takes to have it
+/// come and go is a few microseconds.
 const OPERATIONS_BESIDE_COPY: u32 = 256;
+/// Most times that this is doubled.
+const MOST_RETURNS: u32 = 4;
 
 /// Operations at another process after which the records of a chunk are left open; twice as many each time that they were closed again soon.
 const OPEN_AFTER: u32 = 1;
@@ -88,6 +92,16 @@ struct Streak {
     came: u64,
 }
 
+/// A block whose home has come here for operations, though this process has a copy of it or stores in it.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Taken {
+    block: Block,
+    /// Operations that are executed at its home, if somebody has taken it back, before it comes again.
+    left: u32,
+    /// How many those are in all.
+    operations: u32,
+}
+
 /// What this process remembers of its operations at homes elsewhere: tables without chains. What is forgotten is listed again, and counted anew.
 #[derive(Debug, Default, Hash)]
 pub(crate) struct Updates {
@@ -95,8 +109,8 @@ pub(crate) struct Updates {
     listed: Vec<Option<(Block, Timestamp)>>,
     streaks: Vec<Option<Streak>>,
     openings: Vec<Option<Opening>>,
-    /// Blocks whose homes came here because this process has copies, and the operations left until they come again.
-    copied: Vec<Option<(Block, u32)>>,
+    /// Blocks whose homes came here for operations beside other contents of the block here.
+    taken: Vec<Option<Taken>>,
 }
 
 #[inline(always)]
@@ -127,24 +141,30 @@ impl Updates {
         self.is_unlisted(block, version)
     }
 
-    /// Notes that the home of a block of which this process has a copy comes here. If somebody takes it back, so many operations are executed there before it comes again.
+    /// Notes that the home of a block of which this process has a copy, or in which it has stores, comes here. If somebody takes it back, so many operations are executed there before it comes again, and twice as many each time.
     fn record_taken(&mut self, block: Block, operations: u32) {
-        *entry(&mut self.copied, block.0, LISTED_ENTRIES) = Some((block, operations));
+        let entry = entry(&mut self.taken, block.0, LISTED_ENTRIES);
+        let operations = match entry {
+            Some(taken) if taken.block == block => (2 * taken.operations).min(operations << MOST_RETURNS),
+            _ => operations,
+        };
+        *entry = Some(Taken { block, left: operations, operations });
     }
 
-    /// Whether the next operation on a block of which this process has a copy should be executed at its home: it has come here for one, and somebody has taken it back.
+    /// Whether the next operation on such a block should be executed at its home: it has come here for one, and somebody has taken it back.
     #[inline(always)]
-    fn should_stay(&self, block: Block) -> bool {
-        matches!(self.copied.get((block.0 % LISTED_ENTRIES) as usize), Some(Some((copied, 1..))) if *copied == block)
+    pub(crate) fn should_stay(&self, block: Block) -> bool {
+        let taken = self.taken.get((block.0 % LISTED_ENTRIES) as usize).and_then(Option::as_ref);
+        taken.is_some_and(|taken| taken.block == block && taken.left > 0)
     }
 
     /// Notes that one has been.
     #[inline(always)]
     pub(crate) fn record_beside_copy(&mut self, block: Block) {
-        if let Some(Some((copied, left))) = self.copied.get_mut((block.0 % LISTED_ENTRIES) as usize)
-            && *copied == block
+        if let Some(Some(taken)) = self.taken.get_mut((block.0 % LISTED_ENTRIES) as usize)
+            && taken.block == block
         {
-            *left = left.saturating_sub(1);
+            taken.left = taken.left.saturating_sub(1);
         }
     }
 
@@ -300,29 +320,54 @@ maybe_async!(poll_once call () update_local_sync change_local_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Applies an atomic operation to 1, 2, 4 or 8 aligned bytes at `offset` in a block; returns what they were.
-    pub async fn update(&self, block: Block, offset: usize, bytes: usize, update: Update) -> u64 {
-        let here = match F::SYNCHRONOUS {
-            true => self.update_local_sync(block, offset, bytes, update),
-            false => self.update_local(block, offset, bytes, update).await,
-        };
-        if let Some(old) = here {
-            return old;
-        }
-        let mapped = match F::SYNCHRONOUS {
-            true => self.update_mapped_sync(block, offset, bytes, update),
-            false => self.update_mapped(block, offset, bytes, update).await,
-        };
-        if let Some(old) = mapped {
-            return old;
-        }
-        if let Some(old) = self.update_remote(block, offset, bytes, update).await {
-            return old;
+    pub async fn update(
+        &self,
+        block: Block,
+        offset: usize,
+        bytes: usize,
+        update: Update,
+        order: Order,
+    ) -> u64 {
+        let checkpoint = self.fabric.checkpoint();
+        loop {
+            self.fabric.live_since(checkpoint, || ());
+            if let Some(old) = self.try_update(block, (offset, bytes), update, order).await {
+                return old;
+            }
+            if !self.awaits_taker(block, order).await {
+                break;
+            }
         }
         // Where operations are done when they are called, this one must not be called before the home is here.
         self.critical(block, async {
             self.fabric.update_bytes(self.me(), block, offset, bytes, update).await
         })
         .await
+    }
+
+    /// Applies it without a critical section, if that is what should be done.
+    async fn try_update(
+        &self,
+        block: Block,
+        (offset, bytes): (usize, usize),
+        update: Update,
+        order: Order,
+    ) -> Option<u64> {
+        let here = match F::SYNCHRONOUS {
+            true => self.update_local_sync(block, offset, bytes, update),
+            false => self.update_local(block, offset, bytes, update).await,
+        };
+        if here.is_some() {
+            return here;
+        }
+        let mapped = match F::SYNCHRONOUS {
+            true => self.update_mapped_sync(block, offset, bytes, update, order),
+            false => self.update_mapped(block, offset, bytes, update, order).await,
+        };
+        if mapped.is_some() {
+            return mapped;
+        }
+        self.update_remote(block, (offset, bytes), update, order).await
     }
 
     /// Executes a store of 1, 2, 4 or 8 aligned bytes at `offset` in a block as an atomic operation. The thread may execute it here as well, whatever the state of the block is
@@ -335,11 +380,17 @@ impl<F: Fabric> Coherence<F> {
         if mapped {
             return;
         }
-        self.update(block, offset, bytes, Update::store(value.into())).await;
+        self.update(block, offset, bytes, Update::store(value.into()), Order::Relaxed).await;
     }
 
     /// By a call, if that is what should be done.
-    async fn update_remote(&self, block: Block, offset: usize, bytes: usize, update: Update) -> Option<u64> {
+    async fn update_remote(
+        &self,
+        block: Block,
+        (offset, bytes): (usize, usize),
+        update: Update,
+        order: Order,
+    ) -> Option<u64> {
         let fabric = &self.fabric;
         let by_message = match self.own_link(block).1 {
             Link::Link { to, .. } => fabric.has_agent(to),
@@ -353,7 +404,7 @@ impl<F: Fabric> Coherence<F> {
         let result = loop {
             fabric.live_since(checkpoint, || ());
             let locked = fabric.lock_chunk(block.chunk()).await;
-            let only_copy = self.operates_beside_copy(block, fabric.state(block));
+            let only_copy = self.operates_beside_copy(block, (offset, bytes), fabric.state(block), order);
             let request =
                 Request { block, offset, bytes, update, at_least: self.clock() + 1, opens, only_copy };
             let outcome = self.try_update_remote(&request).await;
@@ -410,37 +461,6 @@ impl<F: Fabric> Coherence<F> {
             self.list_update(block, lookup.at, version);
         }
         Ok(Some(old))
-    }
-
-    /// Whether an operation is to be executed at the home of a block in a state though this process has a copy, which gets the result, too: where it is the only copy, as there is one other process, which has the home. No other thread
-    /// of this process may load from the copy between these two: it may know of the result from the home. The chunk is locked.
-    #[inline(always)]
-    pub(crate) fn operates_beside_copy(&self, block: Block, state: u8) -> bool {
-        let fabric = &self.fabric;
-        let is_only = fabric.size() == 2 || fabric.fault(Fault::OnlyCopyOfMany);
-        state == abi::READABLE
-            && is_only
-            && !self.has_agents
-            && !fabric.watches_writes()
-            && fabric.is_only_thread()
-            && self.updates().should_stay(block)
-    }
-
-    /// Stores the result of an operation at the home of a block to the copy here, of which other bytes may be older than those at home. The chunk is locked.
-    #[inline(always)]
-    pub(crate) fn change_copy(
-        &self,
-        block: Block,
-        offset: usize,
-        bytes: usize,
-        result: u64,
-    ) -> impl Future<Output = ()> {
-        let stored = !self.fabric.fault(Fault::UpdateBesideCopy);
-        async move {
-            if stored {
-                self.fabric.store_bytes(self.me(), block, offset, bytes, result).await;
-            }
-        }
     }
 
     /// Lists a version of which an operation of this process is part: who has copies of older ones may not have heard of it.
@@ -638,7 +658,7 @@ impl<F: Fabric> Coherence<F> {
                 fabric.wait_change(self.me(), Word::Link(block), word).await;
                 continue;
             }
-            if fabric.state(block) == abi::READABLE {
+            if matches!(fabric.state(block), abi::READABLE | abi::WRITABLE) {
                 // As in `update_remote`.
                 let operations = if F::SYNCHRONOUS { OPERATIONS_BESIDE_COPY } else { 2 };
                 self.updates().record_taken(block, operations);
@@ -729,12 +749,14 @@ mod tests {
     fn a_home_that_was_taken_back_stays_for_some_operations() {
         let (mut updates, block) = (Updates::default(), Chunk(3).block(1));
         assert!(!updates.should_stay(block), "it has not come yet");
-        updates.record_taken(block, 2);
-        for _ in 0..2 {
-            assert!(updates.should_stay(block) && !updates.should_stay(Chunk(4).block(1)));
-            updates.record_beside_copy(block);
+        for operations in [2, 4, 8, 16, 32, 32] {
+            updates.record_taken(block, 2);
+            for _ in 0..operations {
+                assert!(updates.should_stay(block) && !updates.should_stay(Chunk(4).block(1)));
+                updates.record_beside_copy(block);
+            }
+            assert!(!updates.should_stay(block));
         }
-        assert!(!updates.should_stay(block));
     }
 
     #[test]

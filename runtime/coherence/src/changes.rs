@@ -94,7 +94,8 @@ impl<F: Fabric> Coherence<F> {
         let mut lookup = self.begin_lookup();
         let (word, _) = self.own_link(block);
         self.follow_link(&mut lookup, block, Seen { link: word, sequence: 1 }, true)?;
-        let request = Request { actions, at_least: self.clock() + 1 };
+        let only_copies = self.only_copies(actions);
+        let request = Request { actions, at_least: self.clock() + 1, only_copies };
         let scratch = &mut *ScratchGuard::new();
         let checkpoint = self.fabric.checkpoint();
         let batched = loop {
@@ -115,8 +116,12 @@ impl<F: Fabric> Coherence<F> {
         if batched.count > 0 {
             self.updates().record_batch(actions.chunk(), batched.sequence, batched.count, is_next);
         }
-        self.note_batch(lookup.at, actions, &batched, &scratch.peer);
-        Ok(batched.count as usize)
+        let count = batched.count as usize;
+        self.note_batch(lookup.at, actions, &batched, only_copies, &scratch.peer);
+        if only_copies != 0 {
+            self.change_only_copies(lookup.at, actions, count, only_copies).await;
+        }
+        Ok(count)
     }
 
     /// Whether the home of a block is elsewhere, and nothing is here that would have to be merged.
@@ -141,12 +146,19 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Changes have been executed at a home: copies of the blocks are not current any more, and the versions that the results are part of are listed.
-    fn note_batch(&self, home: Rank, actions: Actions<'_>, batched: &Batched, records: &Records) {
+    fn note_batch(
+        &self,
+        home: Rank,
+        actions: Actions<'_>,
+        batched: &Batched,
+        only_copies: u64,
+        records: &Records,
+    ) {
         let chunk = actions.chunk();
         let mut left = batched.count;
         let (done, _) =
             actions.leading(usize::MAX, |_| left.checked_sub(1).inspect(|less| left = *less).is_some());
-        for block in chunk.blocks(done.blocks()) {
+        for block in chunk.blocks(done.blocks() & !only_copies) {
             if self.fabric.state(block) == abi::READABLE && !self.fabric.fault(Fault::BatchCopyStays) {
                 self.fabric.set_state(Extent::single(block), abi::EXPIRED);
             }

@@ -584,6 +584,14 @@ pub trait Fabric {
     /// Writes the bytes in which the own blocks differ from their twins into those of a peer, with stores no wider than the change, some time before the
     /// next flush of it. What was written is in the twins then.
     fn post_diff(&self, to: Rank, extent: Extent) -> impl Future<Output = ()>;
+    /// Whether an own block differs from its twin in so many bytes from an offset on.
+    fn differs_in(&self, block: Block, offset: usize, bytes: usize) -> bool {
+        let mut differs = false;
+        self.visit_changes(block, |at, changed| {
+            differs |= at < offset + bytes && offset < at + changed.len()
+        });
+        differs
+    }
     /// Hands on the bytes in which an own block differs from its twin: offset in the block, and what they are.
     fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8]));
     /// The same in groups of bytes: the offset of each, which of its bytes differ, and its bytes, of which the others may be anything.

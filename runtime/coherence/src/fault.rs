@@ -313,6 +313,10 @@ faults! {
     UpgradeMarkedLate,
     /// Who executes an atomic operation at a home leaves its own copy as it is.
     UpdateBesideCopy,
+    /// The same of its twin: the result counts as a store of this process.
+    UpdateBesideTwin,
+    /// Who keeps an addition leaves its own copy as it is.
+    KeptBesideCopy,
     /// The copy of who executes an atomic operation at a home counts as the only one, however many processes there are.
     OnlyCopyOfMany,
     /// A load is made at the home though this process has stored to the block, and not published that.

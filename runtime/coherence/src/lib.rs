@@ -50,6 +50,7 @@ mod load_mapped;
 mod marks;
 mod migration_on_miss;
 mod miss;
+mod only_copy;
 mod open;
 mod overwrite;
 mod probable_owner;
@@ -81,6 +82,7 @@ pub use fabric::{Exchange, Exclusive, Fabric, GROUP, Gate, Look, MarkKind, Word}
 pub use fault::Fault;
 pub use inspect::Inspection;
 pub use link::Link;
+pub use open::Order;
 pub use range::Wanted;
 pub use release_token::ReleaseToken;
 pub use signature::carried::CARRIED_WORDS;

@@ -79,11 +79,14 @@ struct Done<T> {
     sequence: Option<u64>,
 }
 
-/// What a release and an operation do together.
-enum Order {
-    /// The operation by itself.
+/// What an operation orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Nothing.
     Relaxed,
-    /// Everything is published before: if there is anything to publish, nothing is done at all.
+    /// The thread has released before it, or acquires behind it.
+    Ordered,
+    /// It releases as well: if there is anything to publish, nothing is done at all.
     Released,
 }
 
@@ -99,8 +102,9 @@ macro_rules! maybe_async {
                 offset: usize,
                 bytes: usize,
                 update: Update,
+                order: Order,
             ) -> Option<u64> {
-                $call!(self.$update_in(block, (offset, bytes), update, Order::Relaxed))
+                $call!(self.$update_in(block, (offset, bytes), update, order))
             }
 
             #[inline(always)]
@@ -192,11 +196,12 @@ macro_rules! maybe_async {
                 let here = fabric.own_handle(block);
                 let _locked = $wait!(fabric.lock_chunk(block.chunk()));
                 let state = fabric.state_by_handle(here);
-                let only_copy = self.operates_beside_copy(block, state);
+                let only_copy = self.operates_beside_copy(block, (offset, bytes), state, order);
+                let is_elsewhere = state != abi::WRITABLE || only_copy;
                 let home = match state {
-                    abi::WRITABLE => here,
+                    _ if !is_elsewhere => here,
                     abi::READABLE if !only_copy => return None,
-                    abi::READABLE | abi::NOTICED | abi::COLD | abi::EXPIRED => {
+                    abi::WRITABLE | abi::READABLE | abi::NOTICED | abi::COLD | abi::EXPIRED => {
                         let link = fabric.own_by_handle(here, BlockWord::Link);
                         let Link::Link { to, pending: false } = self.decode(link, self.me(), block) else {
                             return None;
@@ -207,7 +212,7 @@ macro_rules! maybe_async {
                 };
                 fabric.prefetch_part(home, offset);
                 let is_unpublished = || self.front.has_deferred() || !fabric.none_marked(&[MarkKind::Dirty]);
-                if matches!(order, Order::Released) && is_unpublished() {
+                if order == Order::Released && is_unpublished() {
                     return None;
                 }
                 let Done { result, version, sequence } = $call!(self.$operate(home, order, only_copy, change, stored))?;
@@ -218,7 +223,7 @@ macro_rules! maybe_async {
                     }
                 }
                 // Nothing is fetched ahead where all segments are mapped.
-                if state != abi::WRITABLE {
+                if is_elsewhere {
                     let is_unlisted = match sequence {
                         Some(sequence) => self.updates().record(block, version, sequence),
                         None => self.updates().record_open(block, version),
@@ -227,7 +232,7 @@ macro_rules! maybe_async {
                         self.list_update(block, fabric.target_of(home).0, version);
                     }
                 }
-                let is_call = sequence.is_some() && state != abi::WRITABLE;
+                let is_call = sequence.is_some() && is_elsewhere;
                 let stats = self.stats.mine();
                 stats.add(|count| &count.calls, is_call.into());
                 stats.add(|count| &count.atomics_open, sequence.is_none().into());
@@ -270,7 +275,7 @@ macro_rules! maybe_async {
                 };
                 let is_held = !matches!(held, Held::Open(false)) || fabric.fault(Fault::OpenUnchecked);
                 // Behind the fence, or the lock, which is one: it waits for what the thread has stored; that of a release would do so before all the other steps.
-                let is_released = matches!(order, Order::Relaxed) || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
+                let is_released = order != Order::Released || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
                 let (mut done, mut is_copied) = (None, false);
                 if is_released && is_held {
                     let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
@@ -349,7 +354,7 @@ impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.
     #[inline(always)]
     fn may_lock(&self, order: &Order) -> bool {
-        F::SYNCHRONOUS || matches!(order, Order::Released)
+        F::SYNCHRONOUS || *order == Order::Released
     }
 
     /// Waits until a word differs from what it was when it kept this process from going on; who finds records open closes them.

@@ -103,6 +103,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::BatchOneVersion | Fault::BatchNotListed => Some(batch_beside_copies()),
         Fault::BatchCopyStays => Some(batch_behind_a_read()),
         Fault::KeptNotSent | Fault::MissBesideKept => Some(kept_additions()),
+        Fault::KeptBesideCopy => Some(kept_addition_beside_a_copy()),
+        Fault::UpdateBesideTwin => Some(additions_beside_stores()),
         Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         Fault::ClosedBesideOperation => Some(additions_beside_moves()),
@@ -300,13 +302,26 @@ pub fn batch_beside_copies() -> Program {
 
 /// Changes of a block of which the process, but no thread that changes it, has a copy.
 pub fn batch_behind_a_read() -> Program {
-    Program::parse(2, 1, 4, &["a0", "", "r1 batch0 r0", "r1 r0"])
+    Program::parse(3, 1, 4, &["a0", "", "r1 batch0 r0", "r1 r0", "", ""])
 }
 
 /// Additions that a process keeps while the block is elsewhere: until a barrier, a lock is given on, and the process reads the block.
 pub fn kept_additions() -> Program {
     let keeper = "keep0 keep1 barrier keep0 r0 keep1 lock0 keep0 unlock0 barrier r0";
     Program::parse(2, 1, 2, &["a0 barrier r0 lock0 r1 unlock0 keep0 barrier r0", keeper])
+}
+
+/// A process has read a block when it adds to it, and reads what it has added.
+pub fn kept_addition_beside_a_copy() -> Program {
+    Program::parse(2, 1, 2, &["w1=1 barrier", "barrier r1 keep0 r0"])
+}
+
+/// Processes add to a variable, and store beside it, in a block whose home goes to and fro.
+pub fn additions_beside_stores() -> Program {
+    let home =
+        "w2=1 a0 lock2 unlock2 w2=2 a0 lock2 unlock2 w2=3 a0 lock2 unlock2 a0 w2=4 a0 lock2 unlock2 a0";
+    let writer = "w1=1 a0 a0 a0 lock4 unlock4 w1=2 a0 a0 a0 lock4 unlock4 w1=3 a0 a0 lock4 unlock4";
+    Program::parse(2, 1, 4, &[home, writer])
 }
 
 /// Processes add to a block, whose home comes to each, as every store is to be seen, and read it where it is.

@@ -182,7 +182,11 @@ impl Oracle {
             Use::Flag if value != 0 && value != byte.value => {
                 return Err(format!("thread {thread} read {value:#04x} from flag {addr}, never written"));
             }
-            Use::Atomic if !(self.known_additions(thread, addr)..=byte.value).contains(&value) => {
+            // What the thread keeps may be in its copy.
+            Use::Atomic
+                if !(self.known_additions(thread, addr)..=byte.value + byte.kept[thread] as u8)
+                    .contains(&value) =>
+            {
                 return Err(format!(
                     "thread {thread} read {value} from byte {addr}; it knows of {} additions, {} were made",
                     self.known_additions(thread, addr),

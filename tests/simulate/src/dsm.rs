@@ -2,7 +2,7 @@
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
-use dsm_coherence::{Block, Coherence, Extent, Fabric, Rank, ReleaseToken};
+use dsm_coherence::{Block, Coherence, Extent, Fabric, Order, Rank, ReleaseToken};
 
 use crate::fabric::SimFabric;
 use crate::machine::Machine;
@@ -28,7 +28,7 @@ impl Dsm {
         let block = Block(addr / self.world.block_bytes);
         let offset = (addr % self.world.block_bytes) as usize;
         let update = Update::Rmw { op: RmwOp::Add, operand: value.into() };
-        self.coherence.update(block, offset, 8, update).await
+        self.coherence.update(block, offset, 8, update, Order::Relaxed).await
     }
 
     /// Reads a word that is changed by atomic operations.

@@ -4,7 +4,7 @@
 //! the object's block.
 
 use dsm_abi::atomic::Update;
-
+use dsm_coherence::Order;
 use dsm_threads::atomic::is_direct;
 
 use super::{after, after_store, before, exclusive, load_value, poll, update};
@@ -46,7 +46,7 @@ fn replace(object: *mut u8, expected: Option<&[u8]>, new: &[u8]) -> Vec<u8> {
             Some(expected) => Update::CompareExchange { expected: number(expected), new: number(new) },
             None => Update::store(number(new)),
         };
-        return update(object, size as u32, change).to_le_bytes()[..size].to_vec();
+        return update(object, size as u32, change, Order::Ordered).to_le_bytes()[..size].to_vec();
     }
     exclusive(object as usize, size, || {
         // SAFETY: the program's object, which nobody else changes now.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
-use dsm_coherence::Extent;
+use dsm_coherence::{Extent, Order};
 use dsm_threads::atomic::{self, Atomic, Width};
 use parking_lot::Mutex;
 
@@ -115,7 +115,7 @@ const SINGLE_STORES: u32 = 8;
 const FIELDS: u32 = 2;
 
 /// Whether it is worth while to keep an addition of the thread: whether none of the last ones was followed by a release, for which each would have to be sent by itself; and, where an operation at another process takes
-/// no message, whether it goes to the same variable as the one before, with which it is combined.
+/// no message, whether it goes to the same variable as the one before, with which it is combined, or there is a copy here, for which the home would come.
 #[inline]
 fn is_worth_keeping(address: usize) -> bool {
     thread_local! {
@@ -125,7 +125,7 @@ fn is_worth_keeping(address: usize) -> bool {
     let (releases, (seen, times, last)) = (RELEASES.get(), ADDITIONS.get());
     let times = if releases == seen { 0 } else { times.saturating_add(1) };
     ADDITIONS.set((releases, times, address));
-    times < SINGLE_STORES && (last == address || deferred::saves_messages())
+    times < SINGLE_STORES && (last == address || deferred::saves_messages() || deferred::is_copied(address))
 }
 
 /// Executes a store that has missed at the home of its block, where a block that came here would be published with that store alone: where the thread executes an atomic
@@ -300,8 +300,13 @@ fn update_at_once(address: *mut u8, size: u32, update: Update, order: u32) -> Op
     Some(old)
 }
 
+/// What an operation of this code orders, whose thread releases before and acquires behind it.
+fn order_of(order: u32) -> Order {
+    if order == order::RELAXED { Order::Relaxed } else { Order::Ordered }
+}
+
 /// Applies an operation; returns the old value.
-pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
+pub fn update(address: *mut u8, size: u32, update: Update, order: Order) -> u128 {
     let (at, bytes) = (address as usize, size as usize);
     if !atomic::is_direct(at, bytes) {
         return exclusive(at, bytes, || {
@@ -325,13 +330,13 @@ pub fn update(address: *mut u8, size: u32, update: Update) -> u128 {
         // What is kept for the block has to be executed before.
         if !profile::is_on()
             && !deferred::is_kept(block.chunk())
-            && let Some(old) = sized::update_mapped(shared, (block, offset), bytes, update)
+            && let Some(old) = sized::update_mapped(shared, (block, offset), bytes, update, order)
         {
             return old.into();
         }
         let since = profile::now_and_then();
         let drained = deferred::drain(Extent::single(block));
-        let old = run(pin!(shared.coherence.update(block, offset, bytes, update)));
+        let old = run(pin!(shared.coherence.update(block, offset, bytes, update, order)));
         drop(drained);
         profile::waited(Wait::Atomic, at as u64, since);
         return old.into();
@@ -367,13 +372,13 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
             // SAFETY: the program's object, of which the bytes here are read, whatever they are.
             if stored && unsafe { integer(address, size as usize) }.load() != value {
                 // The program has stored to the object, or to others of the block, without an atomic operation.
-                value = update(address, size, Update::NONE) as u64;
+                value = update(address, size, Update::NONE, order_of(order)) as u64;
             }
             poll(at, value);
             value.into()
         }
         _ => {
-            let value = update(address, size, Update::NONE);
+            let value = update(address, size, Update::NONE, order_of(order));
             poll(at, value as u64);
             value
         }
@@ -428,7 +433,7 @@ pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size:
     // SAFETY: the caller's promise.
     let new = unsafe { get(value, size) };
     before(order);
-    update(addr, size, Update::store(new));
+    update(addr, size, Update::store(new), order_of(order));
     after_store(order);
 }
 
@@ -477,7 +482,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if !is_posted {
         before(order);
     }
-    let before_value = update(addr, size, Update::Rmw { op, operand });
+    let before_value = update(addr, size, Update::Rmw { op, operand }, order_of(order));
     if !old.is_null() {
         // SAFETY: the caller's promise.
         unsafe { put(old, size, before_value) };
@@ -509,7 +514,7 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     let old = at_once.map_or_else(
         || {
             before(success);
-            update(addr, size, update_by)
+            update(addr, size, update_by, order_of(success.max(failure)))
         },
         u128::from,
     );

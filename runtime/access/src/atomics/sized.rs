@@ -4,7 +4,7 @@
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state::WRITABLE;
-use dsm_coherence::Block;
+use dsm_coherence::{Block, Order};
 
 use super::update_at_once;
 use crate::memory::{self, Shared, fabric::run_sync};
@@ -59,11 +59,12 @@ pub fn update_mapped(
     (block, offset): (Block, usize),
     bytes: usize,
     update: Update,
+    order: Order,
 ) -> Option<u64> {
-    let any = || run_sync(|| shared.coherence.update_mapped_sync(block, offset, bytes, update));
+    let any = || run_sync(|| shared.coherence.update_mapped_sync(block, offset, bytes, update, order));
     match update {
         Update::Rmw { op, operand } => {
-            addition!(op as u32, bytes, add_mapped(shared, block, offset, operand as u64), any())
+            addition!(op as u32, bytes, add_mapped(shared, (block, offset), operand as u64, order), any())
         }
         Update::CompareExchange { .. } => any(),
     }
@@ -72,13 +73,13 @@ pub fn update_mapped(
 #[inline(never)]
 fn add_mapped<const OP: u32, const SIZE: usize>(
     shared: &Shared,
-    block: Block,
-    offset: usize,
+    (block, offset): (Block, usize),
     operand: u64,
+    order: Order,
 ) -> Option<u64> {
     run_sync(
         #[inline(always)]
-        || shared.coherence.update_mapped_sync(block, offset, SIZE, adding::<OP>(operand)),
+        || shared.coherence.update_mapped_sync(block, offset, SIZE, adding::<OP>(operand), order),
     )
 }
 

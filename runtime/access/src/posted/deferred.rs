@@ -1,14 +1,15 @@
 //! Relaxed atomic additions of the program whose results nobody wants (`omp atomic` without capture), to variables whose homes are elsewhere: kept, and sent many at a time, as memory-based operations
 //! are.
 //!
-//! To the threads of this process they have to look as if they had been executed at once. So they are kept only while no state here allows an access to their block; and whatever may make one accessible, a
+//! To the threads of this process they have to look as if they had been executed at once. So they are kept only while no state here allows an access to their block, or where it is a copy that gets them at once; and whatever may make one accessible, a
 //! miss or another atomic operation, has those of its chunk executed before, and keeps new ones away until it is done ([`drain`]). An acquire, which may bring the home of a migratory block here, leaves those alone, and nothing is kept while the process fetches ahead ([`suspend`]). To other processes they have to be executed before this one
 //! releases, as all that is posted. A thread that reads an atomic variable sends them, as it may be waiting for what others do about them, and a thread of the runtime sends what is kept for
-//! long.
+//! long, and nothing else: a process in which a second thread has run the protocol takes locks from then on ([`biased_lock`](crate::memory::biased_lock)).
 //!
 //! Chunks share lists by a hash of their numbers; a list is locked while its operations are executed, and by who drains them. Locks of several lists are taken in their order, and behind none of
 //! them any other lock of this crate.
 
+use std::array::from_fn;
 use std::cell::UnsafeCell;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
 use dsm_abi::atomic::{RmwOp, Update};
-use dsm_abi::state::{COLD, NOTICED};
+use dsm_abi::state::{COLD, NOTICED, READABLE};
 use dsm_coherence::{Block, Chunk, Extent};
 use dsm_threads::wait::Waitable;
 use dsm_threads::{atomic, futex};
@@ -24,7 +25,7 @@ use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 
 use super::list::List;
-use crate::memory::fabric::run;
+use crate::memory::fabric::{run, run_sync};
 use crate::memory::services::spawn_service;
 use crate::{config, memory, race};
 use dsm_threads::handler::Deferred;
@@ -39,6 +40,8 @@ const WORDS_OF_LIST: usize = 1024;
 const WORDS: usize = LISTS / 64;
 /// Operations from which on a list is executed.
 const MOST_OPERATIONS: usize = 1024;
+/// Bytes of operands from which on it is.
+const MOST_BYTES: usize = 8 << 10;
 
 /// Whether operations may be kept in this job.
 static ENABLED: AtomicBool = AtomicBool::new(false);
@@ -60,6 +63,8 @@ struct Locked {
     list: UnsafeCell<List>,
     /// Operations that were kept, before they were combined.
     count: UnsafeCell<u64>,
+    /// How many times the list was executed; wraps around.
+    executions: AtomicU32,
 }
 
 // SAFETY: the list is used with the lock held.
@@ -72,6 +77,7 @@ static ALL: LazyLock<Vec<Locked>> = LazyLock::new(|| {
         lock: RawMutex::INIT,
         list: UnsafeCell::new(List::new(WORDS_OF_LIST)),
         count: UnsafeCell::new(0),
+        executions: AtomicU32::new(0),
     };
     (0..LISTS).map(|_| empty()).collect()
 });
@@ -112,6 +118,8 @@ impl Guard {
             list.execute_chunk(|_, execute| execute());
         }
         USED[self.number / 64].fetch_and(!self.bit(), Ordering::SeqCst);
+        let executions = &ALL[self.number].executions;
+        executions.store(executions.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         // SAFETY: as in `list`.
         COUNT.fetch_add(std::mem::take(unsafe { &mut *ALL[self.number].count.get() }), Ordering::Relaxed);
     }
@@ -163,25 +171,31 @@ fn is_elsewhere(address: usize) -> bool {
     (COLD..=NOTICED).contains(&memory::get().table().get(address))
 }
 
+/// Whether this process has a copy of the block at an address, and may not store to it.
+pub fn is_copied(address: usize) -> bool {
+    memory::get().table().get(address) == READABLE
+}
+
 /// Keeps a relaxed operation without a result, if it is one that may be.
 pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
     if !ENABLED.load(Ordering::Relaxed)
         || !memory::is_shared(address)
-        || !is_elsewhere(address)
+        || !(is_elsewhere(address) || is_copied(address))
         || !atomic::is_direct(address, size as usize)
     {
         return false;
     }
     let Some(update) = addition(op, operand, size) else { return false };
     let geometry = memory::get().geometry();
-    let block = geometry.block(address);
+    let (block, offset) = geometry.locate(address);
     let Some(shared) = memory::shared() else { return false };
     let mut guard = Guard::lock(list_of(block.chunk()));
     // In this order: a home that an acquire has brought is seen behind the mark that it did so by.
     if shared.coherence.is_migratory(block) {
         run(pin!(shared.coherence.forget_migratory(block)));
     }
-    if !is_elsewhere(address) {
+    let has_copy = is_copied(address);
+    if !has_copy && !is_elsewhere(address) {
         return false;
     }
     let begins = guard.list().operations.is_empty();
@@ -189,7 +203,9 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
         // Before the look: who suspends looks for it behind.
         USED[guard.number / 64].fetch_or(guard.bit(), Ordering::SeqCst);
     }
-    if SUSPENDED.load(Ordering::SeqCst) != 0 {
+    let is_done =
+        || run_sync(|| shared.coherence.change_only_copy_sync(block, offset, size as usize, update));
+    if SUSPENDED.load(Ordering::SeqCst) != 0 || has_copy && !is_done() {
         if begins {
             USED[guard.number / 64].fetch_and(!guard.bit(), Ordering::SeqCst);
         }
@@ -197,7 +213,7 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
     }
     let list = guard.list();
     list.update(geometry, address, size as usize, update);
-    let is_full = list.operations.len() >= MOST_OPERATIONS;
+    let is_full = list.has(MOST_OPERATIONS, MOST_BYTES);
     // SAFETY: as in `Guard::list`.
     unsafe { *ALL[guard.number].count.get() += 1 };
     if is_full {
@@ -213,7 +229,7 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
 /// Something is kept since now: the sending thread is to look for it.
 fn note() {
     static STARTED: Once = Once::new();
-    if KEPT.load(Ordering::Relaxed) == 0 {
+    if KEPT.load(Ordering::SeqCst) == 0 {
         KEPT.store(1, Ordering::SeqCst);
         (&KEPT).wake(&SLEEPERS, futex::ALL);
         STARTED
@@ -222,11 +238,22 @@ fn note() {
 }
 
 fn send_old() {
+    let executions = |number: usize| ALL[number].executions.load(Ordering::Relaxed);
     loop {
         (&KEPT).sleep(&SLEEPERS, futex::ALL, |kept| kept != 0);
         KEPT.store(0, Ordering::SeqCst);
+        let seen: [u32; LISTS] = from_fn(executions);
+        let used: [u64; WORDS] = from_fn(|i| USED[i].load(Ordering::SeqCst));
         std::thread::sleep(LONGEST);
-        send_all();
+        for number in (0..LISTS).filter(|number| used[number / 64] >> (number % 64) & 1 != 0) {
+            // What is in a list that was executed has been kept since then.
+            if executions(number) == seen[number] {
+                Guard::lock(number).execute();
+            }
+        }
+        if !is_nothing_kept() {
+            KEPT.store(1, Ordering::SeqCst);
+        }
     }
 }
 

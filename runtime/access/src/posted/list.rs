@@ -4,7 +4,7 @@
 //! anew.
 //!
 //! Two operations of the same kind on the same word, with none on it in between, are one with the combined operand (combining: Gottlieb et al., The NYU Ultracomputer, 1983). Floating-point additions are not
-//! combined, since that would round differently.
+//! combined, since that would round differently, but those of one word that come one after the other are a series.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,8 +19,10 @@ use crate::memory::{self, geometry::Geometry};
 
 /// Operations from which on a list is executed.
 const MOST_OPERATIONS: usize = 4096;
-/// Bytes of ranges from which on it is.
+/// Bytes of contents from which on it is.
 const MOST_BYTES: usize = 256 << 10;
+/// Bytes of operands from which on a series gets no more.
+const MOST_SERIES_BYTES: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// Operations are sorted by this: their block, or the first one of several that stay in order.
@@ -33,6 +35,8 @@ pub struct Operation {
 #[derive(Clone, Debug)]
 pub enum What {
     Update(usize, Update),
+    /// Operations on one word, whose operands are these bytes of [`List::contents`].
+    Series(RmwOp, usize, Range<usize>),
     /// Stores these bytes of [`List::contents`].
     Store(Range<usize>),
     /// A bundle, which these bytes of [`List::contents`] encode.
@@ -75,7 +79,12 @@ impl List {
     }
 
     pub fn is_full(&self) -> bool {
-        self.operations.len() >= MOST_OPERATIONS || self.contents.len() >= MOST_BYTES
+        self.has(MOST_OPERATIONS, MOST_BYTES)
+    }
+
+    /// Whether there are so many operations, or bytes of contents.
+    pub fn has(&self, operations: usize, bytes: usize) -> bool {
+        self.operations.len() >= operations || self.contents.len() >= bytes
     }
 
     /// The place that remembers the last operation on the word at an address.
@@ -97,11 +106,9 @@ impl List {
             let before = &mut self.operations[(last - 1 - self.first) as usize];
             if before.block == block
                 && before.offset == offset
-                && let What::Update(bytes, old) = &mut before.what
-                && *bytes == size
-                && let Some(combined) = combine(size, *old, update)
+                && let Some(combined) = combine(size, &before.what, update, &mut self.contents)
             {
-                *old = combined;
+                before.what = combined;
                 *self.last_at(address) = last;
                 return;
             }
@@ -146,6 +153,7 @@ impl List {
         for Operation { block, offset, what, .. } in &part[..count] {
             let change = match what {
                 What::Update(bytes, update) => Change::Update(*bytes, *update),
+                What::Series(op, bytes, range) => Change::Series(*op, *bytes, &self.contents[range.clone()]),
                 What::Store(range) => Change::Store(&self.contents[range.clone()]),
                 What::Bundle(range) => {
                     Change::Bundle(Actions::of_encoded(chunk, &self.contents[range.clone()]))
@@ -176,17 +184,32 @@ impl List {
     }
 }
 
-/// One operation that does what two do, one after the other.
-fn combine(size: usize, first: Update, second: Update) -> Option<Update> {
+/// What does what an operation and one behind it do, on a word of so many bytes. `contents`: of the list.
+fn combine(size: usize, first: &What, second: Update, contents: &mut Vec<u8>) -> Option<What> {
     use RmwOp::*;
-    let (Update::Rmw { op, operand: a }, Update::Rmw { op: other, operand: b }) = (first, second) else {
-        return None;
-    };
-    let operand = match op {
-        _ if op != other => return None,
-        Add => a.wrapping_add(b),
-        Xchg | And | Or | Xor | Max | Min | UMax | UMin => op.apply(size as u32, a, b)?,
+    let Update::Rmw { op, operand: b } = second else { return None };
+    let (before, begin) = match first {
+        What::Update(bytes, Update::Rmw { op: other, operand: a }) if (*bytes, *other) == (size, op) => {
+            (Some(*a), contents.len())
+        }
+        What::Series(other, bytes, range)
+            if (*bytes, *other) == (size, op)
+                && range.end == contents.len()
+                && range.len() < MOST_SERIES_BYTES =>
+        {
+            (None, range.start)
+        }
         _ => return None,
     };
-    Some(Update::Rmw { op, operand })
+    let operand = match (op, before) {
+        (Add, Some(a)) => a.wrapping_add(b),
+        (Xchg | And | Or | Xor | Max | Min | UMax | UMin, Some(a)) => op.apply(size as u32, a, b)?,
+        (FAdd, _) => {
+            let operands = before.into_iter().chain([b]);
+            operands.for_each(|operand| contents.extend((operand as u64).to_le_bytes()));
+            return Some(What::Series(op, size, begin..contents.len()));
+        }
+        _ => return None,
+    };
+    Some(What::Update(size, Update::Rmw { op, operand }))
 }

@@ -13,12 +13,18 @@ const HEAD_BYTES: usize = 12;
 const STORE: u32 = COMPARE_EXCHANGE - 1;
 /// Stands for [`Change::Bundle`].
 const BUNDLE: u32 = COMPARE_EXCHANGE - 2;
+/// Set in the codes of operations that stand for [`Change::Series`].
+const SERIES: u32 = 1 << 16;
+/// Bytes of an operand of a series.
+const OPERAND_BYTES: usize = 8;
 
 /// What to do with bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// An atomic operation on so many bytes: 1, 2, 4 or 8, aligned.
     Update(usize, Update),
+    /// Atomic operations on the same bytes, one after the other: the code, the number of bytes, and operands of eight bytes each.
+    Series(RmwOp, usize, &'a [u8]),
     /// Stores bytes; aligned words of up to 8 of them change as one, in order of their addresses.
     Store(&'a [u8]),
     /// Atomic operations on the block, in order: as one for all other operations on it. Its own offset is that of the first.
@@ -49,12 +55,24 @@ pub fn words(offset: usize, length: usize) -> impl Iterator<Item = (usize, usize
     })
 }
 
+/// The operands of a series.
+fn operands_of(bytes: &[u8]) -> impl Iterator<Item = u128> {
+    let (operands, _) = bytes.as_chunks::<OPERAND_BYTES>();
+    operands.iter().map(|operand| u64::from_le_bytes(*operand).into())
+}
+
 impl Change<'_> {
     /// Applies it to a block at a process; returns what the bytes of an atomic operation were.
     #[inline]
     pub(crate) async fn apply<F: Fabric>(self, fabric: &F, at: Rank, block: Block, offset: usize) -> u64 {
         match self {
             Change::Update(bytes, update) => fabric.update_bytes(at, block, offset, bytes, update).await,
+            Change::Series(op, bytes, operands) => {
+                for operand in operands_of(operands) {
+                    fabric.update_bytes(at, block, offset, bytes, Update::Rmw { op, operand }).await;
+                }
+                0
+            }
             Change::Store(contents) => {
                 for (place, bytes) in words(offset, contents.len()) {
                     let word = &contents[place - offset..][..bytes];
@@ -77,6 +95,7 @@ impl Change<'_> {
     fn length(&self) -> usize {
         match self {
             Change::Update(bytes, _) => *bytes,
+            Change::Series(_, bytes, operands) => *bytes | operands.len() << 8,
             Change::Store(contents) => contents.len(),
             Change::Bundle(operations) => operations.bytes.len(),
         }
@@ -85,6 +104,14 @@ impl Change<'_> {
     /// Whether it is an atomic operation that there is, on bytes of a block of so many.
     fn is_operation_in(&self, offset: usize, block_bytes: usize) -> bool {
         match self {
+            Change::Series(op, bytes, operands) => {
+                let first = operands_of(operands).next();
+                operands.len().is_multiple_of(OPERAND_BYTES)
+                    && first.is_some_and(|operand| {
+                        let update = Update::Rmw { op: *op, operand };
+                        Change::Update(*bytes, update).is_operation_in(offset, block_bytes)
+                    })
+            }
             Change::Update(bytes, update) => {
                 matches!(bytes, 1 | 2 | 4 | 8)
                     && offset.is_multiple_of(*bytes)
@@ -112,6 +139,7 @@ impl ActionList {
         let code = match change {
             Change::Update(_, Update::Rmw { op, .. }) => op as u32,
             Change::Update(_, Update::CompareExchange { .. }) => COMPARE_EXCHANGE,
+            Change::Series(op, ..) => op as u32 | SERIES,
             Change::Store(_) => STORE,
             Change::Bundle(_) => BUNDLE,
         };
@@ -124,7 +152,7 @@ impl ActionList {
                 put(expected);
                 put(new);
             }
-            Change::Store(contents) => self.0.extend(contents),
+            Change::Series(_, _, contents) | Change::Store(contents) => self.0.extend(contents),
             Change::Bundle(operations) => self.0.extend(operations.bytes),
         }
     }
@@ -153,7 +181,7 @@ impl<'a> Actions<'a> {
             let (Action { block, offset, change }, behind) = rest.split().ok_or(Malformed)?;
             let block_bytes = fabric.block_bytes(block);
             let is_right = match change {
-                Change::Update(..) => change.is_operation_in(offset, block_bytes),
+                Change::Update(..) | Change::Series(..) => change.is_operation_in(offset, block_bytes),
                 Change::Store(contents) => !contents.is_empty() && offset + contents.len() <= block_bytes,
                 Change::Bundle(operations) => operations.are_operations_on(block, block_bytes),
             };
@@ -237,6 +265,10 @@ impl<'a> Actions<'a> {
                 let update = Update::CompareExchange { expected: operand(0)?, new: operand(8)? };
                 (Change::Update(length, update), 16)
             }
+            _ if code & SERIES != 0 => {
+                let (bytes, operands) = (length & 0xff, length >> 8);
+                (Change::Series(RmwOp::from_code(code & !SERIES)?, bytes, rest.get(..operands)?), operands)
+            }
             _ => {
                 let update = Update::Rmw { op: RmwOp::from_code(code)?, operand: operand(0)? };
                 (Change::Update(length, update), 8)
@@ -279,6 +311,7 @@ mod tests {
         let all = [
             (4, 16, Change::Bundle(several.actions(chunk))),
             (3, 8, Change::Update(4, Update::Rmw { op: RmwOp::Add, operand: 7 })),
+            (3, 16, Change::Series(RmwOp::FAdd, 8, &[1; 24])),
             (3, 9, Change::Store(b"some bytes")),
             (63, 65528, Change::Update(8, Update::CompareExchange { expected: 1 << 63, new: 2 })),
         ];

@@ -21,6 +21,8 @@ pub(crate) struct Request<'a> {
     pub(crate) actions: Actions<'a>,
     /// A new version is at least this.
     pub(crate) at_least: Timestamp,
+    /// Blocks of which the requester has a copy that gets the results, too, and nobody else has any. Says nothing in a message.
+    pub(crate) only_copies: u64,
 }
 
 /// Why the next change was not executed.
@@ -54,7 +56,7 @@ impl<F: Fabric> Segment<'_, F> {
     /// # Errors
     /// The records are being changed.
     pub(crate) async fn batch(&self, request: &Request<'_>, records: &mut Records) -> Result<Batched, Busy> {
-        let Request { actions, at_least } = *request;
+        let Request { actions, at_least, only_copies } = *request;
         let chunk = actions.chunk();
         let mut batched = Batched { count: 0, fresh: 0, version: 0, sequence: 1, stop: Stop::End };
         let mut rest = actions;
@@ -73,7 +75,7 @@ impl<F: Fabric> Segment<'_, F> {
                 stopped = Some((block, true));
                 break;
             }
-            if homes.write_protected & block.bit() != 0 {
+            if homes.write_protected & !only_copies & block.bit() != 0 {
                 stopped = Some((block, false));
                 break;
             }
@@ -82,7 +84,7 @@ impl<F: Fabric> Segment<'_, F> {
             batched.count += 1;
         }
         batched.sequence = sequence;
-        batched.fresh = changed & self.copied(chunk).await;
+        batched.fresh = changed & !only_copies & self.copied(chunk).await;
         if self.fault(Fault::BatchOneVersion) {
             batched.fresh &= batched.fresh.wrapping_neg();
         }

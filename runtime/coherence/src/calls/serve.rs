@@ -149,7 +149,7 @@ pub async fn serve<F: Fabric>(
                 return Err(Malformed);
             }
             let actions = Actions::decode(fabric, chunk, rest.0)?;
-            match segment.batch(&batch::Request { actions, at_least }, peer).await {
+            match segment.batch(&batch::Request { actions, at_least, only_copies: 0 }, peer).await {
                 Ok(batched) => {
                     let mut writer = Writer::new(result, &Answer::Batched(batched));
                     writer.put_records(chunk.span(actions.blocks()), peer);

@@ -290,7 +290,7 @@ pub(super) mod request {
 
     /// Without the changes, which go behind it.
     pub(in crate::calls) fn batch(request: &batch::Request<'_>, into: &mut [u8]) -> usize {
-        let batch::Request { actions, at_least } = *request;
+        let batch::Request { actions, at_least, only_copies: _ } = *request;
         Writer::new(into, &RequestHead::Batch { chunk: actions.chunk().0, at_least }).length
     }
 

@@ -99,6 +99,14 @@ impl SegmentFabric {
         !same
     }
 
+    /// Whether aligned bytes of a block differ from those of its twin.
+    pub(super) fn part_differs(&self, block: Block, offset: usize, bytes: usize) -> bool {
+        let twin = self.twins.offset(self.rank, block, offset);
+        // SAFETY: the part is inside a page of the twin, which is used by who holds the chunk.
+        let twin = unsafe { self.segments.bytes(self.rank, twin).load(bytes) };
+        self.load_part(Rank(self.rank), block, offset, bytes) != twin
+    }
+
     /// Tells the profile what differs from the twin, which it wants in one piece.
     #[cold]
     fn note_changes(&self, block: Block, own: *const u8) {
@@ -186,6 +194,7 @@ impl SegmentFabric {
     pub(super) fn put_twin_bytes(&self, block: Block, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.geometry.block_bytes(block));
         let end = offset + bytes.len();
+        self.twins.change(self.rank, Extent::single(block));
         for piece in self.twins.pieces(self.rank, Extent::single(block)) {
             let (from, to) = (offset.max(piece.start), end.min(piece.start + piece.bytes));
             if from < to {

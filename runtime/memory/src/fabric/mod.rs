@@ -694,6 +694,10 @@ impl Fabric for SegmentFabric {
         ready(())
     }
 
+    fn differs_in(&self, block: Block, offset: usize, bytes: usize) -> bool {
+        self.part_differs(block, offset, bytes)
+    }
+
     fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]) {
         self.put_twin_bytes(block, offset, bytes);
     }

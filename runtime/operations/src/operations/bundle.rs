@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 
 use dsm_abi::atomic::Update;
+use dsm_coherence::Order;
 use dsm_coherence::calls::actions::{Action, ActionList, Change};
 use parking_lot::Mutex;
 
@@ -107,6 +108,6 @@ fn execute(operations: &[Operation]) {
     let _deferred = Deferred::begin();
     let _apart = APART.lock();
     for &(address, bytes, update) in operations {
-        atomics::update(address as *mut u8, bytes as u32, update);
+        atomics::update(address as *mut u8, bytes as u32, update, Order::Ordered);
     }
 }

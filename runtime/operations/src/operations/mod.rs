@@ -14,6 +14,7 @@ pub mod signal;
 use std::fmt::Display;
 
 use dsm_abi::atomic::{RmwOp, Update};
+use dsm_coherence::Order;
 
 use crate::posted::pending;
 use crate::{atomics, heap, job, memory, sync};
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn __dsm_post(place: *mut u8, operand: u64, expected: u64,
     if memory::shared().is_some() && !is_on_stack(place as usize) {
         pending::post(place as usize, size as usize, update);
     } else {
-        atomics::update(place, size, update);
+        atomics::update(place, size, update, Order::Ordered);
     }
 }
 
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn __dsm_fetch(
     let update = checked(place as usize, operand, expected, size, code);
     bundle::assert_none(name(code));
     pending::flush();
-    atomics::update(place, size, update) as u64
+    atomics::update(place, size, update, Order::Ordered) as u64
 }
 
 /// See `dsm.h`.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::pin::pin;
 
 use dsm_abi::atomic::Update;
-use dsm_coherence::Extent;
+use dsm_coherence::{Extent, Order};
 use dsm_comm::copy::copy;
 
 use super::{bundle, check_place, is_on_stack, refuse};
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn __dsm_write_flag(
     if memory::shared().is_none() {
         // SAFETY: the caller's promise.
         unsafe { dsm_write(to, from, bytes) };
-        atomics::update(flag, size, update);
+        atomics::update(flag, size, update, Order::Ordered);
         return;
     }
     if bytes > 0 {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state as abi;
 use dsm_coherence::calls::actions::{Action, ActionList, Change};
-use dsm_coherence::{Block, Coherence, Extent, Fabric, Fault, Rank, Wanted, Word};
+use dsm_coherence::{Block, Coherence, Extent, Fabric, Fault, Order, Rank, Wanted, Word};
 
 use crate::fabric::ModelFabric;
 use crate::hash::Digest;
@@ -301,7 +301,8 @@ impl ThreadCode {
         let block = self.extents(addr, 1)[0].first;
         let offset = addr - self.world.borrow().layout.addr(block);
         let one = u64::from_le_bytes([1; 8]) >> (8 * (8 - len));
-        self.protocol.update(block, offset, len, Update::Rmw { op: RmwOp::Add, operand: one.into() }).await;
+        let update = Update::Rmw { op: RmwOp::Add, operand: one.into() };
+        self.protocol.update(block, offset, len, update, Order::Relaxed).await;
     }
 
     /// The blocks of some bytes, with the offset and the bytes in each.
@@ -321,11 +322,18 @@ impl ThreadCode {
             .collect()
     }
 
-    /// An addition whose result nobody wants: the process keeps it while no state here allows an access to the block.
+    /// An addition whose result nobody wants: the process keeps it while no state here allows an access to the block, or if its copy gets it, too.
     async fn keep(&self, addr: usize) {
         assert!(self.program.threads == 1, "the other threads of a process would have to be kept away");
-        let state = self.worst_state(self.extents(addr, 1)[0]);
-        if !(u64::from(abi::COLD)..=u64::from(abi::NOTICED)).contains(&state) {
+        let extent = self.extents(addr, 1)[0];
+        let state = self.worst_state(extent);
+        let has_copy = state == u64::from(abi::READABLE);
+        if !has_copy && !(u64::from(abi::COLD)..=u64::from(abi::NOTICED)).contains(&state) {
+            return self.atomic(addr, 1).await;
+        }
+        let offset = addr - self.world.borrow().layout.addr(extent.first);
+        let one = Update::Rmw { op: RmwOp::Add, operand: 1 };
+        if has_copy && !self.protocol.change_only_copy(extent.first, offset, 1, one).await {
             return self.atomic(addr, 1).await;
         }
         let mut w = self.world.borrow_mut();

@@ -1,7 +1,7 @@
 //! Synchronisation around the protocol: locks, flags and barriers, which call it as [`dsm_sync`] does. Why they are a model: [`crate::model_sync`].
 
 use dsm_abi::atomic::{RmwOp, Update};
-use dsm_coherence::{Fault, Rank, ReleaseToken};
+use dsm_coherence::{Fault, Order, Rank, ReleaseToken};
 
 use super::{ThreadCode, fail_if, load};
 use crate::hash::mix;
@@ -204,7 +204,7 @@ impl ThreadCode {
         if done.is_none() {
             self.release().await;
             self.tick();
-            self.protocol.update(block, offset, 1, update).await;
+            self.protocol.update(block, offset, 1, update, Order::Ordered).await;
         }
         match done {
             Some((_, false)) => {
