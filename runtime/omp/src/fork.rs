@@ -7,6 +7,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use smallvec::SmallVec;
+
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
 use super::ompt::abi::{CodePointer, Endpoint};
@@ -15,7 +17,7 @@ use super::ompt::{self, Call};
 use super::ring::Ring;
 use super::schedule::first_thread;
 use super::staging::Staged;
-use super::team::{self, CANCEL, CANCELLED, Microtask, Team, Work};
+use super::team::{self, Args, CANCEL, CANCELLED, Microtask, Team, Work};
 use super::{Loc, affinity, call_site, contention, icv_words, idle};
 use crate::memory::threads;
 use crate::operations::signal;
@@ -31,6 +33,8 @@ thread_local! {
 
 /// Where the control variables begin in the message of a region; the arguments follow them.
 const ICV_WORDS: usize = 13;
+/// Words of the message of a usual region, and some more.
+const MESSAGE_WORDS: usize = 64;
 
 /// Whether a region that the thread of `frame` starts may have threads of all processes.
 pub fn may_spread(frame: &Frame) -> bool {
@@ -38,7 +42,7 @@ pub fn may_spread(frame: &Frame) -> bool {
 }
 
 /// Starts a region of the team size that the clause, the control variables and the limits give.
-pub fn fork(task: Microtask, args: Vec<usize>) {
+pub fn fork(task: Microtask, args: Args) {
     signal::assert_allowed("a parallel region");
     let frame = frame::current();
     let icv = frame.icv.get();
@@ -146,7 +150,8 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
         0
     });
     let staged = Staged::for_words(&work.args);
-    let mut message = vec![
+    let mut message: SmallVec<[u64; MESSAGE_WORDS]> = SmallVec::new();
+    message.extend_from_slice(&[
         work.task as usize as u64,
         u64::from(size),
         u64::from(participants),
@@ -157,10 +162,10 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
         u64::from(work.league.teams),
         work.places.encode(),
         work.floats.encode(),
-    ];
-    message.extend(process_state::publish());
+    ]);
+    message.extend_from_slice(&process_state::publish());
     message.push(construct.map_or(0, |construct| construct.code_pointer() as u64));
-    message.extend(icv_words::encode(work.icv));
+    message.extend_from_slice(&icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
     let mut team =
         Team::new(size, participants, 0, first_thread(size, 1, participants), Ring::Control, first);
@@ -350,9 +355,9 @@ unsafe extern "C" fn dsm_rt_fork_teams(_loc: Loc, task: Microtask, argc: usize, 
     fork_teams(task, &args);
 }
 
-unsafe fn words(argc: usize, argv: *const usize) -> Vec<usize> {
+unsafe fn words(argc: usize, argv: *const usize) -> Args {
     // SAFETY: as the caller says.
-    unsafe { std::slice::from_raw_parts(argv, argc) }.to_vec()
+    Args::from_slice(unsafe { std::slice::from_raw_parts(argv, argc) })
 }
 
 /// Region with an `if` clause; flang packs the arguments into one structure.
@@ -364,7 +369,7 @@ pub unsafe extern "C" fn __kmpc_fork_call_if(
     condition: i32,
     args: *mut u8,
 ) {
-    let args = if argc > 0 { vec![args as usize] } else { Vec::new() };
+    let args: Args = (argc > 0).then_some(args as usize).into_iter().collect();
     if condition != 0 {
         return fork(task, args);
     }

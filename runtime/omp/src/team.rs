@@ -9,6 +9,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use smallvec::SmallVec;
+
 use super::affinity;
 use super::call_site::{self, Reader};
 use super::event::{Event, blocked};
@@ -47,12 +49,15 @@ unsafe extern "C" {
     ) -> i32;
 }
 
+/// Arguments of an outlined function.
+pub type Args = SmallVec<[usize; 8]>;
+
 /// What all members of a region run.
 pub struct Work {
     /// The outlined function.
     pub task: Microtask,
     /// Its arguments.
-    pub args: Vec<usize>,
+    pub args: Args,
     /// Nesting level of the region.
     pub level: u32,
     /// Active nesting level of the region.

@@ -4,8 +4,8 @@
 
 /// Where the messages are: a count, and words that are written and read in the order of the calls.
 pub(crate) trait Bulletin {
-    /// Adds one to the count, with sequential consistency.
-    fn advance(&self);
+    /// Adds to the count, with sequential consistency.
+    fn advance(&self, by: u32);
     /// The count, with sequential consistency.
     fn count(&self) -> u32;
     /// Waits until a condition holds for the count; returns it.
@@ -25,20 +25,17 @@ pub(crate) trait Bulletin {
 }
 
 /// What a message adds to the count.
-#[cfg(not(loom))]
 pub(crate) const STEP: u32 = 2;
 
-/// Writes a message: its length, then its words. By one thread at a time.
-pub(crate) fn write(bulletin: &impl Bulletin, message: &[u64]) {
-    if !bulletin.is_written_quietly() {
-        bulletin.advance();
+/// Writes a message: its length, then its words. By one thread at a time. `awaited`: all readers have read the one before, so that nobody can read a mixture: then the count, which they look at all the time, changes once.
+pub(crate) fn write(bulletin: &impl Bulletin, message: &[u64], awaited: bool) {
+    let is_announced = !awaited && !bulletin.is_written_quietly();
+    if is_announced {
+        bulletin.advance(1);
     }
     bulletin.write(0, &[message.len() as u64]);
     bulletin.write(1, message);
-    bulletin.advance();
-    if bulletin.is_written_quietly() {
-        bulletin.advance();
-    }
+    bulletin.advance(if is_announced { 1 } else { STEP });
 }
 
 /// Reads the first message behind the one with the count `before`, at most `most` words; returns its count.
@@ -70,8 +67,8 @@ mod tests {
     }
 
     impl Bulletin for Words {
-        fn advance(&self) {
-            self.count.fetch_add(1, Ordering::SeqCst);
+        fn advance(&self, by: u32) {
+            self.count.fetch_add(by, Ordering::SeqCst);
         }
 
         fn count(&self) -> u32 {
@@ -111,14 +108,41 @@ mod tests {
             });
             let writer = bulletin.clone();
             let thread = loom::thread::spawn(move || {
-                write(&*writer, &[11, 12]);
-                write(&*writer, &[21]);
+                write(&*writer, &[11, 12], false);
+                write(&*writer, &[21], false);
             });
             let (mut seen, mut message) = (0, Vec::new());
             while message != [21] {
                 seen = read(&*bulletin, seen, 2, &mut message);
                 assert!([&[11, 12][..], &[21]].contains(&&message[..]), "a mixture: {message:?}");
             }
+            thread.join().unwrap();
+        });
+    }
+
+    /// A reader that says when it has read, and a writer that waits for that.
+    #[test]
+    fn a_message_that_is_awaited_is_read_whole() {
+        loom::model(|| {
+            let bulletin = Arc::new(Words {
+                count: AtomicU32::new(0),
+                words: std::array::from_fn(|_| AtomicU64::new(0)),
+            });
+            let has_read = Arc::new(AtomicU32::new(0));
+            let (writer, read_before) = (bulletin.clone(), has_read.clone());
+            let thread = loom::thread::spawn(move || {
+                write(&*writer, &[11, 12], true);
+                while read_before.load(Ordering::Acquire) == 0 {
+                    loom::thread::yield_now();
+                }
+                write(&*writer, &[21], true);
+            });
+            let mut message = Vec::new();
+            let seen = read(&*bulletin, 0, 2, &mut message);
+            assert_eq!(message, [11, 12]);
+            has_read.store(1, Ordering::Release);
+            read(&*bulletin, seen, 2, &mut message);
+            assert_eq!(message, [21]);
             thread.join().unwrap();
         });
     }

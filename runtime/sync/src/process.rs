@@ -17,6 +17,8 @@ pub struct State {
     pub(crate) last_fork: AtomicU32,
     /// Arrivals at the ends of all regions so far, as process 0 expects them.
     pub(crate) joined: AtomicU32,
+    /// Whether all processes have taken part in the last region, and process 0 has seen that all have arrived at its end.
+    pub(crate) all_joined: AtomicBool,
     /// Whether the job has ended: no other process runs code of the program.
     pub(crate) has_ended: AtomicBool,
     pub(crate) tasks: TaskState,
@@ -30,6 +32,7 @@ impl State {
             signals: [const { AtomicU32::new(0) }; ROUNDS],
             last_fork: AtomicU32::new(0),
             joined: AtomicU32::new(0),
+            all_joined: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             tasks: TaskState::new(),
             reduction: ReductionState::new(),

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use dsm_coherence::ReleaseToken;
+use smallvec::SmallVec;
 
 use crate::barrier::is_reached;
 use crate::bulletin::{self, Bulletin};
@@ -27,8 +28,8 @@ impl<W: Words> ForkMessage<'_, W> {
 }
 
 impl<W: Words> Bulletin for ForkMessage<'_, W> {
-    fn advance(&self) {
-        self.words.fetch_add_half(self.cell().line, self.cell().value, 1);
+    fn advance(&self, by: u32) {
+        self.words.fetch_add_half(self.cell().line, self.cell().value, by);
     }
 
     fn count(&self) -> u32 {
@@ -55,6 +56,9 @@ impl<W: Words> Bulletin for ForkMessage<'_, W> {
         self.words.fault(Fault::ForkUnannounced)
     }
 }
+
+/// Words of a usual message, and some more.
+const MESSAGE_WORDS: usize = 64;
 
 /// Participants, and how far process 0 has published.
 fn header(participants: u32, state: u64) -> [u64; Layout::FORK_HEADER] {
@@ -91,9 +95,12 @@ impl<W: Words + Memory> Process<'_, W> {
         let count = self.last_fork().wrapping_add(bulletin::STEP);
         self.state.last_fork.store(count, Ordering::Relaxed);
         let state = if words.fault(Fault::ForkStateLeftOut) { 0 } else { words.published() };
-        let message = [&header(participants, state), message].concat();
-        (1..words.size()).filter(|to| words.asks(*to)).for_each(|to| call::fork(self, to, &message));
-        self.place_fork(0, &message);
+        let mut whole: SmallVec<[u64; MESSAGE_WORDS]> = SmallVec::new();
+        whole.extend_from_slice(&header(participants, state));
+        whole.extend_from_slice(message);
+        (1..words.size()).filter(|to| words.asks(*to)).for_each(|to| call::fork(self, to, &whole));
+        let awaited = self.state.all_joined.swap(false, Ordering::Relaxed);
+        self.place_fork(0, &whole, awaited);
         words.begin_region(count);
     }
 
@@ -164,15 +171,16 @@ impl<W: Words + Memory> Process<'_, W> {
             words.acquire(from, ReleaseToken::from(state), edge);
             words.follows(from);
         }
+        self.state.all_joined.store(participants == words.size(), Ordering::Relaxed);
         words.synchronised(participants);
     }
 }
 
 impl<W: Words> Process<'_, W> {
-    /// The message of a fork is placed at a process, and those are woken who wait for it there. Messages come in the order of the forks.
-    pub(crate) fn place_fork(self, at: u32, message: &[u64]) {
+    /// The message of a fork is placed at a process, where everybody has read the last one if it is `awaited`, and those are woken who wait for it there. Messages come in the order of the forks.
+    pub(crate) fn place_fork(self, at: u32, message: &[u64], awaited: bool) {
         let fork = ForkMessage { words: self.words, at };
-        bulletin::write(&fork, message);
+        bulletin::write(&fork, message, awaited);
         if !self.words.fault(Fault::ForkUnheard) {
             self.words.wake(fork.cell());
         }
