@@ -12,6 +12,7 @@ use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::home_migration::has_twin;
 use crate::link::Link;
 use crate::migration_on_miss::hint;
+use crate::open::Order;
 use crate::records::{Blocked, Records};
 use crate::scratch::ScratchGuard;
 use crate::segment::Seen;
@@ -38,9 +39,12 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// Whether the home of the first block should come here, as far as this process knows.
+    /// Whether the home of the first block should come here, as far as this process knows. That of an only copy should not: its contents would replace a copy that has additions, which other threads see, before these are executed.
     fn should_come(&self, actions: Actions<'_>) -> bool {
         let Some(first) = actions.first() else { return false };
+        if self.fabric.state(first.block) == abi::READABLE && self.has_only_copies(Order::Relaxed) {
+            return false;
+        }
         let (_, changes) = actions.leading(usize::MAX, |action| action.block == first.block);
         self.updates().should_migrate_batched(first.block, changes)
     }

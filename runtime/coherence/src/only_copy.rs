@@ -2,7 +2,7 @@
 //!
 //! Where there are two processes and all segments are mapped, a process that has a copy of a block whose home is at the other one has the only copy. An atomic operation that it executes at the home then needs no version, and
 //! its copy stays: it gets the result, too. So does a twin, if the process has stored to other bytes of the block: else the result would count as a store of this process, which its next release publishes.
-//! An addition that the process keeps is executed on the copy at once, and at the home with all others ([`Coherence::change`]).
+//! An addition that the process keeps is executed on the copy at once, and at the home with all others ([`Coherence::change`]), to which the home does not come.
 //!
 //! Where a process has more threads, the operation is one that orders nothing: else another thread could learn from the home that it has been executed before the result is in the copy. With more processes, the notice of a new version, which two requesters may name alike, would hide an older one of which the copy has not heard.
 
@@ -57,7 +57,7 @@ maybe_async!(poll_once () change_only_copy_sync);
 impl<F: Fabric> Coherence<F> {
     /// Whether the copies that this process has are the only ones, and get the result of an operation in an order in time for its other threads.
     #[inline(always)]
-    fn has_only_copies(&self, order: Order) -> bool {
+    pub(crate) fn has_only_copies(&self, order: Order) -> bool {
         let fabric = &self.fabric;
         let is_only = fabric.size() == 2 || fabric.fault(Fault::OnlyCopyOfMany);
         is_only

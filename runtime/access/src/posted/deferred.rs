@@ -27,7 +27,7 @@ use parking_lot::lock_api::RawMutex as _;
 use super::list::List;
 use crate::memory::fabric::{run, run_sync};
 use crate::memory::services::spawn_service;
-use crate::{config, memory, race};
+use crate::{config, memory, race, sync};
 use dsm_threads::handler::Deferred;
 
 /// What is kept for longer is sent.
@@ -47,6 +47,8 @@ const MOST_BYTES: usize = 8 << 10;
 static ENABLED: AtomicBool = AtomicBool::new(false);
 /// Whether any process is reached by messages.
 static SAVES_MESSAGES: AtomicBool = AtomicBool::new(false);
+/// Whether a copy in this process may be the only one.
+static HAS_ONLY_COPIES: AtomicBool = AtomicBool::new(false);
 /// Lists that are not empty, as bits: changed with the list locked.
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Threads that may make any block accessible: nothing is kept meanwhile.
@@ -142,6 +144,7 @@ pub fn init() {
     ENABLED.store(enabled, Ordering::Relaxed);
     let is_far = memory::shared().is_some_and(|shared| !shared.segments.are_mapped());
     SAVES_MESSAGES.store(is_far, Ordering::Relaxed);
+    HAS_ONLY_COPIES.store(!is_far && sync::size() == 2, Ordering::Relaxed);
 }
 
 /// Whether operations that are kept may spare messages.
@@ -171,9 +174,9 @@ fn is_elsewhere(address: usize) -> bool {
     (COLD..=NOTICED).contains(&memory::get().table().get(address))
 }
 
-/// Whether this process has a copy of the block at an address, and may not store to it.
+/// Whether this process has a copy of the block at an address, maybe the only one, and may not store to it.
 pub fn is_copied(address: usize) -> bool {
-    memory::get().table().get(address) == READABLE
+    HAS_ONLY_COPIES.load(Ordering::Relaxed) && memory::get().table().get(address) == READABLE
 }
 
 /// Keeps a relaxed operation without a result, if it is one that may be.

@@ -196,8 +196,11 @@ impl<'a> Actions<'a> {
     /// Whether they are atomic operations on one block, one at least.
     fn are_operations_on(self, block: Block, block_bytes: usize) -> bool {
         let mut rest = self;
-        let are = rest
-            .all(|action| action.block == block && action.change.is_operation_in(action.offset, block_bytes));
+        let are = rest.all(|action| {
+            matches!(action.change, Change::Update(..))
+                && action.block == block
+                && action.change.is_operation_in(action.offset, block_bytes)
+        });
         are && rest.bytes.is_empty() && !self.bytes.is_empty()
     }
 
