@@ -1,8 +1,8 @@
 //! Atomic operations of the program.
 //!
 //! They are executed where the home of the variable is, with the records of its chunk locked: by this process if the home is here ([`Coherence::update`]'s short way, or
-//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. The home comes here, in a critical section, where this process has stored to the block, where the home's stores ask, where
-//! nobody else has come to the chunk between several operations of this process, and where this process has a copy of the block, unless that is the only one and the home has been taken back before: then the copy gets the result, too.
+//! the critical section of the block), else by a call ([`crate::calls::update`]), which moves no contents. The home comes here, in a critical section, where the home's stores ask, where
+//! nobody else has come to the chunk between several operations of this process, and where this process has a copy of the block or stores in it, unless that copy is the only one and the home has been taken back before ([`crate::only_copy`]).
 
 use std::hash::Hash;
 
@@ -659,7 +659,7 @@ impl<F: Fabric> Coherence<F> {
                 continue;
             }
             if matches!(fabric.state(block), abi::READABLE | abi::WRITABLE) {
-                // As in `update_remote`.
+                // Model checkers execute few operations.
                 let operations = if F::SYNCHRONOUS { OPERATIONS_BESIDE_COPY } else { 2 };
                 self.updates().record_taken(block, operations);
             }

@@ -57,7 +57,7 @@ maybe_async!(poll_once () change_only_copy_sync);
 impl<F: Fabric> Coherence<F> {
     /// Whether the copies that this process has are the only ones, and get the result of an operation in an order in time for its other threads.
     #[inline(always)]
-    pub(crate) fn has_only_copies(&self, order: Order) -> bool {
+    pub fn has_only_copies(&self, order: Order) -> bool {
         let fabric = &self.fabric;
         let is_only = fabric.size() == 2 || fabric.fault(Fault::OnlyCopyOfMany);
         is_only

@@ -27,14 +27,19 @@ pub(crate) trait Bulletin {
 /// What a message adds to the count.
 pub(crate) const STEP: u32 = 2;
 
-/// Writes a message: its length, then its words. By one thread at a time. `awaited`: all readers have read the one before, so that nobody can read a mixture: then the count, which they look at all the time, changes once.
-pub(crate) fn write(bulletin: &impl Bulletin, message: &[u64], awaited: bool) {
+/// Writes a message that consists of parts: its length, then its words. By one thread at a time. `awaited`: all readers have read the one before, so that nobody can read a mixture: then the count, which they look at all the time, changes once.
+pub(crate) fn write(bulletin: &impl Bulletin, parts: &[&[u64]], awaited: bool) {
     let is_announced = !awaited && !bulletin.is_written_quietly();
     if is_announced {
         bulletin.advance(1);
     }
-    bulletin.write(0, &[message.len() as u64]);
-    bulletin.write(1, message);
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    bulletin.write(0, &[length as u64]);
+    let mut first = 1;
+    for part in parts {
+        bulletin.write(first, part);
+        first += part.len();
+    }
     bulletin.advance(if is_announced { 1 } else { STEP });
 }
 
@@ -108,8 +113,8 @@ mod tests {
             });
             let writer = bulletin.clone();
             let thread = loom::thread::spawn(move || {
-                write(&*writer, &[11, 12], false);
-                write(&*writer, &[21], false);
+                write(&*writer, &[&[11], &[12]], false);
+                write(&*writer, &[&[21]], false);
             });
             let (mut seen, mut message) = (0, Vec::new());
             while message != [21] {
@@ -131,11 +136,11 @@ mod tests {
             let has_read = Arc::new(AtomicU32::new(0));
             let (writer, read_before) = (bulletin.clone(), has_read.clone());
             let thread = loom::thread::spawn(move || {
-                write(&*writer, &[11, 12], true);
+                write(&*writer, &[&[11], &[12]], true);
                 while read_before.load(Ordering::Acquire) == 0 {
                     loom::thread::yield_now();
                 }
-                write(&*writer, &[21], true);
+                write(&*writer, &[&[21]], true);
             });
             let mut message = Vec::new();
             let seen = read(&*bulletin, 0, 2, &mut message);

@@ -224,7 +224,7 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
                 return None;
             }
             let message: Vec<u64> = sent.iter().map(|word| u64::from_le_bytes(*word)).collect();
-            process.place_fork(process.words.rank(), &message, false);
+            process.place_fork(process.words.rank(), &[&message], false);
             Some(0)
         }
         _ => None,

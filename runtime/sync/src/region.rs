@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use dsm_coherence::ReleaseToken;
-use smallvec::SmallVec;
 
 use crate::barrier::is_reached;
 use crate::bulletin::{self, Bulletin};
@@ -57,9 +56,6 @@ impl<W: Words> Bulletin for ForkMessage<'_, W> {
     }
 }
 
-/// Words of a usual message, and some more.
-const MESSAGE_WORDS: usize = 64;
-
 /// Participants, and how far process 0 has published.
 fn header(participants: u32, state: u64) -> [u64; Layout::FORK_HEADER] {
     [participants.into(), state]
@@ -95,12 +91,10 @@ impl<W: Words + Memory> Process<'_, W> {
         let count = self.last_fork().wrapping_add(bulletin::STEP);
         self.state.last_fork.store(count, Ordering::Relaxed);
         let state = if words.fault(Fault::ForkStateLeftOut) { 0 } else { words.published() };
-        let mut whole: SmallVec<[u64; MESSAGE_WORDS]> = SmallVec::new();
-        whole.extend_from_slice(&header(participants, state));
-        whole.extend_from_slice(message);
-        (1..words.size()).filter(|to| words.asks(*to)).for_each(|to| call::fork(self, to, &whole));
+        let parts = [&header(participants, state)[..], message];
+        (1..words.size()).filter(|to| words.asks(*to)).for_each(|to| call::fork(self, to, &parts.concat()));
         let awaited = self.state.all_joined.swap(false, Ordering::Relaxed);
-        self.place_fork(0, &whole, awaited);
+        self.place_fork(0, &parts, awaited);
         words.begin_region(count);
     }
 
@@ -178,9 +172,9 @@ impl<W: Words + Memory> Process<'_, W> {
 
 impl<W: Words> Process<'_, W> {
     /// The message of a fork is placed at a process, where everybody has read the last one if it is `awaited`, and those are woken who wait for it there. Messages come in the order of the forks.
-    pub(crate) fn place_fork(self, at: u32, message: &[u64], awaited: bool) {
+    pub(crate) fn place_fork(self, at: u32, parts: &[&[u64]], awaited: bool) {
         let fork = ForkMessage { words: self.words, at };
-        bulletin::write(&fork, message, awaited);
+        bulletin::write(&fork, parts, awaited);
         if !self.words.fault(Fault::ForkUnheard) {
             self.words.wake(fork.cell());
         }

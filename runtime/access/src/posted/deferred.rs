@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_abi::state::{COLD, NOTICED, READABLE};
-use dsm_coherence::{Block, Chunk, Extent};
+use dsm_coherence::{Block, Chunk, Extent, Order};
 use dsm_threads::wait::Waitable;
 use dsm_threads::{atomic, futex};
 use parking_lot::RawMutex;
@@ -27,7 +27,7 @@ use parking_lot::lock_api::RawMutex as _;
 use super::list::List;
 use crate::memory::fabric::{run, run_sync};
 use crate::memory::services::spawn_service;
-use crate::{config, memory, race, sync};
+use crate::{config, memory, race};
 use dsm_threads::handler::Deferred;
 
 /// What is kept for longer is sent.
@@ -47,8 +47,6 @@ const MOST_BYTES: usize = 8 << 10;
 static ENABLED: AtomicBool = AtomicBool::new(false);
 /// Whether any process is reached by messages.
 static SAVES_MESSAGES: AtomicBool = AtomicBool::new(false);
-/// Whether a copy in this process may be the only one.
-static HAS_ONLY_COPIES: AtomicBool = AtomicBool::new(false);
 /// Lists that are not empty, as bits: changed with the list locked.
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Threads that may make any block accessible: nothing is kept meanwhile.
@@ -144,7 +142,6 @@ pub fn init() {
     ENABLED.store(enabled, Ordering::Relaxed);
     let is_far = memory::shared().is_some_and(|shared| !shared.segments.are_mapped());
     SAVES_MESSAGES.store(is_far, Ordering::Relaxed);
-    HAS_ONLY_COPIES.store(!is_far && sync::size() == 2, Ordering::Relaxed);
 }
 
 /// Whether operations that are kept may spare messages.
@@ -174,9 +171,10 @@ fn is_elsewhere(address: usize) -> bool {
     (COLD..=NOTICED).contains(&memory::get().table().get(address))
 }
 
-/// Whether this process has a copy of the block at an address, maybe the only one, and may not store to it.
+/// Whether this process has the only copy of the block at an address, and may not store to it; or the home, which others may have copies of.
 pub fn is_copied(address: usize) -> bool {
-    HAS_ONLY_COPIES.load(Ordering::Relaxed) && memory::get().table().get(address) == READABLE
+    memory::get().table().get(address) == READABLE
+        && memory::shared().is_some_and(|shared| shared.coherence.has_only_copies(Order::Relaxed))
 }
 
 /// Keeps a relaxed operation without a result, if it is one that may be.
@@ -206,9 +204,9 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
         // Before the look: who suspends looks for it behind.
         USED[guard.number / 64].fetch_or(guard.bit(), Ordering::SeqCst);
     }
-    let is_done =
+    let change_copy =
         || run_sync(|| shared.coherence.change_only_copy_sync(block, offset, size as usize, update));
-    if SUSPENDED.load(Ordering::SeqCst) != 0 || has_copy && !is_done() {
+    if SUSPENDED.load(Ordering::SeqCst) != 0 || has_copy && !change_copy() {
         if begins {
             USED[guard.number / 64].fetch_and(!guard.bit(), Ordering::SeqCst);
         }
