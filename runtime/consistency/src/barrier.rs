@@ -8,6 +8,7 @@ use crate::words::process;
 use crate::{rank, size};
 use dsm_memory::threads::Inside;
 use dsm_observe::checked::Synchronising;
+use dsm_sync::Worker;
 
 /// See [`dsm_sync::Process::fork`].
 pub fn fork(message: &[u64], participants: u32) {
@@ -37,6 +38,18 @@ pub fn join(participants: u32) {
         let _inside = (rank() == 0).then(Inside::begin);
         process().join(participants);
     }
+}
+
+/// End of a region whose processes have just met at a barrier. See [`dsm_sync::Process::end_at_barrier`].
+pub fn end_at_barrier(participants: u32) {
+    process().end_at_barrier(participants);
+}
+
+/// See [`dsm_sync::Process::barrier_with_tasks`]. For several processes.
+pub fn barrier_with_tasks(worker: &impl Worker, participants: u32, is_empty: impl Fn() -> bool) {
+    drop(Synchronising::begin());
+    crate::give_up_locks();
+    process().barrier_with_tasks(worker, participants, is_empty);
 }
 
 /// See [`dsm_sync::Process::barrier`].

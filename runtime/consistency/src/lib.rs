@@ -27,7 +27,7 @@ use dsm_observe::race;
 use dsm_observe::time::{self, Activity};
 use dsm_observe::trace::Event;
 
-pub use barrier::{barrier, end_job, fork, join, wait_fork};
+pub use barrier::{barrier, barrier_with_tasks, end_at_barrier, end_job, fork, join, wait_fork};
 pub use dsm_sync::Turn;
 
 pub use conditions::{condition_count, condition_notify, condition_poll, condition_wait};

@@ -276,6 +276,10 @@ impl Words for ControlAreas {
         cell::spin(halves(cell).0, until)
     }
 
+    fn look(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> bool {
+        cell::look(halves(cell).0, until)
+    }
+
     fn sleep(&self, cell: Cell<Line>, until: impl Fn(u32) -> bool) -> u32 {
         let (word, sleepers) = halves(cell);
         word.sleep(sleepers, ALL, until)

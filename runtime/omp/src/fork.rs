@@ -119,7 +119,7 @@ fn fork_local(size: u32, work: Work, construct: Option<&Construct>) {
     let (ring, first) = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(|| (team::local_ring(), 0));
     let mut team = Team::new(size, 1, 0, size, ring, first);
     begin_region(construct, &team);
-    let next = team.run(work, || ());
+    let next = team.run(work, |_| ());
     end_region(construct, &team);
     // At the end of the program the thread-local values are gone before its handlers run.
     _ = SPARE.try_with(|spare| spare.set(next.map(|next| (team.ring, next))));
@@ -174,10 +174,10 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     profile::ends_alone();
     sync::fork(&message, participants);
     sync::fetch_ahead(Some(message[0]));
-    let next = team.run(work, || {
+    let next = team.run(work, |team| {
         let since = profile::now();
         let traced = trace::join(message[0]);
-        sync::join(participants);
+        team.join();
         sync::fetch_ahead(Some(join_site(message[0])));
         drop(traced);
         profile::waited(Wait::Join, message[0], since);
@@ -243,7 +243,7 @@ pub fn serve() {
         call_site::note(message[12] as usize, &raw const team as usize);
         let construct = Construct::parallel(frame::current(), Invoker::Runtime, || size);
         begin_region(construct.as_ref(), &team);
-        team.run(work, || sync::join(participants));
+        team.run(work, Team::join);
         end_region(construct.as_ref(), &team);
         drop(construct);
         profile::begins_alone(message[0]);

@@ -27,7 +27,7 @@ use crate::control::Watched;
 use crate::operations::signal;
 use crate::posted::pending;
 use crate::progress::{self, Doing, Now};
-use crate::{config, profile, sync, trace};
+use crate::{config, profile, race, sync, trace};
 
 crate::control::declare! {
     /// Cancellation request of the team that spans processes, in process 0.
@@ -201,6 +201,10 @@ impl Team {
     /// The part of a barrier that one thread of each process does.
     fn barrier_of_processes(&self) {
         sync::barrier(self.participants);
+        self.fetch_ahead();
+    }
+
+    fn fetch_ahead(&self) {
         sync::fetch_ahead(Reader::History.is_there().then(|| call_site::last().0.addr() as u64));
     }
 
@@ -219,16 +223,24 @@ impl Team {
             return pool::help(frame, || is_over(self.generation.load()));
         }
         if self.distributed() {
-            pool::quiesce(frame);
+            pool::meet(frame);
+            self.fetch_ahead();
         } else {
             pool::help(frame, || self.pool.is_empty());
         }
         self.arrived.store(0, Ordering::SeqCst);
-        if self.distributed() {
-            blocked(|| self.barrier_of_processes());
-        }
         self.generation.bump();
         pool::notify();
+    }
+
+    /// What is done at the end of a region by one thread of each process. Where all have met at a barrier, nobody waits for anybody, unless races are looked for: what a process knew at a barrier has to stay until all have
+    /// read it, and regions count their barriers anew.
+    pub fn join(&self) {
+        if self.always_meets && self.distributed() && !race::is_on() {
+            sync::end_at_barrier(self.participants);
+        } else {
+            sync::join(self.participants);
+        }
     }
 
     /// Whether its members meet at a barrier behind the region, as far as one knows that has ended its part.
@@ -258,7 +270,7 @@ impl Team {
 
     /// Runs `work` on this process's members; returns when all are through and `join` has met other processes, with the number of the first
     /// construct of the next region that uses the ring; `None` after a cancellation.
-    pub fn run(&mut self, work: Work, join: impl FnOnce()) -> Option<u64> {
+    pub fn run(&mut self, work: Work, join: impl FnOnce(&Team)) -> Option<u64> {
         self.work = Some(work);
         self.always_meets = task::expected() && (self.distributed() || ompt::is_active());
         self.helpers.extend((1..self.local).map(|_| Helper::take()));
@@ -276,7 +288,7 @@ impl Team {
             team.come_back(&leader);
         }
         team.helpers.iter().for_each(|helper| helper.wait_end());
-        join();
+        join(team);
         leave_region(&leader);
         let next = leader.construct.get();
         drop(leader);

@@ -22,32 +22,45 @@ impl<W: Words + Memory> Process<'_, W> {
     /// every process's notices reach every other in log2(participants) rounds. A process that is ahead may signal the next barrier before its neighbour has looked: then
     /// the neighbour acquires more than it has to.
     pub fn barrier(self, participants: u32) {
+        self.meet(participants, |cell, is_signalled| {
+            self.words.wait(cell, ALL, Waiting::Barrier(participants), is_signalled);
+        });
+    }
+
+    /// A barrier, in which the thread waits for each signal by `wait`.
+    pub(crate) fn meet(self, participants: u32, wait: impl Fn(Cell<W::Line>, &dyn Fn(u32) -> bool)) {
         let words = self.words;
         if words.fault(Fault::SignalUnreleased) {
             let arrival = words.arrive();
-            self.disseminate(participants);
+            self.disseminate(participants, wait);
             words.release();
             return words.depart(arrival, participants);
         }
         words.release();
         let arrival = words.arrive();
-        self.disseminate(participants);
+        self.disseminate(participants, wait);
         words.depart(arrival, participants);
         words.synchronised(participants);
     }
 
-    fn disseminate(self, participants: u32) {
+    fn disseminate(self, participants: u32, wait: impl Fn(Cell<W::Line>, &dyn Fn(u32) -> bool)) {
         let (mut distance, mut round) = (1, 0);
         while distance < participants {
             if !(self.words.fault(Fault::RoundLeftOut) && round > 0 && distance * 2 >= participants) {
-                self.barrier_round(participants, distance, round);
+                self.barrier_round(participants, distance, round, &wait);
             }
             distance *= 2;
             round += 1;
         }
     }
 
-    fn barrier_round(self, participants: u32, distance: u32, round: usize) {
+    fn barrier_round(
+        self,
+        participants: u32,
+        distance: u32,
+        round: usize,
+        wait: &impl Fn(Cell<W::Line>, &dyn Fn(u32) -> bool),
+    ) {
         let (words, me) = (self.words, self.words.rank());
         self.signal((me + distance) % participants, round);
 
@@ -58,7 +71,7 @@ impl<W: Words + Memory> Process<'_, W> {
             true => value != 0,
             false => is_reached(value, expected),
         };
-        words.wait(Cell::first(line), ALL, Waiting::Barrier(participants), is_signalled);
+        wait(Cell::first(line), &is_signalled);
         let state = words.load(line, STATE);
         let from = (me + participants - distance) % participants;
         let edge = || Edge::Barrier { to: me, round, count: expected };
@@ -95,6 +108,8 @@ impl<W: Words> Process<'_, W> {
         }
         // The count is placed behind the state.
         words.post(line, STATE, state);
-        words.add_and_wake(Cell::first(line), signal).wrapping_add(1)
+        let count = words.add_and_wake(Cell::first(line), signal).wrapping_add(1);
+        self.notify_of_signal(to);
+        count
     }
 }

@@ -107,14 +107,12 @@ faults! {
     ReportUnacquired,
     /// Nobody is woken for a report.
     ReportUnheard,
-    /// The end of all tasks is declared when one process may still have some, or some are on their way.
+    /// A process comes to a barrier when it may still have tasks.
     TerminatedEarly,
-    /// A process is counted as quiet without a look whether tasks have come meanwhile.
-    CountedUnseen,
-    /// A process that gets tasks stays counted as quiet.
-    CountKept,
-    /// A process looks how many barriers have ended when it is counted as quiet already.
-    EpochReadLate,
+    /// Those are not woken who run tasks while they wait for a signal of a barrier.
+    SignalUnheard,
+    /// A process gets tasks of another region than it has requested some for.
+    RegionUnseen,
     /// A batch stays open though the process does not wait for its descendants any more.
     SlotStaysOpen,
     /// A message of a reduction is sent before the one of the last round was taken.

@@ -14,10 +14,8 @@ pub struct Tasks {
     pub wish: usize,
     /// Processes that request tasks, as this one is told.
     pub thieves: usize,
-    /// Processes without tasks, at process 0.
-    pub quiet: usize,
-    /// Barriers at which tasks ended, at process 0.
-    pub epoch: usize,
+    /// Whether the process runs tasks while it waits for a signal of a barrier.
+    pub barrier: usize,
     /// The mailbox: the sender, and its message.
     pub message: usize,
     /// Words of the mailbox.
@@ -31,14 +29,13 @@ pub struct Tasks {
 impl Tasks {
     /// The parts one behind the other.
     pub const fn packed(offset: usize, message_words: usize, slot_count: usize) -> Tasks {
-        let message = offset + 6 * LINE;
+        let message = offset + 5 * LINE;
         Tasks {
             cell: offset,
             service: offset + LINE,
             wish: offset + 2 * LINE,
             thieves: offset + 3 * LINE,
-            quiet: offset + 4 * LINE,
-            epoch: offset + 5 * LINE,
+            barrier: offset + 4 * LINE,
             message,
             message_words,
             slots: message + (8 * message_words).next_multiple_of(LINE),

@@ -10,7 +10,7 @@
 //! - Barriers ([`Process::barrier`]): dissemination.
 //! - Regions ([`Process::fork`], [`Process::wait_fork`], [`Process::join`]): a bulletin that process 0 writes, and a counter.
 //! - Conditions ([`Process::condition_wait`]): counters of notifications.
-//! - Tasks ([`Process::help`], [`Process::quiesce`]): a process without tasks asks for some, and all find out when there are none left.
+//! - Tasks ([`Process::help`], [`Process::barrier_with_tasks`]): a process without tasks asks for some, and a barrier ends when there are none left.
 //! - Reductions ([`Process::send_reduction`]): messages up a binary tree.
 #![forbid(unsafe_code)]
 

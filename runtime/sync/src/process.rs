@@ -47,7 +47,7 @@ impl Default for State {
 }
 
 /// One process's part in the synchronisation of the job, as one of its threads sees it. Any thread may use locks and conditions, and run tasks; barrier, fork, join,
-/// the two sides of a reduction and [`Process::quiesce`] are for one at a time.
+/// the two sides of a reduction and [`Process::barrier_with_tasks`] are for one at a time.
 #[derive(Debug)]
 pub struct Process<'a, W> {
     /// What the process remembers.

@@ -98,10 +98,6 @@ impl<W: Words + Memory> Process<'_, W> {
         words.begin_region(count);
     }
 
-    fn last_fork(self) -> u32 {
-        self.state.last_fork.load(Ordering::Relaxed)
-    }
-
     /// Other processes: waits for the next fork they take part in, and acquires. `None`: the program has ended.
     pub fn wait_fork(self, message: &mut Vec<u64>) -> Option<()> {
         let most = Layout::FORK_HEADER + W::LAYOUT.fork_words;
@@ -125,6 +121,11 @@ impl<W: Words + Memory> Process<'_, W> {
                 return Some(());
             }
         }
+    }
+
+    /// The last step of a region was a barrier of its processes, which takes the place of [`Process::join`].
+    pub fn end_at_barrier(self, participants: u32) {
+        self.state.all_joined.store(participants == self.words.size(), Ordering::Relaxed);
     }
 
     /// End of a region: the others release and return at once; process 0 waits for all participants and acquires.
@@ -171,6 +172,12 @@ impl<W: Words + Memory> Process<'_, W> {
 }
 
 impl<W: Words> Process<'_, W> {
+    /// Number of the message of the last fork here.
+    #[inline]
+    pub(crate) fn last_fork(self) -> u32 {
+        self.state.last_fork.load(Ordering::Relaxed)
+    }
+
     /// The message of a fork is placed at a process, where everybody has read the last one if it is `awaited`, and those are woken who wait for it there. Messages come in the order of the forks.
     pub(crate) fn place_fork(self, at: u32, parts: &[&[u64]], awaited: bool) {
         let fork = ForkMessage { words: self.words, at };

@@ -142,6 +142,10 @@ pub trait Words {
     }
     /// Looks for as long as threads of the job do before they fall asleep; `None` if the condition did not hold meanwhile.
     fn spin(&self, cell: Cell<Self::Line>, until: impl Fn(u32) -> bool) -> Option<u32>;
+    /// Looks for a moment; whether the condition held meanwhile.
+    fn look(&self, cell: Cell<Self::Line>, until: impl Fn(u32) -> bool) -> bool {
+        until(self.load_half(cell.line, cell.value))
+    }
     /// As [`Words::wait`] with all masks, without looking for long before.
     fn sleep(&self, cell: Cell<Self::Line>, until: impl Fn(u32) -> bool) -> u32;
     /// Adds to the value of a cell and wakes all who wait for it; returns what it was.

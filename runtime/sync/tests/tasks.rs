@@ -150,9 +150,8 @@ fn each_task_runs_once_and_some_in_processes_without_any() {
                     ran,
                 };
                 let is_empty = || pool.pending.load(Ordering::SeqCst) == 0;
-                pool.process.quiesce(&pool, PROCESSES, is_empty);
+                pool.process.barrier_with_tasks(&pool, PROCESSES, is_empty);
                 assert_eq!(ran.lock().expect("no thread panics").len() as u64, TASKS, "all have ended");
-                pool.process.barrier(PROCESSES);
             });
         }
     });

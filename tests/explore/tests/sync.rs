@@ -56,7 +56,7 @@ fn each_fault_is_found() {
 fn a_failure_can_be_seen_again() {
     let (_, failure) = find_fault(Fault::TokenLeftOut, 1000).expect("an easy one");
     let account = failure.account();
-    assert!(account.contains("Critical") && account.ends_with(&failure.why), "{account}");
+    assert!(account.contains("has released") && account.ends_with(&failure.why), "{account}");
 }
 
 /// Whatever a peer sends is executed or refused, and nothing is done outside of the table.

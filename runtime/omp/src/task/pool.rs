@@ -449,10 +449,10 @@ pub fn help(frame: &Frame, done: impl Fn() -> bool) {
     sync::process().help(&Waiter::at_barrier(frame), frame.team().participants, done);
 }
 
-/// The last thread of the process to arrive at a barrier: runs tasks until there is none in any process.
-pub fn quiesce(frame: &Frame) {
+/// The last thread of the process to arrive at a barrier of several processes: runs tasks until there is none in any.
+pub fn meet(frame: &Frame) {
     let team = frame.team();
-    sync::process().quiesce(&Waiter::at_barrier(frame), team.participants, || team.pool.is_empty());
+    sync::barrier_with_tasks(&Waiter::at_barrier(frame), team.participants, || team.pool.is_empty());
 }
 
 /// Runs tasks until `done`, which the thread waits for in `node`: descendants of it, or else others that the task scheduling constraint allows.

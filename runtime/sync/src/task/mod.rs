@@ -7,11 +7,11 @@
 //!
 //! What tasks there are, which of them may go, and how a message tells of them is the business of a [`Worker`].
 //!
-//! - [`Process::help`]: a waiting thread's loop; [`steal`] the requests and the mailbox, [`report`] the slots, [`termination`] the end of all tasks at a barrier.
+//! - [`Process::help`]: a waiting thread's loop; [`steal`] the requests and the mailbox, [`report`] the slots, [`barrier`] the end of all tasks at a barrier.
 
+mod barrier;
 mod report;
 mod steal;
-mod termination;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -39,6 +39,16 @@ impl Wish {
 
     fn decode(word: u64) -> Option<Wish> {
         [Wish::Any, Wish::Descendants].into_iter().find(|wish| wish.encode() == word)
+    }
+
+    /// As a word, for tasks of the region that a fork message with this number began.
+    fn of_region(self, region: u32) -> u64 {
+        u64::from(region) << 32 | self.encode()
+    }
+
+    /// What such a word asks for; `None` if for nothing, or for tasks of another region.
+    fn in_region(word: u64, region: u32) -> Option<Wish> {
+        Wish::decode(word ^ u64::from(region) << 32)
     }
 }
 
@@ -80,17 +90,11 @@ pub(crate) struct TaskState {
     waiters: AtomicU32,
     /// Whether a thread has a request.
     requested: AtomicBool,
-    /// Whether the process is in the count of those without tasks.
-    counted: AtomicBool,
 }
 
 impl TaskState {
     pub(crate) const fn new() -> TaskState {
-        TaskState {
-            waiters: AtomicU32::new(0),
-            requested: AtomicBool::new(false),
-            counted: AtomicBool::new(false),
-        }
+        TaskState { waiters: AtomicU32::new(0), requested: AtomicBool::new(false) }
     }
 }
 

@@ -57,7 +57,12 @@ impl<W: Words> Process<'_, W> {
                 return;
             }
             let word = self.words.load(self.wish_of(thief), 0);
-            let Some(wish) = Wish::decode(word) else { continue };
+            // Who has left the last region, and is about to end its request, gets none of this one.
+            let region = match self.words.fault(Fault::RegionUnseen) {
+                true => (word >> 32) as u32,
+                false => self.last_fork(),
+            };
+            let Some(wish) = Wish::in_region(word, region) else { continue };
             if self.words.fault(Fault::WishClearedLate) {
                 if give(thief, wish) {
                     self.words.store(self.wish_of(thief), 0, Wish::NONE);
@@ -129,7 +134,7 @@ impl<W: Words + Memory> Process<'_, W> {
             self.state.tasks.requested.store(false, Ordering::SeqCst);
             return false;
         };
-        self.announce(self.words.rank(), wish.encode(), participants);
+        self.announce(self.words.rank(), wish.of_region(self.last_fork()), participants);
         true
     }
 
@@ -163,7 +168,6 @@ impl<W: Words + Memory> Process<'_, W> {
         if !self.words.fault(Fault::MailboxFreedUnread) {
             self.free_mailbox();
         }
-        self.leave_count();
         drop(guard);
         // Other threads of this process that wait may have requests now.
         self.notify_workers();

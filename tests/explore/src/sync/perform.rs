@@ -4,7 +4,9 @@ use dsm_sync::Process;
 
 use super::model::Model;
 use super::program::Op;
-use super::tasks::{Node, Shape, make, serve_calls, task_barrier, wait_for_children, wait_in_user_code};
+use super::tasks::{
+    Node, Phase, Shape, make, serve_calls, task_barrier, wait_for_children, wait_in_user_code,
+};
 use super::world::join;
 
 /// A thread performs operations.
@@ -38,8 +40,12 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
                 region(process, regions, participants, count);
                 regions += 1;
             }
+            Op::TaskRegion(tasks) => {
+                task_region(process, regions, &own, tasks);
+                regions += 1;
+            }
             Op::EndJob => process.end_job(),
-            Op::Serve => take_part(process),
+            Op::Serve => take_part(process, &own),
             Op::Await(name) => await_condition(process, name),
             Op::Make(shape) => make(process, &own, shape),
             Op::TaskWait => wait_for_children(process, own.id),
@@ -65,7 +71,7 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
 /// What a thread does is a task, too.
 fn own_task(process: Process<'_, Model<'_>>) -> Node {
     let shape = Shape { depth: 0, waits: false };
-    let id = process.words.world.borrow_mut().tasks.add(None, shape, Vec::new());
+    let id = process.words.world.borrow_mut().tasks.add(None, shape, Vec::new(), Phase::default());
     Node { id, is_home: true, group: None, origins: Vec::new() }
 }
 
@@ -183,6 +189,27 @@ fn work(process: Process<'_, Model<'_>>, number: u64, participants: u32, barrier
     }
 }
 
+/// In place of the number of barriers in the message of a region: it makes so many tasks less this, and ends at a barrier.
+const WITH_TASKS: u32 = 100;
+
+fn task_region(process: Process<'_, Model<'_>>, number: u64, own: &Node, tasks: u32) {
+    let participants = process.words.world.borrow().processes;
+    come(process, ("fork", number));
+    process.fork(&message(number, participants, WITH_TASKS + tasks), participants);
+    work_with_tasks(process, number, own, tasks);
+    process.end_at_barrier(participants);
+    go_on(process, ("join", number), participants - 1);
+}
+
+fn work_with_tasks(process: Process<'_, Model<'_>>, number: u64, own: &Node, tasks: u32) {
+    let rank = process.words.rank as usize;
+    process.words.world.borrow_mut().tasks.pools[rank].phase.region = Some(number);
+    for _ in 0..tasks {
+        make(process, own, Shape { depth: 0, waits: false });
+    }
+    task_barrier(process);
+}
+
 /// The message of a region: words that tell of each other.
 fn message(number: u64, participants: u32, barriers: u32) -> Vec<u64> {
     let head = [number, participants.into(), barriers.into()];
@@ -197,7 +224,7 @@ fn region(process: Process<'_, Model<'_>>, number: u64, participants: u32, barri
     go_on(process, ("join", number), participants - 1);
 }
 
-fn take_part(process: Process<'_, Model<'_>>) {
+fn take_part(process: Process<'_, Model<'_>>, own: &Node) {
     let (mut words, mut last) = (Vec::new(), None);
     while process.wait_fork(&mut words).is_some() {
         let number = words[0];
@@ -214,6 +241,12 @@ fn take_part(process: Process<'_, Model<'_>>) {
         }
         last = Some(number);
         go_on(process, ("fork", number), 1);
+        if let Some(tasks) = barriers.checked_sub(WITH_TASKS) {
+            come(process, ("join", number));
+            work_with_tasks(process, number, own, tasks);
+            process.end_at_barrier(participants);
+            continue;
+        }
         work(process, number, participants, barriers);
         come(process, ("join", number));
         process.join(participants);

@@ -22,6 +22,8 @@ pub enum Op {
     Barrier,
     /// Process 0 starts a region of so many processes with so many barriers, and waits for its end.
     Region(u32, u32),
+    /// The same with all processes, each of whose threads makes so many tasks; it ends at a barrier.
+    TaskRegion(u32),
     /// Process 0 ends the job.
     EndJob,
     /// The other processes take part in regions until the job ends.
@@ -109,7 +111,10 @@ fn regions(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
     let processes = 2 + random.below(3) as u32;
     let count = 1 + random.below(4);
     let mut root: Vec<_> = (0..count)
-        .map(|_| Op::Region(1 + random.below(processes as usize) as u32, random.below(2) as u32))
+        .map(|_| match random.below(3) {
+            0 => Op::TaskRegion(random.below(3) as u32),
+            _ => Op::Region(1 + random.below(processes as usize) as u32, random.below(2) as u32),
+        })
         .collect();
     root.push(Op::EndJob);
     let serve = (1..processes).map(|rank| (rank, vec![Op::Serve]));
@@ -180,15 +185,9 @@ fn of(asks: bool, threads: &[(u32, &[Op])]) -> Program {
     }
 }
 
-/// Tasks come to one thread of a process while the other one finds that there are none.
-pub fn beside_a_count() -> Program {
-    let make = Op::Make(Shape { depth: 0, waits: false });
-    of(false, &[(0, &[make, Op::TaskBarrier]), (1, &[Op::TaskBarrier]), (1, &[Op::TaskBarrier])])
-}
-
 /// Small programs of tasks and reductions.
 pub fn task_programs() -> Vec<Program> {
-    use Op::{Make, Poll, Reduce, ServeCalls, TaskBarrier, TaskWait};
+    use Op::{EndJob, Make, Poll, Reduce, Serve, ServeCalls, TaskBarrier, TaskRegion, TaskWait};
     let leaf = Make(Shape { depth: 0, waits: false });
     let waits = Make(Shape { depth: 1, waits: true });
     vec![
@@ -202,6 +201,8 @@ pub fn task_programs() -> Vec<Program> {
         // Two that have tasks for the one that asks, and two that ask in one process.
         of(false, &[(0, &[leaf, TaskBarrier]), (1, &[leaf, TaskBarrier]), (2, &[TaskBarrier])]),
         of(false, &[(0, &[leaf, leaf, TaskBarrier]), (1, &[TaskBarrier]), (1, &[TaskBarrier])]),
+        // A region behind one whose last barrier a process has not left yet.
+        of(false, &[(0, &[TaskRegion(0), TaskRegion(1), EndJob]), (1, &[Serve])]),
         of(false, &[(0, &[Reduce, Reduce, Reduce]), (1, &[Reduce, Reduce, Reduce])]),
         of(false, &[(0, &[Reduce, Reduce]), (1, &[Reduce, Reduce]), (2, &[Reduce, Reduce])]),
     ]

@@ -2,7 +2,7 @@
 
 use dsm_sync::Fault;
 
-use super::program::{Program, beside_a_count, directed, generate};
+use super::program::{Program, directed, generate};
 use super::run::{Choice, Ordered, Run};
 use crate::hash::Random;
 use crate::preemption::{self, Schedulable};
@@ -34,8 +34,6 @@ impl Failure {
 pub fn run(seed: u64, fault: Option<Fault>) -> Result<bool, Failure> {
     let mut random = Random::new(seed ^ 0x5eed);
     let mut program = match directed() {
-        // A few steps of three threads.
-        _ if fault == Some(Fault::CountedUnseen) => beside_a_count(),
         programs if seed.is_multiple_of(3) => programs[random.below(programs.len())].clone(),
         _ => generate(seed),
     };

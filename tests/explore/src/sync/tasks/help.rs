@@ -42,7 +42,8 @@ fn decode(word: u64) -> Origin {
 pub fn make(process: Local<'_>, maker: &Node, shape: Shape) {
     step(process, |world, rank| {
         let made = world.write_data(rank as u32);
-        let id = world.tasks.add(Some(maker.id), shape, made);
+        let phase = world.tasks.phase_of(rank, maker.id);
+        let id = world.tasks.add(Some(maker.id), shape, made, phase);
         let pool = &mut world.tasks.pools[rank];
         pool.pending += 1;
         if let Some(group) = maker.group {
@@ -256,35 +257,28 @@ pub fn wait_for_children(process: Local<'_>, id: usize) {
 /// A thread comes to a barrier of all threads of all processes, as `Team::barrier_with_tasks` does.
 pub fn task_barrier(process: Local<'_>) {
     let (participants, helper) = (participants(process), Helper { process, limit: None });
-    let (arrived, generation, threads) = step(process, |world, rank| {
+    let (arrived, barriers, threads) = step(process, |world, rank| {
         let pool = &mut world.tasks.pools[rank];
         pool.arrived += 1;
-        (pool.arrived, pool.generation, world.tasks.threads[rank])
+        (pool.arrived, pool.phase.barriers, world.tasks.threads[rank])
     });
     if arrived < threads {
-        let passed = || step(process, |world, rank| world.tasks.pools[rank].generation != generation);
+        let passed = || step(process, |world, rank| world.tasks.pools[rank].phase.barriers != barriers);
         process.help(&helper, participants, passed);
     } else {
         let is_empty = || step(process, |world, rank| world.tasks.pools[rank].pending == 0);
-        process.quiesce(&helper, participants, is_empty);
-        // Nobody can be past the barrier, and make more.
-        let made = step(process, |world, rank| {
-            let pool = &mut world.tasks.pools[rank];
-            pool.arrived = 0;
-            if pool.pending != 0 {
+        process.barrier_with_tasks(&helper, participants, is_empty);
+        // Others may be past the barrier, and make more.
+        let before = |tasks: &super::Tasks, id: usize| tasks.infos[id].phase.barriers <= barriers;
+        step(process, |world, rank| {
+            if world.tasks.is_left(rank, barriers + 1) {
                 world.fail(format!("a barrier ends with tasks in process {rank}"));
             }
-            world.tasks.infos.len()
+            world.expect_ended(rank as u32, "before the barrier", before);
+            let pool = &mut world.tasks.pools[rank];
+            pool.arrived = 0;
+            pool.phase.barriers += 1;
         });
-        let rank = process.words.rank;
-        let before = |_: &super::Tasks, id| id < made;
-        let pending = process.words.world.borrow().tasks.pending(made);
-        pending.into_iter().for_each(|id| {
-            process.words.world.borrow_mut().fail(format!("a barrier ends before task {id}"));
-        });
-        process.barrier(participants);
-        process.words.world.borrow_mut().expect_ended(rank, "before the barrier", before);
-        step(process, |world, rank| world.tasks.pools[rank].generation += 1);
         process.notify_workers();
     }
 }

@@ -5,4 +5,4 @@ mod help;
 mod pool;
 
 pub use help::{Helper, make, serve_calls, task_barrier, wait_for_children, wait_in_user_code};
-pub use pool::{Node, Pool, Shape, Tasks};
+pub use pool::{Node, Phase, Pool, Shape, Tasks};

@@ -31,6 +31,17 @@ pub struct Info {
     pub ended: Option<Clock>,
     /// Its tasks that have not been completed.
     pub children: u32,
+    /// Where in the program the thread was that made it, or made what it descends from.
+    pub phase: Phase,
+}
+
+/// A part of the program between barriers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phase {
+    /// The region, if there are such.
+    pub region: Option<u64>,
+    /// Barriers of all threads before.
+    pub barriers: u32,
 }
 
 /// A task in a process.
@@ -70,8 +81,8 @@ pub struct Pool {
     pub groups: Vec<Group>,
     /// Threads at the barrier.
     pub arrived: u32,
-    /// Barriers that have ended.
-    pub generation: u32,
+    /// The region that the process is in, and barriers that have ended.
+    pub phase: Phase,
 }
 
 /// Tasks of all processes.
@@ -87,18 +98,27 @@ pub struct Tasks {
 
 impl Tasks {
     /// Adds a task.
-    pub fn add(&mut self, parent: Option<usize>, shape: Shape, made: Clock) -> usize {
+    pub fn add(&mut self, parent: Option<usize>, shape: Shape, made: Clock, phase: Phase) -> usize {
         if let Some(parent) = parent {
             self.infos[parent].children += 1;
         }
-        self.infos.push(Info { parent, shape, made, begun: 0, ended: None, children: 0 });
+        self.infos.push(Info { parent, shape, made, begun: 0, ended: None, children: 0, phase });
         self.infos.len() - 1
     }
 
-    /// One of the first tasks that has not ended.
-    pub fn pending(&self, first: usize) -> Option<usize> {
-        let pending = |id: &usize| self.infos[*id].parent.is_some() && self.infos[*id].ended.is_none();
-        (0..first).find(pending)
+    /// The phase of what a thread of a process makes by itself, or a task.
+    pub fn phase_of(&self, rank: usize, maker: usize) -> Phase {
+        match self.infos[maker].parent {
+            Some(_) => self.infos[maker].phase,
+            None => self.pools[rank].phase,
+        }
+    }
+
+    /// Tasks of a process, of some phase before a barrier that has ended, which the process still has.
+    pub fn is_left(&self, rank: usize, barriers: u32) -> bool {
+        let pool = &self.pools[rank];
+        let exported = pool.exports.iter().flat_map(|(_, nodes)| nodes);
+        pool.queue.iter().chain(exported).any(|node| self.infos[node.id].phase.barriers < barriers)
     }
 
     /// Whether a task is another one, or descends from it.
@@ -124,6 +144,10 @@ impl World {
         }
         if limit.is_some_and(|limit| !self.tasks.descends(id, limit)) {
             self.fail(format!("task {id} runs in a thread that waits in {limit:?}"));
+        }
+        let (phase, own) = (self.tasks.infos[id].phase, self.tasks.pools[rank as usize].phase);
+        if phase.region != own.region {
+            self.fail(format!("task {id} of {phase:?} runs in a process in {own:?}"));
         }
         let made = self.tasks.infos[id].made.clone();
         self.expect(rank, &made, || format!("of who made task {id}"));
