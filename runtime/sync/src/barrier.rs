@@ -40,6 +40,7 @@ impl<W: Words + Memory> Process<'_, W> {
         let arrival = words.arrive();
         self.disseminate(participants, wait);
         words.depart(arrival, participants);
+        self.state.reduction.settle();
         words.synchronised(participants);
     }
 

@@ -115,10 +115,12 @@ faults! {
     RegionUnseen,
     /// A batch stays open though the process does not wait for its descendants any more.
     SlotStaysOpen,
-    /// A message of a reduction is sent before the one of the last round was taken.
+    /// A message of a reduction is sent before the last but one was taken.
     ReductionReused,
     /// A message of a reduction counts as taken before it was read.
     ReductionTakenUnread,
+    /// Who has taken messages of reductions never says so.
+    ReductionUntold,
     /// A message of a reduction is counted before it is there.
     ReductionCountedEarly,
 }

@@ -52,7 +52,7 @@ impl Tasks {
 /// Where messages of reductions arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct Reductions {
-    /// What two processes have for this one: for each a [`Cell`](crate::Cell) that counts the messages, then the last one.
+    /// What two processes have for this one: for each a [`Cell`](crate::Cell) that counts the messages, then the last two, each where the last but one before was.
     pub arrivals: usize,
     /// Longest message, words.
     pub words: usize,
@@ -61,9 +61,19 @@ pub struct Reductions {
 }
 
 impl Reductions {
-    /// Distance between the two.
+    /// Bytes of a message.
+    const fn message(&self) -> usize {
+        (8 * self.words).next_multiple_of(LINE)
+    }
+
+    /// Distance between what the two have.
     pub const fn stride(&self) -> usize {
-        LINE + (8 * self.words).next_multiple_of(LINE)
+        LINE + 2 * self.message()
+    }
+
+    /// From the number of messages to the one of a number.
+    pub const fn place(&self, number: u32) -> usize {
+        LINE + (number as usize % 2) * self.message()
     }
 
     /// The parts one behind the other.

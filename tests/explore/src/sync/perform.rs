@@ -53,7 +53,8 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
             Op::TaskBarrier => task_barrier(process),
             Op::ServeCalls => serve_calls(process),
             Op::Reduce => {
-                reduce(process, reductions);
+                let all = process.words.world.borrow().processes;
+                reduce(process, reductions, all);
                 reductions += 1;
             }
             Op::Notify(name) => {
@@ -80,8 +81,8 @@ fn number(round: u64, rank: u32) -> u64 {
     (1 + round) << (8 * rank)
 }
 
-fn reduce(process: Process<'_, Model<'_>>, round: u64) {
-    let (rank, participants) = (process.words.rank, process.words.world.borrow().processes);
+fn reduce(process: Process<'_, Model<'_>>, round: u64, participants: u32) {
+    let rank = process.words.rank;
     let mut sum = number(round, rank);
     for child in process.reduction_children(participants) {
         let mut message = [0; 3];
@@ -180,8 +181,11 @@ fn barrier(process: Process<'_, Model<'_>>, what: (&'static str, u64), participa
     go_on(process, what, participants);
 }
 
-/// Barriers of a region.
+/// Barriers of a region, and reductions before them.
 fn work(process: Process<'_, Model<'_>>, number: u64, participants: u32, barriers: u32) {
+    for i in 0..number % 3 {
+        reduce(process, number << 2 | i, participants);
+    }
     for i in 0..u64::from(barriers) {
         if participants > 1 {
             barrier(process, ("barrier of a region", number << 8 | i), participants);

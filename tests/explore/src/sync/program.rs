@@ -153,8 +153,9 @@ fn tasks(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
 }
 
 fn reductions(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
-    let (processes, count) = (2 + random.below(4) as u32, 1 + random.below(4));
-    (0..processes).map(|rank| (rank, vec![Op::Reduce; count])).collect()
+    let (processes, count) = (2 + random.below(4) as u32, 1 + random.below(5));
+    let ops: Vec<Op> = (0..count).map(|_| if random.chance(25) { Op::Barrier } else { Op::Reduce }).collect();
+    (0..processes).map(|rank| (rank, ops.clone())).collect()
 }
 
 /// A program that is a function of its seed.
@@ -187,7 +188,7 @@ fn of(asks: bool, threads: &[(u32, &[Op])]) -> Program {
 
 /// Small programs of tasks and reductions.
 pub fn task_programs() -> Vec<Program> {
-    use Op::{EndJob, Make, Poll, Reduce, Serve, ServeCalls, TaskBarrier, TaskRegion, TaskWait};
+    use Op::{Barrier, EndJob, Make, Poll, Reduce, Serve, ServeCalls, TaskBarrier, TaskRegion, TaskWait};
     let leaf = Make(Shape { depth: 0, waits: false });
     let waits = Make(Shape { depth: 1, waits: true });
     vec![
@@ -205,6 +206,7 @@ pub fn task_programs() -> Vec<Program> {
         of(false, &[(0, &[TaskRegion(0), TaskRegion(1), EndJob]), (1, &[Serve])]),
         of(false, &[(0, &[Reduce, Reduce, Reduce]), (1, &[Reduce, Reduce, Reduce])]),
         of(false, &[(0, &[Reduce, Reduce]), (1, &[Reduce, Reduce]), (2, &[Reduce, Reduce])]),
+        of(false, &[(0, &[Reduce, Barrier, Reduce, Reduce]), (1, &[Reduce, Barrier, Reduce, Reduce])]),
     ]
 }
 
