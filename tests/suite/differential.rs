@@ -34,6 +34,7 @@ macro_rules! programs {
 programs! {
     abort_status
     affinity
+    aligned_globals
     arguments
     atomic_float
     atomic_int
