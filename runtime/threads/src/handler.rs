@@ -92,6 +92,21 @@ pub fn run(frame: usize, over_user_code: bool, handler: impl FnOnce()) {
     OVER_USER_CODE.set(outer);
 }
 
+/// Runs `body`, in which the thread may wait, where it may be between a check and its access: as in a handler that interrupted it there, it counts as in user code all the time.
+#[inline]
+pub fn over_user_code<R>(body: impl FnOnce() -> R) -> R {
+    /// What is called may have its variables in the same frame.
+    const FRAME_BYTES: usize = 4096;
+    let here = 0u8;
+    let outer = OVER_USER_CODE.get();
+    if !is_over_user_code() {
+        OVER_USER_CODE.set(&raw const here as usize + FRAME_BYTES);
+    }
+    let result = body();
+    OVER_USER_CODE.set(outer);
+    result
+}
+
 /// Whether the thread runs a handler that interrupted user code. One that was left by `siglongjmp` counts no more: its frame lies above the stack pointer,
 /// or on another stack.
 #[inline]
@@ -125,6 +140,16 @@ mod tests {
             assert_eq!(OVER_USER_CODE.get(), 0);
         });
         run(&raw const frame as usize, false, || assert!(!is_over_user_code()));
+    }
+
+    #[test]
+    fn what_runs_beside_a_check_counts_as_in_user_code() {
+        over_user_code(|| {
+            assert!(is_over_user_code());
+            over_user_code(|| assert!(is_over_user_code()));
+            assert!(is_over_user_code());
+        });
+        assert!(!is_over_user_code());
     }
 
     #[test]

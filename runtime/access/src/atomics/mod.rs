@@ -18,6 +18,7 @@ use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
 use dsm_coherence::{Extent, Order};
 use dsm_threads::atomic::{self, Atomic, Width};
+use dsm_threads::handler::over_user_code;
 use parking_lot::Mutex;
 
 use crate::control::cell;
@@ -195,7 +196,8 @@ fn store_direct(shared: &Shared, address: usize, size: usize, value: u64) {
     }
     let since = profile::now_and_then();
     let drained = deferred::drain(Extent::single(block));
-    run(pin!(shared.coherence.store_at_home(block, offset, size, value)));
+    // As in a miss, the thread may rely on checks of other accesses.
+    over_user_code(|| run(pin!(shared.coherence.store_at_home(block, offset, size, value))));
     drop(drained);
     profile::waited(Wait::Atomic, address as u64, since);
 }

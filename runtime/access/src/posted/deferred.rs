@@ -28,7 +28,7 @@ use super::list::List;
 use crate::memory::fabric::{run, run_sync};
 use crate::memory::services::spawn_service;
 use crate::{config, memory, race};
-use dsm_threads::handler::Deferred;
+use dsm_threads::handler::{Deferred, over_user_code};
 
 /// What is kept for longer is sent.
 const LONGEST: Duration = Duration::from_millis(1);
@@ -108,15 +108,17 @@ impl Guard {
         unsafe { &mut *ALL[self.number].list.get() }
     }
 
-    /// Executes all operations of the list.
+    /// Executes all operations of the list. That may wait for a release of another thread, which must not take permissions away that this one has checked: misses come here.
     fn execute(&mut self) {
         if USED[self.number / 64].load(Ordering::Relaxed) & self.bit() == 0 {
             return;
         }
         let list = self.list();
-        while !list.operations.is_empty() {
-            list.execute_chunk(|_, execute| execute());
-        }
+        over_user_code(|| {
+            while !list.operations.is_empty() {
+                list.execute_chunk(|_, execute| execute());
+            }
+        });
         USED[self.number / 64].fetch_and(!self.bit(), Ordering::SeqCst);
         let executions = &ALL[self.number].executions;
         executions.store(executions.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
