@@ -207,7 +207,7 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
         SIGNAL => {
             let [round, state] = words(sent)?;
             let round = usize::try_from(round).ok().filter(|round| *round < ROUNDS)?;
-            let count = process.place_signal(process.words.rank(), round, state);
+            let count = process.place_signal(process.words.rank(), round, state, true);
             Some(write(&[count.into()], reply))
         }
         ARRIVE => {

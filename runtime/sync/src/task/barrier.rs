@@ -4,6 +4,7 @@
 //! reported when it has. A process signals that it has come to the barrier when all its threads have, and none of its tasks is pending; it runs tasks of others while it waits for their signals. All tasks
 //! descend from one that a thread has made before its process signalled. So none is left once all have.
 
+use crate::barrier::Signal;
 use crate::words::{Cell, Memory, Words};
 use crate::{Fault, Process};
 
@@ -29,8 +30,8 @@ impl<W: Words + Memory> Process<'_, W> {
         if !self.words.fault(Fault::TerminatedEarly) {
             self.help(worker, participants, is_empty);
         }
-        self.meet(participants, |cell, is_signalled| {
-            self.help_until_signalled(worker, participants, cell, is_signalled)
+        self.meet(participants, true, |cell, signal| {
+            self.help_until_signalled(worker, participants, cell, signal)
         });
     }
 
@@ -39,16 +40,16 @@ impl<W: Words + Memory> Process<'_, W> {
         worker: &T,
         participants: u32,
         cell: Cell<W::Line>,
-        is_signalled: &dyn Fn(u32) -> bool,
+        signal: Signal,
     ) {
         let words = self.words;
         // A request costs both sides more than a moment of waiting.
-        if words.look(cell, is_signalled) {
+        if words.look(cell, |count| signal.is_there(count)) {
             return;
         }
         let helps = self.helps_at_barrier(words.rank());
         words.store(helps, 0, 1);
-        self.help(worker, participants, || is_signalled(words.load_half(cell.line, cell.value)));
+        self.help(worker, participants, || signal.is_there(words.load_half(cell.line, cell.value)));
         words.store(helps, 0, 0);
     }
 }
