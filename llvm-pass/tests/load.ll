@@ -7,7 +7,8 @@ define i32 @f(ptr %p) {
 ; CHECK-LABEL: define i32 @f
 ; CHECK: %[[A:.*]] = ptrtoint ptr %p to i64
 ; CHECK: %[[L:.*]] = lshr i64 %[[A]], 10
-; CHECK: %[[S:.*]] = getelementptr i8, ptr inttoptr (i64 1879048192 to ptr), i64 %[[L]]
+; CHECK: %[[N:.*]] = add i64 %[[L]], 1879048192
+; CHECK: %[[S:.*]] = inttoptr i64 %[[N]] to ptr
 ; CHECK: %[[B:.*]] = load atomic i8, ptr %[[S]] acquire, align 1
 ; CHECK: %[[C:.*]] = icmp uge i8 %[[B]], 2
 ; CHECK: br i1 %[[C]], label %[[MISS:.*]], label %[[TAIL:.*]], !prof
