@@ -54,7 +54,8 @@ impl Signature {
 
     /// Drops notices until some space is free; returns the bound that covers them.
     pub(super) fn shrink(&mut self) -> Timestamp {
-        let mut newest: FxHashMap<Extent, Timestamp> = FxHashMap::default();
+        let mut newest: FxHashMap<Extent, Timestamp> =
+            FxHashMap::with_capacity_and_hasher(self.notices.len(), Default::default());
         for n in &self.notices {
             let ts = newest.entry(n.extent).or_default();
             *ts = (*ts).max(n.wr_ts);
@@ -65,9 +66,9 @@ impl Signature {
             return self.min_out;
         }
         let mut versions: Vec<Timestamp> = self.notices.iter().map(|n| n.wr_ts).collect();
-        versions.sort_unstable();
         // Versions equal to the last dropped one go too: the bound would cover them anyway.
-        let bound = versions[versions.len() - keep - 1];
+        let last_dropped = versions.len() - keep - 1;
+        let (_, &mut bound, _) = versions.select_nth_unstable(last_dropped);
         self.retain(|n| n.wr_ts > bound);
         self.min_out.max(bound)
     }
