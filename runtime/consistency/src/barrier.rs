@@ -8,6 +8,7 @@ use crate::words::process;
 use crate::{rank, size};
 use dsm_memory::threads::Inside;
 use dsm_observe::checked::Synchronising;
+use dsm_observe::race;
 use dsm_sync::Worker;
 
 /// See [`dsm_sync::Process::fork`].
@@ -50,6 +51,10 @@ pub fn barrier_with_tasks(worker: &impl Worker, participants: u32, is_empty: imp
     drop(Synchronising::begin());
     crate::give_up_locks();
     process().barrier_with_tasks(worker, participants, is_empty);
+    // Of a task that a process has run behind its signal, only who made it knows there.
+    if race::is_on() {
+        process().barrier(participants);
+    }
 }
 
 /// See [`dsm_sync::Process::barrier`].

@@ -81,6 +81,8 @@ faults! {
     JoinUnreleased,
     /// Arrivals at the ends of earlier regions count for this one.
     JoinsForgotten,
+    /// A barrier of some processes takes the place of the join of their region.
+    JoinLeftOut,
     /// Notifications between the mutex and the wait are missed.
     NotificationMissed,
     /// Tasks are handed over before the process has published what they read.

@@ -19,6 +19,8 @@ pub struct State {
     pub(crate) joined: AtomicU32,
     /// Whether all processes have taken part in the last region, and process 0 has seen that all have arrived at its end.
     pub(crate) all_joined: AtomicBool,
+    /// Whether the last region of this process has ended at a barrier of all processes.
+    pub(crate) ended_at_barrier: AtomicBool,
     /// Whether the job has ended: no other process runs code of the program.
     pub(crate) has_ended: AtomicBool,
     pub(crate) tasks: TaskState,
@@ -33,6 +35,7 @@ impl State {
             last_fork: AtomicU32::new(0),
             joined: AtomicU32::new(0),
             all_joined: AtomicBool::new(false),
+            ended_at_barrier: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             tasks: TaskState::new(),
             reduction: ReductionState::new(),

@@ -70,8 +70,8 @@ impl<W: Words> Process<'_, W> {
         Cell::first(self.words.line(rank, W::LAYOUT.reduction.taken))
     }
 
-    fn wait_for_messages(self, cell: Cell<W::Line>, count: u32) {
-        self.words.wait(cell, ALL, Waiting::Reduction, |value| is_reached(value, count));
+    fn wait_for_messages(self, cell: Cell<W::Line>, is_there: impl Fn(u32) -> bool) {
+        self.words.wait(cell, ALL, Waiting::Reduction, is_there);
     }
 
     /// The processes of `participants` that send their messages to this one, in the order of their ranks.
@@ -90,7 +90,8 @@ impl<W: Words> Process<'_, W> {
         if settled != number && !self.words.fault(Fault::ReductionUntold) {
             self.words.store_and_wake(self.taken(child), taken, ALL);
         }
-        self.wait_for_messages(Cell::first(self.words.line(me, offset)), number.wrapping_add(1));
+        let count = number.wrapping_add(1);
+        self.wait_for_messages(Cell::first(self.words.line(me, offset)), |value| is_reached(value, count));
         self.words.read_words(me, offset + W::LAYOUT.reduction.place(number), message);
     }
 
@@ -100,9 +101,10 @@ impl<W: Words> Process<'_, W> {
         let me = self.words.rank();
         let (parent, index) = ((me - 1) / CHILDREN, (me - 1) % CHILDREN);
         let (number, settled) = self.state.reduction.sent.begin();
-        let before = number.wrapping_sub(1);
-        if number != 0 && !is_reached(settled, before) && !self.words.fault(Fault::ReductionReused) {
-            self.wait_for_messages(self.taken(me), before);
+        // All before the last one, or all. What was settled or said may be older by any number.
+        let is_free = |taken: u32| number.wrapping_sub(taken) <= 1;
+        if number != 0 && !is_free(settled) && !self.words.fault(Fault::ReductionReused) {
+            self.wait_for_messages(self.taken(me), is_free);
         }
         let offset = Self::arrivals(index);
         let (cell, place) =

@@ -119,15 +119,23 @@ impl<W: Words + Memory> Process<'_, W> {
                 words.acquire(0, ReleaseToken::from(state), edge);
                 words.forked();
                 self.state.reduction.settle();
-                words.synchronised(participants);
+                // Process 0 knows no more of others than this process does since the barrier.
+                if !self.state.ended_at_barrier.swap(false, Ordering::Relaxed) {
+                    words.synchronised(participants);
+                }
                 return Some(());
             }
         }
     }
 
-    /// The last step of a region was a barrier of its processes, which takes the place of [`Process::join`].
+    /// The end of a region whose last step was a barrier of its processes. If these are all, it takes the place of [`Process::join`]: who has not left it yet gets signals of later barriers from the same processes, one after the
+    /// other. Processes that have not come to it would signal for others.
     pub fn end_at_barrier(self, participants: u32) {
-        self.state.all_joined.store(participants == self.words.size(), Ordering::Relaxed);
+        if participants < self.words.size() && !self.words.fault(Fault::JoinLeftOut) {
+            return self.join(participants);
+        }
+        self.state.all_joined.store(true, Ordering::Relaxed);
+        self.state.ended_at_barrier.store(true, Ordering::Relaxed);
     }
 
     /// End of a region: the others release and return at once; process 0 waits for all participants and acquires.

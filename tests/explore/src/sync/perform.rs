@@ -40,8 +40,8 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
                 region(process, regions, participants, count);
                 regions += 1;
             }
-            Op::TaskRegion(tasks) => {
-                task_region(process, regions, &own, tasks);
+            Op::TaskRegion(participants, tasks) => {
+                task_region(process, regions, &own, participants, tasks);
                 regions += 1;
             }
             Op::EndJob => process.end_job(),
@@ -50,7 +50,10 @@ pub fn perform(process: Process<'_, Model<'_>>, ops: Vec<Op>) {
             Op::Make(shape) => make(process, &own, shape),
             Op::TaskWait => wait_for_children(process, own.id),
             Op::Poll => wait_in_user_code(process, own.id),
-            Op::TaskBarrier => task_barrier(process),
+            Op::TaskBarrier => {
+                let all = process.words.world.borrow().processes;
+                task_barrier(process, all);
+            }
             Op::ServeCalls => serve_calls(process),
             Op::Reduce => {
                 let all = process.words.world.borrow().processes;
@@ -196,22 +199,22 @@ fn work(process: Process<'_, Model<'_>>, number: u64, participants: u32, barrier
 /// In place of the number of barriers in the message of a region: it makes so many tasks less this, and ends at a barrier.
 const WITH_TASKS: u32 = 100;
 
-fn task_region(process: Process<'_, Model<'_>>, number: u64, own: &Node, tasks: u32) {
-    let participants = process.words.world.borrow().processes;
+fn task_region(process: Process<'_, Model<'_>>, number: u64, own: &Node, participants: u32, tasks: u32) {
     come(process, ("fork", number));
     process.fork(&message(number, participants, WITH_TASKS + tasks), participants);
-    work_with_tasks(process, number, own, tasks);
+    work_with_tasks(process, number, own, participants, tasks);
     process.end_at_barrier(participants);
     go_on(process, ("join", number), participants - 1);
 }
 
-fn work_with_tasks(process: Process<'_, Model<'_>>, number: u64, own: &Node, tasks: u32) {
+fn work_with_tasks(process: Process<'_, Model<'_>>, number: u64, own: &Node, participants: u32, tasks: u32) {
     let rank = process.words.rank as usize;
-    process.words.world.borrow_mut().tasks.pools[rank].phase.region = Some(number);
+    process.words.world.borrow_mut().tasks.pools[rank].phase =
+        Phase { region: Some(number), barriers: 2 * number as u32 };
     for _ in 0..tasks {
         make(process, own, Shape { depth: 0, waits: false });
     }
-    task_barrier(process);
+    task_barrier(process, participants);
 }
 
 /// The message of a region: words that tell of each other.
@@ -247,7 +250,7 @@ fn take_part(process: Process<'_, Model<'_>>, own: &Node) {
         go_on(process, ("fork", number), 1);
         if let Some(tasks) = barriers.checked_sub(WITH_TASKS) {
             come(process, ("join", number));
-            work_with_tasks(process, number, own, tasks);
+            work_with_tasks(process, number, own, participants, tasks);
             process.end_at_barrier(participants);
             continue;
         }

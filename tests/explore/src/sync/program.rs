@@ -22,8 +22,8 @@ pub enum Op {
     Barrier,
     /// Process 0 starts a region of so many processes with so many barriers, and waits for its end.
     Region(u32, u32),
-    /// The same with all processes, each of whose threads makes so many tasks; it ends at a barrier.
-    TaskRegion(u32),
+    /// The same, each of whose threads makes so many tasks; it ends at a barrier.
+    TaskRegion(u32, u32),
     /// Process 0 ends the job.
     EndJob,
     /// The other processes take part in regions until the job ends.
@@ -108,11 +108,14 @@ fn barriers(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
 }
 
 fn regions(random: &mut Random) -> Vec<(u32, Vec<Op>)> {
-    let processes = 2 + random.below(3) as u32;
+    let processes = 2 + random.below(5) as u32;
     let count = 1 + random.below(4);
     let mut root: Vec<_> = (0..count)
         .map(|_| match random.below(3) {
-            0 => Op::TaskRegion(random.below(3) as u32),
+            0 => {
+                let fewer = if random.chance(50) { random.below(processes as usize) as u32 } else { 0 };
+                Op::TaskRegion(processes - fewer, random.below(3) as u32)
+            }
             _ => Op::Region(1 + random.below(processes as usize) as u32, random.below(2) as u32),
         })
         .collect();
@@ -203,7 +206,7 @@ pub fn task_programs() -> Vec<Program> {
         of(false, &[(0, &[leaf, TaskBarrier]), (1, &[leaf, TaskBarrier]), (2, &[TaskBarrier])]),
         of(false, &[(0, &[leaf, leaf, TaskBarrier]), (1, &[TaskBarrier]), (1, &[TaskBarrier])]),
         // A region behind one whose last barrier a process has not left yet.
-        of(false, &[(0, &[TaskRegion(0), TaskRegion(1), EndJob]), (1, &[Serve])]),
+        of(false, &[(0, &[TaskRegion(2, 0), TaskRegion(2, 1), EndJob]), (1, &[Serve])]),
         of(false, &[(0, &[Reduce, Reduce, Reduce]), (1, &[Reduce, Reduce, Reduce])]),
         of(false, &[(0, &[Reduce, Reduce]), (1, &[Reduce, Reduce]), (2, &[Reduce, Reduce])]),
         of(false, &[(0, &[Reduce, Barrier, Reduce, Reduce]), (1, &[Reduce, Barrier, Reduce, Reduce])]),

@@ -255,8 +255,8 @@ pub fn wait_for_children(process: Local<'_>, id: usize) {
 }
 
 /// A thread comes to a barrier of all threads of all processes, as `Team::barrier_with_tasks` does.
-pub fn task_barrier(process: Local<'_>) {
-    let (participants, helper) = (participants(process), Helper { process, limit: None });
+pub fn task_barrier(process: Local<'_>, participants: u32) {
+    let helper = Helper { process, limit: None };
     let (arrived, barriers, threads) = step(process, |world, rank| {
         let pool = &mut world.tasks.pools[rank];
         pool.arrived += 1;
