@@ -95,7 +95,7 @@ impl<W: Words + Memory> Process<'_, W> {
     fn signal(self, to: u32, round: usize, with_tasks: bool) {
         let (words, state) = (self.words, self.words.published());
         let count = match words.asks(to) {
-            true => call::signal(self, to, round, state),
+            true => call::signal(self, to, round, state, with_tasks),
             false => Some(self.place_signal(to, round, state, with_tasks)),
         };
         if let Some(count) = count {

@@ -26,6 +26,7 @@ const FORK: u8 = 6;
 const CACHE: u8 = 7;
 const REVOKE: u8 = 8;
 const FORGET: u8 = 9;
+const SIGNAL_WITH_TASKS: u8 = 10;
 
 const SEEN_WORDS: usize = 3 + ReleaseToken::WORDS;
 /// Instead of a slot: the lock has none.
@@ -139,8 +140,15 @@ pub(crate) fn hand_over<W: Words>(process: Process<'_, W>, name: u64, token: Rel
 }
 
 /// See [`Process::place_signal`].
-pub(crate) fn signal<W: Words>(process: Process<'_, W>, to: u32, round: usize, state: u64) -> Option<u32> {
-    tell(process, to, SIGNAL, [round as u64, state]).map(|count| count as u32)
+pub(crate) fn signal<W: Words>(
+    process: Process<'_, W>,
+    to: u32,
+    round: usize,
+    state: u64,
+    with_tasks: bool,
+) -> Option<u32> {
+    let kind = if with_tasks { SIGNAL_WITH_TASKS } else { SIGNAL };
+    tell(process, to, kind, [round as u64, state]).map(|count| count as u32)
 }
 
 /// See [`Process::place_arrival`].
@@ -204,10 +212,11 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
             process.place_forget(process.words.rank(), name);
             Some(0)
         }
-        SIGNAL => {
+        SIGNAL | SIGNAL_WITH_TASKS => {
             let [round, state] = words(sent)?;
             let round = usize::try_from(round).ok().filter(|round| *round < ROUNDS)?;
-            let count = process.place_signal(process.words.rank(), round, state, true);
+            let with_tasks = what == SIGNAL_WITH_TASKS;
+            let count = process.place_signal(process.words.rank(), round, state, with_tasks);
             Some(write(&[count.into()], reply))
         }
         ARRIVE => {

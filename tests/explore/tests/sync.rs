@@ -69,7 +69,7 @@ fn requests_that_no_process_makes_are_refused() {
         // Small numbers are more often in order than others.
         let word =
             |random: &mut Random| if random.chance(80) { random.below(4) as u64 } else { random.bits() };
-        let mut request = vec![KIND, random.below(10) as u8];
+        let mut request = vec![KIND, random.below(12) as u8];
         for _ in 0..[0, 1, 1, 2, 2, 8][random.below(6)] {
             request.extend(word(&mut random).to_le_bytes());
         }
