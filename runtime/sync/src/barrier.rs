@@ -57,7 +57,7 @@ impl<W: Words + Memory> Process<'_, W> {
         let arrival = words.arrive();
         self.disseminate(participants, with_tasks, wait);
         words.depart(arrival, participants);
-        self.state.reduction.settle();
+        self.state.reduction.acknowledge_all();
         words.synchronised(participants);
     }
 

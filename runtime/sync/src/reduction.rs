@@ -18,23 +18,23 @@ struct Messages {
     /// How many there were.
     count: AtomicU32,
     /// How many of them both know to have been taken.
-    settled: AtomicU32,
+    acknowledged: AtomicU32,
 }
 
 impl Messages {
     const fn new() -> Messages {
-        Messages { count: AtomicU32::new(0), settled: AtomicU32::new(0) }
+        Messages { count: AtomicU32::new(0), acknowledged: AtomicU32::new(0) }
     }
 
-    fn settle(&self) {
-        self.settled.store(self.count.load(Ordering::Relaxed), Ordering::Relaxed);
+    fn acknowledge_all(&self) {
+        self.acknowledged.store(self.count.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Counts one more: its number, and how many were settled.
+    /// Counts one more: its number, and how many of those before were acknowledged.
     fn begin(&self) -> (u32, u32) {
         let number = self.count.load(Ordering::Relaxed);
         self.count.store(number.wrapping_add(1), Ordering::Relaxed);
-        (number, self.settled.load(Ordering::Relaxed))
+        (number, self.acknowledged.load(Ordering::Relaxed))
     }
 }
 
@@ -53,9 +53,9 @@ impl ReductionState {
     }
 
     /// All processes that this one has messages with have taken those that were sent, and so has this one: it leaves a barrier of them, or begins a region behind all others.
-    pub(crate) fn settle(&self) {
-        self.taken.iter().for_each(Messages::settle);
-        self.sent.settle();
+    pub(crate) fn acknowledge_all(&self) {
+        self.taken.iter().for_each(Messages::acknowledge_all);
+        self.sent.acknowledge_all();
     }
 }
 
@@ -84,10 +84,10 @@ impl<W: Words> Process<'_, W> {
     pub fn receive_reduction(self, child: u32, message: &mut [u64]) {
         let (me, index) = (self.words.rank(), (child - 1) % CHILDREN);
         let offset = Self::arrivals(index);
-        let (number, settled) = self.state.reduction.taken[index as usize].begin();
+        let (number, acknowledged) = self.state.reduction.taken[index as usize].begin();
         let taken =
             if self.words.fault(Fault::ReductionTakenUnread) { number.wrapping_add(1) } else { number };
-        if settled != number && !self.words.fault(Fault::ReductionUntold) {
+        if acknowledged != number && !self.words.fault(Fault::ReductionUntold) {
             self.words.store_and_wake(self.taken(child), taken, ALL);
         }
         let count = number.wrapping_add(1);
@@ -100,10 +100,10 @@ impl<W: Words> Process<'_, W> {
         assert!(message.len() <= W::LAYOUT.reduction.words, "it fits its place");
         let me = self.words.rank();
         let (parent, index) = ((me - 1) / CHILDREN, (me - 1) % CHILDREN);
-        let (number, settled) = self.state.reduction.sent.begin();
-        // All before the last one, or all. What was settled or said may be older by any number.
+        let (number, acknowledged) = self.state.reduction.sent.begin();
+        // All before the last one, or all. What is known may be older by any number.
         let is_free = |taken: u32| number.wrapping_sub(taken) <= 1;
-        if number != 0 && !is_free(settled) && !self.words.fault(Fault::ReductionReused) {
+        if number != 0 && !is_free(acknowledged) && !self.words.fault(Fault::ReductionReused) {
             self.wait_for_messages(self.taken(me), is_free);
         }
         let offset = Self::arrivals(index);

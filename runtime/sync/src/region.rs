@@ -75,7 +75,7 @@ impl<W: Words + Memory> Process<'_, W> {
         assert!(message.len() <= most, "a fork message of {} words is too long", message.len());
         self.words.release();
         self.words.begin_fork();
-        self.state.reduction.settle();
+        self.state.reduction.acknowledge_all();
         let count = self.last_fork().wrapping_add(bulletin::STEP);
         self.words.precedes((1..participants).map(|to| Edge::Fork { to, count }));
         self.write_fork(message, participants);
@@ -118,7 +118,7 @@ impl<W: Words + Memory> Process<'_, W> {
                 let edge = || Edge::Fork { to: me, count: seen };
                 words.acquire(0, ReleaseToken::from(state), edge);
                 words.forked();
-                self.state.reduction.settle();
+                self.state.reduction.acknowledge_all();
                 // Process 0 knows no more of others than this process does since the barrier.
                 if !self.state.ended_at_barrier.swap(false, Ordering::Relaxed) {
                     words.synchronised(participants);
