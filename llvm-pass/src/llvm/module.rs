@@ -181,10 +181,4 @@ impl Context {
         // SAFETY: {pointer, length} bytes that LLVM copies.
         Value(unsafe { core::LLVMConstStringInContext2(self.0, bytes.as_ptr().cast(), bytes.len(), 1) })
     }
-
-    /// The pointer with this constant address.
-    pub fn const_address(self, address: u64) -> Value {
-        // SAFETY: live handles.
-        Value(unsafe { core::LLVMConstIntToPtr(self.i64().constant(address).0, self.ptr().0) })
-    }
 }

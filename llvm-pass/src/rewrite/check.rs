@@ -223,12 +223,17 @@ impl Emitter<'_> {
         self.refuses(self.state(line), kind)
     }
 
+    /// Address of a line's state in the table at `base`. The base is a number that is added: as the address of a constant it would be kept in a register in front of all checks, where the processor adds it for nothing.
+    fn entry(&self, base: u64, line: Value) -> Value {
+        let base = self.builder.context.i64().constant(base);
+        self.builder.int_to_ptr(self.builder.add(line, base))
+    }
+
     /// The state of a line of the table.
     pub fn state(&self, line: Value) -> Value {
         let context = self.builder.context;
         let base = STATE_BASE + if fault::is(Fault::StateAddress) { 4096 } else { 0 };
-        // As a number: the address of a constant would be kept in a register in front of all checks, where the processor adds it for nothing.
-        let address = self.builder.int_to_ptr(self.builder.add(line, context.i64().constant(base)));
+        let address = self.entry(base, line);
         if fault::is(Fault::StateOrder) {
             return self.builder.load(context.i8(), address, 1);
         }
@@ -255,8 +260,7 @@ impl Emitter<'_> {
         let past = builder.sub(length, i64_type.constant(1));
         let first = self.line(first_address);
         let more = builder.sub(self.line(builder.add(first_address, past)), first);
-        let word_address = builder.offset(builder.context.const_address(STATE_BASE), first);
-        let word = builder.load_volatile(i64_type, word_address, 1);
+        let word = builder.load_volatile(i64_type, self.entry(STATE_BASE, first), 1);
         // (7 - more) * 8, for more <= 7.
         let unused = builder.xor(more, i64_type.constant(WORD_LINES - 1));
         let bits = builder.shl(unused, i64_type.constant(3));

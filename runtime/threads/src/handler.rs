@@ -12,7 +12,7 @@ thread_local! {
     /// How many values of [`Deferred`] the thread has.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static IS_KEPT: Cell<bool> = const { Cell::new(false) };
-    /// Where on the stack the handler began that interrupted user code; 0: none did.
+    /// Where on the stack the handler began that interrupted user code, or what [`over_user_code`] runs; 0: nothing did.
     static OVER_USER_CODE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -107,7 +107,7 @@ pub fn over_user_code<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether the thread runs a handler that interrupted user code. One that was left by `siglongjmp` counts no more: its frame lies above the stack pointer,
+/// Whether the thread runs a handler that interrupted user code, or something by [`over_user_code`]. A handler that was left by `siglongjmp` counts no more: its frame lies above the stack pointer,
 /// or on another stack.
 #[inline]
 pub fn is_over_user_code() -> bool {
