@@ -155,6 +155,8 @@ faults! {
     ReductionBytes = "reduction-bytes",
     /// Barriers behind reductions are left out, whatever was loaded and stored in between.
     ReductionBarrier = "reduction-barrier",
+    /// Values that a thread carries from chunk to chunk are left out of account where threads may have other chunks.
+    ChunksCarried = "chunks-carried",
     /// Code with checks in front of loops uses values before they are computed.
     InvalidCode = "invalid-code",
     /// Code with merged checks asks the code generator for what it does not have.

@@ -69,6 +69,11 @@ fn run(module: Module, manager: Manager) -> bool {
         totals.flags = (flags.loads.len() + flags.stores.len()) as u64;
         rewrite::module::order_flags(&flags);
     }
+    if options.enabled("chunks") {
+        let loops = analysis::chunks::find(module, manager);
+        totals.chunks = loops.len() as u64;
+        rewrite::module::any_thread_has_any_chunk(module, &loops);
+    }
     let declared = analysis::annotated::variables(module);
     let candidates = module.globals().into_iter().filter(|g| analysis::thread_locals::may_be_shared(*g));
     candidates.for_each(llvm::Value::thread_local_by_intrinsic);

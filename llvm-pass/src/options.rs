@@ -122,7 +122,7 @@ impl Options {
     /// True unless the optimisation is switched off. Where no check is inserted there is nothing to optimise.
     pub fn enabled(&self, name: &str) -> bool {
         let useless = self.checking == Checking::Mprotect
-            && !matches!(name, "private" | "flags" | "overwrite" | "flush" | "barrier");
+            && !matches!(name, "private" | "flags" | "overwrite" | "flush" | "barrier" | "chunks");
         !useless && !self.disabled.iter().any(|d| d == name)
     }
 

@@ -207,6 +207,7 @@ programs! {
     small_allocs
     sort_search
     sort_synchronises
+    static_chunks
     static_results
     spin_functions
     stencil

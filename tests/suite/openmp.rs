@@ -181,12 +181,13 @@ int main(void) {
 
 #[test]
 fn a_profile_names_consecutive_chunks_where_chunks_alternate() {
-    let source = "#include <stdio.h>
+    let source = "#include <omp.h>
+#include <stdio.h>
 static int shared[40000];
 int main(void) {
     for (int times = 0; times < 400; times++)
 #pragma omp parallel for schedule(static SIZE)
-        for (int i = 0; i < 40000; i++) shared[i] += i;
+        for (int i = 0; i < 40000; i++) shared[i] += i + omp_get_thread_num() / 2;
     printf(\"%d\", shared[3999]);
 }
 ";

@@ -103,6 +103,25 @@ pub fn stores_to_list(instruction: Value, call: Value) -> bool {
         && list.opcode() == Opcode::LLVMAlloca
 }
 
+/// The instructions that store into the list of private copies of a call, of which it may be one of several; `None` if it is no local.
+pub fn stores_to_list_of(call: Value) -> Option<Vec<Value>> {
+    let list = call.operand(LIST);
+    if !list.is_instruction() || list.opcode() != Opcode::LLVMAlloca {
+        return None;
+    }
+    let (mut stores, mut work) = (vec![], vec![list]);
+    while let Some(pointer) = work.pop() {
+        for user in pointer.users() {
+            match user.opcode() {
+                Opcode::LLVMGetElementPtr => work.push(user),
+                Opcode::LLVMStore if user.operand(1) == pointer => stores.push(user),
+                _ => {}
+            }
+        }
+    }
+    Some(stores)
+}
+
 /// What a pointer is an element of.
 fn root(mut pointer: Value) -> Value {
     while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {

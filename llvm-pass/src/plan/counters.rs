@@ -61,6 +61,8 @@ pub struct Counters {
     pub flushes: u64,
     /// Barriers beside reductions that are left out.
     pub barriers: u64,
+    /// Loops shared out in chunks that any thread may execute.
+    pub chunks: u64,
     /// Functions whose callers check for them.
     pub given: u64,
     /// Copies of functions.
@@ -174,6 +176,7 @@ impl Counters {
             "reduction" => self.reductions,
             "flush" => self.flushes,
             "barrier" => self.barriers,
+            "chunks" => self.chunks,
             other => unreachable!("{other} has no counter"),
         }
     }

@@ -10,9 +10,11 @@ use dsm_abi::layout::{
     OWN_ALLOCATOR_PREFIX, OWN_ALLOCATOR_SYMBOL, THREADPRIVATE_SECTION, USER_MAIN, USES_TASKS_SYMBOL,
 };
 use dsm_abi::note::{self, Checking};
+use dsm_abi::schedule::ANY_THREAD;
 
 use crate::analysis::annotated;
 use crate::analysis::callee::replaced;
+use crate::analysis::chunks;
 use crate::analysis::flags::Flags;
 use crate::analysis::libc::{DESCRIPTORS, STREAMS};
 use crate::analysis::libstdcxx;
@@ -27,6 +29,15 @@ use super::text_note;
 pub fn order_flags(flags: &Flags) {
     flags.loads.iter().for_each(|l| l.set_ordering(Ordering::LLVMAtomicOrderingAcquire));
     flags.stores.iter().for_each(|s| s.set_ordering(Ordering::LLVMAtomicOrderingRelease));
+}
+
+/// Lets the runtime choose which thread executes which chunk of loops.
+pub fn any_thread_has_any_chunk(module: Module, loops: &[Value]) {
+    for init in loops {
+        let kind = init.operand(chunks::KIND).int().unwrap_or_default() as u64;
+        let any = module.context().i32().constant(kind | u64::from(ANY_THREAD.cast_unsigned()));
+        init.set_operand(chunks::KIND, any);
+    }
 }
 
 /// Puts marked pointers in the place of the calls that mark them.

@@ -18,8 +18,9 @@ pub mod options;
 pub mod part;
 pub mod progress;
 pub mod reduction;
+pub mod schedule;
 pub mod state;
 pub mod trace;
 
 /// Version of everything in this crate; stored in every object's note.
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;

@@ -34,6 +34,7 @@ pub const SWITCHES: &[&str] = &[
     "reduction",
     "flush",
     "barrier",
+    "chunks",
 ];
 
 /// The switch without which a program that polls plain variables does something else: no optimisation.

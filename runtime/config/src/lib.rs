@@ -121,6 +121,17 @@ pub enum Policy {
     SecondChance,
 }
 
+/// Which loops with `schedule(static, CHUNK)` give each thread consecutive chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StaticBlocks {
+    /// None.
+    Never,
+    /// All.
+    Always,
+    /// Those of which the program cannot tell which thread has which chunk.
+    Auto,
+}
+
 impl Policy {
     fn parse(text: &str) -> Option<Policy> {
         match text {
@@ -181,8 +192,8 @@ pub struct Config {
     pub cooperation: bool,
     /// `DSM_CACHE_LOCKS`: a process caches locks that it takes again and again.
     pub cache_locks: bool,
-    /// `DSM_STATIC_BLOCKS`: threads have consecutive chunks of static schedules.
-    pub static_blocks: bool,
+    /// `DSM_STATIC_BLOCKS`: whether threads have consecutive chunks of static schedules.
+    pub static_blocks: StaticBlocks,
     /// `DSM_POST_ATOMICS`: keep relaxed additions without a result.
     pub post_atomics: bool,
     /// `DSM_PROTOCOL`: parts of the protocol that are left out.
@@ -252,7 +263,7 @@ impl Default for Config {
             array_cache: true,
             cooperation: true,
             cache_locks: true,
-            static_blocks: false,
+            static_blocks: StaticBlocks::Auto,
             post_atomics: true,
             bulk_read: false,
             one_sided_read: false,

@@ -1,12 +1,22 @@
 //! Parsers of values: `None` for what is malformed.
 
-use super::{DisplayEnv, RaceMode, STANDARD_ERROR, Schedule, ScheduleKind, Transport, WaitPolicy};
+use super::{
+    DisplayEnv, RaceMode, STANDARD_ERROR, Schedule, ScheduleKind, StaticBlocks, Transport, WaitPolicy,
+};
 
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
         _ => None,
+    }
+}
+
+pub(super) fn static_blocks(text: &str) -> Option<StaticBlocks> {
+    match boolean(text) {
+        Some(true) => Some(StaticBlocks::Always),
+        Some(false) => Some(StaticBlocks::Never),
+        None => (text == "auto").then_some(StaticBlocks::Auto),
     }
 }
 

@@ -73,9 +73,9 @@ variables! {
         |c, s| set(&mut c.array_cache, boolean(s), "0 or 1");
     "DSM_CACHE_LOCKS", "0|1", "1", "A process that takes a lock again and again caches it until another one takes it, and publishes what it wrote under it only then; 0: each time.",
         |c, s| set(&mut c.cache_locks, boolean(s), "0 or 1");
-    "DSM_STATIC_BLOCKS", "0|1", "0", "Worksharing loops with schedule(static,CHUNK) of all processes: 1: each thread gets chunks that follow each other, as many as the others, instead of every n-th one. For programs with small chunks that lie side by side in memory, \
-        if they do not count on which thread has which chunk.",
-        |c, s| set(&mut c.static_blocks, boolean(s), "0 or 1");
+    "DSM_STATIC_BLOCKS", "0|1|auto", "auto", "Worksharing loops with schedule(static,CHUNK) of all processes: auto: where the compiler has shown that the program cannot tell which thread has which chunk, each thread gets chunks that follow each other, as many as the others, instead of every n-th one; \
+        1: of all such loops, for programs that do not count on which thread has which chunk; 0: of none, as OpenMP prescribes.",
+        |c, s| set(&mut c.static_blocks, static_blocks(s), "0, 1 or auto");
     "DSM_POST_ATOMICS", "0|1", "1", "Relaxed atomic additions without a result (omp atomic) to variables of other processes are kept for a millisecond at most and sent many at a time; 0: one by one.",
         |c, s| set(&mut c.post_atomics, boolean(s), "0 or 1");
     "DSM_PROTOCOL", "NAME[,NAME...]", "", "For experiments: parts of the protocol to leave out, of no-leases, no-migration (on a miss), no-exclusive-homes, fixed-homes, single-writer (with -fdsm-check=mprotect), no-open-records.",

@@ -144,7 +144,7 @@ impl Dispatch {
         let share = match self.mode {
             Mode::Whole => once(Share { first: 0, count: trip, last: true }, self.round),
             Mode::Block { width } => once(schedule::blocks_of(width, trip, tid, size), self.round),
-            Mode::Chunked if frame.team().has_consecutive_chunks() => {
+            Mode::Chunked if frame.team().has_consecutive_chunks(false) => {
                 once(schedule::blocks_of(chunk, trip, tid, size), self.round)
             }
             Mode::Chunked => Some(schedule::chunked(trip, chunk, tid, size, self.round))

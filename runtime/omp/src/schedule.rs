@@ -34,8 +34,8 @@ pub mod code {
     pub const NO_MERGE: i32 = 128;
     /// Modifier bit: a thread's chunks may come in any order.
     pub const NONMONOTONIC: i32 = 1 << 30;
-    /// Modifier bits: monotonic and nonmonotonic.
-    pub const MODIFIERS: i32 = (1 << 29) | NONMONOTONIC;
+    /// Modifier bits: monotonic, nonmonotonic, and what the pass says of the assignment of chunks to threads.
+    pub const MODIFIERS: i32 = (1 << 29) | NONMONOTONIC | dsm_abi::schedule::ANY_THREAD;
 }
 
 /// Integer types of loop variables.

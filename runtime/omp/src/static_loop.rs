@@ -1,5 +1,7 @@
 //! Loops with static schedules: every thread computes its share, without meeting the others.
 
+use dsm_abi::schedule::ANY_THREAD;
+
 use super::frame::{self, Frame, League};
 use super::ompt::work;
 use super::schedule::{self, Loop, LoopInt, Share, code};
@@ -22,21 +24,25 @@ struct Sharer<'a> {
     parts: u32,
     /// The team, of a loop that its threads share.
     team: Option<&'a Team>,
+    /// Whether the program cannot tell which thread has which chunk.
+    any_thread: bool,
 }
 
 impl Sharer<'_> {
-    fn thread(frame: &Frame) -> Sharer<'_> {
-        Sharer { part: frame.tid, parts: frame.team().size, team: Some(frame.team()) }
+    /// A thread that shares a loop of this kind of schedule.
+    fn thread(frame: &Frame, kind: i32) -> Sharer<'_> {
+        let any_thread = kind & ANY_THREAD != 0;
+        Sharer { part: frame.tid, parts: frame.team().size, team: Some(frame.team()), any_thread }
     }
 
     fn team(league: League) -> Self {
-        Sharer { part: league.team, parts: league.size(), team: None }
+        Sharer { part: league.team, parts: league.size(), team: None, any_thread: false }
     }
 
     /// Whether a thread has consecutive chunks. Not of one iteration in a league: clang's code for `distribute parallel for schedule(static, 1)` looks only at the first one and the stride.
     fn has_consecutive(&self, chunk: u64) -> bool {
         let is_strided = || chunk == 1 && frame::current().league.get() != League::NONE;
-        self.team.is_some_and(Team::has_consecutive_chunks) && !is_strided()
+        self.team.is_some_and(|team| team.has_consecutive_chunks(self.any_thread)) && !is_strided()
     }
 }
 
@@ -99,12 +105,11 @@ macro_rules! static_loops {
         ) {
             trace::begin_loop(loc);
             let frame = frame::current();
-            let kind = kind & !code::MODIFIERS;
-            let sharer = if matches!(kind, code::DISTRIBUTE | code::DISTRIBUTE_CHUNKED) {
-                Sharer::team(frame.league.get())
-            } else {
-                Sharer::thread(frame)
+            let sharer = match kind & !code::MODIFIERS {
+                code::DISTRIBUTE | code::DISTRIBUTE_CHUNKED => Sharer::team(frame.league.get()),
+                _ => Sharer::thread(frame, kind),
             };
+            let kind = kind & !code::MODIFIERS;
             let places = Places { last, lower, upper, stride: stride.cast() };
             // SAFETY: as this function's caller promises.
             let (trip, share) = unsafe { share_out(&places, kind, increment.into(), chunk.into(), sharer) };
@@ -127,8 +132,8 @@ macro_rules! static_loops {
             unsafe {
                 let (trip, share) = share_out(&team, code::DISTRIBUTE, increment.into(), 1, Sharer::team(league));
                 put(upper_of_team, get(upper));
-                let kind = kind & !code::MODIFIERS;
-                share_out(&thread, kind, increment.into(), chunk.into(), Sharer::thread(frame));
+                let sharer = Sharer::thread(frame, kind);
+                share_out(&thread, kind & !code::MODIFIERS, increment.into(), chunk.into(), sharer);
                 put(last, team_last & thread_last);
                 work::static_begins(frame, loc, trip, share.first, share.count);
             }

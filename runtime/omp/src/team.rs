@@ -164,15 +164,21 @@ impl Team {
             && self.singles.compare_exchange(number - 1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether its threads have consecutive chunks of a loop that is shared in chunks of fixed size: what `DSM_STATIC_BLOCKS` asks for.
-    pub fn has_consecutive_chunks(&self) -> bool {
+    /// Whether its threads have consecutive chunks of a loop that is shared in chunks of fixed size: what `DSM_STATIC_BLOCKS` asks for. `any_thread`: the program cannot tell which
+    /// thread has which chunk.
+    pub fn has_consecutive_chunks(&self, any_thread: bool) -> bool {
         if !self.distributed() {
             return false;
         }
-        if profile::is_on() {
+        let consecutive = match config::get().static_blocks {
+            config::StaticBlocks::Never => false,
+            config::StaticBlocks::Always => true,
+            config::StaticBlocks::Auto => any_thread,
+        };
+        if !consecutive && profile::is_on() {
             profile::chunks_are_shared();
         }
-        config::get().static_blocks
+        consecutive
     }
 
     /// Waits for all threads of the team; what any wrote before, all see after it.

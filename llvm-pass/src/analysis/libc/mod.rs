@@ -147,6 +147,11 @@ pub fn returns_twice(name: &str) -> bool {
     ["setjmp", "_setjmp", "__sigsetjmp", "sigsetjmp", "vfork"].contains(&name)
 }
 
+/// True of functions that compute a number, and whose only memory is `errno`.
+pub fn is_mathematical(name: &str) -> bool {
+    MATH.contains(&name) || MATH.contains(&name.strip_suffix(['f', 'l']).unwrap_or(name))
+}
+
 /// The function's description, if it is in the table.
 pub fn function(name: &str) -> Option<Function> {
     if let Some(stated) = stated::function(name) {
@@ -188,8 +193,7 @@ pub fn function(name: &str) -> Option<Function> {
         .or_else(|| table(local()?))
         .or_else(|| {
             let name = local().unwrap_or(name);
-            let stem = name.strip_suffix(['f', 'l']).unwrap_or(name);
-            let known = MATH.contains(&name) || MATH.contains(&stem) || PLAIN.contains(&name);
+            let known = is_mathematical(name) || PLAIN.contains(&name);
             known.then_some((&[] as &[Effect], Format::None))
         })?;
     let fills = FILLING.contains(&unfortified(name).unwrap_or(name));

@@ -1,0 +1,399 @@
+//! Loops with `schedule(static, CHUNK)` that compute the same whichever thread executes which chunk. Switch: `chunks`.
+//!
+//! OpenMP deals the chunks of such a loop to the threads in turn. Where neighbouring chunks lie side by side in memory, all processes then store to every block. The runtime may
+//! give threads consecutive chunks where no program can find out.
+//!
+//! ```text
+//! call void @__kmpc_for_static_init_4(..., i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 CHUNK)
+//! chunks: ...                                                             body
+//! call void @__kmpc_for_static_fini(...)                                  end
+//! store ptr %sum, ptr %list
+//! switch (call i32 @__kmpc_reduce_nowait(..., ptr %list, ...)) { default: %exit, 1: %combine, 2: ... }
+//! exit: ret void
+//! ```
+//!
+//! Soundness. What a chunk computes can depend on the thread by four things, and a thread's part of the chunks can be told from what it leaves behind.
+//!
+//! - The number of the thread: nobody has it but entries of the runtime, and the function is the text of a region, whose parameters are the same for all threads.
+//! - Memory of the thread: thread-local variables are not mentioned, also not by functions that are called; local variables are not stored to in the loop, or begin with each iteration, and
+//!   their addresses go nowhere.
+//! - Values carried from chunk to chunk: only counters that advance by the stride that the runtime returns, which the program cannot name, and partial results of reductions
+//!   ([`carried`]). How many parts a reduction has, and which, OpenMP leaves open.
+//! - Others' chunks: there are no atomic or volatile accesses and no calls that could wait. Without a data race an iteration cannot know whether another one has been executed.
+//!
+//! Behind the loop, the function does nothing but combine a reduction: on the way on which nothing is combined no store and no call is left, so that none is the program's. It has no other
+//! worksharing construct, whose chunks might have to belong to the same threads.
+//!
+//! A loop whose inner loops have bounds computed from the iteration has more work in some chunks than in others, and is left as it is: whoever writes `schedule(static, 1)` there balances it.
+
+mod carried;
+
+use std::collections::HashSet;
+
+use crate::llvm::{Analyses, Block, Loop, Manager, Module, Opcode, Ordering, Value};
+
+use super::callee::{Callee, callee};
+use super::openmp::microtask_argument;
+use super::{is_instrumented, libc, reduction};
+
+/// Prefix of the entries that share a loop out, and their arguments.
+const INIT: &str = "__kmpc_for_static_init_";
+/// Argument of these: the kind of schedule.
+pub const KIND: u32 = 2;
+const BOUNDS: std::ops::Range<u32> = 3..7;
+const LOWER: usize = 1;
+const UPPER: usize = 2;
+const FINI: &str = "__kmpc_for_static_fini";
+const REDUCE: [&str; 2] = ["__kmpc_reduce", "__kmpc_reduce_nowait"];
+const END_REDUCE: [&str; 2] = ["__kmpc_end_reduce", "__kmpc_end_reduce_nowait"];
+const NUMBER: &str = "__kmpc_global_thread_num";
+const BARRIER: &str = "__kmpc_barrier";
+/// Kinds of schedules in chunks of a fixed size: `kmp_sch_static_chunked`, `kmp_sch_static_balanced_chunked`, and the modifiers that say nothing about threads.
+const CHUNKED: [i64; 2] = [33, 45];
+const MODIFIERS: i64 = 3 << 29;
+
+/// The calls that share such loops out.
+pub fn find(module: Module, manager: Manager) -> Vec<Value> {
+    let regions = module.functions().into_iter().filter(|f| is_instrumented(*f) && is_region(*f));
+    let found = regions.filter_map(|function| {
+        let init = only(instructions(function).filter(|i| calls(*i, |name| name.starts_with(INIT))))?;
+        let kind = init.operand(KIND).int()?;
+        if !CHUNKED.contains(&(kind & !MODIFIERS)) {
+            return None;
+        }
+        let analyses = manager.analyses(function);
+        let region = Region::of(&analyses, function, init)?;
+        (region.is_anonymous() && !region.is_triangular()).then_some(init)
+    });
+    found.collect()
+}
+
+/// Whether a function is the text of parallel regions, which is also called where a region has one thread.
+fn is_region(function: Value) -> bool {
+    let users = function.users();
+    let runs = |user: &Value| {
+        user.is_instruction()
+            && user.opcode() == Opcode::LLVMCall
+            && (user.callee() == function && user.args().iter().all(|a| *a != function)
+                || user
+                    .called_function()
+                    .and_then(|f| microtask_argument(&f.name()))
+                    .is_some_and(|(index, _)| user.operand(index) == function))
+    };
+    !users.is_empty() && users.iter().all(runs) && function.param_count() >= 2
+}
+
+fn instructions(function: Value) -> impl Iterator<Item = Value> {
+    function.blocks().into_iter().flat_map(Block::instructions)
+}
+
+/// Whether an instruction is a call of an entry.
+fn calls(instruction: Value, is_entry: impl Fn(&str) -> bool) -> bool {
+    instruction.opcode() == Opcode::LLVMCall
+        && instruction.called_function().is_some_and(|f| is_entry(&f.name()))
+}
+
+fn only(mut all: impl Iterator<Item = Value>) -> Option<Value> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// The variable that an address lies in.
+fn root(mut pointer: Value) -> Value {
+    while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
+        pointer = pointer.operand(0);
+    }
+    pointer
+}
+
+fn is_local(value: Value) -> bool {
+    value.is_instruction() && value.opcode() == Opcode::LLVMAlloca
+}
+
+/// A region with one loop that is shared out in chunks.
+struct Region<'a> {
+    analyses: &'a Analyses,
+    function: Value,
+    /// The call that shares the loop out, and what it sets: whether the last chunk is among a thread's, lower bound, upper bound, stride.
+    init: Value,
+    bounds: Vec<Value>,
+    /// The call that ends the loop.
+    fini: Value,
+    /// What is executed between these.
+    body: HashSet<Value>,
+    /// What is executed behind the loop.
+    end: HashSet<Value>,
+    reduction: Option<Reduction>,
+}
+
+/// A reduction behind the loop.
+struct Reduction {
+    call: Value,
+    /// The private copies: local variables.
+    elements: HashSet<Value>,
+    /// Of the end: what leads to the reduction, and what combines.
+    before: HashSet<Value>,
+    combining: HashSet<Value>,
+}
+
+impl<'a> Region<'a> {
+    fn of(analyses: &'a Analyses, function: Value, init: Value) -> Option<Region<'a>> {
+        let fini = only(instructions(function).filter(|i| calls(*i, |name| name == FINI)))?;
+        let (first, last) = (init.block(), fini.block());
+        if analyses.loop_of(first).is_some() || analyses.loop_of(last).is_some() {
+            return None;
+        }
+        let behind = reachable(last.successors(), |_| false);
+        let within = reachable(first.successors(), |block| block == last);
+        if first == last || within.intersection(&behind).next().is_some() || !within.contains(&last) {
+            return None;
+        }
+        let all = |blocks: &HashSet<Block>| {
+            blocks.iter().copied().flat_map(Block::instructions).collect::<HashSet<_>>()
+        };
+        let mut body = all(&within);
+        body.extend(first.instructions().into_iter().skip_while(|i| *i != init).skip(1));
+        let rest: Vec<Value> = last.instructions().into_iter().skip_while(|i| *i != fini).collect();
+        rest.iter().for_each(|i| _ = body.remove(i));
+        let mut end = all(&behind);
+        end.extend(&rest[1..]);
+        // Every way from the first call leads to the second one.
+        if within.iter().any(|block| *block != last && block.successors().is_empty()) {
+            return None;
+        }
+        let bounds = BOUNDS.map(|index| init.operand(index)).collect();
+        let reduction =
+            match only(instructions(function).filter(|i| calls(*i, |name| REDUCE.contains(&name)))) {
+                Some(call) => Some(Reduction::of(call, last, &end)?),
+                None => None,
+            };
+        Some(Region { analyses, function, init, bounds, fini, body, end, reduction })
+    }
+
+    /// Whether no program can tell which thread executes which chunk.
+    fn is_anonymous(&self) -> bool {
+        self.has_no_number()
+            && instructions(self.function).all(|i| {
+                let combines = self.reduction.as_ref().is_some_and(|r| r.combining.contains(&i));
+                self.is_entry(i)
+                    || combines && !i.is_call()
+                    || is_same_for_all_threads(i, &mut HashSet::new())
+            })
+            && instructions(self.function).filter(|i| is_local(*i)).all(|local| self.is_fresh(local))
+            && self.has_no_first_chunk()
+            && carried::is_only_reduced(self)
+            && self.ends_without_effects()
+    }
+
+    /// Whether the instruction is one of the entries of the runtime that belong to the loop.
+    fn is_entry(&self, instruction: Value) -> bool {
+        let reduction = |r: &Reduction| {
+            instruction == r.call
+                || r.combining.contains(&instruction) && calls(instruction, |name| END_REDUCE.contains(&name))
+        };
+        instruction == self.init
+            || instruction == self.fini
+            || self.reduction.as_ref().is_some_and(reduction)
+            || calls(instruction, |name| name == NUMBER)
+            || self.end.contains(&instruction) && calls(instruction, |name| name == BARRIER)
+    }
+
+    /// Whether the thread's number goes to entries of the runtime only.
+    fn has_no_number(&self) -> bool {
+        let parameters = [self.function.param(0), self.function.param(1)].into_iter();
+        let loads: Option<Vec<Value>> = parameters
+            .flat_map(Value::users)
+            .map(|user| (user.opcode() == Opcode::LLVMLoad).then_some(user))
+            .collect();
+        let Some(mut numbers) = loads else { return false };
+        numbers.extend(instructions(self.function).filter(|i| calls(*i, |name| name == NUMBER)));
+        numbers.into_iter().flat_map(Value::users).all(|user| user.is_instruction() && self.is_entry(user))
+    }
+
+    /// Whether a local variable holds nothing in a chunk that an earlier one has left there, but for the partial results of a reduction.
+    fn is_fresh(&self, local: Value) -> bool {
+        let (mut is_stored, mut begins) = (false, vec![]);
+        let mut work = vec![local];
+        while let Some(pointer) = work.pop() {
+            for user in pointer.users() {
+                match user.opcode() {
+                    Opcode::LLVMGetElementPtr if user.operand(0) == pointer => work.push(user),
+                    Opcode::LLVMLoad => {}
+                    Opcode::LLVMStore if user.operand(0) == pointer => {
+                        let reduction = self.reduction.as_ref();
+                        if !reduction.is_some_and(|r| reduction::stores_to_list(user, r.call)) {
+                            return false;
+                        }
+                    }
+                    Opcode::LLVMStore => is_stored |= self.body.contains(&user),
+                    Opcode::LLVMCall => match callee(user) {
+                        Callee::Intrinsic(name) if name.starts_with("llvm.lifetime.start") => {
+                            begins.push(user)
+                        }
+                        Callee::Intrinsic(name) if name.starts_with("llvm.lifetime.end") => {}
+                        Callee::Intrinsic(name) if is_copy(&name) => is_stored |= self.body.contains(&user),
+                        Callee::OpenMp(_) if self.is_entry(user) => {}
+                        _ => return false,
+                    },
+                    _ => return false,
+                }
+            }
+        }
+        let belongs_to_loop = self.bounds.contains(&local)
+            || self.reduction.as_ref().is_some_and(|r| r.elements.contains(&local));
+        let begins_in_loop =
+            |begin: &Value| self.body.contains(begin) && self.analyses.loop_of(begin.block()).is_some();
+        local.is_static_alloca()
+            && (belongs_to_loop || !is_stored || !begins.is_empty() && begins.iter().all(begins_in_loop))
+    }
+
+    /// Whether nothing in a loop is computed from the first iteration of a thread, as of a loop whose first iteration was peeled, but where counters begin.
+    fn has_no_first_chunk(&self) -> bool {
+        let in_loop = |i: &Value| self.analyses.loop_of(i.block()).is_some();
+        self.body.iter().filter(|i| in_loop(i) && i.opcode() != Opcode::LLVMPHI).all(|i| {
+            i.operands().all(|operand| {
+                !self.body.contains(&operand) || in_loop(&operand) || !self.depends_on(operand, LOWER)
+            })
+        })
+    }
+
+    /// Whether nothing is done behind the loop but the combination of a reduction.
+    fn ends_without_effects(&self) -> bool {
+        let combines = |i: &Value| self.reduction.as_ref().is_some_and(|r| r.combining.contains(i));
+        self.end.iter().filter(|i| !combines(i)).all(|&i| match i.opcode() {
+            Opcode::LLVMStore => is_local(root(i.operand(1))),
+            Opcode::LLVMCall => {
+                self.is_entry(i)
+                    || matches!(callee(i), Callee::Intrinsic(name) if name.starts_with("llvm.lifetime."))
+            }
+            Opcode::LLVMRet | Opcode::LLVMBr | Opcode::LLVMSwitch => true,
+            Opcode::LLVMPHI | Opcode::LLVMGetElementPtr | Opcode::LLVMLoad => true,
+            _ => false,
+        })
+    }
+
+    /// Whether an inner loop ends where the iteration of the shared loop says, by a computation without loads.
+    fn is_triangular(&self) -> bool {
+        let blocks: HashSet<Block> = self.body.iter().map(|i| i.block()).collect();
+        blocks.into_iter().any(|block| {
+            let leaves_inner_loop = self
+                .loops_around(block)
+                .any(|l| l.parent().is_some() && block.successors().iter().any(|next| !l.contains(*next)));
+            leaves_inner_loop
+                && block.condition().is_some_and(|condition| {
+                    // The loop over the iterations of a chunk compares with the upper bound.
+                    self.depends_on(condition, LOWER) && !self.depends_on(condition, UPPER)
+                })
+        })
+    }
+
+    fn loops_around(&self, block: Block) -> impl Iterator<Item = Loop> {
+        std::iter::successors(self.analyses.loop_of(block), |l| l.parent())
+    }
+
+    /// Whether a value is computed from what the runtime has set a bound to, with nothing else loaded on the way.
+    fn depends_on(&self, value: Value, bound: usize) -> bool {
+        let (mut work, mut seen) = (vec![value], HashSet::new());
+        while let Some(value) = work.pop() {
+            if !value.is_instruction() || !seen.insert(value) {
+                continue;
+            }
+            match value.opcode() {
+                Opcode::LLVMLoad if value.operand(0) == self.bounds[bound] => return true,
+                Opcode::LLVMLoad | Opcode::LLVMAlloca => {}
+                _ => work.extend(value.operands()),
+            }
+        }
+        false
+    }
+}
+
+impl Reduction {
+    /// The reduction of a call, if it lies behind the block that ends the loop.
+    fn of(call: Value, last: Block, end: &HashSet<Value>) -> Option<Reduction> {
+        let stores = reduction::stores_to_list_of(call)?;
+        let elements: HashSet<Value> = stores.iter().map(|store| store.operand(0)).collect();
+        let block = call.block();
+        let (default, cases) = block.switch()?;
+        if !end.contains(&call)
+            || block.terminator().operand(0) != call
+            || !elements.iter().all(|e| is_local(*e))
+        {
+            return None;
+        }
+        let done = reachable(vec![default], |_| false);
+        let combining = reachable(cases.into_iter().map(|(_, block)| block).collect(), |b| done.contains(&b));
+        let combining = combining.difference(&done).copied().flat_map(Block::instructions).collect();
+        let mut before = HashSet::from([last, block]);
+        if last != block {
+            before.extend(reachable(last.successors(), |b| b == block));
+        }
+        if !before.is_disjoint(&done) {
+            return None;
+        }
+        let before = before.into_iter().flat_map(Block::instructions).filter(|i| end.contains(i)).collect();
+        Some(Reduction { call, elements, before, combining })
+    }
+}
+
+/// The blocks that ways from some lead to. A way ends at those of which `is_end` holds.
+fn reachable(from: Vec<Block>, is_end: impl Fn(Block) -> bool) -> HashSet<Block> {
+    let (mut found, mut work) = (HashSet::new(), from);
+    while let Some(block) = work.pop() {
+        if found.insert(block) && !is_end(block) {
+            work.extend(block.successors());
+        }
+    }
+    found
+}
+
+fn is_copy(intrinsic: &str) -> bool {
+    ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."].iter().any(|prefix| intrinsic.starts_with(prefix))
+}
+
+/// Whether an instruction does the same in every thread that executes it, does not wait for another one, and does not tell another one that it was executed.
+fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -> bool {
+    if instruction.operands().any(mentions_thread_local) {
+        return false;
+    }
+    match instruction.opcode() {
+        Opcode::LLVMLoad | Opcode::LLVMStore => {
+            !instruction.is_volatile() && instruction.ordering() == Ordering::LLVMAtomicOrderingNotAtomic
+        }
+        Opcode::LLVMCall => match callee(instruction) {
+            Callee::Intrinsic(name) => {
+                is_copy(&name)
+                    || ["llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias.scope.decl", "llvm.dbg."]
+                        .iter()
+                        .any(|prefix| name.starts_with(prefix))
+                    || is_number(instruction) && !instruction.call_touches_memory()
+            }
+            Callee::Libc(name, _) => is_number(instruction) && libc::is_mathematical(&name),
+            Callee::Own(function) => {
+                !functions.insert(function)
+                    || instructions(function).all(|i| is_same_for_all_threads(i, functions))
+            }
+            _ => false,
+        },
+        Opcode::LLVMAtomicRMW
+        | Opcode::LLVMAtomicCmpXchg
+        | Opcode::LLVMFence
+        | Opcode::LLVMInvoke
+        | Opcode::LLVMCallBr
+        | Opcode::LLVMLandingPad
+        | Opcode::LLVMVAArg => false,
+        _ => true,
+    }
+}
+
+/// Whether a call computes a number from numbers.
+fn is_number(call: Value) -> bool {
+    !call.ty().holds_pointer() && call.args().iter().all(|argument| !argument.ty().holds_pointer())
+}
+
+fn mentions_thread_local(value: Value) -> bool {
+    match () {
+        () if value.is_global_variable() => value.is_thread_local(),
+        () if value.is_constant_expr() => value.operands().any(mentions_thread_local),
+        () => false,
+    }
+}
