@@ -153,6 +153,8 @@ faults! {
     LibraryNothing = "library-nothing",
     /// Private copies of reductions have one byte.
     ReductionBytes = "reduction-bytes",
+    /// Variables of `copyprivate` have one byte.
+    CopyprivateBytes = "copyprivate-bytes",
     /// Barriers behind reductions are left out, whatever was loaded and stored in between.
     ReductionBarrier = "reduction-barrier",
     /// Values that a thread carries from chunk to chunk are left out of account where threads may have other chunks.

@@ -94,6 +94,7 @@ fn run(module: Module, manager: Manager) -> bool {
         verify: options.verify,
     };
     let combinations = analysis::reduction::functions_without_effects(module);
+    let copyprivate = analysis::copyprivate::sizes(module);
     for function in module.functions().into_iter().filter(|f| analysis::is_instrumented(*f)) {
         let analyses = manager.analyses(function);
         let mut found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
@@ -121,7 +122,11 @@ fn run(module: Module, manager: Manager) -> bool {
     }
     rewrite::thread_locals::expand(module, &emitter, &thread_locals);
     if options.enabled("reduction") {
-        totals.reductions = rewrite::reductions::tell_sizes(module, &builder, &entries, &combinations);
+        totals.reductions = rewrite::private_copies::of_reductions(module, &builder, &entries, &combinations);
+    }
+    if options.enabled("copyprivate") {
+        totals.copyprivate =
+            rewrite::private_copies::of_copyprivate(module, &builder, &entries, &copyprivate);
     }
     rewrite::module::streams(module, &builder, &entries);
     rewrite::module::own_allocator(module);

@@ -122,7 +122,10 @@ impl Options {
     /// True unless the optimisation is switched off. Where no check is inserted there is nothing to optimise.
     pub fn enabled(&self, name: &str) -> bool {
         let useless = self.checking == Checking::Mprotect
-            && !matches!(name, "private" | "flags" | "overwrite" | "flush" | "barrier" | "chunks");
+            && !matches!(
+                name,
+                "private" | "flags" | "overwrite" | "flush" | "barrier" | "chunks" | "copyprivate"
+            );
         !useless && !self.disabled.iter().any(|d| d == name)
     }
 

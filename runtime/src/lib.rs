@@ -35,6 +35,7 @@ mod entry_types {
     use crate::cxx::*;
     use crate::fortran::access::*;
     use crate::heap::entries::*;
+    use crate::omp::copyprivate::__dsm_copyprivate_copies;
     use crate::omp::reduce::__dsm_reduction_copies;
     use crate::process::*;
     use crate::pthread::*;

@@ -143,7 +143,7 @@ const ALL_CONTROL_WORDS: [&[&control::Declaration]; 26] = [
     fortran::units::CONTROL_WORDS,
     omp::ring::CONTROL_WORDS,
     omp::static_steal::CONTROL_WORDS,
-    omp::constructs::CONTROL_WORDS,
+    omp::copyprivate::CONTROL_WORDS,
     omp::team::CONTROL_WORDS,
     omp::doacross::CONTROL_WORDS,
     omp::contention::CONTROL_WORDS,
@@ -161,7 +161,7 @@ fn register_above() {
         active_level: || omp::frame::current().active_level,
         number: omp::frame::number,
         serve_while_polling: omp::task::steal::serve_while_polling,
-        adopt_stack: omp::helper::adopt_stack,
+        adopt_stack: omp::shared_stack::adopt,
         helpers: omp::helper::helpers,
     });
     heap::register(process_state::locale::free);
@@ -241,7 +241,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     pages::init();
     process::init();
     process_state::init();
-    omp::helper::adopt_stack(0);
+    omp::shared_stack::adopt(0);
     // SAFETY: the handler is a plain function that stays loaded.
     unsafe { libc::atexit(at_exit) };
     if job.size > 1 {

@@ -204,6 +204,33 @@ int main(void) {
     }
 }
 
+/// What the first thread stores to local variables of a region, whose addresses a function elsewhere gets, leaves alone the variables that the region shares.
+#[test]
+fn local_variables_of_regions_are_apart_from_those_of_their_callers() {
+    let source = "#include <stdio.h>
+static void *volatile seen;
+int main(void) {
+    int rounds = 1000;
+    long sum = 0;
+#pragma omp parallel reduction(+ : sum)
+    {
+        int own[8] = {0};
+        seen = own;
+        for (int i = 0; i < rounds; i++) {
+            ((volatile int *)own)[i % 8] += i;
+#pragma omp barrier
+        }
+        for (int i = 0; i < 8; i++) sum += own[i];
+    }
+    printf(\"%ld\", sum);
+}
+";
+    let Some(outcome) = run("apart", source, 2, 1, &[("DSM_STATS", "1")]) else { return };
+    assert_eq!(outcome.text(), "999000");
+    let [_, misses] = outcome.counter("read_misses")[..] else { panic!("{}", outcome.errors()) };
+    assert!(misses < 100, "{}", outcome.errors());
+}
+
 /// `fork` in a program of one process copies the calling thread only; regions of the child need threads of their own, and none that
 /// uses the stack of the thread that called.
 #[test]

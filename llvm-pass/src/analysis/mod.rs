@@ -4,6 +4,7 @@ pub mod access;
 pub mod annotated;
 pub mod callee;
 pub mod chunks;
+pub mod copyprivate;
 pub mod directives;
 pub mod escape;
 pub mod expected;

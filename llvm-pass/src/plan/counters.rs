@@ -69,6 +69,8 @@ pub struct Counters {
     pub clones: u64,
     /// Reductions whose private copies may go to other processes as messages.
     pub reductions: u64,
+    /// Constructs with `copyprivate` whose variables may go to other processes as messages.
+    pub copyprivate: u64,
     /// Free in one of two versions of a loop.
     pub versioned: u64,
     /// Ranges that are expected to be touched and are fetched in front of loops.
@@ -174,6 +176,7 @@ impl Counters {
             "callers" => self.callers,
             "clone" => self.clones,
             "reduction" => self.reductions,
+            "copyprivate" => self.copyprivate,
             "flush" => self.flushes,
             "barrier" => self.barriers,
             "chunks" => self.chunks,

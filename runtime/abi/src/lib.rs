@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod atomic;
+pub mod copyprivate;
 pub mod entries;
 pub mod fortran;
 pub mod job;

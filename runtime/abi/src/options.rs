@@ -32,6 +32,7 @@ pub const SWITCHES: &[&str] = &[
     "callers",
     "clone",
     "reduction",
+    "copyprivate",
     "flush",
     "barrier",
     "chunks",

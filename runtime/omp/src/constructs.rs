@@ -7,21 +7,9 @@ use super::frame::{self, Frame};
 use super::ompt::abi::{Endpoint, WorkKind};
 use super::ompt::{wait::Waiting, work};
 use super::ring::word;
-use super::staging::Staged;
-use super::{Loc, get, task};
-use crate::control::{self, Watched};
+use super::{Loc, task};
 use crate::profile::{self, Wait};
-use crate::{check, config, heap, sync, trace};
-
-crate::control::declare! {
-    /// Address handed around by copyprivate, in process 0; 0 where [`COPYPRIVATE_LIST`] has what it would lead to.
-    static COPYPRIVATE: Watched;
-    /// Addresses that copyprivate hands around, in process 0.
-    static COPYPRIVATE_LIST: u64, COPYPRIVATE_WORDS;
-}
-
-/// Most addresses that copyprivate hands around without an object on the heap.
-const COPYPRIVATE_WORDS: usize = 64;
+use crate::{config, sync, trace};
 
 /// Kinds of cancellation.
 const CANCEL_PARALLEL: u32 = 1;
@@ -184,87 +172,6 @@ pub extern "C" fn __kmpc_single(_loc: Loc, _gtid: i32) -> i32 {
 #[unsafe(export_name = "dsm_rt___kmpc_end_single")]
 pub extern "C" fn __kmpc_end_single(_loc: Loc, _gtid: i32) {
     work::tell_here(WorkKind::SingleExecutor, Endpoint::End, 1);
-}
-
-/// Copies the private variables of the thread that ran the single block to all others.
-#[unsafe(export_name = "dsm_rt___kmpc_copyprivate")]
-pub unsafe extern "C" fn __kmpc_copyprivate(
-    loc: Loc,
-    _gtid: i32,
-    bytes: u64,
-    list: *mut c_void,
-    copy: unsafe extern "C" fn(*mut c_void, *mut c_void),
-    source: i32,
-) {
-    let frame = frame::current();
-    let team = frame.team();
-    if team.size == 1 {
-        return;
-    }
-    let barrier = || {
-        let _waiting = Waiting::at_barrier(frame, loc);
-        team.barrier();
-    };
-    if source == 0 {
-        barrier();
-        let mut pointers = [0u64; COPYPRIVATE_WORDS];
-        let from = if team.distributed() {
-            match COPYPRIVATE.shared(0).load() {
-                0 => {
-                    let words = (bytes as usize / size_of::<usize>()).min(pointers.len());
-                    control::read_words(0, COPYPRIVATE_LIST.offset(), &mut pointers[..words]);
-                    pointers.as_mut_ptr().cast()
-                }
-                published => published as *mut c_void,
-            }
-        } else {
-            team.copyprivate.load(Ordering::SeqCst).cast()
-        };
-        // SAFETY: the compiler's function for these lists; the source's stay in place until the second barrier.
-        unsafe { copy(list, from) };
-        barrier();
-        return;
-    }
-    if !team.distributed() {
-        team.copyprivate.store(list.cast(), Ordering::SeqCst);
-        barrier();
-        barrier();
-        return;
-    }
-    let words = bytes as usize / size_of::<usize>();
-    // SAFETY: clang passes an array of `bytes` bytes of pointers; flang a variable and no size.
-    let pointers: Vec<usize> = (0..words).map(|i| unsafe { get(list.cast::<usize>().add(i)) }).collect();
-    let staged = Staged::for_words(&pointers);
-    let translated = pointers.iter().map(|&p| staged.translate(p) as u64).collect::<Vec<_>>();
-    if (1..=COPYPRIVATE_WORDS).contains(&words) {
-        control::write_words(0, COPYPRIVATE_LIST.offset(), &translated);
-        COPYPRIVATE.shared(0).store(0);
-        barrier();
-        barrier();
-        return;
-    }
-    let published = publish(&translated, list as usize);
-    COPYPRIVATE.shared(0).store(published as u64);
-    barrier();
-    barrier();
-    if published != list as usize {
-        heap::free(published);
-    }
-}
-
-/// A shared array of the pointers; `list` itself if there are none (a variable of flang).
-fn publish(pointers: &[u64], list: usize) -> usize {
-    if pointers.is_empty() {
-        return list;
-    }
-    let bytes = size_of_val(pointers);
-    let Some((address, _)) = heap::allocate(bytes, 16) else {
-        crate::job::die("no shared memory for copyprivate")
-    };
-    check::writable(address, bytes);
-    // SAFETY: a new writable object of `bytes` bytes.
-    unsafe { (address as *mut u64).copy_from_nonoverlapping(pointers.as_ptr(), pointers.len()) };
-    address
 }
 
 /// 1 for the primary thread.

@@ -16,6 +16,7 @@ use super::ompt::region::{Construct, Invoker};
 use super::ompt::{self, Call};
 use super::ring::Ring;
 use super::schedule::first_thread;
+use super::shared_stack;
 use super::staging::Staged;
 use super::team::{self, Args, CANCEL, CANCELLED, Microtask, Team, Work};
 use super::{Loc, affinity, call_site, contention, icv_words, idle};
@@ -174,14 +175,15 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     profile::ends_alone();
     sync::fork(&message, participants);
     sync::fetch_ahead(Some(message[0]));
-    let next = team.run(work, |team| {
+    let join = |team: &Team| {
         let since = profile::now();
         let traced = trace::join(message[0]);
         team.join();
         sync::fetch_ahead(Some(join_site(message[0])));
         drop(traced);
         profile::waited(Wait::Join, message[0], since);
-    });
+    };
+    let next = shared_stack::apart(|| team.run(work, join));
     end_region(construct, &team);
     profile::begins_alone(message[0]);
     crate::cxx::adopt_exits();

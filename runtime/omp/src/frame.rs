@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::allocators;
+use super::copyprivate::Copyprivate;
 use super::dispatch::Dispatch;
 use super::doacross::Doacross;
 use super::floats::FloatControl;
@@ -103,6 +104,8 @@ pub struct Frame {
     pub doacross: RefCell<Option<Doacross>>,
     /// The task that the thread runs; none before it had anything to do with tasks.
     pub task: RefCell<Option<NodeRef>>,
+    /// The thread's `copyprivate` clauses.
+    pub copyprivate: Cell<Copyprivate>,
     /// The thread's reduction.
     pub reduction: Cell<Reduction>,
     /// The thread's floating-point environment when the frame was made.
@@ -136,6 +139,7 @@ impl Frame {
             dispatch: RefCell::default(),
             doacross: RefCell::new(None),
             task: RefCell::default(),
+            copyprivate: Cell::default(),
             reduction: Cell::default(),
             floats: FloatControl::current(),
             tool: TaskRecord::default(),

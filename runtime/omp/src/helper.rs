@@ -9,22 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use dsm_threads::member::Member;
 use parking_lot::Mutex;
 
-use super::ompt;
 use super::team::{Team, in_user_code, leave_region};
+use super::{ompt, shared_stack};
 use crate::control::cell::{wait_local, wake_local};
 use crate::progress::{self, Doing, Now};
-use crate::{config, crash, memory, pthread};
-
-unsafe extern "C" {
-    fn dsm_rt_set_shared_sp(top: *mut u8);
-}
-
-/// Gives the calling thread the shared stack number `index` of this process, and one for signals.
-pub fn adopt_stack(index: u32) {
-    crash::stack::give();
-    // SAFETY: sets a thread-local word of this thread, before it runs user code.
-    unsafe { dsm_rt_set_shared_sp(memory::stack_top(index) as *mut u8) };
-}
+use crate::{config, memory, pthread};
 
 /// A thread of the pool.
 pub struct Helper {
@@ -164,7 +153,7 @@ impl Helper {
 
     fn serve(&'static self, index: u32) {
         OWN.set(Some(self));
-        adopt_stack(index);
+        shared_stack::adopt(index);
         progress::begin_thread();
         if ompt::is_active() {
             in_user_code(|| ompt::thread::begin(ompt::abi::ThreadKind::Worker));

@@ -129,6 +129,9 @@ macro_rules! for_each_entry {
             /// In front of a reduction (`__kmpc_reduce` and the like): its `count` private copies have so many `bytes`, hold no pointers, and the function that combines
             /// them looks at nothing else, so that copies of them will do.
             fn __dsm_reduction_copies(bytes: ptr, count: i32) -> void;
+            /// In front of `__kmpc_copyprivate`: its `count` variables have so many `bytes`, at most as many as [`dsm_abi::copyprivate::MOST_WORDS`] words, and the function that copies them copies all of them and nothing else, so that
+            /// copies of them will do.
+            fn __dsm_copyprivate_copies(bytes: ptr, count: i32) -> void;
             /// `malloc` on the shared heap.
             fn __dsm_malloc(size: i64) -> ptr;
             /// `calloc` on the shared heap.
