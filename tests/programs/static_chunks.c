@@ -93,6 +93,18 @@ int main(void)
     for (int i = 0; i < n; i++) seen[i] = count++;
     expect("counter", counted(1));
 
+    // A counter that is compared only.
+    int times = 0;
+#pragma omp parallel for schedule(static, 1) firstprivate(times)
+    for (int i = 0; i < n; i++) {
+        if (times < 3) seen[i] = 1;
+        times++;
+    }
+    right = 1;
+    for (int i = 0; i < N; i++) right &= seen[i] == (before(i, 1) < 3 ? 1 : -1);
+    memset(seen, -1, sizeof seen);
+    expect("compared counter", right);
+
     // The first iteration of a thread, which compilers peel.
     int begun = 0, from = 0;
 #pragma omp parallel for schedule(static, 1) firstprivate(begun, from)

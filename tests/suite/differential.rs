@@ -94,6 +94,7 @@ programs! {
     field_stores
     f_allocatable
     f_arguments
+    f_chunks
     f_clauses
     f_collapse
     f_environment

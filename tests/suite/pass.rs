@@ -350,3 +350,17 @@ fn the_runtime_has_what_calls_are_redirected_to() {
     let missing: Vec<_> = entries.filter(own).filter(|entry| !defined.contains(entry)).collect();
     assert!(missing.is_empty(), "the runtime has no {missing:?}");
 }
+
+/// Of loops with `schedule(static, CHUNK)`, by either compiler.
+#[test]
+fn loops_whose_chunks_any_thread_may_have_are_found() {
+    let Some(dsm) = toolchain::dsm() else { return };
+    let directory = directory("chunks");
+    for (compiler, name, found) in [(&dsm.cc, "static_chunks.c", 6), (&dsm.fc, "f_chunks.f90", 2)] {
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "-fopenmp", "-fdsm-stats", "-c"]);
+        command.arg(toolchain::package().join("programs").join(name)).arg("-o").arg(directory.join("x.o"));
+        let outcome = succeed(&mut command);
+        assert!(outcome.errors().contains(&format!(" chunks {found}")), "{name}: {}", outcome.errors());
+    }
+}

@@ -34,7 +34,7 @@ pub fn is_only_reduced(region: &Region<'_>) -> bool {
     let mut partial = HashSet::new();
     for l in &loops {
         let carried = l.header().instructions().into_iter().take_while(|i| i.opcode() == Opcode::LLVMPHI);
-        for phi in carried.filter(|phi| !is_counter(region, *l, *phi)) {
+        for phi in carried.filter(|phi| !is_counter(region, *l, *phi) && !region.counts_chunks(*phi)) {
             if fault::is(Fault::ChunksCarried) {
                 continue;
             }

@@ -17,7 +17,7 @@
 //! - The number of the thread: nobody has it but entries of the runtime, and the function is the text of a region, whose parameters are the same for all threads.
 //! - Memory of the thread: thread-local variables are not mentioned, also not by functions that are called; local variables are not stored to in the loop, or begin with each iteration, and
 //!   their addresses go nowhere.
-//! - Values carried from chunk to chunk: only counters that advance by the stride that the runtime returns, which the program cannot name, and partial results of reductions
+//! - Values carried from chunk to chunk: only counters that advance by the stride that the runtime returns, which the program cannot name, or are only multiplied with it, and partial results of reductions
 //!   ([`carried`]). How many parts a reduction has, and which, OpenMP leaves open.
 //! - Others' chunks: there are no atomic or volatile accesses and no calls that could wait. Without a data race an iteration cannot know whether another one has been executed.
 //!
@@ -30,7 +30,7 @@ mod carried;
 
 use std::collections::HashSet;
 
-use crate::llvm::{Analyses, Block, Loop, Manager, Module, Opcode, Ordering, Value};
+use crate::llvm::{Analyses, Block, IntPredicate, Loop, Manager, Module, Opcode, Ordering, Value};
 
 use super::callee::{Callee, callee};
 use super::openmp::microtask_argument;
@@ -43,6 +43,7 @@ pub const KIND: u32 = 2;
 const BOUNDS: std::ops::Range<u32> = 3..7;
 const LOWER: usize = 1;
 const UPPER: usize = 2;
+const STRIDE: usize = 3;
 const FINI: &str = "__kmpc_for_static_fini";
 const REDUCE: [&str; 2] = ["__kmpc_reduce", "__kmpc_reduce_nowait"];
 const END_REDUCE: [&str; 2] = ["__kmpc_end_reduce", "__kmpc_end_reduce_nowait"];
@@ -246,14 +247,72 @@ impl<'a> Region<'a> {
             && (belongs_to_loop || !is_stored || !begins.is_empty() && begins.iter().all(begins_in_loop))
     }
 
-    /// Whether nothing in a loop is computed from the first iteration of a thread, as of a loop whose first iteration was peeled, but where counters begin.
+    /// Whether nothing in a loop is computed from the first iteration of a thread, as of a loop whose first iteration was peeled, but where counters begin. Flang counts chunks, and computes where they begin
+    /// and how many there are.
     fn has_no_first_chunk(&self) -> bool {
         let in_loop = |i: &Value| self.analyses.loop_of(i.block()).is_some();
         self.body.iter().filter(|i| in_loop(i) && i.opcode() != Opcode::LLVMPHI).all(|i| {
+            let other = |operand: Value| i.operands().find(|o| *o != operand);
             i.operands().all(|operand| {
-                !self.body.contains(&operand) || in_loop(&operand) || !self.depends_on(operand, LOWER)
+                !self.body.contains(&operand)
+                    || in_loop(&operand)
+                    || !self.depends_on(operand, LOWER)
+                    || self.is_length_of_chunk(operand)
+                    || match i.opcode() {
+                        Opcode::LLVMAdd => other(operand).is_some_and(|o| self.is_distance_of_chunks(o)),
+                        Opcode::LLVMICmp => other(operand).is_some_and(|o| self.counts_chunks(o)),
+                        _ => false,
+                    }
             })
         })
+    }
+
+    /// Whether a value is the difference of the bounds of the first chunk.
+    fn is_length_of_chunk(&self, value: Value) -> bool {
+        value.opcode() == Opcode::LLVMSub
+            && self.depends_on(value.operand(0), UPPER)
+            && !self.depends_on(value.operand(0), LOWER)
+            && self.is_bound(value.operand(1), LOWER)
+    }
+
+    /// Whether a value is what the runtime has set a bound to.
+    fn is_bound(&self, value: Value, bound: usize) -> bool {
+        value.is_instruction() && value.opcode() == Opcode::LLVMLoad && value.operand(0) == self.bounds[bound]
+    }
+
+    /// Whether a value is a number of chunks times their distance.
+    fn is_distance_of_chunks(&self, value: Value) -> bool {
+        value.is_instruction()
+            && value.opcode() == Opcode::LLVMMul
+            && (0..2)
+                .any(|i| self.is_bound(value.operand(i), STRIDE) && self.counts_chunks(value.operand(1 - i)))
+    }
+
+    /// Whether a value is a counter of chunks from 0 on, or its next value, of which nothing else is computed than that, distances of chunks, and the end of the loop.
+    fn counts_chunks(&self, value: Value) -> bool {
+        let is_step =
+            |v: Value| v.is_instruction() && v.opcode() == Opcode::LLVMAdd && v.operand(1).int() == Some(1);
+        let phi = if is_step(value) { value.operand(0) } else { value };
+        if !phi.is_instruction() || phi.opcode() != Opcode::LLVMPHI {
+            return false;
+        }
+        let Some(around) = self.analyses.loop_of(phi.block()) else { return false };
+        let is_next = |v: Value| is_step(v) && v.operand(0) == phi;
+        let is_distance = |user: Value| {
+            user.opcode() == Opcode::LLVMMul && (0..2).any(|i| self.is_bound(user.operand(i), STRIDE))
+        };
+        let ends_loop = |user: Value| {
+            user.opcode() == Opcode::LLVMBr
+                && user.block().successors().into_iter().any(|next| !around.contains(next))
+        };
+        let serves = |user: Value| {
+            is_distance(user) || user.opcode() == Opcode::LLVMICmp && user.users().into_iter().all(ends_loop)
+        };
+        phi.incoming().into_iter().all(|(from, _)| from.int() == Some(0) || is_next(from))
+            && phi.users().into_iter().any(is_distance)
+            && phi.users().into_iter().all(|user| {
+                serves(user) || is_next(user) && user.users().into_iter().all(|u| u == phi || serves(u))
+            })
     }
 
     /// Whether nothing is done behind the loop but the combination of a reduction.
@@ -267,6 +326,7 @@ impl<'a> Region<'a> {
             }
             Opcode::LLVMRet | Opcode::LLVMBr | Opcode::LLVMSwitch => true,
             Opcode::LLVMPHI | Opcode::LLVMGetElementPtr | Opcode::LLVMLoad => true,
+            Opcode::LLVMICmp => self.reduction.as_ref().is_some_and(|r| i.operand(0) == r.call),
             _ => false,
         })
     }
@@ -313,15 +373,12 @@ impl Reduction {
         let stores = reduction::stores_to_list_of(call)?;
         let elements: HashSet<Value> = stores.iter().map(|store| store.operand(0)).collect();
         let block = call.block();
-        let (default, cases) = block.switch()?;
-        if !end.contains(&call)
-            || block.terminator().operand(0) != call
-            || !elements.iter().all(|e| is_local(*e))
-        {
+        let (default, cases) = ways_behind(call)?;
+        if !end.contains(&call) || !elements.iter().all(|e| is_local(*e)) {
             return None;
         }
         let done = reachable(vec![default], |_| false);
-        let combining = reachable(cases.into_iter().map(|(_, block)| block).collect(), |b| done.contains(&b));
+        let combining = reachable(cases, |b| done.contains(&b));
         let combining = combining.difference(&done).copied().flat_map(Block::instructions).collect();
         let mut before = HashSet::from([last, block]);
         if last != block {
@@ -333,6 +390,23 @@ impl Reduction {
         let before = before.into_iter().flat_map(Block::instructions).filter(|i| end.contains(i)).collect();
         Some(Reduction { call, elements, before, combining })
     }
+}
+
+/// Where a function goes behind the call of its reduction: without combining, and to combine. Flang's knows one way to combine.
+fn ways_behind(call: Value) -> Option<(Block, Vec<Block>)> {
+    let block = call.block();
+    if let Some((default, cases)) = block.switch() {
+        let is_result = block.terminator().operand(0) == call;
+        return is_result.then(|| (default, cases.into_iter().map(|(_, block)| block).collect()));
+    }
+    let condition = block.condition()?;
+    let is_result = condition.is_instruction()
+        && condition.opcode() == Opcode::LLVMICmp
+        && condition.predicate() == IntPredicate::LLVMIntEQ
+        && condition.operand(0) == call
+        && condition.operand(1).int() == Some(1);
+    let successors = block.successors();
+    is_result.then(|| (successors[1], vec![successors[0]]))
 }
 
 /// The blocks that ways from some lead to. A way ends at those of which `is_end` holds.
